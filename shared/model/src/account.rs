@@ -1,0 +1,91 @@
+//! Account ids: the bank's own identifier of an account, as it appears in paths and keys.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The longest account id, in bytes. An IBAN has at most 34 characters and a UUID 36; the bound
+/// keeps a head within its 1 KB (`payments_store` computes that in a test).
+pub const MAX_ACCOUNT_ID_BYTES: usize = 48;
+
+/// An account id: 1 to [`MAX_ACCOUNT_ID_BYTES`] ASCII letters, digits, `.`, `_` or `-`.
+///
+/// `#` separates the parts of a key, so it can never be part of an id.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AccountId(String);
+
+/// Why a text is not an account id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum AccountIdError {
+    /// The text is empty.
+    #[error("an account id has at least 1 character")]
+    Empty,
+    /// The text is longer than [`MAX_ACCOUNT_ID_BYTES`].
+    #[error("an account id has at most {MAX_ACCOUNT_ID_BYTES} characters, this one has {0} bytes")]
+    TooLong(usize),
+    /// The text has a character that account ids do not have.
+    #[error("an account id is made of ASCII letters, digits, '.', '_' and '-'; {0:?} is none of them")]
+    Character(char),
+}
+
+impl FromStr for AccountId {
+    type Err = AccountIdError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.is_empty() {
+            return Err(AccountIdError::Empty);
+        }
+        if text.len() > MAX_ACCOUNT_ID_BYTES {
+            return Err(AccountIdError::TooLong(text.len()));
+        }
+        let allowed = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+        match text.chars().find(|c| !allowed(c)) {
+            Some(other) => Err(AccountIdError::Character(other)),
+            None => Ok(Self(text.to_owned())),
+        }
+    }
+}
+
+impl AccountId {
+    /// The id as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for AccountId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refuses_what_keys_and_paths_cannot_carry() {
+        use AccountIdError::{Character, Empty, TooLong};
+        let long = "a".repeat(MAX_ACCOUNT_ID_BYTES + 1);
+        for (text, want) in [
+            ("", Empty),
+            (long.as_str(), TooLong(49)),
+            ("A#1", Character('#')),
+            ("A/1", Character('/')),
+            ("A 1", Character(' ')),
+            ("A\n1", Character('\n')),
+            ("A\u{0}1", Character('\u{0}')),
+            ("Zoë", Character('ë')),
+        ] {
+            assert_eq!(text.parse::<AccountId>(), Err(want), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn takes_the_usual_forms() {
+        let longest = "z".repeat(MAX_ACCOUNT_ID_BYTES);
+        for text in ["1", "GB29NWBK60161331926819", "acc_1.2-3", longest.as_str()] {
+            assert_eq!(text.parse::<AccountId>().map(|id| id.to_string()), Ok(text.to_owned()));
+        }
+    }
+}

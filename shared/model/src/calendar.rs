@@ -1,0 +1,353 @@
+//! Instants, business dates and the bank's time zone.
+//!
+//! Two facts of a payment come from here and are computed once, when it is created: `dueAt`, a UTC
+//! instant in whole seconds, and `dueDate`, the date of that instant on the bank's own calendar.
+
+use std::fmt;
+use std::str::FromStr;
+
+use chrono::{
+    DateTime, Datelike, Days, FixedOffset, MappedLocalTime, NaiveDate, NaiveTime, SecondsFormat, TimeDelta, TimeZone,
+    Timelike, Utc,
+};
+use chrono_tz::Tz;
+
+/// The years that instants and dates can lie in. Four digits keep encoded keys in the order of
+/// time, and the time-zone database says nothing certain about later centuries.
+pub const YEARS: std::ops::RangeInclusive<i32> = 2000..=2099;
+
+const ENCODED_INSTANT: &str = "%Y-%m-%dT%H:%M:%SZ";
+
+/// A UTC instant in whole seconds within [`YEARS`], encoded in 20 characters
+/// (`2026-12-01T09:30:00Z`) whose order is the order of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UtcSecond(DateTime<Utc>);
+
+/// Why something is not an instant or a date of this system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum CalendarError {
+    /// Not of the form, or a day that the calendar does not have.
+    #[error(
+        "expected an existing date as YYYY-MM-DD, or a date-time with offset as in RFC 3339, such as 2026-12-01T09:30:00Z"
+    )]
+    Malformed,
+    /// A fraction of a second.
+    #[error("times are in whole seconds")]
+    Fraction,
+    /// Outside [`YEARS`].
+    #[error("dates lie in the years {} to {}", YEARS.start(), YEARS.end())]
+    Year,
+}
+
+impl UtcSecond {
+    /// The whole second that `instant` lies in.
+    ///
+    /// # Errors
+    /// [`CalendarError::Year`] outside [`YEARS`].
+    pub fn of(instant: DateTime<Utc>) -> Result<Self, CalendarError> {
+        let whole = instant.with_nanosecond(0).ok_or(CalendarError::Fraction)?;
+        if YEARS.contains(&whole.year()) { Ok(Self(whole)) } else { Err(CalendarError::Year) }
+    }
+
+    /// This instant moved by `delta`, held at the ends of [`YEARS`].
+    #[must_use]
+    pub fn saturating_add(self, delta: TimeDelta) -> Self {
+        match self.0.checked_add_signed(delta).map(Self::of) {
+            Some(Ok(moved)) => moved,
+            _ if delta < TimeDelta::zero() => Self::MIN,
+            _ => Self::MAX,
+        }
+    }
+
+    /// The first instant there is.
+    pub const MIN: Self =
+        Self(NaiveDate::from_ymd_opt(*YEARS.start(), 1, 1).expect("a date").and_time(NaiveTime::MIN).and_utc());
+    /// The last instant there is.
+    pub const MAX: Self = Self(
+        NaiveDate::from_ymd_opt(*YEARS.end(), 12, 31)
+            .expect("a date")
+            .and_hms_opt(23, 59, 59)
+            .expect("a time")
+            .and_utc(),
+    );
+
+    /// As `chrono` knows it.
+    #[must_use]
+    pub fn as_chrono(self) -> DateTime<Utc> {
+        self.0
+    }
+}
+
+impl fmt::Display for UtcSecond {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.format(ENCODED_INSTANT).fmt(f)
+    }
+}
+
+/// Reads the encoded form only: one spelling, because instants are parts of keys.
+impl FromStr for UtcSecond {
+    type Err = CalendarError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parsed =
+            chrono::NaiveDateTime::parse_from_str(text, ENCODED_INSTANT).map_err(|_| CalendarError::Malformed)?;
+        let instant = Self::of(parsed.and_utc())?;
+        if instant.to_string() == text { Ok(instant) } else { Err(CalendarError::Malformed) }
+    }
+}
+
+/// A date on the bank's calendar within [`YEARS`], encoded as `2026-12-01`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BusinessDate(NaiveDate);
+
+impl BusinessDate {
+    fn of(date: NaiveDate) -> Result<Self, CalendarError> {
+        if YEARS.contains(&date.year()) { Ok(Self(date)) } else { Err(CalendarError::Year) }
+    }
+
+    /// The date `days` later, held at the end of [`YEARS`].
+    #[must_use]
+    pub fn plus_days(self, days: u32) -> Self {
+        let later = self.0.checked_add_days(Days::new(days.into())).map(Self::of);
+        if let Some(Ok(date)) = later { date } else { Self(UtcSecond::MAX.0.date_naive()) }
+    }
+
+    /// Whole days from `earlier` to this date; negative when `earlier` is later.
+    #[must_use]
+    pub fn days_since(self, earlier: Self) -> i64 {
+        (self.0 - earlier.0).num_days()
+    }
+}
+
+impl fmt::Display for BusinessDate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.format("%Y-%m-%d").fmt(f)
+    }
+}
+
+impl FromStr for BusinessDate {
+    type Err = CalendarError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let date = NaiveDate::parse_from_str(text, "%Y-%m-%d").map_err(|_| CalendarError::Malformed)?;
+        if text.len() != "YYYY-MM-DD".len() {
+            return Err(CalendarError::Malformed);
+        }
+        Self::of(date)
+    }
+}
+
+/// The bank's time zone (`BUSINESS_TIME_ZONE`), fixed for a stack's life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BusinessZone(Tz);
+
+/// Why a text is not a time zone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a time zone is a name of the IANA database, such as Europe/London or UTC")]
+pub struct BusinessZoneError;
+
+impl FromStr for BusinessZone {
+    type Err = BusinessZoneError;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        name.parse().map(Self).map_err(|_| BusinessZoneError)
+    }
+}
+
+impl fmt::Display for BusinessZone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.name())
+    }
+}
+
+impl BusinessZone {
+    /// The business date that `instant` lies in.
+    #[must_use]
+    pub fn date_of(self, instant: UtcSecond) -> BusinessDate {
+        let local = instant.0.with_timezone(&self.0).date_naive();
+        // An offset can carry the first or last hours of YEARS over their edge; hold them inside.
+        BusinessDate(local.clamp(UtcSecond::MIN.0.date_naive(), UtcSecond::MAX.0.date_naive()))
+    }
+
+    /// The first instant of a business day. Where clocks skip midnight it is the instant after
+    /// the gap; where midnight comes twice, the first.
+    #[must_use]
+    pub fn start_of(self, date: BusinessDate) -> UtcSecond {
+        let midnight = date.0.and_time(NaiveTime::MIN);
+        let start = match self.0.from_local_datetime(&midnight) {
+            MappedLocalTime::Single(start) | MappedLocalTime::Ambiguous(start, _) => start.to_utc(),
+            MappedLocalTime::None => self.after_gap(date),
+        };
+        UtcSecond::of(start).unwrap_or(if date.0.year() == *YEARS.start() { UtcSecond::MIN } else { UtcSecond::MAX })
+    }
+
+    /// The first instant after a business day: the start of the next.
+    #[must_use]
+    pub fn end_of(self, date: BusinessDate) -> UtcSecond {
+        let next = date.plus_days(1);
+        if next == date { UtcSecond::MAX } else { self.start_of(next) }
+    }
+
+    /// The first instant whose local date is not before `date`, by bisection: no zone is further
+    /// than 15 hours from UTC, and no gap is longer than a day.
+    fn after_gap(self, date: BusinessDate) -> DateTime<Utc> {
+        let midnight = date.0.and_time(NaiveTime::MIN).and_utc();
+        let (mut before, mut after) = (-16 * 3_600_i64, 40 * 3_600_i64);
+        while after - before > 1 {
+            let middle = before.midpoint(after);
+            let local = (midnight + TimeDelta::seconds(middle)).with_timezone(&self.0).date_naive();
+            if local < date.0 { before = middle } else { after = middle }
+        }
+        midnight + TimeDelta::seconds(after)
+    }
+}
+
+/// When a client asks for a payment: a business date, or an instant. Shown as it was received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScheduledFor {
+    /// The first instant of that business day.
+    Date(BusinessDate),
+    /// That very second.
+    Instant(DateTime<FixedOffset>),
+}
+
+impl FromStr for ScheduledFor {
+    type Err = CalendarError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.len() <= "YYYY-MM-DD".len() {
+            return text.parse().map(Self::Date);
+        }
+        let instant = DateTime::parse_from_rfc3339(text).map_err(|_| CalendarError::Malformed)?;
+        if instant.nanosecond() != 0 {
+            return Err(CalendarError::Fraction);
+        }
+        if !YEARS.contains(&instant.year()) {
+            return Err(CalendarError::Year);
+        }
+        UtcSecond::of(instant.to_utc()).map(|_| Self::Instant(instant))
+    }
+}
+
+impl fmt::Display for ScheduledFor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Date(date) => date.fmt(f),
+            Self::Instant(instant) => f.write_str(&instant.to_rfc3339_opts(SecondsFormat::Secs, true)),
+        }
+    }
+}
+
+impl ScheduledFor {
+    /// The instant and the business date at which a payment asked for this way falls due.
+    #[must_use]
+    pub fn due(&self, zone: BusinessZone) -> (UtcSecond, BusinessDate) {
+        match self {
+            Self::Date(date) => (zone.start_of(*date), *date),
+            Self::Instant(instant) => {
+                let due_at = UtcSecond(instant.to_utc());
+                (due_at, zone.date_of(due_at))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn days_begin_at_their_first_instant() -> Result<(), Box<dyn std::error::Error>> {
+        for (zone, date, want) in [
+            ("UTC", "2026-11-20", "2026-11-20T00:00:00Z"),
+            ("Europe/London", "2026-07-01", "2026-06-30T23:00:00Z"),
+            // Clocks skip 00:00 to 01:00.
+            ("Africa/Cairo", "2026-04-24", "2026-04-23T22:00:00Z"),
+            ("Asia/Beirut", "2026-03-29", "2026-03-28T22:00:00Z"),
+            // Clocks go back from 01:00 to 00:00: midnight comes twice.
+            ("America/Havana", "2026-11-01", "2026-11-01T04:00:00Z"),
+            // Clocks go back from 24:00 to 23:00: the evening comes twice, midnight once.
+            ("Asia/Beirut", "2026-10-25", "2026-10-24T22:00:00Z"),
+            // A day that does not exist at all begins where the next one does.
+            ("Pacific/Apia", "2011-12-30", "2011-12-30T10:00:00Z"),
+        ] {
+            let zone: BusinessZone = zone.parse()?;
+            assert_eq!(zone.start_of(date.parse()?), want.parse()?, "{date} in {zone}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn scheduled_for_is_a_date_or_an_instant() {
+        use CalendarError::{Fraction, Malformed, Year};
+        for (text, want) in [
+            ("2026-12-01", Ok("2026-12-01")),
+            ("2026-12-01T09:30:00Z", Ok("2026-12-01T09:30:00Z")),
+            ("2026-12-01T09:30:00+05:30", Ok("2026-12-01T09:30:00+05:30")),
+            ("2026-12-01T09:30:00.000Z", Ok("2026-12-01T09:30:00Z")),
+            ("2026-12-01T09:30:00.5Z", Err(Fraction)),
+            ("2026-12-01T23:59:60Z", Err(Fraction)),
+            ("2026-02-30", Err(Malformed)),
+            ("2026-13-01", Err(Malformed)),
+            ("2026-1-1", Err(Malformed)),
+            ("26-01-01", Err(Malformed)),
+            ("2026-12-01 ", Err(Malformed)),
+            ("2026-12-01T09:30:00", Err(Malformed)),
+            ("2026-12-01T24:00:00Z", Err(Malformed)),
+            ("tomorrow", Err(Malformed)),
+            ("", Err(Malformed)),
+            ("1999-12-31", Err(Year)),
+            ("2100-01-01", Err(Year)),
+            ("9999-12-31", Err(Year)),
+            ("2000-01-01T00:00:00+01:00", Err(Year)),
+        ] {
+            let got = text.parse::<ScheduledFor>().map(|s| s.to_string());
+            assert_eq!(got, want.map(str::to_owned), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn instants_have_one_spelling() {
+        for text in
+            ["2026-12-01T09:30:00+00:00", "2026-12-01 09:30:00Z", "2026-12-1T09:30:00Z", "+2026-12-01T09:30:00Z"]
+        {
+            assert_eq!(text.parse::<UtcSecond>(), Err(CalendarError::Malformed), "{text}");
+        }
+    }
+
+    #[test]
+    fn time_is_held_at_its_ends() {
+        let day = TimeDelta::days(1);
+        assert_eq!(UtcSecond::MAX.saturating_add(day), UtcSecond::MAX);
+        assert_eq!(UtcSecond::MIN.saturating_add(-day), UtcSecond::MIN);
+        let last = BusinessDate(UtcSecond::MAX.0.date_naive());
+        assert_eq!(last.plus_days(1), last);
+    }
+
+    fn instants() -> impl Strategy<Value = UtcSecond> {
+        (UtcSecond::MIN.0.timestamp()..=UtcSecond::MAX.0.timestamp())
+            .prop_filter_map("an instant", |s| DateTime::from_timestamp(s, 0).and_then(|t| UtcSecond::of(t).ok()))
+    }
+
+    proptest! {
+        #[test]
+        fn encoding_keeps_value_and_order(a in instants(), b in instants()) {
+            prop_assert_eq!(a.to_string().parse::<UtcSecond>()?, a);
+            prop_assert_eq!(a.cmp(&b), a.to_string().cmp(&b.to_string()));
+            prop_assert_eq!(a.to_string().len(), 20);
+        }
+
+        #[test]
+        fn an_instant_lies_in_its_own_day(
+            at in instants(),
+            zone in prop::sample::select(vec!["UTC", "Europe/London", "America/New_York", "Asia/Kolkata", "Pacific/Kiritimati"]),
+        ) {
+            let zone: BusinessZone = zone.parse()?;
+            let date = zone.date_of(at);
+            prop_assert!(zone.start_of(date) <= at);
+            prop_assert!(at <= zone.end_of(date));
+        }
+    }
+}

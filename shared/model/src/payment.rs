@@ -1,0 +1,216 @@
+//! A payment in its three forms: the instruction as a client gives it, the details that keep it
+//! for ever, and the head that lives through the statuses.
+
+use crate::settlement::FailureReason;
+use crate::{
+    AccountId, Actor, BusinessDate, BusinessZone, Money, PaymentId, ScheduledFor, Shard, ShardCount, State, Status,
+    TransactionId, Transition, UtcSecond,
+};
+
+/// The most entries a trail can have: put in, pending, settled.
+pub const MAX_TRAIL_ENTRIES: usize = 3;
+
+/// A piece of JSON text, kept byte for byte.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JsonText(String);
+
+impl JsonText {
+    /// Keeps the text of a JSON value that a parser has already seen.
+    #[must_use]
+    pub fn of(value: &serde_json::value::RawValue) -> Self {
+        Self(value.get().to_owned())
+    }
+
+    /// Reads a stored text back.
+    ///
+    /// # Errors
+    /// Where the text is not one JSON value.
+    pub fn from_stored(text: String) -> Result<Self, serde_json::Error> {
+        serde_json::from_str::<serde::de::IgnoredAny>(&text).map(|_| Self(text))
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// What a client asks for: one payment, as received.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Instruction {
+    /// Who pays.
+    pub account: AccountId,
+    /// Who is paid.
+    pub payee: AccountId,
+    /// How much.
+    pub money: Money,
+    /// When.
+    pub scheduled_for: ScheduledFor,
+    /// The client's own data, opaque to the bank.
+    pub data: Option<JsonText>,
+}
+
+impl Instruction {
+    /// The fields in which `other` differs, by their names in the API, in the API's order. Data
+    /// is compared byte for byte.
+    #[must_use]
+    pub fn differences(&self, other: &Self) -> Vec<&'static str> {
+        [
+            ("payeeAccountId", self.payee != other.payee),
+            ("amountMinor", self.money.amount != other.money.amount),
+            ("currency", self.money.currency != other.money.currency),
+            ("scheduledFor", self.scheduled_for != other.scheduled_for),
+            ("data", self.data != other.data),
+        ]
+        .into_iter()
+        .filter_map(|(field, differs)| differs.then_some(field))
+        .collect()
+    }
+}
+
+/// An instruction as it was accepted: written once, never changed. It is the idempotency record,
+/// and everything that later tries compute comes from here, so that a changed configuration or
+/// time-zone database cannot make a second payment of a retry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Details {
+    /// The payment's id.
+    pub payment_id: PaymentId,
+    /// What was asked for.
+    pub instruction: Instruction,
+    /// When it falls due.
+    pub due_at: UtcSecond,
+    /// The business date it falls due on.
+    pub due_date: BusinessDate,
+    /// Its shard in the indexes.
+    pub shard: Shard,
+    /// When it was accepted.
+    pub created_at: UtcSecond,
+    /// Who put it in.
+    pub created_by: Actor,
+}
+
+impl Details {
+    /// Accepts an instruction now.
+    #[must_use]
+    pub fn accept(
+        payment_id: PaymentId,
+        instruction: Instruction,
+        zone: BusinessZone,
+        shards: ShardCount,
+        now: UtcSecond,
+        by: Actor,
+    ) -> Self {
+        let (due_at, due_date) = instruction.scheduled_for.due(zone);
+        let shard = payment_id.shard(shards);
+        Self { payment_id, instruction, due_at, due_date, shard, created_at: now, created_by: by }
+    }
+}
+
+/// One transition in a payment's own list of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrailEntry {
+    /// The status it entered.
+    pub status: Status,
+    /// When.
+    pub at: UtcSecond,
+    /// By whom.
+    pub by: Actor,
+}
+
+/// The part of a payment that changes: small, so that a change costs one write unit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    /// The payment's id.
+    pub payment_id: PaymentId,
+    /// Who pays.
+    pub account: AccountId,
+    /// Who is paid.
+    pub payee: AccountId,
+    /// How much.
+    pub money: Money,
+    /// As asked for.
+    pub scheduled_for: ScheduledFor,
+    /// When it falls due.
+    pub due_at: UtcSecond,
+    /// The business date it falls due on.
+    pub due_date: BusinessDate,
+    /// Its shard in the indexes.
+    pub shard: Shard,
+    /// Where it is in its life.
+    pub state: State,
+    /// 1 when put in; each transition raises it by one.
+    pub version: u32,
+    /// When it was put in, by whom.
+    pub created: (UtcSecond, Actor),
+    /// Its transitions after that, oldest first.
+    pub moved: Vec<TrailEntry>,
+    /// Whether its settlement waits for a report.
+    pub unreported: bool,
+}
+
+impl Head {
+    /// The head of a payment that was just accepted, the same however often it is built.
+    #[must_use]
+    pub fn scheduled(details: &Details) -> Self {
+        let Instruction { account, payee, money, scheduled_for, .. } = &details.instruction;
+        Self {
+            payment_id: details.payment_id,
+            account: account.clone(),
+            payee: payee.clone(),
+            money: *money,
+            scheduled_for: *scheduled_for,
+            due_at: details.due_at,
+            due_date: details.due_date,
+            shard: details.shard,
+            state: State::Scheduled,
+            version: 1,
+            created: (details.created_at, details.created_by.clone()),
+            moved: Vec::new(),
+            unreported: false,
+        }
+    }
+
+    /// The step that takes this head to `to`.
+    #[must_use]
+    pub fn step(&self, to: State, at: UtcSecond, by: Actor) -> Transition {
+        Transition { from: self.state.status(), from_version: self.version, to, at, by }
+    }
+
+    /// The whole trail, oldest first: at most [`MAX_TRAIL_ENTRIES`].
+    pub fn trail(&self) -> impl Iterator<Item = TrailEntry> + '_ {
+        let (at, by) = self.created.clone();
+        std::iter::once(TrailEntry { status: Status::Scheduled, at, by }).chain(self.moved.iter().cloned())
+    }
+
+    /// When it was put in.
+    #[must_use]
+    pub fn created_at(&self) -> UtcSecond {
+        self.created.0
+    }
+
+    /// When it last changed.
+    #[must_use]
+    pub fn updated_at(&self) -> UtcSecond {
+        self.moved.last().map_or(self.created.0, |entry| entry.at)
+    }
+
+    /// When it was settled, if it was.
+    #[must_use]
+    pub fn settled_at(&self) -> Option<UtcSecond> {
+        let settled = matches!(self.state, State::Processed(_) | State::Failed(_));
+        settled.then(|| self.updated_at())
+    }
+
+    /// Its transaction id, if it was processed.
+    #[must_use]
+    pub fn transaction_id(&self) -> Option<&TransactionId> {
+        if let State::Processed(id) = &self.state { Some(id) } else { None }
+    }
+
+    /// Why it failed, if it did.
+    #[must_use]
+    pub fn failure_reason(&self) -> Option<&FailureReason> {
+        if let State::Failed(reason) = &self.state { Some(reason) } else { None }
+    }
+}
