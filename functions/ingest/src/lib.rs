@@ -1,1 +1,87 @@
-//! x
+//! `ingest`: payments in, one or a hundred at a time, and back out while they are scheduled.
+
+mod batch;
+mod cancel;
+mod config;
+mod create;
+mod order;
+
+use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
+use http::HeaderName;
+use http::header::LOCATION;
+use payments_boot::Clock;
+use payments_http::answer::respond;
+use payments_http::json::read;
+use payments_http::{Answer, Kind, PaymentView, Problem, Request, Route};
+use payments_store::Store;
+use serde::Deserialize;
+
+pub use config::Config;
+use create::Created;
+use order::Order;
+
+/// The longest body of a single create, in bytes: the 8 KB a payment may have, eight times over,
+/// so that the answer to somewhat too much data can still say by how much.
+const MAX_BODY_BYTES: usize = 64 * 1024;
+
+/// The longest body of a batch, in bytes: a hundred payments of 8 KB, twice over.
+const MAX_BATCH_BODY_BYTES: usize = 2 * 1024 * 1024;
+
+/// The function.
+#[derive(Debug, Clone)]
+pub struct Ingest {
+    config: Config,
+    store: Store,
+    clock: Clock,
+}
+
+/// The body of a cancel, if it has one.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+impl Ingest {
+    /// The function with all it needs.
+    #[must_use]
+    pub fn new(config: Config, store: Store, clock: Clock) -> Self {
+        Self { config, store, clock }
+    }
+
+    /// Answers one request.
+    pub async fn handle(&self, event: ApiGatewayV2httpRequest) -> ApiGatewayV2httpResponse {
+        let result = self.answer(&event).await;
+        respond(&event, result)
+    }
+
+    async fn answer(&self, event: &ApiGatewayV2httpRequest) -> Result<Answer, Problem> {
+        let request = Request::of(event)?;
+        match request.route() {
+            Route::CreatePayment => self.answer_create(request).await,
+            Route::CreateBatch => {
+                let entries = order::read_batch(&request.json_body(MAX_BATCH_BODY_BYTES)?)?;
+                Answer::json(200, &self.create_all(entries, &request.caller()).await?)
+            }
+            Route::CancelPayment => {
+                let (account, payment) = (request.account()?, request.payment()?);
+                if event.body.as_deref().is_some_and(|body| !body.is_empty()) {
+                    read::<Nothing>(&request.json_body(MAX_BODY_BYTES)?)?;
+                }
+                Answer::json(200, &PaymentView::of(&self.cancel(&account, payment, request.caller()).await?))
+            }
+            Route::ListPayments | Route::GetPayment => {
+                Err(Problem::new(Kind::NoSuchRoute, "This route is not answered here."))
+            }
+        }
+    }
+
+    async fn answer_create(&self, request: Request<'_>) -> Result<Answer, Problem> {
+        let body = request.json_body(MAX_BODY_BYTES)?;
+        let (account, key) = (request.account()?, request.idempotency_key()?);
+        let order = Order::single(account, &key, &body)?;
+        let Created { head, replayed } = self.create(&order, &request.caller()).await?;
+        let location = format!("/accounts/{}/payments/{}", head.account, head.payment_id);
+        let answer = Answer::json(201, &PaymentView::of(&head))?.header(LOCATION, &location);
+        const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+        Ok(if replayed { answer.header(REPLAYED, "true") } else { answer })
+    }
+}

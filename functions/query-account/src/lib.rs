@@ -1,1 +1,72 @@
-//! x
+//! `query-account`: an account's payments, and one of them. Strongly consistent, over the hot and
+//! the long-term table.
+
+mod config;
+mod page;
+mod plan;
+
+use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
+use payments_boot::Clock;
+use payments_http::answer::respond;
+use payments_http::{Answer, Kind, PaymentView, Problem, Request, Route};
+use payments_model::{AccountId, PaymentId};
+use payments_store::{HeadKey, HeadSort, Store};
+
+pub use config::Config;
+use plan::Plan;
+
+/// The function.
+#[derive(Debug, Clone)]
+pub struct QueryAccount {
+    config: Config,
+    store: Store,
+    clock: Clock,
+}
+
+impl QueryAccount {
+    /// The function with all it needs.
+    #[must_use]
+    pub fn new(config: Config, store: Store, clock: Clock) -> Self {
+        Self { config, store, clock }
+    }
+
+    /// Answers one request.
+    pub async fn handle(&self, event: ApiGatewayV2httpRequest) -> ApiGatewayV2httpResponse {
+        let result = self.answer(&event).await;
+        respond(&event, result)
+    }
+
+    async fn answer(&self, event: &ApiGatewayV2httpRequest) -> Result<Answer, Problem> {
+        let request = Request::of(event)?;
+        match request.route() {
+            Route::ListPayments => self.list(request).await,
+            Route::GetPayment => {
+                let (account, payment) = (request.account()?, request.payment()?);
+                request.query(&[])?;
+                Answer::json(200, &self.get(account, payment).await?)
+            }
+            Route::CreatePayment | Route::CreateBatch | Route::CancelPayment => {
+                Err(Problem::new(Kind::NoSuchRoute, "This route is not answered here."))
+            }
+        }
+    }
+
+    async fn list(&self, request: Request<'_>) -> Result<Answer, Problem> {
+        let (zone, account) = (self.config.zone, request.account()?);
+        let today = zone.date_of(self.clock.now());
+        let plan = Plan::of(account, &request.query(plan::PARAMETERS)?, today)?;
+        let read = self.store.account_page(&plan.read(zone, today)?).await.map_err(Problem::outage)?;
+        Answer::json(200, &page::render(&self.store, &plan, read).await?)
+    }
+
+    /// One payment with its data. The details say where its head is; without a head it was never
+    /// acknowledged, and is not there.
+    async fn get(&self, account: AccountId, payment_id: PaymentId) -> Result<PaymentView, Problem> {
+        let unknown = || Problem::new(Kind::NoSuchPayment, "This account has no payment of this id.");
+        let details = self.store.details(payment_id).await.map_err(Problem::outage)?;
+        let details = details.filter(|details| details.instruction.account == account).ok_or_else(unknown)?;
+        let key = HeadKey { account, sort: HeadSort { due_at: details.due_at, payment_id } };
+        let head = self.store.head(&key).await.map_err(Problem::outage)?.ok_or_else(unknown)?;
+        PaymentView::of(&head).with_data(details.instruction.data.as_ref())
+    }
+}

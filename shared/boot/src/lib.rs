@@ -1,1 +1,12 @@
-//! x
+//! What a function's start needs: configuration, clients, the log and the clock. The only place
+//! that looks at the process's environment, the wall clock or the network's configuration.
+
+mod client;
+mod clock;
+mod config;
+mod telemetry;
+
+pub use client::{dynamodb, timeouts};
+pub use clock::Clock;
+pub use config::{ConfigError, DataConfig, Lookup};
+pub use telemetry::log_as_json;

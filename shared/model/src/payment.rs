@@ -145,6 +145,9 @@ pub struct Head {
     pub created: (UtcSecond, Actor),
     /// Its transitions after that, oldest first.
     pub moved: Vec<TrailEntry>,
+    /// How often it was handed to the transaction service; nothing before it was pending. A
+    /// re-drive raises it and is no transition.
+    pub dispatch_attempt: Option<u32>,
     /// Whether its settlement waits for a report.
     pub unreported: bool,
 }
@@ -167,6 +170,7 @@ impl Head {
             version: 1,
             created: (details.created_at, details.created_by.clone()),
             moved: Vec::new(),
+            dispatch_attempt: None,
             unreported: false,
         }
     }

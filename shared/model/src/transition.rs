@@ -74,12 +74,8 @@ impl FromStr for Status {
 pub enum State {
     /// See [`Status::Scheduled`].
     Scheduled,
-    /// See [`Status::Pending`]; the number counts the times it was handed to the transaction
-    /// service, from 1.
-    Pending {
-        /// Which hand-over this is.
-        dispatch_attempt: u32,
-    },
+    /// See [`Status::Pending`].
+    Pending,
     /// See [`Status::Processed`].
     Processed(TransactionId),
     /// See [`Status::Failed`].
@@ -94,7 +90,7 @@ impl State {
     pub fn status(&self) -> Status {
         match self {
             Self::Scheduled => Status::Scheduled,
-            Self::Pending { .. } => Status::Pending,
+            Self::Pending => Status::Pending,
             Self::Processed(_) => Status::Processed,
             Self::Failed(_) => Status::Failed,
             Self::Cancelled => Status::Cancelled,
@@ -141,15 +137,15 @@ pub enum Decision {
 #[must_use]
 pub fn decide(state: &State, event: &Event) -> Decision {
     match (state, event) {
-        (State::Scheduled, Event::Sweep) => Decision::Move(State::Pending { dispatch_attempt: 1 }),
+        (State::Scheduled, Event::Sweep) => Decision::Move(State::Pending),
         (State::Scheduled, Event::Cancel) => Decision::Move(State::Cancelled),
         (State::Scheduled, Event::Settle(_)) => Decision::TooEarly,
-        (State::Pending { .. }, Event::Settle(outcome)) => Decision::Move(outcome.clone().into()),
-        (State::Pending { .. }, Event::Sweep) | (State::Cancelled, Event::Cancel) => Decision::Already,
+        (State::Pending, Event::Settle(outcome)) => Decision::Move(outcome.clone().into()),
+        (State::Pending, Event::Sweep) | (State::Cancelled, Event::Cancel) => Decision::Already,
         (State::Processed(known), Event::Settle(Outcome::Processed(told))) if known == told => Decision::Already,
         (State::Failed(known), Event::Settle(Outcome::Failed(told))) if known == told => Decision::Already,
         (State::Processed(_) | State::Failed(_) | State::Cancelled, Event::Settle(_)) => Decision::Conflict,
-        (State::Pending { .. } | State::Processed(_) | State::Failed(_), Event::Cancel)
+        (State::Pending | State::Processed(_) | State::Failed(_), Event::Cancel)
         | (State::Processed(_) | State::Failed(_) | State::Cancelled, Event::Sweep) => Decision::TooLate,
     }
 }
@@ -181,7 +177,6 @@ mod tests {
     fn every_state_meets_every_event() {
         use Decision::{Already, Conflict, TooEarly, TooLate};
         let failed = |why| Outcome::Failed(FailureReason::cut(why));
-        let pending = State::Pending { dispatch_attempt: 1 };
         let events = [
             Event::Sweep,
             Event::Cancel,
@@ -194,9 +189,9 @@ mod tests {
             (failed("no funds").into(), [TooLate, TooLate, Conflict, Conflict, Already]),
             (
                 State::Scheduled,
-                [Decision::Move(pending.clone()), Decision::Move(State::Cancelled), TooEarly, TooEarly, TooEarly],
+                [Decision::Move(State::Pending), Decision::Move(State::Cancelled), TooEarly, TooEarly, TooEarly],
             ),
-            (pending, [Already, TooLate, to(processed("T1")), to(processed("T2")), to(failed("no funds"))]),
+            (State::Pending, [Already, TooLate, to(processed("T1")), to(processed("T2")), to(failed("no funds"))]),
             (processed("T1").into(), [TooLate, TooLate, Already, Conflict, Conflict]),
             (failed("closed").into(), [TooLate, TooLate, Conflict, Conflict, Conflict]),
             (State::Cancelled, [TooLate, Already, Conflict, Conflict, Conflict]),

@@ -1,1 +1,56 @@
-//! x
+//! Every key, item and DynamoDB expression of the system, behind one public method per access
+//! pattern.
+//!
+//! | access pattern | table or index | method |
+//! |---|---|---|
+//! | accept a payment, once for ever | `payment-history` | [`Store::put_details`] |
+//! | make an accepted payment current | `payments` | [`Store::put_head`] |
+//! | a payment by its id | `payment-history` | [`Store::details`] |
+//! | a payment's current state | `payments`, then `payment-history` | [`Store::head`] |
+//! | an account's payments by due time | `payments` and `payment-history` | [`Store::account_page`] |
+//! | the data of a page of payments | `payment-history` | [`Store::data_of`] |
+//! | one transition | `payments` | [`Store::transition`] |
+
+mod account;
+mod error;
+mod insert;
+mod item;
+pub mod key;
+mod lookup;
+pub mod schema;
+mod size;
+mod transition;
+
+use aws_sdk_dynamodb::Client;
+
+pub use account::{AccountPage, AccountQuery};
+pub use error::StoreError;
+pub use insert::{MAX_DETAILS_BYTES, PutDetails, PutHead};
+pub use item::Item;
+pub use key::{HeadKey, HeadSort};
+pub use size::item_bytes;
+pub use transition::Moved;
+
+/// The names of the two tables.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableNames {
+    /// The hot table.
+    pub payments: String,
+    /// The long-term table.
+    pub history: String,
+}
+
+/// Both tables, through one client.
+#[derive(Debug, Clone)]
+pub struct Store {
+    client: Client,
+    tables: TableNames,
+}
+
+impl Store {
+    /// A store over existing tables.
+    #[must_use]
+    pub fn new(client: Client, tables: TableNames) -> Self {
+        Self { client, tables }
+    }
+}

@@ -1,0 +1,89 @@
+//! A batch of creates, each answered on its own.
+
+use std::collections::BTreeMap;
+
+use futures::StreamExt as _;
+use payments_http::{PaymentView, Problem};
+use payments_model::{Actor, PaymentId};
+use serde::Serialize;
+
+use crate::Ingest;
+use crate::create::Created;
+use crate::order::Order;
+
+/// How many entries are worked on at once: enough to hide DynamoDB's latency, few enough that a
+/// function's other requests are not starved of connections.
+const CONCURRENCY: usize = 16;
+
+/// A batch's answer.
+#[derive(Serialize)]
+pub(crate) struct BatchView {
+    results: Vec<EntryView>,
+}
+
+/// One entry's answer.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct EntryView {
+    status: u16,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    idempotent_replayed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payment: Option<PaymentView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<serde_json::Value>,
+}
+
+impl Ingest {
+    /// Works a batch off. Entries with the same key go one after the other, so that the first of
+    /// them is the payment and the others are its retries.
+    pub(crate) async fn create_all(
+        &self,
+        entries: Vec<Result<Order, Problem>>,
+        by: &Actor,
+    ) -> Result<BatchView, Problem> {
+        let count = entries.len();
+        let mut answers: Vec<(usize, Result<Created, Problem>)> = Vec::with_capacity(count);
+        let mut groups: BTreeMap<PaymentId, Vec<(usize, Order)>> = BTreeMap::new();
+        for (position, entry) in entries.into_iter().enumerate() {
+            match entry {
+                Ok(order) => groups.entry(order.payment_id).or_default().push((position, order)),
+                Err(problem) => answers.push((position, Err(problem))),
+            }
+        }
+        let worked = futures::stream::iter(groups.into_values().map(|group| self.create_in_order(group, by)));
+        // Collected to the end: no entry is left in flight when the batch is answered.
+        let worked: Vec<Vec<_>> = worked.buffer_unordered(CONCURRENCY).collect().await;
+        answers.extend(worked.into_iter().flatten());
+        answers.sort_unstable_by_key(|(position, _)| *position);
+        let results = answers.into_iter().map(|(position, answer)| view(position, answer)).collect::<Result<_, _>>()?;
+        Ok(BatchView { results })
+    }
+
+    async fn create_in_order(&self, group: Vec<(usize, Order)>, by: &Actor) -> Vec<(usize, Result<Created, Problem>)> {
+        let mut answers = Vec::with_capacity(group.len());
+        for (position, order) in group {
+            answers.push((position, self.create(&order, by).await));
+        }
+        answers
+    }
+}
+
+fn view(position: usize, answer: Result<Created, Problem>) -> Result<EntryView, Problem> {
+    Ok(match answer {
+        Ok(Created { head, replayed }) => EntryView {
+            status: 201,
+            idempotent_replayed: replayed,
+            payment: Some(PaymentView::of(&head)),
+            problem: None,
+        },
+        Err(problem) => {
+            let status = problem.status();
+            if status >= 500 {
+                problem.log(position);
+            }
+            let problem = problem.json().map_err(Problem::internal)?;
+            EntryView { status, idempotent_replayed: false, payment: None, problem: Some(problem) }
+        }
+    })
+}

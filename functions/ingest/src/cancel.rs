@@ -1,0 +1,41 @@
+//! Taking a scheduled payment back.
+
+use payments_http::{Kind, Problem};
+use payments_model::transition::decide;
+use payments_model::{AccountId, Actor, Decision, Event, Head, PaymentId, State, Status};
+use payments_store::Moved;
+
+use crate::Ingest;
+use crate::create::key_of;
+
+impl Ingest {
+    /// Cancels a payment of `account`, or finds that it is cancelled.
+    pub(crate) async fn cancel(&self, account: &AccountId, payment_id: PaymentId, by: Actor) -> Result<Head, Problem> {
+        let details = self.store.details(payment_id).await.map_err(Problem::outage)?;
+        let details = details.filter(|details| details.instruction.account == *account).ok_or_else(unknown)?;
+        // A scheduled payment is as it was created, so the step needs no look at the head first.
+        let step = Head::scheduled(&details).step(State::Cancelled, self.clock.now(), by);
+        let key = key_of(&details);
+        let found = match self.store.transition(&key, details.due_date, &step).await.map_err(Problem::outage)? {
+            Moved::Done(head) => return Ok(*head),
+            Moved::Elsewhere(Some(head)) => *head,
+            Moved::Elsewhere(None) => {
+                self.store.archived_head(&key).await.map_err(Problem::outage)?.ok_or_else(unknown)?
+            }
+        };
+        match decide(&found.state, &Event::Cancel) {
+            Decision::Already => Ok(found),
+            Decision::TooLate => Err(too_late(found.state.status())),
+            other => Err(Problem::internal(format!("{other:?} for a payment that did not take the step"))),
+        }
+    }
+}
+
+fn unknown() -> Problem {
+    Problem::new(Kind::NoSuchPayment, "This account has no payment of this id.")
+}
+
+fn too_late(status: Status) -> Problem {
+    let detail = format!("The payment is {status}; only a SCHEDULED payment can be cancelled.");
+    Problem::new(Kind::NotCancellable, detail)
+}

@@ -1,0 +1,124 @@
+//! Creating a payment: details first, then the head built from the stored details.
+//!
+//! Each write changes nothing when it is repeated, and a crash between the two leaves details
+//! without a head: nothing visible, and the retry completes it.
+
+use chrono::TimeDelta;
+use payments_http::{Kind, Problem};
+use payments_model::{Actor, BusinessDate, Details, Head, Instruction};
+use payments_store::{HeadKey, HeadSort, PutDetails, PutHead};
+
+use crate::Ingest;
+use crate::order::Order;
+
+/// How long after its business day a payment whose details were accepted in time may still get
+/// its missing head. The archive waits an hour, so a head put within this never comes back from
+/// the dead.
+const COMPLETION_GRACE: TimeDelta = TimeDelta::minutes(30);
+
+/// A payment that is there now.
+#[derive(Debug)]
+pub(crate) struct Created {
+    /// As it stands.
+    pub(crate) head: Head,
+    /// Whether an earlier try had accepted it.
+    pub(crate) replayed: bool,
+}
+
+impl Ingest {
+    /// Puts one payment in, or finds that it is.
+    pub(crate) async fn create(&self, order: &Order, by: &Actor) -> Result<Created, Problem> {
+        let (zone, now) = (self.config.zone, self.clock.now());
+        let instruction = order.instruction.clone();
+        let details = Details::accept(order.payment_id, instruction, zone, self.config.write_shards, now, by.clone());
+        if let Err(refusal) = judge_date(details.due_date, zone.date_of(now), self.config.horizon_days) {
+            // The date is judged once, when the payment is accepted: a retry of an accepted one
+            // is a replay whatever the date is by now.
+            return match self.store.details(order.payment_id).await.map_err(Problem::outage)? {
+                Some(stored) => self.replay(stored, &order.instruction).await,
+                None => Err(refusal),
+            };
+        }
+        match self.store.put_details(&details).await.map_err(Problem::outage)? {
+            PutDetails::Created => self.complete(&details, false).await,
+            PutDetails::Existing(stored) => self.replay(*stored, &order.instruction).await,
+            PutDetails::TooLarge { excess } => {
+                let detail = format!(
+                    "The payment with its data is {excess} bytes larger than a payment may be; shorten the data."
+                );
+                Err(Problem::new(Kind::PaymentTooLarge, detail).at("data").excess(excess))
+            }
+        }
+    }
+
+    /// Answers a key that was used before.
+    async fn replay(&self, stored: Details, asked: &Instruction) -> Result<Created, Problem> {
+        let differences = stored.instruction.differences(asked);
+        if !differences.is_empty() {
+            let fields = differences.join(", ");
+            let detail = format!(
+                "The idempotency key belongs to a payment with another {fields}; use a new key for a new payment."
+            );
+            return Err(Problem::new(Kind::IdempotencyKeyReused, detail).at_all(differences));
+        }
+        match self.store.head(&key_of(&stored)).await.map_err(Problem::outage)? {
+            Some(head) => Ok(Created { head, replayed: true }),
+            None => self.complete(&stored, true).await,
+        }
+    }
+
+    /// Puts the head of accepted details, unless its time is over.
+    async fn complete(&self, details: &Details, replayed: bool) -> Result<Created, Problem> {
+        let head = Head::scheduled(details);
+        let closes = self.config.zone.end_of(details.due_date).saturating_add(COMPLETION_GRACE);
+        if self.clock.now() >= closes {
+            return Err(passed(details.due_date));
+        }
+        match self.store.put_head(&head).await.map_err(Problem::outage)? {
+            PutHead::Created => Ok(Created { head, replayed }),
+            PutHead::Existing(head) => Ok(Created { head: *head, replayed }),
+        }
+    }
+}
+
+/// Where the head of these details is.
+pub(crate) fn key_of(details: &Details) -> HeadKey {
+    let sort = HeadSort { due_at: details.due_at, payment_id: details.payment_id };
+    HeadKey { account: details.instruction.account.clone(), sort }
+}
+
+/// Whether a new payment may have this date: today or later, and within the horizon.
+fn judge_date(due_date: BusinessDate, today: BusinessDate, horizon_days: u32) -> Result<(), Problem> {
+    if due_date < today {
+        return Err(passed(due_date));
+    }
+    if due_date.days_since(today) > horizon_days.into() {
+        let detail = format!("Payments are taken {horizon_days} days ahead, until {}.", today.plus_days(horizon_days));
+        return Err(Problem::new(Kind::DateBeyondHorizon, detail).at("scheduledFor"));
+    }
+    Ok(())
+}
+
+fn passed(due_date: BusinessDate) -> Problem {
+    let detail = format!("The business date {due_date} has passed; choose today or later.");
+    Problem::new(Kind::DatePassed, detail).at("scheduledFor")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn today_is_allowed_and_yesterday_is_not() {
+        let date = |text: &str| text.parse::<BusinessDate>().unwrap();
+        let today = date("2026-11-20");
+        for (due, want) in [
+            ("2026-11-19", Err(Kind::DatePassed)),
+            ("2026-11-20", Ok(())),
+            ("2027-11-20", Ok(())),
+            ("2027-11-21", Err(Kind::DateBeyondHorizon)),
+        ] {
+            assert_eq!(judge_date(date(due), today, 365).map_err(|problem| problem.kind()), want, "{due}");
+        }
+    }
+}

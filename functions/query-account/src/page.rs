@@ -1,0 +1,99 @@
+//! One page of an account's payments, cut where Lambda's response would get too large.
+
+use payments_http::{PaymentView, Problem};
+use payments_model::{Head, JsonText, PaymentId};
+use payments_store::{AccountPage, HeadSort, Store};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::plan::Plan;
+
+/// The largest page, in bytes as they travel in Lambda's response, where the body is a JSON
+/// string and every quote and backslash takes two. Lambda's own limit is 6 MB.
+const MAX_PAGE_BYTES: usize = 4 * 1024 * 1024;
+
+/// Room for what surrounds the payments: the object, the cursor.
+const FRAME_BYTES: usize = 1_024;
+
+/// How many payments' data is read at once: what one BatchGetItem takes.
+const DATA_CHUNK: usize = 100;
+
+/// A page as JSON.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PageView {
+    payments: Vec<Box<RawValue>>,
+    next_cursor: Option<String>,
+}
+
+/// A page that grows until it is full.
+struct Page {
+    payments: Vec<Box<RawValue>>,
+    bytes: usize,
+    last: Option<HeadSort>,
+}
+
+impl Page {
+    /// Adds a payment, unless the page is full.
+    fn push(&mut self, head: &Head, data: Option<&JsonText>) -> Result<bool, Problem> {
+        let view = PaymentView::of(head).with_data(data)?;
+        let json = serde_json::value::to_raw_value(&view).map_err(Problem::internal)?;
+        let bytes = self.bytes + escaped_bytes(json.get()) + ",".len();
+        // A payment is far smaller than a page, so the first one always fits.
+        if bytes > MAX_PAGE_BYTES {
+            return Ok(false);
+        }
+        self.bytes = bytes;
+        self.payments.push(json);
+        self.last = Some(HeadSort { due_at: head.due_at, payment_id: head.payment_id });
+        Ok(true)
+    }
+}
+
+/// Renders what was read, with the data where it was asked for.
+pub(crate) async fn render(store: &Store, plan: &Plan, read: AccountPage) -> Result<PageView, Problem> {
+    let mut page = Page { payments: Vec::new(), bytes: FRAME_BYTES, last: None };
+    let mut full = false;
+    for heads in read.heads.chunks(DATA_CHUNK) {
+        let data = if plan.with_data {
+            let ids: Vec<PaymentId> = heads.iter().map(|head| head.payment_id).collect();
+            store.data_of(&ids).await.map_err(Problem::outage)?
+        } else {
+            vec![None; heads.len()]
+        };
+        for (head, data) in heads.iter().zip(data) {
+            full = full || !page.push(head, data.as_ref())?;
+        }
+        if full {
+            break;
+        }
+    }
+    let next = if full { page.last } else { read.next };
+    Ok(PageView { payments: page.payments, next_cursor: next.map(|after| plan.cursor(after)) })
+}
+
+/// The bytes of a text inside a JSON string.
+fn escaped_bytes(text: &str) -> usize {
+    let escape = |byte: u8| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 1,
+        _ => 0,
+    };
+    text.len() + text.bytes().map(escape).sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn escapes_are_counted_as_they_travel(value in ".{0,40}", blank in "[ \n\r\t]{0,4}") {
+            // Whatever a client's JSON may hold: escaped strings and white space between values.
+            let json = format!("{blank}{}", serde_json::to_string(&value)?);
+            let travels = serde_json::to_string(&json)?;
+            prop_assert_eq!(escaped_bytes(&json) + "\"\"".len(), travels.len());
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! AWS clients, with a bound on everything they wait for.
+
+use std::time::Duration;
+
+use aws_config::retry::RetryConfig;
+use aws_config::timeout::TimeoutConfig;
+use aws_config::{BehaviorVersion, Region};
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::Credentials;
+
+/// The tries of one call, the first included. With the SDK's backoff (up to 1 s before the second
+/// and 2 s before the third) three fit into [`OPERATION_TIMEOUT`].
+const MAX_ATTEMPTS: u32 = 3;
+
+/// The longest one call may take, all tries together. The longest chain of calls in an HTTP
+/// request is four (details, details, head, head), so 20 s: below the functions' timeout of 25 s.
+const OPERATION_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The longest one try may take: DynamoDB answers within tens of milliseconds or is in trouble.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The longest a connection may take to open.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The timeouts of every client.
+#[must_use]
+pub fn timeouts() -> TimeoutConfig {
+    TimeoutConfig::builder()
+        .operation_timeout(OPERATION_TIMEOUT)
+        .operation_attempt_timeout(ATTEMPT_TIMEOUT)
+        .connect_timeout(CONNECT_TIMEOUT)
+        .build()
+}
+
+/// A DynamoDB client: of AWS, with the function's own role, or of the engine at `endpoint`, which
+/// takes any credentials.
+pub async fn dynamodb(endpoint: Option<&str>) -> Client {
+    let defaults = aws_config::defaults(BehaviorVersion::latest())
+        .timeout_config(timeouts())
+        .retry_config(RetryConfig::standard().with_max_attempts(MAX_ATTEMPTS));
+    let Some(endpoint) = endpoint else {
+        return Client::new(&defaults.load().await);
+    };
+    let any = Credentials::new("local", "local", None, None, "any");
+    let local = defaults.endpoint_url(endpoint).credentials_provider(any).region(Region::from_static("us-east-1"));
+    Client::new(&local.load().await)
+}

@@ -1,0 +1,183 @@
+//! What a request carries, parsed: its route, parameters, headers, body and caller.
+
+use std::borrow::Cow;
+use std::fmt::Display;
+use std::str::FromStr;
+
+use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::header::CONTENT_TYPE;
+use payments_model::{AccountId, Actor, IdempotencyKey, PaymentId};
+
+use crate::routes::{self, Route};
+use crate::{Kind, Problem};
+
+/// A request to one of the API's routes.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'e> {
+    event: &'e ApiGatewayV2httpRequest,
+    route: Route,
+}
+
+impl<'e> Request<'e> {
+    /// The request in `event`.
+    ///
+    /// # Errors
+    /// [`Kind::NoSuchRoute`] or [`Kind::MethodNotAllowed`] for what came through `$default`.
+    pub fn of(event: &'e ApiGatewayV2httpRequest) -> Result<Self, Problem> {
+        if let Some(spec) = event.route_key.as_deref().and_then(routes::by_key) {
+            return Ok(Self { event, route: spec.route });
+        }
+        let path = event.raw_path.as_deref().unwrap_or_default();
+        let methods: Vec<&str> = routes::at_path(path).map(|spec| spec.method.as_str()).collect();
+        if methods.is_empty() {
+            return Err(Problem::new(Kind::NoSuchRoute, "There is nothing at this path; see the API's description."));
+        }
+        let methods = methods.join(", ");
+        Err(Problem::new(Kind::MethodNotAllowed, format!("This path takes {methods}.")).allowing(methods))
+    }
+
+    /// What it asks for.
+    #[must_use]
+    pub fn route(&self) -> Route {
+        self.route
+    }
+
+    /// Who asks, as trails name them: the client or subject of the token that API Gateway
+    /// checked, or the IAM principal.
+    #[must_use]
+    pub fn caller(&self) -> Actor {
+        let authorizer = self.event.request_context.authorizer.as_ref();
+        let claims = authorizer.and_then(|authorizer| authorizer.jwt.as_ref()).map(|jwt| &jwt.claims);
+        let claim = claims.and_then(|claims| claims.get("client_id").or_else(|| claims.get("sub")));
+        let iam = authorizer.and_then(|authorizer| authorizer.iam.as_ref());
+        let principal = claim.or_else(|| iam.and_then(|iam| iam.caller_id.as_ref()));
+        Actor::named(principal.map_or("anonymous", String::as_str))
+    }
+
+    /// The account in the path.
+    ///
+    /// # Errors
+    /// [`Kind::InvalidParameter`].
+    pub fn account(&self) -> Result<AccountId, Problem> {
+        self.path("accountId")
+    }
+
+    /// The payment in the path.
+    ///
+    /// # Errors
+    /// [`Kind::InvalidParameter`].
+    pub fn payment(&self) -> Result<PaymentId, Problem> {
+        self.path("paymentId")
+    }
+
+    fn path<T: FromStr<Err: Display>>(&self, name: &'static str) -> Result<T, Problem> {
+        let text = self.event.path_parameters.get(name).map_or("", String::as_str);
+        text.parse().map_err(|error| invalid_parameter(name, &error))
+    }
+
+    /// The idempotency key in the headers.
+    ///
+    /// # Errors
+    /// [`Kind::InvalidIdempotencyKey`] where it is missing, given twice or malformed.
+    pub fn idempotency_key(&self) -> Result<IdempotencyKey, Problem> {
+        const NAME: &str = "Idempotency-Key";
+        let refuse = |why: String| Problem::new(Kind::InvalidIdempotencyKey, why).at(NAME);
+        let mut given = self.event.headers.get_all(NAME).iter();
+        let Some(key) = given.next() else {
+            let why =
+                "Send an Idempotency-Key header, unique for each payment you intend, and the same for its retries.";
+            return Err(refuse(why.to_owned()));
+        };
+        if given.next().is_some() {
+            return Err(refuse("Send one Idempotency-Key, not several.".to_owned()));
+        }
+        let key = String::from_utf8_lossy(key.as_bytes());
+        key.parse().map_err(|error| refuse(format!("The Idempotency-Key does not do: {error}.")))
+    }
+
+    /// The query parameters, all of which have to be among `known`.
+    ///
+    /// # Errors
+    /// [`Kind::InvalidParameter`] for an unknown one.
+    pub fn query(&self, known: &'static [&'static str]) -> Result<Query<'e>, Problem> {
+        let unknown =
+            self.event.query_string_parameters.iter().map(|(name, _)| name).find(|name| !known.contains(name));
+        match unknown {
+            Some(name) => {
+                let detail =
+                    format!("There is no parameter of this name here; the parameters are {}.", known.join(", "));
+                Err(Problem::new(Kind::InvalidParameter, detail).at(name))
+            }
+            None => Ok(Query { event: self.event }),
+        }
+    }
+
+    /// The body as text, at most `limit` bytes of it, decoded where API Gateway had to encode it.
+    ///
+    /// # Errors
+    /// [`Kind::UnsupportedMediaType`], [`Kind::BodyTooLarge`] or [`Kind::NotJson`].
+    pub fn json_body(&self, limit: usize) -> Result<Cow<'e, str>, Problem> {
+        self.require_json()?;
+        let body = self.event.body.as_deref().unwrap_or_default();
+        let body = if self.event.is_base64_encoded {
+            let not_text = |_| Problem::new(Kind::NotJson, "The body is not JSON: it is not UTF-8 text.");
+            let bytes = STANDARD.decode(body).map_err(Problem::internal)?;
+            Cow::Owned(String::from_utf8(bytes).map_err(not_text)?)
+        } else {
+            Cow::Borrowed(body)
+        };
+        match body.len().checked_sub(limit) {
+            Some(excess) if excess > 0 => {
+                let detail = format!("The body has {} bytes; at most {limit} are read here.", body.len());
+                Err(Problem::new(Kind::BodyTooLarge, detail).excess(excess))
+            }
+            _ => Ok(body),
+        }
+    }
+
+    fn require_json(&self) -> Result<(), Problem> {
+        let given = self.event.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let essence = given.split(';').next().unwrap_or_default().trim();
+        if essence.eq_ignore_ascii_case("application/json") {
+            return Ok(());
+        }
+        Err(Problem::new(Kind::UnsupportedMediaType, "Send the body as Content-Type: application/json."))
+    }
+}
+
+/// A request's query parameters.
+#[derive(Debug, Clone, Copy)]
+pub struct Query<'e> {
+    event: &'e ApiGatewayV2httpRequest,
+}
+
+impl<'e> Query<'e> {
+    /// The text of a parameter, if it is there.
+    ///
+    /// # Errors
+    /// [`Kind::InvalidParameter`] where it is given more than once, or with a comma, which is how
+    /// API Gateway joins several.
+    pub fn text(&self, name: &'static str) -> Result<Option<&'e str>, Problem> {
+        match self.event.query_string_parameters.all(name).as_deref() {
+            None | Some([]) => Ok(None),
+            Some([value]) => Ok(Some(value)),
+            Some(_) => Err(invalid_parameter(name, &"it is given more than once, or has a comma")),
+        }
+    }
+
+    /// A parameter parsed, if it is there.
+    ///
+    /// # Errors
+    /// [`Kind::InvalidParameter`] where it is given more than once or does not parse.
+    pub fn get<T: FromStr<Err: Display>>(&self, name: &'static str) -> Result<Option<T>, Problem> {
+        self.text(name)?.map(|text| text.parse().map_err(|error| invalid_parameter(name, &error))).transpose()
+    }
+}
+
+/// A parameter that does not do, and why.
+#[must_use]
+pub fn invalid_parameter(name: &'static str, why: &dyn Display) -> Problem {
+    Problem::new(Kind::InvalidParameter, format!("The parameter \"{name}\" does not do: {why}.")).at(name)
+}

@@ -1,0 +1,81 @@
+//! A payment as the API shows it.
+
+use payments_model::{Head, JsonText, TrailEntry};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::Problem;
+
+/// A payment in JSON, its fields in the documented order.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PaymentView {
+    payment_id: String,
+    account_id: String,
+    payee_account_id: String,
+    amount_minor: i64,
+    currency: &'static str,
+    scheduled_for: String,
+    due_at: String,
+    due_date: String,
+    status: &'static str,
+    version: u32,
+    created_at: String,
+    updated_at: String,
+    trail: Vec<TrailView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transaction_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure_reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    settled_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<Box<RawValue>>,
+}
+
+#[derive(Debug, Serialize)]
+struct TrailView {
+    status: &'static str,
+    at: String,
+    by: String,
+}
+
+impl PaymentView {
+    /// A payment without its data.
+    #[must_use]
+    pub fn of(head: &Head) -> Self {
+        let trail = |TrailEntry { status, at, by }: TrailEntry| TrailView {
+            status: status.as_str(),
+            at: at.to_string(),
+            by: by.to_string(),
+        };
+        Self {
+            payment_id: head.payment_id.to_string(),
+            account_id: head.account.to_string(),
+            payee_account_id: head.payee.to_string(),
+            amount_minor: head.money.amount.get(),
+            currency: head.money.currency.code(),
+            scheduled_for: head.scheduled_for.to_string(),
+            due_at: head.due_at.to_string(),
+            due_date: head.due_date.to_string(),
+            status: head.state.status().as_str(),
+            version: head.version,
+            created_at: head.created_at().to_string(),
+            updated_at: head.updated_at().to_string(),
+            trail: head.trail().map(trail).collect(),
+            transaction_id: head.transaction_id().map(ToString::to_string),
+            failure_reason: head.failure_reason().map(|reason| reason.as_str().to_owned()),
+            settled_at: head.settled_at().map(|at| at.to_string()),
+            data: None,
+        }
+    }
+
+    /// The same with its data, byte for byte as it was put in.
+    ///
+    /// # Errors
+    /// [`Problem::internal`] where the stored data is not JSON.
+    pub fn with_data(self, data: Option<&JsonText>) -> Result<Self, Problem> {
+        let raw = data.map(|data| RawValue::from_string(data.as_str().to_owned()));
+        Ok(Self { data: raw.transpose().map_err(Problem::internal)?, ..self })
+    }
+}

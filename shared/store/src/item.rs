@@ -1,0 +1,262 @@
+//! The item kinds: how details and heads are written as attributes, and read back with the
+//! checks that keep a damaged item from passing for a payment.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use payments_model::{
+    Actor, Details, FailureReason, Head, Instruction, JsonText, Money, ScheduledFor, Shard, State, Status, TrailEntry,
+    TransactionId, UtcSecond,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::StoreError;
+use crate::key::{self, DETAILS_SORT, DueSort, HeadKey, HeadSort, UnreportedSort};
+
+/// An item as the SDK has it.
+pub type Item = HashMap<String, AttributeValue>;
+
+/// The attributes of a payment's details.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DetailsItem {
+    pk: String,
+    sk: String,
+    account_id: String,
+    payee_account_id: String,
+    amount_minor: i64,
+    currency: String,
+    scheduled_for: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    data: Option<String>,
+    due_at: String,
+    due_date: String,
+    shard: u16,
+    created_at: String,
+    created_by: String,
+}
+
+/// The attributes of a payment's head. What its keys already say is not said again, so that it
+/// stays within 1 KB; `status` is, because stream filters and conditions look at it.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct HeadItem {
+    pk: String,
+    sk: String,
+    shard: u16,
+    due: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unreported: Option<String>,
+    status: String,
+    version: u32,
+    payee_account_id: String,
+    amount_minor: i64,
+    currency: String,
+    scheduled_for: String,
+    trail: Vec<TrailItem>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    dispatch_attempt: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    transaction_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    failure_reason: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    settled_at: Option<String>,
+}
+
+/// One entry of a head's trail.
+#[derive(Debug, Serialize, Deserialize)]
+struct TrailItem {
+    status: String,
+    at: String,
+    by: String,
+}
+
+/// Why an item is not what it should be, before its key is known.
+type Fault = Box<dyn std::error::Error + Send + Sync>;
+
+/// The details as an item.
+pub(crate) fn encode_details(details: &Details) -> Result<Item, StoreError> {
+    let Instruction { account, payee, money, scheduled_for, data } = &details.instruction;
+    let item = DetailsItem {
+        pk: key::payment_partition(details.payment_id),
+        sk: DETAILS_SORT.to_owned(),
+        account_id: account.to_string(),
+        payee_account_id: payee.to_string(),
+        amount_minor: money.amount.get(),
+        currency: money.currency.to_string(),
+        scheduled_for: scheduled_for.to_string(),
+        data: data.as_ref().map(|data| data.as_str().to_owned()),
+        due_at: details.due_at.to_string(),
+        due_date: details.due_date.to_string(),
+        shard: details.shard.get(),
+        created_at: details.created_at.to_string(),
+        created_by: details.created_by.to_string(),
+    };
+    to_item(&item)
+}
+
+/// The details that an item holds.
+pub(crate) fn decode_details(item: Item) -> Result<Details, StoreError> {
+    let key = key_of(&item);
+    parse_details(item).map_err(|fault| StoreError::Unreadable { key, why: fault.to_string() })
+}
+
+fn parse_details(item: Item) -> Result<Details, Fault> {
+    let item: DetailsItem = serde_dynamo::from_item(item)?;
+    Ok(Details {
+        payment_id: key::parse_payment_partition(&item.pk)?,
+        instruction: Instruction {
+            account: item.account_id.parse()?,
+            payee: item.payee_account_id.parse()?,
+            money: Money { amount: item.amount_minor.try_into()?, currency: item.currency.parse()? },
+            scheduled_for: item.scheduled_for.parse()?,
+            data: item.data.map(JsonText::from_stored).transpose()?,
+        },
+        due_at: item.due_at.parse()?,
+        due_date: item.due_date.parse()?,
+        shard: Shard::from_stored(item.shard).ok_or("the shard is out of range")?,
+        created_at: item.created_at.parse()?,
+        created_by: Actor::named(&item.created_by),
+    })
+}
+
+/// The key of a head's item.
+pub(crate) fn head_key(key: &HeadKey) -> Item {
+    HashMap::from([
+        ("pk".to_owned(), AttributeValue::S(key::account_partition(&key.account))),
+        ("sk".to_owned(), AttributeValue::S(key.sort.to_string())),
+    ])
+}
+
+/// A head as an item.
+pub(crate) fn encode_head(head: &Head) -> Result<Item, StoreError> {
+    let sort = HeadSort { due_at: head.due_at, payment_id: head.payment_id };
+    let status = head.state.status();
+    let settled_at = head.settled_at();
+    let unreported = settled_at
+        .filter(|_| head.unreported)
+        .map(|settled_at| UnreportedSort { settled_at, payment_id: head.payment_id });
+    let item = HeadItem {
+        pk: key::account_partition(&head.account),
+        sk: sort.to_string(),
+        shard: head.shard.get(),
+        due: DueSort { status, due_date: head.due_date, head: sort }.to_string(),
+        unreported: unreported.map(|key| key.to_string()),
+        status: status.to_string(),
+        version: head.version,
+        payee_account_id: head.payee.to_string(),
+        amount_minor: head.money.amount.get(),
+        currency: head.money.currency.to_string(),
+        scheduled_for: head.scheduled_for.to_string(),
+        trail: head
+            .trail()
+            .map(|entry| TrailItem {
+                status: entry.status.to_string(),
+                at: entry.at.to_string(),
+                by: entry.by.to_string(),
+            })
+            .collect(),
+        dispatch_attempt: head.dispatch_attempt,
+        transaction_id: head.transaction_id().map(ToString::to_string),
+        failure_reason: head.failure_reason().map(|reason| reason.as_str().to_owned()),
+        settled_at: settled_at.map(|at| at.to_string()),
+    };
+    to_item(&item)
+}
+
+/// The head that an item holds.
+pub(crate) fn decode_head(item: Item) -> Result<Head, StoreError> {
+    let key = key_of(&item);
+    parse_head(item).map_err(|fault| StoreError::Unreadable { key, why: fault.to_string() })
+}
+
+fn parse_head(item: Item) -> Result<Head, Fault> {
+    let item: HeadItem = serde_dynamo::from_item(item)?;
+    let HeadSort { due_at, payment_id } = item.sk.parse()?;
+    let due: DueSort = item.due.parse()?;
+    let status: Status = item.status.parse()?;
+    let scheduled_for: ScheduledFor = item.scheduled_for.parse()?;
+    let trail = item.trail.into_iter().map(parse_trail_entry).collect::<Result<Vec<_>, _>>()?;
+    let [created, moved @ ..] = trail.as_slice() else { return Err("the trail is empty".into()) };
+    let state = parse_state(status, item.dispatch_attempt, item.transaction_id, item.failure_reason)?;
+    let head = Head {
+        payment_id,
+        account: key::parse_account_partition(&item.pk)?,
+        payee: item.payee_account_id.parse()?,
+        money: Money { amount: item.amount_minor.try_into()?, currency: item.currency.parse()? },
+        scheduled_for,
+        due_at,
+        due_date: due.due_date,
+        shard: Shard::from_stored(item.shard).ok_or("the shard is out of range")?,
+        state,
+        version: item.version,
+        created: (created.at, created.by.clone()),
+        moved: moved.to_vec(),
+        dispatch_attempt: item.dispatch_attempt,
+        unreported: item.unreported.is_some(),
+    };
+    // The same facts, seen from the other side: what the writer promised, the reader checks.
+    let last = trail.last().map(|entry| entry.status);
+    let settled_at = item.settled_at.map(|at| at.parse::<UtcSecond>()).transpose()?;
+    let unreported = item.unreported.map(|key| key.parse::<UnreportedSort>()).transpose()?;
+    let promises = [
+        ("the due key is another payment's", due.head == HeadSort { due_at, payment_id }),
+        ("the due key has another status", due.status == status),
+        ("the trail begins elsewhere", created.status == Status::Scheduled),
+        ("the trail ends elsewhere", last == Some(status)),
+        (
+            "the trail and the version disagree",
+            usize::try_from(item.version).is_ok_and(|version| version == trail.len()),
+        ),
+        ("settledAt and the trail disagree", settled_at == head.settled_at()),
+        (
+            "the unreported key is another payment's",
+            unreported.is_none_or(|key| key.payment_id == payment_id && Some(key.settled_at) == settled_at),
+        ),
+    ];
+    match promises.into_iter().find(|(_, kept)| !kept) {
+        Some((broken, _)) => Err(broken.into()),
+        None => Ok(head),
+    }
+}
+
+fn parse_state(
+    status: Status,
+    attempt: Option<u32>,
+    transaction_id: Option<String>,
+    reason: Option<String>,
+) -> Result<State, Fault> {
+    let attempted = attempt.is_some_and(|attempt| attempt >= 1);
+    Ok(match (status, transaction_id, reason) {
+        (Status::Scheduled, None, None) if attempt.is_none() => State::Scheduled,
+        (Status::Cancelled, None, None) if attempt.is_none() => State::Cancelled,
+        (Status::Pending, None, None) if attempted => State::Pending,
+        (Status::Processed, Some(id), None) => State::Processed(id.parse::<TransactionId>()?),
+        (Status::Failed, None, Some(reason)) => State::Failed(FailureReason::cut(&reason)),
+        _ => return Err("status, dispatchAttempt, transactionId and failureReason disagree".into()),
+    })
+}
+
+fn parse_trail_entry(entry: TrailItem) -> Result<TrailEntry, Fault> {
+    Ok(TrailEntry { status: entry.status.parse()?, at: entry.at.parse()?, by: Actor::named(&entry.by) })
+}
+
+/// One entry of the trail, as an attribute.
+pub(crate) fn encode_trail_entry(status: Status, at: UtcSecond, by: &Actor) -> AttributeValue {
+    let text = |text: &str| AttributeValue::S(text.to_owned());
+    AttributeValue::M(HashMap::from([
+        ("status".to_owned(), text(status.as_str())),
+        ("at".to_owned(), text(&at.to_string())),
+        ("by".to_owned(), text(by.as_str())),
+    ]))
+}
+
+fn to_item<T: Serialize>(item: &T) -> Result<Item, StoreError> {
+    serde_dynamo::to_item(item).map_err(|e| StoreError::Unreadable { key: "(new)".to_owned(), why: e.to_string() })
+}
+
+fn key_of(item: &Item) -> String {
+    let part = |name: &str| item.get(name).and_then(|value| value.as_s().ok()).map_or("?", String::as_str).to_owned();
+    format!("{} / {}", part("pk"), part("sk"))
+}

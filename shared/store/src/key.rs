@@ -1,0 +1,273 @@
+//! Every key of both tables: one type per kind, encoded and parsed here and nowhere else.
+//!
+//! All keys are ASCII, their parts are separated by `#` (which no part can contain), and instants
+//! are of fixed width, so that the byte order of the text is the order of the values. Ranges are
+//! half-open on the encoded text: an upper bound is the encoded first instant or date *after* the
+//! range, which itself is never a key.
+
+use std::fmt;
+use std::str::FromStr;
+
+use payments_model::{AccountId, BusinessDate, PaymentId, Status, UtcSecond};
+
+/// The sort key of every details item.
+pub const DETAILS_SORT: &str = "DETAILS";
+
+/// Why a text is not a key of the kind asked for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a {1} key")]
+pub struct KeyError(String, &'static str);
+
+/// The partition key of an account's heads: `ACCT#<accountId>`.
+#[must_use]
+pub fn account_partition(account: &AccountId) -> String {
+    format!("ACCT#{account}")
+}
+
+/// Reads [`account_partition`] back.
+///
+/// # Errors
+/// [`KeyError`] for any other text.
+pub fn parse_account_partition(text: &str) -> Result<AccountId, KeyError> {
+    let account = text.strip_prefix("ACCT#").and_then(|account| account.parse().ok());
+    account.ok_or_else(|| KeyError(text.to_owned(), "account partition"))
+}
+
+/// The partition key of a payment's details: `PAY#<paymentId>`.
+#[must_use]
+pub fn payment_partition(payment_id: PaymentId) -> String {
+    format!("PAY#{payment_id}")
+}
+
+/// Reads [`payment_partition`] back.
+///
+/// # Errors
+/// [`KeyError`] for any other text.
+pub fn parse_payment_partition(text: &str) -> Result<PaymentId, KeyError> {
+    let payment = text.strip_prefix("PAY#").and_then(|payment| payment.parse().ok());
+    payment.ok_or_else(|| KeyError(text.to_owned(), "payment partition"))
+}
+
+/// The sort key of a head within its account: `<dueAt>#<paymentId>`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HeadSort {
+    /// When the payment falls due.
+    pub due_at: UtcSecond,
+    /// Which payment.
+    pub payment_id: PaymentId,
+}
+
+impl HeadSort {
+    /// A text that sorts after this key and before every later one.
+    #[must_use]
+    pub fn just_after(&self) -> String {
+        format!("{self}#")
+    }
+}
+
+impl fmt::Display for HeadSort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}#{}", self.due_at, self.payment_id)
+    }
+}
+
+impl FromStr for HeadSort {
+    type Err = KeyError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parse = || {
+            let (due_at, payment_id) = text.split_once('#')?;
+            Some(Self { due_at: due_at.parse().ok()?, payment_id: payment_id.parse().ok()? })
+        };
+        parse().ok_or_else(|| KeyError(text.to_owned(), "head sort"))
+    }
+}
+
+/// Where a head is: its account and its sort key, the same in both tables.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct HeadKey {
+    /// Whose payment.
+    pub account: AccountId,
+    /// Which of them.
+    pub sort: HeadSort,
+}
+
+/// The sort key of the `due` index: `<STATUS>#<dueDate>#<dueAt>#<paymentId>`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct DueSort {
+    /// Where the payment is in its life.
+    pub status: Status,
+    /// The business date it falls due on.
+    pub due_date: BusinessDate,
+    /// When it falls due, and which payment.
+    pub head: HeadSort,
+}
+
+impl DueSort {
+    /// Where the keys of `status` on `date` begin. The keys of that date end where those of the
+    /// next begin.
+    #[must_use]
+    pub fn start_of(status: Status, date: BusinessDate) -> String {
+        format!("{status}#{date}")
+    }
+}
+
+impl fmt::Display for DueSort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}#{}#{}", self.status, self.due_date, self.head)
+    }
+}
+
+impl FromStr for DueSort {
+    type Err = KeyError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parse = || {
+            let (status, rest) = text.split_once('#')?;
+            let (due_date, head) = rest.split_once('#')?;
+            Some(Self { status: status.parse().ok()?, due_date: due_date.parse().ok()?, head: head.parse().ok()? })
+        };
+        parse().ok_or_else(|| KeyError(text.to_owned(), "due"))
+    }
+}
+
+/// The sort key of the `unreported` index: the quarter-hour of the settlement as `YYYYMMDDHHMM`,
+/// then `#<settledAt>#<paymentId>`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UnreportedSort {
+    /// When the payment was settled.
+    pub settled_at: UtcSecond,
+    /// Which payment.
+    pub payment_id: PaymentId,
+}
+
+impl UnreportedSort {
+    /// The encoded beginning of the quarter-hour that `at` lies in.
+    #[must_use]
+    pub fn quarter_hour(at: UtcSecond) -> String {
+        let encoded = at.to_string();
+        // Fixed width: 2026-12-01T09:47:12Z has its minutes at 14..16.
+        let minute: u8 = encoded.get(14..16).and_then(|minute| minute.parse().ok()).unwrap_or(0);
+        let digits: String = encoded.chars().take(14).filter(char::is_ascii_digit).collect();
+        format!("{digits}{:02}", minute - minute % 15)
+    }
+}
+
+impl fmt::Display for UnreportedSort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}#{}#{}", Self::quarter_hour(self.settled_at), self.settled_at, self.payment_id)
+    }
+}
+
+impl FromStr for UnreportedSort {
+    type Err = KeyError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parse = || {
+            let (quarter, rest) = text.split_once('#')?;
+            let (settled_at, payment_id) = rest.split_once('#')?;
+            let key = Self { settled_at: settled_at.parse().ok()?, payment_id: payment_id.parse().ok()? };
+            (Self::quarter_hour(key.settled_at) == quarter).then_some(key)
+        };
+        parse().ok_or_else(|| KeyError(text.to_owned(), "unreported"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use payments_model::{BusinessZone, IdempotencyKey};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    prop_compose! {
+        fn heads()(day in 0_i64..36_000, second in 0_i64..86_400, key in "[a-z]{1,8}") -> HeadSort {
+            let account: AccountId = "acc".parse().unwrap();
+            let key: IdempotencyKey = key.parse().unwrap();
+            let delta = std::time::Duration::from_secs(u64::try_from(day * 86_400 + second).unwrap());
+            let since_2000 = UtcSecond::MIN.as_chrono() + delta;
+            HeadSort { due_at: UtcSecond::of(since_2000).unwrap(), payment_id: PaymentId::derive(&account, &key) }
+        }
+    }
+
+    fn dues() -> impl Strategy<Value = DueSort> {
+        let london: BusinessZone = "Europe/London".parse().unwrap();
+        (heads(), prop::sample::select(Status::ALL.to_vec())).prop_map(move |(head, status)| DueSort {
+            status,
+            due_date: london.date_of(head.due_at),
+            head,
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn head_keys_keep_value_and_order(a in heads(), b in heads()) {
+            prop_assert_eq!(a.to_string().parse::<HeadSort>()?, a);
+            prop_assert_eq!(a.cmp(&b), a.to_string().cmp(&b.to_string()));
+            prop_assert!(a.to_string() < a.just_after());
+            prop_assert!(a >= b || a.just_after() < b.to_string());
+        }
+
+        #[test]
+        fn head_keys_lie_within_their_instants(a in heads(), b in heads()) {
+            // The range [from, to) of instants is the range [encode(from), encode(to)) of keys.
+            prop_assert_eq!(a.due_at < b.due_at, a.to_string() < b.due_at.to_string());
+            prop_assert_eq!(a.due_at >= b.due_at, a.to_string() >= b.due_at.to_string());
+        }
+
+        #[test]
+        fn due_keys_keep_value_and_order(a in dues(), b in dues()) {
+            prop_assert_eq!(a.to_string().parse::<DueSort>()?, a);
+            let value = |k: &DueSort| (k.status.as_str(), k.due_date, k.head);
+            prop_assert_eq!(value(&a).cmp(&value(&b)), a.to_string().cmp(&b.to_string()));
+        }
+
+        #[test]
+        fn due_keys_lie_within_their_own_day(due in dues()) {
+            let key = due.to_string();
+            prop_assert!(DueSort::start_of(due.status, due.due_date) <= key);
+            prop_assert!(key < DueSort::start_of(due.status, due.due_date.plus_days(1)));
+        }
+
+        #[test]
+        fn unreported_keys_keep_value_and_order(a in heads(), b in heads()) {
+            let key = |h: HeadSort| UnreportedSort { settled_at: h.due_at, payment_id: h.payment_id };
+            let (a, b) = (key(a), key(b));
+            prop_assert_eq!(a.to_string().parse::<UnreportedSort>()?, a);
+            prop_assert_eq!(a.cmp(&b), a.to_string().cmp(&b.to_string()));
+        }
+    }
+
+    #[test]
+    fn the_hour_after_midnight_is_inside_its_day() {
+        let id = PaymentId::derive(&"acc".parse().unwrap(), &"k".parse().unwrap());
+        for at in ["2026-12-01T00:00:00Z", "2026-12-01T00:00:01Z", "2026-12-01T00:59:59Z", "2026-12-01T23:59:59Z"] {
+            let head = HeadSort { due_at: at.parse().unwrap(), payment_id: id };
+            let key = DueSort { status: Status::Scheduled, due_date: "2026-12-01".parse().unwrap(), head }.to_string();
+            assert!("SCHEDULED#2026-12-01" <= key.as_str() && key.as_str() < "SCHEDULED#2026-12-02", "{key}");
+        }
+    }
+
+    #[test]
+    fn quarter_hours_begin_at_their_quarter() {
+        for (at, want) in [
+            ("2026-12-01T09:00:00Z", "202612010900"),
+            ("2026-12-01T09:14:59Z", "202612010900"),
+            ("2026-12-01T09:15:00Z", "202612010915"),
+            ("2026-12-01T23:59:59Z", "202612012345"),
+        ] {
+            assert_eq!(UnreportedSort::quarter_hour(at.parse().unwrap()), want);
+        }
+    }
+
+    #[test]
+    fn other_texts_are_no_keys() {
+        for text in ["", "#", "ACCT#", "ACCT#a#b", "PAY#1", "2026-12-01T00:00:00Z#", "x#y#z", "SCHEDULED#2026-12-01"] {
+            assert!(parse_account_partition(text).is_err(), "{text}");
+            assert!(parse_payment_partition(text).is_err(), "{text}");
+            assert!(text.parse::<HeadSort>().is_err(), "{text}");
+            assert!(text.parse::<DueSort>().is_err(), "{text}");
+            assert!(text.parse::<UnreportedSort>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Looking one payment up by its keys, always strongly consistent.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
+use payments_model::{Details, Head, JsonText, PaymentId};
+
+use crate::error::failed;
+use crate::item::{decode_details, decode_head, head_key};
+use crate::key::{DETAILS_SORT, HeadKey, parse_payment_partition, payment_partition};
+use crate::{Item, Store, StoreError};
+
+/// The most keys of one BatchGetItem, by DynamoDB's quota.
+const MAX_BATCH_GET: usize = 100;
+
+impl Store {
+    /// A payment's details: 1 read unit per 4 KB.
+    ///
+    /// # Errors
+    /// [`StoreError`] where DynamoDB fails or the item cannot be read.
+    pub async fn details(&self, payment_id: PaymentId) -> Result<Option<Details>, StoreError> {
+        self.get(&self.tables.history, details_key(payment_id)).await?.map(decode_details).transpose()
+    }
+
+    /// A payment's head, hot table first, then history: a payment on its way between the two is
+    /// in history before it leaves the hot table, so this order always finds it. 1 read unit each.
+    ///
+    /// # Errors
+    /// [`StoreError`] where DynamoDB fails or the item cannot be read.
+    pub async fn head(&self, key: &HeadKey) -> Result<Option<Head>, StoreError> {
+        if let Some(item) = self.get(&self.tables.payments, head_key(key)).await? {
+            return decode_head(item).map(Some);
+        }
+        self.archived_head(key).await
+    }
+
+    /// A payment's head in history only.
+    ///
+    /// # Errors
+    /// [`StoreError`] where DynamoDB fails or the item cannot be read.
+    pub async fn archived_head(&self, key: &HeadKey) -> Result<Option<Head>, StoreError> {
+        self.get(&self.tables.history, head_key(key)).await?.map(decode_head).transpose()
+    }
+
+    /// The data of up to 100 payments, in the order asked for, which may end early: what DynamoDB
+    /// left unprocessed is asked for again as long as that brings something.
+    ///
+    /// # Errors
+    /// [`StoreError`] where DynamoDB fails, an item cannot be read or a payment has no details.
+    pub async fn data_of(&self, payments: &[PaymentId]) -> Result<Vec<Option<JsonText>>, StoreError> {
+        let wanted = &payments[..payments.len().min(MAX_BATCH_GET)];
+        let mut found: HashMap<PaymentId, Option<JsonText>> = HashMap::new();
+        let mut keys: Vec<Item> = wanted.iter().map(|&id| details_key(id)).collect();
+        while !keys.is_empty() {
+            let (items, unprocessed) = self.batch_get_data(keys).await?;
+            if items.is_empty() && unprocessed.is_empty() {
+                break;
+            }
+            if items.is_empty() {
+                let source = "every key was left unprocessed".into();
+                return Err(StoreError::Throttled { operation: "BatchGetItem", source });
+            }
+            for item in items {
+                let (id, data) = decode_data(item)?;
+                found.insert(id, data);
+            }
+            keys = unprocessed;
+        }
+        let data = |id: &PaymentId| {
+            let missing =
+                || StoreError::Unreadable { key: payment_partition(*id), why: "the payment has no details".to_owned() };
+            found.remove(id).ok_or_else(missing)
+        };
+        wanted.iter().map(data).collect()
+    }
+
+    async fn batch_get_data(&self, keys: Vec<Item>) -> Result<(Vec<Item>, Vec<Item>), StoreError> {
+        let table = &self.tables.history;
+        let request = KeysAndAttributes::builder()
+            .set_keys(Some(keys))
+            .consistent_read(true)
+            .projection_expression("pk, #data")
+            .expression_attribute_names("#data", "data")
+            .build()
+            .map_err(|e| StoreError::Refused { operation: "BatchGetItem", source: Box::new(e) })?;
+        let mut answer =
+            self.client.batch_get_item().request_items(table, request).send().await.map_err(failed("BatchGetItem"))?;
+        let items = answer.responses.as_mut().and_then(|tables| tables.remove(table)).unwrap_or_default();
+        let unprocessed = answer.unprocessed_keys.as_mut().and_then(|tables| tables.remove(table));
+        Ok((items, unprocessed.map(|unprocessed| unprocessed.keys).unwrap_or_default()))
+    }
+
+    async fn get(&self, table: &str, key: Item) -> Result<Option<Item>, StoreError> {
+        let get = self.client.get_item().table_name(table).set_key(Some(key)).consistent_read(true);
+        Ok(get.send().await.map_err(failed("GetItem"))?.item)
+    }
+}
+
+fn details_key(payment_id: PaymentId) -> Item {
+    HashMap::from([
+        ("pk".to_owned(), AttributeValue::S(payment_partition(payment_id))),
+        ("sk".to_owned(), AttributeValue::S(DETAILS_SORT.to_owned())),
+    ])
+}
+
+fn decode_data(mut item: Item) -> Result<(PaymentId, Option<JsonText>), StoreError> {
+    let text =
+        |value: Option<AttributeValue>| if let Some(AttributeValue::S(text)) = value { Some(text) } else { None };
+    let pk = text(item.remove("pk")).unwrap_or_default();
+    let unreadable = |why: String| StoreError::Unreadable { key: pk.clone(), why };
+    let payment_id = parse_payment_partition(&pk).map_err(|e| unreadable(e.to_string()))?;
+    let data = text(item.remove("data")).map(JsonText::from_stored).transpose();
+    Ok((payment_id, data.map_err(|e| unreadable(e.to_string()))?))
+}

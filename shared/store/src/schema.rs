@@ -1,0 +1,190 @@
+//! The definition of both tables, as data.
+//!
+//! The embedded tables are created from it and a test compares `template.yaml` with it, so that
+//! what is tested on one machine is what is deployed.
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::error::ProvideErrorMetadata;
+use aws_sdk_dynamodb::types::{
+    AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType, Projection, ProjectionType,
+    ScalarAttributeType, StreamSpecification, StreamViewType, TimeToLiveSpecification,
+};
+
+use crate::TableNames;
+use crate::error::{StoreError, failed};
+
+/// One attribute of a key and its type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyAttribute {
+    /// A string.
+    Text(&'static str),
+    /// A number.
+    Number(&'static str),
+}
+
+impl KeyAttribute {
+    /// The attribute's name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Text(name) | Self::Number(name) => name,
+        }
+    }
+
+    /// The attribute's type as DynamoDB writes it.
+    #[must_use]
+    pub fn scalar_type(self) -> ScalarAttributeType {
+        match self {
+            Self::Text(_) => ScalarAttributeType::S,
+            Self::Number(_) => ScalarAttributeType::N,
+        }
+    }
+}
+
+/// A global secondary index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Index {
+    /// Its name.
+    pub name: &'static str,
+    /// Its partition key.
+    pub partition: KeyAttribute,
+    /// Its sort key, if it has one.
+    pub sort: Option<KeyAttribute>,
+    /// The attributes it holds besides all keys.
+    pub includes: &'static [&'static str],
+}
+
+/// A table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Table {
+    /// Whether it has a stream of new and old images.
+    pub stream: bool,
+    /// The attribute whose time makes an item expire.
+    pub time_to_live: Option<&'static str>,
+    /// Its indexes.
+    pub indexes: &'static [Index],
+}
+
+/// The partition key of both tables.
+pub const PARTITION: KeyAttribute = KeyAttribute::Text("pk");
+/// The sort key of both tables.
+pub const SORT: KeyAttribute = KeyAttribute::Text("sk");
+
+/// Every payment of the table by shard, then status, date and instant.
+pub const DUE: Index = Index {
+    name: "due",
+    partition: KeyAttribute::Number("shard"),
+    sort: Some(KeyAttribute::Text("due")),
+    includes: &["amountMinor", "currency", "payeeAccountId", "version", "settledAt"],
+};
+
+/// Sparse: the settled payments that no report has taken yet.
+pub const UNREPORTED: Index = Index {
+    name: "unreported",
+    partition: KeyAttribute::Number("shard"),
+    sort: Some(KeyAttribute::Text("unreported")),
+    includes: &[],
+};
+
+/// Sparse: the processed payments by transaction id.
+pub const TRANSACTION: Index =
+    Index { name: "transaction", partition: KeyAttribute::Text("transactionId"), sort: None, includes: &[] };
+
+/// The hot table: heads of current payments, counters, checkpoints.
+pub const PAYMENTS: Table =
+    Table { stream: true, time_to_live: Some("expires_at"), indexes: &[DUE, UNREPORTED, TRANSACTION] };
+
+/// The long-term table: details of all payments, heads of past ones.
+pub const HISTORY: Table = Table { stream: false, time_to_live: None, indexes: &[DUE, TRANSACTION] };
+
+/// Creates both tables where they do not exist yet: for embedded and test engines. On AWS the
+/// stack creates them.
+///
+/// # Errors
+/// [`StoreError`] where the engine refuses or does not answer.
+pub async fn create_tables(client: &Client, names: &TableNames) -> Result<(), StoreError> {
+    create_table(client, &names.payments, &PAYMENTS).await?;
+    create_table(client, &names.history, &HISTORY).await
+}
+
+async fn create_table(client: &Client, name: &str, table: &Table) -> Result<(), StoreError> {
+    let mut request = client
+        .create_table()
+        .table_name(name)
+        .billing_mode(BillingMode::PayPerRequest)
+        .set_key_schema(Some(key_schema(PARTITION, Some(SORT))))
+        .set_attribute_definitions(Some(attribute_definitions(table)))
+        .set_global_secondary_indexes(Some(table.indexes.iter().map(global_index).collect()));
+    if table.stream {
+        let stream =
+            StreamSpecification::builder().stream_enabled(true).stream_view_type(StreamViewType::NewAndOldImages);
+        request = request.stream_specification(stream.build().map_err(|e| impossible("CreateTable", e))?);
+    }
+    match request.send().await {
+        Ok(_) => {}
+        Err(error) if error.code() == Some("ResourceInUseException") => return Ok(()),
+        Err(error) => return Err(failed("CreateTable")(error)),
+    }
+    if let Some(attribute) = table.time_to_live {
+        let ttl = TimeToLiveSpecification::builder().enabled(true).attribute_name(attribute);
+        let ttl = ttl.build().map_err(|e| impossible("UpdateTimeToLive", e))?;
+        client
+            .update_time_to_live()
+            .table_name(name)
+            .time_to_live_specification(ttl)
+            .send()
+            .await
+            .map_err(failed("UpdateTimeToLive"))?;
+    }
+    Ok(())
+}
+
+fn global_index(index: &Index) -> GlobalSecondaryIndex {
+    let projection = if index.includes.is_empty() {
+        Projection::builder().projection_type(ProjectionType::KeysOnly)
+    } else {
+        let includes = index.includes.iter().map(|&name| name.to_owned()).collect();
+        Projection::builder().projection_type(ProjectionType::Include).set_non_key_attributes(Some(includes))
+    };
+    GlobalSecondaryIndex::builder()
+        .index_name(index.name)
+        .set_key_schema(Some(key_schema(index.partition, index.sort)))
+        .projection(projection.build())
+        .build()
+        .unwrap_or_else(|_| unreachable!("an index with a name and a key schema is complete"))
+}
+
+fn key_schema(partition: KeyAttribute, sort: Option<KeyAttribute>) -> Vec<KeySchemaElement> {
+    let element = |attribute: KeyAttribute, role| {
+        KeySchemaElement::builder()
+            .attribute_name(attribute.name())
+            .key_type(role)
+            .build()
+            .unwrap_or_else(|_| unreachable!("a key element with a name and a role is complete"))
+    };
+    std::iter::once(element(partition, KeyType::Hash)).chain(sort.map(|sort| element(sort, KeyType::Range))).collect()
+}
+
+/// Every attribute that is part of a key, once, as `CreateTable` wants them.
+#[must_use]
+pub fn attribute_definitions(table: &Table) -> Vec<AttributeDefinition> {
+    let of_indexes = table.indexes.iter().flat_map(|index| std::iter::once(index.partition).chain(index.sort));
+    let mut attributes: Vec<KeyAttribute> = vec![PARTITION, SORT];
+    for attribute in of_indexes {
+        if !attributes.contains(&attribute) {
+            attributes.push(attribute);
+        }
+    }
+    let define = |attribute: KeyAttribute| {
+        AttributeDefinition::builder()
+            .attribute_name(attribute.name())
+            .attribute_type(attribute.scalar_type())
+            .build()
+            .unwrap_or_else(|_| unreachable!("an attribute with a name and a type is complete"))
+    };
+    attributes.into_iter().map(define).collect()
+}
+
+fn impossible(operation: &'static str, error: aws_sdk_dynamodb::error::BuildError) -> StoreError {
+    StoreError::Refused { operation, source: Box::new(error) }
+}
