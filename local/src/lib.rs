@@ -1,1 +1,87 @@
-//! x
+//! The whole system in one process: an embedded DynamoDB, the HTTP API, and the very handlers
+//! that run on AWS.
+
+pub mod engine;
+pub mod event;
+pub mod functions;
+pub mod gateway;
+pub mod welcome;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use payments_boot::Clock;
+use payments_model::BusinessZone;
+
+pub use engine::Engine;
+pub use functions::{Environment, Functions};
+pub use gateway::Gateway;
+
+/// How the system is to be started.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The port of the HTTP API; 0 for any free one.
+    pub api_port: u16,
+    /// The port of the embedded DynamoDB; 0 for any free one.
+    pub dynamodb_port: u16,
+    /// The folder to keep data in; in memory without one.
+    pub data: Option<PathBuf>,
+    /// The bank's time zone.
+    pub time_zone: BusinessZone,
+    /// Another engine to use instead of the embedded one.
+    pub endpoint: Option<String>,
+}
+
+/// The running system.
+#[derive(Debug)]
+pub struct System {
+    gateway: Gateway,
+    engine: Option<Engine>,
+    endpoint: String,
+}
+
+impl System {
+    /// Starts everything.
+    ///
+    /// # Errors
+    /// Where a port is taken, the data folder cannot be used or the engine does not answer; the
+    /// message says what to do.
+    pub async fn start(options: &Options, clock: &Clock) -> Result<Self> {
+        let (engine, endpoint) = match &options.endpoint {
+            Some(endpoint) => (None, endpoint.clone()),
+            None => {
+                let engine = Engine::start(options.dynamodb_port, options.data.as_deref()).await?;
+                let url = engine.url();
+                (Some(engine), url)
+            }
+        };
+        let environment = Environment { time_zone: options.time_zone.to_string(), ..Environment::at(endpoint.clone()) };
+        let functions = environment.functions(clock).await?;
+        let gateway = Gateway::start(options.api_port, functions, clock.clone()).await?;
+        Ok(Self { gateway, engine, endpoint })
+    }
+
+    /// The URL of the HTTP API.
+    #[must_use]
+    pub fn api_url(&self) -> String {
+        self.gateway.url()
+    }
+
+    /// The URL of the DynamoDB API.
+    #[must_use]
+    pub fn dynamodb_url(&self) -> &str {
+        &self.endpoint
+    }
+
+    /// Stops everything after what is under way.
+    ///
+    /// # Errors
+    /// Where a part had failed before.
+    pub async fn stop(self) -> Result<()> {
+        self.gateway.stop().await?;
+        match self.engine {
+            Some(engine) => engine.stop().await,
+            None => Ok(()),
+        }
+    }
+}

@@ -1,2 +1,56 @@
-//! x
-fn main() {}
+//! `cargo local`: the bank on one machine.
+
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Parser;
+use payments_boot::{Clock, Lookup};
+use payments_local::{Options, System, welcome};
+use payments_model::BusinessZone;
+
+/// Runs the whole bank on this machine: the HTTP API, and a DynamoDB that lives in this process.
+///
+/// With the environment variable DYNAMODB_ENDPOINT set, that engine is used instead of the
+/// embedded one. RUST_LOG sets what is logged (info by default).
+#[derive(Debug, Parser)]
+#[command(name = "cargo local", bin_name = "cargo local", version)]
+struct Arguments {
+    /// The port of the HTTP API; 0 takes any free one and prints it.
+    #[arg(long, default_value_t = 8080, value_name = "PORT")]
+    api_port: u16,
+
+    /// The port of the DynamoDB API; 0 takes any free one and prints it.
+    #[arg(long, default_value_t = 8000, value_name = "PORT")]
+    dynamodb_port: u16,
+
+    /// Keep the data in this folder; without it everything is forgotten at the end.
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+
+    /// The bank's time zone, which decides what "today" is.
+    #[arg(long, default_value = "Europe/London", value_name = "ZONE")]
+    time_zone: BusinessZone,
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into());
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(std::io::stdout().is_terminal()).compact().init();
+
+    let endpoint = Lookup::environment().text("DYNAMODB_ENDPOINT");
+    let Arguments { api_port, dynamodb_port, data, time_zone } = arguments;
+    let kept = match (&endpoint, &data) {
+        (Some(_), _) => "(another engine, from DYNAMODB_ENDPOINT)".to_owned(),
+        (None, Some(folder)) => format!("(kept in {})", folder.display()),
+        (None, None) => "(in memory; --data DIR keeps it)".to_owned(),
+    };
+    let clock = Clock::system();
+    let system = System::start(&Options { api_port, dynamodb_port, data, time_zone, endpoint }, &clock).await?;
+    let today = time_zone.date_of(clock.now());
+    println!("{}\n", welcome::text(&system.api_url(), system.dynamodb_url(), &kept, today));
+    tokio::signal::ctrl_c().await?;
+    println!("\nClosing.");
+    system.stop().await
+}

@@ -1,0 +1,102 @@
+//! HTTP requests as API Gateway hands them to a function: payload format 2.0.
+//!
+//! Source: API Gateway Developer Guide, "Create AWS Lambda proxy integrations for HTTP APIs":
+//! names of headers are in lower case, repeated headers and parameters are joined by commas, path
+//! parameters are decoded, and a body that is not text travels in base64.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use chrono::{DateTime, Utc};
+use http::request::Parts;
+use payments_http::routes::{self, RouteSpec};
+use percent_encoding::percent_decode_str;
+use serde_json::json;
+
+/// Who makes requests on one machine, as the trail names them.
+const DEVELOPMENT_CLIENT: &str = "local-development";
+
+/// The event of one request, and the function it goes to.
+///
+/// # Errors
+/// Where the event does not have the shape that the functions' event type asks for.
+pub fn of(
+    parts: &Parts,
+    body: &[u8],
+    request_id: &str,
+    now: DateTime<Utc>,
+) -> Result<(&'static str, ApiGatewayV2httpRequest)> {
+    let path = parts.uri.path();
+    let spec = routes::at_path(path).find(|spec| spec.method == parts.method);
+    let key = spec.map_or_else(|| "$default".to_owned(), RouteSpec::key);
+    let headers = joined(
+        parts
+            .headers
+            .iter()
+            .map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())),
+    );
+    let query = parts.uri.query().unwrap_or_default();
+    let parameters = joined(form_urlencoded::parse(query.as_bytes()).into_owned());
+    let (body, is_base64_encoded) = encode(body, headers.get("content-type").map_or("", String::as_str));
+    let event = json!({
+        "version": "2.0",
+        "routeKey": key,
+        "rawPath": percent_decode_str(path).decode_utf8_lossy(),
+        "rawQueryString": query,
+        "headers": headers,
+        "queryStringParameters": parameters,
+        "pathParameters": spec.map(|spec| path_parameters(spec, path)).unwrap_or_default(),
+        "requestContext": {
+            "accountId": "000000000000",
+            "apiId": "local",
+            "authorizer": { "jwt": { "claims": { "client_id": DEVELOPMENT_CLIENT }, "scopes": null } },
+            "domainName": headers.get("host"),
+            "http": {
+                "method": parts.method.as_str(),
+                "path": path,
+                "protocol": "HTTP/1.1",
+                "sourceIp": "127.0.0.1",
+                "userAgent": headers.get("user-agent"),
+            },
+            "requestId": request_id,
+            "routeKey": key,
+            "stage": "$default",
+            "time": now.format("%d/%b/%Y:%H:%M:%S %z").to_string(),
+            "timeEpoch": now.timestamp_millis(),
+        },
+        "body": body,
+        "isBase64Encoded": is_base64_encoded,
+    });
+    let function = spec.map_or(routes::DEFAULT_FUNCTION, |spec| spec.function);
+    Ok((function, serde_json::from_value(event)?))
+}
+
+fn path_parameters(spec: &RouteSpec, path: &str) -> BTreeMap<&'static str, String> {
+    let parameters = spec.parameters(path).unwrap_or_default().into_iter();
+    parameters.map(|(name, value)| (name, percent_decode_str(value).decode_utf8_lossy().into_owned())).collect()
+}
+
+fn joined(pairs: impl Iterator<Item = (String, String)>) -> BTreeMap<String, String> {
+    let mut joined: BTreeMap<String, String> = BTreeMap::new();
+    for (name, value) in pairs {
+        joined.entry(name).and_modify(|values| *values = format!("{values},{value}")).or_insert(value);
+    }
+    joined
+}
+
+/// API Gateway passes text through and everything else in base64.
+fn encode(body: &[u8], content_type: &str) -> (Option<String>, bool) {
+    if body.is_empty() {
+        return (None, false);
+    }
+    let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let is_text = essence.starts_with("text/")
+        || matches!(essence.as_str(), "application/json" | "application/xml" | "application/javascript");
+    match std::str::from_utf8(body) {
+        Ok(text) if is_text => (Some(text.to_owned()), false),
+        _ => (Some(STANDARD.encode(body)), true),
+    }
+}

@@ -1,0 +1,102 @@
+//! The HTTP API on one machine: every request becomes an API Gateway event, goes to its function
+//! and comes back as the function's response says.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::Result;
+use aws_lambda_events::apigw::ApiGatewayV2httpResponse;
+use aws_lambda_events::encodings::Body as LambdaBody;
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use payments_boot::Clock;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::engine::listen;
+use crate::event;
+use crate::functions::Functions;
+
+/// API Gateway's own limit on a request's body, in bytes.
+const MAX_BODY_BYTES: usize = 10 * 1024 * 1024;
+
+/// A running HTTP API.
+#[derive(Debug)]
+pub struct Gateway {
+    address: SocketAddr,
+    stop: oneshot::Sender<()>,
+    server: JoinHandle<std::io::Result<()>>,
+}
+
+/// What each request needs.
+struct Backend {
+    functions: Functions,
+    clock: Clock,
+    requests: AtomicU64,
+}
+
+impl Gateway {
+    /// Starts the API on `port` of the loopback interface (0 for any free one).
+    ///
+    /// # Errors
+    /// Where the port is taken; the message says what to do.
+    pub async fn start(port: u16, functions: Functions, clock: Clock) -> Result<Self> {
+        let listener = listen(port, "--api-port").await?;
+        let address = listener.local_addr()?;
+        let backend = Arc::new(Backend { functions, clock, requests: AtomicU64::new(0) });
+        let router = Router::new().fallback(answer).with_state(backend);
+        let (stop, stopped) = oneshot::channel::<()>();
+        let served = axum::serve(listener, router).with_graceful_shutdown(async { drop(stopped.await) });
+        Ok(Self { address, stop, server: tokio::spawn(async { served.await }) })
+    }
+
+    /// The URL of the API.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Stops the API after the requests that are under way.
+    ///
+    /// # Errors
+    /// Where the server had failed before.
+    pub async fn stop(self) -> Result<()> {
+        drop(self.stop);
+        Ok(self.server.await??)
+    }
+}
+
+async fn answer(State(backend): State<Arc<Backend>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let Ok(body) = to_bytes(body, MAX_BODY_BYTES).await else {
+        return gateway_error(StatusCode::PAYLOAD_TOO_LARGE, "Request Entity Too Large");
+    };
+    let number = backend.requests.fetch_add(1, Ordering::Relaxed) + 1;
+    let request_id = format!("local-{number}");
+    match event::of(&parts, &body, &request_id, backend.clock.instant()) {
+        Ok((function, event)) => rendered(backend.functions.invoke(function, event).await),
+        Err(_) => gateway_error(StatusCode::BAD_REQUEST, "Bad Request"),
+    }
+}
+
+fn rendered(response: ApiGatewayV2httpResponse) -> Response {
+    let body = match response.body {
+        Some(LambdaBody::Text(text)) => Body::from(text),
+        Some(LambdaBody::Binary(bytes)) => Body::from(bytes),
+        _ => Body::empty(),
+    };
+    let status = u16::try_from(response.status_code).ok().and_then(|status| StatusCode::from_u16(status).ok());
+    let Some(status) = status else {
+        return gateway_error(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error");
+    };
+    (status, response.headers, body).into_response()
+}
+
+/// An answer of API Gateway's own, in its own words.
+fn gateway_error(status: StatusCode, message: &str) -> Response {
+    (status, [("content-type", "application/json")], format!("{{\"message\":\"{message}\"}}")).into_response()
+}
