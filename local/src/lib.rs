@@ -6,6 +6,7 @@ pub mod event;
 pub mod functions;
 pub mod gateway;
 pub mod welcome;
+pub mod wire;
 
 use std::path::PathBuf;
 
@@ -16,6 +17,7 @@ use payments_model::BusinessZone;
 pub use engine::Engine;
 pub use functions::{Environment, Functions};
 pub use gateway::Gateway;
+pub use wire::Wire;
 
 /// How the system is to be started.
 #[derive(Debug, Clone)]

@@ -1,0 +1,167 @@
+//! One bank per test: an engine, two tables, the functions, and a clock.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::retry::{RetryConfig, RetryPartition};
+use chrono::DateTime;
+use payments_boot::{Clock, Lookup, dynamodb};
+use payments_local::wire::Wire;
+use payments_local::{Engine, Environment, Functions, event};
+use payments_store::Store;
+
+use crate::{Ask, Reply};
+
+/// When tests begin, unless they say otherwise: a Friday morning in winter, when London's clocks
+/// show UTC.
+const MORNING: &str = "2026-11-20T09:00:00Z";
+
+static WORLDS: AtomicU32 = AtomicU32::new(0);
+
+/// A bank.
+#[derive(Debug)]
+pub struct World {
+    engine: Option<Engine>,
+    /// What its functions are told.
+    pub environment: Environment,
+    seconds: Arc<AtomicI64>,
+    /// What the functions' calls went over.
+    pub wire: Wire,
+    functions: Functions,
+}
+
+impl World {
+    /// Opens a bank on an embedded engine, or on the one that `DYNAMODB_ENDPOINT` names.
+    ///
+    /// # Errors
+    /// Where the engine does not start.
+    pub async fn open() -> Result<Self> {
+        Self::with(|_| {}).await
+    }
+
+    /// Opens a bank whose environment was changed.
+    ///
+    /// # Errors
+    /// Where the engine does not start or the environment does not do.
+    pub async fn with(change: impl FnOnce(&mut Environment)) -> Result<Self> {
+        let (engine, endpoint) = match Lookup::environment().text("DYNAMODB_ENDPOINT") {
+            Some(endpoint) => (None, endpoint),
+            None => {
+                let engine = Engine::start(0, None).await?;
+                let url = engine.url();
+                (Some(engine), url)
+            }
+        };
+        let mut environment = Environment::at(endpoint);
+        if engine.is_none() {
+            // A shared engine: each world has tables of its own.
+            let world = format!("{}-{}", std::process::id(), WORLDS.fetch_add(1, Ordering::Relaxed));
+            environment.tables.payments = format!("payments-{world}");
+            environment.tables.history = format!("payment-history-{world}");
+        }
+        change(&mut environment);
+        let seconds = Arc::new(AtomicI64::new(0));
+        let wire = Wire::open();
+        let client = client(&environment, &wire).await;
+        payments_store::schema::create_tables(&client, &environment.tables).await?;
+        let functions = wired(&environment, &client, &clock_of(&seconds))?;
+        let world = Self { engine, environment, seconds, wire, functions };
+        world.set_clock(MORNING)?;
+        drop((world.wire.take_operations(), world.wire.take_ledger()));
+        Ok(world)
+    }
+
+    /// The same bank's functions over another wire, as another sandbox of Lambda would have them.
+    ///
+    /// # Errors
+    /// Where the environment does not do.
+    pub async fn functions_over(&self, wire: &Wire) -> Result<Functions> {
+        wired(&self.environment, &client(&self.environment, wire).await, &clock_of(&self.seconds))
+    }
+
+    /// A client of the bank's engine over its wire.
+    pub async fn client(&self) -> Client {
+        client(&self.environment, &self.wire).await
+    }
+
+    /// The bank's store, over its wire.
+    pub async fn store(&self) -> Store {
+        Store::new(self.client().await, self.environment.tables.clone())
+    }
+
+    /// Sets the clock.
+    ///
+    /// # Errors
+    /// Where `instant` is not one.
+    pub fn set_clock(&self, instant: &str) -> Result<()> {
+        let seconds = DateTime::parse_from_rfc3339(instant).with_context(|| instant.to_owned())?.timestamp();
+        self.seconds.store(seconds, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Sends a request through API Gateway's event to its function.
+    ///
+    /// # Errors
+    /// Where the request cannot be built or the reply is not JSON.
+    pub async fn send(&self, ask: Ask) -> Result<Reply> {
+        self.send_to(&self.functions, ask).await
+    }
+
+    /// The same to other functions of this bank.
+    ///
+    /// # Errors
+    /// Where the request cannot be built or the reply is not JSON.
+    pub async fn send_to(&self, functions: &Functions, ask: Ask) -> Result<Reply> {
+        let now = clock_of(&self.seconds).instant();
+        let (function, event) = event::of(&ask.parts()?, ask.body.as_bytes(), "test-request", now)?;
+        Reply::of(functions.invoke(function, event).await)
+    }
+
+    /// The functions.
+    #[must_use]
+    pub fn functions(&self) -> &Functions {
+        &self.functions
+    }
+
+    /// Closes the bank.
+    ///
+    /// # Errors
+    /// Where its engine had failed.
+    pub async fn close(self) -> Result<()> {
+        let Self { engine, functions, wire, .. } = self;
+        drop((functions, wire));
+        match engine {
+            Some(engine) => engine.stop().await,
+            None => Ok(()),
+        }
+    }
+}
+
+fn clock_of(seconds: &Arc<AtomicI64>) -> Clock {
+    let seconds = Arc::clone(seconds);
+    Clock::from_fn(move || DateTime::from_timestamp(seconds.load(Ordering::Relaxed), 0).unwrap_or_default())
+}
+
+fn wired(environment: &Environment, client: &Client, clock: &Clock) -> Result<Functions> {
+    let get = |name: &str| environment.get(name);
+    Functions::new(&Lookup::new(&get), &Store::new(client.clone(), environment.tables.clone()), clock)
+}
+
+/// The production client over a wire: its retries, but without their waiting, and with a retry
+/// quota of its own, so that one test's faults do not use up another's retries.
+async fn client(environment: &Environment, wire: &Wire) -> Client {
+    let production = dynamodb(Some(&environment.endpoint)).await;
+    let retries = production.config().retry_config().cloned().unwrap_or_else(RetryConfig::standard);
+    let wait = Duration::from_millis(1);
+    let quota = RetryPartition::new(format!("world-{}", WORLDS.fetch_add(1, Ordering::Relaxed)));
+    let config = production
+        .config()
+        .to_builder()
+        .http_client(wire.clone())
+        .retry_config(retries.with_initial_backoff(wait).with_max_backoff(wait))
+        .retry_partition(quota);
+    Client::from_conf(config.build())
+}
