@@ -33,10 +33,14 @@ struct Arguments {
     time_zone: BusinessZone,
 }
 
+/// What is logged by default. The engine warns of every condition that does not hold, which is an
+/// everyday answer here.
+const DEFAULT_LOG: &str = "info,dynoxide=error";
+
 #[tokio::main]
 async fn main() -> Result<()> {
     let arguments = Arguments::parse();
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into());
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| DEFAULT_LOG.into());
     tracing_subscriber::fmt().with_env_filter(filter).with_ansi(std::io::stdout().is_terminal()).compact().init();
 
     let endpoint = Lookup::environment().text("DYNAMODB_ENDPOINT");
@@ -49,7 +53,7 @@ async fn main() -> Result<()> {
     let clock = Clock::system();
     let system = System::start(&Options { api_port, dynamodb_port, data, time_zone, endpoint }, &clock).await?;
     let today = time_zone.date_of(clock.now());
-    println!("{}\n", welcome::text(&system.api_url(), system.dynamodb_url(), &kept, today));
+    println!("{}\n", welcome::text(&system.api_url(), system.dynamodb_url(), &kept, today)?);
     tokio::signal::ctrl_c().await?;
     println!("\nClosing.");
     system.stop().await

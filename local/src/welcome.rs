@@ -1,12 +1,17 @@
 //! What a person sees when the bank opens: where it is, and what to try.
 
-use payments_model::BusinessDate;
+use anyhow::Result;
+use payments_model::{AccountId, BusinessDate, IdempotencyKey, PaymentId};
 
 /// The greeting, with commands that work as they stand.
-#[must_use]
-pub fn text(api: &str, dynamodb: &str, kept: &str, today: BusinessDate) -> String {
+///
+/// # Errors
+/// Never in practice: the example's account and key are well-formed.
+pub fn text(api: &str, dynamodb: &str, kept: &str, today: BusinessDate) -> Result<String> {
     let due = today.plus_days(7);
-    format!(
+    let key = format!("rent-{due}");
+    let payment_id = PaymentId::derive(&"acc-1".parse::<AccountId>()?, &key.parse::<IdempotencyKey>()?);
+    Ok(format!(
         r#"The bank is open.
 
   HTTP API      {api}
@@ -15,16 +20,16 @@ pub fn text(api: &str, dynamodb: &str, kept: &str, today: BusinessDate) -> Strin
 Put a payment in. Run it twice: the second answer is the same payment, marked Idempotent-Replayed.
 
   curl -i {api}/accounts/acc-1/payments \
-    -H 'Content-Type: application/json' -H 'Idempotency-Key: rent-{due}' \
+    -H 'Content-Type: application/json' -H 'Idempotency-Key: {key}' \
     -d '{{"payeeAccountId":"acc-2","amountMinor":12050,"currency":"GBP","scheduledFor":"{due}","data":{{"note":"rent"}}}}'
 
 See what the account has coming:
 
   curl '{api}/accounts/acc-1/payments?include=data'
 
-Take it back; the id is the "paymentId" of the first answer:
+Take it back:
 
-  curl -X POST {api}/accounts/acc-1/payments/PAYMENT_ID/cancel
+  curl -X POST {api}/accounts/acc-1/payments/{payment_id}/cancel
 
 Look into the tables:
 
@@ -32,5 +37,5 @@ Look into the tables:
     aws dynamodb scan --table-name payments --endpoint-url {dynamodb}
 
 Ctrl-C closes the bank."#
-    )
+    ))
 }

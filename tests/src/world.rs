@@ -7,11 +7,12 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::{RetryConfig, RetryPartition};
+use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::DateTime;
 use payments_boot::{Clock, Lookup, dynamodb};
 use payments_local::wire::Wire;
 use payments_local::{Engine, Environment, Functions, event};
-use payments_store::Store;
+use payments_store::{Item, Store};
 
 use crate::{Ask, Reply};
 
@@ -90,6 +91,32 @@ impl World {
     /// The bank's store, over its wire.
     pub async fn store(&self) -> Store {
         Store::new(self.client().await, self.environment.tables.clone())
+    }
+
+    /// Moves an account's heads from the hot table to history, as the archive does.
+    ///
+    /// # Errors
+    /// Where the engine fails.
+    pub async fn archive_all(&self, account: &str) -> Result<()> {
+        let (client, tables) = (self.client().await, &self.environment.tables);
+        for item in self.heads(account).await? {
+            let key = ["pk", "sk"].map(|name| (name.to_owned(), item[name].clone()));
+            client.put_item().table_name(&tables.history).set_item(Some(item)).send().await?;
+            client.delete_item().table_name(&tables.payments).set_key(Some(key.into())).send().await?;
+        }
+        Ok(())
+    }
+
+    /// An account's items in the hot table, as they are stored.
+    ///
+    /// # Errors
+    /// Where the engine fails.
+    pub async fn heads(&self, account: &str) -> Result<Vec<Item>> {
+        let query = self.client().await.query().table_name(&self.environment.tables.payments);
+        let query = query
+            .key_condition_expression("pk = :pk")
+            .expression_attribute_values(":pk", AttributeValue::S(format!("ACCT#{account}")));
+        Ok(query.into_paginator().items().send().collect::<Result<_, _>>().await?)
     }
 
     /// Sets the clock.

@@ -6,6 +6,7 @@ use futures::StreamExt as _;
 use payments_http::{PaymentView, Problem};
 use payments_model::{Actor, PaymentId};
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use crate::Ingest;
 use crate::create::Created;
@@ -31,7 +32,7 @@ struct EntryView {
     #[serde(skip_serializing_if = "Option::is_none")]
     payment: Option<PaymentView>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    problem: Option<serde_json::Value>,
+    problem: Option<Box<RawValue>>,
 }
 
 impl Ingest {

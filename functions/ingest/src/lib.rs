@@ -49,7 +49,8 @@ impl Ingest {
 
     /// Answers one request.
     pub async fn handle(&self, event: ApiGatewayV2httpRequest) -> ApiGatewayV2httpResponse {
-        let result = self.answer(&event).await;
+        // Boxed: the chain of calls below is deeper than the compiler follows in one type.
+        let result = Box::pin(self.answer(&event)).await;
         respond(&event, result)
     }
 

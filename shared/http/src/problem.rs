@@ -5,6 +5,7 @@ use std::error::Error;
 
 use payments_model::{Outage, OutageKind};
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use crate::Answer;
 
@@ -248,9 +249,9 @@ impl Problem {
     ///
     /// # Errors
     /// Never in practice: every part is a plain string or number.
-    pub fn json(&self) -> Result<serde_json::Value, serde_json::Error> {
+    pub fn json(&self) -> Result<Box<RawValue>, serde_json::Error> {
         let (status, slug, title) = self.0.kind.facts();
-        serde_json::to_value(Body {
+        serde_json::value::to_raw_value(&Body {
             r#type: format!("{TYPE_BASE}{slug}"),
             title,
             status,
@@ -264,7 +265,7 @@ impl Problem {
     /// The whole answer.
     #[must_use]
     pub fn answer(&self) -> Answer {
-        let body = self.json().map_or_else(|_| String::new(), |json| json.to_string());
+        let body = self.json().map_or_else(|_| String::new(), |json| json.get().to_owned());
         let mut answer = Answer::new(self.status(), "application/problem+json", body);
         if matches!(self.0.kind, Kind::Throttled | Kind::Unavailable) {
             answer = answer.header(http::header::RETRY_AFTER, RETRY_AFTER_SECONDS);

@@ -80,19 +80,15 @@ impl<'e> Request<'e> {
     /// The idempotency key in the headers.
     ///
     /// # Errors
-    /// [`Kind::InvalidIdempotencyKey`] where it is missing, given twice or malformed.
+    /// [`Kind::InvalidIdempotencyKey`] where it is missing or malformed.
     pub fn idempotency_key(&self) -> Result<IdempotencyKey, Problem> {
         const NAME: &str = "Idempotency-Key";
         let refuse = |why: String| Problem::new(Kind::InvalidIdempotencyKey, why).at(NAME);
-        let mut given = self.event.headers.get_all(NAME).iter();
-        let Some(key) = given.next() else {
+        let Some(key) = self.event.headers.get(NAME) else {
             let why =
                 "Send an Idempotency-Key header, unique for each payment you intend, and the same for its retries.";
             return Err(refuse(why.to_owned()));
         };
-        if given.next().is_some() {
-            return Err(refuse("Send one Idempotency-Key, not several.".to_owned()));
-        }
         let key = String::from_utf8_lossy(key.as_bytes());
         key.parse().map_err(|error| refuse(format!("The Idempotency-Key does not do: {error}.")))
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// The longest actor, in bytes: the trail has at most three entries and a head at most 1 KB.
-pub const MAX_ACTOR_BYTES: usize = 48;
+pub const MAX_ACTOR_BYTES: usize = 40;
 
 /// Who made a transition: a caller's identity or a function's name.
 ///

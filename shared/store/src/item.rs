@@ -260,3 +260,83 @@ fn key_of(item: &Item) -> String {
     let part = |name: &str| item.get(name).and_then(|value| value.as_s().ok()).map_or("?", String::as_str).to_owned();
     format!("{} / {}", part("pk"), part("sk"))
 }
+
+#[cfg(test)]
+mod tests {
+    use payments_model::{AccountId, BusinessZone, Outcome, PaymentId, ShardCount};
+
+    use super::*;
+    use crate::item_bytes;
+
+    /// Details with every field as long as it can be.
+    fn longest() -> Details {
+        let account: AccountId = "a".repeat(48).parse().unwrap();
+        let payment_id = PaymentId::derive(&account, &"k".parse().unwrap());
+        let instruction = Instruction {
+            account,
+            payee: "p".repeat(48).parse().unwrap(),
+            money: Money { amount: i64::MAX.try_into().unwrap(), currency: "GBP".parse().unwrap() },
+            scheduled_for: "2099-12-31T23:59:59+00:30".parse().unwrap(),
+            data: Some(JsonText::from_stored("\"data\"".to_owned()).unwrap()),
+        };
+        let zone: BusinessZone = "Pacific/Kiritimati".parse().unwrap();
+        let shards: ShardCount = "1000".parse().unwrap();
+        let now: UtcSecond = "2099-12-31T00:00:01Z".parse().unwrap();
+        Details::accept(payment_id, instruction, zone, shards, now, Actor::named(&"b".repeat(40)))
+    }
+
+    /// A head in each state, with every field as long as it can be.
+    fn longest_heads() -> Vec<Head> {
+        let put_in = Head::scheduled(&longest());
+        let entry = |status| TrailEntry { status, at: UtcSecond::MAX, by: Actor::named(&"c".repeat(40)) };
+        let transaction_id = Outcome::Processed("t".repeat(64).parse().unwrap());
+        let reason = Outcome::Failed(FailureReason::cut(&"r".repeat(256)));
+        let settled = |outcome: Outcome| {
+            let state = State::from(outcome);
+            let moved = vec![entry(Status::Pending), entry(state.status())];
+            let dispatch_attempt = Some(u32::MAX);
+            Head { state, moved, version: 3, dispatch_attempt, unreported: true, ..put_in.clone() }
+        };
+        let cancelled =
+            Head { state: State::Cancelled, moved: vec![entry(Status::Cancelled)], version: 2, ..put_in.clone() };
+        let moved = vec![entry(Status::Pending)];
+        let pending = Head { state: State::Pending, moved, version: 2, dispatch_attempt: Some(1), ..put_in.clone() };
+        vec![put_in.clone(), pending, settled(transaction_id), settled(reason), cancelled]
+    }
+
+    #[test]
+    fn heads_stay_within_one_write_unit() {
+        for head in longest_heads() {
+            let bytes = item_bytes(&encode_head(&head).unwrap());
+            assert!(bytes <= 1_024, "{}: {bytes}", head.state.status());
+        }
+    }
+
+    #[test]
+    fn heads_and_details_are_read_back() {
+        for head in longest_heads() {
+            assert_eq!(decode_head(encode_head(&head).unwrap()).unwrap(), head);
+        }
+        assert_eq!(decode_details(encode_details(&longest()).unwrap()).unwrap(), longest());
+    }
+
+    #[test]
+    fn damaged_heads_do_not_pass_for_payments() {
+        let text = |text: &str| AttributeValue::S(text.to_owned());
+        let whole = encode_head(&longest_heads()[2]).unwrap();
+        for (attribute, damage, why) in [
+            ("status", text("PENDING"), "status, dispatchAttempt, transactionId and failureReason disagree"),
+            ("version", AttributeValue::N("2".to_owned()), "the trail and the version disagree"),
+            ("settledAt", text("2099-12-31T23:59:58Z"), "settledAt and the trail disagree"),
+            ("sk", text("nonsense"), "\"nonsense\" is not a head sort key"),
+            ("amountMinor", AttributeValue::N("0".to_owned()), "an amount is at least 1 minor unit"),
+            ("shard", AttributeValue::N("1000".to_owned()), "the shard is out of range"),
+            ("trail", AttributeValue::L(vec![]), "the trail is empty"),
+        ] {
+            let mut item = whole.clone();
+            item.insert(attribute.to_owned(), damage);
+            let Err(StoreError::Unreadable { why: said, .. }) = decode_head(item) else { panic!("{attribute} passed") };
+            assert_eq!(said, why);
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! The seam to the bank's transaction service: what is said, and how it travels.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`message`] | the request that goes out, the report that comes back |
+//! | [`transaction_queue`] | the way out: SQS, or a queue in this process |
+//! | [`in_process`] | a standard SQS queue in memory |
+//! | [`error`] | why a message was not sent |
+
+pub mod error;
+pub mod in_process;
+pub mod message;
+pub mod transaction_queue;
+
+pub use error::QueueError;
+pub use in_process::Queue;
+pub use message::{PaymentRequest, ReportError, SettlementReport};
+pub use transaction_queue::TransactionQueue;

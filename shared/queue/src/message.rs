@@ -1,0 +1,289 @@
+//! What is said to the transaction service and what it says back, as JSON.
+//!
+//! Both forms are a contract with another team: the snapshots below are its text. The queues are
+//! standard ones, so either message can arrive twice, late or out of order.
+
+use std::collections::HashMap;
+
+use payments_model::payment_id::PaymentIdError;
+use payments_model::settlement::TransactionIdError;
+use payments_model::{
+    AccountId, AmountMinor, Currency, Details, FailureReason, JsonText, Outcome, PaymentId, UtcSecond, account,
+    calendar,
+};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// A payment as the transaction service is asked to make it. Apart from the attempt, it is the same
+/// every time it is sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PaymentRequest {
+    /// The payment's id, by which the service deduplicates.
+    pub payment_id: PaymentId,
+    /// Who pays.
+    pub account: AccountId,
+    /// Who is paid.
+    pub payee: AccountId,
+    /// How much, in minor units of the currency.
+    pub amount: AmountMinor,
+    /// Of what.
+    pub currency: Currency,
+    /// When it fell due.
+    pub due_at: UtcSecond,
+    /// The client's own data.
+    pub data: Option<JsonText>,
+    /// How often the payment was handed over, this time included: 1 at first.
+    pub dispatch_attempt: u32,
+}
+
+/// The JSON, in the order in which it is written.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RequestJson<'a> {
+    payment_id: String,
+    account_id: &'a str,
+    payee_account_id: &'a str,
+    amount_minor: i64,
+    currency: &'a str,
+    due_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<&'a RawValue>,
+    dispatch_attempt: u32,
+}
+
+impl PaymentRequest {
+    /// The request for a payment, at its `dispatch_attempt`.
+    #[must_use]
+    pub fn of(details: &Details, dispatch_attempt: u32) -> Self {
+        let asked = &details.instruction;
+        Self {
+            payment_id: details.payment_id,
+            account: asked.account.clone(),
+            payee: asked.payee.clone(),
+            amount: asked.money.amount,
+            currency: asked.money.currency,
+            due_at: details.due_at,
+            data: asked.data.clone(),
+            dispatch_attempt,
+        }
+    }
+
+    /// The message's text: at most a payment's 8 KB and 300 bytes.
+    ///
+    /// The data is embedded byte for byte, with one exception: U+FFFE and U+FFFF, which SQS does not
+    /// carry, are written as JSON escapes. They can only stand inside strings, so the value stays.
+    ///
+    /// # Errors
+    /// Where the data is not one JSON value, which [`JsonText`] rules out.
+    pub fn to_json(&self) -> Result<String, serde_json::Error> {
+        let json = serde_json::to_string(&RequestJson {
+            payment_id: self.payment_id.to_string(),
+            account_id: self.account.as_str(),
+            payee_account_id: self.payee.as_str(),
+            amount_minor: self.amount.get(),
+            currency: self.currency.code(),
+            due_at: self.due_at.to_string(),
+            data: self.data.as_ref().map(|data| serde_json::from_str(data.as_str())).transpose()?,
+            dispatch_attempt: self.dispatch_attempt,
+        })?;
+        if json.contains(NOT_IN_SQS) {
+            Ok(json.replace('\u{fffe}', "\\ufffe").replace('\u{ffff}', "\\uffff"))
+        } else {
+            Ok(json)
+        }
+    }
+}
+
+/// The characters that JSON text may hold and SQS may not (SendMessage: `#x9 | #xA | #xD | #x20 to
+/// #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF`).
+const NOT_IN_SQS: [char; 2] = ['\u{fffe}', '\u{ffff}'];
+
+/// What the transaction service reports of a payment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SettlementReport {
+    /// Which payment.
+    pub payment_id: PaymentId,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The account and due time of the payment, where the service echoes both: with them its head is
+    /// found without a read.
+    pub echo: Option<(AccountId, UtcSecond)>,
+}
+
+/// Why a message is not a report: a poison message, which no retry makes readable.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// Not a JSON object, or a field of the wrong type.
+    #[error("not a settlement report")]
+    Json(#[source] serde_json::Error),
+    /// A field that this outcome needs is missing or null.
+    #[error("{0} is missing")]
+    Missing(&'static str),
+    /// An outcome other than `PROCESSED` and `FAILED`.
+    #[error("outcome is neither PROCESSED nor FAILED")]
+    Outcome,
+    /// A malformed payment id.
+    #[error("paymentId")]
+    PaymentId(#[source] PaymentIdError),
+    /// A malformed transaction id.
+    #[error("transactionId")]
+    TransactionId(#[source] TransactionIdError),
+    /// A malformed account id.
+    #[error("accountId")]
+    AccountId(#[source] account::AccountIdError),
+    /// A malformed due time.
+    #[error("dueAt")]
+    DueAt(#[source] calendar::CalendarError),
+}
+
+/// A report as it arrives; fields that are not ours are ignored.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ReportJson {
+    payment_id: Option<String>,
+    outcome: Option<String>,
+    transaction_id: Option<String>,
+    reason: Option<String>,
+    account_id: Option<String>,
+    due_at: Option<String>,
+    /// Makes serde insist on an object: without it, an array of six would be a report.
+    #[serde(flatten)]
+    _others: HashMap<String, IgnoredAny>,
+}
+
+impl SettlementReport {
+    /// Reads a message.
+    ///
+    /// Unknown fields are ignored. `accountId` and `dueAt` are used only together: one alone finds
+    /// nothing. A reason is cut, never refused.
+    ///
+    /// # Errors
+    /// See [`ReportError`]; every one of them is for good.
+    pub fn parse(message: &str) -> Result<Self, ReportError> {
+        let json: ReportJson = serde_json::from_str(message).map_err(ReportError::Json)?;
+        let payment_id = json.payment_id.ok_or(ReportError::Missing("paymentId"))?;
+        let outcome = match json.outcome.ok_or(ReportError::Missing("outcome"))?.as_str() {
+            "PROCESSED" => {
+                let id = json.transaction_id.ok_or(ReportError::Missing("transactionId"))?;
+                Outcome::Processed(id.parse().map_err(ReportError::TransactionId)?)
+            }
+            "FAILED" => Outcome::Failed(FailureReason::cut(&json.reason.ok_or(ReportError::Missing("reason"))?)),
+            _ => return Err(ReportError::Outcome),
+        };
+        let account = json.account_id.map(|id| id.parse().map_err(ReportError::AccountId)).transpose()?;
+        let due_at = json.due_at.map(|at| at.parse().map_err(ReportError::DueAt)).transpose()?;
+        Ok(Self { payment_id: payment_id.parse().map_err(ReportError::PaymentId)?, outcome, echo: account.zip(due_at) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use payments_model::{Actor, Instruction, Money, ScheduledFor, ShardCount};
+
+    use super::*;
+
+    fn details(data: Option<&str>) -> Details {
+        let account: AccountId = "acc-1".parse().unwrap();
+        let id = PaymentId::derive(&account, &"rent-2026-12".parse().unwrap());
+        let shards: ShardCount = "10".parse().unwrap();
+        let instruction = Instruction {
+            account,
+            payee: "landlord-7".parse().unwrap(),
+            money: Money { amount: 125_000.try_into().unwrap(), currency: "GBP".parse().unwrap() },
+            scheduled_for: "2026-12-01T09:30:00Z".parse::<ScheduledFor>().unwrap(),
+            data: data.map(|text| JsonText::from_stored(text.to_owned()).unwrap()),
+        };
+        let now = "2026-11-20T08:00:00Z".parse().unwrap();
+        Details::accept(id, instruction, "Europe/London".parse().unwrap(), shards, now, Actor::named("feed"))
+    }
+
+    #[test]
+    fn a_request_is_this_json() {
+        let text = PaymentRequest::of(&details(Some(r#"{ "ref":"Dec",  "n":1.0}"#)), 1).to_json().unwrap();
+        insta::assert_snapshot!(text, @r#"{"paymentId":"626e8292-8e84-575a-b684-0af73927405b","accountId":"acc-1","payeeAccountId":"landlord-7","amountMinor":125000,"currency":"GBP","dueAt":"2026-12-01T09:30:00Z","data":{ "ref":"Dec",  "n":1.0},"dispatchAttempt":1}"#);
+        let text = PaymentRequest::of(&details(None), 3).to_json().unwrap();
+        insta::assert_snapshot!(text, @r#"{"paymentId":"626e8292-8e84-575a-b684-0af73927405b","accountId":"acc-1","payeeAccountId":"landlord-7","amountMinor":125000,"currency":"GBP","dueAt":"2026-12-01T09:30:00Z","dispatchAttempt":3}"#);
+    }
+
+    #[test]
+    fn what_sqs_cannot_carry_is_escaped_and_means_the_same() {
+        let data = "\"a\u{fffe}b\u{ffff}c\u{fffd}\u{1f600}\"";
+        let text = PaymentRequest::of(&details(Some(data)), 1).to_json().unwrap();
+        assert!(text.contains(r#""data":"a\ufffeb\uffffc"#), "{text}");
+        let read: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(read["data"], serde_json::from_str::<serde_json::Value>(data).unwrap());
+    }
+
+    const ID: &str = "626e8292-8e84-575a-b684-0af73927405b";
+
+    #[test]
+    fn reports_are_read() {
+        let processed = SettlementReport::parse(&format!(
+            r#"{{"paymentId":"{ID}","outcome":"PROCESSED","transactionId":"TX-1","settledBy":"x","reason":"ignored"}}"#
+        ));
+        let want = SettlementReport {
+            payment_id: ID.parse().unwrap(),
+            outcome: Outcome::Processed("TX-1".parse().unwrap()),
+            echo: None,
+        };
+        assert_eq!(processed.unwrap(), want);
+        let failed = SettlementReport::parse(&format!(
+            r#"{{"paymentId":"{ID}","outcome":"FAILED","reason":"no funds","accountId":"acc-1","dueAt":"2026-12-01T09:30:00Z"}}"#
+        ));
+        let want = SettlementReport {
+            payment_id: ID.parse().unwrap(),
+            outcome: Outcome::Failed(FailureReason::cut("no funds")),
+            echo: Some(("acc-1".parse().unwrap(), "2026-12-01T09:30:00Z".parse().unwrap())),
+        };
+        assert_eq!(failed.unwrap(), want);
+    }
+
+    #[test]
+    fn half_an_echo_is_none() {
+        for half in [r#""accountId":"acc-1""#, r#""dueAt":"2026-12-01T09:30:00Z""#, r#""accountId":null,"dueAt":null"#]
+        {
+            let text = format!(r#"{{"paymentId":"{ID}","outcome":"FAILED","reason":"",{half}}}"#);
+            assert_eq!(SettlementReport::parse(&text).unwrap().echo, None, "{half}");
+        }
+    }
+
+    #[test]
+    fn long_reasons_are_cut() {
+        let text = format!(r#"{{"paymentId":"{ID}","outcome":"FAILED","reason":"{}"}}"#, "x".repeat(300));
+        let Outcome::Failed(reason) = SettlementReport::parse(&text).unwrap().outcome else { panic!("it failed") };
+        assert_eq!(reason.as_str().len(), 256);
+    }
+
+    #[test]
+    fn poison_has_a_name() {
+        for (text, want) in [
+            ("", "not a settlement report"),
+            ("null", "not a settlement report"),
+            ("[]", "not a settlement report"),
+            (r#"["ID","PROCESSED","TX-1",null,null,null]"#, "not a settlement report"),
+            ("PROCESSED", "not a settlement report"),
+            (r#"{"paymentId":"ID","outcome":"PROCESSED","transactionId":"TX-1"} x"#, "not a settlement report"),
+            (r#"{"paymentId":7,"outcome":"PROCESSED","transactionId":"TX-1"}"#, "not a settlement report"),
+            (r#"{"paymentId":"ID","outcome":"PROCESSED","transactionId":1}"#, "not a settlement report"),
+            (r#"{"paymentId":"ID","paymentId":"ID","outcome":"FAILED","reason":"x"}"#, "not a settlement report"),
+            ("{}", "paymentId is missing"),
+            (r#"{"outcome":"PROCESSED","transactionId":"TX-1"}"#, "paymentId is missing"),
+            (r#"{"paymentId":null,"outcome":"PROCESSED","transactionId":"TX-1"}"#, "paymentId is missing"),
+            (r#"{"paymentId":"ID"}"#, "outcome is missing"),
+            (r#"{"paymentId":"ID","outcome":"PROCESSED"}"#, "transactionId is missing"),
+            (r#"{"paymentId":"ID","outcome":"PROCESSED","reason":"x"}"#, "transactionId is missing"),
+            (r#"{"paymentId":"ID","outcome":"FAILED","transactionId":"TX-1"}"#, "reason is missing"),
+            (r#"{"paymentId":"ID","outcome":"processed","transactionId":"TX-1"}"#, "outcome is neither"),
+            (r#"{"paymentId":"ID","outcome":"PENDING"}"#, "outcome is neither"),
+            (r#"{"paymentId":"42","outcome":"PROCESSED","transactionId":"TX-1"}"#, "paymentId"),
+            (r#"{"paymentId":"ID","outcome":"PROCESSED","transactionId":""}"#, "transactionId"),
+            (r#"{"paymentId":"ID","outcome":"FAILED","reason":"x","accountId":"a#b"}"#, "accountId"),
+            (r#"{"paymentId":"ID","outcome":"FAILED","reason":"x","dueAt":"tomorrow"}"#, "dueAt"),
+        ] {
+            let error = SettlementReport::parse(&text.replace("ID", ID));
+            let Err(error) = error else { panic!("{text} is no report") };
+            assert!(error.to_string().starts_with(want), "{text}: {error}");
+        }
+    }
+}

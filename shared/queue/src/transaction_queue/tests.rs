@@ -1,0 +1,186 @@
+//! Sending, against scripted replies of SQS and against the queue in this process.
+
+use std::sync::{Arc, Mutex};
+
+use aws_sdk_sqs::config::retry::RetryConfig;
+use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
+use aws_smithy_runtime_api::client::http::{
+    HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector,
+};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
+use aws_smithy_types::body::SdkBody;
+use payments_model::{JsonText, Outage, OutageKind};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::in_process::QueueSettings;
+
+fn request(number: i64, data_bytes: usize) -> PaymentRequest {
+    PaymentRequest {
+        payment_id: "626e8292-8e84-575a-b684-0af73927405b".parse().unwrap(),
+        account: "acc-1".parse().unwrap(),
+        payee: "landlord-7".parse().unwrap(),
+        amount: number.try_into().unwrap(),
+        currency: "GBP".parse().unwrap(),
+        due_at: "2026-12-01T09:30:00Z".parse().unwrap(),
+        data: Some(JsonText::from_stored(format!("\"{}\"", "x".repeat(data_bytes))).unwrap()),
+        dispatch_attempt: 1,
+    }
+}
+
+fn requests(count: i64, data_bytes: usize) -> Vec<PaymentRequest> {
+    (1..=count).map(|number| request(number, data_bytes)).collect()
+}
+
+fn amount(body: &str) -> i64 {
+    let body: serde_json::Value = serde_json::from_str(body).unwrap();
+    body["amountMinor"].as_i64().unwrap()
+}
+
+/// SQS's side of the wire: from a call's JSON to a status and a reply.
+type Script = dyn Fn(&Value) -> (u16, Value) + Send + Sync;
+
+/// An SQS that answers by a script and keeps what it was asked.
+#[derive(Clone)]
+struct Scripted {
+    script: Arc<Script>,
+    calls: Arc<Mutex<Vec<Value>>>,
+}
+
+impl std::fmt::Debug for Scripted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Scripted")
+    }
+}
+
+impl HttpConnector for Scripted {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let call: Value = serde_json::from_slice(request.body().bytes().unwrap()).unwrap();
+        let (status, reply) = (self.script)(&call);
+        self.calls.lock().unwrap().push(call);
+        HttpConnectorFuture::ready(Ok(HttpResponse::new(status.try_into().unwrap(), SdkBody::from(reply.to_string()))))
+    }
+}
+
+impl HttpClient for Scripted {
+    fn http_connector(&self, _: &HttpConnectorSettings, _: &RuntimeComponents) -> SharedHttpConnector {
+        SharedHttpConnector::new(self.clone())
+    }
+}
+
+impl Scripted {
+    fn by(script: impl Fn(&Value) -> (u16, Value) + Send + Sync + 'static) -> Self {
+        Self { script: Arc::new(script), calls: Arc::default() }
+    }
+
+    fn queue(&self) -> TransactionQueue {
+        let config = aws_sdk_sqs::Config::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .region(Region::from_static("local"))
+            .credentials_provider(Credentials::new("key", "secret", None, None, "test"))
+            .retry_config(RetryConfig::disabled())
+            .http_client(self.clone())
+            .build();
+        TransactionQueue::Sqs { client: Client::from_conf(config), queue_url: "http://127.0.0.1:9/queue".to_owned() }
+    }
+
+    /// How many messages each call had.
+    fn batches(&self) -> Vec<usize> {
+        let entries = |call: &Value| call["Entries"].as_array().unwrap().len();
+        self.calls.lock().unwrap().iter().map(entries).collect()
+    }
+}
+
+/// A reply that takes every entry, except those whose amount is in `refused`, and is silent about
+/// those in `silent`.
+fn reply(call: &Value, refused: &[i64], silent: &[i64]) -> Value {
+    let (mut successful, mut failed) = (Vec::new(), Vec::new());
+    for entry in call["Entries"].as_array().unwrap() {
+        let (id, number) = (&entry["Id"], amount(entry["MessageBody"].as_str().unwrap()));
+        if refused.contains(&number) {
+            failed.push(json!({"Id": id, "Code": "InternalError", "SenderFault": false, "Message": "try again"}));
+        } else if !silent.contains(&number) {
+            successful.push(json!({"Id": id, "MessageId": number.to_string(), "MD5OfMessageBody": ""}));
+        }
+    }
+    json!({"Successful": successful, "Failed": failed})
+}
+
+/// Whether a call holds the message with this amount.
+fn holds(call: &Value, number: i64) -> bool {
+    call["Entries"].as_array().unwrap().iter().any(|entry| amount(entry["MessageBody"].as_str().unwrap()) == number)
+}
+
+fn failures(results: &[Result<(), QueueError>]) -> Vec<(usize, OutageKind)> {
+    results.iter().enumerate().filter_map(|(index, sent)| Some((index + 1, sent.as_ref().err()?.kind()))).collect()
+}
+
+#[tokio::test]
+async fn each_message_has_its_own_answer_in_order() {
+    let sqs = Scripted::by(|call| (200, reply(call, &[3, 17, 25], &[12])));
+    let results = sqs.queue().send(&requests(25, 10), DateTime::UNIX_EPOCH).await;
+    assert_eq!(results.len(), 25);
+    let unavailable = OutageKind::Unavailable;
+    let want = vec![(3, unavailable), (12, unavailable), (17, unavailable), (25, unavailable)];
+    assert_eq!(failures(&results), want);
+    assert_eq!(sqs.batches(), [10, 10, 5]);
+}
+
+#[tokio::test]
+async fn a_failed_call_fails_its_own_batch_only() {
+    let coded = |code: &str| json!({"__type": format!("com.amazonaws.sqs#{code}"), "message": "no"});
+    for (status, said, kind) in [
+        (400, coded("QueueDoesNotExist"), OutageKind::Broken),
+        (400, coded("RequestThrottled"), OutageKind::Throttled),
+        (500, coded("Whatever"), OutageKind::Unavailable),
+        (200, json!("not a reply"), OutageKind::Unavailable),
+    ] {
+        let answer = (status, said.clone());
+        let sqs = Scripted::by(move |call| if holds(call, 11) { answer.clone() } else { (200, reply(call, &[], &[])) });
+        let results = sqs.queue().send(&requests(25, 10), DateTime::UNIX_EPOCH).await;
+        let want: Vec<_> = (11..=20).map(|number| (number, kind)).collect();
+        assert_eq!(failures(&results), want, "{status} {said}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_to_send_is_no_call() {
+    let sqs = Scripted::by(|call| (200, reply(call, &[], &[])));
+    assert!(sqs.queue().send(&[], DateTime::UNIX_EPOCH).await.is_empty());
+    assert_eq!(sqs.batches(), [0_usize; 0]);
+}
+
+#[tokio::test]
+async fn the_queue_in_this_process_takes_the_same_messages() {
+    let queue = Queue::new(QueueSettings::named("requests"));
+    let sent = TransactionQueue::InProcess(queue.clone()).send(&requests(3, 10), DateTime::UNIX_EPOCH).await;
+    assert_eq!(failures(&sent), vec![]);
+    let received = queue.receive(10, DateTime::UNIX_EPOCH);
+    assert_eq!(received.iter().map(|message| amount(&message.body)).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(received[0].body, request(1, 10).to_json().unwrap());
+}
+
+proptest::proptest! {
+    #[test]
+    fn batches_hold_both_limits_and_everything_once(sizes in proptest::collection::vec(0_usize..100_000, 0..60)) {
+        let bodies: Vec<Body> = sizes.iter().map(|size| Ok("x".repeat(*size))).collect();
+        let batches = batches(&bodies);
+        let mut next = 0;
+        for batch in batches {
+            proptest::prop_assert_eq!(batch.start, next);
+            proptest::prop_assert!((1..=MAX_BATCH_MESSAGES).contains(&batch.len()));
+            let bytes: usize = sizes[batch.clone()].iter().sum();
+            proptest::prop_assert!(bytes <= MAX_BATCH_BYTES);
+            next = batch.end;
+        }
+        proptest::prop_assert_eq!(next, sizes.len());
+    }
+}
+
+#[test]
+fn a_message_beyond_the_limit_stands_alone() {
+    let sizes = [10, MAX_BATCH_BYTES + 1, 10];
+    let bodies: Vec<Body> = sizes.iter().map(|size| Ok("x".repeat(*size))).collect();
+    assert_eq!(batches(&bodies), [0..1, 1..2, 2..3]);
+}
