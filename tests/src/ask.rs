@@ -68,7 +68,9 @@ impl Ask {
     /// The same with a body that says it is JSON.
     #[must_use]
     pub fn text(self, body: &str) -> Self {
-        Self { body: body.to_owned(), ..self.header("Content-Type", "application/json") }
+        let typed = self.headers.iter().any(|(name, _)| name == "Content-Type");
+        let typed = if typed { self } else { self.header("Content-Type", "application/json") };
+        Self { body: body.to_owned(), ..typed }
     }
 }
 

@@ -1,0 +1,100 @@
+//! What clients are told when DynamoDB is in trouble: come back later, never "not found".
+
+use anyhow::Result;
+use payments_local::wire::{Fate, Wire};
+use payments_tests::{Ask, World};
+use serde_json::{Value, json};
+
+fn rent() -> Value {
+    json!({ "payeeAccountId": "landlord", "amountMinor": 120_000, "currency": "GBP", "scheduledFor": "2026-12-01" })
+}
+
+/// One request to each route, for a payment that is there, and what each answers in good times.
+fn requests(payment_id: &str) -> Vec<(Ask, i64)> {
+    let mut entry = rent();
+    entry["accountId"] = json!("tenant");
+    entry["idempotencyKey"] = json!("batch");
+    let one = format!("/accounts/tenant/payments/{payment_id}");
+    vec![
+        (Ask::create("tenant", "new", &rent()), 201),
+        (Ask::create("tenant", "rent", &rent()), 201),
+        (Ask::post("/payment-batches").json(&json!({ "payments": [entry] })), 200),
+        (Ask::get("/accounts/tenant/payments"), 200),
+        (Ask::get("/accounts/tenant/payments?from=2026-11-01&to=2027-01-01&include=data"), 200),
+        (Ask::get(&one), 200),
+        (Ask::cancel("tenant", payment_id), 200),
+    ]
+}
+
+/// The status a client sees: of the whole answer, or of a batch's only entry.
+fn status_of(reply: &payments_tests::Reply) -> i64 {
+    reply.body["results"][0]["status"].as_i64().filter(|_| reply.status == 200).unwrap_or(reply.status)
+}
+
+const TROUBLES: [(Fate, i64); 10] = [
+    (Fate::Refuse(400, "ProvisionedThroughputExceededException"), 503),
+    (Fate::Refuse(400, "ThrottlingException"), 503),
+    (Fate::Refuse(400, "RequestLimitExceeded"), 503),
+    (Fate::Refuse(400, "TransactionConflictException"), 503),
+    (Fate::Refuse(500, "InternalServerError"), 503),
+    (Fate::Refuse(503, "ServiceUnavailable"), 503),
+    (Fate::LoseRequest, 503),
+    (Fate::LoseReply, 503),
+    (Fate::Refuse(400, "ResourceNotFoundException"), 500),
+    (Fate::Refuse(400, "AccessDeniedException"), 500),
+];
+
+#[tokio::test]
+async fn lasting_trouble_at_any_call_is_a_503_or_a_500_and_changes_no_answer_later() -> Result<()> {
+    let mut cases = 0;
+    for (trouble, want) in TROUBLES {
+        for route in 0..requests("").len() {
+            for from in 0.. {
+                let world = World::open().await?;
+                let put = world.send(Ask::create("tenant", "rent", &rent())).await?;
+                let (ask, good) = requests(put.field("paymentId")).swap_remove(route);
+                let wire = Wire::with_fate(move |call| if call.number >= from { trouble } else { Fate::Pass });
+                let troubled = world.functions_over(&wire).await?;
+                let reply = world.send_to(&troubled, ask.clone()).await?;
+                let tries = wire.take_operations().len();
+                if tries <= from {
+                    assert_eq!(reply.status, good, "{trouble:?} after the last call: {reply}");
+                    break;
+                }
+                cases += 1;
+                assert_eq!(status_of(&reply), want, "{trouble:?} from call {from} of {ask:?}: {reply}");
+                if reply.status == 503 {
+                    assert_eq!(reply.header("retry-after"), Some("1"), "{reply}");
+                }
+                assert!(!reply.text.contains("Exception") && !reply.text.contains("injected"), "internals: {reply}");
+                // When the trouble is over, the same request gets its good answer.
+                let later = world.send(ask).await?;
+                assert_eq!(later.status, good, "after {trouble:?}: {later}");
+                world.close().await?;
+            }
+        }
+    }
+    println!("{cases} cases");
+    assert!(cases > 100, "the test enumerates the calls: {cases}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn passing_trouble_is_retried_by_the_sdk_and_nobody_notices() -> Result<()> {
+    let retried = TROUBLES.into_iter().filter(|(fate, status)| {
+        // The SDK does not know conflicts of single writes as transient: those are a 503 at once.
+        *status == 503 && *fate != Fate::Refuse(400, "TransactionConflictException")
+    });
+    for (trouble, _) in retried {
+        for route in 0..requests("").len() {
+            let world = World::open().await?;
+            let put = world.send(Ask::create("tenant", "rent", &rent())).await?;
+            let (ask, good) = requests(put.field("paymentId")).swap_remove(route);
+            let wire = Wire::with_fate(move |call| if call.number == 0 { trouble } else { Fate::Pass });
+            let reply = world.send_to(&world.functions_over(&wire).await?, ask.clone()).await?;
+            assert_eq!(reply.status, good, "{trouble:?} once in {ask:?}: {reply}");
+            world.close().await?;
+        }
+    }
+    Ok(())
+}

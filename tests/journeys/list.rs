@@ -1,0 +1,212 @@
+//! An account's payments, page by page, over both tables.
+
+use anyhow::{Context as _, Result};
+use payments_tests::{Ask, World};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn payment(scheduled_for: &str, data: &Value) -> Value {
+    json!({ "payeeAccountId": "shop", "amountMinor": 5, "currency": "EUR", "scheduledFor": scheduled_for, "data": data })
+}
+
+async fn put(world: &World, key: &str, scheduled_for: &str) -> Result<String> {
+    let put = world.send(Ask::create("buyer", key, &payment(scheduled_for, &json!(null)))).await?;
+    assert_eq!(put.status, 201, "{put}");
+    Ok(put.field("paymentId").to_owned())
+}
+
+fn ids(payments: &[Value]) -> Vec<String> {
+    payments.iter().map(|payment| payment["paymentId"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+/// Reads a list to its end; after each page something may happen.
+async fn read_all(world: &World, query: &str, mut between: impl AsyncFnMut(usize) -> Result<()>) -> Result<Vec<Value>> {
+    let mut payments = Vec::new();
+    let mut cursor = String::new();
+    for page in 0.. {
+        let list = world.send(Ask::get(&format!("/accounts/buyer/payments?{query}{cursor}"))).await?;
+        assert_eq!(list.status, 200, "{list}");
+        payments.extend_from_slice(list.payments());
+        let Some(next) = list.body["nextCursor"].as_str() else { break };
+        cursor = format!("&cursor={next}");
+        between(page).await?;
+    }
+    Ok(payments)
+}
+
+#[tokio::test]
+async fn every_page_size_shows_every_payment_once_in_order_while_others_are_added() -> Result<()> {
+    let world = World::open().await?;
+    let mut there = Vec::new();
+    for n in 0..23 {
+        // Several share an instant, so that pages also end between payments of the same second.
+        there.push(put(&world, &format!("k-{n}"), &format!("2026-12-{:02}T10:00:00Z", 1 + n / 3)).await?);
+    }
+    for limit in [1, 2, 3, 7, 22, 23, 24, 1_000] {
+        let add = async |page: usize| {
+            put(&world, &format!("added-{limit}-{page}"), &format!("2026-12-{:02}T09:00:00Z", 1 + page % 9)).await?;
+            Ok(())
+        };
+        let read = read_all(&world, &format!("limit={limit}"), add).await?;
+        let due = |payment: &Value| format!("{}#{}", payment["dueAt"], payment["paymentId"]);
+        assert!(read.windows(2).all(|pair| due(&pair[0]) < due(&pair[1])), "limit {limit}: in order, none twice");
+        let seen = ids(&read);
+        assert!(there.iter().all(|id| seen.contains(id)), "limit {limit}: every one that was there throughout");
+    }
+    world.close().await
+}
+
+#[tokio::test]
+async fn a_page_with_data_stays_under_four_megabytes() -> Result<()> {
+    let world = World::open().await?;
+    // Quotes and backslashes double on their way through Lambda's response: the worst there is.
+    for data in ["x".repeat(7_700), "\"".repeat(3_850)] {
+        let account = if data.starts_with('x') { "plain" } else { "quoted" };
+        for batch in 0..10 {
+            let entry = |n: usize| {
+                let mut entry = payment("2026-12-01", &json!(data));
+                entry["accountId"] = json!(account);
+                entry["idempotencyKey"] = json!(format!("{batch}-{n}"));
+                entry
+            };
+            let entries: Vec<Value> = (0..100).map(entry).collect();
+            let reply = world.send(Ask::post("/payment-batches").json(&json!({ "payments": entries }))).await?;
+            assert_eq!(reply.status, 200);
+        }
+        let mut seen = 0;
+        let mut cursor = String::new();
+        loop {
+            let path = format!("/accounts/{account}/payments?include=data&limit=1000{cursor}");
+            let list = world.send(Ask::get(&path)).await?;
+            let travels = serde_json::to_string(&list.text)?.len();
+            assert!(travels <= 4 * 1024 * 1024, "{travels}");
+            assert!(list.payments().iter().all(|payment| payment["data"] == json!(data)));
+            seen += list.payments().len();
+            let Some(next) = list.body["nextCursor"].as_str() else { break };
+            assert!(list.payments().len() > 200, "pages are as long as they can be");
+            cursor = format!("&cursor={next}");
+        }
+        assert_eq!(seen, 1_000);
+    }
+    world.close().await
+}
+
+#[tokio::test]
+async fn a_range_into_the_past_merges_history_in_order_without_duplicates() -> Result<()> {
+    let world = World::open().await?;
+    let mut all = Vec::new();
+    for n in 0..6 {
+        all.push(put(&world, &format!("old-{n}"), &format!("2026-11-2{}T12:00:00Z", n % 3)).await?);
+    }
+    let before = world.heads("buyer").await?;
+    world.archive_all("buyer").await?;
+    // Two are caught on their way: still in the hot table, already in history.
+    let client = world.client().await;
+    for head in before.iter().skip(1).step_by(3) {
+        let put = client.put_item().table_name(&world.environment.tables.payments);
+        put.set_item(Some(head.clone())).send().await?;
+    }
+    for n in 0..4 {
+        all.push(put(&world, &format!("new-{n}"), &format!("2026-12-0{}", 1 + n)).await?);
+    }
+    world.set_clock("2026-11-24T09:00:00Z")?;
+    for limit in 1..=11 {
+        let read = read_all(&world, &format!("from=2026-11-20&to=2026-12-31&limit={limit}"), async |_| Ok(())).await?;
+        assert!(read.windows(2).all(|pair| pair[0]["dueAt"].as_str() <= pair[1]["dueAt"].as_str()), "limit {limit}");
+        let mut seen = ids(&read);
+        seen.sort();
+        let mut want = all.clone();
+        want.sort();
+        assert_eq!(seen, want, "limit {limit}");
+    }
+    // What lies ahead costs no look at history.
+    drop(world.wire.take_operations());
+    let ahead = world.send(Ask::get("/accounts/buyer/payments")).await?;
+    assert_eq!((ahead.payments().len(), world.wire.take_operations()), (4, vec!["Query".to_owned()]));
+    world.close().await
+}
+
+#[tokio::test]
+async fn a_status_filter_and_a_range_are_kept_by_the_cursor_across_midnight() -> Result<()> {
+    let world = World::open().await?;
+    let mut kept = Vec::new();
+    for n in 0..9 {
+        let id = put(&world, &format!("k-{n}"), &format!("2026-11-2{n}T12:00:00Z")).await?;
+        if n % 2 == 0 {
+            world.send(Ask::cancel("buyer", &id)).await?;
+        } else {
+            kept.push(id);
+        }
+    }
+    let midnight = async |page: usize| world.set_clock(&format!("2026-11-2{}T00:00:01Z", (page + 1).min(9)));
+    let mut read = Vec::new();
+    let mut cursor = String::new();
+    for page in 0.. {
+        // The cursor alone goes on with the list that was begun today, also tomorrow.
+        let query = if page == 0 { "status=SCHEDULED&limit=2".to_owned() } else { format!("limit=2&cursor={cursor}") };
+        let list = world.send(Ask::get(&format!("/accounts/buyer/payments?{query}"))).await?;
+        assert_eq!(list.status, 200, "{list}");
+        read.extend(ids(list.payments()));
+        let Some(next) = list.body["nextCursor"].as_str() else { break };
+        cursor = next.to_owned();
+        midnight(page).await?;
+    }
+    assert_eq!(read, kept);
+    world.close().await
+}
+
+#[tokio::test]
+async fn the_first_and_the_last_instant_of_a_range_are_inside_and_their_neighbours_are_not() -> Result<()> {
+    let world = World::open().await?;
+    // London's 28 March 2027 has 23 hours, in summer time from 01:00.
+    for (n, at) in ["2027-03-27T23:59:59Z", "2027-03-28T00:00:00Z", "2027-03-28T22:59:59Z", "2027-03-28T23:00:00Z"]
+        .iter()
+        .enumerate()
+    {
+        put(&world, &format!("k-{n}"), at).await?;
+    }
+    let read = read_all(&world, "from=2027-03-28&to=2027-03-28", async |_| Ok(())).await?;
+    let due: Vec<_> = read.iter().map(|payment| payment["dueAt"].as_str().unwrap_or_default()).collect();
+    assert_eq!(due, ["2027-03-28T00:00:00Z", "2027-03-28T22:59:59Z"]);
+    assert!(read.iter().all(|payment| payment["dueDate"] == "2027-03-28"));
+    world.close().await
+}
+
+#[tokio::test]
+async fn no_cursor_leaves_its_account() -> Result<()> {
+    let world = World::open().await?;
+    for n in 0..3 {
+        put(&world, &format!("k-{n}"), "2026-12-01").await?;
+    }
+    let list = world.send(Ask::get("/accounts/buyer/payments?limit=1")).await?;
+    let cursor = list.body["nextCursor"].as_str().context("a cursor")?.to_owned();
+    for path in [
+        format!("/accounts/thief/payments?cursor={cursor}"),
+        format!("/accounts/buyer/payments?cursor={cursor}&status=PENDING"),
+        format!("/accounts/buyer/payments?cursor={cursor}&from=2026-11-21"),
+        format!("/accounts/buyer/payments?cursor={}", cursor.to_lowercase()),
+    ] {
+        let reply = world.send(Ask::get(&path)).await?;
+        assert_eq!((reply.status, reply.problem()), (400, "invalid-cursor"), "{path}: {reply}");
+    }
+    world.close().await
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn whatever_stands_in_a_query_is_answered_with_a_list_or_a_reason(
+        name in prop::sample::select(vec!["from", "to", "status", "limit", "cursor", "include", "other"]),
+        value in "[ -~é]{0,12}",
+    ) {
+        let query = form_urlencoded::Serializer::new(String::new()).append_pair(name, &value).finish();
+        let status = tokio::runtime::Runtime::new()?.block_on(async {
+            let world = World::open().await?;
+            let reply = world.send(Ask::get(&format!("/accounts/buyer/payments?{query}"))).await?;
+            anyhow::Ok(reply.status)
+        });
+        let status = status.map_err(|error| TestCaseError::fail(error.to_string()))?;
+        prop_assert!(matches!(status, 200 | 400), "{} for {}", status, query);
+    }
+}

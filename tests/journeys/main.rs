@@ -1,0 +1,7 @@
+//! The system from outside, one module per journey.
+
+mod create;
+mod faults;
+mod list;
+mod local;
+mod units;

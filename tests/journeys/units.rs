@@ -1,0 +1,77 @@
+//! What a payment costs, to the unit.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result};
+use payments_store::item_bytes;
+use payments_tests::{Ask, World};
+use serde_json::{Value, json};
+
+/// The ledger with `payments-7` read as `payments`, and whole units instead of halves.
+fn units(world: &World) -> BTreeMap<(String, String), u64> {
+    let tables = &world.environment.tables;
+    let plain = |place: String| place.replace(&tables.history, "history").replace(&tables.payments, "payments");
+    world.wire.take_ledger().into_iter().map(|((op, place), halves)| ((op, plain(place)), halves / 2)).collect()
+}
+
+fn row(operation: &str, place: &str, units: u64) -> ((String, String), u64) {
+    ((operation.to_owned(), place.to_owned()), units)
+}
+
+fn payment(data_bytes: usize) -> Value {
+    let data = "x".repeat(data_bytes);
+    json!({ "payeeAccountId": "landlord", "amountMinor": 120_000, "currency": "GBP", "scheduledFor": "2026-12-01", "data": data })
+}
+
+/// How much data makes a payment exactly as large as a payment may be: the API itself says so.
+async fn largest_data(world: &World) -> Result<usize> {
+    let refused = world.send(Ask::create("tenant", "size", &payment(10_000))).await?;
+    assert_eq!((refused.status, refused.problem()), (413, "payment-too-large"), "{refused}");
+    let excess = refused.body["excessBytes"].as_u64().context("no excessBytes")?;
+    Ok(10_000 - usize::try_from(excess)?)
+}
+
+#[tokio::test]
+async fn inserting_the_largest_payment_costs_ten() -> Result<()> {
+    let world = World::open().await?;
+    let largest = largest_data(&world).await?;
+    let over = world.send(Ask::create("tenant", "size", &payment(largest + 1))).await?;
+    assert_eq!((over.status, &over.body["excessBytes"]), (413, &json!(1)), "{over}");
+    drop(world.wire.take_ledger());
+
+    let put = world.send(Ask::create("tenant", "size", &payment(largest))).await?;
+    assert_eq!(put.status, 201, "{put}");
+    let spent = [row("PutItem", "history", 8), row("PutItem", "payments", 1), row("PutItem", "payments/due", 1)];
+    assert_eq!(units(&world), BTreeMap::from(spent));
+    world.close().await
+}
+
+#[tokio::test]
+async fn a_cancel_costs_three() -> Result<()> {
+    let world = World::open().await?;
+    let put = world.send(Ask::create("tenant", "rent", &payment(7_000))).await?;
+    drop(world.wire.take_ledger());
+    world.send(Ask::cancel("tenant", put.field("paymentId"))).await?;
+    let writes: BTreeMap<_, _> = units(&world).into_iter().filter(|((op, _), _)| op == "UpdateItem").collect();
+    assert_eq!(writes, BTreeMap::from([row("UpdateItem", "payments", 1), row("UpdateItem", "payments/due", 2)]));
+    world.close().await
+}
+
+#[tokio::test]
+async fn listing_a_hundred_payments_costs_what_their_heads_cost() -> Result<()> {
+    let world = World::open().await?;
+    for n in 0..100 {
+        let put = world.send(Ask::create("tenant", &format!("rent-{n}"), &payment(7_500))).await?;
+        assert_eq!(put.status, 201, "{put}");
+    }
+    let heads: usize = world.heads("tenant").await?.iter().map(item_bytes).sum();
+    drop((world.wire.take_ledger(), world.wire.take_operations()));
+
+    let list = world.send(Ask::get("/accounts/tenant/payments?limit=100")).await?;
+    assert_eq!(list.payments().len(), 100);
+    assert_eq!(world.wire.take_operations(), ["Query"]);
+    let read = u64::try_from(heads.div_ceil(4_096))?;
+    assert_eq!(units(&world), BTreeMap::from([row("Query", "payments", read)]));
+    assert!(read <= 25, "a hundred heads of at most 1 KB: {read}");
+    world.close().await
+}
