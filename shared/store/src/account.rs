@@ -1,13 +1,12 @@
 //! An account's payments in order of due time, over both tables.
 
-use std::collections::BTreeMap;
-
 use aws_sdk_dynamodb::types::AttributeValue;
 use payments_model::{AccountId, Head, Status, UtcSecond};
 
 use crate::error::failed;
 use crate::item::decode_head;
 use crate::key::{HeadSort, account_partition};
+use crate::merge::{Stretch, merge};
 use crate::{Item, Store, StoreError};
 
 /// Which of an account's payments to read.
@@ -38,12 +37,6 @@ pub struct AccountPage {
     pub next: Option<HeadSort>,
 }
 
-/// What one table holds of a page: everything up to `end`, or to the range's end where `None`.
-struct Stretch {
-    items: Vec<Item>,
-    end: Option<HeadSort>,
-}
-
 impl Store {
     /// One page of an account's payments, strongly consistent: half a read unit per 4 KB and
     /// table would be the eventually consistent price, this is one.
@@ -59,10 +52,12 @@ impl Store {
         if query.with_history {
             stretches.push(self.stretch(&self.tables.history, query).await?);
         }
-        merge(stretches, usize::from(query.limit))
+        let page = merge(stretches, query.limit.into());
+        let heads = page.rows.into_iter().map(decode_head).collect::<Result<_, _>>()?;
+        Ok(AccountPage { heads, next: page.next })
     }
 
-    async fn stretch(&self, table: &str, query: &AccountQuery<'_>) -> Result<Stretch, StoreError> {
+    async fn stretch(&self, table: &str, query: &AccountQuery<'_>) -> Result<Stretch<HeadSort, Item>, StoreError> {
         // Both bounds are texts that are no keys themselves, so BETWEEN is half-open here.
         let from = query.after.map_or_else(|| query.from.to_string(), |after| after.just_after());
         let text = |text: String| AttributeValue::S(text);
@@ -84,26 +79,10 @@ impl Store {
         }
         let answer = request.send().await.map_err(failed("Query"))?;
         let end = answer.last_evaluated_key.as_ref().map(sort_of).transpose()?;
-        Ok(Stretch { items: answer.items.unwrap_or_default(), end })
+        let keyed = |item: Item| Ok((sort_of(&item)?, item));
+        let rows = answer.items.unwrap_or_default().into_iter().map(keyed).collect::<Result<_, _>>()?;
+        Ok(Stretch { rows, end })
     }
-}
-
-/// Puts what the tables hold together: in order, each payment once, only as far as every table
-/// was read, and at most `limit`.
-fn merge(stretches: Vec<Stretch>, limit: usize) -> Result<AccountPage, StoreError> {
-    let end = stretches.iter().filter_map(|stretch| stretch.end).min();
-    let mut by_key = BTreeMap::new();
-    for item in stretches.into_iter().flat_map(|stretch| stretch.items) {
-        let sort = sort_of(&item)?;
-        if end.is_none_or(|end| sort <= end) {
-            by_key.entry(sort).or_insert(item);
-        }
-    }
-    let cut = by_key.len() > limit;
-    let page: Vec<(HeadSort, Item)> = by_key.into_iter().take(limit).collect();
-    let next = if cut { page.last().map(|(sort, _)| *sort) } else { end };
-    let heads = page.into_iter().map(|(_, item)| decode_head(item)).collect::<Result<_, _>>()?;
-    Ok(AccountPage { heads, next })
 }
 
 fn sort_of(item: &Item) -> Result<HeadSort, StoreError> {

@@ -92,8 +92,9 @@ pub struct HeadKey {
     pub sort: HeadSort,
 }
 
-/// The sort key of the `due` index: `<STATUS>#<dueDate>#<dueAt>#<paymentId>`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// The sort key of the `due` index: `<STATUS>#<dueDate>#<dueAt>#<paymentId>`. Its order is that of
+/// the key's text only within one status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DueSort {
     /// Where the payment is in its life.
     pub status: Status,
@@ -109,6 +110,25 @@ impl DueSort {
     #[must_use]
     pub fn start_of(status: Status, date: BusinessDate) -> String {
         format!("{status}#{date}")
+    }
+
+    /// Where the keys of `status` begin.
+    #[must_use]
+    pub fn start_of_status(status: Status) -> String {
+        format!("{status}#")
+    }
+
+    /// Where the keys of `status` on `date` end that are due until `at`, that second included.
+    #[must_use]
+    pub fn end_at(status: Status, date: BusinessDate, at: UtcSecond) -> String {
+        // "~" sorts after "#", and so after every key of that second.
+        format!("{status}#{date}#{at}~")
+    }
+
+    /// A text that sorts after this key and before every later one.
+    #[must_use]
+    pub fn just_after(&self) -> String {
+        format!("{self}#")
     }
 }
 
@@ -245,6 +265,17 @@ mod tests {
             let head = HeadSort { due_at: at.parse().unwrap(), payment_id: id };
             let key = DueSort { status: Status::Scheduled, due_date: "2026-12-01".parse().unwrap(), head }.to_string();
             assert!("SCHEDULED#2026-12-01" <= key.as_str() && key.as_str() < "SCHEDULED#2026-12-02", "{key}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_due_by_now_lies_before_the_end_of_now(due in dues(), now in heads()) {
+            let london: BusinessZone = "Europe/London".parse().unwrap();
+            let end = DueSort::end_at(due.status, london.date_of(now.due_at), now.due_at);
+            prop_assert_eq!(due.head.due_at <= now.due_at, due.to_string() < end);
+            prop_assert!(DueSort::start_of_status(due.status) < due.to_string());
+            prop_assert!(due.to_string() < due.just_after());
         }
     }
 

@@ -9,25 +9,35 @@
 //! | a payment's current state | `payments`, then `payment-history` | [`Store::head`] |
 //! | an account's payments by due time | `payments` and `payment-history` | [`Store::account_page`] |
 //! | the data of a page of payments | `payment-history` | [`Store::data_of`] |
+//! | what is due of a status, by shard | `payments`/`due` | [`Store::due_page`], [`Store::due_count`] |
+//! | all payments of a date and status, by shard | both tables' `due` | [`Store::due_page_of_both`] |
+//! | the payment of a transaction id | both tables' `transaction` | [`Store::payments_of_transaction`] |
+//! | many current states, many details | `payments`, `payment-history` | [`Store::hot_heads`], [`Store::details_of`] |
 //! | one transition | `payments` | [`Store::transition`] |
+//! | one more hand-over | `payments` | [`Store::redrive`] |
 
 mod account;
+mod due;
 mod error;
 mod insert;
 mod item;
 pub mod key;
 mod lookup;
+mod merge;
 pub mod schema;
 mod size;
+mod transaction;
 mod transition;
 
 use aws_sdk_dynamodb::Client;
 
 pub use account::{AccountPage, AccountQuery};
+pub use due::{DuePage, DueRange, DueRow, DueUntil};
 pub use error::StoreError;
 pub use insert::{MAX_DETAILS_BYTES, PutDetails, PutHead};
 pub use item::Item;
-pub use key::{HeadKey, HeadSort};
+pub use key::{DueSort, HeadKey, HeadSort};
+pub use lookup::MAX_BATCH_GET;
 pub use size::item_bytes;
 pub use transition::Moved;
 

@@ -10,8 +10,8 @@ use crate::item::{decode_details, decode_head, head_key};
 use crate::key::{DETAILS_SORT, HeadKey, parse_payment_partition, payment_partition};
 use crate::{Item, Store, StoreError};
 
-/// The most keys of one BatchGetItem, by DynamoDB's quota.
-const MAX_BATCH_GET: usize = 100;
+/// The most keys of one batch read, by DynamoDB's quota on BatchGetItem.
+pub const MAX_BATCH_GET: usize = 100;
 
 impl Store {
     /// A payment's details: 1 read unit per 4 KB.
@@ -42,52 +42,71 @@ impl Store {
         self.get(&self.tables.history, head_key(key)).await?.map(decode_head).transpose()
     }
 
-    /// The data of up to 100 payments, in the order asked for, which may end early: what DynamoDB
-    /// left unprocessed is asked for again as long as that brings something.
+    /// The data of up to 100 payments, in the order asked for.
     ///
     /// # Errors
     /// [`StoreError`] where DynamoDB fails, an item cannot be read or a payment has no details.
     pub async fn data_of(&self, payments: &[PaymentId]) -> Result<Vec<Option<JsonText>>, StoreError> {
-        let wanted = &payments[..payments.len().min(MAX_BATCH_GET)];
-        let mut found: HashMap<PaymentId, Option<JsonText>> = HashMap::new();
-        let mut keys: Vec<Item> = wanted.iter().map(|&id| details_key(id)).collect();
+        let keys = payments.iter().map(|&id| details_key(id)).collect();
+        let items = self.batch_get(&self.tables.history, keys, Some("pk, #data")).await?;
+        let mut found = items.into_iter().map(decode_data).collect::<Result<HashMap<_, _>, _>>()?;
+        let data = |id: &PaymentId| {
+            let why = "the payment has no details".to_owned();
+            found.remove(id).ok_or_else(|| StoreError::Unreadable { key: payment_partition(*id), why })
+        };
+        payments.iter().map(data).collect()
+    }
+
+    /// The details of up to 100 payments, those that are there.
+    ///
+    /// # Errors
+    /// [`StoreError`] where DynamoDB fails or an item cannot be read.
+    pub async fn details_of(&self, payments: &[PaymentId]) -> Result<HashMap<PaymentId, Details>, StoreError> {
+        let keys = payments.iter().map(|&id| details_key(id)).collect();
+        let items = self.batch_get(&self.tables.history, keys, None).await?;
+        let details = items.into_iter().map(|item| decode_details(item).map(|details| (details.payment_id, details)));
+        details.collect()
+    }
+
+    /// The heads at up to 100 keys of the hot table, those that are there. An item that cannot be
+    /// read does not stop the others.
+    ///
+    /// # Errors
+    /// [`StoreError`] where DynamoDB fails.
+    pub async fn hot_heads(&self, keys: &[HeadKey]) -> Result<Vec<Result<Head, StoreError>>, StoreError> {
+        let keys = keys.iter().map(head_key).collect();
+        let items = self.batch_get(&self.tables.payments, keys, None).await?;
+        Ok(items.into_iter().map(decode_head).collect())
+    }
+
+    /// The items at up to 100 keys. What DynamoDB leaves unprocessed is asked for again as long
+    /// as that brings something.
+    async fn batch_get(
+        &self,
+        table: &str,
+        mut keys: Vec<Item>,
+        projection: Option<&str>,
+    ) -> Result<Vec<Item>, StoreError> {
+        let mut found = Vec::with_capacity(keys.len());
         while !keys.is_empty() {
-            let (items, unprocessed) = self.batch_get_data(keys).await?;
-            if items.is_empty() && unprocessed.is_empty() {
-                break;
+            let mut request = KeysAndAttributes::builder().set_keys(Some(keys)).consistent_read(true);
+            if let Some(projection) = projection {
+                request = request.projection_expression(projection).expression_attribute_names("#data", "data");
             }
-            if items.is_empty() {
+            let request =
+                request.build().map_err(|e| StoreError::Refused { operation: "BatchGetItem", source: Box::new(e) })?;
+            let get = self.client.batch_get_item().request_items(table, request);
+            let mut answer = get.send().await.map_err(failed("BatchGetItem"))?;
+            let items = answer.responses.as_mut().and_then(|tables| tables.remove(table)).unwrap_or_default();
+            let unprocessed = answer.unprocessed_keys.as_mut().and_then(|tables| tables.remove(table));
+            keys = unprocessed.map(|unprocessed| unprocessed.keys).unwrap_or_default();
+            if items.is_empty() && !keys.is_empty() {
                 let source = "every key was left unprocessed".into();
                 return Err(StoreError::Throttled { operation: "BatchGetItem", source });
             }
-            for item in items {
-                let (id, data) = decode_data(item)?;
-                found.insert(id, data);
-            }
-            keys = unprocessed;
+            found.extend(items);
         }
-        let data = |id: &PaymentId| {
-            let missing =
-                || StoreError::Unreadable { key: payment_partition(*id), why: "the payment has no details".to_owned() };
-            found.remove(id).ok_or_else(missing)
-        };
-        wanted.iter().map(data).collect()
-    }
-
-    async fn batch_get_data(&self, keys: Vec<Item>) -> Result<(Vec<Item>, Vec<Item>), StoreError> {
-        let table = &self.tables.history;
-        let request = KeysAndAttributes::builder()
-            .set_keys(Some(keys))
-            .consistent_read(true)
-            .projection_expression("pk, #data")
-            .expression_attribute_names("#data", "data")
-            .build()
-            .map_err(|e| StoreError::Refused { operation: "BatchGetItem", source: Box::new(e) })?;
-        let mut answer =
-            self.client.batch_get_item().request_items(table, request).send().await.map_err(failed("BatchGetItem"))?;
-        let items = answer.responses.as_mut().and_then(|tables| tables.remove(table)).unwrap_or_default();
-        let unprocessed = answer.unprocessed_keys.as_mut().and_then(|tables| tables.remove(table));
-        Ok((items, unprocessed.map(|unprocessed| unprocessed.keys).unwrap_or_default()))
+        Ok(found)
     }
 
     async fn get(&self, table: &str, key: Item) -> Result<Option<Item>, StoreError> {

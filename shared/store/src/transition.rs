@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use payments_model::{BusinessDate, Head, State, Transition};
+use payments_model::{BusinessDate, Head, State, Status, Transition};
 
 use crate::error::failed;
 use crate::item::{decode_head, encode_trail_entry, head_key};
@@ -55,6 +55,37 @@ impl Store {
                 Some(ConditionalCheckFailedException(check)) => {
                     Ok(Moved::Elsewhere(check.item.clone().map(decode_head).transpose()?.map(Box::new)))
                 }
+                _ => Err(failed("UpdateItem")(error)),
+            },
+        }
+    }
+}
+
+impl Store {
+    /// Counts one more hand-over of a payment that is still pending at `attempt`: 1 write unit,
+    /// and no transition. Says whether it was; if not, the payment has moved on.
+    ///
+    /// # Errors
+    /// [`StoreError`] where DynamoDB fails.
+    pub async fn redrive(&self, key: &HeadKey, attempt: u32) -> Result<bool, StoreError> {
+        use aws_sdk_dynamodb::operation::update_item::UpdateItemError::ConditionalCheckFailedException;
+        let update = self
+            .client
+            .update_item()
+            .table_name(&self.tables.payments)
+            .set_key(Some(head_key(key)))
+            .condition_expression("#status = :pending AND dispatchAttempt = :attempt")
+            .update_expression("SET dispatchAttempt = :next")
+            .expression_attribute_names("#status", "status")
+            .expression_attribute_values(":pending", AttributeValue::S(Status::Pending.to_string()))
+            .expression_attribute_values(":attempt", AttributeValue::N(attempt.to_string()))
+            .expression_attribute_values(":next", AttributeValue::N((attempt + 1).to_string()))
+            .send()
+            .await;
+        match update {
+            Ok(_) => Ok(true),
+            Err(error) => match error.as_service_error() {
+                Some(ConditionalCheckFailedException(_)) => Ok(false),
                 _ => Err(failed("UpdateItem")(error)),
             },
         }

@@ -1,0 +1,178 @@
+//! The `due` index: payments of one shard by status, date and instant, over one table or both.
+
+use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
+use aws_sdk_dynamodb::types::{AttributeValue, Select};
+use payments_model::{AccountId, AmountMinor, BusinessDate, Money, Shard, Status, UtcSecond};
+use serde::Deserialize;
+
+use crate::error::failed;
+use crate::key::{DueSort, HeadKey, parse_account_partition};
+use crate::merge::{Merged, Stretch, merge};
+use crate::schema::DUE;
+use crate::{Item, Store, StoreError};
+
+/// A payment as the `due` index shows it: eventually, and without what only its head has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DueRow {
+    /// Whose payment.
+    pub account: AccountId,
+    /// Its status, date, instant and id.
+    pub due: DueSort,
+    /// Who is paid.
+    pub payee: AccountId,
+    /// How much.
+    pub money: Money,
+    /// Its version.
+    pub version: u32,
+    /// When it was settled, if it was.
+    pub settled_at: Option<UtcSecond>,
+}
+
+impl DueRow {
+    /// Where its head is.
+    #[must_use]
+    pub fn head_key(&self) -> HeadKey {
+        HeadKey { account: self.account.clone(), sort: self.due.head }
+    }
+}
+
+/// A page of rows, and after which key the next one begins, if there may be more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DuePage {
+    /// The payments, oldest due first.
+    pub rows: Vec<DueRow>,
+    /// Where the next page begins.
+    pub next: Option<DueSort>,
+}
+
+/// A stretch of one shard of the `due` index: one status, up to an instant or over one date.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DueRange {
+    /// Which shard.
+    pub shard: Shard,
+    /// Which status.
+    pub status: Status,
+    /// Which dates.
+    pub until: DueUntil,
+    /// Only what comes after this key.
+    pub after: Option<DueSort>,
+}
+
+/// How far a [`DueRange`] reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DueUntil {
+    /// From the oldest date there is up to this date and instant, included.
+    Instant(BusinessDate, UtcSecond),
+    /// All of this date.
+    Date(BusinessDate),
+}
+
+impl DueRange {
+    /// Both bounds, neither of which is itself a key, so that BETWEEN is half-open.
+    fn bounds(&self) -> (String, String) {
+        let (from, to) = match self.until {
+            DueUntil::Instant(date, at) => {
+                (DueSort::start_of_status(self.status), DueSort::end_at(self.status, date, at))
+            }
+            DueUntil::Date(date) => {
+                (DueSort::start_of(self.status, date), DueSort::start_of(self.status, date.plus_days(1)))
+            }
+        };
+        (self.after.map_or(from, |after| after.just_after()), to)
+    }
+}
+
+/// The attributes that the index projects.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Projected {
+    pk: String,
+    due: String,
+    payee_account_id: String,
+    amount_minor: i64,
+    currency: String,
+    version: u32,
+    settled_at: Option<String>,
+}
+
+impl Store {
+    /// One page of the hot table's `due` index: half a read unit per 4 KB of index entries, about
+    /// 12 of them. Eventually consistent, as indexes are.
+    ///
+    /// # Errors
+    /// [`StoreError`] where DynamoDB fails or an entry cannot be read.
+    pub async fn due_page(&self, range: &DueRange, limit: u16) -> Result<DuePage, StoreError> {
+        let Stretch { rows, end } = self.due_stretch(&self.tables.payments, range, limit).await?;
+        Ok(DuePage { rows: rows.into_iter().map(|(_, row)| row).collect(), next: end })
+    }
+
+    /// The same over the hot table and history, each payment once.
+    ///
+    /// # Errors
+    /// [`StoreError`] where DynamoDB fails or an entry cannot be read.
+    pub async fn due_page_of_both(&self, range: &DueRange, limit: u16) -> Result<DuePage, StoreError> {
+        let hot = self.due_stretch(&self.tables.payments, range, limit).await?;
+        let history = self.due_stretch(&self.tables.history, range, limit).await?;
+        let Merged { rows, next } = merge(vec![hot, history], limit.into());
+        Ok(DuePage { rows, next })
+    }
+
+    /// How many payments a range of the hot table's `due` index holds, as far as one read of 1 MB
+    /// reaches (some 3,000), and whether there may be more.
+    ///
+    /// # Errors
+    /// [`StoreError`] where DynamoDB fails.
+    pub async fn due_count(&self, range: &DueRange) -> Result<(u64, bool), StoreError> {
+        let query = self.due_query(&self.tables.payments, range).select(Select::Count);
+        let answer = query.send().await.map_err(failed("Query"))?;
+        Ok((u64::try_from(answer.count).unwrap_or(0), answer.last_evaluated_key.is_some()))
+    }
+
+    async fn due_stretch(
+        &self,
+        table: &str,
+        range: &DueRange,
+        limit: u16,
+    ) -> Result<Stretch<DueSort, DueRow>, StoreError> {
+        let answer = self.due_query(table, range).limit(limit.into()).send().await.map_err(failed("Query"))?;
+        let end = answer.last_evaluated_key.as_ref().map(due_of).transpose()?;
+        let decode = |item: Item| decode_row(item).map(|row| (row.due, row));
+        Ok(Stretch { rows: answer.items.unwrap_or_default().into_iter().map(decode).collect::<Result<_, _>>()?, end })
+    }
+
+    fn due_query(&self, table: &str, range: &DueRange) -> QueryFluentBuilder {
+        let (from, to) = range.bounds();
+        self.client
+            .query()
+            .table_name(table)
+            .index_name(DUE.name)
+            .key_condition_expression("shard = :shard AND due BETWEEN :from AND :to")
+            .expression_attribute_values(":shard", AttributeValue::N(range.shard.get().to_string()))
+            .expression_attribute_values(":from", AttributeValue::S(from))
+            .expression_attribute_values(":to", AttributeValue::S(to))
+    }
+}
+
+fn due_of(item: &Item) -> Result<DueSort, StoreError> {
+    let due = item.get("due").and_then(|due| due.as_s().ok()).map_or("", String::as_str);
+    due.parse().map_err(|error: crate::key::KeyError| unreadable(due, &error))
+}
+
+fn decode_row(item: Item) -> Result<DueRow, StoreError> {
+    let row: Projected = serde_dynamo::from_item(item).map_err(|error| unreadable("(index entry)", &error))?;
+    let parse = || -> Result<DueRow, Box<dyn std::error::Error>> {
+        Ok(DueRow {
+            account: parse_account_partition(&row.pk)?,
+            due: row.due.parse()?,
+            payee: row.payee_account_id.parse()?,
+            money: Money { amount: AmountMinor::try_from(row.amount_minor)?, currency: row.currency.parse()? },
+            version: row.version,
+            settled_at: row.settled_at.as_deref().map(str::parse).transpose()?,
+        })
+    };
+    parse().map_err(|error| unreadable(&row.due, &*error))
+}
+
+fn unreadable(key: &str, error: &dyn std::error::Error) -> StoreError {
+    StoreError::Unreadable { key: key.to_owned(), why: error.to_string() }
+}

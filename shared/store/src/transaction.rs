@@ -1,0 +1,50 @@
+//! Payments by the transaction service's id.
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use payments_model::TransactionId;
+
+use crate::error::failed;
+use crate::key::{HeadKey, parse_account_partition};
+use crate::schema::TRANSACTION;
+use crate::{Item, Store, StoreError};
+
+/// How many payments of one transaction id are looked at: one is right, two are an alarm.
+const ENOUGH: i32 = 2;
+
+impl Store {
+    /// Where the heads of the payments with this transaction id are: none, one, or, where the
+    /// transaction service gave an id twice, two. Half a read unit per table, eventually
+    /// consistent, as indexes are.
+    ///
+    /// # Errors
+    /// [`StoreError`] where DynamoDB fails or an entry cannot be read.
+    pub async fn payments_of_transaction(&self, id: &TransactionId) -> Result<Vec<HeadKey>, StoreError> {
+        let mut keys = self.keys_of_transaction(&self.tables.payments, id).await?;
+        for key in self.keys_of_transaction(&self.tables.history, id).await? {
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        Ok(keys)
+    }
+
+    async fn keys_of_transaction(&self, table: &str, id: &TransactionId) -> Result<Vec<HeadKey>, StoreError> {
+        let query = self
+            .client
+            .query()
+            .table_name(table)
+            .index_name(TRANSACTION.name)
+            .key_condition_expression("transactionId = :id")
+            .expression_attribute_values(":id", AttributeValue::S(id.to_string()))
+            .limit(ENOUGH);
+        let answer = query.send().await.map_err(failed("Query"))?;
+        answer.items.unwrap_or_default().iter().map(key_of).collect()
+    }
+}
+
+fn key_of(item: &Item) -> Result<HeadKey, StoreError> {
+    let text = |name: &str| item.get(name).and_then(|value| value.as_s().ok()).map_or("", String::as_str);
+    let parse = || Some(HeadKey { account: parse_account_partition(text("pk")).ok()?, sort: text("sk").parse().ok()? });
+    let unreadable = || StoreError::Unreadable { key: text("pk").to_owned(), why: "not a head's keys".to_owned() };
+    parse().ok_or_else(unreadable)
+}
