@@ -2,16 +2,41 @@
 
 use anyhow::Result;
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
+use daily_due_sweeper::Sweeper;
+use dispatch::Dispatch;
 use ingest::Ingest;
-use payments_boot::{Clock, DataConfig, Lookup, dynamodb};
+use payments_boot::{Clock, DataConfig, Lookup, Metrics, dynamodb};
+use payments_queue::TransactionQueue;
 use payments_store::{Store, TableNames};
 use query_account::QueryAccount;
+use query_due::QueryDue;
+use settle::Settle;
 
 /// Every function of the bank.
 #[derive(Debug, Clone)]
 pub struct Functions {
     ingest: Ingest,
     query_account: QueryAccount,
+    query_due: QueryDue,
+    /// Sweeps and redrives.
+    pub sweeper: Sweeper,
+    /// Sends what became pending.
+    pub dispatch: Dispatch,
+    /// Settles what comes back.
+    pub settle: Settle,
+}
+
+/// What the functions work with besides their configuration.
+#[derive(Debug, Clone)]
+pub struct Surroundings {
+    /// Both tables.
+    pub store: Store,
+    /// The way to the transaction service.
+    pub requests: TransactionQueue,
+    /// The time.
+    pub clock: Clock,
+    /// Where metrics go.
+    pub metrics: Metrics,
 }
 
 impl Functions {
@@ -19,17 +44,28 @@ impl Functions {
     ///
     /// # Errors
     /// Where a variable is missing or does not do.
-    pub fn new(lookup: &Lookup<'_>, store: &Store, clock: &Clock) -> Result<Self> {
+    pub fn new(lookup: &Lookup<'_>, surroundings: &Surroundings) -> Result<Self> {
+        let Surroundings { store, requests, clock, metrics } = surroundings.clone();
         Ok(Self {
             ingest: Ingest::new(ingest::Config::read(lookup)?, store.clone(), clock.clone()),
             query_account: QueryAccount::new(query_account::Config::read(lookup)?, store.clone(), clock.clone()),
+            query_due: QueryDue::new(query_due::Config::read(lookup)?, store.clone(), clock.clone()),
+            sweeper: Sweeper::new(
+                daily_due_sweeper::Config::read(lookup)?,
+                store.clone(),
+                clock.clone(),
+                metrics.clone(),
+            ),
+            dispatch: Dispatch::new(store.clone(), requests, clock.clone(), metrics.clone()),
+            settle: Settle::new(settle::Config::read(lookup)?, store, clock, metrics),
         })
     }
 
-    /// Invokes the function of this name with an API Gateway event.
+    /// Invokes the HTTP function of this name with an API Gateway event.
     pub async fn invoke(&self, function: &str, event: ApiGatewayV2httpRequest) -> ApiGatewayV2httpResponse {
         match function {
             "ingest" => self.ingest.handle(event).await,
+            "query-due" => self.query_due.handle(event).await,
             _ => self.query_account.handle(event).await,
         }
     }
@@ -46,6 +82,8 @@ pub struct Environment {
     pub time_zone: String,
     /// How many days ahead a payment may be.
     pub horizon_days: u32,
+    /// How many payments a sweep claims per second and shard; 0 for as many as there can be.
+    pub claims_per_second: u32,
 }
 
 impl Environment {
@@ -53,7 +91,7 @@ impl Environment {
     #[must_use]
     pub fn at(endpoint: String) -> Self {
         let tables = TableNames { payments: "payments".to_owned(), history: "payment-history".to_owned() };
-        Self { tables, endpoint, time_zone: "Europe/London".to_owned(), horizon_days: 731 }
+        Self { tables, endpoint, time_zone: "Europe/London".to_owned(), horizon_days: 731, claims_per_second: 200 }
     }
 
     /// The value of a variable.
@@ -65,21 +103,24 @@ impl Environment {
             "DYNAMODB_ENDPOINT" => self.endpoint.clone(),
             "BUSINESS_TIME_ZONE" => self.time_zone.clone(),
             "HORIZON_DAYS" => self.horizon_days.to_string(),
+            "CLAIMS_PER_SECOND_PER_SHARD" => self.claims_per_second.to_string(),
             "WRITE_SHARDS" | "READ_SHARDS" => "10".to_owned(),
             _ => return None,
         })
     }
 
     /// The functions in this environment, on tables that are created where they are missing.
+    /// Their requests go to `requests`.
     ///
     /// # Errors
     /// Where a variable does not do or the engine does not answer.
-    pub async fn functions(&self, clock: &Clock) -> Result<Functions> {
+    pub async fn functions(&self, requests: TransactionQueue, clock: &Clock, metrics: &Metrics) -> Result<Functions> {
         let get = |name: &str| self.get(name);
         let lookup = Lookup::new(&get);
         let data = DataConfig::read(&lookup)?;
         let client = dynamodb(data.endpoint.as_deref()).await;
         payments_store::schema::create_tables(&client, &data.tables).await?;
-        Functions::new(&lookup, &Store::new(client, data.tables), clock)
+        let store = Store::new(client, data.tables);
+        Functions::new(&lookup, &Surroundings { store, requests, clock: clock.clone(), metrics: metrics.clone() })
     }
 }

@@ -11,8 +11,10 @@ pub mod wire;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use payments_boot::Clock;
+use payments_boot::{Clock, Metrics};
 use payments_model::BusinessZone;
+use payments_queue::TransactionQueue;
+use payments_queue::in_process::{Queue, QueueSettings};
 
 pub use engine::Engine;
 pub use functions::{Environment, Functions};
@@ -58,7 +60,8 @@ impl System {
             }
         };
         let environment = Environment { time_zone: options.time_zone.to_string(), ..Environment::at(endpoint.clone()) };
-        let functions = environment.functions(clock).await?;
+        let requests = TransactionQueue::InProcess(Queue::new(QueueSettings::named("payment-requests")));
+        let functions = environment.functions(requests, clock, &Metrics::captured()).await?;
         let gateway = Gateway::start(options.api_port, functions, clock.clone()).await?;
         Ok(Self { gateway, engine, endpoint })
     }

@@ -33,7 +33,7 @@ fn create() -> String {
 }
 
 fn fixed_clock() -> Clock {
-    Clock::from_fn(|| chrono::DateTime::from_timestamp(1_795_168_800, 0).unwrap_or_default())
+    Clock::simulated(|| chrono::DateTime::from_timestamp(1_795_168_800, 0).unwrap_or_default(), |_| {})
 }
 
 #[tokio::test]

@@ -5,4 +5,4 @@ mod ask;
 mod world;
 
 pub use ask::{Ask, Reply};
-pub use world::World;
+pub use world::{Outside, World};

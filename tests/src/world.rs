@@ -9,9 +9,12 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::{RetryConfig, RetryPartition};
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::DateTime;
-use payments_boot::{Clock, Lookup, dynamodb};
+use payments_boot::{Clock, Lookup, Metrics, dynamodb};
+use payments_local::functions::Surroundings;
 use payments_local::wire::Wire;
 use payments_local::{Engine, Environment, Functions, event};
+use payments_queue::TransactionQueue;
+use payments_queue::in_process::{Queue, QueueSettings};
 use payments_store::{Item, Store};
 
 use crate::{Ask, Reply};
@@ -22,6 +25,15 @@ const MORNING: &str = "2026-11-20T09:00:00Z";
 
 static WORLDS: AtomicU32 = AtomicU32::new(0);
 
+/// What lies outside of a bank's functions.
+#[derive(Debug, Clone)]
+pub struct Outside {
+    /// The queue to the transaction service.
+    pub requests: Queue,
+    /// The metrics that the functions emitted.
+    pub metrics: Metrics,
+}
+
 /// A bank.
 #[derive(Debug)]
 pub struct World {
@@ -31,6 +43,8 @@ pub struct World {
     seconds: Arc<AtomicI64>,
     /// What the functions' calls went over.
     pub wire: Wire,
+    /// What lies outside of it.
+    pub outside: Outside,
     functions: Functions,
 }
 
@@ -68,8 +82,10 @@ impl World {
         let wire = Wire::open();
         let client = client(&environment, &wire).await;
         payments_store::schema::create_tables(&client, &environment.tables).await?;
-        let functions = wired(&environment, &client, &clock_of(&seconds))?;
-        let world = Self { engine, environment, seconds, wire, functions };
+        let requests = Queue::new(QueueSettings::named("payment-requests"));
+        let outside = Outside { requests, metrics: Metrics::captured() };
+        let functions = wired(&environment, &client, clock_of(&seconds), &outside)?;
+        let world = Self { engine, environment, seconds, wire, outside, functions };
         world.set_clock(MORNING)?;
         drop((world.wire.take_operations(), world.wire.take_ledger()));
         Ok(world)
@@ -80,7 +96,7 @@ impl World {
     /// # Errors
     /// Where the environment does not do.
     pub async fn functions_over(&self, wire: &Wire) -> Result<Functions> {
-        wired(&self.environment, &client(&self.environment, wire).await, &clock_of(&self.seconds))
+        wired(&self.environment, &client(&self.environment, wire).await, clock_of(&self.seconds), &self.outside)
     }
 
     /// A client of the bank's engine over its wire.
@@ -168,13 +184,19 @@ impl World {
 }
 
 fn clock_of(seconds: &Arc<AtomicI64>) -> Clock {
-    let seconds = Arc::clone(seconds);
-    Clock::from_fn(move || DateTime::from_timestamp(seconds.load(Ordering::Relaxed), 0).unwrap_or_default())
+    let (shown, passed) = (Arc::clone(seconds), Arc::clone(seconds));
+    let now = move || DateTime::from_timestamp(shown.load(Ordering::Relaxed), 0).unwrap_or_default();
+    Clock::simulated(now, move |time| {
+        passed.fetch_add(i64::try_from(time.as_secs()).unwrap_or(0), Ordering::Relaxed);
+    })
 }
 
-fn wired(environment: &Environment, client: &Client, clock: &Clock) -> Result<Functions> {
+fn wired(environment: &Environment, client: &Client, clock: Clock, outside: &Outside) -> Result<Functions> {
     let get = |name: &str| environment.get(name);
-    Functions::new(&Lookup::new(&get), &Store::new(client.clone(), environment.tables.clone()), clock)
+    let store = Store::new(client.clone(), environment.tables.clone());
+    let requests = TransactionQueue::InProcess(outside.requests.clone());
+    let metrics = outside.metrics.clone();
+    Functions::new(&Lookup::new(&get), &Surroundings { store, requests, clock, metrics })
 }
 
 /// The production client over a wire: its retries, but without their waiting, and with a retry

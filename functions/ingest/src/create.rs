@@ -6,7 +6,7 @@
 use chrono::TimeDelta;
 use payments_http::{Kind, Problem};
 use payments_model::{Actor, BusinessDate, Details, Head, Instruction};
-use payments_store::{HeadKey, HeadSort, PutDetails, PutHead};
+use payments_store::{HeadKey, HeadSort, PutDetails, PutHead, details_excess};
 
 use crate::Ingest;
 use crate::order::Order;
@@ -31,6 +31,11 @@ impl Ingest {
         let (zone, now) = (self.config.zone, self.clock.now());
         let instruction = order.instruction.clone();
         let details = Details::accept(order.payment_id, instruction, zone, self.config.write_shards, now, by.clone());
+        if let Some(excess) = details_excess(&details).map_err(Problem::outage)? {
+            let detail =
+                format!("The payment with its data is {excess} bytes larger than a payment may be; shorten the data.");
+            return Err(Problem::new(Kind::PaymentTooLarge, detail).at("data").excess(excess));
+        }
         if let Err(refusal) = judge_date(details.due_date, zone.date_of(now), self.config.horizon_days) {
             // The date is judged once, when the payment is accepted: a retry of an accepted one
             // is a replay whatever the date is by now.
@@ -42,12 +47,6 @@ impl Ingest {
         match self.store.put_details(&details).await.map_err(Problem::outage)? {
             PutDetails::Created => self.complete(&details, false).await,
             PutDetails::Existing(stored) => self.replay(*stored, &order.instruction).await,
-            PutDetails::TooLarge { excess } => {
-                let detail = format!(
-                    "The payment with its data is {excess} bytes larger than a payment may be; shorten the data."
-                );
-                Err(Problem::new(Kind::PaymentTooLarge, detail).at("data").excess(excess))
-            }
         }
     }
 

@@ -56,6 +56,7 @@ impl Ingest {
 
     async fn answer(&self, event: &ApiGatewayV2httpRequest) -> Result<Answer, Problem> {
         let request = Request::of(event)?;
+        request.query(&[])?;
         match request.route() {
             Route::CreatePayment => self.answer_create(request).await,
             Route::CreateBatch => {
@@ -63,15 +64,15 @@ impl Ingest {
                 Answer::json(200, &self.create_all(entries, &request.caller()).await?)
             }
             Route::CancelPayment => {
+                let has_body = event.body.as_deref().is_some_and(|body| !body.is_empty());
+                let body = has_body.then(|| request.json_body(MAX_BODY_BYTES)).transpose()?;
                 let (account, payment) = (request.account()?, request.payment()?);
-                if event.body.as_deref().is_some_and(|body| !body.is_empty()) {
-                    read::<Nothing>(&request.json_body(MAX_BODY_BYTES)?)?;
+                if let Some(body) = body {
+                    read::<Nothing>(&body)?;
                 }
                 Answer::json(200, &PaymentView::of(&self.cancel(&account, payment, request.caller()).await?))
             }
-            Route::ListPayments | Route::GetPayment => {
-                Err(Problem::new(Kind::NoSuchRoute, "This route is not answered here."))
-            }
+            _ => Err(Problem::new(Kind::NoSuchRoute, "This route is not answered here.")),
         }
     }
 

@@ -36,6 +36,27 @@ struct Body<'b> {
     data: Option<&'b RawValue>,
 }
 
+/// The fields of a body that every create has, all of them there.
+struct Given<'b> {
+    payee: &'b str,
+    amount: &'b str,
+    currency: &'b str,
+    scheduled_for: &'b str,
+    data: Option<&'b RawValue>,
+}
+
+impl<'b> Given<'b> {
+    fn of(body: &'b Body<'b>) -> Result<Self, Problem> {
+        Ok(Self {
+            payee: required("payeeAccountId", body.payee_account_id.as_deref())?,
+            amount: number("amountMinor", required("amountMinor", body.amount_minor)?)?,
+            currency: required("currency", body.currency.as_deref())?,
+            scheduled_for: required("scheduledFor", body.scheduled_for.as_deref())?,
+            data: body.data,
+        })
+    }
+}
+
 /// The JSON of a batch.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -54,7 +75,7 @@ impl Order {
     ///
     /// # Errors
     /// The first fault.
-    pub(crate) fn single(account: AccountId, key: &IdempotencyKey, json: &str) -> Result<Self, Problem> {
+    pub(crate) fn single(account: AccountId, key: &IdempotencyKey, json: &[u8]) -> Result<Self, Problem> {
         let body: Body<'_> = read(json)?;
         for (field, given) in [("accountId", &body.account_id), ("idempotencyKey", &body.idempotency_key)] {
             if given.is_some() {
@@ -63,49 +84,50 @@ impl Order {
                 return Err(Problem::new(Kind::InvalidShape, detail).at(field));
             }
         }
-        Self::of(account, key, &body)
+        Self::of(account, key, &Given::of(&body)?)
     }
 
     /// Reads one entry of a batch.
     ///
     /// # Errors
     /// The first fault.
-    pub(crate) fn entry(json: &str) -> Result<Self, Problem> {
+    pub(crate) fn entry(json: &[u8]) -> Result<Self, Problem> {
         let body: Body<'_> = read(json)?;
         let account = required("accountId", body.account_id.as_deref())?;
-        let account = account.parse().map_err(|e| {
-            Problem::new(Kind::InvalidParameter, format!("The account does not do: {e}.")).at("accountId")
-        })?;
         let key = required("idempotencyKey", body.idempotency_key.as_deref())?;
-        let key = key.parse().map_err(|e| {
-            Problem::new(Kind::InvalidIdempotencyKey, format!("The key does not do: {e}.")).at("idempotencyKey")
+        let given = Given::of(&body)?;
+        let account = account.parse().map_err(|e| {
+            Problem::new(Kind::InvalidParameter, format!("The account is not acceptable: {e}.")).at("accountId")
         })?;
-        Self::of(account, &key, &body)
+        let key = key.parse().map_err(|e| {
+            Problem::new(Kind::InvalidIdempotencyKey, format!("The key is not acceptable: {e}.")).at("idempotencyKey")
+        })?;
+        Self::of(account, &key, &given)
     }
 
-    fn of(account: AccountId, key: &IdempotencyKey, body: &Body<'_>) -> Result<Self, Problem> {
-        let payee = required("payeeAccountId", body.payee_account_id.as_deref())?;
-        let amount = number("amountMinor", required("amountMinor", body.amount_minor)?)?;
-        let currency = required("currency", body.currency.as_deref())?;
-        let scheduled_for = required("scheduledFor", body.scheduled_for.as_deref())?;
+    fn of(account: AccountId, key: &IdempotencyKey, given: &Given<'_>) -> Result<Self, Problem> {
         let refuse = |kind, field, why: String| Problem::new(kind, format!("{why}.")).at(field);
 
-        let payee: AccountId = payee
+        let payee: AccountId = given
+            .payee
             .parse()
-            .map_err(|e| refuse(Kind::InvalidPayee, "payeeAccountId", format!("The payee does not do: {e}")))?;
+            .map_err(|e| refuse(Kind::InvalidPayee, "payeeAccountId", format!("The payee is not acceptable: {e}")))?;
         if payee == account {
             let why = "The payee is the payer; name another account".to_owned();
             return Err(refuse(Kind::InvalidPayee, "payeeAccountId", why));
         }
-        let amount = amount
+        let amount = given
+            .amount
             .parse()
-            .map_err(|e| refuse(Kind::InvalidAmount, "amountMinor", format!("The amount does not do: {e}")))?;
-        let currency = currency
+            .map_err(|e| refuse(Kind::InvalidAmount, "amountMinor", format!("The amount is not acceptable: {e}")))?;
+        let currency = given
+            .currency
             .parse()
-            .map_err(|e| refuse(Kind::InvalidCurrency, "currency", format!("The currency does not do: {e}")))?;
-        let scheduled_for: ScheduledFor = scheduled_for
+            .map_err(|e| refuse(Kind::InvalidCurrency, "currency", format!("The currency is not acceptable: {e}")))?;
+        let scheduled_for: ScheduledFor = given
+            .scheduled_for
             .parse()
-            .map_err(|e| refuse(Kind::InvalidDate, "scheduledFor", format!("The date does not do: {e}")))?;
+            .map_err(|e| refuse(Kind::InvalidDate, "scheduledFor", format!("The date is not acceptable: {e}")))?;
         Ok(Self {
             payment_id: PaymentId::derive(&account, key),
             instruction: Instruction {
@@ -113,7 +135,7 @@ impl Order {
                 payee,
                 money: Money { amount, currency },
                 scheduled_for,
-                data: body.data.map(JsonText::of),
+                data: given.data.map(JsonText::of),
             },
         })
     }
@@ -123,14 +145,14 @@ impl Order {
 ///
 /// # Errors
 /// A fault of the batch as a whole.
-pub(crate) fn read_batch(json: &str) -> Result<Vec<Result<Order, Problem>>, Problem> {
+pub(crate) fn read_batch(json: &[u8]) -> Result<Vec<Result<Order, Problem>>, Problem> {
     let body: BatchBody<'_> = read(json)?;
     let entries = required("payments", body.payments)?;
     if !(1..=MAX_BATCH).contains(&entries.len()) {
         let detail = format!("A batch has 1 to {MAX_BATCH} payments, this one has {}.", entries.len());
         return Err(Problem::new(Kind::InvalidBatchSize, detail).at("payments"));
     }
-    Ok(entries.into_iter().map(|entry| Order::entry(entry.get())).collect())
+    Ok(entries.into_iter().map(|entry| Order::entry(entry.get().as_bytes())).collect())
 }
 
 /// The text of a JSON number.

@@ -45,9 +45,7 @@ impl QueryAccount {
                 request.query(&[])?;
                 Answer::json(200, &self.get(account, payment).await?)
             }
-            Route::CreatePayment | Route::CreateBatch | Route::CancelPayment => {
-                Err(Problem::new(Kind::NoSuchRoute, "This route is not answered here."))
-            }
+            _ => Err(Problem::new(Kind::NoSuchRoute, "This route is not answered here.")),
         }
     }
 

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use payments_http::cursor::foreign;
 use payments_http::request::invalid_parameter;
-use payments_http::{AccountCursor, Problem, Query};
+use payments_http::{AccountCursor, PageLimit, Problem, Query};
 use payments_model::{AccountId, BusinessDate, BusinessZone, Status};
 use payments_store::{AccountQuery, HeadSort};
 
@@ -17,11 +17,6 @@ const DEFAULT_DAYS: u32 = 90;
 /// The widest range of a list, in days after `from`.
 const MAX_DAYS: i64 = 366;
 
-/// The size of a page unless `limit` says otherwise, and the largest: a thousand heads of 1 KB
-/// are the megabyte that DynamoDB reads at once.
-const DEFAULT_LIMIT: u16 = 100;
-const MAX_LIMIT: u16 = 1_000;
-
 /// A list to read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
@@ -30,21 +25,8 @@ pub(crate) struct Plan {
     to: BusinessDate,
     status: Option<Status>,
     after: Option<HeadSort>,
-    limit: Limit,
+    limit: PageLimit,
     pub(crate) with_data: bool,
-}
-
-/// A page size.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Limit(u16);
-
-impl FromStr for Limit {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let limit = text.parse().ok().filter(|limit| (1..=MAX_LIMIT).contains(limit));
-        limit.map(Self).ok_or_else(|| format!("a limit is a whole number from 1 to {MAX_LIMIT}"))
-    }
 }
 
 /// What else to include.
@@ -64,7 +46,7 @@ impl Plan {
     pub(crate) fn of(account: AccountId, query: &Query<'_>, today: BusinessDate) -> Result<Self, Problem> {
         let (from, to) = (query.get::<BusinessDate>("from")?, query.get::<BusinessDate>("to")?);
         let status = query.get::<Status>("status")?;
-        let limit = query.get("limit")?.unwrap_or(Limit(DEFAULT_LIMIT));
+        let limit = query.get("limit")?.unwrap_or(PageLimit::DEFAULT);
         let with_data = query.get::<Include>("include")?.is_some();
         let cursor = query.text("cursor")?.map(AccountCursor::decode).transpose()?;
         let Some(cursor) = cursor else {
@@ -98,7 +80,7 @@ impl Plan {
             to,
             after: self.after,
             status: self.status,
-            limit: self.limit.0,
+            limit: self.limit.get(),
             // Only days that are over are ever archived.
             with_history: self.from < today,
         })

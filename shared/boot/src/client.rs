@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
-use aws_config::{BehaviorVersion, Region};
+use aws_config::{BehaviorVersion, ConfigLoader, Region};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::Credentials;
 
@@ -22,26 +22,29 @@ const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(2);
 /// The longest a connection may take to open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The timeouts of every client.
-#[must_use]
-pub fn timeouts() -> TimeoutConfig {
-    TimeoutConfig::builder()
+/// What every client has in common.
+fn bounded() -> ConfigLoader {
+    let timeouts = TimeoutConfig::builder()
         .operation_timeout(OPERATION_TIMEOUT)
         .operation_attempt_timeout(ATTEMPT_TIMEOUT)
-        .connect_timeout(CONNECT_TIMEOUT)
-        .build()
+        .connect_timeout(CONNECT_TIMEOUT);
+    aws_config::defaults(BehaviorVersion::latest())
+        .timeout_config(timeouts.build())
+        .retry_config(RetryConfig::standard().with_max_attempts(MAX_ATTEMPTS))
+}
+
+/// An SQS client, with the function's own role.
+pub async fn sqs() -> aws_sdk_sqs::Client {
+    aws_sdk_sqs::Client::new(&bounded().load().await)
 }
 
 /// A DynamoDB client: of AWS, with the function's own role, or of the engine at `endpoint`, which
 /// takes any credentials.
 pub async fn dynamodb(endpoint: Option<&str>) -> Client {
-    let defaults = aws_config::defaults(BehaviorVersion::latest())
-        .timeout_config(timeouts())
-        .retry_config(RetryConfig::standard().with_max_attempts(MAX_ATTEMPTS));
     let Some(endpoint) = endpoint else {
-        return Client::new(&defaults.load().await);
+        return Client::new(&bounded().load().await);
     };
     let any = Credentials::new("local", "local", None, None, "any");
-    let local = defaults.endpoint_url(endpoint).credentials_provider(any).region(Region::from_static("us-east-1"));
+    let local = bounded().endpoint_url(endpoint).credentials_provider(any).region(Region::from_static("us-east-1"));
     Client::new(&local.load().await)
 }

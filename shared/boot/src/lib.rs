@@ -4,9 +4,13 @@
 mod client;
 mod clock;
 mod config;
+mod deadline;
+mod metrics;
 mod telemetry;
 
-pub use client::{dynamodb, timeouts};
+pub use client::{dynamodb, sqs};
 pub use clock::Clock;
 pub use config::{ConfigError, DataConfig, Lookup};
+pub use deadline::Deadline;
+pub use metrics::Metrics;
 pub use telemetry::log_as_json;

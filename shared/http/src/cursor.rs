@@ -9,8 +9,9 @@ use payments_model::{AccountId, BusinessDate, PaymentId, Status, UtcSecond};
 
 use crate::{Kind, Problem};
 
-/// The first part of every cursor, raised when the parts change.
-const FORMAT: &str = "1";
+/// The first part of a cursor, one for each list, changed when its parts change.
+const ACCOUNT_FORMAT: &str = "a1";
+const DUE_FORMAT: &str = "d1";
 
 /// The longest cursor looked at, in characters: the parts below have at most 190 bytes, which
 /// base64 makes 254.
@@ -37,8 +38,10 @@ impl AccountCursor {
     pub fn encode(&self) -> String {
         let status = self.status.map_or("", Status::as_str);
         let (due_at, payment_id) = &self.after;
-        URL_SAFE_NO_PAD
-            .encode(format!("{FORMAT}#{}#{}#{}#{status}#{due_at}#{payment_id}", self.account, self.from, self.to))
+        URL_SAFE_NO_PAD.encode(format!(
+            "{ACCOUNT_FORMAT}#{}#{}#{}#{status}#{due_at}#{payment_id}",
+            self.account, self.from, self.to
+        ))
     }
 
     /// Reads a cursor that a client sent back.
@@ -46,16 +49,13 @@ impl AccountCursor {
     /// # Errors
     /// [`Kind::InvalidCursor`] for anything that [`AccountCursor::encode`] did not make.
     pub fn decode(text: &str) -> Result<Self, Problem> {
-        Self::parse(text).ok_or_else(|| foreign("It was not made by this API, or it was altered."))
+        Self::parse(text).ok_or_else(altered)
     }
 
     fn parse(text: &str) -> Option<Self> {
-        if text.len() > MAX_CURSOR_CHARS {
-            return None;
-        }
-        let text = String::from_utf8(URL_SAFE_NO_PAD.decode(text).ok()?).ok()?;
+        let text = opened(text)?;
         let parts: Vec<&str> = text.split('#').collect();
-        let [FORMAT, account, from, to, status, due_at, payment_id] = parts.as_slice() else { return None };
+        let [ACCOUNT_FORMAT, account, from, to, status, due_at, payment_id] = parts.as_slice() else { return None };
         Some(Self {
             account: account.parse().ok()?,
             from: from.parse().ok()?,
@@ -64,6 +64,76 @@ impl AccountCursor {
             after: (due_at.parse().ok()?, payment_id.parse().ok()?),
         })
     }
+}
+
+/// The continuation of the list of a date across accounts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DueCursor {
+    /// Which date.
+    pub due_date: BusinessDate,
+    /// Of which status only.
+    pub only_status: Option<Status>,
+    /// Of which shard only.
+    pub only_shard: Option<u16>,
+    /// The status and the shard to go on in.
+    pub at: (Status, u16),
+    /// The last payment seen there: when it is due, and its id.
+    pub after: Option<(UtcSecond, PaymentId)>,
+}
+
+impl DueCursor {
+    /// The cursor as a client gets it.
+    #[must_use]
+    pub fn encode(&self) -> String {
+        let Self { due_date, only_status, only_shard, at: (status, shard), after } = self;
+        let only_status = only_status.map_or("", Status::as_str);
+        let only_shard = only_shard.map(|shard| shard.to_string()).unwrap_or_default();
+        let after =
+            after.map(|(due_at, payment_id)| format!("{due_at}#{payment_id}")).unwrap_or_else(|| "#".to_owned());
+        URL_SAFE_NO_PAD.encode(format!("{DUE_FORMAT}#{due_date}#{only_status}#{only_shard}#{status}#{shard}#{after}"))
+    }
+
+    /// Reads a cursor that a client sent back.
+    ///
+    /// # Errors
+    /// [`Kind::InvalidCursor`] for anything that [`DueCursor::encode`] did not make.
+    pub fn decode(text: &str) -> Result<Self, Problem> {
+        Self::parse(text).ok_or_else(altered)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let text = opened(text)?;
+        let parts: Vec<&str> = text.split('#').collect();
+        let [DUE_FORMAT, due_date, only_status, only_shard, status, shard, due_at, payment_id] = parts.as_slice()
+        else {
+            return None;
+        };
+        let after = if due_at.is_empty() && payment_id.is_empty() {
+            None
+        } else {
+            Some((due_at.parse().ok()?, payment_id.parse().ok()?))
+        };
+        let cursor = Self {
+            due_date: due_date.parse().ok()?,
+            only_status: if only_status.is_empty() { None } else { Some(only_status.parse().ok()?) },
+            only_shard: if only_shard.is_empty() { None } else { Some(only_shard.parse().ok()?) },
+            at: (status.parse().ok()?, shard.parse().ok()?),
+            after,
+        };
+        let fits = cursor.only_status.is_none_or(|only| only == cursor.at.0)
+            && cursor.only_shard.is_none_or(|only| only == cursor.at.1);
+        fits.then_some(cursor)
+    }
+}
+
+/// The text inside a cursor.
+fn opened(cursor: &str) -> Option<String> {
+    let text = if cursor.len() <= MAX_CURSOR_CHARS { URL_SAFE_NO_PAD.decode(cursor).ok()? } else { return None };
+    String::from_utf8(text).ok()
+}
+
+fn altered() -> Problem {
+    foreign("It was not made by this API, or it was altered.")
 }
 
 /// A cursor that does not belong to the list it was sent to.
@@ -103,6 +173,21 @@ mod tests {
         assert_eq!(AccountCursor::decode(&encoded).unwrap(), cursor());
         let any_status = AccountCursor { status: None, ..cursor() };
         assert_eq!(AccountCursor::decode(&any_status.encode()).unwrap(), any_status);
+    }
+
+    #[test]
+    fn cursors_of_a_date_are_read_back() {
+        let (due_at, payment_id) = cursor().after;
+        for (only_status, only_shard, after) in
+            [(None, None, None), (Some(Status::Cancelled), Some(999), Some((due_at, payment_id)))]
+        {
+            let at = (Status::Cancelled, 999);
+            let cursor = DueCursor { due_date: "2026-11-20".parse().unwrap(), only_status, only_shard, at, after };
+            assert_eq!(DueCursor::decode(&cursor.encode()).unwrap(), cursor);
+            let elsewhere = DueCursor { at: (Status::Pending, 3), ..cursor };
+            assert_eq!(DueCursor::decode(&elsewhere.encode()).is_ok(), only_status.is_none());
+        }
+        assert!(DueCursor::decode(&cursor().encode()).is_err(), "an account's cursor is none of a date's");
     }
 
     proptest! {

@@ -5,28 +5,26 @@ use serde_json::error::Category;
 
 use crate::{Kind, Problem};
 
-/// Reads a whole body as `T`. Unknown and repeated fields are refused by `T` itself
-/// (`deny_unknown_fields`).
+/// Reads a whole body, a JSON object, as `T`. Unknown and repeated fields are refused by `T`
+/// itself (`deny_unknown_fields`).
 ///
 /// # Errors
 /// [`Kind::NotJson`] or [`Kind::InvalidShape`], which names the field.
-pub fn read<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Problem> {
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
-        let path = error.path().to_string();
-        let problem = explain(error.inner());
-        // "." is the body itself, "?" a place without a name.
-        if matches!(path.as_str(), "." | "?") { problem } else { problem.at(path) }
-    })?;
-    deserializer.end().map_err(|error| explain(&error))?;
+pub fn read<'de, T: Deserialize<'de>>(body: &'de [u8]) -> Result<T, Problem> {
+    let mut deserializer = serde_json::Deserializer::from_slice(body);
+    let value = serde_path_to_error::deserialize(&mut deserializer)
+        .map_err(|error| explain(error.inner(), Some(&error.path().to_string())))?;
+    deserializer.end().map_err(|error| explain(&error, None))?;
+    // Serde would take an array for an object whose fields it lists in order.
+    if body.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
+        return Err(Problem::new(Kind::InvalidShape, "The body is not a JSON object."));
+    }
     Ok(value)
 }
 
-fn explain(error: &serde_json::Error) -> Problem {
+fn explain(error: &serde_json::Error, path: Option<&str>) -> Problem {
     match error.classify() {
-        Category::Data => {
-            Problem::new(Kind::InvalidShape, format!("The body does not have the documented shape: {error}."))
-        }
+        Category::Data => misshapen(error, path),
         Category::Eof if error.line() <= 1 && error.column() == 0 => {
             Problem::new(Kind::NotJson, "The request has no body; send a JSON object.")
         }
@@ -34,6 +32,31 @@ fn explain(error: &serde_json::Error) -> Problem {
             Problem::new(Kind::NotJson, format!("The body is not JSON: {error}."))
         }
     }
+}
+
+/// JSON of another shape than the documented one, in the API's words where serde's are Rust's.
+fn misshapen(error: &serde_json::Error, path: Option<&str>) -> Problem {
+    let said = error.to_string();
+    let said = said.split(" at line ").next().unwrap_or_default();
+    let quoted = said.split('`').nth(1);
+    let refuse = |detail: String| Problem::new(Kind::InvalidShape, detail);
+    if let (true, Some(field)) = (said.starts_with("unknown field"), quoted) {
+        return refuse(format!("There is no field \"{field}\" here."))
+            .at(path.filter(|path| named(path)).unwrap_or(field));
+    }
+    if let (true, Some(field)) = (said.starts_with("duplicate field"), quoted) {
+        return refuse(format!("The field \"{field}\" is given twice.")).at(field);
+    }
+    match path.filter(|path| named(path)) {
+        Some(path) => refuse(format!("The field \"{path}\" has the wrong type: {said}.")).at(path),
+        None => refuse("The body is not a JSON object.".to_owned()),
+    }
+}
+
+/// Whether a path names a field: "." is the body itself, "?" a place without a name, "[0]" an
+/// element of a body that is a list.
+fn named(path: &str) -> bool {
+    !path.starts_with(['.', '?', '['])
 }
 
 /// The value of a field that has to be there.

@@ -19,8 +19,8 @@ pub mod routes;
 pub mod view;
 
 pub use answer::Answer;
-pub use cursor::AccountCursor;
+pub use cursor::{AccountCursor, DueCursor};
 pub use problem::{Kind, Problem};
-pub use request::{Query, Request};
+pub use request::{PageLimit, Query, Request};
 pub use routes::Route;
-pub use view::PaymentView;
+pub use view::{DueView, PaymentView};

@@ -48,12 +48,12 @@ pub enum Kind {
     InvalidDate,
     /// The payment with its data is larger than a payment may be.
     PaymentTooLarge,
+    /// The idempotency key was used for another payment.
+    IdempotencyKeyReused,
     /// The date has passed.
     DatePassed,
     /// The date is further ahead than the bank takes payments.
     DateBeyondHorizon,
-    /// The idempotency key was used for another payment.
-    IdempotencyKeyReused,
     /// There is no such payment in this account.
     NoSuchPayment,
     /// The payment is past the status in which it could be cancelled.
@@ -84,9 +84,9 @@ impl Kind {
         Self::InvalidCurrency,
         Self::InvalidDate,
         Self::PaymentTooLarge,
+        Self::IdempotencyKeyReused,
         Self::DatePassed,
         Self::DateBeyondHorizon,
-        Self::IdempotencyKeyReused,
         Self::NoSuchPayment,
         Self::NotCancellable,
         Self::Throttled,

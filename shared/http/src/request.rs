@@ -8,7 +8,7 @@ use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::header::CONTENT_TYPE;
-use payments_model::{AccountId, Actor, IdempotencyKey, PaymentId};
+use payments_model::{AccountId, Actor, IdempotencyKey, PaymentId, TransactionId};
 
 use crate::routes::{self, Route};
 use crate::{Kind, Problem};
@@ -30,7 +30,8 @@ impl<'e> Request<'e> {
             return Ok(Self { event, route: spec.route });
         }
         let path = event.raw_path.as_deref().unwrap_or_default();
-        let methods: Vec<&str> = routes::at_path(path).map(|spec| spec.method.as_str()).collect();
+        let mut methods: Vec<&str> = routes::at_path(path).map(|spec| spec.method.as_str()).collect();
+        methods.sort_unstable();
         if methods.is_empty() {
             return Err(Problem::new(Kind::NoSuchRoute, "There is nothing at this path; see the API's description."));
         }
@@ -72,6 +73,14 @@ impl<'e> Request<'e> {
         self.path("paymentId")
     }
 
+    /// The transaction id in the path.
+    ///
+    /// # Errors
+    /// [`Kind::InvalidParameter`].
+    pub fn transaction(&self) -> Result<TransactionId, Problem> {
+        self.path("transactionId")
+    }
+
     fn path<T: FromStr<Err: Display>>(&self, name: &'static str) -> Result<T, Problem> {
         let text = self.event.path_parameters.get(name).map_or("", String::as_str);
         text.parse().map_err(|error| invalid_parameter(name, &error))
@@ -90,7 +99,7 @@ impl<'e> Request<'e> {
             return Err(refuse(why.to_owned()));
         };
         let key = String::from_utf8_lossy(key.as_bytes());
-        key.parse().map_err(|error| refuse(format!("The Idempotency-Key does not do: {error}.")))
+        key.parse().map_err(|error| refuse(format!("The Idempotency-Key is not acceptable: {error}.")))
     }
 
     /// The query parameters, all of which have to be among `known`.
@@ -98,35 +107,32 @@ impl<'e> Request<'e> {
     /// # Errors
     /// [`Kind::InvalidParameter`] for an unknown one.
     pub fn query(&self, known: &'static [&'static str]) -> Result<Query<'e>, Problem> {
-        let unknown =
-            self.event.query_string_parameters.iter().map(|(name, _)| name).find(|name| !known.contains(name));
-        match unknown {
+        let given = self.event.query_string_parameters.iter().map(|(name, _)| name);
+        match given.filter(|name| !known.contains(name)).min() {
             Some(name) => {
-                let detail =
-                    format!("There is no parameter of this name here; the parameters are {}.", known.join(", "));
+                let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+                let detail = format!("There is no parameter \"{name}\" here; the parameters are: {known}.");
                 Err(Problem::new(Kind::InvalidParameter, detail).at(name))
             }
             None => Ok(Query { event: self.event }),
         }
     }
 
-    /// The body as text, at most `limit` bytes of it, decoded where API Gateway had to encode it.
+    /// The body, at most `limit` bytes of it, decoded where API Gateway had to encode it.
     ///
     /// # Errors
-    /// [`Kind::UnsupportedMediaType`], [`Kind::BodyTooLarge`] or [`Kind::NotJson`].
-    pub fn json_body(&self, limit: usize) -> Result<Cow<'e, str>, Problem> {
+    /// [`Kind::UnsupportedMediaType`] or [`Kind::BodyTooLarge`].
+    pub fn json_body(&self, limit: usize) -> Result<Cow<'e, [u8]>, Problem> {
         self.require_json()?;
         let body = self.event.body.as_deref().unwrap_or_default();
         let body = if self.event.is_base64_encoded {
-            let not_text = |_| Problem::new(Kind::NotJson, "The body is not JSON: it is not UTF-8 text.");
-            let bytes = STANDARD.decode(body).map_err(Problem::internal)?;
-            Cow::Owned(String::from_utf8(bytes).map_err(not_text)?)
+            Cow::Owned(STANDARD.decode(body).map_err(Problem::internal)?)
         } else {
-            Cow::Borrowed(body)
+            Cow::Borrowed(body.as_bytes())
         };
         match body.len().checked_sub(limit) {
             Some(excess) if excess > 0 => {
-                let detail = format!("The body has {} bytes; at most {limit} are read here.", body.len());
+                let detail = format!("The body has {} bytes, {excess} more than are read here.", body.len());
                 Err(Problem::new(Kind::BodyTooLarge, detail).excess(excess))
             }
             _ => Ok(body),
@@ -172,8 +178,35 @@ impl<'e> Query<'e> {
     }
 }
 
+/// The size of a page: 1 to 1,000, so that a page is what DynamoDB reads at once, a megabyte, at
+/// most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageLimit(u16);
+
+impl PageLimit {
+    const MAX: u16 = 1_000;
+
+    /// The size of a page that nobody asked to be larger or smaller.
+    pub const DEFAULT: Self = Self(100);
+
+    /// The number of payments.
+    #[must_use]
+    pub fn get(self) -> u16 {
+        self.0
+    }
+}
+
+impl FromStr for PageLimit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let limit = text.parse().ok().filter(|limit| (1..=Self::MAX).contains(limit));
+        limit.map(Self).ok_or_else(|| format!("a limit is a whole number from 1 to {}", Self::MAX))
+    }
+}
+
 /// A parameter that does not do, and why.
 #[must_use]
 pub fn invalid_parameter(name: &'static str, why: &dyn Display) -> Problem {
-    Problem::new(Kind::InvalidParameter, format!("The parameter \"{name}\" does not do: {why}.")).at(name)
+    Problem::new(Kind::InvalidParameter, format!("The parameter \"{name}\" is not valid: {why}.")).at(name)
 }

@@ -16,6 +16,10 @@ pub enum Route {
     ListPayments,
     /// One payment.
     GetPayment,
+    /// All payments of a date, across accounts.
+    ListDue,
+    /// The payment of a transaction id.
+    GetTransaction,
 }
 
 /// One row of the table.
@@ -32,7 +36,7 @@ pub struct RouteSpec {
 }
 
 /// Every route.
-pub const ROUTES: [RouteSpec; 5] = [
+pub const ROUTES: [RouteSpec; 7] = [
     RouteSpec {
         route: Route::CreatePayment,
         method: Method::POST,
@@ -57,6 +61,13 @@ pub const ROUTES: [RouteSpec; 5] = [
         method: Method::GET,
         path: "/accounts/{accountId}/payments/{paymentId}",
         function: "query-account",
+    },
+    RouteSpec { route: Route::ListDue, method: Method::GET, path: "/payments", function: "query-due" },
+    RouteSpec {
+        route: Route::GetTransaction,
+        method: Method::GET,
+        path: "/transactions/{transactionId}",
+        function: "query-due",
     },
 ];
 

@@ -33,6 +33,33 @@ pub struct PaymentView {
     data: Option<Box<RawValue>>,
 }
 
+/// A payment in the list of a date, as the index shows it: without what only its head has.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DueView {
+    /// Its id.
+    pub payment_id: String,
+    /// Who pays.
+    pub account_id: String,
+    /// Who is paid.
+    pub payee_account_id: String,
+    /// How much, in minor units.
+    pub amount_minor: i64,
+    /// Of what.
+    pub currency: &'static str,
+    /// When it falls due.
+    pub due_at: String,
+    /// Its business date.
+    pub due_date: String,
+    /// Where it is in its life.
+    pub status: &'static str,
+    /// Its version.
+    pub version: u32,
+    /// When it was settled, if it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settled_at: Option<String>,
+}
+
 #[derive(Debug, Serialize)]
 struct TrailView {
     status: &'static str,

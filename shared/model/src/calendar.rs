@@ -31,6 +31,9 @@ pub enum CalendarError {
         "expected an existing date as YYYY-MM-DD, or a date-time with offset as in RFC 3339, such as 2026-12-01T09:30:00Z"
     )]
     Malformed,
+    /// Not a date, or a day that the calendar does not have.
+    #[error("expected an existing date as YYYY-MM-DD, such as 2026-12-01")]
+    NoDate,
     /// A fraction of a second.
     #[error("times are in whole seconds")]
     Fraction,
@@ -129,9 +132,9 @@ impl FromStr for BusinessDate {
     type Err = CalendarError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let date = NaiveDate::parse_from_str(text, "%Y-%m-%d").map_err(|_| CalendarError::Malformed)?;
+        let date = NaiveDate::parse_from_str(text, "%Y-%m-%d").map_err(|_| CalendarError::NoDate)?;
         if text.len() != "YYYY-MM-DD".len() {
-            return Err(CalendarError::Malformed);
+            return Err(CalendarError::NoDate);
         }
         Self::of(date)
     }
@@ -216,7 +219,8 @@ impl FromStr for ScheduledFor {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         if text.len() <= "YYYY-MM-DD".len() {
-            return text.parse().map(Self::Date);
+            let malformed = |error| if error == CalendarError::NoDate { CalendarError::Malformed } else { error };
+            return text.parse().map(Self::Date).map_err(malformed);
         }
         let instant = DateTime::parse_from_rfc3339(text).map_err(|_| CalendarError::Malformed)?;
         if instant.nanosecond() != 0 {

@@ -80,7 +80,9 @@ where
         let code = error.as_service_error().and_then(ProvideErrorMetadata::code).map(str::to_owned);
         let code = code.as_deref();
         let server_side = status.is_some_and(|status| status >= 500);
-        let answered = matches!(error, SdkError::ServiceError(_) | SdkError::ConstructionFailure(_));
+        // A 200 that cannot be read is an answer to the SDK, but tells nothing about the call.
+        let refused = matches!(error, SdkError::ServiceError(_)) && status.is_some_and(|status| status >= 400);
+        let answered = refused || matches!(error, SdkError::ConstructionFailure(_));
         let source = Box::new(error);
         if code.is_some_and(|code| THROTTLES.contains(&code)) || status == Some(429) {
             StoreError::Throttled { operation, source }

@@ -17,11 +17,6 @@ pub enum PutDetails {
     Created,
     /// There was one already, and it stays as it is.
     Existing(Box<Details>),
-    /// It would pass [`MAX_DETAILS_BYTES`] by so many bytes; nothing was written.
-    TooLarge {
-        /// How many bytes have to go.
-        excess: usize,
-    },
 }
 
 /// What became of a head.
@@ -33,6 +28,15 @@ pub enum PutHead {
     Existing(Box<Head>),
 }
 
+/// By how many bytes the details would pass [`MAX_DETAILS_BYTES`], if they do.
+///
+/// # Errors
+/// Never in practice: details are plain strings and numbers.
+pub fn details_excess(details: &Details) -> Result<Option<usize>, StoreError> {
+    let excess = item_bytes(&encode_details(details)?).checked_sub(MAX_DETAILS_BYTES);
+    Ok(excess.filter(|&excess| excess > 0))
+}
+
 impl Store {
     /// Writes a payment's details to the long-term table unless they are there: 8 write units for
     /// 8 KB, and the idempotency record.
@@ -40,11 +44,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`] where DynamoDB fails or the existing item cannot be read.
     pub async fn put_details(&self, details: &Details) -> Result<PutDetails, StoreError> {
-        let item = encode_details(details)?;
-        if let Some(excess) = item_bytes(&item).checked_sub(MAX_DETAILS_BYTES).filter(|&excess| excess > 0) {
-            return Ok(PutDetails::TooLarge { excess });
-        }
-        let existing = self.put_if_absent(&self.tables.history, item).await?;
+        let existing = self.put_if_absent(&self.tables.history, encode_details(details)?).await?;
         match existing {
             None => Ok(PutDetails::Created),
             Some(item) => decode_details(item).map(|details| PutDetails::Existing(Box::new(details))),

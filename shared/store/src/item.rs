@@ -129,6 +129,14 @@ pub(crate) fn head_key(key: &HeadKey) -> Item {
     ])
 }
 
+/// Where the head is that an item or index entry belongs to.
+pub(crate) fn head_key_of(item: &Item) -> Result<HeadKey, StoreError> {
+    let text = |name: &str| item.get(name).and_then(|value| value.as_s().ok()).map_or("", String::as_str);
+    let parse =
+        || Some(HeadKey { account: key::parse_account_partition(text("pk")).ok()?, sort: text("sk").parse().ok()? });
+    parse().ok_or_else(|| StoreError::Unreadable { key: key_of(item), why: "not a head's keys".to_owned() })
+}
+
 /// A head as an item.
 pub(crate) fn encode_head(head: &Head) -> Result<Item, StoreError> {
     let sort = HeadSort { due_at: head.due_at, payment_id: head.payment_id };

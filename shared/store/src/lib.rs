@@ -34,7 +34,7 @@ use aws_sdk_dynamodb::Client;
 pub use account::{AccountPage, AccountQuery};
 pub use due::{DuePage, DueRange, DueRow, DueUntil};
 pub use error::StoreError;
-pub use insert::{MAX_DETAILS_BYTES, PutDetails, PutHead};
+pub use insert::{MAX_DETAILS_BYTES, PutDetails, PutHead, details_excess};
 pub use item::Item;
 pub use key::{DueSort, HeadKey, HeadSort};
 pub use lookup::MAX_BATCH_GET;

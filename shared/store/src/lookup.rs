@@ -1,12 +1,12 @@
 //! Looking one payment up by its keys, always strongly consistent.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
 use payments_model::{Details, Head, JsonText, PaymentId};
 
 use crate::error::failed;
-use crate::item::{decode_details, decode_head, head_key};
+use crate::item::{decode_details, decode_head, head_key, head_key_of};
 use crate::key::{DETAILS_SORT, HeadKey, parse_payment_partition, payment_partition};
 use crate::{Item, Store, StoreError};
 
@@ -62,7 +62,8 @@ impl Store {
     /// # Errors
     /// [`StoreError`] where DynamoDB fails or an item cannot be read.
     pub async fn details_of(&self, payments: &[PaymentId]) -> Result<HashMap<PaymentId, Details>, StoreError> {
-        let keys = payments.iter().map(|&id| details_key(id)).collect();
+        let distinct: HashSet<PaymentId> = payments.iter().copied().collect();
+        let keys = distinct.into_iter().map(details_key).collect();
         let items = self.batch_get(&self.tables.history, keys, None).await?;
         let details = items.into_iter().map(|item| decode_details(item).map(|details| (details.payment_id, details)));
         details.collect()
@@ -73,10 +74,12 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] where DynamoDB fails.
-    pub async fn hot_heads(&self, keys: &[HeadKey]) -> Result<Vec<Result<Head, StoreError>>, StoreError> {
-        let keys = keys.iter().map(head_key).collect();
+    pub async fn hot_heads(&self, keys: &[HeadKey]) -> Result<Vec<(HeadKey, Result<Head, StoreError>)>, StoreError> {
+        // A batch read refuses a key that is given twice.
+        let distinct: HashSet<&HeadKey> = keys.iter().collect();
+        let keys = distinct.into_iter().map(head_key).collect();
         let items = self.batch_get(&self.tables.payments, keys, None).await?;
-        Ok(items.into_iter().map(decode_head).collect())
+        items.into_iter().map(|item| Ok((head_key_of(&item)?, decode_head(item)))).collect()
     }
 
     /// The items at up to 100 keys. What DynamoDB leaves unprocessed is asked for again as long

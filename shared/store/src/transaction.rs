@@ -4,9 +4,10 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use payments_model::TransactionId;
 
 use crate::error::failed;
-use crate::key::{HeadKey, parse_account_partition};
+use crate::item::head_key_of;
+use crate::key::HeadKey;
 use crate::schema::TRANSACTION;
-use crate::{Item, Store, StoreError};
+use crate::{Store, StoreError};
 
 /// How many payments of one transaction id are looked at: one is right, two are an alarm.
 const ENOUGH: i32 = 2;
@@ -38,13 +39,6 @@ impl Store {
             .expression_attribute_values(":id", AttributeValue::S(id.to_string()))
             .limit(ENOUGH);
         let answer = query.send().await.map_err(failed("Query"))?;
-        answer.items.unwrap_or_default().iter().map(key_of).collect()
+        answer.items.unwrap_or_default().iter().map(head_key_of).collect()
     }
-}
-
-fn key_of(item: &Item) -> Result<HeadKey, StoreError> {
-    let text = |name: &str| item.get(name).and_then(|value| value.as_s().ok()).map_or("", String::as_str);
-    let parse = || Some(HeadKey { account: parse_account_partition(text("pk")).ok()?, sort: text("sk").parse().ok()? });
-    let unreadable = || StoreError::Unreadable { key: text("pk").to_owned(), why: "not a head's keys".to_owned() };
-    parse().ok_or_else(unreadable)
 }

@@ -22,7 +22,8 @@ pub enum Moved {
 }
 
 impl Store {
-    /// Writes one transition of a payment in the hot table. A moved `due` key costs 2 write units
+    /// Writes one transition of a payment in the hot table. The condition restates all that the
+    /// step takes for granted, `due_date` included. A moved `due` key costs 2 write units
     /// beside the head's 1; a settlement adds 1 for `unreported` and 1 for `transaction`.
     ///
     /// # Errors
@@ -41,7 +42,7 @@ impl Store {
             .update_item()
             .table_name(&self.tables.payments)
             .set_key(Some(head_key(key)))
-            .condition_expression("#status = :from AND version = :fromVersion")
+            .condition_expression("#status = :from AND version = :fromVersion AND due = :fromDue")
             .update_expression(expression)
             .expression_attribute_names("#status", "status")
             .set_expression_attribute_values(Some(values))
@@ -102,9 +103,11 @@ fn update_of(
     let number = |number: u32| AttributeValue::N(number.to_string());
     let status = step.to.status();
     let due = DueSort { status, due_date, head: key.sort };
+    let from_due = DueSort { status: step.from, ..due };
     let mut values = HashMap::from([
         (":from".to_owned(), text(step.from.as_str())),
         (":fromVersion".to_owned(), number(step.from_version)),
+        (":fromDue".to_owned(), text(&from_due.to_string())),
         (":status".to_owned(), text(status.as_str())),
         (":version".to_owned(), number(step.from_version + 1)),
         (":due".to_owned(), text(&due.to_string())),

@@ -1,0 +1,23 @@
+//! What `dispatch` has to be told.
+
+use payments_boot::{ConfigError, DataConfig, Lookup};
+
+/// The configuration of `dispatch`.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where the data is.
+    pub data: DataConfig,
+    /// `REQUEST_QUEUE_URL`: the queue of the transaction service.
+    pub queue_url: String,
+}
+
+impl Config {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// [`ConfigError`], which names the variable.
+    pub fn read(lookup: &Lookup<'_>) -> Result<Self, ConfigError> {
+        let queue_url = lookup.required("REQUEST_QUEUE_URL", "the URL of the transaction service's queue")?;
+        Ok(Self { data: DataConfig::read(lookup)?, queue_url })
+    }
+}

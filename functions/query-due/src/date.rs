@@ -1,0 +1,149 @@
+//! All payments of a date, across accounts: status by status, shard by shard.
+
+use payments_http::cursor::foreign;
+use payments_http::request::invalid_parameter;
+use payments_http::{DueCursor, DueView, PageLimit, Problem, Query};
+use payments_model::{BusinessDate, Shard, ShardCount, Status};
+use payments_store::{DueRange, DueRow, DueSort, DueUntil, HeadSort};
+use serde::Serialize;
+
+use crate::QueryDue;
+
+/// The parameters of the list.
+pub(crate) const PARAMETERS: &[&str] = &["dueDate", "status", "shard", "limit", "cursor"];
+
+/// How many stretches of the index one page looks at before it ends short: empty shards cost two
+/// reads each, and 50 of those some 250 ms.
+const MAX_STRETCHES: usize = 50;
+
+/// A page as JSON.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct DatePage {
+    payments: Vec<DueView>,
+    next_cursor: Option<String>,
+}
+
+/// The list asked for, and where in it to go on.
+#[derive(Debug)]
+struct Plan {
+    due_date: BusinessDate,
+    only_status: Option<Status>,
+    only_shard: Option<Shard>,
+    limit: PageLimit,
+    /// The stretches still to be read, in order.
+    stretches: Vec<(Status, Shard)>,
+    after: Option<HeadSort>,
+}
+
+impl Plan {
+    fn of(query: &Query<'_>, shards: ShardCount) -> Result<Self, Problem> {
+        let due_date = query.get::<BusinessDate>("dueDate")?;
+        let only_status = query.get::<Status>("status")?;
+        let only_shard = query.get::<u16>("shard")?.map(|number| in_range(number, shards)).transpose()?;
+        let limit = query.get("limit")?.unwrap_or(PageLimit::DEFAULT);
+        let cursor = query.text("cursor")?.map(DueCursor::decode).transpose()?;
+        let Some(cursor) = cursor else {
+            let due_date =
+                due_date.ok_or_else(|| invalid_parameter("dueDate", &"it is missing; name a date as YYYY-MM-DD"))?;
+            let stretches = stretches(only_status, only_shard, shards).collect();
+            return Ok(Self { due_date, only_status, only_shard, limit, stretches, after: None });
+        };
+        let agrees = due_date.is_none_or(|date| date == cursor.due_date)
+            && (only_status.is_none() || only_status == cursor.only_status)
+            && only_shard.is_none_or(|shard| Some(shard.get()) == cursor.only_shard);
+        if !agrees {
+            return Err(foreign("It belongs to a list of another date, status or shard."));
+        }
+        let known = |number| in_range(number, shards).map_err(|_| foreign("Its shard is not one."));
+        let only_shard = cursor.only_shard.map(known).transpose()?;
+        let at = (cursor.at.0, known(cursor.at.1)?);
+        let rest = stretches(cursor.only_status, only_shard, shards).skip_while(|stretch| *stretch != at).collect();
+        let after = cursor.after.map(|(due_at, payment_id)| HeadSort { due_at, payment_id });
+        Ok(Self {
+            due_date: cursor.due_date,
+            only_status: cursor.only_status,
+            only_shard,
+            limit,
+            stretches: rest,
+            after,
+        })
+    }
+
+    fn cursor(&self, (status, shard): (Status, Shard), after: Option<HeadSort>) -> String {
+        let cursor = DueCursor {
+            due_date: self.due_date,
+            only_status: self.only_status,
+            only_shard: self.only_shard.map(Shard::get),
+            at: (status, shard.get()),
+            after: after.map(|after| (after.due_at, after.payment_id)),
+        };
+        cursor.encode()
+    }
+}
+
+impl QueryDue {
+    /// One page. Its cost is that of the rows it returns, and two small reads per stretch.
+    pub(crate) async fn list_date(&self, query: &Query<'_>) -> Result<DatePage, Problem> {
+        let plan = Plan::of(query, self.config.read_shards)?;
+        // Only days that are over are ever archived.
+        let with_history = plan.due_date < self.config.zone.date_of(self.clock.now());
+        let (mut payments, mut after, mut reads) = (Vec::new(), plan.after, 0);
+        for &(status, shard) in &plan.stretches {
+            loop {
+                let room = usize::from(plan.limit.get()) - payments.len();
+                if room == 0 || reads == MAX_STRETCHES {
+                    return Ok(DatePage { payments, next_cursor: Some(plan.cursor((status, shard), after)) });
+                }
+                reads += 1;
+                let after_key = after.map(|head| DueSort { status, due_date: plan.due_date, head });
+                let range = DueRange { shard, status, until: DueUntil::Date(plan.due_date), after: after_key };
+                let limit = u16::try_from(room).unwrap_or(u16::MAX);
+                let page = if with_history {
+                    self.store.due_page_of_both(&range, limit).await
+                } else {
+                    self.store.due_page(&range, limit).await
+                };
+                let page = page.map_err(Problem::outage)?;
+                payments.extend(page.rows.iter().map(view));
+                after = page.next.map(|next| next.head);
+                if after.is_none() {
+                    break;
+                }
+            }
+        }
+        Ok(DatePage { payments, next_cursor: None })
+    }
+}
+
+fn stretches(
+    status: Option<Status>,
+    shard: Option<Shard>,
+    shards: ShardCount,
+) -> impl Iterator<Item = (Status, Shard)> {
+    let statuses = Status::ALL.into_iter().filter(move |known| status.is_none_or(|only| only == *known));
+    statuses.flat_map(move |status| {
+        let shards = shards.all().filter(move |known| shard.is_none_or(|only| only == *known));
+        shards.map(move |shard| (status, shard))
+    })
+}
+
+fn in_range(number: u16, shards: ShardCount) -> Result<Shard, Problem> {
+    let shard = shards.all().nth(number.into());
+    shard.ok_or_else(|| invalid_parameter("shard", &format!("the shards are 0 to {}", shards.get() - 1)))
+}
+
+fn view(row: &DueRow) -> DueView {
+    DueView {
+        payment_id: row.due.head.payment_id.to_string(),
+        account_id: row.account.to_string(),
+        payee_account_id: row.payee.to_string(),
+        amount_minor: row.money.amount.get(),
+        currency: row.money.currency.code(),
+        due_at: row.due.head.due_at.to_string(),
+        due_date: row.due.due_date.to_string(),
+        status: row.due.status.as_str(),
+        version: row.version,
+        settled_at: row.settled_at.map(|at| at.to_string()),
+    }
+}

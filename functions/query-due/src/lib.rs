@@ -1,0 +1,60 @@
+//! `query-due`: questions across accounts, answered from indexes and so eventually consistent:
+//! all payments of a date, the payment of a transaction.
+
+mod config;
+mod date;
+
+use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
+use payments_boot::Clock;
+use payments_http::answer::respond;
+use payments_http::{Answer, Kind, PaymentView, Problem, Request, Route};
+use payments_model::TransactionId;
+use payments_store::Store;
+
+pub use config::Config;
+
+/// The function.
+#[derive(Debug, Clone)]
+pub struct QueryDue {
+    config: Config,
+    store: Store,
+    clock: Clock,
+}
+
+impl QueryDue {
+    /// The function with all it needs.
+    #[must_use]
+    pub fn new(config: Config, store: Store, clock: Clock) -> Self {
+        Self { config, store, clock }
+    }
+
+    /// Answers one request.
+    pub async fn handle(&self, event: ApiGatewayV2httpRequest) -> ApiGatewayV2httpResponse {
+        let result = self.answer(&event).await;
+        respond(&event, result)
+    }
+
+    async fn answer(&self, event: &ApiGatewayV2httpRequest) -> Result<Answer, Problem> {
+        let request = Request::of(event)?;
+        match request.route() {
+            Route::ListDue => Answer::json(200, &self.list_date(&request.query(date::PARAMETERS)?).await?),
+            Route::GetTransaction => {
+                let id = request.transaction()?;
+                request.query(&[])?;
+                Answer::json(200, &self.of_transaction(&id).await?)
+            }
+            _ => Err(Problem::new(Kind::NoSuchRoute, "This route is not answered here.")),
+        }
+    }
+
+    /// The index says where the payment is; what is shown is its head.
+    async fn of_transaction(&self, id: &TransactionId) -> Result<PaymentView, Problem> {
+        for key in self.store.payments_of_transaction(id).await.map_err(Problem::outage)? {
+            let head = self.store.head(&key).await.map_err(Problem::outage)?;
+            if let Some(head) = head.filter(|head| head.transaction_id() == Some(id)) {
+                return Ok(PaymentView::of(&head));
+            }
+        }
+        Err(Problem::new(Kind::NoSuchPayment, "No payment carries this transaction id."))
+    }
+}

@@ -1,0 +1,191 @@
+//! A stream behind the DynamoDB Streams API, and its records as Lambda shows them.
+
+use std::collections::HashMap;
+use std::error::Error;
+
+use aws_sdk_dynamodbstreams::Client;
+use aws_sdk_dynamodbstreams::error::SdkError;
+use aws_sdk_dynamodbstreams::operation::get_records::GetRecordsOutput;
+use aws_sdk_dynamodbstreams::types::{self, AttributeValue, ShardIteratorType};
+use serde::Serialize;
+
+use crate::record::Record;
+use crate::sequence::SequenceNumber;
+use crate::source::{Cursor, Page, Position, ShardId, SourceError, StreamShard};
+
+/// A table's stream.
+#[derive(Debug, Clone)]
+pub struct DynamoDbStream {
+    client: Client,
+    arn: String,
+}
+
+/// A record of a Lambda event. What a change has not is left out, as Lambda does.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct EventRecord<'a> {
+    #[serde(rename = "eventID")]
+    event_id: &'a str,
+    event_name: &'a str,
+    event_version: &'a str,
+    event_source: &'a str,
+    aws_region: &'a str,
+    dynamodb: Change<'a>,
+    #[serde(rename = "eventSourceARN")]
+    event_source_arn: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user_identity: Option<UserIdentity<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Change<'a> {
+    approximate_creation_date_time: i64,
+    keys: serde_dynamo::Item,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    new_image: Option<serde_dynamo::Item>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old_image: Option<serde_dynamo::Item>,
+    sequence_number: &'a str,
+    size_bytes: i64,
+    stream_view_type: &'a str,
+}
+
+/// Who made the change, where it was not a caller: DynamoDB itself, for TTL.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct UserIdentity<'a> {
+    r#type: &'a str,
+    principal_id: &'a str,
+}
+
+impl DynamoDbStream {
+    /// The stream of a table: the one that was enabled last.
+    ///
+    /// # Errors
+    /// [`SourceError::NoStream`] where there is none, or a failed call.
+    pub async fn of_table(client: Client, table: &str) -> Result<Self, SourceError> {
+        let (mut from, mut latest) = (None, None);
+        loop {
+            let page = client.list_streams().table_name(table).set_exclusive_start_stream_arn(from).send().await;
+            let page = page.map_err(failed("ListStreams"))?;
+            let streams = page.streams().iter();
+            latest = latest.max(streams.filter_map(|s| Some((s.stream_label.clone()?, s.stream_arn.clone()?))).max());
+            from = page.last_evaluated_stream_arn;
+            if from.is_none() {
+                let (_, arn) = latest.ok_or_else(|| SourceError::NoStream(table.to_owned()))?;
+                return Ok(Self { client, arn });
+            }
+        }
+    }
+
+    /// The stream's ARN.
+    #[must_use]
+    pub fn arn(&self) -> &str {
+        &self.arn
+    }
+
+    pub(crate) async fn shards(&self) -> Result<Vec<StreamShard>, SourceError> {
+        let (mut from, mut shards) = (None, Vec::new());
+        loop {
+            let page = self.client.describe_stream().stream_arn(&self.arn).set_exclusive_start_shard_id(from).send();
+            let page = page.await.map_err(failed("DescribeStream"))?;
+            let stream = page.stream_description.ok_or(SourceError::Incomplete("DescribeStream"))?;
+            for shard in stream.shards() {
+                let id = shard.shard_id().ok_or(SourceError::Incomplete("DescribeStream"))?.into();
+                shards.push(StreamShard { id, parent: shard.parent_shard_id().map(ShardId::from) });
+            }
+            from = stream.last_evaluated_shard_id;
+            if from.is_none() {
+                return Ok(shards);
+            }
+        }
+    }
+
+    /// A shard has ended when GetRecords leads no further. The ending sequence number of
+    /// DescribeStream would say so too, but the embedded engine gives open shards one.
+    pub(crate) async fn read(&self, shard: &ShardId, cursor: &mut Cursor, limit: usize) -> Result<Page, SourceError> {
+        let page = self.page(shard, cursor, limit).await?;
+        let event = |record: &types::Record| self.event(record);
+        let records = page.records().iter().map(event).collect::<Result<Vec<_>, _>>()?;
+        if let Some(last) = records.last() {
+            cursor.position = Position::After(last.sequence_number().clone());
+        }
+        cursor.iterator = page.next_shard_iterator;
+        Ok(Page { records, closed: cursor.iterator.is_none() })
+    }
+
+    async fn page(&self, shard: &ShardId, cursor: &Cursor, limit: usize) -> Result<GetRecordsOutput, SourceError> {
+        let limit = i32::try_from(limit).unwrap_or(i32::MAX);
+        if let Some(iterator) = &cursor.iterator {
+            let page = self.client.get_records().shard_iterator(iterator).limit(limit).send().await;
+            // An iterator lives for 15 minutes; the position leads to a new one.
+            let expired = |error: &SdkError<_>| {
+                error.as_service_error().is_some_and(
+                    aws_sdk_dynamodbstreams::operation::get_records::GetRecordsError::is_expired_iterator_exception,
+                )
+            };
+            if !page.as_ref().is_err_and(expired) {
+                return page.map_err(failed("GetRecords"));
+            }
+        }
+        let iterator = self.iterator(shard, &cursor.position).await?;
+        let page = self.client.get_records().shard_iterator(iterator).limit(limit).send().await;
+        page.map_err(failed("GetRecords"))
+    }
+
+    async fn iterator(&self, shard: &ShardId, position: &Position) -> Result<String, SourceError> {
+        let (kind, number) = match position {
+            Position::TrimHorizon => (ShardIteratorType::TrimHorizon, None),
+            Position::Latest => (ShardIteratorType::Latest, None),
+            Position::At(number) => (ShardIteratorType::AtSequenceNumber, Some(number)),
+            Position::After(number) => (ShardIteratorType::AfterSequenceNumber, Some(number)),
+        };
+        let call = self.client.get_shard_iterator().stream_arn(&self.arn).shard_id(shard.as_str());
+        let call = call.shard_iterator_type(kind).set_sequence_number(number.map(SequenceNumber::to_string));
+        let reply = call.send().await.map_err(failed("GetShardIterator"))?;
+        reply.shard_iterator.ok_or(SourceError::Incomplete("GetShardIterator"))
+    }
+
+    fn event(&self, record: &types::Record) -> Result<Record, SourceError> {
+        let change = record.dynamodb().ok_or(SourceError::Incomplete("GetRecords"))?;
+        let created = change.approximate_creation_date_time().ok_or(SourceError::Incomplete("GetRecords"))?;
+        let event = EventRecord {
+            event_id: record.event_id().unwrap_or_default(),
+            event_name: record.event_name().map_or("", |name| name.as_str()),
+            event_version: record.event_version().unwrap_or_default(),
+            event_source: record.event_source().unwrap_or_default(),
+            aws_region: record.aws_region().unwrap_or_default(),
+            dynamodb: Change {
+                approximate_creation_date_time: created.secs(),
+                keys: item(change.keys()).unwrap_or_default(),
+                new_image: item(change.new_image()),
+                old_image: item(change.old_image()),
+                sequence_number: change.sequence_number().ok_or(SourceError::Incomplete("GetRecords"))?,
+                size_bytes: change.size_bytes().unwrap_or_default(),
+                stream_view_type: change.stream_view_type().map_or("", |view| view.as_str()),
+            },
+            event_source_arn: &self.arn,
+            user_identity: record.user_identity().map(|identity| UserIdentity {
+                r#type: identity.r#type().unwrap_or_default(),
+                principal_id: identity.principal_id().unwrap_or_default(),
+            }),
+        };
+        let event = serde_json::to_value(event).map_err(crate::record::RecordError::from)?;
+        Ok(Record::of_event(event)?)
+    }
+}
+
+fn item(attributes: Option<&HashMap<String, AttributeValue>>) -> Option<serde_dynamo::Item> {
+    attributes.map(|attributes| serde_dynamo::Item::from(attributes.clone()))
+}
+
+fn failed<E>(operation: &'static str) -> impl FnOnce(SdkError<E>) -> SourceError
+where
+    E: Error + Send + Sync + 'static,
+{
+    move |error| SourceError::Call { operation, source: Box::new(error) }
+}
+
+#[cfg(test)]
+mod tests;

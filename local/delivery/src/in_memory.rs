@@ -1,0 +1,201 @@
+//! A stream in memory: what an embedded engine's single shard hides, several shards that split.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::record::Record;
+use crate::sequence::SequenceNumber;
+use crate::source::{Cursor, Page, Position, ShardId, SourceError, StreamShard};
+
+/// A stream of records that are put in by hand; clones share it.
+#[derive(Debug, Clone)]
+pub struct InMemoryStream {
+    arn: Arc<str>,
+    shards: Arc<Mutex<Vec<Shard>>>,
+}
+
+#[derive(Debug)]
+struct Shard {
+    place: StreamShard,
+    records: Vec<Record>,
+    closed: bool,
+}
+
+/// Something that no stream does.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InMemoryError {
+    /// There is a shard of this name already.
+    #[error("there is a shard {0} already")]
+    ShardExists(ShardId),
+    /// There is no such shard.
+    #[error("no shard {0}")]
+    NoShard(ShardId),
+    /// The shard has ended.
+    #[error("shard {0} is closed")]
+    Closed(ShardId),
+    /// A record's number is not above that of the record before it.
+    #[error("sequence number {0} is not above the last one of its shard")]
+    Order(SequenceNumber),
+}
+
+impl InMemoryStream {
+    /// A stream without shards.
+    #[must_use]
+    pub fn new(arn: &str) -> Self {
+        Self { arn: arn.into(), shards: Arc::default() }
+    }
+
+    /// The stream's ARN.
+    #[must_use]
+    pub fn arn(&self) -> &str {
+        &self.arn
+    }
+
+    /// Adds an open shard, with a parent that need not be listed (then it has been trimmed).
+    ///
+    /// # Errors
+    /// [`InMemoryError::ShardExists`].
+    pub fn add_shard(&self, id: ShardId, parent: Option<ShardId>) -> Result<(), InMemoryError> {
+        let mut shards = self.lock();
+        if shards.iter().any(|shard| shard.place.id == id) {
+            return Err(InMemoryError::ShardExists(id));
+        }
+        shards.push(Shard { place: StreamShard { id, parent }, records: Vec::new(), closed: false });
+        Ok(())
+    }
+
+    /// Puts a record at the end of a shard.
+    ///
+    /// # Errors
+    /// [`InMemoryError`], where a real shard could not hold it.
+    pub fn push(&self, id: &ShardId, record: Record) -> Result<(), InMemoryError> {
+        let mut shards = self.lock();
+        let shard = find(&mut shards, id)?;
+        if shard.closed {
+            return Err(InMemoryError::Closed(id.clone()));
+        }
+        if shard.records.last().is_some_and(|last| last.sequence_number() >= record.sequence_number()) {
+            return Err(InMemoryError::Order(record.sequence_number().clone()));
+        }
+        shard.records.push(record);
+        Ok(())
+    }
+
+    /// Ends a shard; `children` continue it.
+    ///
+    /// # Errors
+    /// [`InMemoryError`].
+    pub fn split(&self, id: &ShardId, children: &[ShardId]) -> Result<(), InMemoryError> {
+        find(&mut self.lock(), id)?.closed = true;
+        children.iter().try_for_each(|child| self.add_shard(child.clone(), Some(id.clone())))
+    }
+
+    pub(crate) fn shards(&self) -> Vec<StreamShard> {
+        self.lock().iter().map(|shard| shard.place.clone()).collect()
+    }
+
+    pub(crate) fn read(&self, id: &ShardId, cursor: &mut Cursor, limit: usize) -> Result<Page, SourceError> {
+        let mut shards = self.lock();
+        let shard = find(&mut shards, id).map_err(|_| SourceError::NoShard(id.clone()))?;
+        let start = match &cursor.position {
+            Position::TrimHorizon => 0,
+            Position::Latest => shard.records.len(),
+            Position::At(number) => shard.records.partition_point(|record| record.sequence_number() < number),
+            Position::After(number) => shard.records.partition_point(|record| record.sequence_number() <= number),
+        };
+        let end = shard.records.len().min(start + limit);
+        let records = shard.records[start..end].to_vec();
+        // The newest record is looked up once: what comes after the first read is new.
+        cursor.position = match shard.records[..end].last() {
+            Some(last) => Position::After(last.sequence_number().clone()),
+            None => Position::TrimHorizon,
+        };
+        Ok(Page { records, closed: shard.closed && end == shard.records.len() })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Shard>> {
+        self.shards.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn find<'a>(shards: &'a mut [Shard], id: &ShardId) -> Result<&'a mut Shard, InMemoryError> {
+    shards.iter_mut().find(|shard| shard.place.id == *id).ok_or_else(|| InMemoryError::NoShard(id.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn record(number: u64) -> Record {
+        let change = json!({"SequenceNumber": number.to_string(), "ApproximateCreationDateTime": 1_796_000_000});
+        Record::of_event(json!({"dynamodb": change})).unwrap()
+    }
+
+    fn numbers(page: &Page) -> Vec<&str> {
+        page.records.iter().map(|record| record.sequence_number().as_str()).collect()
+    }
+
+    #[test]
+    fn a_shard_is_read_from_any_position() {
+        let stream = InMemoryStream::new("arn");
+        let id = ShardId::from("a");
+        stream.add_shard(id.clone(), None).unwrap();
+        for number in [1, 3, 5, 7, 9] {
+            stream.push(&id, record(number)).unwrap();
+        }
+        let at = |number: u64| Position::At(number.into());
+        let after = |number: u64| Position::After(number.into());
+        for (position, first, second) in [
+            (Position::TrimHorizon, vec!["1", "3"], vec!["5", "7"]),
+            (at(3), vec!["3", "5"], vec!["7", "9"]),
+            (at(4), vec!["5", "7"], vec!["9"]),
+            (after(3), vec!["5", "7"], vec!["9"]),
+            (after(9), vec![], vec![]),
+            (Position::Latest, vec![], vec![]),
+        ] {
+            let mut cursor = Cursor::at(position);
+            assert_eq!(numbers(&stream.read(&id, &mut cursor, 2).unwrap()), first);
+            assert_eq!(numbers(&stream.read(&id, &mut cursor, 2).unwrap()), second);
+        }
+    }
+
+    #[test]
+    fn latest_sees_what_comes_after_the_first_read() {
+        let stream = InMemoryStream::new("arn");
+        let id = ShardId::from("a");
+        stream.add_shard(id.clone(), None).unwrap();
+        let mut early = Cursor::at(Position::Latest);
+        assert_eq!(numbers(&stream.read(&id, &mut early, 9).unwrap()), [""; 0]);
+        stream.push(&id, record(1)).unwrap();
+        assert_eq!(numbers(&stream.read(&id, &mut early, 9).unwrap()), ["1"]);
+        let mut late = Cursor::at(Position::Latest);
+        assert_eq!(numbers(&stream.read(&id, &mut late, 9).unwrap()), [""; 0]);
+    }
+
+    #[test]
+    fn a_split_ends_a_shard() {
+        let stream = InMemoryStream::new("arn");
+        let (a, b, c) = (ShardId::from("a"), ShardId::from("b"), ShardId::from("c"));
+        stream.add_shard(a.clone(), None).unwrap();
+        stream.push(&a, record(1)).unwrap();
+        stream.split(&a, &[b.clone(), c]).unwrap();
+        assert_eq!(stream.push(&a, record(2)), Err(InMemoryError::Closed(a.clone())));
+        assert_eq!(stream.add_shard(b.clone(), None), Err(InMemoryError::ShardExists(b)));
+        let parents: Vec<_> = stream.shards().into_iter().map(|shard| shard.parent).collect();
+        assert_eq!(parents, [None, Some(a.clone()), Some(a.clone())]);
+        let mut cursor = Cursor::at(Position::TrimHorizon);
+        assert!(stream.read(&a, &mut cursor, 9).unwrap().closed);
+    }
+
+    #[test]
+    fn order_within_a_shard_is_kept() {
+        let stream = InMemoryStream::new("arn");
+        let id = ShardId::from("a");
+        stream.add_shard(id.clone(), None).unwrap();
+        stream.push(&id, record(10)).unwrap();
+        assert_eq!(stream.push(&id, record(9)), Err(InMemoryError::Order(9.into())));
+        let other = ShardId::from("b");
+        assert_eq!(stream.push(&other, record(11)), Err(InMemoryError::NoShard(other.clone())));
+    }
+}

@@ -1,0 +1,135 @@
+//! The event source mapping from an SQS queue to a function.
+//!
+//! Source: *AWS Lambda Developer Guide*, "Using Lambda with Amazon SQS" (the event), "Configuring
+//! scaling behavior..." (batches) and "Handling errors for an SQS event source in Lambda": what
+//! succeeded is deleted; what failed is left alone and comes again when the queue's visibility
+//! timeout ends, raised in its receive count, until the queue's redrive policy takes it. What Lambda
+//! has and this has not: scaling, filters, `md5OfBody`, and the payload limit of 6 MB.
+
+use std::collections::HashSet;
+
+use chrono::{DateTime, Utc};
+use payments_queue::Queue;
+use payments_queue::in_process::{MAX_RECEIVED, Received};
+use serde_json::{Value, json};
+
+use crate::response::{self, BatchResponse};
+
+/// The largest batch of a standard queue. Above 10, AWS asks for a batching window.
+pub const MAX_BATCH_SIZE: usize = 10_000;
+
+/// A mapping's settings, under their names in CloudFormation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueMappingSettings {
+    /// The most messages of one invocation: 1 to [`MAX_BATCH_SIZE`].
+    pub batch_size: usize,
+    /// Whether the function says which messages failed (`FunctionResponseTypes`).
+    pub report_batch_item_failures: bool,
+}
+
+impl Default for QueueMappingSettings {
+    /// AWS's defaults: batches of 10, which succeed or fail as a whole.
+    fn default() -> Self {
+        Self { batch_size: 10, report_batch_item_failures: false }
+    }
+}
+
+/// What one step did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueDelivery {
+    /// How many messages were handed over.
+    pub messages: usize,
+    /// How many of them succeeded and were deleted. A message whose visibility timeout ended
+    /// meanwhile and that was received again is not deleted, and not counted.
+    pub deleted: usize,
+    /// The function's error, or what is wrong with its answer, where the whole batch failed.
+    pub error: Option<String>,
+}
+
+/// A mapping at work. Several may work on one queue, as Lambda's pollers do.
+#[derive(Debug, Clone)]
+pub struct QueueMapping {
+    settings: QueueMappingSettings,
+    queue: Queue,
+}
+
+impl QueueMapping {
+    /// A mapping of `queue`. The batch size is held within 1 and [`MAX_BATCH_SIZE`].
+    #[must_use]
+    pub fn new(settings: QueueMappingSettings, queue: Queue) -> Self {
+        let batch_size = settings.batch_size.clamp(1, MAX_BATCH_SIZE);
+        Self { settings: QueueMappingSettings { batch_size, ..settings }, queue }
+    }
+
+    /// Receives a batch and hands it to the function; `None` where the queue has nothing to receive.
+    ///
+    /// A future that is dropped in between leaves the messages in flight, as a function that is
+    /// killed does.
+    pub async fn step<Answer: Future<Output = Result<Value, String>>>(
+        &self,
+        now: DateTime<Utc>,
+        function: impl Fn(Value) -> Answer,
+    ) -> Option<QueueDelivery> {
+        let batch = self.receive(now);
+        if batch.is_empty() {
+            return None;
+        }
+        let records: Vec<Value> = batch.iter().map(|message| self.record(message)).collect();
+        let answer = function(json!({ "Records": records })).await;
+        let (failed, error) = self.judge(&batch, answer);
+        let done = batch.iter().filter(|message| !failed.contains(&message.message_id.to_string()));
+        let deleted = done.filter(|message| self.queue.delete(&message.receipt_handle)).count();
+        Some(QueueDelivery { messages: batch.len(), deleted, error })
+    }
+
+    /// Fills a batch by receives of ten.
+    fn receive(&self, now: DateTime<Utc>) -> Vec<Received> {
+        let mut batch = Vec::new();
+        loop {
+            let room = self.settings.batch_size - batch.len();
+            let received = self.queue.receive(room.min(MAX_RECEIVED), now);
+            if received.is_empty() {
+                return batch;
+            }
+            batch.extend(received);
+        }
+    }
+
+    /// The ids of the failed messages, and the error of a batch that failed as a whole.
+    fn judge(&self, batch: &[Received], answer: Result<Value, String>) -> (HashSet<String>, Option<String>) {
+        let ids = || batch.iter().map(|message| message.message_id.to_string()).collect::<HashSet<_>>();
+        let answer = match answer {
+            Ok(_) if !self.settings.report_batch_item_failures => return (HashSet::new(), None),
+            Ok(answer) => answer,
+            Err(why) => return (ids(), Some(why)),
+        };
+        let known = ids();
+        match response::read(&answer, |id| known.contains(id)) {
+            BatchResponse::Success => (HashSet::new(), None),
+            BatchResponse::Failures(failed) => (failed.into_iter().collect(), None),
+            BatchResponse::Failure(why) => (known, Some(why.to_owned())),
+        }
+    }
+
+    fn record(&self, message: &Received) -> Value {
+        let milliseconds = |at: DateTime<Utc>| at.timestamp_millis().to_string();
+        json!({
+            "messageId": message.message_id.to_string(),
+            "receiptHandle": message.receipt_handle.to_string(),
+            "body": message.body,
+            "attributes": {
+                "ApproximateReceiveCount": message.receive_count.to_string(),
+                "SentTimestamp": milliseconds(message.sent_at),
+                "SenderId": "local",
+                "ApproximateFirstReceiveTimestamp": milliseconds(message.first_received_at),
+            },
+            "messageAttributes": {},
+            "eventSource": "aws:sqs",
+            "eventSourceARN": format!("arn:aws:sqs:local:000000000000:{}", self.queue.settings().name),
+            "awsRegion": "local",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! A stream record as a function sees it: one element of `Records`.
+//!
+//! The JSON is kept as Lambda sends it (*AWS Lambda Developer Guide*, "Using AWS Lambda with Amazon
+//! DynamoDB"): images that a change has not are absent, not empty, which the types of
+//! `aws_lambda_events` cannot say.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::sequence::{SequenceNumber, SequenceNumberError};
+
+/// A stream record. Cheap to clone.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    sequence_number: SequenceNumber,
+    created_at: DateTime<Utc>,
+    event: Arc<Value>,
+    bytes: usize,
+}
+
+/// Why a JSON value is not a stream record.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// A field that delivery relies on is missing or of another type.
+    #[error("not a stream record")]
+    Json(#[from] serde_json::Error),
+    /// `dynamodb.SequenceNumber` is malformed.
+    #[error("dynamodb.SequenceNumber")]
+    SequenceNumber(#[from] SequenceNumberError),
+    /// `dynamodb.ApproximateCreationDateTime` lies outside what the calendar knows.
+    #[error("dynamodb.ApproximateCreationDateTime {0} is no time")]
+    Created(i64),
+}
+
+#[derive(Deserialize)]
+struct Envelope {
+    dynamodb: Change,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Change {
+    sequence_number: String,
+    approximate_creation_date_time: i64,
+}
+
+impl Record {
+    /// Takes a record in the shape of the Lambda event, with its creation time in whole seconds.
+    ///
+    /// # Errors
+    /// [`RecordError`].
+    pub fn of_event(event: Value) -> Result<Self, RecordError> {
+        let Envelope { dynamodb } = Envelope::deserialize(&event)?;
+        let seconds = dynamodb.approximate_creation_date_time;
+        Ok(Self {
+            sequence_number: dynamodb.sequence_number.parse()?,
+            created_at: DateTime::from_timestamp(seconds, 0).ok_or(RecordError::Created(seconds))?,
+            bytes: event.to_string().len(),
+            event: Arc::new(event),
+        })
+    }
+
+    /// The same change at another place: for histories that are spread over several shards.
+    #[must_use]
+    pub fn at(&self, sequence_number: SequenceNumber) -> Self {
+        let mut event = Value::clone(&self.event);
+        event["dynamodb"]["SequenceNumber"] = sequence_number.as_str().into();
+        Self { sequence_number, created_at: self.created_at, bytes: self.bytes, event: Arc::new(event) }
+    }
+
+    /// Its place in its shard.
+    #[must_use]
+    pub fn sequence_number(&self) -> &SequenceNumber {
+        &self.sequence_number
+    }
+
+    /// When the change was made, approximately, in whole seconds.
+    #[must_use]
+    pub fn created_at(&self) -> DateTime<Utc> {
+        self.created_at
+    }
+
+    /// The record as the function sees it.
+    #[must_use]
+    pub fn event(&self) -> &Value {
+        &self.event
+    }
+
+    /// Its size as JSON, which counts towards an invocation's payload.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn event(number: &str, created: &Value) -> Value {
+        json!({"eventID": "1", "dynamodb": {"SequenceNumber": number, "ApproximateCreationDateTime": created}})
+    }
+
+    #[test]
+    fn a_record_knows_its_place_and_time() {
+        let record = Record::of_event(event("0042", &json!(1_796_000_000))).unwrap();
+        assert_eq!(record.sequence_number(), &SequenceNumber::from(42));
+        assert_eq!(record.created_at().timestamp(), 1_796_000_000);
+        let moved = record.at(7.into());
+        assert_eq!(moved.sequence_number(), &SequenceNumber::from(7));
+        assert_eq!(moved.event(), &event("7", &json!(1_796_000_000)));
+        assert_eq!(record.event(), &event("0042", &json!(1_796_000_000)), "the original is untouched");
+    }
+
+    #[test]
+    fn other_values_are_refused() {
+        for bad in
+            [json!(null), json!({}), event("x", &json!(1)), event("1", &json!("1")), event("1", &json!(i64::MAX))]
+        {
+            assert!(Record::of_event(bad.clone()).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Retries, partial answers, splits, and what is given up.
+
+use payments_queue::in_process::QueueSettings;
+
+use super::*;
+
+const REPORTED: &str = "the function reported batch item failures";
+
+fn with_destination(settings: StreamSettings) -> (StreamSettings, Queue) {
+    let queue = Queue::new(QueueSettings::named("dispatch-failures"));
+    (StreamSettings { on_failure: Some(queue.clone()), ..settings }, queue)
+}
+
+/// What a failure record says, in short.
+#[derive(Debug, PartialEq)]
+struct Lost {
+    from: u64,
+    to: u64,
+    batch_size: u64,
+    invocations: u64,
+    condition: String,
+}
+
+fn exhausted(from: u64, to: u64, batch_size: u64, invocations: u64) -> Lost {
+    Lost { from, to, batch_size, invocations, condition: "RetryAttemptsExhausted".to_owned() }
+}
+
+fn lost(queue: &Queue) -> Vec<Lost> {
+    let read = |body: &str| {
+        let record: Value = serde_json::from_str(body).unwrap();
+        let (batch, context) = (&record["DDBStreamBatchInfo"], &record["requestContext"]);
+        Lost {
+            from: batch["startSequenceNumber"].as_str().unwrap().parse().unwrap(),
+            to: batch["endSequenceNumber"].as_str().unwrap().parse().unwrap(),
+            batch_size: batch["batchSize"].as_u64().unwrap(),
+            invocations: context["approximateInvokeCount"].as_u64().unwrap(),
+            condition: context["condition"].as_str().unwrap().to_owned(),
+        }
+    };
+    queue.receive(10, at(0)).iter().map(|message| read(&message.body)).collect()
+}
+
+#[tokio::test]
+async fn a_failing_batch_is_retried_whole_and_holds_up_its_shard() {
+    let mut mapping = mapping(StreamSettings { batch_size: 2, ..settings() }, &stream(3));
+    let log = Log::default();
+    for _ in 0..50 {
+        let step = mapping.step(at(0), async |event| Err(format!("{:?}", log.note(&event)))).await.unwrap();
+        assert_eq!(outcomes(step), [retrying("[1, 2]", 2)]);
+    }
+    assert_eq!(log.take(), vec![vec![1, 2]; 50]);
+    assert_eq!(checkpoint(&mapping), None);
+    mapping.drain(at(0), 9, async |event| Ok(json!(log.note(&event).len()))).await.unwrap();
+    assert_eq!(log.take(), [vec![1, 2], vec![3]]);
+}
+
+#[tokio::test]
+async fn exhausted_retries_leave_a_failure_record_and_move_on() {
+    for (retries, invocations) in [(0, 1), (3, 4)] {
+        let settings = StreamSettings { batch_size: 2, maximum_retry_attempts: Some(retries), ..settings() };
+        let (settings, failures) = with_destination(settings);
+        let mut mapping = mapping(settings, &stream(3));
+        let function = async |event: Value| if numbers(&event)[0] == 1 { Err("boom".to_owned()) } else { Ok(json!(0)) };
+        let done = mapping.drain(at(0), 99, function).await.unwrap();
+        let mut want = vec![retrying("boom", 2); usize::try_from(retries).unwrap()];
+        want.push(Outcome::Discarded { condition: Condition::RetryAttemptsExhausted, records: 2 });
+        want.push(Outcome::Succeeded);
+        assert_eq!(outcomes(done), want);
+        assert_eq!(lost(&failures), [exhausted(1, 2, 2, invocations)]);
+        assert_eq!(checkpoint(&mapping), Some(3.into()));
+    }
+}
+
+#[tokio::test]
+async fn a_partial_answer_goes_on_from_its_lowest_record() {
+    let settings = StreamSettings { report_batch_item_failures: true, ..settings() };
+    let mut mapping = mapping(settings, &stream(11));
+    let log = Log::default();
+    // 9 is below 10 as a number, not as a text.
+    let function = async |event: Value| Ok(if log.note(&event)[0] == 1 { failed([11, 10, 9]) } else { json!({}) });
+    let first = mapping.step(at(0), function).await.unwrap();
+    assert_eq!(outcomes(first), [retrying(REPORTED, 3)]);
+    assert_eq!(checkpoint(&mapping), Some(8.into()));
+    mapping.drain(at(0), 9, function).await.unwrap();
+    assert_eq!(log.take(), [(1..=11).collect(), vec![9, 10, 11]]);
+}
+
+#[tokio::test]
+async fn progress_makes_a_new_batch_with_retries_of_its_own() {
+    let settings = StreamSettings { report_batch_item_failures: true, maximum_retry_attempts: Some(1), ..settings() };
+    let (settings, failures) = with_destination(settings);
+    let mut mapping = mapping(settings, &stream(3));
+    let log = Log::default();
+    let function = async |event: Value| {
+        log.note(&event);
+        Ok(failed([2]))
+    };
+    mapping.drain(at(0), 99, function).await.unwrap();
+    assert_eq!(log.take(), [vec![1, 2, 3], vec![2, 3], vec![2, 3]]);
+    // Without bisect, what stood behind the failed record is given up with it.
+    assert_eq!(lost(&failures), [exhausted(2, 3, 2, 2)]);
+}
+
+#[tokio::test]
+async fn senseless_answers_fail_the_whole_batch() {
+    let settings = StreamSettings { report_batch_item_failures: true, ..settings() };
+    for answer in [
+        json!({"batchItemFailures": [{"itemIdentifier": ""}]}),
+        json!({"batchItemFailures": [{"itemIdentifier": null}]}),
+        json!({"batchItemFailures": [{"foo": "2"}]}),
+        failed([2, 99]),
+    ] {
+        let mut mapping = mapping(settings.clone(), &stream(3));
+        let step = mapping.step(at(0), async |_| Ok(answer.clone())).await.unwrap();
+        assert!(matches!(&step[0].outcome, Outcome::Retrying { remaining: 3, .. }), "{answer}: {step:?}");
+        assert_eq!(checkpoint(&mapping), None);
+    }
+}
+
+#[tokio::test]
+async fn without_the_setting_an_answer_is_not_read() {
+    let mut mapping = mapping(settings(), &stream(3));
+    let step = mapping.step(at(0), async |_| Ok(failed([2]))).await.unwrap();
+    assert_eq!(outcomes(step), [Outcome::Succeeded]);
+}
+
+#[tokio::test]
+async fn bisecting_isolates_the_poison() {
+    let settings =
+        StreamSettings { bisect_batch_on_function_error: true, maximum_retry_attempts: Some(1), ..settings() };
+    let (settings, failures) = with_destination(settings);
+    let mut mapping = mapping(settings, &stream(7));
+    let log = Log::default();
+    let function = async |event: Value| {
+        if log.note(&event).contains(&4) { Err("boom".to_owned()) } else { Ok(Value::Null) }
+    };
+    mapping.drain(at(0), 99, function).await.unwrap();
+    let whole = (1..=7).collect();
+    let halves = [vec![1, 2, 3, 4], vec![1, 2], vec![3, 4], vec![3], vec![4], vec![4], vec![5, 6, 7]];
+    assert_eq!(log.take(), [vec![whole], halves.to_vec()].concat());
+    assert_eq!(lost(&failures), [exhausted(4, 4, 1, 2)]);
+    assert_eq!(checkpoint(&mapping), Some(7.into()));
+}
+
+#[tokio::test]
+async fn bisecting_with_partial_answers_isolates_the_poison() {
+    let settings = StreamSettings {
+        bisect_batch_on_function_error: true,
+        report_batch_item_failures: true,
+        maximum_retry_attempts: Some(2),
+        ..settings()
+    };
+    let (settings, failures) = with_destination(settings);
+    let mut mapping = mapping(settings, &stream(6));
+    let log = Log::default();
+    let function = async |event: Value| Ok(failed(log.note(&event).into_iter().filter(|number| *number == 3)));
+    mapping.drain(at(0), 99, function).await.unwrap();
+    let rest = [vec![3, 4, 5, 6], vec![3, 4], vec![3], vec![3], vec![3], vec![4], vec![5, 6]];
+    assert_eq!(log.take(), [vec![(1..=6).collect()], rest.to_vec()].concat());
+    assert_eq!(lost(&failures), [exhausted(3, 3, 1, 3)]);
+}
+
+#[tokio::test]
+async fn what_is_too_old_is_discarded_unseen() {
+    let settings = StreamSettings { maximum_record_age: Some(TimeDelta::seconds(60)), ..settings() };
+    let (settings, failures) = with_destination(settings);
+    let stream = stream(2);
+    stream.push(&shard(), record(3, 30, "head")).unwrap();
+    let mut mapping = mapping(settings, &stream);
+    let log = Log::default();
+    let failing = async |event: Value| Err(format!("{:?}", log.note(&event)));
+    mapping.step(at(60), failing).await.unwrap();
+    let step = mapping.step(at(61), failing).await.unwrap();
+    assert_eq!(outcomes(step), [Outcome::Discarded { condition: Condition::RecordAgeExceeded, records: 2 }]);
+    mapping.drain(at(62), 9, async |event| Ok(json!(log.note(&event)))).await.unwrap();
+    assert_eq!(log.take(), [vec![1, 2, 3], vec![3]]);
+    let want = Lost { condition: "RecordAgeExceeded".to_owned(), ..exhausted(1, 2, 2, 1) };
+    assert_eq!(lost(&failures), [want]);
+}
+
+#[tokio::test]
+async fn without_a_destination_the_shard_moves_on_all_the_same() {
+    let settings = StreamSettings { batch_size: 1, maximum_retry_attempts: Some(0), ..settings() };
+    let mut mapping = mapping(settings, &stream(3));
+    let done = mapping.drain(at(0), 99, async |_| Err("boom".to_owned())).await.unwrap();
+    assert_eq!(done.len(), 3);
+    assert_eq!(checkpoint(&mapping), Some(3.into()));
+}

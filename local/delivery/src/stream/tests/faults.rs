@@ -1,0 +1,171 @@
+//! The faults that a caller can inject, and what holds under all of them.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::*;
+
+#[tokio::test]
+async fn a_past_stretch_is_handed_over_again_and_nothing_moves() {
+    let mut mapping = mapping(StreamSettings { batch_size: 2, ..settings() }, &stream(6));
+    let log = Log::default();
+    let function = async |event: Value| Ok(json!(log.note(&event)));
+    let failing = async |event: Value| Err(format!("{:?}", log.note(&event)));
+    mapping.step(at(0), function).await.unwrap();
+    let again = mapping.redeliver(&shard(), &1.into(), &2.into(), function).await.unwrap();
+    let ahead = mapping.redeliver(&shard(), &2.into(), &4.into(), failing).await.unwrap();
+    assert_eq!((again, ahead), (2, 3));
+    assert_eq!(checkpoint(&mapping), Some(2.into()));
+    mapping.drain(at(0), 9, function).await.unwrap();
+    assert_eq!(log.take(), [vec![1, 2], vec![1, 2], vec![2, 3], vec![4], vec![3, 4], vec![5, 6]]);
+}
+
+#[tokio::test]
+async fn a_redelivery_has_windows_with_an_empty_state() {
+    let stream = stream(0);
+    for (number, seconds) in [(1, 20), (2, 21), (3, 80)] {
+        stream.push(&shard(), record(number, seconds, "head")).unwrap();
+    }
+    let settings = StreamSettings { tumbling_window: Some(TimeDelta::seconds(60)), ..settings() };
+    let mut mapping = mapping(settings, &stream);
+    let log = RefCell::new(Vec::new());
+    let function = async |event: Value| {
+        log.borrow_mut().push((numbers(&event), event["state"].clone(), event["shardId"].clone()));
+        Ok(json!({"state": {"lost": true}}))
+    };
+    mapping.drain(at(81), 9, function).await.unwrap();
+    log.take();
+    mapping.redeliver(&shard(), &1.into(), &3.into(), function).await.unwrap();
+    let want = [vec![1, 2], vec![3]].map(|numbers| (numbers, json!({}), json!("shardId-1")));
+    assert_eq!(log.take(), want);
+}
+
+#[tokio::test]
+async fn a_mapping_that_starts_again_reads_everything_with_no_state() {
+    let settings = StreamSettings { tumbling_window: Some(TimeDelta::seconds(900)), ..settings() };
+    let mut mapping = mapping(settings, &stream(3));
+    let log = RefCell::new(Vec::new());
+    let function = async |event: Value| {
+        log.borrow_mut().push((numbers(&event), event["state"].clone()));
+        Ok(json!({"state": {"kept": true}}))
+    };
+    mapping.drain(at(0), 9, function).await.unwrap();
+    mapping.restart_from_trim_horizon();
+    assert_eq!(checkpoint(&mapping), None);
+    mapping.drain(at(0), 9, function).await.unwrap();
+    assert_eq!(log.take(), [(vec![1, 2, 3], json!({})), (vec![1, 2, 3], json!({}))]);
+}
+
+#[tokio::test]
+async fn a_killed_function_is_invoked_again() {
+    let mut mapping = mapping(settings(), &stream(3));
+    let log = Log::default();
+    let hanging = async |event: Value| {
+        log.note(&event);
+        std::future::pending().await
+    };
+    let killed = tokio::select! {
+        biased;
+        _ = mapping.step(at(0), hanging) => false,
+        () = std::future::ready(()) => true,
+    };
+    assert!(killed);
+    mapping.drain(at(0), 9, async |event| Ok(json!(log.note(&event)))).await.unwrap();
+    assert_eq!(log.take(), [vec![1, 2, 3], vec![1, 2, 3]]);
+}
+
+/// The local runner spawns its pumps on a runtime of several threads.
+#[tokio::test]
+async fn a_step_can_run_on_any_thread() {
+    let mut mapping = mapping(settings(), &stream(3)).with_batch_cuts(|fits| fits);
+    let pump = tokio::spawn(async move {
+        let function = async |_: Value| {
+            tokio::task::yield_now().await;
+            Ok(Value::Null)
+        };
+        mapping.redeliver(&shard(), &1.into(), &2.into(), function).await.unwrap();
+        mapping.drain(at(0), 9, function).await.unwrap().len()
+    });
+    assert_eq!(pump.await.unwrap(), 1);
+}
+
+/// Numbers that look random, from a seed.
+fn random(seed: u64) -> impl FnMut(usize) -> usize + Send {
+    let mut state = seed | 1;
+    move |below| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).unwrap() % below
+    }
+}
+
+/// What `hand_over` varies.
+#[derive(Debug, Clone, Copy)]
+struct Weather {
+    seed: u64,
+    count: u64,
+    bisect: bool,
+    windows: bool,
+    recut: bool,
+}
+
+/// Hands a stream over with random cuts, splits, errors, lost answers and partial answers, and
+/// returns the records that succeeded, in order of success.
+async fn hand_over(Weather { seed, count, bisect, windows, recut }: Weather) -> Vec<u64> {
+    let settings = StreamSettings {
+        batch_size: 7,
+        report_batch_item_failures: true,
+        bisect_batch_on_function_error: bisect,
+        tumbling_window: windows.then_some(TimeDelta::seconds(60)),
+        ..settings()
+    };
+    let stream = stream(0);
+    for number in 1..=count {
+        stream.push(&shard(), record(number, i64::try_from(number).unwrap() * 10, "head")).unwrap();
+    }
+    let mut mapping = mapping(settings, &stream);
+    if recut {
+        let mut cut = random(seed);
+        mapping = mapping.with_batch_cuts(move |fits| 1 + cut(fits));
+    }
+    let (chance, done) = (RefCell::new(random(seed + 1)), RefCell::new(Vec::new()));
+    let function = async |event: Value| {
+        let numbers = numbers(&event);
+        let chance = &mut *chance.borrow_mut();
+        let (succeeded, failures) = match chance(4) {
+            0 => return Err("killed before it did anything".to_owned()),
+            1 => {
+                done.borrow_mut().extend(numbers);
+                return Err("done, and the answer was lost".to_owned());
+            }
+            2 if !numbers.is_empty() => {
+                let index = chance(numbers.len());
+                (&numbers[..index], &numbers[index..=index])
+            }
+            _ => (numbers.as_slice(), [].as_slice()),
+        };
+        done.borrow_mut().extend(succeeded);
+        let mut answer = failed(failures.iter().copied());
+        answer["state"] = json!({});
+        Ok(answer)
+    };
+    mapping.drain(at(99_999), 10_000, function).await.unwrap();
+    let left = mapping.step(at(99_999), async |_| Err("nothing is left".to_owned())).await.unwrap();
+    assert_eq!(left, []);
+    assert_eq!(checkpoint(&mapping), (count > 0).then(|| count.into()));
+    done.take()
+}
+
+proptest! {
+    #[test]
+    fn everything_is_handed_over_and_first_in_order(
+        seed in any::<u32>(), count in 0_u64..60, bisect in any::<bool>(), windows in any::<bool>(),
+        recut in any::<bool>(),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+        let done = runtime.block_on(hand_over(Weather { seed: seed.into(), count, bisect, windows, recut }));
+        let mut seen = BTreeSet::new();
+        let first: Vec<u64> = done.into_iter().filter(|number| seen.insert(*number)).collect();
+        prop_assert_eq!(first, (1..=count).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,100 @@
+//! Metrics: one line of CloudWatch's embedded metric format per invocation, on standard output,
+//! from where CloudWatch Logs makes metrics of it.
+
+use std::io::Write as _;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use metrique_writer::Entry;
+use metrique_writer::format::Format as _;
+use metrique_writer_format_emf::Emf;
+
+use crate::Lookup;
+
+/// The namespace of every metric.
+const NAMESPACE: &str = "ScheduledPayments";
+
+/// The one dimension: which function of which stack.
+const DIMENSION: &str = "Function";
+
+/// Where metrics go. Clones share what was captured.
+#[derive(Debug, Clone)]
+pub struct Metrics {
+    function: Arc<str>,
+    captured: Option<Arc<Mutex<Vec<String>>>>,
+}
+
+/// Every entry with the dimension it is found by.
+#[derive(Entry)]
+struct Placed<'e, E: Entry> {
+    #[entry(name = "Function")]
+    function: &'e str,
+    #[entry(flatten)]
+    entry: &'e E,
+}
+
+impl Metrics {
+    /// Metrics of the function that Lambda runs, on standard output.
+    #[must_use]
+    pub fn stdout(lookup: &Lookup<'_>) -> Self {
+        let function = lookup.text("AWS_LAMBDA_FUNCTION_NAME").unwrap_or_else(|| "local".to_owned());
+        Self { function: function.into(), captured: None }
+    }
+
+    /// Metrics that are kept for whoever asks.
+    #[must_use]
+    pub fn captured() -> Self {
+        Self { function: "captured".into(), captured: Some(Arc::default()) }
+    }
+
+    /// The captured lines, which are then forgotten.
+    #[must_use]
+    pub fn take(&self) -> Vec<String> {
+        let lines = self.captured.as_ref().map(|lines| lines.lock().unwrap_or_else(PoisonError::into_inner));
+        lines.map(|mut lines| std::mem::take(&mut *lines)).unwrap_or_default()
+    }
+
+    /// Emits one entry. Metrics are no reason to fail: one that cannot be written is logged.
+    pub fn emit(&self, entry: &impl Entry) {
+        let mut line = Vec::new();
+        let mut format = Emf::all_validations(NAMESPACE.to_owned(), vec![vec![DIMENSION.to_owned()]]);
+        let placed = Placed { function: &self.function, entry };
+        if let Err(error) = format.format(&placed, &mut line) {
+            tracing::error!(%error, "a metric cannot be written");
+            return;
+        }
+        match &self.captured {
+            Some(lines) => {
+                let line = String::from_utf8_lossy(&line).trim_end().to_owned();
+                lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+            }
+            None => {
+                if let Err(error) = std::io::stdout().write_all(&line) {
+                    tracing::error!(%error, "a metric cannot be written");
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    #[derive(Entry)]
+    #[entry(rename_all = "PascalCase")]
+    struct Example {
+        #[entry(timestamp)]
+        at: SystemTime,
+        claimed: u64,
+        oldest_overdue_seconds: Option<u64>,
+    }
+
+    #[test]
+    fn a_line_is_what_cloudwatch_reads() {
+        let metrics = Metrics::captured();
+        metrics.emit(&Example { at: SystemTime::UNIX_EPOCH, claimed: 3, oldest_overdue_seconds: None });
+        insta::assert_snapshot!(metrics.take().join("\n"), @r#"{"_aws":{"CloudWatchMetrics":[{"Namespace":"ScheduledPayments","Dimensions":[["Function"]],"Metrics":[{"Name":"Claimed"}]}],"Timestamp":0},"Claimed":3,"Function":"captured"}"#);
+    }
+}

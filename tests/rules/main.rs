@@ -1,0 +1,5 @@
+//! What the repository promises about itself: the template deploys what was tested, and the tree
+//! keeps its shape.
+
+mod template;
+mod tree;

@@ -1,0 +1,96 @@
+//! Holds the tree to its shape: small files that say why they exist, functions that only wire and
+//! run, and no way to read a whole table. (That functions stay small is clippy's to hold.)
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+const MAX_FILE_LINES: usize = 400;
+const MAX_MAIN_LINES: usize = 20;
+
+/// The folders whose name begins with a dot and that are ours; others are git's and tools'.
+const OUR_DOT_FOLDERS: [&str; 2] = [".cargo", ".ci"];
+
+#[test]
+fn every_rust_file_says_why_it_exists() -> Result<()> {
+    let silent: Vec<_> = sources("")?.into_iter().filter(|(_, text)| !text.starts_with("//! ")).map(path).collect();
+    assert!(silent.is_empty(), "files without a //! line at the top: {silent:#?}");
+    Ok(())
+}
+
+#[test]
+fn every_rust_file_is_small() -> Result<()> {
+    let is_long = |text: &str| text.lines().count() > MAX_FILE_LINES;
+    let long: Vec<_> = sources("")?.into_iter().filter(|(_, text)| is_long(text)).map(path).collect();
+    assert!(long.is_empty(), "files of more than {MAX_FILE_LINES} lines: {long:#?}");
+    Ok(())
+}
+
+#[test]
+fn every_main_only_wires_and_runs() -> Result<()> {
+    let mains: Vec<_> = sources("functions")?.into_iter().filter(|(path, _)| path.ends_with("src/main.rs")).collect();
+    assert!(!mains.is_empty());
+    for (path, text) in mains {
+        let lines = text.lines().count();
+        assert!(lines <= MAX_MAIN_LINES, "{} has {lines} lines, of {MAX_MAIN_LINES}", path.display());
+    }
+    Ok(())
+}
+
+#[test]
+fn nothing_scans_a_table() -> Result<()> {
+    for (path, text) in [sources("functions")?, sources("shared")?].concat() {
+        let scan = text.lines().position(|line| line.contains(".scan("));
+        assert_eq!(scan, None, "{} scans", path.display());
+    }
+    Ok(())
+}
+
+#[test]
+fn nothing_names_places_outside_the_repository() -> Result<()> {
+    // In two halves each, so that this file passes.
+    let outside = [concat!("/wo", "rk/"), concat!("/op", "t/"), concat!("../shared/", "design")];
+    for (path, bytes) in files("")? {
+        let text = String::from_utf8_lossy(&bytes);
+        for place in outside {
+            let line = text.lines().position(|line| line.contains(place)).map(|index| index + 1);
+            assert_eq!(line, None, "{} names {place}", path.display());
+        }
+    }
+    Ok(())
+}
+
+fn path<T>((path, _): (PathBuf, T)) -> PathBuf {
+    path
+}
+
+/// The Rust files in a folder of the repository, with their text.
+fn sources(folder: &str) -> Result<Vec<(PathBuf, String)>> {
+    let rust =
+        files(folder)?.into_iter().filter(|(path, _)| path.extension().is_some_and(|extension| extension == "rs"));
+    rust.map(|(path, bytes)| Ok((path, String::from_utf8(bytes)?))).collect()
+}
+
+/// The files in a folder of the repository, with their content.
+fn files(folder: &str) -> Result<Vec<(PathBuf, Vec<u8>)>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut files = Vec::new();
+    let mut folders = vec![root.join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
+            let entry = entry?;
+            let kind = entry.file_type()?;
+            if kind.is_file() {
+                files.push((entry.path(), fs::read(entry.path())?));
+            } else if kind.is_dir() && is_ours(&entry.file_name().to_string_lossy()) {
+                folders.push(entry.path());
+            }
+        }
+    }
+    Ok(files)
+}
+
+fn is_ours(folder: &str) -> bool {
+    folder != "target" && (!folder.starts_with('.') || OUR_DOT_FOLDERS.contains(&folder))
+}
