@@ -93,6 +93,10 @@ fn functions_can_read_their_configuration() -> Result<()> {
         let read = match package(function)? {
             "ingest" => ingest::Config::read(&Lookup::new(&variable)).map(drop),
             "query-account" => query_account::Config::read(&Lookup::new(&variable)).map(drop),
+            "query-due" => query_due::Config::read(&Lookup::new(&variable)).map(drop),
+            "daily-due-sweeper" => daily_due_sweeper::Config::read(&Lookup::new(&variable)).map(drop),
+            "dispatch" => dispatch::Config::read(&Lookup::new(&variable)).map(drop),
+            "settle" => settle::Config::read(&Lookup::new(&variable)).map(drop),
             other => anyhow::bail!("which configuration does {other} read?"),
         };
         read.with_context(|| format!("{name} would not start"))?;
