@@ -12,13 +12,14 @@ use chrono::{
 };
 use chrono_tz::Tz;
 
-/// The years that instants and dates can lie in. Four digits keep encoded keys in the order of
+/// The years that dates can lie in. Four digits keep encoded keys in the order of
 /// time, and the time-zone database says nothing certain about later centuries.
 pub const YEARS: std::ops::RangeInclusive<i32> = 2000..=2099;
 
 const ENCODED_INSTANT: &str = "%Y-%m-%dT%H:%M:%SZ";
 
-/// A UTC instant in whole seconds within [`YEARS`], encoded in 20 characters
+/// A UTC instant in whole seconds within [`YEARS`] and a year to either side, so that every date's
+/// first and last instant is one whatever the time zone; encoded in 20 characters
 /// (`2026-12-01T09:30:00Z`) whose order is the order of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UtcSecond(DateTime<Utc>);
@@ -46,13 +47,13 @@ impl UtcSecond {
     /// The whole second that `instant` lies in.
     ///
     /// # Errors
-    /// [`CalendarError::Year`] outside [`YEARS`].
+    /// [`CalendarError::Year`] outside of that.
     pub fn of(instant: DateTime<Utc>) -> Result<Self, CalendarError> {
         let whole = instant.with_nanosecond(0).ok_or(CalendarError::Fraction)?;
-        if YEARS.contains(&whole.year()) { Ok(Self(whole)) } else { Err(CalendarError::Year) }
+        if (Self::MIN.0..=Self::MAX.0).contains(&whole) { Ok(Self(whole)) } else { Err(CalendarError::Year) }
     }
 
-    /// This instant moved by `delta`, held at the ends of [`YEARS`].
+    /// This instant moved by `delta`, held at [`UtcSecond::MIN`] and [`UtcSecond::MAX`].
     #[must_use]
     pub fn saturating_add(self, delta: TimeDelta) -> Self {
         match self.0.checked_add_signed(delta).map(Self::of) {
@@ -64,10 +65,10 @@ impl UtcSecond {
 
     /// The first instant there is.
     pub const MIN: Self =
-        Self(NaiveDate::from_ymd_opt(*YEARS.start(), 1, 1).expect("a date").and_time(NaiveTime::MIN).and_utc());
+        Self(NaiveDate::from_ymd_opt(*YEARS.start() - 1, 1, 1).expect("a date").and_time(NaiveTime::MIN).and_utc());
     /// The last instant there is.
     pub const MAX: Self = Self(
-        NaiveDate::from_ymd_opt(*YEARS.end(), 12, 31)
+        NaiveDate::from_ymd_opt(*YEARS.end() + 1, 12, 31)
             .expect("a date")
             .and_hms_opt(23, 59, 59)
             .expect("a time")
@@ -104,6 +105,11 @@ impl FromStr for UtcSecond {
 pub struct BusinessDate(NaiveDate);
 
 impl BusinessDate {
+    /// The first date there is.
+    pub const MIN: Self = Self(NaiveDate::from_ymd_opt(*YEARS.start(), 1, 1).expect("a date"));
+    /// The last date there is.
+    pub const MAX: Self = Self(NaiveDate::from_ymd_opt(*YEARS.end(), 12, 31).expect("a date"));
+
     fn of(date: NaiveDate) -> Result<Self, CalendarError> {
         if YEARS.contains(&date.year()) { Ok(Self(date)) } else { Err(CalendarError::Year) }
     }
@@ -112,7 +118,7 @@ impl BusinessDate {
     #[must_use]
     pub fn plus_days(self, days: u32) -> Self {
         let later = self.0.checked_add_days(Days::new(days.into())).map(Self::of);
-        if let Some(Ok(date)) = later { date } else { Self(UtcSecond::MAX.0.date_naive()) }
+        if let Some(Ok(date)) = later { date } else { Self::MAX }
     }
 
     /// Whole days from `earlier` to this date; negative when `earlier` is later.
@@ -168,38 +174,39 @@ impl BusinessZone {
     #[must_use]
     pub fn date_of(self, instant: UtcSecond) -> BusinessDate {
         let local = instant.0.with_timezone(&self.0).date_naive();
-        // An offset can carry the first or last hours of YEARS over their edge; hold them inside.
-        BusinessDate(local.clamp(UtcSecond::MIN.0.date_naive(), UtcSecond::MAX.0.date_naive()))
+        BusinessDate(local.clamp(BusinessDate::MIN.0, BusinessDate::MAX.0))
     }
 
     /// The first instant of a business day. Where clocks skip midnight it is the instant after
     /// the gap; where midnight comes twice, the first.
     #[must_use]
     pub fn start_of(self, date: BusinessDate) -> UtcSecond {
-        let midnight = date.0.and_time(NaiveTime::MIN);
-        let start = match self.0.from_local_datetime(&midnight) {
+        self.first_instant(date.0)
+    }
+
+    /// The first instant after a business day.
+    #[must_use]
+    pub fn end_of(self, date: BusinessDate) -> UtcSecond {
+        date.0.succ_opt().map_or(UtcSecond::MAX, |next| self.first_instant(next))
+    }
+
+    fn first_instant(self, date: NaiveDate) -> UtcSecond {
+        let start = match self.0.from_local_datetime(&date.and_time(NaiveTime::MIN)) {
             MappedLocalTime::Single(start) | MappedLocalTime::Ambiguous(start, _) => start.to_utc(),
             MappedLocalTime::None => self.after_gap(date),
         };
-        UtcSecond::of(start).unwrap_or(if date.0.year() == *YEARS.start() { UtcSecond::MIN } else { UtcSecond::MAX })
-    }
-
-    /// The first instant after a business day: the start of the next.
-    #[must_use]
-    pub fn end_of(self, date: BusinessDate) -> UtcSecond {
-        let next = date.plus_days(1);
-        if next == date { UtcSecond::MAX } else { self.start_of(next) }
+        UtcSecond::of(start).unwrap_or(UtcSecond::MAX)
     }
 
     /// The first instant whose local date is not before `date`, by bisection: no zone is further
     /// than 15 hours from UTC, and no gap is longer than a day.
-    fn after_gap(self, date: BusinessDate) -> DateTime<Utc> {
-        let midnight = date.0.and_time(NaiveTime::MIN).and_utc();
+    fn after_gap(self, date: NaiveDate) -> DateTime<Utc> {
+        let midnight = date.and_time(NaiveTime::MIN).and_utc();
         let (mut before, mut after) = (-16 * 3_600_i64, 40 * 3_600_i64);
         while after - before > 1 {
             let middle = before.midpoint(after);
             let local = (midnight + TimeDelta::seconds(middle)).with_timezone(&self.0).date_naive();
-            if local < date.0 { before = middle } else { after = middle }
+            if local < date { before = middle } else { after = middle }
         }
         midnight + TimeDelta::seconds(after)
     }
@@ -226,10 +233,10 @@ impl FromStr for ScheduledFor {
         if instant.nanosecond() != 0 {
             return Err(CalendarError::Fraction);
         }
-        if !YEARS.contains(&instant.year()) {
-            return Err(CalendarError::Year);
-        }
-        UtcSecond::of(instant.to_utc()).map(|_| Self::Instant(instant))
+        // A day away from either end, so that its date is within YEARS in every time zone.
+        let utc = instant.to_utc().date_naive();
+        let inside = BusinessDate::MIN.0 < utc && utc < BusinessDate::MAX.0;
+        if inside { Ok(Self::Instant(instant)) } else { Err(CalendarError::Year) }
     }
 }
 
@@ -305,7 +312,10 @@ mod tests {
             ("1999-12-31", Err(Year)),
             ("2100-01-01", Err(Year)),
             ("9999-12-31", Err(Year)),
-            ("2000-01-01T00:00:00+01:00", Err(Year)),
+            ("2000-01-01T23:59:59Z", Err(Year)),
+            ("2000-01-02T00:00:00Z", Ok("2000-01-02T00:00:00Z")),
+            ("2099-12-30T23:59:59Z", Ok("2099-12-30T23:59:59Z")),
+            ("2099-12-30T23:59:59-12:00", Err(Year)),
         ] {
             let got = text.parse::<ScheduledFor>().map(|s| s.to_string());
             assert_eq!(got, want.map(str::to_owned), "{text:?}");
@@ -326,12 +336,15 @@ mod tests {
         let day = TimeDelta::days(1);
         assert_eq!(UtcSecond::MAX.saturating_add(day), UtcSecond::MAX);
         assert_eq!(UtcSecond::MIN.saturating_add(-day), UtcSecond::MIN);
-        let last = BusinessDate(UtcSecond::MAX.0.date_naive());
-        assert_eq!(last.plus_days(1), last);
+        assert_eq!(BusinessDate::MAX.plus_days(1), BusinessDate::MAX);
+        let tokyo: BusinessZone = "Asia/Tokyo".parse().unwrap();
+        assert_eq!(tokyo.end_of(BusinessDate::MAX).to_string(), "2099-12-31T15:00:00Z");
+        assert_eq!(tokyo.start_of(BusinessDate::MIN).to_string(), "1999-12-31T15:00:00Z");
     }
 
     fn instants() -> impl Strategy<Value = UtcSecond> {
-        (UtcSecond::MIN.0.timestamp()..=UtcSecond::MAX.0.timestamp())
+        let day = |date: BusinessDate| date.0.and_time(NaiveTime::MIN).and_utc().timestamp();
+        (day(BusinessDate::MIN) + 86_400..day(BusinessDate::MAX))
             .prop_filter_map("an instant", |s| DateTime::from_timestamp(s, 0).and_then(|t| UtcSecond::of(t).ok()))
     }
 

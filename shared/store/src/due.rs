@@ -74,9 +74,7 @@ impl DueRange {
             DueUntil::Instant(date, at) => {
                 (DueSort::start_of_status(self.status), DueSort::end_at(self.status, date, at))
             }
-            DueUntil::Date(date) => {
-                (DueSort::start_of(self.status, date), DueSort::start_of(self.status, date.plus_days(1)))
-            }
+            DueUntil::Date(date) => (DueSort::start_of(self.status, date), DueSort::end_of(self.status, date)),
         };
         (self.after.map_or(from, |after| after.just_after()), to)
     }

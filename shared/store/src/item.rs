@@ -284,7 +284,7 @@ mod tests {
             account,
             payee: "p".repeat(48).parse().unwrap(),
             money: Money { amount: i64::MAX.try_into().unwrap(), currency: "GBP".parse().unwrap() },
-            scheduled_for: "2099-12-31T23:59:59+00:30".parse().unwrap(),
+            scheduled_for: "2099-12-30T23:59:59+00:30".parse().unwrap(),
             data: Some(JsonText::from_stored("\"data\"".to_owned()).unwrap()),
         };
         let zone: BusinessZone = "Pacific/Kiritimati".parse().unwrap();

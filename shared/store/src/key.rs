@@ -105,11 +105,17 @@ pub struct DueSort {
 }
 
 impl DueSort {
-    /// Where the keys of `status` on `date` begin. The keys of that date end where those of the
-    /// next begin.
+    /// Where the keys of `status` on `date` begin.
     #[must_use]
     pub fn start_of(status: Status, date: BusinessDate) -> String {
         format!("{status}#{date}")
+    }
+
+    /// Where the keys of `status` on `date` end.
+    #[must_use]
+    pub fn end_of(status: Status, date: BusinessDate) -> String {
+        // "~" sorts after "#", and so after every key of that date.
+        format!("{status}#{date}~")
     }
 
     /// Where the keys of `status` begin.
@@ -246,7 +252,8 @@ mod tests {
         fn due_keys_lie_within_their_own_day(due in dues()) {
             let key = due.to_string();
             prop_assert!(DueSort::start_of(due.status, due.due_date) <= key);
-            prop_assert!(key < DueSort::start_of(due.status, due.due_date.plus_days(1)));
+            prop_assert!(key < DueSort::end_of(due.status, due.due_date));
+            prop_assert!(DueSort::end_of(due.status, due.due_date) < DueSort::start_of(due.status, due.due_date.plus_days(1)));
         }
 
         #[test]
