@@ -1,6 +1,6 @@
 //! Configuration: read once, through a lookup function, into one typed struct per function.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::str::FromStr;
 
 use payments_store::TableNames;
@@ -10,7 +10,7 @@ use payments_store::TableNames;
 pub struct Lookup<'a>(&'a dyn Fn(&str) -> Option<String>);
 
 /// A variable that is missing or does not do.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// It is not set, or empty.
     #[error("the environment variable {0} is not set; set it to {1}")]
@@ -18,6 +18,13 @@ pub enum ConfigError {
     /// It is set to something else than it should be.
     #[error("the environment variable {0} is {1:?}: {2}")]
     Invalid(&'static str, String, String),
+}
+
+/// As text: what a function's `main` returns is shown by `Debug`, and a person has to read it.
+impl fmt::Debug for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
 }
 
 impl<'a> Lookup<'a> {
