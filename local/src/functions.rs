@@ -1,23 +1,34 @@
 //! The functions, wired as the template wires them, over one store.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodbstreams::config::timeout::TimeoutConfig;
+use aws_sdk_dynamodbstreams::config::{BehaviorVersion, Credentials, Region};
 use daily_due_sweeper::Sweeper;
 use dispatch::Dispatch;
 use ingest::Ingest;
-use payments_boot::{Clock, DataConfig, Lookup, Metrics, dynamodb};
+use payments_boot::{Clock, Lookup, Metrics, dynamodb};
+use payments_delivery::DynamoDbStream;
 use payments_queue::TransactionQueue;
 use payments_store::{Store, TableNames};
 use query_account::QueryAccount;
 use query_due::QueryDue;
 use settle::Settle;
 
+use crate::wire::Wire;
+
+/// The longest one read of the stream may take: a page is at most a thousand records.
+const STREAM_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Every function of the bank.
 #[derive(Debug, Clone)]
 pub struct Functions {
-    ingest: Ingest,
-    query_account: QueryAccount,
-    query_due: QueryDue,
+    pub(crate) ingest: Ingest,
+    pub(crate) query_account: QueryAccount,
+    pub(crate) query_due: QueryDue,
     /// Sweeps and redrives.
     pub sweeper: Sweeper,
     /// Sends what became pending.
@@ -115,12 +126,47 @@ impl Environment {
     /// # Errors
     /// Where a variable does not do or the engine does not answer.
     pub async fn functions(&self, requests: TransactionQueue, clock: &Clock, metrics: &Metrics) -> Result<Functions> {
+        let client = dynamodb(Some(&self.endpoint)).await;
+        payments_store::schema::create_tables(&client, &self.tables).await?;
+        self.functions_over(client, requests, clock, metrics)
+    }
+
+    /// The same over a client of the caller's, on tables that are there.
+    ///
+    /// # Errors
+    /// Where a variable does not do.
+    pub fn functions_over(
+        &self,
+        client: Client,
+        requests: TransactionQueue,
+        clock: &Clock,
+        metrics: &Metrics,
+    ) -> Result<Functions> {
         let get = |name: &str| self.get(name);
-        let lookup = Lookup::new(&get);
-        let data = DataConfig::read(&lookup)?;
-        let client = dynamodb(data.endpoint.as_deref()).await;
-        payments_store::schema::create_tables(&client, &data.tables).await?;
-        let store = Store::new(client, data.tables);
-        Functions::new(&lookup, &Surroundings { store, requests, clock: clock.clone(), metrics: metrics.clone() })
+        let store = Store::new(client, self.tables.clone());
+        let surroundings = Surroundings { store, requests, clock: clock.clone(), metrics: metrics.clone() };
+        Functions::new(&Lookup::new(&get), &surroundings)
+    }
+
+    /// The functions' client, over a wire that counts what it spends.
+    pub async fn client_over(&self, wire: &Wire) -> Client {
+        let client = dynamodb(Some(&self.endpoint)).await;
+        Client::from_conf(client.config().to_builder().http_client(wire.clone()).build())
+    }
+
+    /// The stream of the hot table.
+    ///
+    /// # Errors
+    /// Where the table has none or the engine does not answer.
+    pub async fn stream(&self) -> Result<DynamoDbStream> {
+        let any = Credentials::new("local", "local", None, None, "any");
+        let config = aws_sdk_dynamodbstreams::Config::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .region(Region::from_static("us-east-1"))
+            .credentials_provider(any)
+            .endpoint_url(&self.endpoint)
+            .timeout_config(TimeoutConfig::builder().operation_timeout(STREAM_TIMEOUT).build());
+        let client = aws_sdk_dynamodbstreams::Client::from_conf(config.build());
+        Ok(DynamoDbStream::of_table(client, &self.tables.payments).await?)
     }
 }

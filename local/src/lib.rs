@@ -1,25 +1,44 @@
 //! The whole system in one process: an embedded DynamoDB, the HTTP API, and the very handlers
-//! that run on AWS.
+//! that run on AWS, invoked as there: by requests, schedules, a stream and queues.
 
+pub mod background;
+pub mod demo;
 pub mod engine;
 pub mod event;
 pub mod functions;
 pub mod gateway;
+pub mod plant;
+pub mod service;
 pub mod welcome;
 pub mod wire;
 
 use std::path::PathBuf;
 
 use anyhow::Result;
+use background::Background;
+use chrono::TimeDelta;
 use payments_boot::{Clock, Metrics};
 use payments_model::BusinessZone;
 use payments_queue::TransactionQueue;
-use payments_queue::in_process::{Queue, QueueSettings};
+use plant::{Plant, Queues};
+use service::ServiceSettings;
 
 pub use engine::Engine;
 pub use functions::{Environment, Functions};
 pub use gateway::Gateway;
 pub use wire::Wire;
+
+/// How often due payments are swept here: somebody is watching, and five minutes are long.
+const SWEEP_PERIOD: TimeDelta = TimeDelta::minutes(1);
+
+/// How the transaction service behaves here: within seconds, and the same each time.
+pub const SERVICE: ServiceSettings = ServiceSettings {
+    seed: 1,
+    shortest_delay: TimeDelta::milliseconds(200),
+    longest_delay: TimeDelta::seconds(3),
+    failures_per_thousand: 20,
+    repeats_per_thousand: 30,
+};
 
 /// How the system is to be started.
 #[derive(Debug, Clone)]
@@ -40,6 +59,7 @@ pub struct Options {
 #[derive(Debug)]
 pub struct System {
     gateway: Gateway,
+    background: Background,
     engine: Option<Engine>,
     endpoint: String,
 }
@@ -60,10 +80,14 @@ impl System {
             }
         };
         let environment = Environment { time_zone: options.time_zone.to_string(), ..Environment::at(endpoint.clone()) };
-        let requests = TransactionQueue::InProcess(Queue::new(QueueSettings::named("payment-requests")));
-        let functions = environment.functions(requests, clock, &Metrics::captured()).await?;
-        let gateway = Gateway::start(options.api_port, functions, clock.clone()).await?;
-        Ok(Self { gateway, engine, endpoint })
+        let (queues, metrics) = (Queues::empty(), Metrics::captured());
+        let requests = TransactionQueue::InProcess(queues.requests.clone());
+        let functions = environment.functions(requests, clock, &metrics).await?;
+        let stream = environment.stream().await?;
+        let gateway = Gateway::start(options.api_port, functions.clone(), clock.clone()).await?;
+        let plant = Plant::new(functions, clock.clone(), metrics, queues, stream, SERVICE)?;
+        let background = Background::start(plant.with_period("sweep", SWEEP_PERIOD), clock.clone());
+        Ok(Self { gateway, background, engine, endpoint })
     }
 
     /// The URL of the HTTP API.
@@ -84,6 +108,7 @@ impl System {
     /// Where a part had failed before.
     pub async fn stop(self) -> Result<()> {
         self.gateway.stop().await?;
+        self.background.stop().await?;
         match self.engine {
             Some(engine) => engine.stop().await,
             None => Ok(()),

@@ -4,8 +4,9 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use payments_boot::{Clock, Lookup};
+use payments_local::demo::{self, Progress};
 use payments_local::{Options, System, welcome};
 use payments_model::BusinessZone;
 
@@ -14,8 +15,11 @@ use payments_model::BusinessZone;
 /// With the environment variable DYNAMODB_ENDPOINT set, that engine is used instead of the
 /// embedded one. RUST_LOG sets what is logged (info by default).
 #[derive(Debug, Parser)]
-#[command(name = "cargo local", bin_name = "cargo local", version)]
+#[command(name = "cargo local", bin_name = "cargo local", version, args_conflicts_with_subcommands = true)]
 struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+
     /// The port of the HTTP API; 0 takes any free one and prints it.
     #[arg(long, default_value_t = 8080, value_name = "PORT")]
     api_port: u16,
@@ -33,6 +37,27 @@ struct Arguments {
     time_zone: BusinessZone,
 }
 
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Plays one banking day and the night after it on a fast clock, and says what happened.
+    Demo {
+        /// How many payments there are that day.
+        #[arg(long, default_value_t = 1_000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_PAYMENTS))]
+        payments: u64,
+
+        /// The same seed makes the same day.
+        #[arg(long, default_value_t = 1, value_name = "S")]
+        seed: u64,
+
+        /// Print one JSON object instead of a table.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// The most payments of a demo: they are in memory, about 25 KB each.
+const MAX_PAYMENTS: u64 = 2_000_000;
+
 /// What is logged by default. The engine warns of every condition that does not hold, which is an
 /// everyday answer here.
 const DEFAULT_LOG: &str = "info,dynoxide=error";
@@ -40,11 +65,36 @@ const DEFAULT_LOG: &str = "info,dynoxide=error";
 #[tokio::main]
 async fn main() -> Result<()> {
     let arguments = Arguments::parse();
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| DEFAULT_LOG.into());
-    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(std::io::stdout().is_terminal()).compact().init();
+    let is_demo = arguments.command.is_some();
+    let default = if is_demo { "error" } else { DEFAULT_LOG };
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| default.into());
+    let log = tracing_subscriber::fmt().with_env_filter(filter).compact();
+    match arguments.command {
+        Some(Command::Demo { payments, seed, json }) => {
+            log.with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal()).init();
+            play(&demo::Settings { payments, seed, data_bytes: None }, json).await
+        }
+        None => {
+            log.with_ansi(std::io::stdout().is_terminal()).init();
+            serve(arguments).await
+        }
+    }
+}
 
+async fn play(settings: &demo::Settings, json: bool) -> Result<()> {
+    let progress = if json { Progress::hidden() } else { Progress::on_stderr(settings.payments) }?;
+    let summary = demo::run(settings, &progress).await?;
+    if json {
+        println!("{}", summary.json());
+    } else {
+        println!("{summary}");
+    }
+    summary.check()
+}
+
+async fn serve(arguments: Arguments) -> Result<()> {
     let endpoint = Lookup::environment().text("DYNAMODB_ENDPOINT");
-    let Arguments { api_port, dynamodb_port, data, time_zone } = arguments;
+    let Arguments { command: _, api_port, dynamodb_port, data, time_zone } = arguments;
     let kept = match (&endpoint, &data) {
         (Some(_), _) => "(another engine, from DYNAMODB_ENDPOINT)".to_owned(),
         (None, Some(folder)) => format!("(kept in {})", folder.display()),

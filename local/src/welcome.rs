@@ -1,7 +1,9 @@
 //! What a person sees when the bank opens: where it is, and what to try.
 
-use anyhow::Result;
-use payments_model::{AccountId, BusinessDate, IdempotencyKey, PaymentId};
+use anyhow::{Context as _, Result};
+use payments_model::{AccountId, BusinessDate, IdempotencyKey, Outcome, PaymentId, TransactionId};
+
+use crate::SERVICE;
 
 /// The greeting, with commands that work as they stand.
 ///
@@ -10,7 +12,9 @@ use payments_model::{AccountId, BusinessDate, IdempotencyKey, PaymentId};
 pub fn text(api: &str, dynamodb: &str, kept: &str, today: BusinessDate) -> Result<String> {
     let due = today.plus_days(7);
     let key = format!("rent-{due}");
-    let payment_id = PaymentId::derive(&"acc-1".parse::<AccountId>()?, &key.parse::<IdempotencyKey>()?);
+    let account: AccountId = "acc-1".parse()?;
+    let payment_id = PaymentId::derive(&account, &key.parse::<IdempotencyKey>()?);
+    let (coffee, transaction) = processed(&account, &format!("coffee-{today}"))?;
     Ok(format!(
         r#"The bank is open.
 
@@ -31,6 +35,16 @@ Take it back:
 
   curl -X POST {api}/accounts/acc-1/payments/{payment_id}/cancel
 
+A payment for today falls due at once. Within about a minute it is swept, sent to the transaction
+service and settled, and each step is a line below:
+
+  curl -i {api}/accounts/acc-1/payments \
+    -H 'Content-Type: application/json' -H 'Idempotency-Key: {coffee}' \
+    -d '{{"payeeAccountId":"acc-3","amountMinor":350,"currency":"GBP","scheduledFor":"{today}"}}'
+
+  curl '{api}/payments?dueDate={today}'
+  curl {api}/transactions/{transaction}
+
 Look into the tables:
 
   AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local AWS_REGION=us-east-1 \
@@ -38,4 +52,17 @@ Look into the tables:
 
 Ctrl-C closes the bank."#
     ))
+}
+
+/// A key that begins like this and makes a payment of the account that the transaction service does
+/// not refuse, and the transaction id it gets.
+fn processed(account: &AccountId, begins: &str) -> Result<(String, TransactionId)> {
+    let outcome = |number: u32| {
+        let key = format!("{begins}-{number}");
+        match SERVICE.outcome_of(PaymentId::derive(account, &key.parse::<IdempotencyKey>().ok()?)) {
+            Outcome::Processed(transaction) => Some((key, transaction)),
+            Outcome::Failed(_) => None,
+        }
+    };
+    (1..100).find_map(outcome).context("2 payments in a hundred fail, and not all of the first hundred")
 }

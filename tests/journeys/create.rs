@@ -51,6 +51,22 @@ async fn the_same_request_again_is_the_same_payment() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_retry_by_another_client_is_a_replay_also_of_the_largest_payment() -> Result<()> {
+    let world = World::open().await?;
+    let mut largest = rent();
+    largest["data"] = json!("x".repeat(10_000));
+    let refused = world.send_as("a", Ask::create("tenant", "rent-1", &largest)).await?;
+    let excess = refused.body["excessBytes"].as_u64().unwrap_or(10_000);
+    largest["data"] = json!("x".repeat(10_000 - usize::try_from(excess)?));
+    let first = world.send_as("a", Ask::create("tenant", "rent-1", &largest)).await?;
+    assert_eq!(first.status, 201, "{first}");
+    // Details name who put the payment in, so they would be larger if they were this client's.
+    let again = world.send_as("another-client", Ask::create("tenant", "rent-1", &largest)).await?;
+    assert_eq!((again.status, &again.body, replayed(&again)), (201, &first.body, true), "{again}");
+    world.close().await
+}
+
+#[tokio::test]
 async fn fifty_at_once_are_one_payment() -> Result<()> {
     let world = World::open().await?;
     let replies = try_join_all((0..50).map(|_| world.send(Ask::create("tenant", "rent-1", &rent())))).await?;

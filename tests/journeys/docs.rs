@@ -47,8 +47,9 @@ async fn of_several_faults_the_first_in_that_order_is_reported() -> Result<()> {
         (Kind::InvalidAmount, create("tenant", "used", &body("landlord", "1.5", "?", "?", 9_000))),
         (Kind::InvalidCurrency, create("tenant", "used", &body("landlord", "2", "?", "?", 9_000))),
         (Kind::InvalidDate, create("tenant", "used", &body("landlord", "2", "GBP", "?", 9_000))),
-        (Kind::PaymentTooLarge, create("tenant", "used", &body("landlord", "2", "GBP", "2026-12-01", 9_000))),
-        (Kind::IdempotencyKeyReused, create("tenant", "used", &body("landlord", "2", "GBP", "2026-12-01", 1))),
+        (Kind::IdempotencyKeyReused, create("tenant", "used", &body("landlord", "2", "GBP", "2026-11-19", 9_000))),
+        (Kind::PaymentTooLarge, create("tenant", "new", &body("landlord", "2", "GBP", "2026-11-19", 9_000))),
+        (Kind::DatePassed, create("tenant", "new", &body("landlord", "2", "GBP", "2026-11-19", 1))),
     ] {
         let reply = world.send(ask).await?;
         assert_eq!(reply.problem(), kind.facts().1, "{reply}");
@@ -60,18 +61,77 @@ async fn of_several_faults_the_first_in_that_order_is_reported() -> Result<()> {
 async fn the_fine_print_of_the_order_is_true() -> Result<()> {
     let world = World::open().await?;
     let used = body("landlord", "1", "GBP", "2026-12-01", 1);
-    assert_eq!(world.send(create("tenant", "used", &used)).await?.status, 201);
-    for (kind, ask) in [
-        (Kind::InvalidShape, create("tenant", "new", r#"{"urgent":true,"#)),
-        (Kind::DatePassed, create("tenant", "new", &body("landlord", "2", "GBP", "2026-11-19", 9_000))),
-        (Kind::DateBeyondHorizon, create("tenant", "new", &body("landlord", "2", "GBP", "2036-11-19", 9_000))),
-        (Kind::IdempotencyKeyReused, create("tenant", "used", &body("landlord", "2", "GBP", "2026-11-19", 9_000))),
-        (Kind::InvalidParameter, Ask::cancel("a%231", "p").header("Content-Type", "text/plain").text("{")),
+    let put = world.send(create("tenant", "used", &used)).await?;
+    assert_eq!(put.status, 201, "{put}");
+    let plain = |ask: Ask, text: &str| ask.header("Content-Type", "text/plain").text(text);
+    let cancel = |account: &str, query: &str| {
+        Ask::post(&format!("/accounts/{account}/payments/{}/cancel{query}", put.field("paymentId")))
+    };
+    let list = |account: &str, query: &str| Ask::get(&format!("/accounts/{account}/payments?{query}"));
+    for (kind, field, ask) in [
+        // The query of a POST.
+        (Kind::UnsupportedMediaType, "", plain(Ask::post("/payment-batches?dryRun=true"), "{")),
+        (Kind::InvalidParameter, "dryRun", Ask::post("/payment-batches?dryRun=true").text("{")),
+        (Kind::InvalidParameter, "dryRun", cancel("tenant", "?dryRun=true").text("{")),
+        // Among a GET's parameters.
+        (Kind::InvalidParameter, "accountId", list("a%231", "status=OPEN&from=soon&state=OPEN")),
+        (Kind::InvalidParameter, "state", list("tenant", "status=OPEN&from=soon&state=OPEN")),
+        (Kind::InvalidParameter, "from", list("tenant", "cursor=x&limit=0&status=OPEN&from=soon")),
+        (Kind::InvalidParameter, "dueDate", Ask::get("/payments?cursor=x&shard=10&status=OPEN&dueDate=soon")),
+        (Kind::InvalidParameter, "shard", Ask::get("/payments?cursor=x&shard=10")),
+        // JSON from its beginning.
+        (Kind::InvalidShape, "urgent", create("tenant", "new", r#"{"urgent":true,"#)),
+        (Kind::InvalidShape, "currency", create("tenant", "new", r#"{"currency":1,"#)),
+        (Kind::InvalidShape, "currency", create("tenant", "new", r#"{"amountMinor":"1","currency":1}"#)),
+        (Kind::InvalidShape, "payeeAccountId", create("tenant", "new", r#"{"amountMinor":"1"}"#)),
+        (Kind::InvalidShape, "amountMinor", create("tenant", "new", r#"{"payeeAccountId":"","amountMinor":"1"}"#)),
+        (Kind::InvalidShape, "currency", create("tenant", "new", r#"{"payeeAccountId":"","amountMinor":0}"#)),
+        // A cancel.
+        (Kind::UnsupportedMediaType, "", plain(cancel("a%231", ""), "{")),
+        (Kind::BodyTooLarge, "", cancel("a%231", "").text(&"{".repeat(70_000))),
+        (Kind::InvalidParameter, "accountId", cancel("a%231", "").text("{")),
+        (Kind::NotJson, "", cancel("tenant", "").text("{")),
+        // The date, once accepted.
+        (
+            Kind::DateBeyondHorizon,
+            "scheduledFor",
+            create("tenant", "new", &body("landlord", "2", "GBP", "2036-11-19", 1)),
+        ),
     ] {
         let reply = world.send(ask).await?;
-        assert_eq!(reply.problem(), kind.facts().1, "{reply}");
+        assert_eq!((reply.problem(), reply.field("field")), (kind.facts().1, field), "{reply}");
+    }
+    world.set_clock("2026-12-02T00:01:00Z")?;
+    let again = world.send(create("tenant", "used", &used)).await?;
+    assert_eq!((again.status, again.header("idempotent-replayed")), (201, Some("true")), "{again}");
+    let cancelled = world.send(cancel("tenant", "")).await?;
+    assert_eq!(cancelled.status, 200, "a cancel without a body needs no type: {cancelled}");
+    world.close().await
+}
+
+#[tokio::test]
+async fn an_entry_is_judged_by_its_shape_then_its_account_and_key_then_its_other_fields() -> Result<()> {
+    let world = World::open().await?;
+    // Each row heals the fault of the row above it and keeps those of the rows below.
+    for (kind, field, entry) in [
+        (Kind::InvalidShape, "urgent", r##"{"accountId":"#","idempotencyKey":"é","urgent":true}"##.to_owned()),
+        (Kind::InvalidShape, "payeeAccountId", r##"{"accountId":"#","idempotencyKey":"é"}"##.to_owned()),
+        (Kind::InvalidParameter, "accountId", entry("#", "é")),
+        (Kind::InvalidIdempotencyKey, "idempotencyKey", entry("tenant", "é")),
+        (Kind::InvalidPayee, "payeeAccountId", entry("tenant", "new")),
+    ] {
+        let reply = world.send(Ask::post("/payment-batches").text(&format!(r#"{{"payments":[{entry}]}}"#))).await?;
+        let problem = &reply.body["results"][0]["problem"];
+        let kind_of = problem["type"].as_str().and_then(|kind| kind.strip_prefix(TYPE_BASE));
+        assert_eq!((kind_of, problem["field"].as_str()), (Some(kind.facts().1), Some(field)), "{reply}");
     }
     world.close().await
+}
+
+/// A batch's entry whose payee does not do.
+fn entry(account: &str, key: &str) -> String {
+    let fields = body("#", "1", "GBP", "2026-12-01", 1);
+    fields.replacen('{', &format!(r#"{{"accountId":"{account}","idempotencyKey":"{key}","#), 1)
 }
 
 fn create(account: &str, key: &str, body: &str) -> Ask {

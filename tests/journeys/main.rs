@@ -1,9 +1,13 @@
 //! The system from outside, one module per journey.
 
 mod create;
+mod demo;
 mod docs;
+mod due;
 mod events;
 mod faults;
+mod given;
 mod list;
 mod local;
+mod triggers;
 mod units;

@@ -153,6 +153,18 @@ impl World {
         self.send_to(&self.functions, ask).await
     }
 
+    /// The same from a client of another name than the local one's.
+    ///
+    /// # Errors
+    /// Where the request cannot be built or the reply is not JSON.
+    pub async fn send_as(&self, client_id: &str, ask: Ask) -> Result<Reply> {
+        let now = clock_of(&self.seconds).instant();
+        let (function, event) = event::of(&ask.parts()?, ask.body.as_bytes(), "test-request", now)?;
+        let mut event = serde_json::to_value(event)?;
+        event["requestContext"]["authorizer"]["jwt"]["claims"]["client_id"] = client_id.into();
+        Reply::of(self.functions.invoke(function, serde_json::from_value(event)?).await)
+    }
+
     /// The same to other functions of this bank.
     ///
     /// # Errors

@@ -79,6 +79,10 @@ impl Sweeper {
         Self { config, store, clock, metrics }
     }
 
+    fn emit(&self, numbers: &impl Entry) {
+        self.metrics.emit(self.clock.instant(), numbers);
+    }
+
     /// Runs one tick, until nothing is left or shortly before Lambda's deadline.
     ///
     /// # Errors
@@ -88,7 +92,7 @@ impl Sweeper {
         match event.payload.action {
             Action::Sweep => {
                 let report = self.sweep(&deadline).await?;
-                self.metrics.emit(&SweepMetrics {
+                self.emit(&SweepMetrics {
                     claimed: report.claimed,
                     already_claimed: report.already_claimed,
                     sweep_failed: report.failed,
@@ -100,7 +104,7 @@ impl Sweeper {
             }
             Action::Redrive => {
                 let report = self.redrive(&deadline).await?;
-                self.metrics.emit(&RedriveMetrics {
+                self.emit(&RedriveMetrics {
                     redriven: report.redriven,
                     stuck_pending: report.stuck,
                     redrive_failed: report.failed,

@@ -43,7 +43,15 @@ struct Tally {
     poison_records: u64,
     /// The places of what has to come again.
     #[entry(ignore)]
-    failed: Vec<String>,
+    again: Vec<String>,
+}
+
+impl Tally {
+    /// Counts what was not sent this time.
+    fn not_sent(&mut self, handover: &Handover) {
+        self.send_failed += 1;
+        self.again.push(handover.sequence_number.clone());
+    }
 }
 
 impl Dispatch {
@@ -66,17 +74,16 @@ impl Dispatch {
         for some in handovers.chunks(MAX_BATCH_GET) {
             if let Err(error) = self.relay(some, &mut tally).await {
                 tracing::warn!(%error, source = ?std::error::Error::source(&error), "a part of the batch has to come again");
-                tally.failed.extend(some.iter().map(|handover| handover.sequence_number.clone()));
+                some.iter().for_each(|handover| tally.not_sent(handover));
             }
         }
-        tally.send_failed = u64::try_from(tally.failed.len()).unwrap_or(u64::MAX);
         let mut response = DynamoDbEventResponse::default();
-        if let Some(first) = order.into_iter().find(|place| tally.failed.contains(place)) {
+        if let Some(first) = order.into_iter().find(|place| tally.again.contains(place)) {
             let mut failure = DynamoDbBatchItemFailure::default();
             failure.item_identifier = Some(first);
             response.batch_item_failures.push(failure);
         }
-        self.metrics.emit(&tally);
+        self.metrics.emit(self.clock.instant(), &tally);
         Ok(response)
     }
 
@@ -99,7 +106,7 @@ impl Dispatch {
         };
         let up: Vec<&Handover> = handovers.iter().filter(still_pending).collect();
         let poison = handovers.iter().filter(|handover| unreadable.contains(&handover.key));
-        tally.failed.extend(poison.map(|handover| handover.sequence_number.clone()));
+        tally.again.extend(poison.map(|handover| handover.sequence_number.clone()));
         tally.poison_records += u64::try_from(unreadable.len()).unwrap_or(0);
         tally.moved_on += u64::try_from(handovers.len() - up.len() - unreadable.len()).unwrap_or(0);
 
@@ -110,24 +117,24 @@ impl Dispatch {
     }
 
     async fn send(&self, up: &[&Handover], details: &HashMap<PaymentId, Details>, tally: &mut Tally) {
-        let (mut places, mut requests) = (Vec::new(), Vec::new());
+        let (mut sending, mut requests) = (Vec::new(), Vec::new());
         for handover in up {
             match details.get(&handover.key.sort.payment_id) {
                 Some(details) => {
-                    places.push(&handover.sequence_number);
+                    sending.push(handover);
                     requests.push(PaymentRequest::of(details, handover.attempt));
                 }
                 // Details are written before the head, so they are there; if a read does not show
                 // them, it is repeated, and never skipped.
-                None => tally.failed.push(handover.sequence_number.clone()),
+                None => tally.not_sent(handover),
             }
         }
-        for (place, sent) in places.into_iter().zip(self.queue.send(&requests, self.clock.instant()).await) {
+        for (handover, sent) in sending.into_iter().zip(self.queue.send(&requests, self.clock.instant()).await) {
             match sent {
                 Ok(()) => tally.sent += 1,
                 Err(error) => {
                     tracing::warn!(%error, "a request was not sent");
-                    tally.failed.push(place.clone());
+                    tally.not_sent(handover);
                 }
             }
         }
@@ -148,7 +155,7 @@ fn latest(records: Vec<EventRecord>, tally: &mut Tally) -> Vec<Handover> {
             Err(error) => {
                 tracing::error!(%error, sequence_number = place, "a stream record cannot be read");
                 tally.poison_records += 1;
-                tally.failed.push(place);
+                tally.again.push(place);
             }
         }
     }

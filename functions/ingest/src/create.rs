@@ -31,14 +31,9 @@ impl Ingest {
         let (zone, now) = (self.config.zone, self.clock.now());
         let instruction = order.instruction.clone();
         let details = Details::accept(order.payment_id, instruction, zone, self.config.write_shards, now, by.clone());
-        if let Some(excess) = details_excess(&details).map_err(Problem::outage)? {
-            let detail =
-                format!("The payment with its data is {excess} bytes larger than a payment may be; shorten the data.");
-            return Err(Problem::new(Kind::PaymentTooLarge, detail).at("data").excess(excess));
-        }
-        if let Err(refusal) = judge_date(details.due_date, zone.date_of(now), self.config.horizon_days) {
-            // The date is judged once, when the payment is accepted: a retry of an accepted one
-            // is a replay whatever the date is by now.
+        if let Err(refusal) = self.judge(&details, zone.date_of(now)) {
+            // Size and date are judged once, when the payment is accepted: a retry of an accepted
+            // one is a replay, whatever the date is by now and whoever asks.
             return match self.store.details(order.payment_id).await.map_err(Problem::outage)? {
                 Some(stored) => self.replay(stored, &order.instruction).await,
                 None => Err(refusal),
@@ -48,6 +43,16 @@ impl Ingest {
             PutDetails::Created => self.complete(&details, false).await,
             PutDetails::Existing(stored) => self.replay(*stored, &order.instruction).await,
         }
+    }
+
+    /// Whether a new payment is acceptable.
+    fn judge(&self, details: &Details, today: BusinessDate) -> Result<(), Problem> {
+        if let Some(excess) = details_excess(details).map_err(Problem::outage)? {
+            let detail =
+                format!("The payment with its data is {excess} bytes larger than a payment may be; shorten the data.");
+            return Err(Problem::new(Kind::PaymentTooLarge, detail).at("data").excess(excess));
+        }
+        judge_date(details.due_date, today, self.config.horizon_days)
     }
 
     /// Answers a key that was used before.

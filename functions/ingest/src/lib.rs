@@ -56,17 +56,19 @@ impl Ingest {
 
     async fn answer(&self, event: &ApiGatewayV2httpRequest) -> Result<Answer, Problem> {
         let request = Request::of(event)?;
-        request.query(&[])?;
         match request.route() {
             Route::CreatePayment => self.answer_create(request).await,
             Route::CreateBatch => {
-                let entries = order::read_batch(&request.json_body(MAX_BATCH_BODY_BYTES)?)?;
+                let body = request.json_body(MAX_BATCH_BODY_BYTES)?;
+                request.query(&[])?;
+                let entries = order::read_batch(&body)?;
                 Answer::json(200, &self.create_all(entries, &request.caller()).await?)
             }
             Route::CancelPayment => {
                 let has_body = event.body.as_deref().is_some_and(|body| !body.is_empty());
                 let body = has_body.then(|| request.json_body(MAX_BODY_BYTES)).transpose()?;
                 let (account, payment) = (request.account()?, request.payment()?);
+                request.query(&[])?;
                 if let Some(body) = body {
                     read::<Nothing>(&body)?;
                 }
@@ -78,7 +80,9 @@ impl Ingest {
 
     async fn answer_create(&self, request: Request<'_>) -> Result<Answer, Problem> {
         let body = request.json_body(MAX_BODY_BYTES)?;
-        let (account, key) = (request.account()?, request.idempotency_key()?);
+        let account = request.account()?;
+        request.query(&[])?;
+        let key = request.idempotency_key()?;
         let order = Order::single(account, &key, &body)?;
         let Created { head, replayed } = self.create(&order, &request.caller()).await?;
         let location = format!("/accounts/{}/payments/{}", head.account, head.payment_id);

@@ -2,7 +2,7 @@
 
 use payments_http::cursor::foreign;
 use payments_http::request::invalid_parameter;
-use payments_http::{DueCursor, DueView, PageLimit, Problem, Query};
+use payments_http::{DueCursor, DueView, Kind, PageLimit, Problem, Query};
 use payments_model::{BusinessDate, Shard, ShardCount, Status};
 use payments_store::{DueRange, DueRow, DueSort, DueUntil, HeadSort};
 use serde::Serialize;
@@ -40,12 +40,12 @@ impl Plan {
     fn of(query: &Query<'_>, shards: ShardCount) -> Result<Self, Problem> {
         let due_date = query.get::<BusinessDate>("dueDate")?;
         let only_status = query.get::<Status>("status")?;
-        let only_shard = query.get::<u16>("shard")?.map(|number| in_range(number, shards)).transpose()?;
+        let only_shard =
+            query.text("shard")?.map(|text| in_range(text.parse().unwrap_or(u16::MAX), shards)).transpose()?;
         let limit = query.get("limit")?.unwrap_or(PageLimit::DEFAULT);
         let cursor = query.text("cursor")?.map(DueCursor::decode).transpose()?;
         let Some(cursor) = cursor else {
-            let due_date =
-                due_date.ok_or_else(|| invalid_parameter("dueDate", &"it is missing; name a date as YYYY-MM-DD"))?;
+            let due_date = due_date.ok_or_else(missing_date)?;
             let stretches = stretches(only_status, only_shard, shards).collect();
             return Ok(Self { due_date, only_status, only_shard, limit, stretches, after: None });
         };
@@ -55,7 +55,7 @@ impl Plan {
         if !agrees {
             return Err(foreign("It belongs to a list of another date, status or shard."));
         }
-        let known = |number| in_range(number, shards).map_err(|_| foreign("Its shard is not one."));
+        let known = |number| in_range(number, shards).map_err(|_| foreign("Its shard is out of range."));
         let only_shard = cursor.only_shard.map(known).transpose()?;
         let at = (cursor.at.0, known(cursor.at.1)?);
         let rest = stretches(cursor.only_status, only_shard, shards).skip_while(|stretch| *stretch != at).collect();
@@ -126,6 +126,11 @@ fn stretches(
         let shards = shards.all().filter(move |known| shard.is_none_or(|only| only == *known));
         shards.map(move |shard| (status, shard))
     })
+}
+
+fn missing_date() -> Problem {
+    let detail = "The parameter \"dueDate\" is missing; name a date as YYYY-MM-DD.";
+    Problem::new(Kind::InvalidParameter, detail).at("dueDate")
 }
 
 fn in_range(number: u16, shards: ShardCount) -> Result<Shard, Problem> {

@@ -56,7 +56,7 @@ impl Settle {
                 response.batch_item_failures.push(failure);
             }
         }
-        self.metrics.emit(&tally);
+        self.metrics.emit(self.clock.instant(), &tally);
         response
     }
 

@@ -3,7 +3,9 @@
 
 use std::io::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
+use chrono::{DateTime, Utc};
 use metrique_writer::Entry;
 use metrique_writer::format::Format as _;
 use metrique_writer_format_emf::Emf;
@@ -23,9 +25,11 @@ pub struct Metrics {
     captured: Option<Arc<Mutex<Vec<String>>>>,
 }
 
-/// Every entry with the dimension it is found by.
+/// Every entry with its time and the dimension it is found by.
 #[derive(Entry)]
 struct Placed<'e, E: Entry> {
+    #[entry(timestamp)]
+    at: SystemTime,
     #[entry(name = "Function")]
     function: &'e str,
     #[entry(flatten)]
@@ -54,10 +58,10 @@ impl Metrics {
     }
 
     /// Emits one entry. Metrics are no reason to fail: one that cannot be written is logged.
-    pub fn emit(&self, entry: &impl Entry) {
+    pub fn emit(&self, at: DateTime<Utc>, entry: &impl Entry) {
         let mut line = Vec::new();
         let mut format = Emf::all_validations(NAMESPACE.to_owned(), vec![vec![DIMENSION.to_owned()]]);
-        let placed = Placed { function: &self.function, entry };
+        let placed = Placed { at: at.into(), function: &self.function, entry };
         if let Err(error) = format.format(&placed, &mut line) {
             tracing::error!(%error, "a metric cannot be written");
             return;
@@ -78,15 +82,11 @@ impl Metrics {
 
 #[cfg(test)]
 mod tests {
-    use std::time::SystemTime;
-
     use super::*;
 
     #[derive(Entry)]
     #[entry(rename_all = "PascalCase")]
     struct Example {
-        #[entry(timestamp)]
-        at: SystemTime,
         claimed: u64,
         oldest_overdue_seconds: Option<u64>,
     }
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn a_line_is_what_cloudwatch_reads() {
         let metrics = Metrics::captured();
-        metrics.emit(&Example { at: SystemTime::UNIX_EPOCH, claimed: 3, oldest_overdue_seconds: None });
+        metrics.emit(DateTime::UNIX_EPOCH, &Example { claimed: 3, oldest_overdue_seconds: None });
         insta::assert_snapshot!(metrics.take().join("\n"), @r#"{"_aws":{"CloudWatchMetrics":[{"Namespace":"ScheduledPayments","Dimensions":[["Function"]],"Metrics":[{"Name":"Claimed"}]}],"Timestamp":0},"Claimed":3,"Function":"captured"}"#);
     }
 }

@@ -5,6 +5,9 @@ use serde_json::error::Category;
 
 use crate::{Kind, Problem};
 
+/// What is said of anything that is no object, be it a body or an entry of one.
+const NO_OBJECT: &str = "This is not a JSON object; send one.";
+
 /// Reads a whole body, a JSON object, as `T`. Unknown and repeated fields are refused by `T`
 /// itself (`deny_unknown_fields`).
 ///
@@ -17,7 +20,7 @@ pub fn read<'de, T: Deserialize<'de>>(body: &'de [u8]) -> Result<T, Problem> {
     deserializer.end().map_err(|error| explain(&error, None))?;
     // Serde would take an array for an object whose fields it lists in order.
     if body.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
-        return Err(Problem::new(Kind::InvalidShape, "The body is not a JSON object."));
+        return Err(Problem::new(Kind::InvalidShape, NO_OBJECT));
     }
     Ok(value)
 }
@@ -48,8 +51,12 @@ fn misshapen(error: &serde_json::Error, path: Option<&str>) -> Problem {
         return refuse(format!("The field \"{field}\" is given twice.")).at(field);
     }
     match path.filter(|path| named(path)) {
-        Some(path) => refuse(format!("The field \"{path}\" has the wrong type: {said}.")).at(path),
-        None => refuse("The body is not a JSON object.".to_owned()),
+        Some(path) => {
+            let wanted = said.split("expected ").nth(1).unwrap_or("another");
+            let wanted = if wanted == "a sequence" { "a list" } else { wanted };
+            refuse(format!("The field \"{path}\" has the wrong type; it is {wanted}.")).at(path)
+        }
+        None => refuse(NO_OBJECT.to_owned()),
     }
 }
 

@@ -46,10 +46,10 @@ pub enum Kind {
     InvalidCurrency,
     /// The date is malformed or does not exist.
     InvalidDate,
-    /// The payment with its data is larger than a payment may be.
-    PaymentTooLarge,
     /// The idempotency key was used for another payment.
     IdempotencyKeyReused,
+    /// The payment with its data is larger than a payment may be.
+    PaymentTooLarge,
     /// The date has passed.
     DatePassed,
     /// The date is further ahead than the bank takes payments.
@@ -83,8 +83,8 @@ impl Kind {
         Self::InvalidAmount,
         Self::InvalidCurrency,
         Self::InvalidDate,
-        Self::PaymentTooLarge,
         Self::IdempotencyKeyReused,
+        Self::PaymentTooLarge,
         Self::DatePassed,
         Self::DateBeyondHorizon,
         Self::NoSuchPayment,

@@ -144,7 +144,9 @@ impl Store {
             .query()
             .table_name(table)
             .index_name(DUE.name)
-            .key_condition_expression("shard = :shard AND due BETWEEN :from AND :to")
+            .key_condition_expression("#shard = :shard AND due BETWEEN :from AND :to")
+            // SHARD is one of DynamoDB's reserved words.
+            .expression_attribute_names("#shard", "shard")
             .expression_attribute_values(":shard", AttributeValue::N(range.shard.get().to_string()))
             .expression_attribute_values(":from", AttributeValue::S(from))
             .expression_attribute_values(":to", AttributeValue::S(to))

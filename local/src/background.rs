@@ -1,0 +1,64 @@
+//! The plant on the machine's own clock, beside the HTTP API, until it is told to stop.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use payments_boot::Clock;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::plant::{Plant, Tick};
+
+/// How often the stream and the queues are looked at. Lambda polls streams four times a second.
+const PERIOD: Duration = Duration::from_millis(250);
+
+/// A plant that runs.
+#[derive(Debug)]
+pub struct Background {
+    stop: oneshot::Sender<()>,
+    running: JoinHandle<()>,
+}
+
+impl Background {
+    /// Starts to tick.
+    #[must_use]
+    pub fn start(plant: Plant, clock: Clock) -> Self {
+        let (stop, stopped) = oneshot::channel::<()>();
+        Self { stop, running: tokio::spawn(run(plant, clock, stopped)) }
+    }
+
+    /// Stops after the tick that is under way, so that no write is left in flight.
+    ///
+    /// # Errors
+    /// Where a tick had panicked.
+    pub async fn stop(self) -> Result<()> {
+        drop(self.stop);
+        Ok(self.running.await?)
+    }
+}
+
+async fn run(mut plant: Plant, clock: Clock, mut stopped: oneshot::Receiver<()>) {
+    let mut period = interval(PERIOD);
+    period.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = &mut stopped => return,
+            _ = period.tick() => {}
+        }
+        log(&plant.tick(clock.instant()).await);
+    }
+}
+
+/// One line for a tick that did something.
+fn log(tick: &Tick) {
+    let line = tick.to_string();
+    if line.is_empty() {
+        return;
+    }
+    if tick.troubles.is_empty() {
+        tracing::info!("{line}");
+    } else {
+        tracing::warn!("{line}");
+    }
+}

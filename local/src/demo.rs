@@ -1,0 +1,225 @@
+//! `cargo local demo`: one banking day and the night after it, on a clock that runs as fast as the
+//! machine can.
+//!
+//! At 01:00 the feed puts half of the payments in, the others come through the day; the plant
+//! sweeps, dispatches and settles as time passes. In the end the database is asked what became of
+//! each payment, and the day has gone well only if that is what had to.
+
+mod audit;
+mod client;
+mod progress;
+mod script;
+mod spend;
+mod summary;
+mod table;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use chrono::DateTime;
+use payments_boot::{Clock, Metrics};
+use payments_model::{BusinessDate, BusinessZone, UtcSecond};
+use payments_queue::TransactionQueue;
+
+pub use progress::Progress;
+pub use spend::WriteUnits;
+pub use summary::{Seconds, Summary};
+
+use crate::Engine;
+use crate::functions::{Environment, Functions};
+use crate::plant::{Plant, Queues, Tick};
+use crate::service::ServiceSettings;
+use client::Client;
+use script::{FEED_BEGINS, Script};
+use spend::Wires;
+
+/// The day: a Friday in winter.
+const DAY: &str = "2026-11-20";
+
+/// Where the bank is.
+const ZONE: &str = "Europe/London";
+
+/// Midnight, as a minute of the day.
+const MIDNIGHT: u32 = 24 * 60;
+
+/// The minute after midnight at which it is first asked whether all is settled, and how often.
+const MORNING_ROUND: u32 = 10;
+
+/// The minute at which the night is over: by then two redrives had their chance.
+const NIGHT_ENDS: u32 = MIDNIGHT + 6 * 60;
+
+/// What the day is to be like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// How many payments there are.
+    pub payments: u64,
+    /// What everything random follows from.
+    pub seed: u64,
+    /// How many bytes of text each payment carries; without it sizes vary up to 8 KB in all.
+    pub data_bytes: Option<usize>,
+}
+
+/// A bank with nothing in it, its plant, and its clients.
+struct Bank {
+    engine: Engine,
+    time: Time,
+    wires: Wires,
+    plant: Plant,
+    client: Client,
+}
+
+/// What happened so far.
+#[derive(Default)]
+struct Log {
+    acknowledged: HashSet<String>,
+    tick: Tick,
+    units: WriteUnits,
+    seconds: Seconds,
+    settled_by: Option<UtcSecond>,
+}
+
+/// Plays the day and says what happened. Whether that is what had to happen,
+/// [`Summary::check`] says.
+///
+/// # Errors
+/// Where the engine fails, a payment is refused, or payments are still open in the morning.
+pub async fn run(settings: &Settings, progress: &Progress) -> Result<Summary> {
+    let (day, zone): (BusinessDate, BusinessZone) = (DAY.parse()?, ZONE.parse()?);
+    let script = Script::of(settings.seed, settings.payments, settings.data_bytes, day, zone);
+    let mut bank = Bank::open(&script, settings.seed).await?;
+    let log = bank.play(&script, progress).await?;
+    progress.say("reading what became of each payment");
+    let service = *bank.plant.service().settings();
+    let audit = audit::audit(&bank.client, &script, &log.acknowledged, &service).await?;
+    progress.clear();
+    let summary = Summary {
+        payments: settings.payments,
+        seed: settings.seed,
+        day,
+        zone,
+        settled_by: log.settled_by.unwrap_or(script.instant(FEED_BEGINS)),
+        counts: log.tick.counts,
+        saw: bank.plant.service().saw(),
+        units: log.units,
+        seconds: log.seconds,
+        put_aside: bank.plant.queues().put_aside(bank.time.clock().instant()),
+        troubles: u64::try_from(log.tick.troubles.len())?,
+        audit,
+    };
+    bank.close().await?;
+    Ok(summary)
+}
+
+impl Bank {
+    /// Opens the bank. Each function that writes has a wire of its own, so that what is spent is
+    /// known by phase.
+    async fn open(script: &Script, seed: u64) -> Result<Self> {
+        let engine = Engine::start(0, None).await?;
+        let time = Time::at(script.instant(FEED_BEGINS));
+        let (clock, metrics, queues, wires) = (time.clock(), Metrics::captured(), Queues::empty(), Wires::open());
+        let environment =
+            Environment { claims_per_second: 0, time_zone: ZONE.to_owned(), ..Environment::at(engine.url()) };
+        let requests = TransactionQueue::InProcess(queues.requests.clone());
+        let plain = environment.functions(requests.clone(), &clock, &metrics).await?;
+        let over = async |wire| {
+            environment.functions_over(environment.client_over(wire).await, requests.clone(), &clock, &metrics)
+        };
+        let functions = Functions {
+            ingest: over(&wires.insert).await?.ingest,
+            sweeper: over(&wires.pending).await?.sweeper,
+            settle: over(&wires.settled).await?.settle,
+            ..plain
+        };
+        let client = Client::new(functions.clone(), clock.clone());
+        let stream = environment.stream().await?;
+        let plant = Plant::new(functions, clock, metrics, queues, stream, ServiceSettings::seeded(seed))?;
+        Ok(Self { engine, time, wires, plant, client })
+    }
+
+    /// Plays the day, minute by minute, and the night until everything is settled.
+    async fn play(&mut self, script: &Script, progress: &Progress) -> Result<Log> {
+        let (mut feed, mut daytime) = (script.feed(), script.daytime());
+        let mut log = Log::default();
+        for minute in FEED_BEGINS..NIGHT_ENDS {
+            let now = script.instant(minute);
+            self.time.move_to(now);
+            let started = Instant::now();
+            let orders = |numbers: Vec<u64>| numbers.into_iter().map(|number| script.order(number));
+            if let Some(numbers) = feed.remove(&minute) {
+                log.acknowledged.extend(self.client.feed(orders(numbers)).await?);
+            }
+            if let Some(numbers) = daytime.remove(&minute) {
+                log.acknowledged.extend(self.client.create(orders(numbers)).await?);
+            }
+            log.seconds.ingest += started.elapsed();
+            log.add(self.plant.tick(now.as_chrono()).await, now);
+            log.units += self.wires.take();
+            log.show(minute, progress);
+            let nothing_comes = feed.is_empty() && daytime.is_empty();
+            let asks = minute > MIDNIGHT && minute.is_multiple_of(MORNING_ROUND);
+            if nothing_comes && asks && audit::unsettled(&self.client, script).await? == 0 {
+                return Ok(log);
+            }
+        }
+        let open = audit::unsettled(&self.client, script).await?;
+        progress.clear();
+        let troubles = log.tick.troubles.first().map(String::as_str).unwrap_or("nothing went visibly wrong");
+        bail!("{open} payments are neither processed nor failed in the morning; first trouble: {troubles}")
+    }
+
+    async fn close(self) -> Result<()> {
+        let Self { engine, wires, plant, client, .. } = self;
+        drop((wires, plant, client));
+        engine.stop().await
+    }
+}
+
+impl Log {
+    fn add(&mut self, tick: Tick, now: UtcSecond) {
+        self.seconds.sweep += tick.took.sweep;
+        self.seconds.dispatch += tick.took.dispatch;
+        self.seconds.settle += tick.took.settle;
+        if tick.counts.settled() > 0 {
+            self.settled_by = Some(now);
+        }
+        self.tick += tick;
+    }
+
+    fn show(&self, minute: u32, progress: &Progress) {
+        let put_in = u64::try_from(self.acknowledged.len()).unwrap_or(u64::MAX);
+        let what = match minute {
+            ..360 => "the feed",
+            360..1_080 => "the day",
+            1_080..MIDNIGHT => "the evening",
+            _ => "the night",
+        };
+        let time = format!("{DAY} {}  {what}", table::clock_face(minute.into()));
+        progress.show(time, put_in, self.tick.counts.claimed, self.tick.counts.settled());
+    }
+}
+
+/// The bank's time, in milliseconds: it stands still but for those who move it or wait.
+#[derive(Clone)]
+struct Time(Arc<AtomicI64>);
+
+impl Time {
+    fn at(instant: UtcSecond) -> Self {
+        Self(Arc::new(AtomicI64::new(instant.as_chrono().timestamp_millis())))
+    }
+
+    /// Moves on to `instant`, never back: somebody may have waited past it.
+    fn move_to(&self, instant: UtcSecond) {
+        self.0.fetch_max(instant.as_chrono().timestamp_millis(), Ordering::Relaxed);
+    }
+
+    fn clock(&self) -> Clock {
+        let (shown, passed) = (self.clone(), self.clone());
+        let now = move || DateTime::from_timestamp_millis(shown.0.load(Ordering::Relaxed)).unwrap_or_default();
+        Clock::simulated(now, move |time| {
+            passed.0.fetch_add(i64::try_from(time.as_millis()).unwrap_or(0), Ordering::Relaxed);
+        })
+    }
+}

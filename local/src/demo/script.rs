@@ -1,0 +1,214 @@
+//! The script of the day: which payments there are, and when each is put in. All of it follows
+//! from the seed, payment by payment, so that none is kept in memory before its time.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use chrono::TimeDelta;
+use fastrand::Rng;
+use payments_model::{BusinessDate, BusinessZone, UtcSecond};
+use serde_json::{Value, json};
+
+/// The minute of the day at which the feed begins: 01:00.
+pub(super) const FEED_BEGINS: u32 = 60;
+
+/// How many payments the feed brings per minute: the pace that puts a million in within half an
+/// hour is 556 a second.
+const FEED_PER_MINUTE: u64 = 556 * 60;
+
+/// The minutes of the day in which other payments arrive and fall due: 06:00 to 18:00.
+const BUSINESS_HOURS: RangeInclusive<u32> = 6 * 60..=18 * 60 - 1;
+
+/// How many payments there are per account, about.
+const PAYMENTS_PER_ACCOUNT: u64 = 25;
+
+/// How much data a payment carries: (of a hundred payments, from bytes, to bytes). The largest
+/// leaves room for the typed fields within 8 KB.
+const SIZES: [(u16, usize, usize); 4] = [(50, 20, 300), (80, 300, 1_500), (95, 1_500, 5_000), (100, 5_000, 7_400)];
+
+const CURRENCIES: [&str; 6] = ["GBP", "GBP", "GBP", "EUR", "USD", "JPY"];
+
+const WORDS: [&str; 12] = [
+    "invoice ",
+    "rent ",
+    "salary ",
+    "share ",
+    "of ",
+    "November ",
+    "parts ",
+    "delivery ",
+    "refund ",
+    "order ",
+    "tax ",
+    "fee ",
+];
+
+/// The payments of one banking day.
+#[derive(Debug, Clone)]
+pub(super) struct Script {
+    seed: u64,
+    payments: u64,
+    data_bytes: Option<usize>,
+    day: BusinessDate,
+    begins: UtcSecond,
+}
+
+/// One payment as its client asks for it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Order {
+    pub(super) account: String,
+    pub(super) key: String,
+    pub(super) body: Value,
+}
+
+impl Script {
+    /// The day's payments: half of them from the feed. With `data_bytes` each carries that much
+    /// data, otherwise sizes vary.
+    pub(super) fn of(
+        seed: u64,
+        payments: u64,
+        data_bytes: Option<usize>,
+        day: BusinessDate,
+        zone: BusinessZone,
+    ) -> Self {
+        Self { seed, payments, data_bytes, day, begins: zone.start_of(day) }
+    }
+
+    /// The day.
+    pub(super) fn day(&self) -> BusinessDate {
+        self.day
+    }
+
+    /// The instant of a minute of the day; minutes go on after midnight.
+    pub(super) fn instant(&self, minute: u32) -> UtcSecond {
+        self.begins.saturating_add(TimeDelta::minutes(minute.into()))
+    }
+
+    /// All accounts.
+    pub(super) fn accounts(&self) -> impl Iterator<Item = String> + use<> {
+        (0..self.account_count()).map(account)
+    }
+
+    fn account_count(&self) -> u64 {
+        (self.payments / PAYMENTS_PER_ACCOUNT).max(5)
+    }
+
+    fn fed(&self) -> u64 {
+        self.payments.div_ceil(2)
+    }
+
+    /// The payments that the feed brings in each minute, by number.
+    pub(super) fn feed(&self) -> BTreeMap<u32, Vec<u64>> {
+        by_minute((0..self.fed()).map(|number| {
+            let minute = u32::try_from(number / FEED_PER_MINUTE).unwrap_or(u32::MAX);
+            (FEED_BEGINS.saturating_add(minute), number)
+        }))
+    }
+
+    /// The payments that arrive one by one in each minute, by number.
+    pub(super) fn daytime(&self) -> BTreeMap<u32, Vec<u64>> {
+        by_minute((self.fed()..self.payments).map(|number| (self.random(number).u32(BUSINESS_HOURS), number)))
+    }
+
+    /// One payment.
+    pub(super) fn order(&self, number: u64) -> Order {
+        let mut random = self.random(number);
+        let arrives = random.u32(BUSINESS_HOURS);
+        let fed = number < self.fed();
+        // Most of the feed asks for the day as such, which is due at its first instant.
+        let by_date = random.u8(0..100) < if fed { 60 } else { 20 };
+        let scheduled_for = if by_date {
+            self.day.to_string()
+        } else {
+            let from = if fed { *BUSINESS_HOURS.start() } else { arrives };
+            let seconds = random.u32(from * 60..=*BUSINESS_HOURS.end() * 60 + 59);
+            self.begins.saturating_add(TimeDelta::seconds(seconds.into())).to_string()
+        };
+        let bytes = self.data_bytes.unwrap_or_else(|| size(&mut random));
+        let body = json!({
+            "payeeAccountId": format!("payee-{}", random.u16(1..=500)),
+            "amountMinor": random.u32(1..=500_000),
+            "currency": random.choice(CURRENCIES),
+            "scheduledFor": scheduled_for,
+            "data": { "note": words(&mut random, bytes) },
+        });
+        let origin = if fed { "feed" } else { "day" };
+        let account = account(random.u64(0..self.account_count()));
+        Order { account, key: format!("{origin}-{}-{number}", self.day), body }
+    }
+
+    /// The chance of one payment: seeds that lie close together make unlike payments.
+    fn random(&self, number: u64) -> Rng {
+        Rng::with_seed(Rng::with_seed(self.seed).u64(..) ^ Rng::with_seed(number).u64(..))
+    }
+}
+
+fn account(number: u64) -> String {
+    format!("acc-{:05}", number + 1)
+}
+
+fn by_minute(arrivals: impl Iterator<Item = (u32, u64)>) -> BTreeMap<u32, Vec<u64>> {
+    let mut minutes: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+    arrivals.for_each(|(minute, number)| minutes.entry(minute).or_default().push(number));
+    minutes
+}
+
+fn size(random: &mut Rng) -> usize {
+    let percent = random.u16(0..100);
+    let (_, from, to) = SIZES.into_iter().find(|(below, ..)| percent < *below).unwrap_or(SIZES[0]);
+    random.usize(from..=to)
+}
+
+fn words(random: &mut Rng, bytes: usize) -> String {
+    let mut text = String::with_capacity(bytes + 10);
+    while text.len() < bytes {
+        text.push_str(WORDS[random.usize(0..WORDS.len())]);
+    }
+    text.truncate(bytes);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn script(seed: u64, payments: u64) -> Script {
+        Script::of(seed, payments, None, "2026-11-20".parse().unwrap(), "Europe/London".parse().unwrap())
+    }
+
+    #[test]
+    fn every_payment_arrives_once_and_is_the_same_each_time() {
+        let script = script(1, 1_001);
+        let (feed, daytime) = (script.feed(), script.daytime());
+        assert_eq!(feed.keys().collect::<Vec<_>>(), [&60]);
+        let mut numbers: Vec<u64> = feed.into_values().chain(daytime.clone().into_values()).flatten().collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, (0..1_001).collect::<Vec<_>>());
+        assert!(daytime.keys().all(|minute| BUSINESS_HOURS.contains(minute)));
+        for (number, other) in [(0, 1), (0, 1_000), (700, 701)] {
+            assert_eq!(script.order(number), script.order(number));
+            assert_ne!(script.order(number).body, script.order(other).body);
+        }
+        assert_ne!(script.order(3).body, super::tests::script(2, 1_001).order(3).body);
+    }
+
+    #[test]
+    fn payments_are_due_on_the_day_and_sizes_vary() {
+        let script = script(1, 2_000);
+        let orders: Vec<Order> = (0..2_000).map(|number| script.order(number)).collect();
+        let texts: Vec<&str> = orders.iter().map(|order| order.body["scheduledFor"].as_str().unwrap()).collect();
+        assert!(texts.iter().all(|text| text.starts_with("2026-11-20")));
+        let by_date = texts.iter().filter(|text| text.len() == 10).count();
+        assert!((600..1_000).contains(&by_date), "{by_date}");
+        let notes: Vec<usize> = orders.iter().map(|order| order.body["data"]["note"].as_str().unwrap().len()).collect();
+        assert!(notes.iter().any(|bytes| *bytes < 100) && notes.iter().any(|bytes| *bytes > 7_000));
+        assert!(notes.iter().all(|bytes| *bytes <= 7_400));
+    }
+
+    #[test]
+    fn a_million_are_fed_within_half_an_hour() {
+        let feed = script(1, 2_000_000).feed();
+        assert_eq!(feed.keys().next_back(), Some(&89));
+        assert_eq!(feed.values().map(Vec::len).sum::<usize>(), 1_000_000);
+    }
+}

@@ -1,0 +1,130 @@
+//! What the day cost: write units by phase, each phase over a wire of its own, and decimals made of
+//! whole numbers.
+
+use serde::Serialize;
+use serde_json::Number;
+
+use crate::wire::{Ledger, Wire};
+
+/// The budget: the write units of one 8 KB payment, phase by phase.
+pub(super) const BUDGET: [(&str, u64); 5] =
+    [("insert", 10), ("pending", 3), ("settled", 5), ("reported", 2), ("archive", 6)];
+
+/// The operations that write.
+const WRITES: [&str; 5] = ["PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"];
+
+/// The wires of the functions that write. What a failed condition costs, DynamoDB does not tell.
+#[derive(Debug)]
+pub(super) struct Wires {
+    pub(super) insert: Wire,
+    pub(super) pending: Wire,
+    pub(super) settled: Wire,
+}
+
+/// Write units by phase; `None` for a phase that the bank does not have yet.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct WriteUnits {
+    /// Putting payments in.
+    pub insert: u64,
+    /// Making them pending.
+    pub pending: u64,
+    /// Settling them.
+    pub settled: u64,
+    /// Reporting them.
+    pub reported: Option<u64>,
+    /// Moving them to history.
+    pub archive: Option<u64>,
+}
+
+impl Wires {
+    pub(super) fn open() -> Self {
+        Self { insert: Wire::open(), pending: Wire::open(), settled: Wire::open() }
+    }
+
+    /// What was written since the last time. Also forgets the list of calls, which would grow.
+    pub(super) fn take(&self) -> WriteUnits {
+        let spent = |wire: &Wire| {
+            drop(wire.take_operations());
+            write_units(&wire.take_ledger())
+        };
+        WriteUnits {
+            insert: spent(&self.insert),
+            pending: spent(&self.pending),
+            settled: spent(&self.settled),
+            reported: None,
+            archive: None,
+        }
+    }
+}
+
+impl WriteUnits {
+    /// By phase, in the order of [`BUDGET`].
+    pub(super) fn phases(&self) -> [Option<u64>; 5] {
+        [Some(self.insert), Some(self.pending), Some(self.settled), self.reported, self.archive]
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.phases().into_iter().flatten().sum()
+    }
+}
+
+impl std::ops::AddAssign for WriteUnits {
+    fn add_assign(&mut self, other: Self) {
+        self.insert += other.insert;
+        self.pending += other.pending;
+        self.settled += other.settled;
+        self.reported = self.reported.or(other.reported);
+        self.archive = self.archive.or(other.archive);
+    }
+}
+
+fn write_units(ledger: &Ledger) -> u64 {
+    let writes = ledger.iter().filter(|((operation, _), _)| WRITES.contains(&operation.as_str()));
+    writes.map(|(_, half_units)| half_units / 2).sum()
+}
+
+/// `units` for each of `payments`, in hundredths, rounded to the nearest.
+pub(super) fn hundredths_each(units: u64, payments: u64) -> u64 {
+    (units * 100 + payments / 2).checked_div(payments).unwrap_or(0)
+}
+
+/// A number of hundredths: `4.98`.
+pub(super) fn decimal(hundredths: u64) -> String {
+    format!("{}.{:02}", hundredths / 100, hundredths % 100)
+}
+
+/// A number of hundredths as JSON has it: `3` or `4.98`.
+pub(super) fn number(hundredths: u64) -> Number {
+    if hundredths.is_multiple_of(100) {
+        return Number::from(hundredths / 100);
+    }
+    decimal(hundredths).parse().unwrap_or_else(|_| Number::from(hundredths / 100))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_are_exact() {
+        for (units, payments, text, json) in [
+            (30_000, 10_000, "3.00", "3"),
+            (49_802, 10_000, "4.98", "4.98"),
+            (2, 3, "0.67", "0.67"),
+            (11, 10, "1.10", "1.1"),
+            (5, 0, "0.00", "0"),
+        ] {
+            let each = hundredths_each(units, payments);
+            assert_eq!((decimal(each).as_str(), number(each).to_string().as_str()), (text, json));
+        }
+    }
+
+    #[test]
+    fn only_writes_count() {
+        let entry = |operation: &str, half_units| ((operation.to_owned(), "payments".to_owned()), half_units);
+        let ledger = Ledger::from([entry("PutItem", 20), entry("UpdateItem", 6), entry("Query", 7)]);
+        assert_eq!(write_units(&ledger), 13);
+    }
+}

@@ -1,0 +1,143 @@
+//! The summary as a person reads it: aligned, with the budget beside what was spent.
+
+use std::fmt;
+use std::time::Duration;
+
+use payments_model::Status;
+
+use super::spend::{BUDGET, decimal, hundredths_each};
+use super::summary::Summary;
+
+/// What a cell shows that nothing is known for.
+const NONE: &str = "–";
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let time = clock_face((self.settled_by.as_chrono() - self.zone.start_of(self.day).as_chrono()).num_minutes());
+        writeln!(f, "\n  {} in {}, seed {}", self.day, self.zone, self.seed)?;
+        writeln!(f, "  {} payments, the last of them settled at {time}\n", grouped(self.payments))?;
+        self.statuses(f)?;
+        self.phases(f)?;
+        self.service(f)
+    }
+}
+
+impl Summary {
+    fn statuses(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "  {:<22}{:>12}", "STATUS", "PAYMENTS")?;
+        for status in Status::ALL {
+            let count = self.audit.of(status);
+            if count == 0 {
+                continue;
+            }
+            writeln!(f, "  {:<22}{:>12}", status.as_str(), grouped(count))?;
+            if status == Status::Failed {
+                for (why, count) in &self.audit.reasons {
+                    writeln!(f, "    {why:<32}{:>12}", grouped(*count))?;
+                }
+            }
+        }
+        writeln!(f)
+    }
+
+    /// Each phase with its time on this machine, and its write units beside their budget.
+    fn phases(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let header = ["PAYMENTS", "SECONDS", "PER SECOND", "WRITE UNITS", "EACH", "BUDGET"];
+        write!(f, "  {:<10}", "PHASE")?;
+        writeln!(f, "{}", row(&header.map(str::to_owned)))?;
+        let settled = self.counts.settled();
+        let [insert, pending, settle, reported, archive] = self.units.phases();
+        let budget = BUDGET.map(|(_, units)| Some(units));
+        for (phase, payments, took, units, budget) in [
+            ("ingest", Some(self.payments), Some(self.seconds.ingest), insert, budget[0]),
+            ("sweep", Some(self.counts.claimed), Some(self.seconds.sweep), pending, budget[1]),
+            ("dispatch", Some(self.counts.sent), Some(self.seconds.dispatch), None, None),
+            ("settle", Some(settled), Some(self.seconds.settle), settle, budget[2]),
+            ("report", None, None, reported, budget[3]),
+            ("archive", None, None, archive, budget[4]),
+        ] {
+            let rate = payments.zip(took).map(|(payments, took)| per_second(payments, took));
+            let each = units.map(|units| decimal(hundredths_each(units, self.payments)));
+            let cells = [payments.map(grouped), took.map(seconds), rate.map(grouped), units.map(grouped), each];
+            let [payments, took, rate, units, each] = cells.map(|cell| cell.unwrap_or_else(|| NONE.to_owned()));
+            let budget = budget.map_or_else(|| NONE.to_owned(), |units| units.to_string());
+            writeln!(f, "  {phase:<10}{}", row(&[payments, took, rate, units, each, budget]))?;
+        }
+        let total = self.units.total();
+        let all: u64 = BUDGET.iter().map(|(_, units)| units).sum();
+        let each = decimal(hundredths_each(total, self.payments));
+        let blank = String::new;
+        writeln!(f, "  {:<10}{}\n", "all", row(&[blank(), blank(), blank(), grouped(total), each, all.to_string()]))
+    }
+
+    fn service(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let line = |what: &str, count: u64, note: &str| format!("  {what:<22}{:>12}   {note}", grouped(count));
+        writeln!(f, "  TRANSACTION SERVICE")?;
+        let content = match self.saw.other_contents {
+            0 => "each payment with exactly one content".to_owned(),
+            others => format!("{} with ANOTHER CONTENT than before", grouped(others)),
+        };
+        writeln!(f, "{}", line("requests", self.saw.requests, &content))?;
+        let repeated = format!("{} of them repeated, which changed nothing", grouped(self.saw.repeated_results));
+        writeln!(f, "{}", line("results", self.saw.results, &repeated))?;
+        let ids = match self.audit.shared_transaction_ids {
+            0 => "no two payments share one".to_owned(),
+            shared => format!("{} SHARED by two payments", grouped(shared)),
+        };
+        writeln!(f, "{}", line("transaction ids", self.audit.transaction_ids, &ids))?;
+        if self.troubles > 0 {
+            writeln!(f, "{}", line("troubles on the way", self.troubles, "mended by the next try"))?;
+        }
+        Ok(())
+    }
+}
+
+fn row(cells: &[String; 6]) -> String {
+    let [payments, seconds, rate, units, each, budget] = cells;
+    format!("{payments:>12}{seconds:>10}{rate:>12}{units:>13}{each:>8}{budget:>8}")
+}
+
+/// A minute of the day as clocks show it; the day after is the same again.
+pub(super) fn clock_face(minute: i64) -> String {
+    format!("{:02}:{:02}", minute.div_euclid(60).rem_euclid(24), minute.rem_euclid(60))
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{}.{}", time.as_secs(), time.subsec_millis() / 100)
+}
+
+fn per_second(payments: u64, took: Duration) -> u64 {
+    let millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+    (payments * 1_000).checked_div(millis).unwrap_or(0)
+}
+
+/// A number with its thousands apart: `10,000`.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_stand_apart() {
+        for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (12_345, "12,345"), (1_000_000, "1,000,000")] {
+            assert_eq!(grouped(number), text);
+        }
+    }
+
+    #[test]
+    fn rates_are_whole() {
+        assert_eq!(per_second(1_000, Duration::from_millis(400)), 2_500);
+        assert_eq!(per_second(1_000, Duration::ZERO), 0);
+    }
+}

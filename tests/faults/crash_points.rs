@@ -1,0 +1,306 @@
+//! Every crash point: each function, with each of its calls failing in each way. The calls are
+//! found by running: a case is made for the k-th call until a run passes without reaching it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Result, ensure};
+use chrono::TimeDelta;
+use daily_due_sweeper::Action;
+use payments_tests::{Ask, Reply};
+use serde_json::json;
+
+use crate::dice::Dice;
+use crate::ledger::{self, Intent, Stage};
+use crate::line::{Call, Fate};
+use crate::rig::{RESULT_HIDDEN, Rig};
+use crate::{service, storm};
+
+/// How the k-th call fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// An error before the call, however often it is tried.
+    ErrorBefore,
+    /// An error before the call, once: the SDK tries again.
+    ErrorBeforeOnce,
+    /// Done, and the reply lost, however often it is tried.
+    ReplyLost,
+    /// Done, and the reply lost once: the SDK's second try meets what the first did.
+    ReplyLostOnce,
+    /// Throttled until the retries end.
+    Throttled,
+    /// This call and all that follow are throttled.
+    ThrottledFromHereOn,
+    /// Another transaction holds the item.
+    Conflict,
+    /// SQS takes all messages but the first.
+    EntryRefused,
+    /// The process is killed before the call.
+    KilledBefore,
+    /// The process is killed right after the call.
+    KilledAfter,
+}
+
+const WAYS: [Way; 10] = [
+    Way::ErrorBefore,
+    Way::ErrorBeforeOnce,
+    Way::ReplyLost,
+    Way::ReplyLostOnce,
+    Way::Throttled,
+    Way::ThrottledFromHereOn,
+    Way::Conflict,
+    Way::EntryRefused,
+    Way::KilledBefore,
+    Way::KilledAfter,
+];
+
+impl Way {
+    fn fate(self, k: usize, call: &Call) -> Fate {
+        let (hit, first) = (call.number == k, call.tried == 0);
+        let is_write = matches!(call.operation.as_str(), "PutItem" | "UpdateItem");
+        match self {
+            Self::ErrorBefore if hit => Fate::Refuse(500, "InternalServerError"),
+            Self::ErrorBeforeOnce if hit && first => Fate::Refuse(500, "InternalServerError"),
+            Self::ReplyLost if hit => Fate::LoseReply,
+            Self::ReplyLostOnce if hit && first => Fate::LoseReply,
+            Self::Throttled if hit => Fate::Refuse(400, "ThrottlingException"),
+            Self::ThrottledFromHereOn if call.number >= k => Fate::Refuse(400, "ThrottlingException"),
+            Self::Conflict if hit && is_write => Fate::Refuse(400, "TransactionConflictException"),
+            Self::EntryRefused if hit && call.operation == "SendMessageBatch" => Fate::RefuseFirstEntry,
+            Self::KilledBefore if hit => Fate::KillBefore,
+            Self::KilledAfter if hit => Fate::KillAfter,
+            _ => Fate::Pass,
+        }
+    }
+}
+
+/// What makes a function run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trigger {
+    Create,
+    /// A create that an earlier one has already answered.
+    CreateAgain,
+    Batch,
+    Cancel,
+    CancelAgain,
+    Sweep,
+    Redrive,
+    Dispatch,
+    Settle,
+}
+
+impl Trigger {
+    /// Makes the bank such that the trigger has something to do.
+    async fn prepare(self, rig: &Rig, mut dice: Option<Dice>) -> Result<Vec<Intent>> {
+        match self {
+            Self::Create => Ok(vec![rig.intent(&rig.new_name())]),
+            Self::Batch => {
+                let account = rig.new_name();
+                Ok(vec![rig.intent(&account), rig.intent(&account)])
+            }
+            Self::CreateAgain | Self::Cancel => rig.created(1).await,
+            Self::CancelAgain => {
+                let mut intents = rig.created(1).await?;
+                rig.cancel(&mut intents[0]).await?;
+                Ok(intents)
+            }
+            Self::Sweep => {
+                let mut intents = rig.created(4).await?;
+                rig.cancel(&mut intents[3]).await?;
+                rig.time.pass(TimeDelta::seconds(61));
+                Ok(intents)
+            }
+            Self::Dispatch => pending(rig, 3).await,
+            Self::Settle => {
+                let intents = pending(rig, 4).await?;
+                rig.dispatch_all().await?;
+                rig.serve(dice.as_mut())?;
+                Ok(intents)
+            }
+            Self::Redrive => {
+                let intents = pending(rig, 3).await?;
+                rig.dispatch_all().await?;
+                let requests = service::read(&rig.requests, &rig.time)?;
+                // One result comes late, but before the redrive; the others were lost.
+                service::report(&requests[..1], &rig.results, &rig.time, None)?;
+                rig.time.pass(TimeDelta::minutes(61));
+                rig.settle_all().await?;
+                Ok(intents)
+            }
+        }
+    }
+
+    /// Pulls it once, as AWS or a client does.
+    async fn pull(self, rig: &Rig, intents: &mut [Intent]) -> Result<()> {
+        match self {
+            Self::Create | Self::CreateAgain => drop(rig.create(&mut intents[0]).await?),
+            Self::Batch => note_batch(&rig.ask(batch_of(intents)).await?, intents),
+            Self::Cancel | Self::CancelAgain => drop(rig.cancel(&mut intents[0]).await?),
+            Self::Sweep => drop(rig.tick(Action::Sweep).await?),
+            Self::Redrive => drop(rig.tick(Action::Redrive).await?),
+            Self::Dispatch => drop(rig.dispatch_step().await?),
+            Self::Settle => drop(rig.settle_step().await),
+        }
+        Ok(())
+    }
+
+    fn is_a_client(self) -> bool {
+        matches!(self, Self::Create | Self::CreateAgain | Self::Batch | Self::Cancel | Self::CancelAgain)
+    }
+
+    /// Whether a client was told that all it asked for is done.
+    fn is_answered(self, intents: &[Intent]) -> bool {
+        match self {
+            Self::Cancel | Self::CancelAgain => intents[0].cancelled,
+            _ => intents.iter().all(|intent| intent.accepted.is_some()),
+        }
+    }
+}
+
+/// Payments that have become pending and were not sent yet.
+async fn pending(rig: &Rig, count: usize) -> Result<Vec<Intent>> {
+    let intents = rig.created(count).await?;
+    rig.time.pass(TimeDelta::seconds(61));
+    rig.tick(Action::Sweep).await?;
+    Ok(intents)
+}
+
+fn batch_of(intents: &[Intent]) -> Ask {
+    let entries = intents.iter().map(|intent| {
+        let mut entry = intent.body();
+        entry["accountId"] = json!(intent.account);
+        entry["idempotencyKey"] = json!(intent.key);
+        entry
+    });
+    Ask::post("/payment-batches").json(&json!({ "payments": entries.collect::<Vec<_>>() }))
+}
+
+fn note_batch(reply: &Reply, intents: &mut [Intent]) {
+    for (place, intent) in intents.iter_mut().enumerate() {
+        let entry = &reply.body["results"][place];
+        if entry["status"] == 201 {
+            intent.accepted = entry["payment"]["paymentId"].as_str().map(str::to_owned);
+        }
+    }
+}
+
+/// One case.
+#[derive(Debug, Clone, Copy)]
+struct Case {
+    trigger: Trigger,
+    way: Way,
+    k: usize,
+    /// Whether the trigger is pulled again; a client may also give up.
+    again: bool,
+    stormy: bool,
+}
+
+impl Case {
+    /// Runs it. Says whether there was a k-th call, and whether it failed.
+    async fn run(self, rig: &Rig) -> Result<(bool, bool)> {
+        let dice = self.stormy.then(|| Dice::seeded(u64::try_from(self.k).unwrap_or(0)));
+        let mut intents = self.trigger.prepare(rig, dice.clone()).await?;
+        let place = storm::place(rig).await?;
+        if self.stormy {
+            storm::begin(rig, u64::try_from(self.k).unwrap_or(0));
+        }
+        let failed = self.pull_broken(rig, &mut intents).await?;
+        let reached = rig.line.calls() > self.k;
+        rig.line.mend();
+        self.check("after the failure", ledger::violations(rig, &intents, Stage::UnderWay).await?)?;
+
+        if self.again {
+            if self.trigger == Trigger::Settle {
+                rig.time.pass(RESULT_HIDDEN);
+            }
+            self.trigger.pull(rig, &mut intents).await?;
+            ensure!(self.trigger.is_answered(&intents), "{self:?}: the client's retry did not succeed");
+        }
+        if let Some(mut dice) = dice.clone() {
+            storm::redeliver_since(rig, &place, &mut dice).await?;
+            storm::end(rig);
+        }
+        self.check("at the end", rig.finish(&intents, dice.clone()).await?)?;
+        if let Some(mut dice) = dice {
+            let sent = rig.line.sent();
+            storm::redeliver_since(rig, &place, &mut dice).await?;
+            ensure!(rig.line.sent() == sent, "{self:?}: what was over is sent again when the stream repeats it");
+        }
+        Ok((reached, failed))
+    }
+
+    /// Pulls the trigger with the k-th call failing; says whether one did.
+    async fn pull_broken(self, rig: &Rig, intents: &mut [Intent]) -> Result<bool> {
+        let failed = Arc::new(AtomicBool::new(false));
+        let noted = Arc::clone(&failed);
+        rig.line.break_with(move |call| {
+            let fate = self.way.fate(self.k, call);
+            noted.fetch_or(fate != Fate::Pass, Ordering::Relaxed);
+            fate
+        });
+        // Of a killed process there is no answer; any other is as good or bad as the calls were.
+        if let Some(pulled) = rig.line.until_killed(self.trigger.pull(rig, intents)).await {
+            pulled?;
+        }
+        Ok(failed.load(Ordering::Relaxed))
+    }
+
+    fn check(self, when: &str, violations: Vec<String>) -> Result<()> {
+        ensure!(violations.is_empty(), "{self:?}, {when}: {violations:#?}");
+        Ok(())
+    }
+}
+
+/// Runs a trigger's cases: each call in each way, in good weather and in bad.
+async fn every_crash_point_of(trigger: Trigger) -> Result<()> {
+    let rig = Rig::set_up().await?;
+    let (mut cases, mut calls) = (0, 0);
+    for stormy in [false, true] {
+        for way in WAYS {
+            for again in [true, false] {
+                if !again && !trigger.is_a_client() {
+                    continue;
+                }
+                for k in 0.. {
+                    let (reached, failed) = Case { trigger, way, k, again, stormy }.run(&rig).await?;
+                    if !reached {
+                        break;
+                    }
+                    calls = calls.max(k + 1);
+                    cases += usize::from(failed);
+                }
+            }
+        }
+    }
+    println!("{trigger:?}: {cases} cases over {calls} calls");
+    assert!(cases >= calls * 8, "each call fails in each way: {cases} cases over {calls} calls");
+    rig.world.close().await
+}
+
+#[tokio::test]
+async fn every_crash_point_of_ingest() -> Result<()> {
+    for trigger in [Trigger::Create, Trigger::CreateAgain, Trigger::Batch, Trigger::Cancel, Trigger::CancelAgain] {
+        every_crash_point_of(trigger).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn every_crash_point_of_the_sweep() -> Result<()> {
+    every_crash_point_of(Trigger::Sweep).await
+}
+
+#[tokio::test]
+async fn every_crash_point_of_the_redrive() -> Result<()> {
+    every_crash_point_of(Trigger::Redrive).await
+}
+
+#[tokio::test]
+async fn every_crash_point_of_dispatch() -> Result<()> {
+    every_crash_point_of(Trigger::Dispatch).await
+}
+
+#[tokio::test]
+async fn every_crash_point_of_settle() -> Result<()> {
+    every_crash_point_of(Trigger::Settle).await
+}

@@ -1,0 +1,271 @@
+//! The ledger: what must be true of payments whatever happened on the way. It knows what clients
+//! asked for and were told, reads the raw tables, the hot table's whole past and everything that was
+//! sent, and shares no code with the functions.
+//!
+//! A payment is known here by its amount: every intent of a test has one of its own.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use aws_sdk_dynamodb::types::AttributeValue;
+use serde_json::{Value, json};
+
+use crate::line::Sent;
+use crate::rig::Rig;
+use crate::staleness::{Change, Key};
+
+/// What one client wants, and what it was told of it.
+#[derive(Debug, Clone)]
+pub(crate) struct Intent {
+    pub(crate) account: String,
+    pub(crate) key: String,
+    pub(crate) amount: u64,
+    pub(crate) due_at: String,
+    /// The id, once a create was answered with success.
+    pub(crate) accepted: Option<String>,
+    /// Whether a cancel was answered with success.
+    pub(crate) cancelled: bool,
+    /// Whether the transaction service contradicts itself about it, so that either outcome will do.
+    pub(crate) contested: bool,
+}
+
+impl Intent {
+    /// The body of the create.
+    pub(crate) fn body(&self) -> Value {
+        json!({
+            "payeeAccountId": "landlord", "amountMinor": self.amount, "currency": "GBP",
+            "scheduledFor": self.due_at, "data": { "note": format!("rent {}", self.amount) },
+        })
+    }
+
+    /// The request that the transaction service may see for it, apart from the attempt.
+    fn request(&self, payment_id: &str) -> Value {
+        json!({
+            "paymentId": payment_id, "accountId": self.account, "payeeAccountId": "landlord",
+            "amountMinor": self.amount, "currency": "GBP", "dueAt": self.due_at,
+            "data": { "note": format!("rent {}", self.amount) },
+        })
+    }
+}
+
+/// How much of its life a payment must have behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Anything that is legal.
+    UnderWay,
+    /// Everything is over: settled or cancelled.
+    Finished,
+}
+
+/// The transitions that there are.
+const LEGAL: [(&str, &str); 4] =
+    [("SCHEDULED", "PENDING"), ("SCHEDULED", "CANCELLED"), ("PENDING", "PROCESSED"), ("PENDING", "FAILED")];
+
+/// What never changes about a head.
+const CONSTANT: [&str; 7] = ["pk", "sk", "shard", "payeeAccountId", "amountMinor", "currency", "scheduledFor"];
+
+/// Everything of one account.
+struct Account<'a> {
+    hot: BTreeMap<Key, Value>,
+    history: BTreeMap<Key, Value>,
+    /// The changes of its heads, with their places among all changes.
+    changes: Vec<(usize, &'a Change)>,
+}
+
+/// Checks the payments of these intents, all of one account, and tells what is not as it must be.
+pub(crate) async fn violations(rig: &Rig, intents: &[Intent], stage: Stage) -> Result<Vec<String>> {
+    let Some(Intent { account: name, .. }) = intents.first() else { return Ok(Vec::new()) };
+    let (changes, sent) = (rig.line.staleness().changes().await?, rig.line.sent_for(name));
+    let pk = format!("ACCT#{name}");
+    let places = changes.iter().enumerate().filter(|(_, change)| change.key.0 == pk);
+    let account = Account {
+        hot: by_key(rig.items(&rig.world.environment.tables.payments, &pk).await?),
+        history: by_key(rig.items(&rig.world.environment.tables.history, &pk).await?),
+        changes: places.collect(),
+    };
+    let mut found = Vec::new();
+    account.check_heads(intents, &mut found);
+    account.check_past(&mut found);
+    for intent in intents {
+        account.check_intent(intent, stage, &mut found);
+        check_requests(&account, intent, &sent, &mut found);
+        if let Some(id) = &intent.accepted {
+            let details = rig.items(&rig.world.environment.tables.history, &format!("PAY#{id}")).await?;
+            if details.len() != 1 || number(&details[0], "amountMinor") != intent.amount {
+                found.push(format!("payment {} has no details of its own: {details:?}", intent.amount));
+            }
+        }
+    }
+    Ok(found)
+}
+
+impl Account<'_> {
+    /// Every head, from wherever it is.
+    fn heads(&self) -> BTreeMap<&Key, &Value> {
+        self.history.iter().chain(&self.hot).collect()
+    }
+
+    /// No payment twice, and none that nobody asked for.
+    fn check_heads(&self, intents: &[Intent], found: &mut Vec<String>) {
+        for (key, hot) in &self.hot {
+            if self.history.get(key).is_some_and(|archived| archived != hot) {
+                found.push(format!("the head {key:?} differs between the tables"));
+            }
+        }
+        for head in self.heads().into_values() {
+            let amount = number(head, "amountMinor");
+            if !intents.iter().any(|intent| intent.amount == amount) {
+                found.push(format!("nobody asked for a payment of {amount}"));
+            }
+        }
+    }
+
+    /// No payment lost, and what a client was told stays true.
+    fn check_intent(&self, intent: &Intent, stage: Stage, found: &mut Vec<String>) {
+        let heads = self.heads();
+        let heads: Vec<_> = heads.iter().filter(|(_, head)| number(head, "amountMinor") == intent.amount).collect();
+        let mut complain = |what: String| found.push(format!("payment {}: {what}", intent.amount));
+        if heads.len() > 1 {
+            complain(format!("is there {} times", heads.len()));
+        }
+        let Some((key, head)) = heads.first() else {
+            if intent.accepted.is_some() {
+                complain("was accepted and is lost".to_owned());
+            }
+            return;
+        };
+        if key.1.split_once('#').map(|(due_at, _)| due_at) != Some(intent.due_at.as_str()) {
+            complain(format!("is due at {}", key.1));
+        }
+        if intent.accepted.as_ref().is_some_and(|id| !key.1.ends_with(id.as_str())) {
+            complain(format!("was accepted as {:?} and is {}", intent.accepted, key.1));
+        }
+        let status = text(head, "status");
+        if intent.cancelled && status != "CANCELLED" {
+            complain(format!("was told to be cancelled and is {status}"));
+        }
+        if stage == Stage::Finished && !matches!(status, "PROCESSED" | "FAILED" | "CANCELLED") {
+            complain(format!("is {status} when everything is over"));
+        }
+        let expected = if intent.amount.is_multiple_of(4) { "FAILED" } else { "PROCESSED" };
+        if matches!(status, "PROCESSED" | "FAILED") && status != expected && !intent.contested {
+            complain(format!("is {status}, but the service said {expected}"));
+        }
+    }
+
+    /// Every change is a legal one.
+    fn check_past(&self, found: &mut Vec<String>) {
+        for (place, change) in &self.changes {
+            let problem = match (&change.before, &change.after) {
+                (None, Some(after)) => check_beginning(after),
+                (Some(before), Some(after)) => check_step(before, after),
+                (_, None) => (!self.history.contains_key(&change.key)).then(|| "is gone from both tables".to_owned()),
+            };
+            if let Some(problem) = problem {
+                found.push(format!("change {place} of {}: {problem}", change.key.1));
+            }
+        }
+    }
+}
+
+/// A head begins as scheduled.
+fn check_beginning(head: &Value) -> Option<String> {
+    let good = text(head, "status") == "SCHEDULED" && number(head, "version") == 1 && is_consistent(head);
+    (!good).then(|| format!("begins as {head}"))
+}
+
+/// A step is a transition, or one more hand-over of a pending payment.
+fn check_step(before: &Value, after: &Value) -> Option<String> {
+    if let Some(name) = CONSTANT.into_iter().find(|name| before[*name] != after[*name]) {
+        return Some(format!("{name} was {} and became {}", before[name], after[name]));
+    }
+    let (from, to) = (text(before, "status"), text(after, "status"));
+    let (old, new) = (trail(before), trail(after));
+    let (attempt, next) = (number(before, "dispatchAttempt"), number(after, "dispatchAttempt"));
+    let is_redrive = from == "PENDING" && to == "PENDING" && before["version"] == after["version"];
+    if is_redrive && old == new && next == attempt + 1 {
+        return None;
+    }
+    let attempts = if to == "PENDING" { next == 1 } else { next == attempt };
+    let steps = number(after, "version") == number(before, "version") + 1 && new.starts_with(old);
+    let legal = LEGAL.contains(&(from, to)) && steps && attempts && is_consistent(after);
+    (!legal)
+        .then(|| format!("{from} v{} became {to} v{}: {after}", number(before, "version"), number(after, "version")))
+}
+
+/// Whether what a head says in several places is the same.
+fn is_consistent(head: &Value) -> bool {
+    let status = text(head, "status");
+    let settled = matches!(status, "PROCESSED" | "FAILED");
+    let last = trail(head).last().map(|entry| text(&entry["M"], "status"));
+    u64::try_from(trail(head).len()).ok() == Some(number(head, "version"))
+        && last == Some(status)
+        && text(head, "due").starts_with(&format!("{status}#"))
+        && text(head, "due").ends_with(text(head, "sk"))
+        && head.get("transactionId").is_some() == (status == "PROCESSED")
+        && head.get("failureReason").is_some() == (status == "FAILED")
+        && head.get("unreported").is_some() == settled
+        && head.get("settledAt").is_some() == settled
+}
+
+/// What was sent was pending at that hand-over before, and always had one content.
+fn check_requests(account: &Account<'_>, intent: &Intent, sent: &[Sent], found: &mut Vec<String>) {
+    for Sent { request, after_changes } in sent {
+        if request["amountMinor"] != intent.amount {
+            continue;
+        }
+        let mut request = request.clone();
+        let attempt = request["dispatchAttempt"].as_u64().unwrap_or(0);
+        if let Some(fields) = request.as_object_mut() {
+            fields.remove("dispatchAttempt");
+        }
+        let id = request["paymentId"].as_str().unwrap_or_default();
+        if request != intent.request(id) {
+            found.push(format!("payment {} was sent as {request}", intent.amount));
+        }
+        let pending = |(place, change): &(usize, &Change)| {
+            let handed_over = |head: &Value| {
+                text(head, "status") == "PENDING"
+                    && number(head, "dispatchAttempt") == attempt
+                    && text(head, "sk").ends_with(id)
+            };
+            place < after_changes && change.after.as_ref().is_some_and(handed_over)
+        };
+        if !account.changes.iter().any(pending) {
+            found.push(format!("payment {} was sent at {attempt} without being pending", intent.amount));
+        }
+        if intent.cancelled {
+            found.push(format!("payment {} was cancelled and sent", intent.amount));
+        }
+    }
+}
+
+fn by_key(items: Vec<Value>) -> BTreeMap<Key, Value> {
+    items.into_iter().map(|item| (crate::staleness::key_of(&item), item)).collect()
+}
+
+pub(crate) fn text<'v>(item: &'v Value, name: &str) -> &'v str {
+    item[name]["S"].as_str().unwrap_or_default()
+}
+
+/// A number that is not there is 0.
+pub(crate) fn number(item: &Value, name: &str) -> u64 {
+    item[name]["N"].as_str().and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+fn trail(head: &Value) -> &[Value] {
+    head["trail"]["L"].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// A value as DynamoDB's JSON has it.
+pub(crate) fn json_of(value: &AttributeValue) -> Value {
+    match value {
+        AttributeValue::S(text) => json!({ "S": text }),
+        AttributeValue::N(number) => json!({ "N": number }),
+        AttributeValue::L(list) => json!({ "L": list.iter().map(json_of).collect::<Vec<_>>() }),
+        AttributeValue::M(map) => {
+            json!({ "M": map.iter().map(|(name, value)| (name.clone(), json_of(value))).collect::<serde_json::Map<_, _>>() })
+        }
+        _ => Value::Null,
+    }
+}

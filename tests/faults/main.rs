@@ -1,0 +1,18 @@
+//! What must hold when things go wrong: crashes between any two calls, stale reads, repeated and
+//! disordered deliveries, races, poison, and hot shards.
+
+mod crash_points;
+mod dice;
+mod gate;
+mod ledger;
+mod line;
+mod poison;
+mod races;
+mod reread;
+mod rig;
+mod service;
+mod staleness;
+mod storm;
+mod sweeper;
+mod time;
+mod weakened;

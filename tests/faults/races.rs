@@ -1,0 +1,265 @@
+//! Races: what two functions do to one payment at the same time. Every call waits at a gate; a
+//! seeded schedule says whose goes next, and a schedule that breaks something is shrunk.
+
+use std::cell::RefCell;
+use std::pin::Pin;
+
+use anyhow::{Context as _, Result};
+use chrono::TimeDelta;
+use daily_due_sweeper::Action;
+use payments_local::Functions;
+use payments_model::PaymentId;
+use payments_tests::Ask;
+use proptest::collection::vec;
+use proptest::num::u8::ANY;
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
+use serde_json::{Value, json};
+
+use crate::ledger::{self, Intent, Stage};
+use crate::rig::{Rig, dispatch, settle};
+use crate::service;
+use crate::staleness::Weakness;
+
+/// How many schedules each race is run with.
+const SCHEDULES: u32 = 48;
+
+/// The longest schedule; after it, the first task that waits goes next.
+const LONGEST: usize = 48;
+
+/// How many tasks race at most.
+const TASKS: usize = 4;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Race {
+    CancelAgainstSweep,
+    TwoSweepers,
+    /// Repeated, contradicting and disordered results, in two deliveries at once.
+    Results,
+    /// A result that overtakes the sweep.
+    EarlyResult,
+    RedriveAgainstLateResult,
+    RetryAgainstCancel,
+}
+
+/// A task, and what it found wrong.
+type Task<'r> = Pin<Box<dyn Future<Output = Result<()>> + 'r>>;
+
+/// A bench with a sandbox of functions for each task.
+struct Track {
+    rig: Rig,
+    sandboxes: Vec<Functions>,
+}
+
+impl Track {
+    async fn lay() -> Result<Self> {
+        let rig = Rig::set_up().await?;
+        let mut sandboxes = Vec::new();
+        for task in 0..TASKS {
+            sandboxes.push(rig.functions_of_task(task).await?);
+        }
+        Ok(Self { rig, sandboxes })
+    }
+
+    /// The payments that are raced for, and what was said of them already.
+    async fn prepare(&self, race: Race) -> Result<(Vec<Intent>, Vec<Value>)> {
+        let rig = &self.rig;
+        if race == Race::RetryAgainstCancel {
+            return Ok((vec![rig.intent(&rig.new_name())], Vec::new()));
+        }
+        let mut intents = rig.created(2).await?;
+        rig.time.pass(TimeDelta::seconds(61));
+        if race == Race::Results {
+            intents.iter_mut().for_each(|intent| intent.contested = true);
+        }
+        if !matches!(race, Race::Results | Race::RedriveAgainstLateResult) {
+            return Ok((intents, Vec::new()));
+        }
+        rig.tick(Action::Sweep).await?;
+        rig.dispatch_all().await?;
+        let requests = service::read(&rig.requests, &rig.time)?;
+        if race == Race::RedriveAgainstLateResult {
+            rig.time.pass(TimeDelta::minutes(61));
+        }
+        Ok((intents, requests))
+    }
+
+    /// The tasks of a race. What clients are told is noted on `intents`.
+    fn tasks<'r>(&'r self, race: Race, intents: &'r RefCell<Vec<Intent>>, requests: &[Value]) -> Vec<Task<'r>> {
+        let results: Vec<Value> = requests.iter().map(service::result_of).collect();
+        match race {
+            Race::CancelAgainstSweep => {
+                vec![self.cancel(0, intents), self.sweep(1), self.dispatch(2), self.cancel(3, intents)]
+            }
+            Race::TwoSweepers => vec![self.sweep(0), self.sweep(1), self.cancel(2, intents), self.dispatch(3)],
+            Race::Results => {
+                let contradict = |result: &Value| json!({ "paymentId": result["paymentId"], "outcome": "FAILED", "reason": "or not" });
+                let reversed: Vec<Value> = results.iter().rev().cloned().collect();
+                let contradictions = results.iter().map(contradict).collect();
+                vec![self.settle(0, results), self.settle(1, contradictions), self.settle(2, reversed)]
+            }
+            Race::EarlyResult => {
+                let early = intents.borrow().iter().map(early_result).collect();
+                vec![self.sweep(0), self.settle(1, early), self.dispatch(2)]
+            }
+            Race::RedriveAgainstLateResult => {
+                vec![self.redrive(0), self.settle(1, results), self.dispatch(2), self.redrive(3)]
+            }
+            Race::RetryAgainstCancel => {
+                vec![self.create(0, intents), self.create(1, intents), self.cancel(2, intents), self.cancel(3, intents)]
+            }
+        }
+    }
+
+    fn sweep(&self, task: usize) -> Task<'_> {
+        self.tick(task, Action::Sweep)
+    }
+
+    fn redrive(&self, task: usize) -> Task<'_> {
+        self.tick(task, Action::Redrive)
+    }
+
+    fn tick(&self, task: usize, action: Action) -> Task<'_> {
+        let tick = self.rig.tick_within(&self.sandboxes[task], action, TimeDelta::minutes(4));
+        Box::pin(async { tick.await.map(drop) })
+    }
+
+    /// The stream is read three times, so that it may be read before, between and after the others.
+    fn dispatch(&self, task: usize) -> Task<'_> {
+        Box::pin(async move {
+            for _ in 0..3 {
+                let function = |event| dispatch(&self.sandboxes[task], event);
+                self.rig.dispatching.lock().await.step(self.rig.time.now(), function).await?;
+                // A call that does nothing is a place where another task may go first.
+                self.rig.line.of_task(task).pause().await;
+            }
+            Ok(())
+        })
+    }
+
+    fn settle(&self, task: usize, results: Vec<Value>) -> Task<'_> {
+        let message =
+            |(place, result): (usize, &Value)| json!({ "messageId": place.to_string(), "body": result.to_string() });
+        let records: Vec<Value> = results.iter().enumerate().map(message).collect();
+        let event = json!({ "Records": records });
+        Box::pin(async move { settle(&self.sandboxes[task], event).await.map(drop).map_err(anyhow::Error::msg) })
+    }
+
+    fn create<'r>(&'r self, task: usize, intents: &'r RefCell<Vec<Intent>>) -> Task<'r> {
+        let (account, key, body) = {
+            let intent = &intents.borrow()[0];
+            (intent.account.clone(), intent.key.clone(), intent.body())
+        };
+        Box::pin(async move {
+            let reply = self.rig.world.send_to(&self.sandboxes[task], Ask::create(&account, &key, &body)).await?;
+            anyhow::ensure!(reply.status == 201, "{reply}");
+            intents.borrow_mut()[0].accepted = Some(reply.field("paymentId").to_owned());
+            Ok(())
+        })
+    }
+
+    /// The cancel of the first payment, whose id a client may know before it is told.
+    fn cancel<'r>(&'r self, task: usize, intents: &'r RefCell<Vec<Intent>>) -> Task<'r> {
+        let (account, key) = (intents.borrow()[0].account.clone(), intents.borrow()[0].key.clone());
+        Box::pin(async move {
+            let id = PaymentId::derive(&account.parse()?, &key.parse()?).to_string();
+            let reply = self.rig.world.send_to(&self.sandboxes[task], Ask::cancel(&account, &id)).await?;
+            anyhow::ensure!(matches!(reply.status, 200 | 404 | 409), "{reply}");
+            intents.borrow_mut()[0].cancelled |= reply.status == 200;
+            Ok(())
+        })
+    }
+
+    /// Runs a race by a schedule, and tells what is not as it must be, during and after.
+    async fn run(&self, race: Race, schedule: &[u8], weakness: Option<Weakness>) -> Result<Vec<String>> {
+        let (intents, requests) = self.prepare(race).await?;
+        let intents = RefCell::new(intents);
+        let trouble = RefCell::new(Vec::new());
+        let tasks = self.tasks(race, &intents, &requests).into_iter().map(|task| async {
+            if let Err(error) = task.await {
+                trouble.borrow_mut().push(format!("{error:#}"));
+            }
+        });
+        let mut choices = schedule.iter().copied();
+        self.rig.line.weaken(weakness);
+        let choose = |_: &[usize]| usize::from(choices.next().unwrap_or(0));
+        self.rig.line.gate().schedule(tasks.collect(), choose).await;
+        self.rig.line.weaken(None);
+        let mut trouble = trouble.take();
+        let intents = intents.into_inner();
+        trouble.extend(ledger::violations(&self.rig, &intents, Stage::UnderWay).await?);
+        if weakness.is_none() {
+            trouble.extend(self.rig.finish(&intents, None).await?);
+        }
+        Ok(trouble)
+    }
+}
+
+/// What the service will say of a payment, before it was asked.
+fn early_result(intent: &Intent) -> Value {
+    service::result_of(&json!({ "paymentId": intent.accepted, "amountMinor": intent.amount }))
+}
+
+/// Runs a race with many schedules; a failure is the shortest schedule that has it.
+fn race(race: Race, weakness: Option<Weakness>) -> Result<Result<(), TestError<Vec<u8>>>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let track = runtime.block_on(Track::lay())?;
+    let config = Config { cases: SCHEDULES, failure_persistence: None, max_shrink_iters: 200, ..Config::default() };
+    let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+    let found = runner.run(&vec(ANY, 0..LONGEST), |schedule| {
+        let violations = runtime.block_on(track.run(race, &schedule, weakness));
+        let violations = violations.map_err(|error| TestCaseError::fail(format!("{error:#}")))?;
+        if violations.is_empty() { Ok(()) } else { Err(TestCaseError::fail(violations.join("; "))) }
+    });
+    let Track { rig, sandboxes } = track;
+    drop(sandboxes);
+    runtime.block_on(rig.world.close())?;
+    Ok(found)
+}
+
+fn no_schedule_breaks(this: Race) -> Result<()> {
+    race(this, None)?.with_context(|| format!("{this:?}"))?;
+    println!("{this:?}: {SCHEDULES} schedules");
+    Ok(())
+}
+
+#[test]
+fn a_cancel_against_a_sweep() -> Result<()> {
+    no_schedule_breaks(Race::CancelAgainstSweep)
+}
+
+#[test]
+fn two_sweepers() -> Result<()> {
+    no_schedule_breaks(Race::TwoSweepers)
+}
+
+#[test]
+fn repeated_contradicting_and_disordered_results() -> Result<()> {
+    no_schedule_breaks(Race::Results)
+}
+
+#[test]
+fn a_result_before_its_payment_is_pending() -> Result<()> {
+    no_schedule_breaks(Race::EarlyResult)
+}
+
+#[test]
+fn a_redrive_against_a_late_result() -> Result<()> {
+    no_schedule_breaks(Race::RedriveAgainstLateResult)
+}
+
+#[test]
+fn an_ingest_retry_against_a_cancel() -> Result<()> {
+    no_schedule_breaks(Race::RetryAgainstCancel)
+}
+
+#[test]
+fn a_schedule_that_breaks_updates_without_conditions_is_found_and_shrunk() -> Result<()> {
+    for this in [Race::CancelAgainstSweep, Race::TwoSweepers, Race::Results] {
+        let Err(TestError::Fail(why, schedule)) = race(this, Some(Weakness::Unconditional))? else {
+            anyhow::bail!("{this:?}: no schedule breaks it")
+        };
+        println!("{this:?} without conditions, by {schedule:?}: {why}");
+        assert!(schedule.len() <= 12, "{this:?}: shrunk to {schedule:?}");
+    }
+    Ok(())
+}

@@ -1,0 +1,327 @@
+//! A bank on the test bench: its functions over a line that tests break, the ways in which Lambda
+//! triggers them, and the transaction service at the other end.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::retry::{RetryConfig, RetryPartition};
+use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
+use aws_sdk_dynamodb::types::AttributeValue;
+use chrono::{SecondsFormat, TimeDelta};
+use daily_due_sweeper::{Action, Report, Request};
+use lambda_runtime::{Context, LambdaEvent};
+use payments_boot::{Lookup, Metrics};
+use payments_delivery::{
+    Delivery, DynamoDbStream, FilterCriteria, QueueMapping, QueueMappingSettings, Source, StreamMapping, StreamSettings,
+};
+use payments_local::Functions;
+use payments_local::functions::Surroundings;
+use payments_queue::in_process::{QueueSettings, RedrivePolicy};
+use payments_queue::{Queue, TransactionQueue};
+use payments_store::Store;
+use payments_tests::{Ask, Reply, World};
+use serde_json::{Map, Value};
+
+use crate::dice::Dice;
+use crate::ledger::{self, Intent, Stage, json_of};
+use crate::line::Line;
+use crate::service;
+use crate::staleness::Staleness;
+use crate::time::Time;
+
+/// The filter of the stream mapping of `dispatch`, as the template has it.
+const BECAME_PENDING: &str = r#"{"eventName":["MODIFY"],"dynamodb":{"NewImage":{"status":{"S":["PENDING"]}}}}"#;
+
+/// How often a failing batch of `dispatch` is retried, as the template has it.
+pub(crate) const DISPATCH_RETRIES: u32 = 5;
+
+/// How often a result is received before it is a dead letter, as the template has it.
+pub(crate) const RESULT_RECEIVES: u32 = 5;
+
+/// How long a received result is hidden, as the template has it.
+pub(crate) const RESULT_HIDDEN: TimeDelta = TimeDelta::seconds(150);
+
+/// How long an invocation of the sweeper may take, unless a test says otherwise.
+const SWEEPER_TIMEOUT: TimeDelta = TimeDelta::seconds(240);
+
+/// Retry quotas are the process's; each client gets one of its own.
+static QUOTAS: AtomicU64 = AtomicU64::new(1);
+
+/// The bench.
+pub(crate) struct Rig {
+    pub(crate) world: World,
+    /// A client past the line, for looking at the tables and for damaging them.
+    pub(crate) client: Client,
+    pub(crate) time: Time,
+    pub(crate) line: Line,
+    pub(crate) metrics: Metrics,
+    pub(crate) requests: Queue,
+    pub(crate) results: Queue,
+    pub(crate) dead_results: Queue,
+    pub(crate) put_aside: Queue,
+    pub(crate) functions: Functions,
+    /// What the functions work with, for handlers that tests write themselves.
+    pub(crate) surroundings: Surroundings,
+    pub(crate) dispatching: tokio::sync::Mutex<StreamMapping>,
+    pub(crate) settling: QueueMapping,
+    pub(crate) source: Source,
+    shards: u16,
+    names: AtomicU64,
+}
+
+impl Rig {
+    /// A bench with a bank of three shards, so that runs are short.
+    pub(crate) async fn set_up() -> Result<Self> {
+        Self::with_shards(3).await
+    }
+
+    pub(crate) async fn with_shards(shards: u16) -> Result<Self> {
+        let world = World::open().await?;
+        let time = Time::morning()?;
+        let stream = stream_of(&world).await?;
+        let staleness = Staleness::of(stream.clone(), world.environment.tables.clone()).await?;
+        let requests = Queue::new(QueueSettings::named("payment-requests"));
+        let dead_results = Queue::new(QueueSettings::named("payment-results-dead"));
+        let policy = RedrivePolicy { max_receive_count: RESULT_RECEIVES, dead_letter_queue: dead_results.clone() };
+        let settings = QueueSettings::named("payment-results");
+        let settings = QueueSettings { visibility_timeout: RESULT_HIDDEN, redrive_policy: Some(policy), ..settings };
+        let (results, put_aside) = (Queue::new(settings), Queue::new(QueueSettings::named("dispatch-failures")));
+        let mapping = QueueMappingSettings { batch_size: 10, report_batch_item_failures: true };
+        let line = Line::new(world.wire.clone(), time.clone(), requests.clone(), staleness);
+        let metrics = Metrics::captured();
+        let surroundings = surroundings(&world, &line, &time, &metrics).await;
+        let functions = wired(&world, &surroundings, shards)?;
+        let dispatching = StreamMapping::new(dispatch_settings(&put_aside)?, stream.clone())?;
+        Ok(Self {
+            source: Source::from(stream.clone()),
+            settling: QueueMapping::new(mapping, results.clone()),
+            dispatching: tokio::sync::Mutex::new(dispatching),
+            client: world.client().await,
+            world,
+            time,
+            line,
+            metrics,
+            requests,
+            results,
+            dead_results,
+            put_aside,
+            functions,
+            surroundings,
+            shards,
+            names: AtomicU64::new(1),
+        })
+    }
+
+    /// The same functions as another sandbox of Lambda has them, whose calls are `task`'s.
+    pub(crate) async fn functions_of_task(&self, task: usize) -> Result<Functions> {
+        let line = self.line.of_task(task);
+        wired(&self.world, &surroundings(&self.world, &line, &self.time, &self.metrics).await, self.shards)
+    }
+
+    /// A name that no other case has.
+    pub(crate) fn new_name(&self) -> String {
+        format!("case-{}", self.names.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// A payment that somebody wants to be made in a minute.
+    pub(crate) fn intent(&self, account: &str) -> Intent {
+        let amount = self.names.fetch_add(1, Ordering::Relaxed);
+        let due_at = (self.time.now() + TimeDelta::seconds(60)).to_rfc3339_opts(SecondsFormat::Secs, true);
+        let (account, key) = (account.to_owned(), format!("key-{amount}"));
+        Intent { account, key, amount, due_at, accepted: None, cancelled: false, contested: false }
+    }
+
+    /// Payments of a new account that are in.
+    pub(crate) async fn created(&self, count: usize) -> Result<Vec<Intent>> {
+        let account = self.new_name();
+        let mut intents: Vec<Intent> = (0..count).map(|_| self.intent(&account)).collect();
+        for intent in &mut intents {
+            let reply = self.create(intent).await?;
+            ensure!(reply.status == 201, "{reply}");
+        }
+        Ok(intents)
+    }
+
+    /// Sends a create, and notes what the client is told.
+    pub(crate) async fn create(&self, intent: &mut Intent) -> Result<Reply> {
+        let reply = self.ask(Ask::create(&intent.account, &intent.key, &intent.body())).await?;
+        if reply.status == 201 {
+            intent.accepted = Some(reply.field("paymentId").to_owned());
+        }
+        Ok(reply)
+    }
+
+    /// Sends a cancel, and notes what the client is told.
+    pub(crate) async fn cancel(&self, intent: &mut Intent) -> Result<Reply> {
+        let reply = self.ask(Ask::cancel(&intent.account, intent.accepted.as_deref().unwrap_or_default())).await?;
+        intent.cancelled |= reply.status == 200;
+        Ok(reply)
+    }
+
+    /// Sends any request.
+    pub(crate) async fn ask(&self, ask: Ask) -> Result<Reply> {
+        self.world.send_to(&self.functions, ask).await
+    }
+
+    /// One tick of the sweeper.
+    pub(crate) async fn tick(&self, action: Action) -> Result<Report> {
+        self.tick_within(&self.functions, action, SWEEPER_TIMEOUT).await
+    }
+
+    /// One tick of some functions' sweeper, within a time.
+    pub(crate) async fn tick_within(&self, functions: &Functions, action: Action, time: TimeDelta) -> Result<Report> {
+        let mut context = Context::default();
+        context.deadline = u64::try_from((self.time.now() + time).timestamp_millis())?;
+        let report = functions.sweeper.handle(LambdaEvent::new(Request { action }, context)).await;
+        report.map_err(|error| anyhow::Error::from_boxed(error).context("the sweeper failed"))
+    }
+
+    /// One delivery of the stream to `dispatch`.
+    pub(crate) async fn dispatch_step(&self) -> Result<Vec<Delivery>> {
+        let function = |event| dispatch(&self.functions, event);
+        Ok(self.dispatching.lock().await.step(self.time.now(), function).await?)
+    }
+
+    /// Delivers the stream to `dispatch` until nothing is left of it.
+    pub(crate) async fn dispatch_all(&self) -> Result<Vec<Delivery>> {
+        let function = |event| dispatch(&self.functions, event);
+        Ok(self.dispatching.lock().await.drain(self.time.now(), 200, function).await?)
+    }
+
+    /// One delivery of results to `settle`.
+    pub(crate) async fn settle_step(&self) -> Option<payments_delivery::QueueDelivery> {
+        self.settling.step(self.time.now(), |event| settle(&self.functions, event)).await
+    }
+
+    /// Delivers results until none is left; those that have to come again do so in time.
+    pub(crate) async fn settle_all(&self) -> Result<()> {
+        for _ in 0..=RESULT_RECEIVES {
+            while self.settle_step().await.is_some() {}
+            if self.results.counts(self.time.now()).in_flight == 0 {
+                return Ok(());
+            }
+            self.time.pass(RESULT_HIDDEN);
+        }
+        Ok(())
+    }
+
+    /// The transaction service does its work, and repeats itself as the dice fall.
+    pub(crate) fn serve(&self, dice: Option<&mut Dice>) -> Result<()> {
+        service::report(&service::read(&self.requests, &self.time)?, &self.results, &self.time, dice)
+    }
+
+    /// Goes on as on a good day, tick after tick, until every due payment of these is over.
+    pub(crate) async fn finish(&self, intents: &[Intent], mut dice: Option<Dice>) -> Result<Vec<String>> {
+        self.time.pass(TimeDelta::seconds(61));
+        for _ in 0..8 {
+            self.tick(Action::Sweep).await?;
+            self.dispatch_all().await?;
+            self.serve(dice.as_mut())?;
+            self.settle_all().await?;
+            let violations = ledger::violations(self, intents, Stage::Finished).await?;
+            if violations.is_empty() {
+                return Ok(violations);
+            }
+            self.time.pass(TimeDelta::minutes(61));
+            self.tick(Action::Redrive).await?;
+        }
+        ledger::violations(self, intents, Stage::Finished).await
+    }
+
+    /// What is stored under a partition key, in DynamoDB's JSON.
+    pub(crate) async fn items(&self, table: &str, pk: &str) -> Result<Vec<Value>> {
+        let query = self.client.query().table_name(table).consistent_read(true);
+        let query = query.key_condition_expression("pk = :pk");
+        let query = query.expression_attribute_values(":pk", AttributeValue::S(pk.to_owned()));
+        let items = query.send().await?.items.unwrap_or_default();
+        let json = |item: payments_store::Item| {
+            Value::Object(item.iter().map(|(name, value)| (name.clone(), json_of(value))).collect::<Map<_, _>>())
+        };
+        Ok(items.into_iter().map(json).collect())
+    }
+
+    /// The sum of a metric over the lines since the last time.
+    pub(crate) fn metric(&self, lines: &[String], name: &str) -> u64 {
+        let value = |line: &String| serde_json::from_str::<Value>(line).ok()?[name].as_u64();
+        lines.iter().filter_map(value).sum()
+    }
+}
+
+/// The function behind the stream mapping.
+pub(crate) async fn dispatch(functions: &Functions, event: Value) -> Result<Value, String> {
+    let event = serde_json::from_value(event).map_err(|error| error.to_string())?;
+    let response = functions.dispatch.handle(event).await.map_err(|error| error.to_string())?;
+    serde_json::to_value(response).map_err(|error| error.to_string())
+}
+
+/// The function behind the queue mapping.
+pub(crate) async fn settle(functions: &Functions, event: Value) -> Result<Value, String> {
+    let event = serde_json::from_value(event).map_err(|error| error.to_string())?;
+    serde_json::to_value(functions.settle.handle(event).await).map_err(|error| error.to_string())
+}
+
+/// The settings of the stream mapping of `dispatch`.
+pub(crate) fn dispatch_settings(put_aside: &Queue) -> Result<StreamSettings> {
+    Ok(StreamSettings {
+        filter_criteria: FilterCriteria::parse([BECAME_PENDING])?,
+        report_batch_item_failures: true,
+        bisect_batch_on_function_error: true,
+        maximum_retry_attempts: Some(DISPATCH_RETRIES),
+        on_failure: Some(put_aside.clone()),
+        ..StreamSettings::of("dispatch")
+    })
+}
+
+/// The stream of a bank's hot table.
+pub(crate) async fn stream_of(world: &World) -> Result<DynamoDbStream> {
+    use aws_sdk_dynamodbstreams::config::{BehaviorVersion, Credentials, Region};
+    let config = aws_sdk_dynamodbstreams::Config::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::from_static("local"))
+        .credentials_provider(Credentials::new("local", "local", None, None, "test"))
+        .endpoint_url(&world.environment.endpoint)
+        .build();
+    let client = aws_sdk_dynamodbstreams::Client::from_conf(config);
+    Ok(DynamoDbStream::of_table(client, &world.environment.tables.payments).await?)
+}
+
+/// What functions work with over a line: the SDKs with their retries, but without their waiting.
+async fn surroundings(world: &World, line: &Line, time: &Time, metrics: &Metrics) -> Surroundings {
+    use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
+    let wait = Duration::from_millis(1);
+    let retries = RetryConfig::standard().with_max_attempts(3).with_initial_backoff(wait).with_max_backoff(wait);
+    let quota = QUOTAS.fetch_add(1, Ordering::Relaxed);
+    let config = world.client().await.config().to_builder();
+    let config = config
+        .http_client(line.clone())
+        .timeout_config(TimeoutConfig::disabled())
+        .retry_config(retries.clone())
+        .retry_partition(RetryPartition::new(format!("rig-{quota}")))
+        .build();
+    let sqs = aws_sdk_sqs::Config::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::from_static("local"))
+        .credentials_provider(Credentials::new("local", "local", None, None, "test"))
+        .http_client(line.clone())
+        .timeout_config(TimeoutConfig::disabled())
+        .retry_config(retries)
+        .retry_partition(RetryPartition::new(format!("rig-sqs-{quota}")))
+        .build();
+    let queue_url = "http://127.0.0.1:9/payment-requests".to_owned();
+    Surroundings {
+        store: Store::new(Client::from_conf(config), world.environment.tables.clone()),
+        requests: TransactionQueue::Sqs { client: aws_sdk_sqs::Client::from_conf(sqs), queue_url },
+        clock: time.clock(),
+        metrics: metrics.clone(),
+    }
+}
+
+fn wired(world: &World, surroundings: &Surroundings, shards: u16) -> Result<Functions> {
+    let get = |name: &str| match name {
+        "WRITE_SHARDS" | "READ_SHARDS" => Some(shards.to_string()),
+        _ => world.environment.get(name),
+    };
+    Functions::new(&Lookup::new(&get), surroundings).context("the functions cannot be wired")
+}

@@ -1,0 +1,280 @@
+//! What the embedded engine lacks: reads that show the past. Index reads lag, and reads that do not
+//! ask for consistency are stale.
+//!
+//! The past is known from the table's own stream: an answer is made older by taking back the last
+//! few changes of the items in it. History has no stream; a stale read of it sees nothing at all,
+//! which is as old as an answer can be.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use anyhow::{Context as _, Result, ensure};
+use payments_delivery::{Cursor, DynamoDbStream, Position, ShardId, Source};
+use payments_store::TableNames;
+use serde_json::{Value, json};
+
+use crate::dice::Dice;
+
+/// How many records are read at once.
+const PAGE: usize = 1_000;
+
+/// One change of an item of the hot table: its key, and how it was before and after.
+#[derive(Debug, Clone)]
+pub(crate) struct Change {
+    pub(crate) key: Key,
+    pub(crate) before: Option<Value>,
+    pub(crate) after: Option<Value>,
+}
+
+/// A partition and a sort key.
+pub(crate) type Key = (String, String);
+
+/// How far reads lag.
+#[derive(Debug, Clone)]
+pub(crate) struct Lag {
+    /// Of the next index reads: each lags by up to this many changes, by its own dice.
+    pub(crate) indexes: BTreeMap<&'static str, usize>,
+    /// Of the next reads that do not ask for consistency.
+    pub(crate) reads: usize,
+    /// Whether those of history are among them.
+    pub(crate) details_too: bool,
+    /// Whether lags are thrown, or always as long as they can be.
+    pub(crate) dice: Option<Dice>,
+}
+
+impl Lag {
+    /// No read lags.
+    pub(crate) fn none() -> Self {
+        Self { indexes: BTreeMap::new(), reads: 0, details_too: false, dice: None }
+    }
+
+    /// Every index and every inconsistent read lags by up to `most` changes.
+    pub(crate) fn up_to(most: usize, seed: u64) -> Self {
+        let (indexes, dice) = ([("due", most), ("transaction", most)].into(), Some(Dice::seeded(seed)));
+        Self { indexes, reads: most, details_too: true, dice }
+    }
+
+    /// Every read that can lag does, by this many changes.
+    pub(crate) fn always(changes: usize) -> Self {
+        Self { dice: None, ..Self::up_to(changes, 0) }
+    }
+
+    fn throw(&mut self, most: usize) -> usize {
+        self.dice.as_mut().map_or(most, |dice| dice.below(most + 1))
+    }
+}
+
+/// What a store can be weaker in than DynamoDB is asked to be: this makes weakened handlers of the
+/// real ones, to see that the checks notice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Weakness {
+    /// Updates lose their conditions.
+    Unconditional,
+    /// Reads lose their consistency.
+    Inconsistent,
+}
+
+impl Weakness {
+    /// Weakens a call's input.
+    pub(crate) fn weaken(self, input: &mut Value) {
+        let remove = |input: &mut Value, names: &[&str]| {
+            let fields = input.as_object_mut().into_iter();
+            fields.for_each(|fields| names.iter().for_each(|name| drop(fields.remove(*name))));
+        };
+        match self {
+            Self::Unconditional if input.get("UpdateExpression").is_some() => {
+                remove(input, &["ConditionExpression", "ReturnValuesOnConditionCheckFailure"]);
+                // DynamoDB refuses values that nothing mentions.
+                let expression = input["UpdateExpression"].as_str().unwrap_or_default().to_owned();
+                if let Some(values) = input["ExpressionAttributeValues"].as_object_mut() {
+                    values.retain(|name, _| mentions(&expression, name));
+                }
+                if let Some(names) = input["ExpressionAttributeNames"].as_object_mut() {
+                    names.retain(|name, _| mentions(&expression, name));
+                }
+                if input["ExpressionAttributeNames"].as_object().is_some_and(serde_json::Map::is_empty) {
+                    remove(input, &["ExpressionAttributeNames"]);
+                }
+            }
+            Self::Unconditional => {}
+            Self::Inconsistent => {
+                remove(input, &["ConsistentRead"]);
+                for table in input["RequestItems"].as_object_mut().into_iter().flat_map(|tables| tables.values_mut()) {
+                    remove(table, &["ConsistentRead"]);
+                }
+            }
+        }
+    }
+}
+
+/// Whether an expression has this very placeholder.
+fn mentions(expression: &str, name: &str) -> bool {
+    let words = expression.split(|c: char| !c.is_ascii_alphanumeric() && c != ':' && c != '#');
+    words.into_iter().any(|word| word == name)
+}
+
+/// The past of the hot table, and how much of it reads still show. Clones share both.
+#[derive(Clone)]
+pub(crate) struct Staleness {
+    tables: TableNames,
+    lag: Arc<Mutex<Lag>>,
+    log: Arc<tokio::sync::Mutex<Log>>,
+}
+
+struct Log {
+    source: Source,
+    shard: ShardId,
+    cursor: Cursor,
+    changes: Arc<Vec<Change>>,
+}
+
+impl Staleness {
+    /// The past of a table with this stream.
+    pub(crate) async fn of(stream: DynamoDbStream, tables: TableNames) -> Result<Self> {
+        let source = Source::from(stream);
+        let shards = source.shards().await?;
+        ensure!(shards.len() == 1, "the engine's stream has one shard, not {}", shards.len());
+        let shard = shards.into_iter().next().context("a shard")?.id;
+        let log = Log { source, shard, cursor: Cursor::at(Position::TrimHorizon), changes: Arc::default() };
+        let lag = Arc::new(Mutex::new(Lag::none()));
+        Ok(Self { tables, lag, log: Arc::new(tokio::sync::Mutex::new(log)) })
+    }
+
+    /// From now on reads lag like this.
+    pub(crate) fn set(&self, lag: Lag) {
+        *self.lag() = lag;
+    }
+
+    fn lag(&self) -> MutexGuard<'_, Lag> {
+        self.lag.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Every change of the hot table so far, oldest first.
+    pub(crate) async fn changes(&self) -> Result<Arc<Vec<Change>>> {
+        let mut log = self.log.lock().await;
+        loop {
+            let Log { source, shard, cursor, changes } = &mut *log;
+            let page = source.read(shard, cursor, PAGE).await?;
+            if page.records.is_empty() {
+                return Ok(Arc::clone(changes));
+            }
+            Arc::make_mut(changes).extend(page.records.iter().map(|record| change_of(record.event())));
+        }
+    }
+
+    /// Makes an answer as old as reads lag.
+    pub(crate) async fn age(&self, operation: &str, input: &Value, reply: &mut Value) -> Result<()> {
+        let most = {
+            let lag = self.lag();
+            match (operation, input["IndexName"].as_str()) {
+                ("Query", Some(index)) => lag.indexes.get(index).copied().unwrap_or(0),
+                ("Query" | "GetItem", None) if input["ConsistentRead"] != true => lag.reads,
+                ("BatchGetItem", _) => lag.reads,
+                _ => 0,
+            }
+        };
+        let lagging = if most == 0 { 0 } else { self.lag().throw(most) };
+        if lagging == 0 {
+            return Ok(());
+        }
+        let changes = self.changes().await?;
+        let past = Past::before_last(lagging, &changes);
+        match operation {
+            "Query" => self.age_query(&past, input, reply),
+            "GetItem" => self.age_get(&past, input, reply),
+            _ => self.age_batch(&past, input, reply),
+        }
+        Ok(())
+    }
+
+    fn age_query(&self, past: &Past, input: &Value, reply: &mut Value) {
+        let Some(items) = reply["Items"].as_array_mut() else { return };
+        if input["TableName"] != self.tables.payments.as_str() {
+            if input.get("IndexName").is_none() && self.lag().details_too {
+                items.clear();
+            }
+            return;
+        }
+        items.retain(|item| !past.0.contains_key(&key_of(item)));
+        let then = past.0.values().flatten().filter(|item| selects(input, item)).cloned();
+        items.extend(then);
+        let sort = if input.get("IndexName").is_some() { "due" } else { "sk" };
+        items.sort_by_key(|item| item[sort]["S"].as_str().unwrap_or_default().to_owned());
+        reply["Count"] = json!(items_in(reply));
+    }
+
+    fn age_get(&self, past: &Past, input: &Value, reply: &mut Value) {
+        let then = match past.0.get(&key_of(&input["Key"])) {
+            _ if input["TableName"] == self.tables.history.as_str() => {
+                if !self.lag().details_too {
+                    return;
+                }
+                None
+            }
+            Some(then) => then.clone(),
+            None => return,
+        };
+        if let Some(fields) = reply.as_object_mut() {
+            match then {
+                Some(item) => fields.insert("Item".to_owned(), item),
+                None => fields.remove("Item"),
+            };
+        }
+    }
+
+    fn age_batch(&self, past: &Past, input: &Value, reply: &mut Value) {
+        for (table, asked) in input["RequestItems"].as_object().into_iter().flatten() {
+            let Some(items) = reply["Responses"][table].as_array_mut() else { continue };
+            if asked["ConsistentRead"] == true {
+                continue;
+            }
+            if *table == self.tables.history {
+                if self.lag().details_too {
+                    items.clear();
+                }
+                continue;
+            }
+            items.retain(|item| !past.0.contains_key(&key_of(item)));
+            let keys: Vec<Key> = asked["Keys"].as_array().into_iter().flatten().map(key_of).collect();
+            items.extend(keys.iter().filter_map(|key| past.0.get(key).cloned().flatten()));
+        }
+    }
+}
+
+/// The items that changed lately, as they were before.
+struct Past(BTreeMap<Key, Option<Value>>);
+
+impl Past {
+    fn before_last(lagging: usize, changes: &[Change]) -> Self {
+        let last = &changes[changes.len().saturating_sub(lagging)..];
+        Self(last.iter().rev().map(|change| (change.key.clone(), change.before.clone())).collect())
+    }
+}
+
+/// Whether a query of ours selects an item: they have an equality on the partition and bounds on
+/// the sort key, or neither.
+fn selects(input: &Value, item: &Value) -> bool {
+    let values = &input["ExpressionAttributeValues"];
+    let text = |name: &str| values[name]["S"].as_str().unwrap_or_default();
+    let within = |sort: &str| item[sort]["S"].as_str().is_some_and(|key| (text(":from")..=text(":to")).contains(&key));
+    match input["IndexName"].as_str() {
+        Some("due") => item["shard"] == values[":shard"] && within("due"),
+        Some("transaction") => item["transactionId"] == values[":id"],
+        _ => item["pk"] == values[":pk"] && within("sk"),
+    }
+}
+
+fn items_in(reply: &Value) -> usize {
+    reply["Items"].as_array().map_or(0, Vec::len)
+}
+
+fn change_of(event: &Value) -> Change {
+    let image = |name: &str| event["dynamodb"].get(name).filter(|image| !image.is_null()).cloned();
+    Change { key: key_of(&event["dynamodb"]["Keys"]), before: image("OldImage"), after: image("NewImage") }
+}
+
+/// The key of an item, an index entry or a key.
+pub(crate) fn key_of(item: &Value) -> Key {
+    let text = |name: &str| item[name]["S"].as_str().unwrap_or_default().to_owned();
+    (text("pk"), text("sk"))
+}

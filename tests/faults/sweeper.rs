@@ -1,0 +1,180 @@
+//! What a sweep costs, that it keeps its deadline, and that one hot shard stops no other.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use anyhow::{Context as _, Result, bail};
+use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
+use chrono::TimeDelta;
+use daily_due_sweeper::{Action, Report, SweepReport};
+use payments_store::Item;
+
+use crate::ledger::{Stage, violations};
+use crate::line::{Call, Fate};
+use crate::rig::Rig;
+use crate::staleness::Lag;
+
+/// What was written since the last time, in units, by operation and place.
+fn written(rig: &Rig) -> BTreeMap<(String, String), u64> {
+    let tables = &rig.world.environment.tables;
+    let plain = |place: String| place.replace(&tables.history, "history").replace(&tables.payments, "payments");
+    let ledger = rig.line.wire().take_ledger().into_iter();
+    let writes = ledger.filter(|((operation, _), halves)| {
+        *halves > 0 && !matches!(operation.as_str(), "Query" | "GetItem" | "BatchGetItem")
+    });
+    writes.map(|((operation, place), halves)| ((operation, plain(place)), halves / 2)).collect()
+}
+
+fn rows(rows: &[(&str, u64)]) -> BTreeMap<(String, String), u64> {
+    rows.iter().map(|(place, units)| (("UpdateItem".to_owned(), (*place).to_owned()), *units)).collect()
+}
+
+fn swept(report: Report) -> Result<SweepReport> {
+    if let Report::Sweep(report) = report { Ok(report) } else { bail!("{report:?}") }
+}
+
+#[tokio::test]
+async fn a_sweep_costs_three_per_payment_and_a_stale_page_at_most_one() -> Result<()> {
+    let rig = Rig::set_up().await?;
+    let intents = rig.created(7).await?;
+    rig.time.pass(TimeDelta::seconds(61));
+    drop(written(&rig));
+    assert_eq!(swept(rig.tick(Action::Sweep).await?)?.claimed, 7);
+    assert_eq!(written(&rig), rows(&[("payments", 7), ("payments/due", 14)]));
+
+    // The index still shows all seven as scheduled. A refused update costs what the item costs.
+    rig.line.staleness().set(Lag::always(7));
+    rig.line.mend();
+    let again = swept(rig.tick(Action::Sweep).await?)?;
+    assert_eq!((again.claimed, again.already_claimed, again.remaining), (0, 7, 0));
+    assert_eq!((rig.line.tries_of("UpdateItem"), rig.line.calls()), (7, 3 + 7));
+    assert_eq!(written(&rig), rows(&[]), "nothing was written");
+    for head in rig.world.heads(&intents[0].account).await? {
+        assert!(payments_store::item_bytes(&head) <= 1_024, "more than a unit: {head:?}");
+    }
+    rig.world.close().await
+}
+
+#[tokio::test]
+async fn a_settlement_costs_five_or_four() -> Result<()> {
+    let rig = Rig::set_up().await?;
+    for _ in 0..8 {
+        let intents = rig.created(1).await?;
+        rig.time.pass(TimeDelta::seconds(61));
+        rig.tick(Action::Sweep).await?;
+        rig.dispatch_all().await?;
+        rig.serve(None)?;
+        drop(written(&rig));
+        rig.settle_all().await?;
+        let failed = intents[0].amount.is_multiple_of(4);
+        let mut want = rows(&[("payments", 1), ("payments/due", 2), ("payments/unreported", 1)]);
+        want.extend(rows(&[("payments/transaction", 1)]).into_iter().filter(|_| !failed));
+        assert_eq!(written(&rig), want, "payment {}", intents[0].amount);
+        assert_eq!(want.values().sum::<u64>(), if failed { 4 } else { 5 });
+
+        // The same result again: refused, and nothing is written.
+        rig.line.mend();
+        rig.results
+            .send(crate::service::result_of(&request_of(&rig, &intents[0].account)?).to_string(), rig.time.now())?;
+        rig.settle_all().await?;
+        assert_eq!((written(&rig), rig.line.tries_of("UpdateItem")), (rows(&[]), 1));
+        assert_eq!(violations(&rig, &intents, Stage::Finished).await?, [""; 0]);
+    }
+    rig.world.close().await
+}
+
+fn request_of(rig: &Rig, account: &str) -> Result<serde_json::Value> {
+    Ok(rig.line.sent_for(account).into_iter().next().context("nothing was sent")?.request)
+}
+
+/// Puts this many due heads straight into the table, spread over the shards: copies of a real one.
+/// Returns their sort keys by shard.
+async fn many_due(rig: &Rig, count: u32, shards: u32) -> Result<HashMap<u32, HashSet<String>>> {
+    let intents = rig.created(1).await?;
+    let head = rig.world.heads(&intents[0].account).await?.pop().context("no head")?;
+    let text = |name: &str| head[name].as_s().map(String::as_str).unwrap_or_default();
+    let (due_at, date) = (intents[0].due_at.clone(), text("due").split('#').nth(1).unwrap_or_default().to_owned());
+    let mut by_shard: HashMap<u32, HashSet<String>> = HashMap::new();
+    let mut puts = Vec::new();
+    for number in 0..count {
+        let sk = format!("{due_at}#{number:08x}-0000-5000-8000-{number:012x}");
+        let mut item: Item = head.clone();
+        let mut set = |name: &str, value: AttributeValue| drop(item.insert(name.to_owned(), value));
+        set("pk", AttributeValue::S(format!("ACCT#bulk-{}", number % 50)));
+        set("due", AttributeValue::S(format!("SCHEDULED#{date}#{sk}")));
+        set("sk", AttributeValue::S(sk.clone()));
+        set("shard", AttributeValue::N((number % shards).to_string()));
+        by_shard.entry(number % shards).or_default().insert(sk);
+        puts.push(WriteRequest::builder().put_request(PutRequest::builder().set_item(Some(item)).build()?).build());
+    }
+    for some in puts.chunks(25) {
+        let table = &rig.world.environment.tables.payments;
+        rig.client.batch_write_item().request_items(table, some.to_vec()).send().await?;
+    }
+    // The model goes: only the copies are to be swept.
+    let key = ["pk", "sk"].map(|name| (name.to_owned(), head[name].clone()));
+    let delete = rig.client.delete_item().table_name(&rig.world.environment.tables.payments);
+    delete.set_key(Some(key.into())).send().await?;
+    rig.time.pass(TimeDelta::seconds(61));
+    Ok(by_shard)
+}
+
+#[tokio::test]
+async fn a_sweeper_with_three_seconds_gets_through_five_thousand_tick_by_tick() -> Result<()> {
+    let rig = Rig::with_shards(10).await?;
+    many_due(&rig, 5_000, 10).await?;
+    rig.line.calls_take(TimeDelta::milliseconds(1));
+    let timeout = TimeDelta::seconds(3);
+    let (mut ticks, mut claimed) = (0, 0);
+    loop {
+        let started = rig.time.now();
+        let report = swept(rig.tick_within(&rig.functions, Action::Sweep, timeout).await?)?;
+        let took = rig.time.now() - started;
+        println!("tick {ticks}: {took} {report:?}");
+        assert!(took < timeout, "tick {ticks} took {took}");
+        (ticks, claimed) = (ticks + 1, claimed + report.claimed);
+        assert!(report.claimed > 0 && ticks < 20, "tick {ticks} makes progress: {report:?}");
+        assert_eq!(report.already_claimed, 0);
+        assert_eq!((report.remaining, report.remaining_is_lower_bound), (5_000 - claimed, false));
+        if report.remaining == 0 {
+            break;
+        }
+    }
+    assert_eq!(claimed, 5_000);
+    assert!(ticks > 1, "three seconds are not enough for all");
+    rig.world.close().await
+}
+
+#[tokio::test]
+async fn a_shard_that_is_throttled_for_good_stops_no_other() -> Result<()> {
+    const HOT: u32 = 7;
+    for (operation, known) in [("UpdateItem", true), ("Query", false)] {
+        let rig = Rig::with_shards(10).await?;
+        let by_shard = many_due(&rig, 200, 10).await?;
+        let hot = by_shard.get(&HOT).cloned().unwrap_or_default();
+        rig.line.break_with(move |call: &Call| {
+            let key = call.input["Key"]["sk"]["S"].as_str().unwrap_or_default();
+            let shard = call.input["ExpressionAttributeValues"][":shard"]["N"].as_str();
+            let is_hot = hot.contains(key) || shard == Some("7");
+            if is_hot && call.operation == operation {
+                Fate::Refuse(400, "ProvisionedThroughputExceededException")
+            } else {
+                Fate::Pass
+            }
+        });
+        let started = rig.time.now();
+        let report = swept(rig.tick(Action::Sweep).await?)?;
+        let took = rig.time.now() - started;
+        assert_eq!((report.claimed, report.shards_given_up), (180, 1), "{operation}: {report:?}");
+        let remaining = if known { (20, false) } else { (0, true) };
+        assert_eq!((report.remaining, report.remaining_is_lower_bound), remaining, "{operation}: {report:?}");
+        assert!(took < TimeDelta::seconds(10), "patience ends: {took}");
+        let lines = rig.metrics.take();
+        assert_eq!(rig.metric(&lines, "ShardsGivenUp"), 1, "{lines:?}");
+        // Later the shard has room again.
+        rig.line.mend();
+        let report = swept(rig.tick(Action::Sweep).await?)?;
+        assert_eq!((report.claimed, report.remaining), (20, 0));
+        rig.world.close().await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,104 @@
+//! `cargo local demo`, and the plant that it and `cargo local` run on.
+
+use anyhow::{Context as _, Result};
+use chrono::TimeDelta;
+use payments_boot::{Clock, Metrics};
+use payments_local::demo::{self, Progress, Settings};
+use payments_local::plant::{Plant, Queues};
+use payments_local::service::ServiceSettings;
+use payments_local::{Engine, Environment, event};
+use payments_queue::TransactionQueue;
+use payments_tests::Reply;
+use serde_json::{Value, json};
+
+const DAY: Settings = Settings { payments: 200, seed: 1, data_bytes: None };
+
+/// Plays a day that has to go well.
+async fn play(settings: Settings) -> Result<Value> {
+    let summary = demo::run(&settings, &Progress::hidden()?).await?;
+    summary.check()?;
+    Ok(summary.json())
+}
+
+#[tokio::test]
+async fn a_day_ends_with_every_payment_settled_and_a_seed_makes_one_day() -> Result<()> {
+    let mut day = play(DAY).await?;
+    let count = |path: &str| day.pointer(path).and_then(Value::as_u64).with_context(|| format!("{path} in {day}"));
+    let (processed, failed) = (count("/byStatus/PROCESSED")?, count("/byStatus/FAILED")?);
+    assert_eq!(processed + failed, 200);
+    assert!(failed > 0, "some fail: {day}");
+    for path in ["/byStatus/SCHEDULED", "/byStatus/PENDING", "/byStatus/CANCELLED", "/duplicateOutcomes"] {
+        assert_eq!(count(path)?, 0, "{path}");
+    }
+    assert_eq!((count("/requestsSent")?, count("/transactionIds")?), (200, processed));
+    assert!(count("/repeatedResults")? > 0, "some results come twice: {day}");
+    assert_eq!(count("/writeUnitTotals/pending")?, 3 * 200);
+    assert_eq!(count("/writeUnitTotals/settled")?, 5 * processed + 4 * failed);
+    assert_eq!(day["writeUnits"]["pending"], json!(3));
+    for path in ["/writeUnits/insert", "/writeUnits/settled", "/writeUnits/perPayment"] {
+        assert!(day.pointer(path).is_some_and(Value::is_number), "{path} in {day}");
+    }
+    for path in ["/seconds/ingest", "/seconds/sweep", "/seconds/settle"] {
+        assert!(day.pointer(path).is_some_and(Value::is_number), "{path} in {day}");
+    }
+    for later in [
+        "/countersEqualRecount",
+        "/archived",
+        "/reported",
+        "/writeUnits/reported",
+        "/writeUnits/archive",
+        "/seconds/archive",
+    ] {
+        assert_eq!(day.pointer(later), Some(&Value::Null), "{later}");
+    }
+
+    let mut again = play(DAY).await?;
+    let mut other = play(Settings { seed: 2, ..DAY }).await?;
+    for day in [&mut day, &mut again, &mut other] {
+        day["seconds"].take();
+    }
+    assert_eq!(day, again);
+    assert_ne!(day["writeUnitTotals"], other["writeUnitTotals"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn payments_of_8_kb_cost_their_budget() -> Result<()> {
+    let day = play(Settings { payments: 20, data_bytes: Some(7_400), ..DAY }).await?;
+    assert_eq!(day["writeUnitTotals"]["insert"], json!(10 * 20), "{day}");
+    assert_eq!(day["writeUnits"]["insert"], json!(10));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_tick_does_what_has_fallen_due_and_tells_it() -> Result<()> {
+    let start = chrono::DateTime::from_timestamp(1_795_168_800, 0).context("an instant")?;
+    let clock = Clock::simulated(move || start, |_| {});
+    let (engine, queues, metrics) = (Engine::start(0, None).await?, Queues::empty(), Metrics::captured());
+    let environment = Environment::at(engine.url());
+    let requests = TransactionQueue::InProcess(queues.requests.clone());
+    let functions = environment.functions(requests, &clock, &metrics).await?;
+    let service = ServiceSettings { failures_per_thousand: 0, repeats_per_thousand: 0, ..ServiceSettings::seeded(1) };
+    let stream = environment.stream().await?;
+    let mut plant = Plant::new(functions.clone(), clock, metrics, queues, stream, service)?
+        .with_period("sweep", TimeDelta::minutes(1));
+    assert_eq!(plant.tick(start).await.to_string(), "", "there is nothing to do");
+
+    let body = json!({ "payeeAccountId": "b", "amountMinor": 5, "currency": "GBP", "scheduledFor": "2026-11-20" });
+    let ask = http::Request::post("/accounts/a/payments").header("Content-Type", "application/json");
+    let (parts, ()) = ask.header("Idempotency-Key", "coffee").body(())?.into_parts();
+    let (function, event) = event::of(&parts, body.to_string().as_bytes(), "test", start)?;
+    let put = Reply::of(functions.invoke(function, event).await)?;
+    assert_eq!(put.status, 201, "{put}");
+    for (seconds, told) in [
+        (59, ""),
+        (60, "sweep: 1 claimed, 0 left · dispatch: 1 sent"),
+        (61, ""),
+        (150, "transaction service: 1 answered · settle: 1 processed, 0 failed"),
+        (151, ""),
+        (8_000, ""),
+    ] {
+        assert_eq!(plant.tick(start + TimeDelta::seconds(seconds)).await.to_string(), told, "after {seconds} s");
+    }
+    engine.stop().await
+}

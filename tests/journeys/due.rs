@@ -1,0 +1,344 @@
+//! The payments of a date across all accounts, and the payment of a transaction.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use payments_http::DueCursor;
+use payments_model::settlement::FailureReason;
+use payments_model::{Actor, Head, PaymentId, State, Status};
+use payments_store::{HeadKey, HeadSort, Moved, item_bytes};
+use payments_tests::{Ask, Reply, World};
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use serde_json::{Value, json};
+
+/// The date that is asked for, and its neighbours.
+const DAY: &str = "2026-12-01";
+const BEFORE: &str = "2026-11-30";
+const AFTER: &str = "2026-12-02";
+
+/// When that date is over, and its payments may be in history.
+const DAYS_LATER: &str = "2026-12-03T09:00:00Z";
+
+/// The shards of a bank of these tests.
+const SHARDS: usize = 10;
+
+/// Puts `count` payments of a date in, over five accounts, and returns their ids in that order.
+async fn put(world: &World, date: &str, count: usize) -> Result<Vec<PaymentId>> {
+    let entry = |n: usize| {
+        json!({
+            "accountId": format!("payer-{}", n % 5), "idempotencyKey": format!("{date}-{n}"),
+            "payeeAccountId": "shop", "amountMinor": 5, "currency": "EUR", "scheduledFor": date,
+        })
+    };
+    let mut ids = Vec::new();
+    for batch in (0..count).collect::<Vec<_>>().chunks(100) {
+        let entries: Vec<Value> = batch.iter().map(|n| entry(*n)).collect();
+        let reply = world.send(Ask::post("/payment-batches").json(&json!({ "payments": entries }))).await?;
+        for result in reply.body["results"].as_array().with_context(|| reply.to_string())? {
+            let id = result["payment"]["paymentId"].as_str().with_context(|| result.to_string())?;
+            ids.push(id.parse()?);
+        }
+    }
+    Ok(ids)
+}
+
+/// Takes a scheduled payment to a status.
+async fn move_to(world: &World, payment_id: PaymentId, status: Status) -> Result<()> {
+    let states = match status {
+        Status::Scheduled => vec![],
+        Status::Cancelled => vec![State::Cancelled],
+        Status::Pending => vec![State::Pending],
+        Status::Processed => vec![State::Pending, State::Processed(format!("TX-{payment_id}").parse()?)],
+        Status::Failed => vec![State::Pending, State::Failed(FailureReason::cut("no funds"))],
+    };
+    let store = world.store().await;
+    let details = store.details(payment_id).await?.context("no details")?;
+    let sort = HeadSort { due_at: details.due_at, payment_id };
+    let key = HeadKey { account: details.instruction.account.clone(), sort };
+    let mut head = Head::scheduled(&details);
+    for state in states {
+        let step = head.step(state, "2026-12-01T10:00:00Z".parse()?, Actor::named("the test"));
+        head = match store.transition(&key, details.due_date, &step).await? {
+            Moved::Done(head) => *head,
+            Moved::Elsewhere(found) => bail!("{step:?} met {found:?}"),
+        };
+    }
+    Ok(())
+}
+
+/// A day of `count` payments in every status, with neighbours: the ids by status.
+async fn a_day(world: &World, count: usize) -> Result<BTreeMap<Status, BTreeSet<String>>> {
+    let mut by_status: BTreeMap<Status, BTreeSet<String>> = BTreeMap::new();
+    for (n, id) in put(world, DAY, count).await?.into_iter().enumerate() {
+        let status = Status::ALL[n % Status::ALL.len()];
+        move_to(world, id, status).await?;
+        by_status.entry(status).or_default().insert(id.to_string());
+    }
+    for date in [BEFORE, AFTER, "2026-11-30T23:59:59Z", "2026-12-02T00:00:00Z"] {
+        put(world, date, 3).await?;
+    }
+    Ok(by_status)
+}
+
+async fn list(world: &World, query: &str) -> Result<Reply> {
+    let reply = world.send(Ask::get(&format!("/payments?{query}"))).await?;
+    ensure!(reply.status == 200, "{query}: {reply}");
+    Ok(reply)
+}
+
+/// Reads a list of the day to its end, at most `limit` at a time, and says what it saw.
+async fn read_all(world: &World, filter: &str, limit: usize) -> Result<Vec<Value>> {
+    let mut payments = Vec::new();
+    let mut query = format!("dueDate={DAY}{filter}&limit={limit}");
+    loop {
+        let page = list(world, &query).await?;
+        assert!(page.payments().len() <= limit, "{query}: {}", page.payments().len());
+        payments.extend_from_slice(page.payments());
+        let Some(next) = page.body["nextCursor"].as_str() else { return Ok(payments) };
+        query = format!("limit={limit}&cursor={next}");
+    }
+}
+
+/// The ids of payments, each of which is there once.
+fn once(payments: &[Value]) -> BTreeSet<String> {
+    let ids: BTreeSet<String> = payments.iter().map(|p| p["paymentId"].as_str().unwrap_or_default().into()).collect();
+    assert_eq!(ids.len(), payments.len(), "each payment once");
+    ids
+}
+
+fn union<'s>(sets: impl IntoIterator<Item = &'s BTreeSet<String>>) -> BTreeSet<String> {
+    sets.into_iter().flatten().cloned().collect()
+}
+
+#[tokio::test]
+async fn every_page_size_shows_every_payment_of_the_date_once() -> Result<()> {
+    let world = World::open().await?;
+    let by_status = a_day(&world, 60).await?;
+    let all = union(by_status.values());
+    for limit in [1, 2, 3, 7, 59, 60, 61, 1_000] {
+        let read = read_all(&world, "", limit).await?;
+        assert_eq!(once(&read), all, "limit {limit}");
+        assert!(read.iter().all(|payment| payment["dueDate"] == DAY), "limit {limit}");
+    }
+    for (status, ids) in &by_status {
+        for limit in [1, 5, 1_000] {
+            let read = read_all(&world, &format!("&status={status}"), limit).await?;
+            assert_eq!(once(&read), *ids, "{status}, limit {limit}");
+            assert!(read.iter().all(|payment| payment["status"] == status.as_str()), "{status}, limit {limit}");
+        }
+    }
+    world.close().await
+}
+
+#[tokio::test]
+async fn the_union_over_the_shards_is_the_whole() -> Result<()> {
+    let world = World::open().await?;
+    let by_status = a_day(&world, 60).await?;
+    for (filter, want) in [("", union(by_status.values())), ("&status=PENDING", by_status[&Status::Pending].clone())] {
+        for limit in [2, 1_000] {
+            let mut payments = Vec::new();
+            for shard in 0..SHARDS {
+                payments.extend(read_all(&world, &format!("{filter}&shard={shard}"), limit).await?);
+            }
+            assert_eq!(once(&payments), want, "{filter}, limit {limit}");
+        }
+    }
+    world.close().await
+}
+
+#[tokio::test]
+async fn both_tables_are_one_list() -> Result<()> {
+    let world = World::open().await?;
+    let by_status = a_day(&world, 60).await?;
+    // Two accounts are archived; a third is caught on its way, in both tables.
+    let on_its_way = world.heads("payer-2").await?;
+    for account in ["payer-0", "payer-1", "payer-2"] {
+        world.archive_all(account).await?;
+    }
+    let client = world.client().await;
+    for head in on_its_way {
+        client.put_item().table_name(&world.environment.tables.payments).set_item(Some(head)).send().await?;
+    }
+    world.set_clock(DAYS_LATER)?;
+    for limit in [1, 4, 9, 1_000] {
+        assert_eq!(once(&read_all(&world, "", limit).await?), union(by_status.values()), "limit {limit}");
+        let failed = read_all(&world, "&status=FAILED", limit).await?;
+        assert_eq!(once(&failed), by_status[&Status::Failed], "limit {limit}");
+    }
+    world.close().await
+}
+
+#[tokio::test]
+async fn a_payment_that_moves_on_between_pages_is_seen_again_and_never_missed() -> Result<()> {
+    let world = World::open().await?;
+    let ids = put(&world, DAY, 20).await?;
+    let first = list(&world, &format!("dueDate={DAY}&limit=3")).await?;
+    for id in &ids {
+        move_to(&world, *id, Status::Pending).await?;
+    }
+    let mut seen = once(first.payments());
+    let mut cursor = first.body["nextCursor"].as_str().map(str::to_owned);
+    while let Some(next) = cursor {
+        let page = list(&world, &format!("limit=3&cursor={next}")).await?;
+        assert!(page.payments().iter().all(|payment| payment["status"] == "PENDING"), "{page}");
+        seen.extend(once(page.payments()));
+        cursor = page.body["nextCursor"].as_str().map(str::to_owned);
+    }
+    assert_eq!(seen, ids.iter().map(ToString::to_string).collect());
+    world.close().await
+}
+
+/// The half units read from both tables' `due` indexes since the last time; nothing else is read.
+fn half_units(world: &World) -> u64 {
+    let ledger = world.wire.take_ledger();
+    assert!(
+        ledger
+            .iter()
+            .all(|((operation, place), half)| { operation == "Query" && (place.ends_with("/due") || *half == 0) }),
+        "{ledger:?}"
+    );
+    ledger.values().sum()
+}
+
+#[tokio::test]
+async fn an_empty_date_costs_one_query_per_stretch() -> Result<()> {
+    let world = World::open().await?;
+    put(&world, AFTER, 40).await?;
+    for (query, queries) in [
+        (format!("dueDate={DAY}&status=PENDING&shard=7"), 1),
+        (format!("dueDate={DAY}&shard=7"), Status::ALL.len()),
+        (format!("dueDate={DAY}&status=PENDING"), SHARDS),
+        (format!("dueDate={DAY}"), SHARDS * Status::ALL.len()),
+        // A date that is over is looked for in both tables.
+        ("dueDate=2026-11-19&status=PENDING".to_owned(), 2 * SHARDS),
+    ] {
+        drop((world.wire.take_operations(), world.wire.take_ledger()));
+        let page = list(&world, &query).await?;
+        assert_eq!((page.payments().len(), &page.body["nextCursor"]), (0, &Value::Null), "{query}");
+        assert_eq!(world.wire.take_operations(), vec!["Query"; queries], "{query}");
+        assert_eq!(half_units(&world), u64::try_from(queries)?, "{query}");
+    }
+    world.close().await
+}
+
+#[tokio::test]
+async fn a_page_costs_what_it_returns_however_many_payments_there_are() -> Result<()> {
+    let world = World::open().await?;
+    let query = format!("dueDate={DAY}&status=SCHEDULED&shard=0&limit=5");
+    put(&world, DAY, 150).await?;
+    drop((world.wire.take_operations(), world.wire.take_ledger()));
+    let few = list(&world, &query).await?;
+    let (few_operations, few_cost) = (world.wire.take_operations(), half_units(&world));
+    put(&world, AFTER, 300).await?;
+    put(&world, DAY, 600).await?;
+    drop((world.wire.take_operations(), world.wire.take_ledger()));
+    let many = list(&world, &query).await?;
+    assert_eq!((few.payments().len(), many.payments().len()), (5, 5));
+    assert_eq!((few_operations, few_cost), (vec!["Query".to_owned()], 1));
+    assert_eq!((world.wire.take_operations(), half_units(&world)), (vec!["Query".to_owned()], 1));
+
+    // The whole date: half a unit for each 4 KB of entries, and at most one more per stretch.
+    let mut entries = 0;
+    for account in 0..5 {
+        let heads = world.heads(&format!("payer-{account}")).await?;
+        entries += heads
+            .iter()
+            .filter(|head| !head["sk"].as_s().is_ok_and(|sk| sk.starts_with(AFTER)))
+            .map(item_bytes)
+            .sum::<usize>();
+    }
+    drop((world.wire.take_operations(), world.wire.take_ledger()));
+    assert_eq!(read_all(&world, "", 1_000).await?.len(), 600);
+    let stretches = SHARDS * Status::ALL.len();
+    assert_eq!(world.wire.take_operations().len(), stretches);
+    let cost = half_units(&world);
+    assert!(cost <= u64::try_from(entries / 4_096 + stretches)?, "{cost} half units for {entries} bytes");
+    world.close().await
+}
+
+#[tokio::test]
+async fn no_cursor_leaves_its_list() -> Result<()> {
+    let world = World::open().await?;
+    put(&world, DAY, 30).await?;
+    let next = |page: &Reply| Ok::<_, anyhow::Error>(page.body["nextCursor"].as_str().context("a cursor")?.to_owned());
+    let all = next(&list(&world, &format!("dueDate={DAY}&limit=2")).await?)?;
+    let scheduled = next(&list(&world, &format!("dueDate={DAY}&status=SCHEDULED&limit=2")).await?)?;
+    let of_account = next(&world.send(Ask::get("/accounts/payer-0/payments?limit=1")).await?)?;
+    let beyond =
+        DueCursor { at: (Status::Scheduled, 10), ..DueCursor::decode(&all).map_err(|p| anyhow::anyhow!("{p:?}"))? };
+    for query in [
+        format!("dueDate={AFTER}&cursor={all}"),
+        format!("dueDate={DAY}&status=SCHEDULED&cursor={all}"),
+        format!("dueDate={DAY}&shard=0&cursor={all}"),
+        format!("dueDate={DAY}&status=PENDING&cursor={scheduled}"),
+        format!("dueDate={DAY}&shard=0&cursor={scheduled}"),
+        format!("dueDate={DAY}&cursor={of_account}"),
+        format!("dueDate={DAY}&cursor={}", beyond.encode()),
+        format!("dueDate={DAY}&cursor={}", all.to_lowercase()),
+    ] {
+        drop(world.wire.take_operations());
+        let reply = world.send(Ask::get(&format!("/payments?{query}"))).await?;
+        assert_eq!((reply.status, reply.problem()), (400, "invalid-cursor"), "{query}: {reply}");
+        assert!(world.wire.take_operations().is_empty(), "{query} reads nothing");
+    }
+    // The other way round: a date's cursor is none of an account's.
+    let reply = world.send(Ask::get(&format!("/accounts/payer-0/payments?cursor={all}"))).await?;
+    assert_eq!((reply.status, reply.problem()), (400, "invalid-cursor"), "{reply}");
+    // Alone, or beside what it was made for, it goes on.
+    for query in [format!("cursor={scheduled}"), format!("dueDate={DAY}&status=SCHEDULED&cursor={scheduled}")] {
+        assert_eq!(list(&world, &query).await?.payments().len(), 28, "{query}");
+    }
+    world.close().await
+}
+
+#[tokio::test]
+async fn a_transaction_is_its_payment_wherever_that_is() -> Result<()> {
+    let world = World::open().await?;
+    let ids = put(&world, DAY, 6).await?;
+    let (id, other) = (ids[0], ids[1]);
+    for id in [id, other] {
+        move_to(&world, id, Status::Processed).await?;
+    }
+    move_to(&world, ids[2], Status::Failed).await?;
+    let path = format!("/transactions/TX-{id}");
+    // What is shown is the head as it stands: what its account sees too, wherever it is.
+    let shown = async |place: &str| -> Result<()> {
+        let of_account = world.send(Ask::get(&format!("/accounts/payer-0/payments/{id}"))).await?;
+        let of_transaction = world.send(Ask::get(&path)).await?;
+        assert_eq!((of_transaction.status, of_transaction.field("status")), (200, "PROCESSED"), "{place}");
+        assert_eq!(of_transaction.body, of_account.body, "{place}");
+        Ok(())
+    };
+    shown("hot").await?;
+    let heads = world.heads("payer-0").await?;
+    world.archive_all("payer-0").await?;
+    shown("history").await?;
+    let client = world.client().await;
+    for head in heads {
+        client.put_item().table_name(&world.environment.tables.payments).set_item(Some(head)).send().await?;
+    }
+    shown("both").await?;
+    for unknown in ["TX-0".to_owned(), format!("TX-{}", ids[2]), format!("TX-{}", ids[3]), format!("tx-{id}")] {
+        let reply = world.send(Ask::get(&format!("/transactions/{unknown}"))).await?;
+        assert_eq!((reply.status, reply.problem()), (404, "no-such-payment"), "{unknown}: {reply}");
+    }
+    world.close().await
+}
+
+#[test]
+fn whatever_stands_in_a_query_is_answered_with_a_list_or_a_reason() -> Result<()> {
+    let runtime = tokio::runtime::Runtime::new()?;
+    let world = runtime.block_on(World::open())?;
+    let names = prop::sample::select(vec!["dueDate", "status", "shard", "limit", "cursor", "other"]);
+    let queries = prop::collection::vec((names, "[ -~é]{0,12}|2026-12-01|0|PENDING"), 0..4);
+    let checked = TestRunner::default().run(&queries, |pairs| {
+        let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish();
+        let reply = runtime.block_on(world.send(Ask::get(&format!("/payments?{query}"))));
+        let status = reply.map_err(|error| TestCaseError::fail(error.to_string()))?.status;
+        prop_assert!(matches!(status, 200 | 400), "{} for {}", status, query);
+        Ok(())
+    });
+    checked?;
+    runtime.block_on(world.close())
+}

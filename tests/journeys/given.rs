@@ -1,0 +1,215 @@
+//! The files in `events/`, whose they are, and what they find: a bank is brought to where an event
+//! of Lambda's meets it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
+use payments_model::settlement::FailureReason;
+use payments_model::{Actor, Head, PaymentId, State};
+use payments_store::{HeadKey, HeadSort, Moved};
+use payments_tests::{Ask, Reply, World};
+use serde_json::json;
+
+/// How far ahead these banks take payments: the events ask for June 2090, so that the files work
+/// for a long time, also where the clock is a real one.
+pub(crate) const HORIZON_DAYS: u32 = 25_000;
+
+/// The account of the events.
+pub(crate) const ACCOUNT: &str = "GB29NWBK60161331926819";
+
+/// When what they find was put in.
+const PUT_IN: &str = "2026-11-20T08:00:00Z";
+
+/// The transaction id of the first payment that is `PROCESSED`.
+const TRANSACTION: &str = "TX-20900615-1";
+
+/// What an event finds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Given {
+    /// An empty bank.
+    Nothing,
+    /// The payment of `ingest-create`, `SCHEDULED`.
+    OnePayment,
+    /// The two payments of `ingest-batch`; the first is also `ingest-create`'s.
+    TwoPayments,
+    /// The same, and the first one cancelled.
+    OneOfTwoCancelled,
+    /// The same, and the first one swept.
+    OneOfTwoPending,
+    /// The same, and the first one settled, the second one swept.
+    OneProcessedOnePending,
+    /// The payment of `ingest-create`, swept.
+    Pending,
+    /// The same, handed over a second time.
+    Redriven,
+    /// The same, settled.
+    Processed,
+    /// The same, refused by the transaction service.
+    Failed,
+    /// Seven payments of 15 June 2090 in every status, and one of the day after.
+    ADay,
+}
+
+/// Brings a bank to where an event finds it, through its own front door as far as that goes. What
+/// happened after the payments were put in happened at `moved_at`.
+pub(crate) async fn prepare(world: &World, given: Given, moved_at: &str) -> Result<()> {
+    world.set_clock(PUT_IN)?;
+    let pending = || vec![State::Pending];
+    let processed = || anyhow::Ok(vec![State::Pending, State::Processed(TRANSACTION.parse()?)]);
+    let failed = || vec![State::Pending, State::Failed(FailureReason::cut("The payee's account is closed."))];
+    match given {
+        Given::Nothing => {}
+        Given::OnePayment => drop(put(world, "ingest-create").await?),
+        Given::TwoPayments => drop(put(world, "ingest-batch").await?),
+        Given::OneOfTwoCancelled => {
+            put(world, "ingest-batch").await?;
+            world.set_clock(moved_at)?;
+            put(world, "ingest-cancel").await?;
+        }
+        Given::OneOfTwoPending => move_on(world, of_batch(world, 0).await?, pending(), moved_at).await?,
+        Given::OneProcessedOnePending => {
+            move_on(world, of_batch(world, 0).await?, processed()?, moved_at).await?;
+            move_on(world, of_batch(world, 1).await?, pending(), moved_at).await?;
+        }
+        Given::Pending => move_on(world, created(world).await?, pending(), moved_at).await?,
+        Given::Redriven => {
+            let payment_id = created(world).await?;
+            move_on(world, payment_id, pending(), moved_at).await?;
+            let (key, _) = scheduled(world, payment_id).await?;
+            ensure!(world.store().await.redrive(&key, 1).await?, "it is pending");
+        }
+        Given::Processed => move_on(world, created(world).await?, processed()?, moved_at).await?,
+        Given::Failed => move_on(world, created(world).await?, failed(), moved_at).await?,
+        Given::ADay => {
+            let states = [vec![], vec![], vec![], pending(), processed()?, failed(), vec![State::Cancelled]];
+            for (n, states) in states.into_iter().enumerate() {
+                let payment_id = ask(world, &format!("bill-{n}"), "2090-06-15").await?;
+                move_on(world, payment_id, states, moved_at).await?;
+            }
+            ask(world, "bill-7", "2090-06-16").await?;
+        }
+    }
+    Ok(())
+}
+
+/// Runs an event of HTTP that has to succeed.
+async fn put(world: &World, name: &str) -> Result<Reply> {
+    let reply = run(world, name).await?;
+    ensure!(reply.status < 300, "{reply}");
+    Ok(reply)
+}
+
+/// The payment of `ingest-create`.
+async fn created(world: &World) -> Result<PaymentId> {
+    Ok(put(world, "ingest-create").await?.field("paymentId").parse()?)
+}
+
+/// One payment of `ingest-batch`, which may be there already.
+async fn of_batch(world: &World, position: usize) -> Result<PaymentId> {
+    let reply = put(world, "ingest-batch").await?;
+    let payment_id = reply.body["results"][position]["payment"]["paymentId"].as_str();
+    Ok(payment_id.context("the batch was refused")?.parse()?)
+}
+
+/// A payment of no event.
+async fn ask(world: &World, key: &str, date: &str) -> Result<PaymentId> {
+    let body = json!({
+        "payeeAccountId": "GB94BARC10201530093459", "amountMinor": 4_200, "currency": "GBP", "scheduledFor": date,
+    });
+    let reply = world.send(Ask::create(ACCOUNT, key, &body)).await?;
+    ensure!(reply.status == 201, "{reply}");
+    Ok(reply.field("paymentId").parse()?)
+}
+
+/// Takes a scheduled payment through these states.
+async fn move_on(world: &World, payment_id: PaymentId, states: Vec<State>, at: &str) -> Result<()> {
+    let store = world.store().await;
+    let (key, mut head) = scheduled(world, payment_id).await?;
+    for state in states {
+        let by = match state {
+            State::Scheduled | State::Cancelled => "landlord-app",
+            State::Pending => "daily-due-sweeper",
+            State::Processed(_) | State::Failed(_) => "settle",
+        };
+        let step = head.step(state, at.parse()?, Actor::named(by));
+        head = match store.transition(&key, head.due_date, &step).await? {
+            Moved::Done(head) => *head,
+            Moved::Elsewhere(found) => bail!("{step:?} met {found:?}"),
+        };
+    }
+    Ok(())
+}
+
+/// Where a payment is, and how it began.
+async fn scheduled(world: &World, payment_id: PaymentId) -> Result<(HeadKey, Head)> {
+    let details = world.store().await.details(payment_id).await?.context("the payment has no details")?;
+    let sort = HeadSort { due_at: details.due_at, payment_id };
+    Ok((HeadKey { account: details.instruction.account.clone(), sort }, Head::scheduled(&details)))
+}
+
+/// Runs an event of HTTP through its function.
+pub(crate) async fn run(world: &World, name: &str) -> Result<Reply> {
+    let response = world.functions().invoke(&function_of(name)?, http_event(name)?).await;
+    Reply::of(response).with_context(|| name.to_owned())
+}
+
+/// An event of HTTP.
+pub(crate) fn http_event(name: &str) -> Result<ApiGatewayV2httpRequest> {
+    serde_json::from_str(&event_text(name)?).with_context(|| name.to_owned())
+}
+
+/// The text of an event's file.
+pub(crate) fn event_text(name: &str) -> Result<String> {
+    let path = in_repository("../events").join(format!("{name}.json"));
+    fs::read_to_string(&path).with_context(|| path.display().to_string())
+}
+
+/// The names of all events.
+pub(crate) fn events() -> Result<BTreeSet<String>> {
+    names("../events", ".json")
+}
+
+/// The names of all answers that are written down.
+pub(crate) fn answers() -> Result<BTreeSet<String>> {
+    names("journeys/snapshots", ".snap")
+}
+
+/// The function whose package name an event's name begins with.
+pub(crate) fn function_of(name: &str) -> Result<String> {
+    let functions = names("../functions", "")?.into_iter();
+    let longest = functions.filter(|function| name.starts_with(&format!("{function}-"))).max_by_key(String::len);
+    longest.with_context(|| format!("{name} begins with no function's name"))
+}
+
+/// The names of the files or folders in a folder, without their ending.
+fn names(folder: &str, ending: &str) -> Result<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    for entry in fs::read_dir(in_repository(folder)).with_context(|| folder.to_owned())? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        names.extend(name.strip_suffix(ending).map(str::to_owned));
+    }
+    ensure!(!names.is_empty(), "{folder} has no *{ending}");
+    Ok(names)
+}
+
+fn in_repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// What the event of this name finds in a table of those that say so, and whether it says so.
+pub(crate) fn given(table: &[(Given, &[&str])], name: &str) -> (Given, bool) {
+    let row = table.iter().find(|(_, names)| names.contains(&name));
+    row.map_or((Given::Nothing, false), |(given, _)| (*given, true))
+}
+
+/// A table of what events find names each once, and only events that are there.
+pub(crate) fn assert_names_events(table: &[(Given, &[&str])], events: &BTreeSet<String>) {
+    let stated: Vec<&str> = table.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+    for (at, name) in stated.iter().enumerate() {
+        assert!(events.contains(*name), "GIVEN names {name}, which is no event");
+        assert!(!stated[..at].contains(name), "GIVEN names {name} twice");
+    }
+}
