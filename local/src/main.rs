@@ -39,7 +39,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Plays one banking day and the night after it on a fast clock, and says what happened.
+    /// Plays one banking day and the night after it on a fast clock, and says what happened. It
+    /// always uses an embedded DynamoDB in memory.
     Demo {
         /// How many payments there are that day.
         #[arg(long, default_value_t = 1_000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_PAYMENTS))]
@@ -55,8 +56,8 @@ enum Command {
     },
 }
 
-/// The most payments of a demo: they are in memory, about 25 KB each.
-const MAX_PAYMENTS: u64 = 2_000_000;
+/// The most payments of a demo: they are in memory at 25 KB each, so a million take 25 GB.
+const MAX_PAYMENTS: u64 = 1_000_000;
 
 /// What is logged by default. The engine warns of every condition that does not hold, which is an
 /// everyday answer here.

@@ -5,7 +5,7 @@
 //! them up. Here one [`Plant::tick`] does all that falls due now. The functions are invoked as
 //! Lambda invokes them: through JSON, and with a deadline.
 
-mod queues;
+pub mod queues;
 mod schedule;
 mod tick;
 
@@ -37,13 +37,13 @@ pub use tick::{Counts, Tick, Took};
 pub const DISPATCH_FILTER: &str = r#"{"eventName":["MODIFY"],"dynamodb":{"NewImage":{"status":{"S":["PENDING"]}}}}"#;
 
 /// The most stream records of one invocation of `dispatch`.
-const DISPATCH_BATCH: usize = 100;
+pub const DISPATCH_BATCH: usize = 100;
 
 /// How often a failing batch of `dispatch` is retried.
-const DISPATCH_RETRIES: u32 = 5;
+pub const DISPATCH_RETRIES: u32 = 5;
 
 /// The most results of one invocation of `settle`.
-const SETTLE_BATCH: usize = 10;
+pub const SETTLE_BATCH: usize = 10;
 
 /// How many invocations of `settle` are under way at once. Lambda begins with five pollers.
 const SETTLE_POLLERS: usize = 5;

@@ -3,3 +3,4 @@
 
 mod template;
 mod tree;
+mod triggers;

@@ -9,7 +9,7 @@ use payments_http::routes::{DEFAULT_FUNCTION, ROUTES};
 use payments_store::schema::{self, Index, KeyAttribute, Table};
 use serde_json::{Map, Value, json};
 
-const FUNCTION: &str = "AWS::Serverless::Function";
+pub(crate) const FUNCTION: &str = "AWS::Serverless::Function";
 const API: &str = "AWS::Serverless::HttpApi";
 const TABLE: &str = "AWS::DynamoDB::Table";
 
@@ -107,14 +107,14 @@ fn functions_can_read_their_configuration() -> Result<()> {
 }
 
 /// The template as JSON, in which `!Ref Name` is `{"!Ref": "Name"}`.
-fn template() -> Result<Value> {
+pub(crate) fn template() -> Result<Value> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../template.yaml");
     let yaml: serde_yaml_ng::Value = serde_yaml_ng::from_str(&std::fs::read_to_string(path).context(path)?)?;
     Ok(serde_json::to_value(yaml)?)
 }
 
 /// The resources of one type by their logical id, in its order. There has to be one.
-fn resources<'t>(template: &'t Value, kind: &str) -> Result<Vec<(&'t str, &'t Value)>> {
+pub(crate) fn resources<'t>(template: &'t Value, kind: &str) -> Result<Vec<(&'t str, &'t Value)>> {
     let all = template["Resources"].as_object().context("no resources")?;
     let of_kind: Vec<_> = all.iter().filter(|(_, r)| r["Type"] == kind).map(|(name, r)| (name.as_str(), r)).collect();
     ensure!(!of_kind.is_empty(), "no {kind}");
@@ -129,11 +129,11 @@ fn http_events(function: &Value) -> impl Iterator<Item = &Value> {
 }
 
 /// The package a function is built from.
-fn package(function: &Value) -> Result<&str> {
+pub(crate) fn package(function: &Value) -> Result<&str> {
     text(&function["Metadata"]["BuildProperties"]["Binary"])
 }
 
-fn text(value: &Value) -> Result<&str> {
+pub(crate) fn text(value: &Value) -> Result<&str> {
     value.as_str().with_context(|| format!("not a text: {value}"))
 }
 

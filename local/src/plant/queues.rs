@@ -5,10 +5,10 @@ use payments_queue::Queue;
 use payments_queue::in_process::{QueueSettings, RedrivePolicy};
 
 /// How often a message is received before it goes to the dead letters.
-const MAX_RECEIVES: u32 = 5;
+pub const MAX_RECEIVES: u32 = 5;
 
 /// How long a result is hidden while it is worked on: six times the timeout of `settle`.
-const RESULT_VISIBILITY: TimeDelta = TimeDelta::seconds(150);
+pub const RESULT_VISIBILITY: TimeDelta = TimeDelta::seconds(150);
 
 /// All queues of the bank.
 #[derive(Debug, Clone)]

@@ -54,7 +54,7 @@ fn misshapen(error: &serde_json::Error, path: Option<&str>) -> Problem {
         Some(path) => {
             let wanted = said.split("expected ").nth(1).unwrap_or("another");
             let wanted = if wanted == "a sequence" { "a list" } else { wanted };
-            refuse(format!("The field \"{path}\" has the wrong type; it is {wanted}.")).at(path)
+            refuse(format!("The field \"{path}\" has the wrong type; it has to be {wanted}.")).at(path)
         }
         None => refuse(NO_OBJECT.to_owned()),
     }

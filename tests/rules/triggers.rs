@@ -1,0 +1,86 @@
+//! Holds the triggers of `template.yaml` to those that run on one machine: the stream mapping with
+//! its filter, the queues with their limits, the schedules with their inputs.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context as _, Result, ensure};
+use payments_local::plant::queues::{MAX_RECEIVES, RESULT_VISIBILITY};
+use payments_local::plant::{DISPATCH_BATCH, DISPATCH_FILTER, DISPATCH_RETRIES, SCHEDULES, SETTLE_BATCH};
+use serde_json::{Value, json};
+
+use crate::template::{FUNCTION, package, resources, template, text};
+
+/// The events of one type, each with the function that it triggers.
+fn events<'t>(template: &'t Value, kind: &str) -> Result<Vec<(&'t str, &'t Value)>> {
+    let mut found = Vec::new();
+    for (_, function) in resources(template, FUNCTION)? {
+        let events = function["Properties"]["Events"].as_object().context("no events")?.values();
+        for event in events.filter(|event| event["Type"] == kind) {
+            found.push((package(function)?, &event["Properties"]));
+        }
+    }
+    Ok(found)
+}
+
+#[test]
+fn the_stream_feeds_dispatch_as_it_does_on_one_machine() -> Result<()> {
+    let template = template()?;
+    let mappings = events(&template, "DynamoDB")?;
+    let [(function, mapping)] = mappings.as_slice() else { anyhow::bail!("{} stream mappings", mappings.len()) };
+    assert_eq!(*function, "dispatch");
+    assert_eq!(mapping["Stream"]["!GetAtt"], "PaymentsTable.StreamArn");
+    assert_eq!(mapping["StartingPosition"], "TRIM_HORIZON");
+    assert_eq!(mapping["FilterCriteria"], json!({ "Filters": [{ "Pattern": DISPATCH_FILTER }] }));
+    assert_eq!(mapping["BatchSize"], DISPATCH_BATCH);
+    assert_eq!(mapping["MaximumRetryAttempts"], DISPATCH_RETRIES);
+    assert_eq!(mapping["BisectBatchOnFunctionError"], true);
+    assert_eq!(mapping["FunctionResponseTypes"], json!(["ReportBatchItemFailures"]));
+    assert_eq!(mapping["DestinationConfig"]["OnFailure"]["Type"], "SQS");
+    Ok(())
+}
+
+#[test]
+fn results_reach_settle_as_they_do_on_one_machine() -> Result<()> {
+    let template = template()?;
+    let mappings = events(&template, "SQS")?;
+    let [(function, mapping)] = mappings.as_slice() else { anyhow::bail!("{} queue mappings", mappings.len()) };
+    assert_eq!(*function, "settle");
+    assert_eq!(mapping["BatchSize"], SETTLE_BATCH);
+    assert_eq!(mapping["FunctionResponseTypes"], json!(["ReportBatchItemFailures"]));
+    let queue = &template["Resources"]["ResultQueue"]["Properties"];
+    assert_eq!(queue["VisibilityTimeout"], RESULT_VISIBILITY.num_seconds());
+    // Lambda asks for at least six times the function's timeout, and settle has the default one.
+    let timeout = template["Globals"]["Function"]["Timeout"].as_i64().context("no timeout")?;
+    ensure!(RESULT_VISIBILITY.num_seconds() >= 6 * timeout);
+    Ok(())
+}
+
+#[test]
+fn every_queue_between_two_parties_has_dead_letters() -> Result<()> {
+    let template = template()?;
+    for queue in ["RequestQueue", "ResultQueue"] {
+        let policy = &template["Resources"][queue]["Properties"]["RedrivePolicy"];
+        assert_eq!(policy["maxReceiveCount"], MAX_RECEIVES, "{queue}");
+        let target = text(&policy["deadLetterTargetArn"]["!GetAtt"])?;
+        let dead_letters = target.strip_suffix(".Arn").context("not an ARN")?;
+        assert_eq!(template["Resources"][dead_letters]["Type"], "AWS::SQS::Queue", "{queue}");
+    }
+    Ok(())
+}
+
+#[test]
+fn schedules_are_those_of_the_local_clock() -> Result<()> {
+    let template = template()?;
+    let of = |(function, event): &(&str, &Value)| -> Result<(String, String, String)> {
+        let (rate, input) = (text(&event["ScheduleExpression"])?, text(&event["Input"])?);
+        Ok(((*function).to_owned(), rate.to_owned(), input.to_owned()))
+    };
+    let found: BTreeSet<_> = events(&template, "ScheduleV2")?.iter().map(of).collect::<Result<_>>()?;
+    let rate = |minutes: i64| match minutes {
+        60 => "rate(1 hour)".to_owned(),
+        minutes => format!("rate({minutes} minutes)"),
+    };
+    let local = SCHEDULES.iter().map(|it| (it.function.to_owned(), rate(it.period.num_minutes()), it.input.to_owned()));
+    assert_eq!(found, local.collect());
+    Ok(())
+}
