@@ -34,7 +34,7 @@ pub use tick::{Counts, Tick, Took};
 
 /// Which changes of the hot table go to `dispatch`: claims and redrives, the only changes that
 /// leave a payment pending.
-pub const DISPATCH_FILTER: &str = r#"{"eventName":["MODIFY"],"dynamodb":{"NewImage":{"status":{"S":["PENDING"]}}}}"#;
+pub const DISPATCH_FILTER: &str = r#"{"dynamodb":{"NewImage":{"status":{"S":["PENDING"]}}}}"#;
 
 /// The most stream records of one invocation of `dispatch`.
 pub const DISPATCH_BATCH: usize = 100;

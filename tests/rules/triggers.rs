@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result, ensure};
-use payments_local::plant::queues::{MAX_RECEIVES, RESULT_VISIBILITY};
+use payments_local::plant::queues::{MAX_REQUEST_RECEIVES, MAX_RESULT_RECEIVES, RESULT_VISIBILITY};
 use payments_local::plant::{DISPATCH_BATCH, DISPATCH_FILTER, DISPATCH_RETRIES, SCHEDULES, SETTLE_BATCH};
 use serde_json::{Value, json};
 
@@ -58,9 +58,9 @@ fn results_reach_settle_as_they_do_on_one_machine() -> Result<()> {
 #[test]
 fn every_queue_between_two_parties_has_dead_letters() -> Result<()> {
     let template = template()?;
-    for queue in ["RequestQueue", "ResultQueue"] {
+    for (queue, receives) in [("RequestQueue", MAX_REQUEST_RECEIVES), ("ResultQueue", MAX_RESULT_RECEIVES)] {
         let policy = &template["Resources"][queue]["Properties"]["RedrivePolicy"];
-        assert_eq!(policy["maxReceiveCount"], MAX_RECEIVES, "{queue}");
+        assert_eq!(policy["maxReceiveCount"], receives, "{queue}");
         let target = text(&policy["deadLetterTargetArn"]["!GetAtt"])?;
         let dead_letters = target.strip_suffix(".Arn").context("not an ARN")?;
         assert_eq!(template["Resources"][dead_letters]["Type"], "AWS::SQS::Queue", "{queue}");

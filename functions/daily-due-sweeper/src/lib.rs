@@ -83,6 +83,17 @@ impl Sweeper {
         self.metrics.emit(self.clock.instant(), numbers);
     }
 
+    fn emit_sweep(&self, report: &SweepReport) {
+        self.emit(&SweepMetrics {
+            claimed: report.claimed,
+            already_claimed: report.already_claimed,
+            sweep_failed: report.failed,
+            remaining: report.remaining,
+            shards_given_up: report.shards_given_up,
+            oldest_overdue_seconds: report.oldest_overdue_seconds,
+        });
+    }
+
     /// Runs one tick, until nothing is left or shortly before Lambda's deadline.
     ///
     /// # Errors
@@ -90,18 +101,7 @@ impl Sweeper {
     pub async fn handle(&self, event: LambdaEvent<Request>) -> Result<Report, Error> {
         let deadline = Deadline::before(event.context.deadline, &self.clock);
         match event.payload.action {
-            Action::Sweep => {
-                let report = self.sweep(&deadline).await?;
-                self.emit(&SweepMetrics {
-                    claimed: report.claimed,
-                    already_claimed: report.already_claimed,
-                    sweep_failed: report.failed,
-                    remaining: report.remaining,
-                    shards_given_up: report.shards_given_up,
-                    oldest_overdue_seconds: report.oldest_overdue_seconds,
-                });
-                Ok(Report::Sweep(report))
-            }
+            Action::Sweep => Ok(Report::Sweep(self.sweep(&deadline).await?)),
             Action::Redrive => {
                 let report = self.redrive(&deadline).await?;
                 self.emit(&RedriveMetrics {

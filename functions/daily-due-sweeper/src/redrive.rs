@@ -1,13 +1,17 @@
 //! The redrive: what has been pending for too long is handed over again.
 
 use futures::StreamExt as _;
+use futures::future::join_all;
 use payments_boot::Deadline;
-use payments_model::{Head, Outage as _, OutageKind, Shard, State, Status, UtcSecond};
-use payments_store::{DueRange, DueUntil, HeadKey, HeadSort, MAX_BATCH_GET, StoreError};
+use payments_model::{Head, Outage as _, OutageKind, Shard, State, Status, UtcSecond, causes};
+use payments_store::{DuePage, DueRange, DueUntil, HeadKey, HeadSort, StoreError};
 use serde::Serialize;
 
 use crate::pace::{self, Verdict};
 use crate::{Sweeper, sweep::SHARDS_AT_ONCE};
+
+/// How many payments are looked at together: what one batch read takes.
+const PAGE: u16 = 100;
 
 /// How many redrives of one shard are under way at once.
 const REDRIVES_AT_ONCE: usize = 16;
@@ -38,6 +42,13 @@ impl RedriveReport {
     }
 }
 
+impl RedriveReport {
+    fn count_failed(&mut self, error: &StoreError) {
+        tracing::error!(%error, "a payment cannot be redriven");
+        self.failed += 1;
+    }
+}
+
 impl Sweeper {
     /// Looks through the pending payments of all shards.
     pub(crate) async fn redrive(&self, deadline: &Deadline) -> Result<RedriveReport, StoreError> {
@@ -50,14 +61,7 @@ impl Sweeper {
             .await;
         let mut total = RedriveReport::default();
         for redrive in redrives {
-            match redrive.map_err(|error| (error.kind(), error)) {
-                Ok(report) => total.add(&report),
-                Err((OutageKind::Broken, error)) => return Err(error),
-                Err((_, error)) => {
-                    tracing::warn!(%error, "a shard is left for the next tick");
-                    total.shards_unfinished += 1;
-                }
-            }
+            total.add(&redrive?);
         }
         Ok(total)
     }
@@ -73,32 +77,63 @@ impl Sweeper {
         let until = DueUntil::Instant(self.config.zone.date_of(latest), latest);
         let mut range = DueRange { shard, status: Status::Pending, until, after: None };
         loop {
-            if deadline.has_come() {
+            let page = match self.redrive_page(&range, now, deadline, &mut report).await {
+                Ok(page) => page,
+                Err(error) if error.kind() == OutageKind::Broken => return Err(error),
+                Err(error) => {
+                    tracing::warn!(shard = shard.get(), causes = ?causes(&error), "left for the next tick");
+                    None
+                }
+            };
+            let Some(page) = page else {
                 report.shards_unfinished = 1;
                 return Ok(report);
-            }
-            let page = self.store.due_page(&range, u16::try_from(MAX_BATCH_GET).unwrap_or(u16::MAX)).await?;
-            let keys: Vec<HeadKey> = page.rows.iter().map(payments_store::DueRow::head_key).collect();
-            let mut up = Vec::new();
-            for (_, head) in self.store.hot_heads(&keys).await? {
-                match head {
-                    Ok(head) => up.extend(self.judge(&head, now, &mut report)),
-                    Err(error) => {
-                        tracing::error!(%error, "a payment cannot be redriven");
-                        report.failed += 1;
-                    }
-                }
-            }
-            let redriven =
-                futures::stream::iter(up).map(|(key, attempt)| async move { self.store.redrive(&key, attempt).await });
-            for redriven in redriven.buffer_unordered(REDRIVES_AT_ONCE).collect::<Vec<_>>().await {
-                report.redriven += u64::from(redriven?);
-            }
+            };
             match page.next {
                 Some(next) => range.after = Some(next),
                 None => return Ok(report),
             }
         }
+    }
+
+    /// Redrives one page, or nothing more where the deadline comes.
+    async fn redrive_page(
+        &self,
+        range: &DueRange,
+        now: UtcSecond,
+        deadline: &Deadline,
+        report: &mut RedriveReport,
+    ) -> Result<Option<DuePage>, StoreError> {
+        if deadline.has_come() {
+            return Ok(None);
+        }
+        let mut page = self.store.due_page(range, PAGE).await?;
+        let mut keys: Vec<HeadKey> = Vec::new();
+        for row in std::mem::take(&mut page.rows) {
+            match row {
+                Ok(row) => keys.push(row.head_key()),
+                Err(error) => report.count_failed(&error),
+            }
+        }
+        let mut up = Vec::new();
+        for (_, head) in self.store.hot_heads(&keys).await? {
+            match head {
+                Ok(head) => up.extend(self.judge(&head, now, report)),
+                Err(error) => report.count_failed(&error),
+            }
+        }
+        for some in up.chunks(REDRIVES_AT_ONCE) {
+            if deadline.has_come() {
+                return Ok(None);
+            }
+            let redriven = join_all(some.iter().map(|(key, attempt)| self.store.redrive(key, *attempt))).await;
+            let (done, failed): (Vec<_>, Vec<_>) = redriven.into_iter().partition(Result::is_ok);
+            report.redriven += done.into_iter().flatten().map(u64::from).sum::<u64>();
+            if let Some(Err(error)) = failed.into_iter().next() {
+                return Err(error);
+            }
+        }
+        Ok(Some(page))
     }
 
     /// Where a payment is up for a redrive: its key, and the attempt it is at.

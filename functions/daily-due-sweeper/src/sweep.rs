@@ -9,7 +9,9 @@ use futures::StreamExt as _;
 use futures::future::join_all;
 use payments_boot::Deadline;
 use payments_model::transition::decide;
-use payments_model::{Actor, Decision, Event, Outage as _, OutageKind, Shard, State, Status, Transition, UtcSecond};
+use payments_model::{
+    Actor, Decision, Event, Outage as _, OutageKind, Shard, State, Status, Transition, UtcSecond, causes,
+};
 use payments_store::{DueRange, DueRow, DueUntil, Moved, StoreError};
 use serde::Serialize;
 
@@ -79,11 +81,16 @@ impl Sweeper {
         let shards = futures::stream::iter(self.config.read_shards.all());
         let sweeps: Vec<_> =
             shards.map(|shard| self.sweep_shard(shard, now, deadline)).buffer_unordered(SHARDS_AT_ONCE).collect().await;
-        let mut total = SweepReport::default();
+        let (mut total, mut broken) = (SweepReport::default(), None);
         for sweep in sweeps {
-            total.add(&sweep?);
+            match sweep {
+                Ok(report) => total.add(&report),
+                Err(error) => broken = Some(error),
+            }
         }
-        Ok(total)
+        // What the other shards did is counted also where one of them broke.
+        self.emit_sweep(&total);
+        broken.map_or(Ok(total), Err)
     }
 
     async fn sweep_shard(&self, shard: Shard, now: UtcSecond, deadline: &Deadline) -> Result<SweepReport, StoreError> {
@@ -106,41 +113,59 @@ impl Sweeper {
 
 impl ShardSweep<'_> {
     async fn run(mut self) -> Result<SweepReport, StoreError> {
-        let started = self.sweeper.clock.instant();
         while !self.deadline.has_come() {
             if self.in_hand.is_empty() && self.read_to_end {
                 return Ok(self.report);
             }
-            let trouble = if self.in_hand.is_empty() { self.read().await } else { self.claim_some().await };
-            match trouble.map_err(|error| (error.kind(), error)) {
-                Ok(()) => self.throttles = 0,
+            let (started, before) = (self.sweeper.clock.instant(), self.progress());
+            let step = if self.in_hand.is_empty() { self.read().await } else { self.claim_some().await };
+            let claimed = self.progress() - before;
+            if step.is_ok() || claimed > 0 {
+                self.throttles = 0;
+            }
+            match step.map_err(|error| (error.kind(), error)) {
+                Ok(()) => {}
                 Err((OutageKind::Broken, error)) => return Err(error),
                 Err((_, error)) => {
                     self.throttles += 1;
                     let Some(wait) = pace::backoff(self.throttles) else {
-                        tracing::warn!(shard = self.range.shard.get(), %error, "given up for now");
+                        tracing::warn!(shard = self.range.shard.get(), causes = ?causes(&error), "given up for now");
                         self.report.shards_given_up += 1;
                         break;
                     };
                     self.deadline.sleep(wait).await;
                 }
             }
+            // Each step keeps the pace on its own: time lost is not made up for in a burst.
             let elapsed = (self.sweeper.clock.instant() - started).to_std().unwrap_or_default();
-            let claims = u32::try_from(self.report.claimed + self.report.already_claimed).unwrap_or(u32::MAX);
-            self.deadline.sleep(pace::wait(claims, elapsed, self.sweeper.config.claims_per_second)).await;
+            let claimed = u32::try_from(claimed).unwrap_or(u32::MAX);
+            self.deadline.sleep(pace::wait(claimed, elapsed, self.sweeper.config.claims_per_second)).await;
         }
         self.count_remaining().await;
         Ok(self.report)
     }
 
+    /// Payments dealt with so far.
+    fn progress(&self) -> u64 {
+        self.report.claimed + self.report.already_claimed
+    }
+
     async fn read(&mut self) -> Result<(), StoreError> {
         let page = self.sweeper.store.due_page(&self.range, PAGE).await?;
-        if let Some(oldest) = page.rows.first() {
-            let overdue = (self.now.as_chrono() - oldest.due.head.due_at.as_chrono()).num_seconds();
-            let overdue = u64::try_from(overdue).unwrap_or(0);
-            self.report.oldest_overdue_seconds = self.report.oldest_overdue_seconds.max(overdue);
+        for row in page.rows {
+            match row {
+                Ok(row) => {
+                    let overdue = (self.now.as_chrono() - row.due.head.due_at.as_chrono()).num_seconds();
+                    let oldest = &mut self.report.oldest_overdue_seconds;
+                    *oldest = (*oldest).max(u64::try_from(overdue).unwrap_or(0));
+                    self.in_hand.push_back(row);
+                }
+                Err(error) => {
+                    tracing::error!(%error, "a payment cannot be swept");
+                    self.report.failed += 1;
+                }
+            }
         }
-        self.in_hand.extend(page.rows);
         self.read_to_end = page.next.is_none();
         self.range.after = page.next;
         Ok(())
@@ -172,6 +197,11 @@ impl ShardSweep<'_> {
     async fn count_remaining(&mut self) {
         self.report.remaining += u64::try_from(self.in_hand.len()).unwrap_or(u64::MAX);
         if self.read_to_end {
+            return;
+        }
+        if self.deadline.has_come() {
+            // There is no time left to count.
+            self.report.remaining_is_lower_bound = true;
             return;
         }
         match self.sweeper.store.due_count(&self.range).await {

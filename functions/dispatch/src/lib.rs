@@ -15,7 +15,7 @@ use aws_lambda_events::streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse
 use lambda_runtime::Error;
 use metrique_writer::Entry;
 use payments_boot::{Clock, Metrics};
-use payments_model::{Details, Head, PaymentId, State};
+use payments_model::{Details, Head, PaymentId, State, causes};
 use payments_queue::{PaymentRequest, TransactionQueue};
 use payments_store::{HeadKey, MAX_BATCH_GET, Store, StoreError};
 
@@ -73,7 +73,7 @@ impl Dispatch {
         let handovers = latest(event.records, &mut tally);
         for some in handovers.chunks(MAX_BATCH_GET) {
             if let Err(error) = self.relay(some, &mut tally).await {
-                tracing::warn!(%error, source = ?std::error::Error::source(&error), "a part of the batch has to come again");
+                tracing::warn!(causes = ?causes(&error), "a part of the batch has to come again");
                 some.iter().for_each(|handover| tally.not_sent(handover));
             }
         }
@@ -133,7 +133,8 @@ impl Dispatch {
             match sent {
                 Ok(()) => tally.sent += 1,
                 Err(error) => {
-                    tracing::warn!(%error, "a request was not sent");
+                    let payment_id = handover.key.sort.payment_id;
+                    tracing::warn!(%payment_id, causes = ?causes(&error), "a request was not sent");
                     tally.not_sent(handover);
                 }
             }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use futures::StreamExt as _;
+use payments_boot::Deadline;
 use payments_http::{PaymentView, Problem};
 use payments_model::{Actor, PaymentId};
 use serde::Serialize;
@@ -52,7 +53,9 @@ impl Ingest {
                 Err(problem) => answers.push((position, Err(problem))),
             }
         }
-        let worked = futures::stream::iter(groups.into_values().map(|group| self.create_in_order(group, by)));
+        let deadline = Deadline::of_http(&self.clock);
+        let worked =
+            futures::stream::iter(groups.into_values().map(|group| self.create_in_order(group, by, &deadline)));
         // Collected to the end: no entry is left in flight when the batch is answered.
         let worked: Vec<Vec<_>> = worked.buffer_unordered(CONCURRENCY).collect().await;
         answers.extend(worked.into_iter().flatten());
@@ -61,10 +64,16 @@ impl Ingest {
         Ok(BatchView { results })
     }
 
-    async fn create_in_order(&self, group: Vec<(usize, Order)>, by: &Actor) -> Vec<(usize, Result<Created, Problem>)> {
+    async fn create_in_order(
+        &self,
+        group: Vec<(usize, Order)>,
+        by: &Actor,
+        deadline: &Deadline,
+    ) -> Vec<(usize, Result<Created, Problem>)> {
         let mut answers = Vec::with_capacity(group.len());
         for (position, order) in group {
-            answers.push((position, self.create(&order, by).await));
+            let answer = if deadline.has_come() { Err(Problem::out_of_time()) } else { self.create(&order, by).await };
+            answers.push((position, answer));
         }
         answers
     }

@@ -6,7 +6,7 @@ mod page;
 mod plan;
 
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
-use payments_boot::Clock;
+use payments_boot::{Clock, Deadline};
 use payments_http::answer::respond;
 use payments_http::{Answer, Kind, PaymentView, Problem, Request, Route};
 use payments_model::{AccountId, PaymentId};
@@ -52,9 +52,10 @@ impl QueryAccount {
     async fn list(&self, request: Request<'_>) -> Result<Answer, Problem> {
         let (zone, account) = (self.config.zone, request.account()?);
         let today = zone.date_of(self.clock.now());
+        let deadline = Deadline::of_http(&self.clock);
         let plan = Plan::of(account, &request.query(plan::PARAMETERS)?, today)?;
         let read = self.store.account_page(&plan.read(zone, today)?).await.map_err(Problem::outage)?;
-        Answer::json(200, &page::render(&self.store, &plan, read).await?)
+        Answer::json(200, &page::render(&self.store, &plan, read, &deadline).await?)
     }
 
     /// One payment with its data. The details say where its head is; without a head it was never

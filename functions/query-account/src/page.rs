@@ -1,5 +1,6 @@
 //! One page of an account's payments, cut where Lambda's response would get too large.
 
+use payments_boot::Deadline;
 use payments_http::{PaymentView, Problem};
 use payments_model::{Head, JsonText, PaymentId};
 use payments_store::{AccountPage, HeadSort, Store};
@@ -51,7 +52,12 @@ impl Page {
 }
 
 /// Renders what was read, with the data where it was asked for.
-pub(crate) async fn render(store: &Store, plan: &Plan, read: AccountPage) -> Result<PageView, Problem> {
+pub(crate) async fn render(
+    store: &Store,
+    plan: &Plan,
+    read: AccountPage,
+    deadline: &Deadline,
+) -> Result<PageView, Problem> {
     let mut page = Page { payments: Vec::new(), bytes: FRAME_BYTES, last: None };
     let mut full = false;
     for heads in read.heads.chunks(DATA_CHUNK) {
@@ -64,11 +70,14 @@ pub(crate) async fn render(store: &Store, plan: &Plan, read: AccountPage) -> Res
         for (head, data) in heads.iter().zip(data) {
             full = full || !page.push(head, data.as_ref())?;
         }
+        // Where the reads are slow the page ends short, and the cursor goes on.
+        full = full || deadline.has_come();
         if full {
             break;
         }
     }
-    let next = if full { page.last } else { read.next };
+    let all = page.payments.len() == read.heads.len();
+    let next = if all { read.next } else { page.last };
     Ok(PageView { payments: page.payments, next_cursor: next.map(|after| plan.cursor(after)) })
 }
 

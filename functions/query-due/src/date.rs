@@ -1,5 +1,6 @@
 //! All payments of a date, across accounts: status by status, shard by shard.
 
+use payments_boot::Deadline;
 use payments_http::cursor::foreign;
 use payments_http::request::invalid_parameter;
 use payments_http::{DueCursor, DueView, Kind, PageLimit, Problem, Query};
@@ -88,11 +89,12 @@ impl QueryDue {
         let plan = Plan::of(query, self.config.read_shards)?;
         // Only days that are over are ever archived.
         let with_history = plan.due_date < self.config.zone.date_of(self.clock.now());
+        let deadline = Deadline::of_http(&self.clock);
         let (mut payments, mut after, mut reads) = (Vec::new(), plan.after, 0);
         for &(status, shard) in &plan.stretches {
             loop {
                 let room = usize::from(plan.limit.get()) - payments.len();
-                if room == 0 || reads == MAX_STRETCHES {
+                if room == 0 || reads == MAX_STRETCHES || deadline.has_come() {
                     return Ok(DatePage { payments, next_cursor: Some(plan.cursor((status, shard), after)) });
                 }
                 reads += 1;
@@ -105,7 +107,12 @@ impl QueryDue {
                     self.store.due_page(&range, limit).await
                 };
                 let page = page.map_err(Problem::outage)?;
-                payments.extend(page.rows.iter().map(view));
+                for row in page.rows {
+                    match row {
+                        Ok(row) => payments.push(view(&row)),
+                        Err(error) => tracing::error!(%error, "a payment is left out of the list"),
+                    }
+                }
                 after = page.next.map(|next| next.head);
                 if after.is_none() {
                     break;
@@ -144,7 +151,7 @@ fn view(row: &DueRow) -> DueView {
         account_id: row.account.to_string(),
         payee_account_id: row.payee.to_string(),
         amount_minor: row.money.amount.get(),
-        currency: row.money.currency.code(),
+        currency: row.money.currency.to_string(),
         due_at: row.due.head.due_at.to_string(),
         due_date: row.due.due_date.to_string(),
         status: row.due.status.as_str(),

@@ -7,7 +7,9 @@ use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMe
 use futures::StreamExt as _;
 use payments_boot::{Clock, Metrics};
 use payments_model::transition::decide;
-use payments_model::{Actor, BusinessDate, Decision, Details, Event, Outcome, State, Status, Transition};
+use payments_model::{
+    Actor, BusinessDate, Decision, Details, Event, Outcome, PaymentId, State, Status, TransactionId, Transition, causes,
+};
 use payments_queue::SettlementReport;
 use payments_store::{HeadKey, HeadSort, Moved, Store, StoreError};
 
@@ -79,8 +81,7 @@ impl Settle {
                 (message_id, verdict, shared)
             }
             Err(error) => {
-                let source = std::error::Error::source(&error);
-                tracing::warn!(message_id, %payment_id, %error, ?source, "a report has to come again");
+                tracing::warn!(message_id, %payment_id, causes = ?causes(&error), "a report has to come again");
                 (message_id, Verdict::Outage, false)
             }
         }
@@ -102,12 +103,24 @@ impl Settle {
         };
         let shared = match (&verdict, &report.outcome) {
             (Verdict::Settled(_) | Verdict::Repeated, Outcome::Processed(id)) => {
-                let carriers = self.store.payments_of_transaction(id).await?;
-                carriers.iter().any(|key| key.sort.payment_id != report.payment_id)
+                self.is_shared(id, report.payment_id).await
             }
             _ => false,
         };
         Ok((verdict, shared))
+    }
+
+    /// Whether another payment carries this transaction id too. The index follows the tables with a
+    /// lag, so of two payments settled in the same moment neither may see the other; and a look that
+    /// fails never changes what became of a report.
+    async fn is_shared(&self, id: &TransactionId, payment_id: PaymentId) -> bool {
+        match self.store.payments_of_transaction(id).await {
+            Ok(carriers) => carriers.iter().any(|key| key.sort.payment_id != payment_id),
+            Err(error) => {
+                tracing::warn!(%payment_id, transaction_id = %id, causes = ?causes(&error), "not looked for elsewhere");
+                false
+            }
+        }
     }
 
     async fn settle_by_details(&self, report: &SettlementReport) -> Result<Verdict, StoreError> {
@@ -140,6 +153,15 @@ impl Settle {
             Moved::Elsewhere(Some(head)) => Some(*head),
             Moved::Elsewhere(None) => self.store.archived_head(key).await?,
         };
-        Ok(found.map_or(Verdict::Unknown, |head| Verdict::of(&decide(&head.state, &event))))
+        let Some(head) = found else { return Ok(Verdict::Unknown) };
+        let verdict = Verdict::of(&decide(&head.state, &event));
+        if verdict == Verdict::Conflicting {
+            // All that is left of the second outcome, for whoever follows the alarm.
+            let told = if let Outcome::Processed(id) = &report.outcome { Some(id.as_str()) } else { None };
+            let stored = head.transaction_id().map(TransactionId::as_str);
+            let (payment_id, status) = (head.payment_id, head.state.status());
+            tracing::error!(%payment_id, %status, stored, told, "a second, different outcome");
+        }
+        Ok(verdict)
     }
 }

@@ -4,11 +4,15 @@ use chrono::{DateTime, TimeDelta, Utc};
 use payments_queue::Queue;
 use payments_queue::in_process::{QueueSettings, RedrivePolicy};
 
-/// How often a message is received before it goes to the dead letters.
-pub const MAX_RECEIVES: u32 = 5;
+/// How often a request is received before it goes to the dead letters.
+pub const MAX_REQUEST_RECEIVES: u32 = 5;
+
+/// How often a result is received before it goes to the dead letters: often enough to outlast an
+/// outage of an hour and a half.
+pub const MAX_RESULT_RECEIVES: u32 = 30;
 
 /// How long a result is hidden while it is worked on: six times the timeout of `settle`.
-pub const RESULT_VISIBILITY: TimeDelta = TimeDelta::seconds(150);
+pub const RESULT_VISIBILITY: TimeDelta = TimeDelta::seconds(180);
 
 /// All queues of the bank.
 #[derive(Debug, Clone)]
@@ -29,10 +33,11 @@ impl Queues {
     /// The queues, empty.
     #[must_use]
     pub fn empty() -> Self {
-        let (requests, request_dead_letters) = with_dead_letters(QueueSettings::named("payment-requests"));
+        let (requests, request_dead_letters) =
+            with_dead_letters(QueueSettings::named("payment-requests"), MAX_REQUEST_RECEIVES);
         let results = QueueSettings::named("payment-results");
         let (results, result_dead_letters) =
-            with_dead_letters(QueueSettings { visibility_timeout: RESULT_VISIBILITY, ..results });
+            with_dead_letters(QueueSettings { visibility_timeout: RESULT_VISIBILITY, ..results }, MAX_RESULT_RECEIVES);
         let dispatch_failures = Queue::new(QueueSettings::named("dispatch-failures"));
         Self { requests, request_dead_letters, results, result_dead_letters, dispatch_failures }
     }
@@ -46,8 +51,8 @@ impl Queues {
     }
 }
 
-fn with_dead_letters(settings: QueueSettings) -> (Queue, Queue) {
+fn with_dead_letters(settings: QueueSettings, max_receive_count: u32) -> (Queue, Queue) {
     let dead_letter_queue = Queue::new(QueueSettings::named(&format!("{}-dead-letters", settings.name)));
-    let policy = RedrivePolicy { max_receive_count: MAX_RECEIVES, dead_letter_queue: dead_letter_queue.clone() };
+    let policy = RedrivePolicy { max_receive_count, dead_letter_queue: dead_letter_queue.clone() };
     (Queue::new(QueueSettings { redrive_policy: Some(policy), ..settings }), dead_letter_queue)
 }

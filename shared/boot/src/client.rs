@@ -8,12 +8,10 @@ use aws_config::{BehaviorVersion, ConfigLoader, Region};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::Credentials;
 
-/// The tries of one call, the first included. With the SDK's backoff (up to 1 s before the second
-/// and 2 s before the third) three fit into [`OPERATION_TIMEOUT`].
+/// The most tries of one call, the first included, as far as they fit into [`OPERATION_TIMEOUT`].
 const MAX_ATTEMPTS: u32 = 3;
 
-/// The longest one call may take, all tries together. The longest chain of calls in an HTTP
-/// request is four (details, details, head, head), so 20 s: below the functions' timeout of 25 s.
+/// The longest one call may take, all tries and the waiting between them together.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The longest one try may take: DynamoDB answers within tens of milliseconds or is in trouble.

@@ -10,6 +10,11 @@ use crate::Clock;
 /// second for the rest, but never more than half of all there is.
 const MARGIN: TimeDelta = TimeDelta::seconds(6);
 
+/// How long an HTTP request takes up new work. The longest chain of calls of one payment is four
+/// (details, details, head, head), each at most 5 s, so all is over within 25 s: below the functions'
+/// timeout of 28 s, which is below API Gateway's of 30 s.
+const HTTP_BUDGET: TimeDelta = TimeDelta::seconds(5);
+
 /// The instant at which an invocation stops taking up new work.
 #[derive(Debug, Clone)]
 pub struct Deadline {
@@ -26,6 +31,13 @@ impl Deadline {
         let end = i64::try_from(lambda_deadline_millis).ok().and_then(DateTime::from_timestamp_millis).unwrap_or(now);
         let margin = MARGIN.min((end - now) / 2);
         Self { clock: clock.clone(), stop: end - margin }
+    }
+
+    /// The stop of an HTTP request: what is begun within [`HTTP_BUDGET`] is finished before API
+    /// Gateway gives up.
+    #[must_use]
+    pub fn of_http(clock: &Clock) -> Self {
+        Self { clock: clock.clone(), stop: clock.instant() + HTTP_BUDGET }
     }
 
     /// Whether it is time to stop.

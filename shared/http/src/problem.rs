@@ -3,7 +3,7 @@
 
 use std::error::Error;
 
-use payments_model::{Outage, OutageKind};
+use payments_model::{Outage, OutageKind, causes};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -180,6 +180,12 @@ impl Problem {
         Self::new(kind, detail).because(error)
     }
 
+    /// What there was no time for: nothing was tried.
+    #[must_use]
+    pub fn out_of_time() -> Self {
+        Self::new(Kind::Unavailable, "There was no time left for this payment; send it again.")
+    }
+
     /// A fault of ours.
     #[must_use]
     pub fn internal(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
@@ -235,8 +241,7 @@ impl Problem {
     /// What lies behind it, innermost last, for the log only.
     #[must_use]
     pub fn causes(&self) -> Vec<String> {
-        let first = self.0.cause.as_deref().map(|cause| cause as &(dyn Error + 'static));
-        std::iter::successors(first, |&error| error.source()).map(ToString::to_string).collect()
+        self.0.cause.as_deref().map(|cause| causes(cause)).unwrap_or_default()
     }
 
     /// Logs an entry of a batch that failed for a reason that is not the client's.

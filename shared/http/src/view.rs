@@ -14,7 +14,7 @@ pub struct PaymentView {
     account_id: String,
     payee_account_id: String,
     amount_minor: i64,
-    currency: &'static str,
+    currency: String,
     scheduled_for: String,
     due_at: String,
     due_date: String,
@@ -46,7 +46,7 @@ pub struct DueView {
     /// How much, in minor units.
     pub amount_minor: i64,
     /// Of what.
-    pub currency: &'static str,
+    pub currency: String,
     /// When it falls due.
     pub due_at: String,
     /// Its business date.
@@ -81,7 +81,7 @@ impl PaymentView {
             account_id: head.account.to_string(),
             payee_account_id: head.payee.to_string(),
             amount_minor: head.money.amount.get(),
-            currency: head.money.currency.code(),
+            currency: head.money.currency.to_string(),
             scheduled_for: head.scheduled_for.to_string(),
             due_at: head.due_at.to_string(),
             due_date: head.due_date.to_string(),

@@ -139,10 +139,9 @@ impl FromStr for BusinessDate {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let date = NaiveDate::parse_from_str(text, "%Y-%m-%d").map_err(|_| CalendarError::NoDate)?;
-        if text.len() != "YYYY-MM-DD".len() {
-            return Err(CalendarError::NoDate);
-        }
-        Self::of(date)
+        let date = Self::of(date)?;
+        // One spelling only: dates are parts of keys.
+        if date.to_string() == text { Ok(date) } else { Err(CalendarError::NoDate) }
     }
 }
 
@@ -303,7 +302,8 @@ mod tests {
             ("2026-02-30", Err(Malformed)),
             ("2026-13-01", Err(Malformed)),
             ("2026-1-1", Err(Malformed)),
-            ("26-01-01", Err(Malformed)),
+            ("26-01-01", Err(Year)),
+            ("2026-12- 1", Err(Malformed)),
             ("2026-12-01 ", Err(Malformed)),
             ("2026-12-01T09:30:00", Err(Malformed)),
             ("2026-12-01T24:00:00Z", Err(Malformed)),

@@ -31,7 +31,7 @@ pub use account::AccountId;
 pub use actor::Actor;
 pub use calendar::{BusinessDate, BusinessZone, ScheduledFor, UtcSecond};
 pub use money::{AmountMinor, Currency, Money};
-pub use outage::{Outage, OutageKind};
+pub use outage::{Outage, OutageKind, causes};
 pub use payment::{Details, Head, Instruction, JsonText, TrailEntry};
 pub use payment_id::{IdempotencyKey, PaymentId, Shard, ShardCount};
 pub use settlement::{FailureReason, Outcome, TransactionId};

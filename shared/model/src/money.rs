@@ -57,12 +57,13 @@ impl AmountMinor {
     }
 }
 
-/// An ISO 4217 currency that can be paid in.
+/// An ISO 4217 currency.
 ///
-/// The list is `iso_currency`'s; the codes that ISO reserves for testing (`XTS`) and for "no
-/// currency" (`XXX`) are refused.
+/// What can be paid in is `iso_currency`'s list, without the codes that ISO reserves for testing
+/// (`XTS`) and for "no currency" (`XXX`). Lists change: a currency that is withdrawn cannot be
+/// paid in any more, but payments in it stay readable ([`Currency::from_stored`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Currency(iso_currency::Currency);
+pub struct Currency([u8; 3]);
 
 /// Why a text is not a currency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -73,20 +74,25 @@ impl FromStr for Currency {
     type Err = CurrencyError;
 
     fn from_str(code: &str) -> Result<Self, Self::Err> {
-        if matches!(code, "XTS" | "XXX") {
-            return Err(CurrencyError);
-        }
-        // Compared again, so that whatever case-folding the list does cannot make two spellings one.
-        let known = iso_currency::Currency::from_code(code).filter(|c| c.code() == code);
-        known.map(Self).ok_or(CurrencyError)
+        let listed = iso_currency::Currency::from_code(code).is_some() && !matches!(code, "XTS" | "XXX");
+        if listed { Self::from_stored(code) } else { Err(CurrencyError) }
     }
 }
 
 impl Currency {
+    /// The currency of a stored payment: any three capitals, whatever today's list says.
+    ///
+    /// # Errors
+    /// [`CurrencyError`] for any other text.
+    pub fn from_stored(code: &str) -> Result<Self, CurrencyError> {
+        let code: [u8; 3] = code.as_bytes().try_into().map_err(|_| CurrencyError)?;
+        if code.iter().all(u8::is_ascii_uppercase) { Ok(Self(code)) } else { Err(CurrencyError) }
+    }
+
     /// The three-letter code.
     #[must_use]
-    pub fn code(&self) -> &'static str {
-        self.0.code()
+    pub fn code(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or_default()
     }
 }
 
@@ -139,5 +145,13 @@ mod tests {
         for code in ["", "gbp", "GB", "GBPX", "ABC", "XXX", "XTS", "£"] {
             assert_eq!(code.parse::<Currency>(), Err(CurrencyError), "{code}");
         }
+    }
+
+    #[test]
+    fn withdrawn_currencies_stay_readable() {
+        // The German mark cannot be paid in, but what was paid in it can be read.
+        assert_eq!("DEM".parse::<Currency>(), Err(CurrencyError));
+        assert_eq!(Currency::from_stored("DEM").map(|c| c.to_string()), Ok("DEM".to_owned()));
+        assert_eq!(Currency::from_stored("dem"), Err(CurrencyError));
     }
 }

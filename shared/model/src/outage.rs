@@ -13,6 +13,12 @@ pub enum OutageKind {
     Broken,
 }
 
+/// What lies behind an error, itself first, for a log line.
+#[must_use]
+pub fn causes(error: &(dyn Error + 'static)) -> Vec<String> {
+    std::iter::successors(Some(error), |&error| error.source()).map(ToString::to_string).collect()
+}
+
 /// An error of something outside that knows its kind, so that it is classified where it arises
 /// and nowhere else.
 pub trait Outage: Error + Send + Sync + 'static {

@@ -20,7 +20,10 @@ pub const MAX_SHARDS: u16 = 1_000;
 const NAMESPACE: Uuid = Uuid::from_u128(0x9e0f_4f3a_6b0d_4c0e_8a57_2f5d_31c1_b7e4);
 
 /// What a client calls one intended payment, so that its retries are recognised: 1 to
-/// [`MAX_IDEMPOTENCY_KEY_BYTES`] visible ASCII characters, unique per account.
+/// [`MAX_IDEMPOTENCY_KEY_BYTES`] visible ASCII characters but the comma, unique per account.
+///
+/// API Gateway joins repeated headers by commas: were one allowed, a client that sends its key twice
+/// would make a second payment.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct IdempotencyKey(String);
 
@@ -33,8 +36,8 @@ pub enum IdempotencyKeyError {
     /// Longer than [`MAX_IDEMPOTENCY_KEY_BYTES`].
     #[error("an idempotency key has at most {MAX_IDEMPOTENCY_KEY_BYTES} characters, this one has {0} bytes")]
     TooLong(usize),
-    /// A space, a control character or something outside ASCII.
-    #[error("an idempotency key is made of visible ASCII characters")]
+    /// A comma, a space, a control character or something outside ASCII.
+    #[error("an idempotency key is made of visible ASCII characters, without commas, and is sent once")]
     Character,
 }
 
@@ -48,7 +51,7 @@ impl FromStr for IdempotencyKey {
         if text.len() > MAX_IDEMPOTENCY_KEY_BYTES {
             return Err(IdempotencyKeyError::TooLong(text.len()));
         }
-        if !text.bytes().all(|b| b.is_ascii_graphic()) {
+        if !text.bytes().all(|b| b.is_ascii_graphic() && b != b',') {
             return Err(IdempotencyKeyError::Character);
         }
         Ok(Self(text.to_owned()))
@@ -191,7 +194,9 @@ mod tests {
     fn keys_are_bounded() {
         use IdempotencyKeyError::{Character, Empty, TooLong};
         let long = "k".repeat(256);
-        for (key, want) in [("", Empty), (long.as_str(), TooLong(256)), ("a b", Character), ("ü", Character)] {
+        for (key, want) in
+            [("", Empty), (long.as_str(), TooLong(256)), ("a b", Character), ("ü", Character), ("k,k", Character)]
+        {
             assert_eq!(key.parse::<IdempotencyKey>(), Err(want));
         }
     }
@@ -205,7 +210,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn shards_are_stable_and_in_range(key in "[!-~]{1,40}", count in 1_u16..=MAX_SHARDS) {
+        fn shards_are_stable_and_in_range(key in "[!-+.-~]{1,40}", count in 1_u16..=MAX_SHARDS) {
             let count: ShardCount = count.to_string().parse()?;
             let shard = id("acc", &key).shard(count);
             prop_assert!(shard.get() < count.get());

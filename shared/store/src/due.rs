@@ -2,7 +2,7 @@
 
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, Select};
-use payments_model::{AccountId, AmountMinor, BusinessDate, Money, Shard, Status, UtcSecond};
+use payments_model::{AccountId, AmountMinor, BusinessDate, Currency, Money, Shard, Status, UtcSecond};
 use serde::Deserialize;
 
 use crate::error::failed;
@@ -37,10 +37,10 @@ impl DueRow {
 }
 
 /// A page of rows, and after which key the next one begins, if there may be more.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct DuePage {
-    /// The payments, oldest due first.
-    pub rows: Vec<DueRow>,
+    /// The payments, oldest due first. One that cannot be read does not hide the others.
+    pub rows: Vec<Result<DueRow, StoreError>>,
     /// Where the next page begins.
     pub next: Option<DueSort>,
 }
@@ -131,10 +131,10 @@ impl Store {
         table: &str,
         range: &DueRange,
         limit: u16,
-    ) -> Result<Stretch<DueSort, DueRow>, StoreError> {
+    ) -> Result<Stretch<DueSort, Result<DueRow, StoreError>>, StoreError> {
         let answer = self.due_query(table, range).limit(limit.into()).send().await.map_err(failed("Query"))?;
         let end = answer.last_evaluated_key.as_ref().map(due_of).transpose()?;
-        let decode = |item: Item| decode_row(item).map(|row| (row.due, row));
+        let decode = |item: Item| Ok((due_of(&item)?, decode_row(item)));
         Ok(Stretch { rows: answer.items.unwrap_or_default().into_iter().map(decode).collect::<Result<_, _>>()?, end })
     }
 
@@ -165,7 +165,10 @@ fn decode_row(item: Item) -> Result<DueRow, StoreError> {
             account: parse_account_partition(&row.pk)?,
             due: row.due.parse()?,
             payee: row.payee_account_id.parse()?,
-            money: Money { amount: AmountMinor::try_from(row.amount_minor)?, currency: row.currency.parse()? },
+            money: Money {
+                amount: AmountMinor::try_from(row.amount_minor)?,
+                currency: Currency::from_stored(&row.currency)?,
+            },
             version: row.version,
             settled_at: row.settled_at.as_deref().map(str::parse).transpose()?,
         })

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use payments_model::{
-    Actor, Details, FailureReason, Head, Instruction, JsonText, Money, ScheduledFor, Shard, State, Status, TrailEntry,
-    TransactionId, UtcSecond,
+    Actor, Currency, Details, FailureReason, Head, Instruction, JsonText, Money, ScheduledFor, Shard, State, Status,
+    TrailEntry, TransactionId, UtcSecond,
 };
 use serde::{Deserialize, Serialize};
 
@@ -109,7 +109,7 @@ fn parse_details(item: Item) -> Result<Details, Fault> {
         instruction: Instruction {
             account: item.account_id.parse()?,
             payee: item.payee_account_id.parse()?,
-            money: Money { amount: item.amount_minor.try_into()?, currency: item.currency.parse()? },
+            money: Money { amount: item.amount_minor.try_into()?, currency: Currency::from_stored(&item.currency)? },
             scheduled_for: item.scheduled_for.parse()?,
             data: item.data.map(JsonText::from_stored).transpose()?,
         },
@@ -192,7 +192,7 @@ fn parse_head(item: Item) -> Result<Head, Fault> {
         payment_id,
         account: key::parse_account_partition(&item.pk)?,
         payee: item.payee_account_id.parse()?,
-        money: Money { amount: item.amount_minor.try_into()?, currency: item.currency.parse()? },
+        money: Money { amount: item.amount_minor.try_into()?, currency: Currency::from_stored(&item.currency)? },
         scheduled_for,
         due_at,
         due_date: due.due_date,

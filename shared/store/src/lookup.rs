@@ -13,6 +13,9 @@ use crate::{Item, Store, StoreError};
 /// The most keys of one batch read, by DynamoDB's quota on BatchGetItem.
 pub const MAX_BATCH_GET: usize = 100;
 
+/// How often a batch read asks again for what was left unprocessed, before it counts as throttled.
+const MAX_ROUNDS: usize = 8;
+
 impl Store {
     /// A payment's details: 1 read unit per 4 KB.
     ///
@@ -82,8 +85,8 @@ impl Store {
         items.into_iter().map(|item| Ok((head_key_of(&item)?, decode_head(item)))).collect()
     }
 
-    /// The items at up to 100 keys. What DynamoDB leaves unprocessed is asked for again as long
-    /// as that brings something.
+    /// The items at up to 100 keys. What DynamoDB leaves unprocessed is asked for again, a few times
+    /// and as long as that brings something.
     async fn batch_get(
         &self,
         table: &str,
@@ -91,7 +94,10 @@ impl Store {
         projection: Option<&str>,
     ) -> Result<Vec<Item>, StoreError> {
         let mut found = Vec::with_capacity(keys.len());
-        while !keys.is_empty() {
+        for _ in 0..MAX_ROUNDS {
+            if keys.is_empty() {
+                return Ok(found);
+            }
             let mut request = KeysAndAttributes::builder().set_keys(Some(keys)).consistent_read(true);
             if let Some(projection) = projection {
                 request = request.projection_expression(projection).expression_attribute_names("#data", "data");
@@ -103,13 +109,13 @@ impl Store {
             let items = answer.responses.as_mut().and_then(|tables| tables.remove(table)).unwrap_or_default();
             let unprocessed = answer.unprocessed_keys.as_mut().and_then(|tables| tables.remove(table));
             keys = unprocessed.map(|unprocessed| unprocessed.keys).unwrap_or_default();
-            if items.is_empty() && !keys.is_empty() {
-                let source = "every key was left unprocessed".into();
-                return Err(StoreError::Throttled { operation: "BatchGetItem", source });
+            if items.is_empty() {
+                break;
             }
             found.extend(items);
         }
-        Ok(found)
+        let source = "keys were left unprocessed".into();
+        if keys.is_empty() { Ok(found) } else { Err(StoreError::Throttled { operation: "BatchGetItem", source }) }
     }
 
     async fn get(&self, table: &str, key: Item) -> Result<Option<Item>, StoreError> {
