@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use aws_sdk_dynamodb::types::AttributeValue;
+use payments_store::Item;
 use serde_json::{Value, json};
 
 use crate::line::Sent;
@@ -89,13 +90,8 @@ pub(crate) async fn violations(rig: &Rig, intents: &[Intent], stage: Stage) -> R
     for intent in intents {
         account.check_intent(intent, stage, &mut found);
         check_requests(&account, intent, &sent, &mut found);
-        if let Some(id) = &intent.accepted {
-            let details = rig.items(&rig.world.environment.tables.history, &format!("PAY#{id}")).await?;
-            if details.len() != 1 || number(&details[0], "amountMinor") != intent.amount {
-                found.push(format!("payment {} has no details of its own: {details:?}", intent.amount));
-            }
-        }
     }
+    check_details(rig, intents, &mut found).await?;
     Ok(found)
 }
 
@@ -240,6 +236,21 @@ fn check_requests(account: &Account<'_>, intent: &Intent, sent: &[Sent], found: 
     }
 }
 
+/// What was accepted is kept as it was asked for.
+async fn check_details(rig: &Rig, intents: &[Intent], found: &mut Vec<String>) -> Result<()> {
+    let ids: Vec<&str> = intents.iter().filter_map(|intent| intent.accepted.as_deref()).collect();
+    let details = rig.details(&ids).await?;
+    for intent in intents {
+        let Some(id) = &intent.accepted else { continue };
+        let own = details.iter().filter(|details| text(details, "pk") == format!("PAY#{id}"));
+        let amounts: Vec<u64> = own.map(|details| number(details, "amountMinor")).collect();
+        if amounts != [intent.amount] {
+            found.push(format!("payment {} has details of {amounts:?}", intent.amount));
+        }
+    }
+    Ok(())
+}
+
 fn by_key(items: Vec<Value>) -> BTreeMap<Key, Value> {
     items.into_iter().map(|item| (crate::staleness::key_of(&item), item)).collect()
 }
@@ -257,14 +268,18 @@ fn trail(head: &Value) -> &[Value] {
     head["trail"]["L"].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// A value as DynamoDB's JSON has it.
-pub(crate) fn json_of(value: &AttributeValue) -> Value {
+/// An item as DynamoDB's JSON has it.
+pub(crate) fn json_of_item(item: &Item) -> Value {
+    Value::Object(item.iter().map(|(name, value)| (name.clone(), json_of(value))).collect())
+}
+
+fn json_of(value: &AttributeValue) -> Value {
     match value {
         AttributeValue::S(text) => json!({ "S": text }),
         AttributeValue::N(number) => json!({ "N": number }),
         AttributeValue::L(list) => json!({ "L": list.iter().map(json_of).collect::<Vec<_>>() }),
         AttributeValue::M(map) => {
-            json!({ "M": map.iter().map(|(name, value)| (name.clone(), json_of(value))).collect::<serde_json::Map<_, _>>() })
+            json!({ "M": json_of_item(map) })
         }
         _ => Value::Null,
     }

@@ -100,7 +100,8 @@ struct State {
     call_takes: TimeDelta,
     /// The calls by the SDK's names of them.
     calls: HashMap<String, Known>,
-    operations: Vec<String>,
+    /// The tries, each by its task and operation.
+    tries: Vec<(usize, String)>,
     sent: Vec<Sent>,
 }
 
@@ -111,7 +112,7 @@ impl Line {
             weakness: None,
             call_takes: TimeDelta::zero(),
             calls: HashMap::new(),
-            operations: Vec::new(),
+            tries: Vec::new(),
             sent: Vec::new(),
         };
         let (gate, killed, one_at_a_time) = (Gate::default(), Notify::new(), tokio::sync::Mutex::new(()));
@@ -128,7 +129,7 @@ impl Line {
     pub(crate) fn break_with(&self, decide: impl Fn(&Call) -> Fate + Send + Sync + 'static) {
         let mut state = self.state();
         state.decide = Arc::new(decide);
-        (state.calls, state.operations) = (HashMap::new(), Vec::new());
+        (state.calls, state.tries) = (HashMap::new(), Vec::new());
     }
 
     /// From now on every call goes through.
@@ -153,7 +154,12 @@ impl Line {
 
     /// The tries since then, by operation.
     pub(crate) fn tries_of(&self, operation: &str) -> usize {
-        self.state().operations.iter().filter(|known| *known == operation).count()
+        self.state().tries.iter().filter(|(_, known)| known == operation).count()
+    }
+
+    /// The tries since then in their order, each by its task and operation.
+    pub(crate) fn order(&self) -> Vec<(usize, String)> {
+        self.state().tries.clone()
     }
 
     /// How many messages were ever sent to the transaction service.
@@ -206,7 +212,7 @@ impl Line {
         let name = request.headers().get("amz-sdk-invocation-id").unwrap_or_default().to_owned();
         let (call, decide, weakness) = self.note(&name, operation, input);
         match decide(&call) {
-            Fate::Refuse(status, code) => return answer(status, &json!({ "__type": code, "message": "injected" })),
+            Fate::Refuse(status, code) => answer(status, &json!({ "__type": code, "message": "injected" })),
             Fate::KillBefore => self.be_killed().await,
             fate => {
                 let reply = if target.starts_with("AmazonSQS.") {
@@ -230,7 +236,7 @@ impl Line {
         let known = state.calls.entry(name.to_owned()).or_insert(Known { number: next, tries: 0 });
         known.tries += 1;
         let (number, tried) = (known.number, known.tries - 1);
-        state.operations.push(operation.clone());
+        state.tries.push((self.task, operation.clone()));
         (Call { number, tried, operation, input }, Arc::clone(&state.decide), state.weakness)
     }
 

@@ -4,6 +4,7 @@
 mod crash_points;
 mod dice;
 mod gate;
+mod late;
 mod ledger;
 mod line;
 mod poison;

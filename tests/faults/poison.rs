@@ -1,16 +1,19 @@
 //! Poison: what nobody can read or place stops nobody else, ends where somebody finds it, and raises
 //! its alarm metric.
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::TimeDelta;
 use daily_due_sweeper::{Action, Report};
+use payments_local::plant::DISPATCH_RETRIES;
+use payments_local::plant::queues::{MAX_RESULT_RECEIVES, RESULT_VISIBILITY};
 use serde_json::{Value, json};
 
 use crate::ledger::{self, Intent, Stage};
 use crate::line::Fate;
-use crate::rig::{DISPATCH_RETRIES, RESULT_HIDDEN, RESULT_RECEIVES, Rig};
+use crate::rig::Rig;
 use crate::service;
+use crate::staleness::Lag;
 
 /// Payments that have become pending and were not sent yet.
 async fn pending(rig: &Rig, count: usize) -> Result<Vec<Intent>> {
@@ -52,7 +55,12 @@ async fn every_odd_result_has_an_end_of_its_own_and_the_others_are_settled_at_on
         too_early.to_string(),
     ];
     drop(rig.metrics.take());
-    for message in dead.iter().cloned().chain(requests.iter().map(|request| service::result_of(request).to_string())) {
+    let results = requests.iter().map(|request| {
+        let mut result = service::result_of(request);
+        result["fieldOfTomorrow"] = json!({ "ignored": true });
+        result.to_string()
+    });
+    for message in dead.iter().cloned().chain(results) {
         rig.results.send(message, rig.time.now())?;
     }
     let first = rig.settle_step().await.context("no delivery")?;
@@ -60,12 +68,12 @@ async fn every_odd_result_has_an_end_of_its_own_and_the_others_are_settled_at_on
     assert_eq!(ledger::violations(&rig, &good, Stage::Finished).await?, [""; 0]);
 
     rig.settle_all().await?;
-    rig.time.pass(RESULT_HIDDEN);
+    rig.time.pass(RESULT_VISIBILITY);
     assert!(rig.settle_step().await.is_none(), "nothing is left in the queue");
     dead.sort();
     assert_eq!(bodies(&rig.dead_results, &rig), dead);
     let lines = rig.metrics.take();
-    let often = u64::from(RESULT_RECEIVES);
+    let often = u64::from(MAX_RESULT_RECEIVES);
     for (metric, want) in [
         ("PoisonMessages", 4 * often),
         ("UnknownPayments", often),
@@ -86,7 +94,7 @@ async fn an_early_result_settles_when_its_payment_is_pending() -> Result<()> {
     rig.results.send(service::result_of(&request).to_string(), rig.time.now())?;
     let early = rig.settle_step().await.context("no delivery")?;
     assert_eq!(early.deleted, 0);
-    rig.time.pass(RESULT_HIDDEN);
+    rig.time.pass(RESULT_VISIBILITY);
     rig.tick(Action::Sweep).await?;
     let settled = rig.settle_step().await.context("no delivery")?;
     assert_eq!(settled.deleted, 1);
@@ -174,14 +182,14 @@ async fn a_head_that_cannot_be_read_is_isolated_and_sent_once_it_can() -> Result
     rig.serve(None)?;
     rig.settle_all().await?;
     rig.time.pass(TimeDelta::minutes(61));
-    let Report::Redrive(report) = rig.tick(Action::Redrive).await? else { anyhow::bail!("not a redrive") };
+    let Report::Redrive(report) = rig.tick(Action::Redrive).await? else { bail!("not a redrive") };
     assert_eq!((report.redriven, report.failed), (0, 1), "found, and not readable");
     let lines = rig.metrics.take();
     assert_eq!(rig.metric(&lines, "RedriveFailed"), 1, "{lines:?}");
 
     // Repaired, and the stream past: the redrive alone brings it to the service.
     damage(&rig, &intents[3], "scheduledFor", scheduled_for).await?;
-    let Report::Redrive(report) = rig.tick(Action::Redrive).await? else { anyhow::bail!("not a redrive") };
+    let Report::Redrive(report) = rig.tick(Action::Redrive).await? else { bail!("not a redrive") };
     assert_eq!((report.redriven, report.failed), (1, 0));
     rig.dispatch_all().await?;
     assert!(sent(&rig, &intents)[3]);
@@ -210,14 +218,59 @@ async fn what_the_stream_had_to_give_up_is_found_by_the_redrive() -> Result<()> 
     rig.world.close().await
 }
 
-/// What the `due` index shows of a damaged head cannot be read either.
+/// One payment of a shard cannot be read from the index, or not be updated: the others are claimed.
+async fn a_sweep_past(attribute: &str, value: AttributeValue) -> Result<()> {
+    let rig = Rig::with_shards(1).await?;
+    let intents = rig.created(40).await?;
+    damage(&rig, &intents[0], attribute, value).await?;
+    rig.time.pass(TimeDelta::seconds(61));
+    let Report::Sweep(report) = rig.tick(Action::Sweep).await? else { bail!("not a sweep") };
+    assert_eq!((report.claimed, report.failed, report.remaining), (39, 1, 0), "{report:?}");
+    rig.world.close().await
+}
+
 #[tokio::test]
 async fn an_index_entry_that_cannot_be_read_stops_no_other_payment() -> Result<()> {
+    a_sweep_past("payeeAccountId", AttributeValue::S("nobody at all".to_owned())).await
+}
+
+#[tokio::test]
+async fn an_index_entry_that_cannot_be_read_stops_no_other_redrive() -> Result<()> {
     let rig = Rig::with_shards(1).await?;
-    let intents = rig.created(3).await?;
+    let intents = pending(&rig, 3).await?;
     damage(&rig, &intents[1], "payeeAccountId", AttributeValue::S("nobody at all".to_owned())).await?;
-    rig.time.pass(TimeDelta::seconds(61));
-    let Report::Sweep(report) = rig.tick(Action::Sweep).await? else { anyhow::bail!("not a sweep") };
-    assert_eq!((report.claimed, report.failed), (2, 1), "{report:?}");
+    rig.time.pass(TimeDelta::minutes(61));
+    let Report::Redrive(report) = rig.tick(Action::Redrive).await? else { bail!("not a redrive") };
+    assert_eq!((report.redriven, report.failed), (2, 1), "{report:?}");
+    rig.world.close().await
+}
+
+#[tokio::test]
+async fn a_head_that_cannot_be_updated_stops_no_other_payment() -> Result<()> {
+    a_sweep_past("trail", AttributeValue::S("gone".to_owned())).await
+}
+
+/// The alarm looks at an index, which may lag: of two payments settled within the lag neither sees
+/// the other. The next delivery of either result, and there is at least one now and then, does.
+#[tokio::test]
+async fn a_shared_transaction_id_raises_its_alarm_once_the_index_shows_it() -> Result<()> {
+    let rig = Rig::set_up().await?;
+    let intents = pending(&rig, 2).await?;
+    let tell = || -> Result<()> {
+        for intent in &intents {
+            let result = json!({ "paymentId": intent.accepted, "outcome": "PROCESSED", "transactionId": "T-same" });
+            rig.results.send(result.to_string(), rig.time.now())?;
+        }
+        Ok(())
+    };
+    drop(rig.metrics.take());
+    rig.line.staleness().set(Lag::always(2));
+    tell()?;
+    rig.settle_all().await?;
+    assert_eq!(rig.metric(&rig.metrics.take(), "SharedTransactionIds"), 0);
+    rig.line.staleness().set(Lag::none());
+    tell()?;
+    rig.settle_all().await?;
+    assert_eq!(rig.metric(&rig.metrics.take(), "SharedTransactionIds"), 2);
     rig.world.close().await
 }

@@ -2,6 +2,7 @@
 //! seeded schedule says whose goes next, and a schedule that breaks something is shrunk.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::pin::Pin;
 
 use anyhow::{Context as _, Result};
@@ -15,13 +16,15 @@ use proptest::num::u8::ANY;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 use serde_json::{Value, json};
 
+use crate::dice::Dice;
 use crate::ledger::{self, Intent, Stage};
 use crate::rig::{Rig, dispatch, settle};
 use crate::service;
 use crate::staleness::Weakness;
+use crate::storm;
 
 /// How many schedules each race is run with.
-const SCHEDULES: u32 = 48;
+const SCHEDULES: u32 = 64;
 
 /// The longest schedule; after it, the first task that waits goes next.
 const LONGEST: usize = 48;
@@ -48,16 +51,28 @@ type Task<'r> = Pin<Box<dyn Future<Output = Result<()>> + 'r>>;
 struct Track {
     rig: Rig,
     sandboxes: Vec<Functions>,
+    seen: RefCell<Seen>,
+}
+
+/// What the races on a track were like.
+#[derive(Debug, Default)]
+struct Seen {
+    /// The orders in which their calls went, each call by its task and operation.
+    interleavings: HashSet<Vec<(usize, String)>>,
+    /// How often the first payment was cancelled, and how often not.
+    cancelled: usize,
+    not_cancelled: usize,
 }
 
 impl Track {
     async fn lay() -> Result<Self> {
-        let rig = Rig::set_up().await?;
+        // One shard, so that a sweep is as short as a cancel, and neither always wins.
+        let rig = Rig::with_shards(1).await?;
         let mut sandboxes = Vec::new();
         for task in 0..TASKS {
             sandboxes.push(rig.functions_of_task(task).await?);
         }
-        Ok(Self { rig, sandboxes })
+        Ok(Self { rig, sandboxes, seen: RefCell::default() })
     }
 
     /// The payments that are raced for, and what was said of them already.
@@ -88,11 +103,14 @@ impl Track {
         let results: Vec<Value> = requests.iter().map(service::result_of).collect();
         match race {
             Race::CancelAgainstSweep => {
-                vec![self.cancel(0, intents), self.sweep(1), self.dispatch(2), self.cancel(3, intents)]
+                vec![self.sweep(0), self.cancel(1, intents), self.dispatch(2)]
             }
             Race::TwoSweepers => vec![self.sweep(0), self.sweep(1), self.cancel(2, intents), self.dispatch(3)],
             Race::Results => {
-                let contradict = |result: &Value| json!({ "paymentId": result["paymentId"], "outcome": "FAILED", "reason": "or not" });
+                let contradict = |result: &Value| {
+                    let id = &result["paymentId"];
+                    json!({ "paymentId": id, "outcome": "FAILED", "reason": "or not" })
+                };
                 let reversed: Vec<Value> = results.iter().rev().cloned().collect();
                 let contradictions = results.iter().map(contradict).collect();
                 vec![self.settle(0, results), self.settle(1, contradictions), self.settle(2, reversed)]
@@ -169,8 +187,9 @@ impl Track {
         })
     }
 
-    /// Runs a race by a schedule, and tells what is not as it must be, during and after.
-    async fn run(&self, race: Race, schedule: &[u8], weakness: Option<Weakness>) -> Result<Vec<String>> {
+    /// Runs a race by a schedule and tells what is not as it must be, during and after.
+    async fn run(&self, race: Race, weather: Weather, schedule: &[u8]) -> Result<Vec<String>> {
+        let place = storm::place(&self.rig).await?;
         let (intents, requests) = self.prepare(race).await?;
         let intents = RefCell::new(intents);
         let trouble = RefCell::new(Vec::new());
@@ -180,18 +199,45 @@ impl Track {
             }
         });
         let mut choices = schedule.iter().copied();
-        self.rig.line.weaken(weakness);
+        self.rig.line.weaken(weather.weakness);
+        if weather.stormy {
+            storm::begin(&self.rig, schedule.iter().copied().map(u64::from).sum());
+        }
         let choose = |_: &[usize]| usize::from(choices.next().unwrap_or(0));
+        self.rig.line.mend();
         self.rig.line.gate().schedule(tasks.collect(), choose).await;
+        let order = self.rig.line.order();
         self.rig.line.weaken(None);
+        storm::end(&self.rig);
         let mut trouble = trouble.take();
         let intents = intents.into_inner();
+        self.note(order, intents[0].cancelled);
         trouble.extend(ledger::violations(&self.rig, &intents, Stage::UnderWay).await?);
-        if weakness.is_none() {
-            trouble.extend(self.rig.finish(&intents, None).await?);
+        if weather.weakness.is_none() {
+            trouble.extend(self.rig.finish(&intents, weather.stormy.then(|| Dice::seeded(1))).await?);
+            let sent = self.rig.line.sent();
+            storm::redeliver_since(&self.rig, &place, &mut Dice::seeded(2)).await?;
+            trouble.extend((self.rig.line.sent() > sent).then(|| "what was over is sent again".to_owned()));
         }
         Ok(trouble)
     }
+}
+
+impl Track {
+    fn note(&self, order: Vec<(usize, String)>, cancelled: bool) {
+        let mut seen = self.seen.borrow_mut();
+        seen.interleavings.insert(order);
+        seen.cancelled += usize::from(cancelled);
+        seen.not_cancelled += usize::from(!cancelled);
+    }
+}
+
+/// What goes on around a race.
+#[derive(Debug, Clone, Copy)]
+struct Weather {
+    /// Whether reads lag and results repeat themselves.
+    stormy: bool,
+    weakness: Option<Weakness>,
 }
 
 /// What the service will say of a payment, before it was asked.
@@ -199,26 +245,35 @@ fn early_result(intent: &Intent) -> Value {
     service::result_of(&json!({ "paymentId": intent.accepted, "amountMinor": intent.amount }))
 }
 
+/// What came of many schedules, and what they were like.
+type Raced = (Result<(), TestError<(bool, Vec<u8>)>>, Seen);
+
 /// Runs a race with many schedules; a failure is the shortest schedule that has it.
-fn race(race: Race, weakness: Option<Weakness>) -> Result<Result<(), TestError<Vec<u8>>>> {
+fn race(race: Race, weakness: Option<Weakness>) -> Result<Raced> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let track = runtime.block_on(Track::lay())?;
-    let config = Config { cases: SCHEDULES, failure_persistence: None, max_shrink_iters: 200, ..Config::default() };
+    let config = Config { cases: SCHEDULES, failure_persistence: None, max_shrink_iters: 400, ..Config::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
-    let found = runner.run(&vec(ANY, 0..LONGEST), |schedule| {
-        let violations = runtime.block_on(track.run(race, &schedule, weakness));
+    let found = runner.run(&(proptest::bool::ANY, vec(ANY, 0..LONGEST)), |(stormy, schedule)| {
+        let violations = runtime.block_on(track.run(race, Weather { stormy, weakness }, &schedule));
         let violations = violations.map_err(|error| TestCaseError::fail(format!("{error:#}")))?;
         if violations.is_empty() { Ok(()) } else { Err(TestCaseError::fail(violations.join("; "))) }
     });
-    let Track { rig, sandboxes } = track;
+    let Track { rig, sandboxes, seen } = track;
     drop(sandboxes);
     runtime.block_on(rig.world.close())?;
-    Ok(found)
+    Ok((found, seen.into_inner()))
 }
 
 fn no_schedule_breaks(this: Race) -> Result<()> {
-    race(this, None)?.with_context(|| format!("{this:?}"))?;
-    println!("{this:?}: {SCHEDULES} schedules");
+    let (found, seen) = race(this, None)?;
+    found.with_context(|| format!("{this:?}"))?;
+    let Seen { interleavings, cancelled, not_cancelled } = seen;
+    let different = interleavings.len();
+    println!("{this:?}: {SCHEDULES} schedules, {different} interleavings, {cancelled} cancelled, {not_cancelled} not");
+    assert!(different > 16, "{this:?}: only {different} interleavings");
+    let has_cancel = matches!(this, Race::CancelAgainstSweep | Race::TwoSweepers | Race::RetryAgainstCancel);
+    assert!(!has_cancel || (cancelled > 0 && not_cancelled > 0), "{this:?}: one side always wins");
     Ok(())
 }
 
@@ -255,11 +310,31 @@ fn an_ingest_retry_against_a_cancel() -> Result<()> {
 #[test]
 fn a_schedule_that_breaks_updates_without_conditions_is_found_and_shrunk() -> Result<()> {
     for this in [Race::CancelAgainstSweep, Race::TwoSweepers, Race::Results] {
-        let Err(TestError::Fail(why, schedule)) = race(this, Some(Weakness::Unconditional))? else {
+        let (Err(TestError::Fail(why, (_, schedule))), _) = race(this, Some(Weakness::Unconditional))? else {
             anyhow::bail!("{this:?}: no schedule breaks it")
         };
+        let why: String = why.message().chars().take(120).collect();
         println!("{this:?} without conditions, by {schedule:?}: {why}");
-        assert!(schedule.len() <= 12, "{this:?}: shrunk to {schedule:?}");
+        assert!(schedule.len() < LONGEST / 2, "{this:?}: shrunk to {schedule:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_same_schedule_is_the_same_interleaving() -> Result<()> {
+    let mut dice = Dice::seeded(7);
+    for _ in 0..12 {
+        let schedule: Vec<u8> = (0..LONGEST).map(|_| u8::try_from(dice.below(256)).unwrap_or(0)).collect();
+        let mut interleavings = Vec::new();
+        for _ in 0..2 {
+            let track = Track::lay().await?;
+            let weather = Weather { stormy: false, weakness: None };
+            assert_eq!(track.run(Race::CancelAgainstSweep, weather, &schedule).await?, [""; 0]);
+            interleavings.push(track.seen.take().interleavings);
+            let Track { rig, .. } = track;
+            rig.world.close().await?;
+        }
+        assert_eq!(interleavings[0], interleavings[1], "by {schedule:?}");
     }
     Ok(())
 }

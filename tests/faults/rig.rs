@@ -1,6 +1,7 @@
 //! A bank on the test bench: its functions over a line that tests break, the ways in which Lambda
 //! triggers them, and the transaction service at the other end.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::{RetryConfig, RetryPartition};
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
-use aws_sdk_dynamodb::types::AttributeValue;
+use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
 use chrono::{SecondsFormat, TimeDelta};
 use daily_due_sweeper::{Action, Report, Request};
 use lambda_runtime::{Context, LambdaEvent};
@@ -18,30 +19,20 @@ use payments_delivery::{
 };
 use payments_local::Functions;
 use payments_local::functions::Surroundings;
+use payments_local::plant::queues::{MAX_RESULT_RECEIVES, RESULT_VISIBILITY};
+use payments_local::plant::{DISPATCH_FILTER, DISPATCH_RETRIES};
 use payments_queue::in_process::{QueueSettings, RedrivePolicy};
 use payments_queue::{Queue, TransactionQueue};
 use payments_store::Store;
 use payments_tests::{Ask, Reply, World};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::dice::Dice;
-use crate::ledger::{self, Intent, Stage, json_of};
+use crate::ledger::{self, Intent, Stage, json_of_item};
 use crate::line::Line;
 use crate::service;
 use crate::staleness::Staleness;
 use crate::time::Time;
-
-/// The filter of the stream mapping of `dispatch`, as the template has it.
-const BECAME_PENDING: &str = r#"{"eventName":["MODIFY"],"dynamodb":{"NewImage":{"status":{"S":["PENDING"]}}}}"#;
-
-/// How often a failing batch of `dispatch` is retried, as the template has it.
-pub(crate) const DISPATCH_RETRIES: u32 = 5;
-
-/// How often a result is received before it is a dead letter, as the template has it.
-pub(crate) const RESULT_RECEIVES: u32 = 5;
-
-/// How long a received result is hidden, as the template has it.
-pub(crate) const RESULT_HIDDEN: TimeDelta = TimeDelta::seconds(150);
 
 /// How long an invocation of the sweeper may take, unless a test says otherwise.
 const SWEEPER_TIMEOUT: TimeDelta = TimeDelta::seconds(240);
@@ -84,9 +75,10 @@ impl Rig {
         let staleness = Staleness::of(stream.clone(), world.environment.tables.clone()).await?;
         let requests = Queue::new(QueueSettings::named("payment-requests"));
         let dead_results = Queue::new(QueueSettings::named("payment-results-dead"));
-        let policy = RedrivePolicy { max_receive_count: RESULT_RECEIVES, dead_letter_queue: dead_results.clone() };
+        let policy = RedrivePolicy { max_receive_count: MAX_RESULT_RECEIVES, dead_letter_queue: dead_results.clone() };
         let settings = QueueSettings::named("payment-results");
-        let settings = QueueSettings { visibility_timeout: RESULT_HIDDEN, redrive_policy: Some(policy), ..settings };
+        let settings =
+            QueueSettings { visibility_timeout: RESULT_VISIBILITY, redrive_policy: Some(policy), ..settings };
         let (results, put_aside) = (Queue::new(settings), Queue::new(QueueSettings::named("dispatch-failures")));
         let mapping = QueueMappingSettings { batch_size: 10, report_batch_item_failures: true };
         let line = Line::new(world.wire.clone(), time.clone(), requests.clone(), staleness);
@@ -197,12 +189,12 @@ impl Rig {
 
     /// Delivers results until none is left; those that have to come again do so in time.
     pub(crate) async fn settle_all(&self) -> Result<()> {
-        for _ in 0..=RESULT_RECEIVES {
+        for _ in 0..=MAX_RESULT_RECEIVES {
             while self.settle_step().await.is_some() {}
             if self.results.counts(self.time.now()).in_flight == 0 {
                 return Ok(());
             }
-            self.time.pass(RESULT_HIDDEN);
+            self.time.pass(RESULT_VISIBILITY);
         }
         Ok(())
     }
@@ -236,10 +228,22 @@ impl Rig {
         let query = query.key_condition_expression("pk = :pk");
         let query = query.expression_attribute_values(":pk", AttributeValue::S(pk.to_owned()));
         let items = query.send().await?.items.unwrap_or_default();
-        let json = |item: payments_store::Item| {
-            Value::Object(item.iter().map(|(name, value)| (name.clone(), json_of(value))).collect::<Map<_, _>>())
+        Ok(items.iter().map(json_of_item).collect())
+    }
+
+    /// The details of these payments, in DynamoDB's JSON.
+    pub(crate) async fn details(&self, ids: &[&str]) -> Result<Vec<Value>> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let text = |text: String| AttributeValue::S(text);
+        let key = |id: &&str| {
+            HashMap::from([("pk".to_owned(), text(format!("PAY#{id}"))), ("sk".to_owned(), text("DETAILS".to_owned()))])
         };
-        Ok(items.into_iter().map(json).collect())
+        let keys = KeysAndAttributes::builder().set_keys(Some(ids.iter().map(key).collect())).consistent_read(true);
+        let table = &self.world.environment.tables.history;
+        let found = self.client.batch_get_item().request_items(table, keys.build()?).send().await?;
+        Ok(found.responses.unwrap_or_default().into_values().flatten().map(|item| json_of_item(&item)).collect())
     }
 
     /// The sum of a metric over the lines since the last time.
@@ -265,7 +269,7 @@ pub(crate) async fn settle(functions: &Functions, event: Value) -> Result<Value,
 /// The settings of the stream mapping of `dispatch`.
 pub(crate) fn dispatch_settings(put_aside: &Queue) -> Result<StreamSettings> {
     Ok(StreamSettings {
-        filter_criteria: FilterCriteria::parse([BECAME_PENDING])?,
+        filter_criteria: FilterCriteria::parse([DISPATCH_FILTER])?,
         report_batch_item_failures: true,
         bisect_batch_on_function_error: true,
         maximum_retry_attempts: Some(DISPATCH_RETRIES),

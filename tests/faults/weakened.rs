@@ -5,6 +5,7 @@ use anyhow::{Context as _, Result, ensure};
 use chrono::TimeDelta;
 use daily_due_sweeper::Action;
 use payments_delivery::{QueueMapping, QueueMappingSettings, StreamMapping, StreamSettings};
+use payments_local::plant::queues::RESULT_VISIBILITY;
 use payments_model::PaymentId;
 use payments_queue::PaymentRequest;
 use payments_tests::Ask;
@@ -190,7 +191,7 @@ async fn a_conflict_breaks_a_settle_that_reports_no_failures() -> Result<()> {
         rig.line.break_with(move |call| if call.operation == "UpdateItem" { conflict } else { Fate::Pass });
         mapping.step(rig.time.now(), |event| settle(&rig.functions, event)).await;
         rig.line.mend();
-        rig.time.pass(TimeDelta::seconds(151));
+        rig.time.pass(RESULT_VISIBILITY);
         mapping.step(rig.time.now(), |event| settle(&rig.functions, event)).await;
         said.push(violations(&rig, &intents, Stage::Finished).await?);
     }

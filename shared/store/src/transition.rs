@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use aws_sdk_dynamodb::error::ProvideErrorMetadata as _;
 use aws_sdk_dynamodb::types::AttributeValue;
 use payments_model::{BusinessDate, Head, State, Status, Transition};
 
@@ -55,6 +56,11 @@ impl Store {
             Err(error) => match error.as_service_error() {
                 Some(ConditionalCheckFailedException(check)) => {
                     Ok(Moved::Elsewhere(check.item.clone().map(decode_head).transpose()?.map(Box::new)))
+                }
+                // The expression is the same for every payment: if it does not fit, the item is damaged.
+                _ if error.code() == Some("ValidationException") => {
+                    let why = error.message().unwrap_or("it cannot be updated").to_owned();
+                    Err(StoreError::Unreadable { key: format!("{} / {}", key.account, key.sort), why })
                 }
                 _ => Err(failed("UpdateItem")(error)),
             },

@@ -1,0 +1,51 @@
+//! A create that crashed between its two writes and is repeated when the day is over: completed
+//! while the archive cannot have begun, and refused for ever after that.
+
+use anyhow::{Context as _, Result};
+use chrono::{DateTime, TimeDelta};
+
+use crate::ledger::{Stage, violations};
+use crate::line::Fate;
+use crate::rig::Rig;
+
+/// The minute before the day ends.
+const EVENING: &str = "2026-11-20T23:58:00Z";
+
+#[tokio::test]
+async fn a_missing_head_is_completed_until_half_an_hour_after_its_day() -> Result<()> {
+    for (retry_at, call_seconds, want) in [
+        ("2026-11-20T23:59:30Z", 0, 201),
+        ("2026-11-21T00:29:59Z", 0, 201),
+        ("2026-11-21T00:30:00Z", 0, 422),
+        // The reads take so long that the time is over when the head could be put.
+        ("2026-11-21T00:29:57Z", 2, 422),
+        ("2026-11-29T09:00:00Z", 0, 422),
+    ] {
+        let rig = Rig::set_up().await?;
+        pass_until(&rig, EVENING)?;
+        let mut intents = vec![rig.intent(&rig.new_name())];
+        rig.line.break_with(|call| if call.number == 1 { Fate::KillBefore } else { Fate::Pass });
+        assert!(rig.line.until_killed(rig.create(&mut intents[0])).await.is_none());
+        rig.line.mend();
+
+        pass_until(&rig, retry_at)?;
+        rig.line.calls_take(TimeDelta::seconds(call_seconds));
+        for retry in ["first", "second"] {
+            let reply = rig.create(&mut intents[0]).await?;
+            assert_eq!(reply.status, want, "{retry} retry at {retry_at}: {reply}");
+        }
+        rig.line.calls_take(TimeDelta::zero());
+        let heads = rig.world.heads(&intents[0].account).await?.len();
+        assert_eq!(heads, usize::from(want == 201), "at {retry_at}");
+        assert_eq!(violations(&rig, &intents, Stage::UnderWay).await?, [""; 0]);
+        assert_eq!(rig.finish(&intents, None).await?, [""; 0]);
+        rig.world.close().await?;
+    }
+    Ok(())
+}
+
+fn pass_until(rig: &Rig, instant: &str) -> Result<()> {
+    let instant = DateTime::parse_from_rfc3339(instant).context("no instant")?.to_utc();
+    rig.time.pass(instant - rig.time.now());
+    Ok(())
+}
