@@ -1,10 +1,11 @@
 //! What a sweep costs, that it keeps its deadline, and that one hot shard stops no other.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, bail};
 use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use daily_due_sweeper::{Action, Report, SweepReport};
 use payments_store::Item;
 
@@ -141,6 +142,31 @@ async fn a_sweeper_with_three_seconds_gets_through_five_thousand_tick_by_tick() 
     }
     assert_eq!(claimed, 5_000);
     assert!(ticks > 1, "three seconds are not enough for all");
+    rig.world.close().await
+}
+
+#[tokio::test]
+async fn time_lost_is_not_made_up_for_in_a_burst() -> Result<()> {
+    let rig = Rig::with_shards(1).await?;
+    many_due(&rig, 600, 1).await?;
+    let claims: Arc<Mutex<Vec<DateTime<Utc>>>> = Arc::default();
+    let (time, seen) = (rig.time.clone(), Arc::clone(&claims));
+    rig.line.break_with(move |call: &Call| {
+        if call.operation == "UpdateItem" {
+            let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+            if seen.is_empty() {
+                time.pass(TimeDelta::seconds(10));
+            }
+            seen.push(time.now());
+        }
+        Fate::Pass
+    });
+    assert_eq!(swept(rig.tick(Action::Sweep).await?)?.claimed, 600);
+    // 200 a second, the 16 of the step that was slow, and the 16 of the one after it.
+    let claims = claims.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    for (claim, later) in claims.iter().zip(claims.iter().skip(232)) {
+        assert!(*later - *claim >= TimeDelta::seconds(1), "233 claims within a second of {claim}");
+    }
     rig.world.close().await
 }
 

@@ -103,10 +103,10 @@ impl Sweeper {
     }
 
     /// Claims one payment: the index shows the status and version that the condition then asks for.
-    async fn claim(&self, row: &DueRow, now: UtcSecond) -> Result<Moved, StoreError> {
+    async fn claim(&self, row: &DueRow) -> Result<Moved, StoreError> {
         let Decision::Move(to) = decide(&State::Scheduled, &Event::Sweep) else { return Ok(Moved::Elsewhere(None)) };
         let by = Actor::named(SWEEPER);
-        let step = Transition { from: Status::Scheduled, from_version: row.version, to, at: now, by };
+        let step = Transition { from: Status::Scheduled, from_version: row.version, to, at: self.clock.now(), by };
         self.store.transition(&row.head_key(), row.due.due_date, &step).await
     }
 }
@@ -174,7 +174,7 @@ impl ShardSweep<'_> {
     /// Claims the next few payments; those that were throttled stay in hand.
     async fn claim_some(&mut self) -> Result<(), StoreError> {
         let some: Vec<DueRow> = self.in_hand.drain(..self.in_hand.len().min(CLAIMS_AT_ONCE)).collect();
-        let claims = join_all(some.iter().map(|row| self.sweeper.claim(row, self.now))).await;
+        let claims = join_all(some.iter().map(|row| self.sweeper.claim(row))).await;
         let mut trouble = Ok(());
         for (row, claim) in some.into_iter().zip(claims) {
             match claim {
