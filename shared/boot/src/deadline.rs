@@ -33,7 +33,7 @@ impl Deadline {
         Self { clock: clock.clone(), stop: end - margin }
     }
 
-    /// The stop of an HTTP request: what is begun within [`HTTP_BUDGET`] is finished before API
+    /// The stop of an HTTP request: what is begun within five seconds is finished before API
     /// Gateway gives up.
     #[must_use]
     pub fn of_http(clock: &Clock) -> Self {
