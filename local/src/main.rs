@@ -56,7 +56,8 @@ enum Command {
     },
 }
 
-/// The most payments of a demo: they are in memory at 25 KB each, so a million take 25 GB.
+/// The most payments of a demo: all are in memory, where 10,000 took 224 MB, so a million are more
+/// than most machines have.
 const MAX_PAYMENTS: u64 = 1_000_000;
 
 /// What is logged by default. The engine warns of every condition that does not hold, which is an

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
+use payments_model::payment::MAX_TRAIL_ENTRIES;
 use payments_model::{
     Actor, Currency, Details, FailureReason, Head, Instruction, JsonText, Money, ScheduledFor, Shard, State, Status,
     TrailEntry, TransactionId, UtcSecond,
@@ -217,6 +218,7 @@ fn parse_head(item: Item) -> Result<Head, Fault> {
             "the trail and the version disagree",
             usize::try_from(item.version).is_ok_and(|version| version == trail.len()),
         ),
+        ("the trail is too long", trail.len() <= MAX_TRAIL_ENTRIES),
         ("settledAt and the trail disagree", settled_at == head.settled_at()),
         (
             "the unreported key is another payment's",
