@@ -135,7 +135,7 @@ impl Bank {
         };
         let client = Client::new(functions.clone(), clock.clone());
         let stream = environment.stream().await?;
-        let plant = Plant::new(functions, clock, metrics, queues, stream, ServiceSettings::seeded(seed))?;
+        let plant = Plant::new(functions, ZONE.parse()?, clock, metrics, queues, stream, ServiceSettings::seeded(seed))?;
         Ok(Self { engine, time, wires, plant, client })
     }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use archive::Archive;
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodbstreams::config::timeout::TimeoutConfig;
@@ -10,14 +11,20 @@ use aws_sdk_dynamodbstreams::config::{BehaviorVersion, Credentials, Region};
 use daily_due_sweeper::Sweeper;
 use dispatch::Dispatch;
 use ingest::Ingest;
+use lambda_runtime::{Context, LambdaEvent};
 use payments_boot::{Clock, Lookup, Metrics, dynamodb};
 use payments_delivery::DynamoDbStream;
 use payments_queue::TransactionQueue;
 use payments_store::{Store, TableNames};
 use query_account::QueryAccount;
 use query_due::QueryDue;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use settle::Settle;
+use stream_aggregator::Aggregator;
 
+use crate::plant::{chain, read, written};
 use crate::wire::Wire;
 
 /// The longest one read of the stream may take: a page is at most a thousand records.
@@ -31,10 +38,14 @@ pub struct Functions {
     pub(crate) query_due: QueryDue,
     /// Sweeps and redrives.
     pub sweeper: Sweeper,
+    /// Moves past payments to history.
+    pub archive: Archive,
     /// Sends what became pending.
     pub dispatch: Dispatch,
     /// Settles what comes back.
     pub settle: Settle,
+    /// Keeps the counters.
+    pub aggregator: Aggregator,
 }
 
 /// What the functions work with besides their configuration.
@@ -67,9 +78,39 @@ impl Functions {
                 clock.clone(),
                 metrics.clone(),
             ),
+            archive: Archive::new(archive::Config::read(lookup)?, store.clone(), clock.clone(), metrics.clone()),
             dispatch: Dispatch::new(store.clone(), requests, clock.clone(), metrics.clone()),
+            aggregator: Aggregator::new(
+                stream_aggregator::Config::read(lookup)?,
+                store.clone(),
+                clock.clone(),
+                metrics.clone(),
+            ),
             settle: Settle::new(settle::Config::read(lookup)?, store, clock, metrics),
         })
+    }
+
+    /// Invokes the scheduled function of this name with a schedule's input, and returns its report.
+    ///
+    /// # Errors
+    /// The function's error, or that it does not know such an input.
+    pub async fn scheduled(&self, function: &str, input: Value, context: Context) -> Result<Value, String> {
+        async fn run<Request: DeserializeOwned, Report: Serialize, Answer>(
+            input: Value,
+            context: Context,
+            handle: impl FnOnce(LambdaEvent<Request>) -> Answer,
+        ) -> Result<Value, String>
+        where
+            Answer: Future<Output = Result<Report, lambda_runtime::Error>>,
+        {
+            let report = handle(LambdaEvent::new(read(input)?, context)).await;
+            written(&report.map_err(|error| chain(&*error))?)
+        }
+        match function {
+            "daily-due-sweeper" => run(input, context, |event| self.sweeper.handle(event)).await,
+            "archive" => run(input, context, |event| self.archive.handle(event)).await,
+            other => Err(format!("nothing here runs {other}")),
+        }
     }
 
     /// Invokes the HTTP function of this name with an API Gateway event.

@@ -85,7 +85,7 @@ impl System {
         let functions = environment.functions(requests, clock, &metrics).await?;
         let stream = environment.stream().await?;
         let gateway = Gateway::start(options.api_port, functions.clone(), clock.clone()).await?;
-        let plant = Plant::new(functions, clock.clone(), metrics, queues, stream, SERVICE)?;
+        let plant = Plant::new(functions, options.time_zone, clock.clone(), metrics, queues, stream, SERVICE)?;
         let background = Background::start(plant.with_period("sweep", SWEEP_PERIOD), clock.clone());
         Ok(Self { gateway, background, engine, endpoint })
     }

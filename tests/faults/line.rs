@@ -23,8 +23,9 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::gate::Gate;
-use crate::staleness::{Staleness, Weakness};
+use crate::staleness::Staleness;
 use crate::time::Time;
+use crate::weakness::Weakness;
 
 /// One try of a call, before it is made.
 #[derive(Debug, Clone)]
@@ -47,6 +48,8 @@ pub(crate) enum Fate {
     Pass,
     /// It is answered with this status and error code, and not done.
     Refuse(u16, &'static str),
+    /// It is a transaction, and cancelled for this reason of its first action.
+    Cancel(&'static str),
     /// It is done, and its answer never arrives.
     LoseReply,
     /// SQS takes all messages but the first, and says so.
@@ -213,6 +216,7 @@ impl Line {
         let (call, decide, weakness) = self.note(&name, operation, input);
         match decide(&call) {
             Fate::Refuse(status, code) => answer(status, &json!({ "__type": code, "message": "injected" })),
+            Fate::Cancel(reason) => answer(400, &cancellation(&call, reason)),
             Fate::KillBefore => self.be_killed().await,
             fate => {
                 let reply = if target.starts_with("AmazonSQS.") {
@@ -289,6 +293,14 @@ impl Line {
         }
         answer(200, &json!({ "Successful": successful, "Failed": failed }))
     }
+}
+
+/// What DynamoDB answers to a transaction that it cancels: a reason for each action, in their order.
+fn cancellation(call: &Call, reason: &str) -> Value {
+    let actions = call.input["TransactItems"].as_array().map_or(0, Vec::len);
+    let of_action = |place| json!({ "Code": if place == 0 { reason } else { "None" } });
+    let reasons: Vec<Value> = (0..actions).map(of_action).collect();
+    json!({ "__type": "TransactionCanceledException", "Message": "injected", "CancellationReasons": reasons })
 }
 
 fn answer(status: u16, body: &Value) -> Result<HttpResponse, ConnectorError> {

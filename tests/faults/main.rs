@@ -1,6 +1,7 @@
 //! What must hold when things go wrong: crashes between any two calls, stale reads, repeated and
 //! disordered deliveries, races, poison, and hot shards.
 
+mod aggregation;
 mod crash_points;
 mod dice;
 mod gate;
@@ -9,6 +10,7 @@ mod ledger;
 mod line;
 mod poison;
 mod races;
+mod recount;
 mod reread;
 mod rig;
 mod service;
@@ -17,3 +19,4 @@ mod storm;
 mod sweeper;
 mod time;
 mod weakened;
+mod weakness;

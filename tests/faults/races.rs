@@ -20,8 +20,8 @@ use crate::dice::Dice;
 use crate::ledger::{self, Intent, Stage};
 use crate::rig::{Rig, dispatch, settle};
 use crate::service;
-use crate::staleness::Weakness;
 use crate::storm;
+use crate::weakness::Weakness;
 
 /// How many schedules each race is run with.
 const SCHEDULES: u32 = 64;
@@ -261,7 +261,7 @@ fn race(race: Race, weakness: Option<Weakness>) -> Result<Raced> {
     });
     let Track { rig, sandboxes, seen } = track;
     drop(sandboxes);
-    runtime.block_on(rig.world.close())?;
+    runtime.block_on(rig.close())?;
     Ok((found, seen.into_inner()))
 }
 
@@ -332,7 +332,7 @@ async fn the_same_schedule_is_the_same_interleaving() -> Result<()> {
             assert_eq!(track.run(Race::CancelAgainstSweep, weather, &schedule).await?, [""; 0]);
             interleavings.push(track.seen.take().interleavings);
             let Track { rig, .. } = track;
-            rig.world.close().await?;
+            rig.close().await?;
         }
         assert_eq!(interleavings[0], interleavings[1], "by {schedule:?}");
     }

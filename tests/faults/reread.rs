@@ -6,7 +6,8 @@ use payments_delivery::{StreamMapping, StreamSettings};
 
 use crate::dice::Dice;
 use crate::rig::{Rig, dispatch, dispatch_settings, stream_of};
-use crate::staleness::{Lag, Weakness};
+use crate::staleness::Lag;
+use crate::weakness::Weakness;
 
 /// A day of payments, some of them cancelled; everything is over at its end.
 async fn a_day(rig: &Rig) -> Result<()> {
@@ -34,7 +35,7 @@ async fn a_re_read_stream_sends_nothing_again() -> Result<()> {
             assert_eq!(rig.line.sent(), sent, "in batches of {batch_size}");
         }
     }
-    rig.world.close().await
+    rig.close().await
 }
 
 #[tokio::test]
@@ -49,5 +50,5 @@ async fn it_would_with_stale_reads() -> Result<()> {
     rig.dispatching.lock().await.restart_from_trim_horizon();
     rig.dispatch_all().await?;
     assert!(rig.line.sent() > sent, "a stale read shows settled payments as pending");
-    rig.world.close().await
+    rig.close().await
 }

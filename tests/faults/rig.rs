@@ -20,7 +20,7 @@ use payments_delivery::{
 use payments_local::Functions;
 use payments_local::functions::Surroundings;
 use payments_local::plant::queues::{MAX_RESULT_RECEIVES, RESULT_VISIBILITY};
-use payments_local::plant::{DISPATCH_FILTER, DISPATCH_RETRIES};
+use payments_local::plant::{DISPATCH_FILTER, DISPATCH_RETRIES, aggregator_settings};
 use payments_queue::in_process::{QueueSettings, RedrivePolicy};
 use payments_queue::{Queue, TransactionQueue};
 use payments_store::Store;
@@ -56,6 +56,7 @@ pub(crate) struct Rig {
     /// What the functions work with, for handlers that tests write themselves.
     pub(crate) surroundings: Surroundings,
     pub(crate) dispatching: tokio::sync::Mutex<StreamMapping>,
+    pub(crate) aggregating: tokio::sync::Mutex<StreamMapping>,
     pub(crate) settling: QueueMapping,
     pub(crate) source: Source,
     shards: u16,
@@ -86,10 +87,12 @@ impl Rig {
         let surroundings = surroundings(&world, &line, &time, &metrics).await;
         let functions = wired(&world, &surroundings, shards)?;
         let dispatching = StreamMapping::new(dispatch_settings(&put_aside)?, stream.clone())?;
+        let aggregating = StreamMapping::new(aggregator_settings()?, stream.clone())?;
         Ok(Self {
             source: Source::from(stream.clone()),
             settling: QueueMapping::new(mapping, results.clone()),
             dispatching: tokio::sync::Mutex::new(dispatching),
+            aggregating: tokio::sync::Mutex::new(aggregating),
             client: world.client().await,
             world,
             time,

@@ -18,7 +18,7 @@ use crate::dice::Dice;
 /// How many records are read at once.
 const PAGE: usize = 1_000;
 
-/// One change of an item of the hot table: its key, and how it was before and after.
+/// One change of a head in the hot table: its key, and how it was before and after.
 #[derive(Debug, Clone)]
 pub(crate) struct Change {
     pub(crate) key: Key,
@@ -64,55 +64,6 @@ impl Lag {
     }
 }
 
-/// What a store can be weaker in than DynamoDB is asked to be: this makes weakened handlers of the
-/// real ones, to see that the checks notice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Weakness {
-    /// Updates lose their conditions.
-    Unconditional,
-    /// Reads lose their consistency.
-    Inconsistent,
-}
-
-impl Weakness {
-    /// Weakens a call's input.
-    pub(crate) fn weaken(self, input: &mut Value) {
-        let remove = |input: &mut Value, names: &[&str]| {
-            let fields = input.as_object_mut().into_iter();
-            fields.for_each(|fields| names.iter().for_each(|name| drop(fields.remove(*name))));
-        };
-        match self {
-            Self::Unconditional if input.get("UpdateExpression").is_some() => {
-                remove(input, &["ConditionExpression", "ReturnValuesOnConditionCheckFailure"]);
-                // DynamoDB refuses values that nothing mentions.
-                let expression = input["UpdateExpression"].as_str().unwrap_or_default().to_owned();
-                if let Some(values) = input["ExpressionAttributeValues"].as_object_mut() {
-                    values.retain(|name, _| mentions(&expression, name));
-                }
-                if let Some(names) = input["ExpressionAttributeNames"].as_object_mut() {
-                    names.retain(|name, _| mentions(&expression, name));
-                }
-                if input["ExpressionAttributeNames"].as_object().is_some_and(serde_json::Map::is_empty) {
-                    remove(input, &["ExpressionAttributeNames"]);
-                }
-            }
-            Self::Unconditional => {}
-            Self::Inconsistent => {
-                remove(input, &["ConsistentRead"]);
-                for table in input["RequestItems"].as_object_mut().into_iter().flat_map(|tables| tables.values_mut()) {
-                    remove(table, &["ConsistentRead"]);
-                }
-            }
-        }
-    }
-}
-
-/// Whether an expression has this very placeholder.
-fn mentions(expression: &str, name: &str) -> bool {
-    let words = expression.split(|c: char| !c.is_ascii_alphanumeric() && c != ':' && c != '#');
-    words.into_iter().any(|word| word == name)
-}
-
 /// The past of the hot table, and how much of it reads still show. Clones share both.
 #[derive(Clone)]
 pub(crate) struct Staleness {
@@ -149,7 +100,7 @@ impl Staleness {
         self.lag.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Every change of the hot table so far, oldest first.
+    /// Every change of a head in the hot table so far, oldest first.
     pub(crate) async fn changes(&self) -> Result<Arc<Vec<Change>>> {
         let mut log = self.log.lock().await;
         loop {
@@ -158,7 +109,8 @@ impl Staleness {
             if page.records.is_empty() {
                 return Ok(Arc::clone(changes));
             }
-            Arc::make_mut(changes).extend(page.records.iter().map(|record| change_of(record.event())));
+            let of_heads = page.records.iter().map(|record| change_of(record.event()));
+            Arc::make_mut(changes).extend(of_heads.filter(|change| change.key.0.starts_with("ACCT#")));
         }
     }
 

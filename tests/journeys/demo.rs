@@ -80,7 +80,7 @@ async fn a_tick_does_what_has_fallen_due_and_tells_it() -> Result<()> {
     let functions = environment.functions(requests, &clock, &metrics).await?;
     let service = ServiceSettings { failures_per_thousand: 0, repeats_per_thousand: 0, ..ServiceSettings::seeded(1) };
     let stream = environment.stream().await?;
-    let mut plant = Plant::new(functions.clone(), clock, metrics, queues, stream, service)?
+    let mut plant = Plant::new(functions.clone(), "Europe/London".parse()?, clock, metrics, queues, stream, service)?
         .with_period("sweep", TimeDelta::minutes(1));
     assert_eq!(plant.tick(start).await.to_string(), "", "there is nothing to do");
 

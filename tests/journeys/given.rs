@@ -51,6 +51,8 @@ pub(crate) enum Given {
     Failed,
     /// Seven payments of 15 June 2090 in every status, and one of the day after.
     ADay,
+    /// The same, and a report has taken the one that is `PROCESSED`.
+    ADayHalfReported,
 }
 
 /// Brings a bank to where an event finds it, through its own front door as far as that goes. What
@@ -90,6 +92,10 @@ pub(crate) async fn prepare(world: &World, given: Given, moved_at: &str) -> Resu
                 move_on(world, payment_id, states, moved_at).await?;
             }
             ask(world, "bill-7", "2090-06-16").await?;
+        }
+        Given::ADayHalfReported => {
+            Box::pin(prepare(world, Given::ADay, moved_at)).await?;
+            report_took(world, "PROCESSED").await?;
         }
     }
     Ok(())
@@ -139,6 +145,19 @@ async fn move_on(world: &World, payment_id: PaymentId, states: Vec<State>, at: &
             Moved::Done(head) => *head,
             Moved::Elsewhere(found) => bail!("{step:?} met {found:?}"),
         };
+    }
+    Ok(())
+}
+
+/// Has a report take the account's payments of this status.
+pub(crate) async fn report_took(world: &World, status: &str) -> Result<()> {
+    let client = world.client().await;
+    for head in world.heads(ACCOUNT).await? {
+        if head["status"].as_s().is_ok_and(|found| found == status) {
+            let key = ["pk", "sk"].map(|name| (name.to_owned(), head[name].clone()));
+            let update = client.update_item().table_name(&world.environment.tables.payments);
+            update.set_key(Some(key.into())).update_expression("REMOVE unreported").send().await?;
+        }
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! The system from outside, one module per journey.
 
+mod archive;
 mod create;
 mod demo;
 mod docs;

@@ -24,8 +24,11 @@ const NOW: &str = "2090-06-15T09:00:00Z";
 /// When what they find had become what it is.
 const THAT_NIGHT: &str = "2090-06-15T00:05:00Z";
 
+/// When the archive runs: at half past two of the night after.
+const THE_NIGHT_AFTER: &str = "2090-06-16T01:30:00Z";
+
 /// What each event finds. One that is not named here finds nothing.
-const GIVEN: [(Given, &[&str]); 8] = [
+const GIVEN: [(Given, &[&str]); 9] = [
     (Given::Nothing, &["settle-malformed", "settle-unknown-payment"]),
     (Given::OnePayment, &["settle-early"]),
     (Given::TwoPayments, &["daily-due-sweeper-sweep"]),
@@ -44,6 +47,7 @@ const GIVEN: [(Given, &[&str]); 8] = [
         ],
     ),
     (Given::Redriven, &["dispatch-redriven"]),
+    (Given::ADayHalfReported, &["archive-archive"]),
     (Given::Processed, &["dispatch-moved-on", "settle-conflicting", "settle-repeated"]),
 ];
 
@@ -55,6 +59,7 @@ async fn every_trigger_does_what_is_written_down() -> Result<()> {
     for name in trigger_events()? {
         let (given, _) = given::given(&GIVEN, &name);
         let world = bank(given).await.with_context(|| format!("preparing {given:?} for {name}"))?;
+        world.set_clock(now_of(&name))?;
         let answer = run(&world, &name).await?;
         let what_happened = written_down(&world, &answer).await?;
         let mut settings = Settings::clone_current();
@@ -106,9 +111,16 @@ async fn bank(given: Given) -> Result<World> {
 async fn run(world: &World, name: &str) -> Result<Value> {
     let (text, functions) = (event_text(name)?, world.functions());
     let answer = match function_of(name)?.as_str() {
+        "archive" => match serde_json::from_str(&text) {
+            Ok(request) => {
+                let report = functions.archive.handle(LambdaEvent::new(request, context(name)?)).await;
+                serde_json::to_value(report.map_err(anyhow::Error::msg)?)?
+            }
+            Err(error) => json!({ "notTaken": error.to_string() }),
+        },
         "daily-due-sweeper" => match serde_json::from_str(&text) {
             Ok(request) => {
-                let report = functions.sweeper.handle(LambdaEvent::new(request, context()?)).await;
+                let report = functions.sweeper.handle(LambdaEvent::new(request, context(name)?)).await;
                 serde_json::to_value(report.map_err(anyhow::Error::msg)?)?
             }
             Err(error) => json!({ "notTaken": error.to_string() }),
@@ -126,9 +138,14 @@ async fn run(world: &World, name: &str) -> Result<Value> {
     Ok(answer)
 }
 
-/// An invocation with five minutes to go.
-fn context() -> Result<Context> {
-    let deadline = now()? + TimeDelta::minutes(5);
+/// When an event arrives.
+fn now_of(name: &str) -> &'static str {
+    if name.starts_with("archive-") { THE_NIGHT_AFTER } else { NOW }
+}
+
+/// An event's invocation with five minutes to go.
+fn context(name: &str) -> Result<Context> {
+    let deadline = DateTime::parse_from_rfc3339(now_of(name))? + TimeDelta::minutes(5);
     let mut context = Context::default();
     context.deadline = u64::try_from(deadline.timestamp_millis())?;
     Ok(context)
@@ -147,11 +164,15 @@ async fn written_down(world: &World, answer: &Value) -> Result<String> {
     for line in world.outside.metrics.take() {
         write!(text, "\nmeasured:\n{}\n", without_time(&line)?)?;
     }
-    for head in world.heads(ACCOUNT).await? {
-        write!(text, "\nleft behind:\n{}\n", plain(&head["sk"]))?;
-        for name in SHOWN {
-            if let Some(value) = head.get(name) {
-                writeln!(text, "  {name}: {}", plain(value))?;
+    for (place, heads) in
+        [("left behind", world.heads(ACCOUNT).await?), ("in history", world.archived_heads(ACCOUNT).await?)]
+    {
+        for head in heads {
+            write!(text, "\n{place}:\n{}\n", plain(&head["sk"]))?;
+            for name in SHOWN {
+                if let Some(value) = head.get(name) {
+                    writeln!(text, "  {name}: {}", plain(value))?;
+                }
             }
         }
     }

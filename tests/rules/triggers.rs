@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result, ensure};
 use payments_local::plant::queues::{MAX_REQUEST_RECEIVES, MAX_RESULT_RECEIVES, RESULT_VISIBILITY};
-use payments_local::plant::{DISPATCH_BATCH, DISPATCH_FILTER, DISPATCH_RETRIES, SCHEDULES, SETTLE_BATCH};
+use payments_local::plant::{
+    AGGREGATOR_FILTER, DISPATCH_BATCH, DISPATCH_FILTER, DISPATCH_RETRIES, SCHEDULES, SETTLE_BATCH, aggregator_settings,
+};
 use serde_json::{Value, json};
 
 use crate::template::{FUNCTION, package, resources, template, text};
@@ -22,20 +24,44 @@ fn events<'t>(template: &'t Value, kind: &str) -> Result<Vec<(&'t str, &'t Value
     Ok(found)
 }
 
+/// The one mapping from the stream to a function.
+fn stream_mapping<'t>(template: &'t Value, function: &str) -> Result<&'t Value> {
+    let mappings = events(template, "DynamoDB")?;
+    let mut own = mappings.into_iter().filter(|(known, _)| *known == function);
+    let (_, mapping) = own.next().with_context(|| format!("no stream for {function}"))?;
+    ensure!(own.next().is_none(), "two streams for {function}");
+    assert_eq!(mapping["Stream"]["!GetAtt"], "PaymentsTable.StreamArn");
+    assert_eq!(mapping["StartingPosition"], "TRIM_HORIZON");
+    Ok(mapping)
+}
+
 #[test]
 fn the_stream_feeds_dispatch_as_it_does_on_one_machine() -> Result<()> {
     let template = template()?;
-    let mappings = events(&template, "DynamoDB")?;
-    let [(function, mapping)] = mappings.as_slice() else { anyhow::bail!("{} stream mappings", mappings.len()) };
-    assert_eq!(*function, "dispatch");
-    assert_eq!(mapping["Stream"]["!GetAtt"], "PaymentsTable.StreamArn");
-    assert_eq!(mapping["StartingPosition"], "TRIM_HORIZON");
+    let mapping = stream_mapping(&template, "dispatch")?;
     assert_eq!(mapping["FilterCriteria"], json!({ "Filters": [{ "Pattern": DISPATCH_FILTER }] }));
     assert_eq!(mapping["BatchSize"], DISPATCH_BATCH);
     assert_eq!(mapping["MaximumRetryAttempts"], DISPATCH_RETRIES);
     assert_eq!(mapping["BisectBatchOnFunctionError"], true);
     assert_eq!(mapping["FunctionResponseTypes"], json!(["ReportBatchItemFailures"]));
     assert_eq!(mapping["DestinationConfig"]["OnFailure"]["Type"], "SQS");
+    Ok(())
+}
+
+#[test]
+fn the_stream_feeds_the_aggregator_and_never_gives_a_record_up() -> Result<()> {
+    let (template, local) = (template()?, aggregator_settings()?);
+    let mapping = stream_mapping(&template, "stream-aggregator")?;
+    assert_eq!(mapping["FilterCriteria"], json!({ "Filters": [{ "Pattern": AGGREGATOR_FILTER }] }));
+    assert_eq!(mapping["BatchSize"], local.batch_size);
+    assert_eq!(mapping["MaximumBatchingWindowInSeconds"], local.maximum_batching_window.num_seconds());
+    let window = local.tumbling_window.context("no window, and so no shard")?;
+    assert_eq!(mapping["TumblingWindowInSeconds"], window.num_seconds());
+    assert_eq!((local.maximum_retry_attempts, local.maximum_record_age), (None, None));
+    assert_eq!((&mapping["MaximumRetryAttempts"], &mapping["MaximumRecordAgeInSeconds"]), (&json!(-1), &json!(-1)));
+    assert_eq!((&mapping["ParallelizationFactor"], &mapping["BisectBatchOnFunctionError"]), (&json!(1), &json!(false)));
+    assert!(!local.bisect_batch_on_function_error && !local.report_batch_item_failures);
+    assert!(mapping["FunctionResponseTypes"].is_null() && mapping["DestinationConfig"].is_null());
     Ok(())
 }
 
@@ -72,15 +98,17 @@ fn every_queue_between_two_parties_has_dead_letters() -> Result<()> {
 fn schedules_are_those_of_the_local_clock() -> Result<()> {
     let template = template()?;
     let of = |(function, event): &(&str, &Value)| -> Result<(String, String, String)> {
-        let (rate, input) = (text(&event["ScheduleExpression"])?, text(&event["Input"])?);
-        Ok(((*function).to_owned(), rate.to_owned(), input.to_owned()))
+        let expression = match &event["ScheduleExpression"] {
+            Value::String(expression) => expression,
+            reference => text(&template["Parameters"][text(&reference["!Ref"])?]["Default"])?,
+        };
+        if expression.starts_with("cron") {
+            assert_eq!(event["ScheduleExpressionTimezone"]["!Ref"], "BusinessTimeZone", "{function}");
+        }
+        Ok(((*function).to_owned(), expression.to_owned(), text(&event["Input"])?.to_owned()))
     };
     let found: BTreeSet<_> = events(&template, "ScheduleV2")?.iter().map(of).collect::<Result<_>>()?;
-    let rate = |minutes: i64| match minutes {
-        60 => "rate(1 hour)".to_owned(),
-        minutes => format!("rate({minutes} minutes)"),
-    };
-    let local = SCHEDULES.iter().map(|it| (it.function.to_owned(), rate(it.period.num_minutes()), it.input.to_owned()));
+    let local = SCHEDULES.iter().map(|it| (it.function.to_owned(), it.expression.to_owned(), it.input.to_owned()));
     assert_eq!(found, local.collect());
     Ok(())
 }

@@ -2,7 +2,9 @@
 //! that tests can watch and break.
 
 mod ask;
+mod counting;
 mod world;
 
 pub use ask::{Ask, Reply};
+pub use counting::Counting;
 pub use world::{Outside, World};

@@ -128,7 +128,19 @@ impl World {
     /// # Errors
     /// Where the engine fails.
     pub async fn heads(&self, account: &str) -> Result<Vec<Item>> {
-        let query = self.client().await.query().table_name(&self.environment.tables.payments);
+        self.heads_in(&self.environment.tables.payments, account).await
+    }
+
+    /// An account's items in history, as they are stored.
+    ///
+    /// # Errors
+    /// Where the engine fails.
+    pub async fn archived_heads(&self, account: &str) -> Result<Vec<Item>> {
+        self.heads_in(&self.environment.tables.history, account).await
+    }
+
+    async fn heads_in(&self, table: &str, account: &str) -> Result<Vec<Item>> {
+        let query = self.client().await.query().table_name(table);
         let query = query
             .key_condition_expression("pk = :pk")
             .expression_attribute_values(":pk", AttributeValue::S(format!("ACCT#{account}")));

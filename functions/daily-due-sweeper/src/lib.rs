@@ -2,7 +2,7 @@
 //! what stays pending is handed over again.
 
 mod config;
-mod pace;
+mod patience;
 mod redrive;
 mod sweep;
 

@@ -7,7 +7,7 @@ use payments_model::{Head, Outage as _, OutageKind, Shard, State, Status, UtcSec
 use payments_store::{DuePage, DueRange, DueUntil, HeadKey, HeadSort, StoreError};
 use serde::Serialize;
 
-use crate::pace::{self, Verdict};
+use crate::patience::{self, Verdict};
 use crate::{Sweeper, sweep::SHARDS_AT_ONCE};
 
 /// How many payments are looked at together: what one batch read takes.
@@ -73,7 +73,7 @@ impl Sweeper {
         deadline: &Deadline,
     ) -> Result<RedriveReport, StoreError> {
         let mut report = RedriveReport::default();
-        let latest = pace::redrivable_until(now);
+        let latest = patience::redrivable_until(now);
         let until = DueUntil::Instant(self.config.zone.date_of(latest), latest);
         let mut range = DueRange { shard, status: Status::Pending, until, after: None };
         loop {
@@ -139,7 +139,7 @@ impl Sweeper {
     /// Where a payment is up for a redrive: its key, and the attempt it is at.
     fn judge(&self, head: &Head, now: UtcSecond, report: &mut RedriveReport) -> Option<(HeadKey, u32)> {
         let (State::Pending, Some(attempt)) = (&head.state, head.dispatch_attempt) else { return None };
-        match pace::judge(head.updated_at(), attempt, now, self.config.max_attempts) {
+        match patience::judge(head.updated_at(), attempt, now, self.config.max_attempts) {
             Verdict::Wait => report.waiting += 1,
             Verdict::Stuck => {
                 tracing::error!(payment_id = %head.payment_id, attempt, "pending for too long");

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use futures::StreamExt as _;
 use futures::future::join_all;
-use payments_boot::Deadline;
+use payments_boot::{Deadline, pace};
 use payments_model::transition::decide;
 use payments_model::{
     Actor, Decision, Event, Outage as _, OutageKind, Shard, State, Status, Transition, UtcSecond, causes,
@@ -15,7 +15,7 @@ use payments_model::{
 use payments_store::{DueRange, DueRow, DueUntil, Moved, StoreError};
 use serde::Serialize;
 
-use crate::{Sweeper, pace};
+use crate::Sweeper;
 
 /// How many index entries are read at once: 300 KB of them.
 const PAGE: u16 = 1_000;

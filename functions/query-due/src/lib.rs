@@ -1,7 +1,8 @@
-//! `query-due`: questions across accounts, answered from indexes and so eventually consistent:
-//! all payments of a date, the payment of a transaction.
+//! `query-due`: questions across accounts: all payments of a date and the payment of a transaction,
+//! answered from indexes and so eventually consistent, and the numbers of dates.
 
 mod config;
+mod counts;
 mod date;
 
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
@@ -38,6 +39,7 @@ impl QueryDue {
         let request = Request::of(event)?;
         match request.route() {
             Route::ListDue => Answer::json(200, &self.list_date(&request.query(date::PARAMETERS)?).await?),
+            Route::GetCounts => Answer::json(200, &self.counts(&request.query(counts::PARAMETERS)?).await?),
             Route::GetTransaction => {
                 let id = request.transaction()?;
                 request.query(&[])?;

@@ -10,7 +10,7 @@ use aws_sdk_dynamodbstreams::types::{self, AttributeValue, ShardIteratorType};
 use serde::Serialize;
 
 use crate::record::Record;
-use crate::sequence::SequenceNumber;
+use payments_model::sequence_number::SequenceNumber;
 use crate::source::{Cursor, Page, Position, ShardId, SourceError, StreamShard};
 
 /// A table's stream.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::record::Record;
-use crate::sequence::SequenceNumber;
+use payments_model::sequence_number::SequenceNumber;
 use crate::source::{Cursor, Page, Position, ShardId, SourceError, StreamShard};
 
 /// A stream of records that are put in by hand; clones share it.

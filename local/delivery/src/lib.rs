@@ -9,7 +9,7 @@
 //! | [`filter`] | filter criteria of an event source mapping |
 //! | [`stream`] | the mapping from a DynamoDB stream to a function |
 //! | [`source`] | the stream: a real one, or one in memory with shards that split |
-//! | [`record`], [`sequence`] | a stream record as a function sees it, and its place in its shard |
+//! | [`record`] | a stream record as a function sees it, with its place in its shard |
 //! | [`queue`] | the mapping from an SQS queue to a function |
 
 mod batch;
@@ -20,7 +20,6 @@ mod in_memory;
 pub mod queue;
 pub mod record;
 mod response;
-pub mod sequence;
 mod shard;
 pub mod source;
 pub mod stream;
@@ -31,7 +30,7 @@ pub use filter::{FilterCriteria, FilterError};
 pub use in_memory::{InMemoryError, InMemoryStream};
 pub use queue::{QueueDelivery, QueueMapping, QueueMappingSettings};
 pub use record::{Record, RecordError};
-pub use sequence::{SequenceNumber, SequenceNumberError};
+pub use payments_model::sequence_number::{SequenceNumber, SequenceNumberError};
 pub use source::{Cursor, Page, Position, ShardId, Source, SourceError, StreamShard};
 pub use stream::{
     Condition, Delivery, Invocation, Outcome, SettingsError, StartingPosition, StreamMapping, StreamSettings,

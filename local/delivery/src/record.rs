@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::sequence::{SequenceNumber, SequenceNumberError};
+use payments_model::sequence_number::{SequenceNumber, SequenceNumberError};
 
 /// A stream record. Cheap to clone.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::batch::{self, Batch, Failure, Next, Verdict};
 use crate::failure::{Condition, Discarded};
 use crate::record::Record;
-use crate::sequence::SequenceNumber;
+use payments_model::sequence_number::SequenceNumber;
 use crate::source::{Cursor, MAX_READ, Position, ShardId, Source, SourceError, StreamShard};
 use crate::stream::{Delivery, Outcome, StreamSettings};
 use crate::window::{self, Invocation, Window};

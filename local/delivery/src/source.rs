@@ -6,7 +6,7 @@ use std::fmt;
 use crate::dynamodb::DynamoDbStream;
 use crate::in_memory::InMemoryStream;
 use crate::record::{Record, RecordError};
-use crate::sequence::SequenceNumber;
+use payments_model::sequence_number::SequenceNumber;
 
 /// The most records that one read returns, as GetRecords'.
 pub const MAX_READ: usize = 1_000;

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 pub use crate::failure::Condition;
 use crate::filter::FilterCriteria;
-use crate::sequence::SequenceNumber;
+use payments_model::sequence_number::SequenceNumber;
 use crate::shard::{Context, ShardReader};
 use crate::source::{Position, ShardId, Source, SourceError};
 pub use crate::window::Invocation;

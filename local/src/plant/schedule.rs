@@ -1,7 +1,10 @@
-//! The schedules: what is invoked with which input, and how often.
+//! The schedules: what is invoked with which input, and when, in EventBridge's own words.
 
+use std::str::FromStr;
+
+use anyhow::{Context as _, Result, bail};
 use chrono::{DateTime, TimeDelta, Utc};
-use serde::de::DeserializeOwned;
+use payments_model::{BusinessZone, UtcSecond};
 
 /// One schedule as the template has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,71 +13,151 @@ pub struct ScheduleSpec {
     pub name: &'static str,
     /// The function that it invokes.
     pub function: &'static str,
-    /// How often.
-    pub period: TimeDelta,
+    /// When: a rate, or a cron expression that the bank's clocks decide.
+    pub expression: &'static str,
     /// The event that the function gets, in JSON.
     pub input: &'static str,
 }
 
-/// Every schedule.
-pub const SCHEDULES: [ScheduleSpec; 2] = [
+/// Every schedule. The archive works from 02:30 to 06:00, between the morning's feed and the day,
+/// which takes two expressions; the recount comes before both, when little moves.
+pub const SCHEDULES: [ScheduleSpec; 4] = [
     ScheduleSpec {
         name: "sweep",
         function: "daily-due-sweeper",
-        period: TimeDelta::minutes(5),
+        expression: "rate(5 minutes)",
         input: r#"{"action":"sweep"}"#,
     },
     ScheduleSpec {
         name: "redrive",
         function: "daily-due-sweeper",
-        period: TimeDelta::hours(1),
+        expression: "rate(1 hour)",
         input: r#"{"action":"redrive"}"#,
+    },
+    ScheduleSpec {
+        name: "archive-begins",
+        function: "archive",
+        expression: "cron(30,45 2 * * ? *)",
+        input: r#"{"action":"archive"}"#,
+    },
+    ScheduleSpec {
+        name: "archive",
+        function: "archive",
+        expression: "cron(0/15 3-5 * * ? *)",
+        input: r#"{"action":"archive"}"#,
     },
 ];
 
-/// A schedule at work: due at once, and then whenever another period of the clock begins.
+/// When a schedule is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Timing {
+    /// At once, and then whenever another period of the clock begins.
+    Rate(TimeDelta),
+    /// Whenever the bank's clocks show one of these minutes of one of these hours, each a bit.
+    Cron { minutes: u64, hours: u64 },
+}
+
+impl FromStr for Timing {
+    type Err = anyhow::Error;
+
+    fn from_str(expression: &str) -> Result<Self> {
+        let inside = |kind: &str| expression.strip_prefix(kind)?.strip_prefix('(')?.strip_suffix(')');
+        if let Some(rate) = inside("rate") {
+            let (count, unit) = rate.split_once(' ').context("a rate has a number and a unit")?;
+            let count: i32 = count.parse().context("a rate has a whole number")?;
+            return Ok(Self::Rate(match unit.trim_end_matches('s') {
+                "minute" => TimeDelta::minutes(1) * count,
+                "hour" => TimeDelta::hours(1) * count,
+                "day" => TimeDelta::days(1) * count,
+                _ => bail!("{unit} is no unit of a rate"),
+            }));
+        }
+        let fields: Vec<&str> = inside("cron").context("neither a rate nor a cron expression")?.split(' ').collect();
+        let [minutes, hours, "*", "*", "?", "*"] = fields.as_slice() else { bail!("not daily: {expression}") };
+        Ok(Self::Cron { minutes: bits(minutes, 60)?, hours: bits(hours, 24)? })
+    }
+}
+
+/// The numbers below `end` that a field of a cron expression names, each as a bit.
+fn bits(field: &str, end: u32) -> Result<u64> {
+    let mut bits = 0;
+    for part in field.split(',') {
+        let (range, step) = part.split_once('/').unwrap_or((part, "1"));
+        let (from, to) = match range.split_once('-') {
+            Some((from, to)) => (from.parse()?, to.parse()?),
+            None if range == "*" => (0, end - 1),
+            None if part.contains('/') => (range.parse()?, end - 1),
+            None => (range.parse()?, range.parse()?),
+        };
+        if to >= end || from > to {
+            bail!("{part} is out of range");
+        }
+        (from..=to).step_by(step.parse()?).for_each(|number: u32| bits |= 1 << number);
+    }
+    Ok(bits)
+}
+
+/// A schedule at work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
     spec: ScheduleSpec,
+    timing: Timing,
+    zone: BusinessZone,
     next: Option<DateTime<Utc>>,
 }
 
 impl Schedule {
     /// A schedule that has not run yet.
-    #[must_use]
-    pub fn new(spec: &ScheduleSpec) -> Self {
-        Self { spec: *spec, next: None }
-    }
-
-    /// The same with another period.
-    #[must_use]
-    pub fn every(self, period: TimeDelta) -> Self {
-        Self { spec: ScheduleSpec { period, ..self.spec }, next: None }
-    }
-
-    /// Its name.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        self.spec.name
-    }
-
-    /// Whether it is due; then it is not, until its next period.
-    pub fn falls_due(&mut self, now: DateTime<Utc>) -> bool {
-        if self.next.is_some_and(|next| now < next) {
-            return false;
-        }
-        let period = self.spec.period.num_milliseconds().max(1);
-        let into = now.timestamp_millis().rem_euclid(period);
-        self.next = Some(now + TimeDelta::milliseconds(period - into));
-        true
-    }
-
-    /// Its input, as the function reads it.
     ///
     /// # Errors
-    /// Where the function does not know such an event.
-    pub fn event<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
-        serde_json::from_str(self.spec.input)
+    /// Where the expression is none that is known here.
+    pub fn new(spec: &ScheduleSpec, zone: BusinessZone) -> Result<Self> {
+        let timing = spec.expression.parse().with_context(|| format!("the schedule {}", spec.name))?;
+        Ok(Self { spec: *spec, timing, zone, next: None })
+    }
+
+    /// The same at a rate.
+    #[must_use]
+    pub fn every(self, period: TimeDelta) -> Self {
+        Self { timing: Timing::Rate(period), next: None, ..self }
+    }
+
+    /// What it is.
+    #[must_use]
+    pub fn spec(&self) -> ScheduleSpec {
+        self.spec
+    }
+
+    /// Whether it is due; then it is not, until its next time. A rate is due at once.
+    pub fn falls_due(&mut self, now: DateTime<Utc>) -> bool {
+        let due = match self.next {
+            Some(next) => now >= next,
+            None => matches!(self.timing, Timing::Rate(_)),
+        };
+        if due || self.next.is_none() {
+            self.next = Some(self.after(now));
+        }
+        due
+    }
+
+    /// The first time after `now`.
+    fn after(&self, now: DateTime<Utc>) -> DateTime<Utc> {
+        let begins = |period: TimeDelta| {
+            let millis = period.num_milliseconds().max(1);
+            now + TimeDelta::milliseconds(millis - now.timestamp_millis().rem_euclid(millis))
+        };
+        match self.timing {
+            Timing::Rate(period) => begins(period),
+            Timing::Cron { minutes, hours } => {
+                // Two days, because clocks that are put forward may skip a time.
+                let times = (0..2 * 24 * 60).map(|minute| begins(TimeDelta::minutes(1)) + TimeDelta::minutes(minute));
+                let is_due = |time: &DateTime<Utc>| {
+                    let shown = UtcSecond::of(*time).map(|time| self.zone.clock_face(time));
+                    shown.is_ok_and(|(hour, minute)| hours >> hour & 1 == 1 && minutes >> minute & 1 == 1)
+                };
+                times.into_iter().find(is_due).unwrap_or(DateTime::<Utc>::MAX_UTC)
+            }
+        }
     }
 }
 
@@ -82,9 +165,14 @@ impl Schedule {
 mod tests {
     use super::*;
 
+    fn schedule(name: &str) -> Schedule {
+        let spec = SCHEDULES.iter().find(|spec| spec.name == name).unwrap();
+        Schedule::new(spec, "Europe/London".parse().unwrap()).unwrap()
+    }
+
     #[test]
-    fn a_schedule_is_due_at_once_and_then_with_the_clock() {
-        let mut sweep = Schedule::new(&SCHEDULES[0]);
+    fn a_rate_is_due_at_once_and_then_with_the_clock() {
+        let mut sweep = schedule("sweep");
         for (now, due) in [
             ("2026-11-20T09:02:10Z", true),
             ("2026-11-20T09:02:11Z", false),
@@ -100,11 +188,34 @@ mod tests {
     }
 
     #[test]
-    fn every_input_is_an_event_of_its_function() {
-        for spec in &SCHEDULES {
-            assert_eq!(spec.function, "daily-due-sweeper");
-            let event: daily_due_sweeper::Request = Schedule::new(spec).event().unwrap();
-            assert_eq!(serde_json::to_string(&event).unwrap(), spec.input);
+    fn the_archive_works_from_half_past_two_to_six_by_the_banks_clocks() {
+        // In winter London shows UTC, in summer an hour more.
+        for (date, offset) in [("2026-11-20", 0), ("2026-07-20", 1)] {
+            let mut archive = [schedule("archive-begins"), schedule("archive")];
+            let midnight: DateTime<Utc> = format!("{date}T00:00:00Z").parse().unwrap();
+            let minutes = (0..24 * 60).map(|minute| TimeDelta::minutes(minute) - TimeDelta::hours(offset));
+            let mut due = Vec::new();
+            for shown in minutes {
+                let now = midnight + shown;
+                let fall_due = archive.iter_mut().filter_map(|schedule| schedule.falls_due(now).then_some(()));
+                if fall_due.count() > 0 {
+                    due.push((now + TimeDelta::hours(offset)).format("%H:%M").to_string());
+                }
+            }
+            let (first, last) = (due.first().map(String::as_str), due.last().map(String::as_str));
+            assert_eq!((first, last, due.len()), (Some("02:30"), Some("05:45"), 14), "{date}");
         }
+    }
+
+    #[test]
+    fn what_is_not_understood_is_refused() {
+        for expression in ["", "rate(5)", "rate(x minutes)", "rate(5 moons)", "cron(0 25 * * ? *)", "cron(0 2 1 * ? *)"]
+        {
+            assert!(expression.parse::<Timing>().is_err(), "{expression}");
+        }
+        assert_eq!("cron(0/15 3-5 * * ? *)".parse::<Timing>().unwrap(), Timing::Cron {
+            minutes: 1 | 1 << 15 | 1 << 30 | 1 << 45,
+            hours: 0b11_1000,
+        });
     }
 }

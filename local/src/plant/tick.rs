@@ -6,6 +6,7 @@ use std::ops::AddAssign;
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde_json::Value;
 
 /// What a tick did, or several together.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -16,6 +17,8 @@ pub struct Tick {
     pub taken: u64,
     /// Results that the transaction service sent.
     pub answered: u64,
+    /// Today's counts, where they moved.
+    pub today: Option<String>,
     /// What went wrong, one line each.
     pub troubles: Vec<String>,
     /// How long it took.
@@ -31,6 +34,14 @@ pub struct Took {
     pub dispatch: Duration,
     /// Settling.
     pub settle: Duration,
+    /// Counting.
+    pub aggregate: Duration,
+    /// Reporting.
+    pub report: Duration,
+    /// Moving to history.
+    pub archive: Duration,
+    /// Recounting.
+    pub recount: Duration,
 }
 
 /// Makes the struct of counts, so that none is forgotten when they are added up.
@@ -88,6 +99,16 @@ counts! {
     settle_outages,
     /// Transaction ids that more than one payment carries.
     shared_transaction_ids,
+    /// Changes that were counted.
+    counted,
+    /// Changes that could not be read.
+    unparsed,
+    /// Settlements that were reported.
+    reported,
+    /// Payments that moved to history.
+    archived,
+    /// Dates whose counters are not what a recount finds.
+    drifted_dates,
 }
 
 impl Counts {
@@ -111,11 +132,31 @@ impl AddAssign for Tick {
         self.counts += other.counts;
         self.taken += other.taken;
         self.answered += other.answered;
+        self.today = other.today.or(self.today.take());
         self.troubles.extend(other.troubles);
-        self.took.sweep += other.took.sweep;
-        self.took.dispatch += other.took.dispatch;
-        self.took.settle += other.took.settle;
+        self.took += other.took;
     }
+}
+
+impl AddAssign for Took {
+    fn add_assign(&mut self, other: Self) {
+        self.sweep += other.sweep;
+        self.dispatch += other.dispatch;
+        self.settle += other.settle;
+        self.aggregate += other.aggregate;
+        self.report += other.report;
+        self.archive += other.archive;
+        self.recount += other.recount;
+    }
+}
+
+/// One date of the API's counts, in words.
+pub(super) fn told(counts: &Value) -> Option<String> {
+    let by_status = counts["byStatus"].as_object()?.iter();
+    let some = by_status.filter(|(_, count)| count.as_i64() != Some(0)).map(|(status, count)| format!("{count} {status}"));
+    let archived = (counts["archived"] != 0).then(|| format!("{} archived", counts["archived"]));
+    let numbers: Vec<String> = some.chain(archived).collect();
+    Some(format!("counts of {}: {}", counts["date"].as_str()?, numbers.join(", ")))
 }
 
 /// One readable line; nothing for a tick that did nothing.
@@ -137,6 +178,20 @@ impl fmt::Display for Tick {
         }
         if counts.settled() > 0 {
             parts.push(format!("settle: {} processed, {} failed", counts.processed, counts.failed));
+        }
+        for (count, what) in [(counts.reported, "report"), (counts.archived, "archive")] {
+            if count > 0 {
+                parts.push(format!("{what}: {count} payments"));
+            }
+        }
+        parts.extend(self.today.clone());
+        for (count, what) in [
+            (counts.unparsed, "changes that cannot be counted"),
+            (counts.drifted_dates, "dates whose counters are wrong"),
+        ] {
+            if count > 0 {
+                parts.push(format!("{what}: {count}"));
+            }
         }
         for (count, what) in [
             (counts.repeated_outcomes, "repeated"),
@@ -168,9 +223,11 @@ mod tests {
             "no metric",
         ];
         let mut tick = Tick { counts: Counts::of(&lines.map(str::to_owned)), ..Tick::default() };
+        let counts = serde_json::json!({ "date": "2026-11-20", "byStatus": { "PENDING": 0, "PROCESSED": 6 }, "archived": 2 });
+        tick.today = told(&counts);
         tick += Tick { taken: 3, answered: 7, troubles: vec!["dispatch: no stream".to_owned()], ..Tick::default() };
         let line = "sweep: 3 claimed, 0 left · dispatch: 3 sent · transaction service: 7 answered · \
-                    settle: 6 processed, 1 failed · results repeated: 1 · dispatch: no stream";
+                    settle: 6 processed, 1 failed · counts of 2026-11-20: 6 PROCESSED, 2 archived · results repeated: 1 · dispatch: no stream";
         assert_eq!(tick.to_string(), line);
         assert_eq!(Tick::default().to_string(), "");
     }

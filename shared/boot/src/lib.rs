@@ -6,6 +6,7 @@ mod clock;
 mod config;
 mod deadline;
 mod metrics;
+pub mod pace;
 mod telemetry;
 
 pub use client::{dynamodb, sqs};

@@ -8,7 +8,7 @@
 //! | [`problem`] | every way to say no |
 //! | [`answer`] | answers, and the boundary that logs and renders |
 //! | [`cursor`] | where a list goes on |
-//! | [`view`] | a payment as the API shows it |
+//! | [`view`] | payments and their numbers as the API shows them |
 
 pub mod answer;
 pub mod cursor;
@@ -23,4 +23,4 @@ pub use cursor::{AccountCursor, DueCursor};
 pub use problem::{Kind, Problem};
 pub use request::{PageLimit, Query, Request};
 pub use routes::Route;
-pub use view::{DueView, PaymentView};
+pub use view::{CountsView, DueView, PaymentView};

@@ -18,6 +18,8 @@ pub enum Route {
     GetPayment,
     /// All payments of a date, across accounts.
     ListDue,
+    /// The numbers of dates.
+    GetCounts,
     /// The payment of a transaction id.
     GetTransaction,
 }
@@ -36,7 +38,7 @@ pub struct RouteSpec {
 }
 
 /// Every route.
-pub const ROUTES: [RouteSpec; 7] = [
+pub const ROUTES: [RouteSpec; 8] = [
     RouteSpec {
         route: Route::CreatePayment,
         method: Method::POST,
@@ -63,6 +65,7 @@ pub const ROUTES: [RouteSpec; 7] = [
         function: "query-account",
     },
     RouteSpec { route: Route::ListDue, method: Method::GET, path: "/payments", function: "query-due" },
+    RouteSpec { route: Route::GetCounts, method: Method::GET, path: "/counts", function: "query-due" },
     RouteSpec {
         route: Route::GetTransaction,
         method: Method::GET,

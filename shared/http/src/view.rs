@@ -1,7 +1,9 @@
-//! A payment as the API shows it.
+//! Payments and their numbers as the API shows them.
 
-use payments_model::{Head, JsonText, TrailEntry};
-use serde::Serialize;
+use std::collections::BTreeMap;
+
+use payments_model::{DayCounts, Head, JsonText, Status, TrailEntry};
+use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::Problem;
@@ -104,5 +106,61 @@ impl PaymentView {
     pub fn with_data(self, data: Option<&JsonText>) -> Result<Self, Problem> {
         let raw = data.map(|data| RawValue::from_string(data.as_str().to_owned()));
         Ok(Self { data: raw.transpose().map_err(Problem::internal)?, ..self })
+    }
+}
+
+/// The numbers of a date. All of them are whole: JSON knows no limit for them, but a reader may, and
+/// sums can be larger than 64 bits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CountsView {
+    by_status: ByStatus<i64>,
+    total: i64,
+    archived: i64,
+    unparsed: i64,
+    /// By currency, in minor units.
+    sums: BTreeMap<String, ByStatus<i128>>,
+}
+
+/// A number for each status, in the order of a payment's life.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct ByStatus<N>([N; Status::ALL.len()]);
+
+impl<N: Serialize> Serialize for ByStatus<N> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(Status::ALL.iter().map(|status| status.as_str()).zip(&self.0))
+    }
+}
+
+impl CountsView {
+    /// The numbers, with a sum for every status of each currency that has one.
+    #[must_use]
+    pub fn of(counts: &DayCounts) -> Self {
+        let sums = counts.sums().map(|(currency, ..)| {
+            (currency.to_string(), ByStatus(Status::ALL.map(|status| counts.sum(currency, status))))
+        });
+        Self {
+            by_status: ByStatus(Status::ALL.map(|status| counts.count(status))),
+            total: counts.total(),
+            archived: counts.archived,
+            unparsed: counts.unparsed,
+            sums: sums.collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_to_their_last_digit() {
+        let mut counts = DayCounts::default();
+        counts.shift(Status::Pending, 2);
+        counts.shift_sum("GBP".parse().unwrap(), Status::Pending, 10_i128.pow(38) - 1);
+        counts.shift_sum("EUR".parse().unwrap(), Status::Failed, -(1 << 100));
+        counts.archived = i64::MAX;
+        let json = serde_json::to_string(&CountsView::of(&counts)).unwrap();
+        insta::assert_snapshot!(json);
     }
 }

@@ -176,6 +176,13 @@ impl BusinessZone {
         BusinessDate(local.clamp(BusinessDate::MIN.0, BusinessDate::MAX.0))
     }
 
+    /// The hour and minute that the bank's clocks show.
+    #[must_use]
+    pub fn clock_face(self, instant: UtcSecond) -> (u32, u32) {
+        let local = instant.0.with_timezone(&self.0);
+        (local.hour(), local.minute())
+    }
+
     /// The first instant of a business day. Where clocks skip midnight it is the instant after
     /// the gap; where midnight comes twice, the first.
     #[must_use]

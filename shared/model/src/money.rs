@@ -62,7 +62,7 @@ impl AmountMinor {
 /// What can be paid in is `iso_currency`'s list, without the codes that ISO reserves for testing
 /// (`XTS`) and for "no currency" (`XXX`). Lists change: a currency that is withdrawn cannot be
 /// paid in any more, but payments in it stay readable ([`Currency::from_stored`]).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Currency([u8; 3]);
 
 /// Why a text is not a currency.

@@ -45,7 +45,7 @@ pub struct DuePage {
     pub next: Option<DueSort>,
 }
 
-/// A stretch of one shard of the `due` index: one status, up to an instant or over one date.
+/// A stretch of one shard of the `due` index: one status, up to an instant or a date, or over one date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DueRange {
     /// Which shard.
@@ -63,6 +63,8 @@ pub struct DueRange {
 pub enum DueUntil {
     /// From the oldest date there is up to this date and instant, included.
     Instant(BusinessDate, UtcSecond),
+    /// From the oldest date there is up to the end of the one before this date.
+    Before(BusinessDate),
     /// All of this date.
     Date(BusinessDate),
 }
@@ -74,6 +76,7 @@ impl DueRange {
             DueUntil::Instant(date, at) => {
                 (DueSort::start_of_status(self.status), DueSort::end_at(self.status, date, at))
             }
+            DueUntil::Before(date) => (DueSort::start_of_status(self.status), DueSort::start_of(self.status, date)),
             DueUntil::Date(date) => (DueSort::start_of(self.status, date), DueSort::end_of(self.status, date)),
         };
         (self.after.map_or(from, |after| after.just_after()), to)

@@ -3,6 +3,7 @@
 use std::error::Error;
 
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use payments_model::{Outage, OutageKind};
 
 /// A failed call, after the SDK's own retries.
@@ -69,6 +70,34 @@ const THROTTLES: [&str; 8] = [
 
 /// The codes that mean "DynamoDB itself is in trouble".
 const TROUBLES: [&str; 3] = ["InternalServerError", "ServiceUnavailable", "InternalFailure"];
+
+/// Why DynamoDB cancelled a transaction, where that is no fault.
+pub(crate) enum Cancelled {
+    /// A condition does not hold.
+    ConditionFailed,
+    /// Another write was at one of the items, or a key was throttled: the same succeeds later.
+    InConflict,
+}
+
+/// Why a transaction was cancelled, if it was and that is no fault. A condition that does not hold
+/// counts for more than a conflict, since repeating does not change it.
+pub(crate) fn cancelled(error: &SdkError<TransactWriteItemsError>) -> Option<Cancelled> {
+    let Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) = error.as_service_error() else {
+        return None;
+    };
+    let given = |codes: &[&str]| {
+        cancelled.cancellation_reasons().iter().filter_map(|reason| reason.code()).any(|code| codes.contains(&code))
+    };
+    if given(&["ConditionalCheckFailed"]) {
+        Some(Cancelled::ConditionFailed)
+    } else if given(&["ValidationError", "ItemCollectionSizeLimitExceeded"]) {
+        None
+    } else if given(&["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"]) {
+        Some(Cancelled::InConflict)
+    } else {
+        None
+    }
+}
 
 /// Classifies a failed `operation`.
 pub(crate) fn failed<E>(operation: &'static str) -> impl FnOnce(SdkError<E>) -> StoreError

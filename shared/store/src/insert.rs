@@ -63,7 +63,12 @@ impl Store {
         }
     }
 
-    async fn put_if_absent(&self, table: &str, item: crate::Item) -> Result<Option<crate::Item>, StoreError> {
+    /// Writes an item unless its key is taken; then the item that is there.
+    pub(crate) async fn put_if_absent(
+        &self,
+        table: &str,
+        item: crate::Item,
+    ) -> Result<Option<crate::Item>, StoreError> {
         use aws_sdk_dynamodb::operation::put_item::PutItemError::ConditionalCheckFailedException;
         use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld;
         let put = self

@@ -48,6 +48,51 @@ pub fn parse_payment_partition(text: &str) -> Result<PaymentId, KeyError> {
     payment.ok_or_else(|| KeyError(text.to_owned(), "payment partition"))
 }
 
+/// The partition key of a consumer's checkpoints: `CHECKPOINT#<consumer>`. Their sort key is the
+/// stream shard, or the consumer's job.
+#[must_use]
+pub fn checkpoint_partition(consumer: &str) -> String {
+    format!("CHECKPOINT#{consumer}")
+}
+
+/// The partition key of the counters of one lane: `COUNTS#<lane>`. Their sort key is the date.
+#[must_use]
+pub fn counts_partition(lane: Lane) -> String {
+    format!("COUNTS#{}", lane.0)
+}
+
+/// How many lanes counters have. Each is a partition key of its own, so that the stream's shards do
+/// not wait for each other.
+pub const LANES: usize = 8;
+
+/// One of the [`LANES`] counters of a date.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Lane(u8);
+
+impl Lane {
+    /// Every lane, in order.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (0..).take(LANES).map(Self)
+    }
+
+    /// The lane that a stream shard counts in: a stable hash (FNV-1a) of its id.
+    #[must_use]
+    pub fn of_stream_shard(shard: &str) -> Self {
+        let hash = shard.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        // The lower bits of a multiplication know little of the upper ones; folded, all take part.
+        let folded = hash ^ (hash >> 32);
+        Self(folded.to_le_bytes()[0] % 8)
+    }
+
+    /// Its place among all lanes.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0.into()
+    }
+}
+
 /// The sort key of a head within its account: `<dueAt>#<paymentId>`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HeadSort {
@@ -284,6 +329,18 @@ mod tests {
             prop_assert!(DueSort::start_of_status(due.status) < due.to_string());
             prop_assert!(due.to_string() < due.just_after());
         }
+    }
+
+    #[test]
+    fn lanes_never_change_and_all_are_used() {
+        // Written down once: a lane that changed would only spread a shard's counts over two lanes.
+        let lane = |shard: &str| Lane::of_stream_shard(shard).index();
+        assert_eq!(lane("shardId-00000001796000000000-a1b2c3d4"), 1);
+        let mut used: Vec<usize> = (0..200).map(|n| lane(&format!("shardId-0000000179600{n:07}-00000000"))).collect();
+        used.sort_unstable();
+        used.dedup();
+        assert_eq!(used, (0..LANES).collect::<Vec<_>>());
+        assert_eq!(Lane::all().map(Lane::index).collect::<Vec<_>>(), used);
     }
 
     #[test]

@@ -15,8 +15,22 @@
 //! | many current states, many details | `payments`, `payment-history` | [`Store::hot_heads`], [`Store::details_of`] |
 //! | one transition | `payments` | [`Store::transition`] |
 //! | one more hand-over | `payments` | [`Store::redrive`] |
+//! | what is settled and in no report, by shard | `payments`/`unreported` | [`Store::unreported_page`] |
+//! | one payment has been reported | `payments` | [`Store::mark_reported`] |
+//! | the report's last run | `payments` | [`Store::last_report_run`], [`Store::commit_report_run`], [`Store::finish_report_run`] |
+//! | keep a past payment, then let it go | `payment-history`, then `payments` | [`Store::put_archived_head`], [`Store::remove_head`] |
+//! | the counters of dates | `payments` | [`Store::counters`] |
+//! | how far a stream shard was counted | `payments` | [`Store::checkpoint`] |
+//! | what a stretch of the stream adds to the counters | `payments` | [`Store::commit_counts`] |
+//! | all payments of a date, once more, for its counters | both tables' `due` | [`Store::recount_next`] |
+//! | what recounts found of dates | `payments` | [`Store::evidence`], [`Store::keep_evidence`], [`Store::drop_evidence`] |
+//! | the correction of a date's counters | `payments` | [`Store::repair_counters`] |
 
 mod account;
+mod archive;
+mod checkpoint;
+mod counted;
+mod counters;
 mod due;
 mod error;
 mod insert;
@@ -24,22 +38,34 @@ mod item;
 pub mod key;
 mod lookup;
 mod merge;
+mod recount;
+mod repair;
+mod report_job;
 pub mod schema;
 mod size;
 mod transaction;
 mod transition;
+mod unreported;
 
 use aws_sdk_dynamodb::Client;
 
 pub use account::{AccountPage, AccountQuery};
+pub use archive::Removed;
+pub use checkpoint::{Committed, CountsCommit, MAX_DATES_PER_COMMIT, MAX_SUMS_PER_DATE};
+pub use counted::{Counted, Uncountable, counted};
+pub use counters::DateCounters;
 pub use due::{DuePage, DueRange, DueRow, DueUntil};
 pub use error::StoreError;
 pub use insert::{MAX_DETAILS_BYTES, PutDetails, PutHead, details_excess};
 pub use item::Item;
-pub use key::{DueSort, HeadKey, HeadSort};
+pub use key::{DueSort, HeadKey, HeadSort, UnreportedSort};
 pub use lookup::MAX_BATCH_GET;
+pub use recount::{DueRecount, Recounted};
+pub use repair::{Evidence, Repaired};
+pub use report_job::{ReportCommit, ReportFile, ReportRun};
 pub use size::item_bytes;
 pub use transition::Moved;
+pub use unreported::{UnreportedEnd, UnreportedPage, UnreportedRow};
 
 /// The names of the two tables.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Sequence numbers: where a record stands in its shard.
+//! Sequence numbers: where a change of an item stands in its shard of the table's stream.
 
 use std::cmp::Ordering;
 use std::fmt;

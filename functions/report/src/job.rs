@@ -1,0 +1,135 @@
+//! The runs of one invocation, one after another: each is gathered, committed, published and drained
+//! before the next one begins.
+
+use payments_boot::Deadline;
+use payments_store::{ReportCommit, ReportRun};
+
+use crate::attempt::{Attempt, AttemptFolder};
+use crate::gather::{ENTRIES_AT_ONCE, Gather, Gathered};
+use crate::patience::patiently;
+use crate::{Report, ReportError, RunReport};
+
+/// The most runs of one invocation. Each is named twice in the answer, by at most 80 characters: 80 KB
+/// of the 6 MB that an answer may have.
+const MAX_RUNS: u64 = 500;
+
+/// What came of an attempt.
+enum Attempted {
+    /// It was committed, and whether there may be more to gather.
+    Committed { more: bool },
+    /// There was nothing to gather.
+    Nothing,
+    /// DynamoDB asks to be left alone, or another run was committed first.
+    NotNow,
+}
+
+impl Report {
+    /// Runs until nothing is left, or it is time to stop.
+    pub(crate) async fn run(
+        &self,
+        request_id: &str,
+        deadline: &Deadline,
+        did: &mut RunReport,
+    ) -> Result<(), ReportError> {
+        // Until nothing more is known to wait.
+        did.more_waits = true;
+        let mut more = true;
+        loop {
+            let Some(last) = patiently(deadline, || self.store.last_report_run()).await? else { return Ok(()) };
+            if let Some(run) = last.as_ref().filter(|run| !run.finished)
+                && !self.complete(run, deadline, did).await?
+            {
+                return Ok(());
+            }
+            if !more {
+                did.more_waits = false;
+                return Ok(());
+            }
+            if deadline.has_come() || did.runs_committed == MAX_RUNS {
+                return Ok(());
+            }
+            match self.attempt(last.map(|run| run.number), request_id, deadline, did).await? {
+                Attempted::Committed { more: left } => more = left,
+                Attempted::Nothing => {
+                    did.more_waits = false;
+                    return Ok(());
+                }
+                Attempted::NotNow => return Ok(()),
+            }
+        }
+    }
+
+    /// Publishes and drains a committed run. Says whether it is finished.
+    async fn complete(&self, run: &ReportRun, deadline: &Deadline, did: &mut RunReport) -> Result<bool, ReportError> {
+        let file = self.publish(run).await?;
+        did.published.extend([run.summary.published.clone(), run.csv.published.clone()]);
+        if !self.drain(file, run.rows, deadline, did).await? {
+            return Ok(false);
+        }
+        let marked = patiently(deadline, || self.store.finish_report_run(run.number)).await?;
+        Ok(marked.is_some())
+    }
+
+    /// Gathers what is unreported, and commits it as the run after `previous`.
+    async fn attempt(
+        &self,
+        previous: Option<u64>,
+        request_id: &str,
+        deadline: &Deadline,
+        did: &mut RunReport,
+    ) -> Result<Attempted, ReportError> {
+        let number = previous.unwrap_or(0) + 1;
+        let Some(mut gather) = Gather::begin(&self.store, self.config.read_shards, deadline).await? else {
+            return Ok(Attempted::NotNow);
+        };
+        let folder = AttemptFolder::new(number, self.clock.instant(), request_id);
+        let mut attempt = Attempt::begin(&self.files, folder, number)?;
+        let gathered = self.gather(&mut gather, &mut attempt, deadline, did).await;
+        did.skipped += gather.walked.skipped;
+        // Each walk begins at the oldest entry, and so meets again what an earlier one could not read.
+        did.failed = did.failed.max(gather.walked.failed);
+        if let Err(error) = gathered {
+            attempt.abandon().await;
+            return Err(error);
+        }
+        let at_end = gather.is_at_end();
+        let Some(run) = attempt.finish(self.clock.now()).await? else {
+            return Ok(if at_end { Attempted::Nothing } else { Attempted::NotNow });
+        };
+        match patiently(deadline, || self.store.commit_report_run(&run, previous)).await? {
+            Some(ReportCommit::Done) => {
+                did.runs_committed += 1;
+                did.reported += run.rows;
+                tracing::info!(run = run.number, rows = run.rows, report = %run.csv.published, "committed");
+                Ok(Attempted::Committed { more: !at_end })
+            }
+            Some(ReportCommit::Lost) => {
+                tracing::info!(run = run.number, attempt = %run.csv.attempt, "another run was committed first");
+                Ok(Attempted::NotNow)
+            }
+            None => Ok(Attempted::NotNow),
+        }
+    }
+
+    /// Writes what is unreported to an attempt, up to the most rows of a report and to the deadline.
+    async fn gather(
+        &self,
+        gather: &mut Gather<'_>,
+        attempt: &mut Attempt,
+        deadline: &Deadline,
+        did: &mut RunReport,
+    ) -> Result<(), ReportError> {
+        let max_rows = u64::from(self.config.max_rows.get());
+        while attempt.rows() < max_rows && !deadline.has_come() {
+            let room = usize::try_from(max_rows - attempt.rows()).unwrap_or(ENTRIES_AT_ONCE);
+            let Gathered::Some(settlements) = gather.next(room).await? else { return Ok(()) };
+            if let Some(first) = settlements.first() {
+                let waited = (self.clock.now().as_chrono() - first.settled_at.as_chrono()).num_seconds();
+                let oldest = &mut did.oldest_unreported_seconds;
+                *oldest = (*oldest).max(u64::try_from(waited).unwrap_or(0));
+            }
+            attempt.write(&settlements).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,204 @@
+//! A settlement as a line of CSV (RFC 4180), there and back.
+
+use csv_core::ReadRecordResult;
+use payments_model::{FailureReason, Head, TransactionId, UtcSecond};
+use payments_store::{HeadKey, HeadSort, UnreportedSort};
+
+/// The columns, in order.
+pub(crate) const COLUMNS: [&str; 11] = [
+    "paymentId",
+    "accountId",
+    "payeeAccountId",
+    "amountMinor",
+    "currency",
+    "dueAt",
+    "dueDate",
+    "status",
+    "transactionId",
+    "failureReason",
+    "settledAt",
+];
+
+/// Where a row says what its payment's keys are.
+const PAYMENT_ID: usize = 0;
+const ACCOUNT_ID: usize = 1;
+const DUE_AT: usize = 5;
+const SETTLED_AT: usize = 10;
+
+/// The bytes of the longest row without its quotes: ids of 36, 48 and 48, an amount of 19, a currency
+/// of 3, instants of 20 and 20, a date of 10, a status of 9, a reason of 256; a transaction id has none.
+/// The header is shorter.
+const LONGEST_ROW: usize = 36 + 48 + 48 + 19 + 3 + 20 + 20 + 10 + 9 + 256;
+
+/// Room for one byte and one field more: `csv_core` calls full what has no room left.
+const ROOM: usize = LONGEST_ROW + 1;
+const FIELDS: usize = COLUMNS.len() + 1;
+
+/// A settled payment that waits for a report, by its own head.
+#[derive(Debug, Clone)]
+pub(crate) struct Settlement {
+    pub(crate) head: Head,
+    pub(crate) settled_at: UtcSecond,
+}
+
+impl Settlement {
+    /// The settlement that an index entry promised, if its head keeps the promise: it is settled,
+    /// and carries this very key.
+    pub(crate) fn verified(head: Head, unreported: &UnreportedSort) -> Option<Self> {
+        // Only PROCESSED and FAILED have been settled.
+        let settled_at = head.settled_at().filter(|_| head.unreported)?;
+        let key = UnreportedSort { settled_at, payment_id: head.payment_id };
+        (key == *unreported).then_some(Self { head, settled_at })
+    }
+
+    fn fields(&self) -> [String; COLUMNS.len()] {
+        let head = &self.head;
+        [
+            head.payment_id.to_string(),
+            head.account.to_string(),
+            head.payee.to_string(),
+            head.money.amount.get().to_string(),
+            head.money.currency.to_string(),
+            head.due_at.to_string(),
+            head.due_date.to_string(),
+            head.state.status().to_string(),
+            head.transaction_id().map(TransactionId::to_string).unwrap_or_default(),
+            head.failure_reason().map(FailureReason::as_str).unwrap_or_default().to_owned(),
+            self.settled_at.to_string(),
+        ]
+    }
+}
+
+/// Writes settlements as CSV, below the header where it is the beginning of a file.
+pub(crate) fn csv_of(settlements: &[Settlement], with_header: bool) -> std::io::Result<Vec<u8>> {
+    let mut csv = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
+    if with_header {
+        csv.write_record(COLUMNS)?;
+    }
+    for settlement in settlements {
+        csv.write_record(settlement.fields())?;
+    }
+    csv.into_inner().map_err(csv::IntoInnerError::into_error)
+}
+
+/// What of a row is needed to take its payment out of `unreported`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ReportedRow {
+    pub(crate) head: HeadKey,
+    pub(crate) unreported: UnreportedSort,
+}
+
+/// Reads rows from pieces of a file, whose borders may be anywhere.
+#[derive(Debug)]
+pub(crate) struct RowReader {
+    csv: csv_core::Reader,
+    /// The row under way, and where its fields end.
+    row: Box<[u8; ROOM]>,
+    row_bytes: usize,
+    ends: [usize; FIELDS],
+    fields: usize,
+    header_seen: bool,
+}
+
+impl RowReader {
+    /// At the beginning of a file.
+    pub(crate) fn new() -> Self {
+        Self {
+            csv: csv_core::Reader::new(),
+            row: Box::new([0; ROOM]),
+            row_bytes: 0,
+            ends: [0; FIELDS],
+            fields: 0,
+            header_seen: false,
+        }
+    }
+
+    /// The next row, or `None` where the piece is used up; what is used up leaves `input`.
+    pub(crate) fn read(&mut self, input: &mut &[u8]) -> Result<Option<ReportedRow>, &'static str> {
+        // An empty input would say that the file has ended.
+        while !input.is_empty() {
+            let (result, used, written, ended) =
+                self.csv.read_record(input, &mut self.row[self.row_bytes..], &mut self.ends[self.fields..]);
+            *input = &input[used..];
+            self.row_bytes += written;
+            self.fields += ended;
+            match result {
+                ReadRecordResult::InputEmpty | ReadRecordResult::End => {}
+                ReadRecordResult::OutputFull | ReadRecordResult::OutputEndsFull => {
+                    return Err("has a row that is too long");
+                }
+                ReadRecordResult::Record => {
+                    let row = self.parse();
+                    (self.row_bytes, self.fields) = (0, 0);
+                    if std::mem::replace(&mut self.header_seen, true) {
+                        return row.map(Some);
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether the file may end here: it has a header, and no row is under way.
+    pub(crate) fn is_between_rows(&self) -> bool {
+        self.header_seen && self.row_bytes == 0 && self.fields == 0
+    }
+
+    fn parse(&self) -> Result<ReportedRow, &'static str> {
+        let parse = || {
+            let () = (self.fields == COLUMNS.len()).then_some(())?;
+            let sort = HeadSort { due_at: self.field(DUE_AT)?.parse().ok()?, payment_id: self.field(PAYMENT_ID)?.parse().ok()? };
+            let unreported = UnreportedSort { settled_at: self.field(SETTLED_AT)?.parse().ok()?, payment_id: sort.payment_id };
+            Some(ReportedRow { head: HeadKey { account: self.field(ACCOUNT_ID)?.parse().ok()?, sort }, unreported })
+        };
+        parse().ok_or("has a row that is no settlement")
+    }
+
+    fn field(&self, at: usize) -> Option<&str> {
+        let end = *self.ends[..self.fields].get(at)?;
+        let begin = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        std::str::from_utf8(self.row.get(begin..end)?).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_read_wherever_the_pieces_are_cut() {
+        let id = "626e8292-8e84-575a-b684-0af73927405b";
+        let reason = "r".repeat(256).replacen("rrrr", "\r\n\",", 1).replace('"', "\"\"");
+        let account = "a".repeat(48);
+        let long = format!(
+            "{id},{account},{account},9223372036854775807,GBP,2026-11-20T00:00:00Z,2026-11-20,PROCESSED,,\"{reason}\",2026-11-20T01:02:03Z"
+        );
+        let text = format!("{}\r\n{long}\r\n{long}\r\n", COLUMNS.join(","));
+        for piece in 1..=text.len() {
+            let (mut reader, mut rows) = (RowReader::new(), Vec::new());
+            for mut input in text.as_bytes().chunks(piece) {
+                while let Some(row) = reader.read(&mut input).unwrap() {
+                    rows.push(row);
+                }
+            }
+            assert!(reader.is_between_rows(), "pieces of {piece}");
+            let [one, other] = rows.as_slice() else { panic!("{} rows from pieces of {piece}", rows.len()) };
+            assert_eq!(one, other);
+            assert_eq!(one.unreported.to_string(), format!("202611200100#2026-11-20T01:02:03Z#{id}"));
+            assert_eq!(one.head.account.as_str(), account);
+            assert_eq!(one.head.sort.to_string(), format!("2026-11-20T00:00:00Z#{id}"));
+        }
+    }
+
+    #[test]
+    fn what_is_no_row_is_refused() {
+        let header = COLUMNS.join(",");
+        for row in [",".repeat(10), ",".repeat(11), "x".to_owned(), "x".repeat(600), "a,b,c,d,e,f,g,h,i,j,k".to_owned()] {
+            let text = format!("{header}\r\n{row}\r\n");
+            assert!(RowReader::new().read(&mut text.as_bytes()).is_err(), "{row}");
+        }
+        let mut reader = RowReader::new();
+        assert_eq!(reader.read(&mut format!("{header}\r\n626e").as_bytes()), Ok(None));
+        assert!(!reader.is_between_rows());
+    }
+}

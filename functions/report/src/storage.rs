@@ -1,0 +1,116 @@
+//! Where reports are stored: a bucket of S3, or a folder of this machine.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use object_store::aws::{AmazonS3Builder, S3CopyIfNotExists};
+use object_store::local::LocalFileSystem;
+use object_store::path::Path;
+use object_store::prefix::PrefixStore;
+use object_store::{BackoffConfig, ObjectStore, RetryConfig};
+use payments_boot::{ConfigError, Lookup};
+
+use crate::transport::SdkTransport;
+
+/// The variable that says where.
+const VARIABLE: &str = "REPORTS_URL";
+
+/// The tries of one call to S3 after the first.
+const MAX_RETRIES: usize = 2;
+
+/// After how long one call to S3 is not tried again: with the last try's own timeout of 10 s, a call
+/// is over after 20 s.
+const RETRY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The longest wait between two tries, which begins at 100 ms and doubles.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
+/// A place for reports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Storage {
+    /// `s3://bucket` or `s3://bucket/prefix`.
+    S3 {
+        /// The bucket's name.
+        bucket: String,
+        /// What all keys begin with; may be empty.
+        prefix: Path,
+    },
+    /// `file:///folder`.
+    Folder(PathBuf),
+}
+
+/// Why a text is no place for reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("expected s3://BUCKET, s3://BUCKET/PREFIX or file:///FOLDER")]
+pub struct StorageError;
+
+impl FromStr for Storage {
+    type Err = StorageError;
+
+    fn from_str(url: &str) -> Result<Self, Self::Err> {
+        if let Some(place) = url.strip_prefix("s3://") {
+            let (bucket, prefix) = place.split_once('/').unwrap_or((place, ""));
+            let named = bucket.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'.' | b'-'));
+            if bucket.is_empty() || !named {
+                return Err(StorageError);
+            }
+            let prefix = Path::parse(prefix).map_err(|_| StorageError)?;
+            return Ok(Self::S3 { bucket: bucket.to_owned(), prefix });
+        }
+        let folder = url.strip_prefix("file://").filter(|folder| folder.starts_with('/') && folder.len() > 1);
+        folder.map(|folder| Self::Folder(folder.into())).ok_or(StorageError)
+    }
+}
+
+impl fmt::Display for Storage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::S3 { bucket, prefix } => write!(f, "s3://{bucket}/{prefix}"),
+            Self::Folder(folder) => write!(f, "file://{}", folder.display()),
+        }
+    }
+}
+
+impl Storage {
+    /// Opens it. S3 is asked with the credentials of the function's role, which Lambda sets in the
+    /// environment and which outlive the sandbox that they are set in.
+    ///
+    /// # Errors
+    /// [`ConfigError`], which names the variable.
+    pub fn open(&self, lookup: &Lookup<'_>) -> Result<Arc<dyn ObjectStore>, ConfigError> {
+        let invalid = |error: &dyn fmt::Display| ConfigError::Invalid(VARIABLE, self.to_string(), error.to_string());
+        match self {
+            Self::S3 { bucket, prefix } => {
+                let builder = AmazonS3Builder::new()
+                    .with_bucket_name(bucket)
+                    .with_region(lookup.required::<String>("AWS_REGION", "the region, as Lambda does")?)
+                    .with_access_key_id(lookup.required::<String>("AWS_ACCESS_KEY_ID", ROLE)?)
+                    .with_secret_access_key(lookup.required::<String>("AWS_SECRET_ACCESS_KEY", ROLE)?)
+                    .with_token(lookup.required::<String>("AWS_SESSION_TOKEN", ROLE)?);
+                open_s3(builder, prefix).map_err(|error| invalid(&error))
+            }
+            Self::Folder(folder) => {
+                std::fs::create_dir_all(folder).map_err(|error| invalid(&error))?;
+                let files = LocalFileSystem::new_with_prefix(folder).map_err(|error| invalid(&error))?;
+                Ok(Arc::new(files.with_fsync(true)))
+            }
+        }
+    }
+}
+
+/// What the credentials' variables want to be set to.
+const ROLE: &str = "the credentials of the function's role, as Lambda does";
+
+/// S3 with what every use of it has in common: the SDK's transport, bounded tries, and copies that
+/// overwrite nothing.
+fn open_s3(builder: AmazonS3Builder, prefix: &Path) -> Result<Arc<dyn ObjectStore>, object_store::Error> {
+    let backoff = BackoffConfig { max_backoff: LONGEST_WAIT, ..BackoffConfig::default() };
+    let retry = RetryConfig { backoff, max_retries: MAX_RETRIES, retry_timeout: RETRY_TIMEOUT };
+    let builder = builder.with_http_connector(SdkTransport).with_retry(retry);
+    // A multipart upload that copies one part, and whose completion says "If-None-Match: *".
+    let files = builder.with_copy_if_not_exists(S3CopyIfNotExists::Multipart).build()?;
+    Ok(if prefix.as_ref().is_empty() { Arc::new(files) } else { Arc::new(PrefixStore::new(files, prefix.clone())) })
+}

@@ -1,0 +1,98 @@
+//! A stored file, read piece by piece: each piece is one bounded call, and all are of one version.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use object_store::path::Path;
+use object_store::{Error, GetOptions, GetRange, ObjectStore};
+use payments_store::ReportFile;
+use sha2::{Digest as _, Sha256};
+
+use crate::ReportError;
+use crate::attempt::{hexadecimal, parse};
+
+/// The bytes of one piece.
+const PIECE: u64 = 1024 * 1024;
+
+/// What is found where a file should be.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// The file, as it was committed.
+    Intact(Stored),
+    /// Nothing.
+    Missing,
+    /// Something else, and what is wrong with it.
+    Altered(String),
+}
+
+/// A stored file, on its way from its beginning to its end.
+#[derive(Debug, Clone)]
+pub(crate) struct Stored {
+    files: Arc<dyn ObjectStore>,
+    path: Path,
+    version: Option<String>,
+    size: u64,
+    at: u64,
+}
+
+impl Stored {
+    /// Looks for `file` at `path`, reads it and compares what was committed: size and checksum.
+    pub(crate) async fn check(
+        files: &Arc<dyn ObjectStore>,
+        path: &str,
+        file: &ReportFile,
+    ) -> Result<Found, ReportError> {
+        let path = parse(path)?;
+        let head = GetOptions { head: true, ..GetOptions::default() };
+        let meta = match files.get_opts(&path, head).await {
+            Ok(found) => found.meta,
+            Err(Error::NotFound { .. }) => return Ok(Found::Missing),
+            Err(error) => return Err(error.into()),
+        };
+        if meta.size != file.bytes {
+            return Ok(Found::Altered(format!("has {} bytes, where {} were committed", meta.size, file.bytes)));
+        }
+        let stored = Self { files: Arc::clone(files), path, version: meta.e_tag, size: meta.size, at: 0 };
+        let (mut reading, mut sha256) = (stored.clone(), Sha256::new());
+        while let Some(piece) = reading.next().await? {
+            sha256.update(&piece);
+        }
+        let sha256 = hexadecimal(sha256.finalize().as_slice());
+        if sha256 == file.sha256 {
+            Ok(Found::Intact(stored))
+        } else {
+            Ok(Found::Altered(format!("has the SHA-256 {sha256}, where {} was committed", file.sha256)))
+        }
+    }
+
+    /// The next piece, or `None` after the last. A file that another one has replaced in the meantime
+    /// is an error.
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, ReportError> {
+        if self.at >= self.size {
+            return Ok(None);
+        }
+        let end = self.size.min(self.at + PIECE);
+        let options = GetOptions {
+            range: Some(GetRange::Bounded(self.at..end)),
+            if_match: self.version.clone(),
+            ..GetOptions::default()
+        };
+        let got = match self.files.get_opts(&self.path, options).await {
+            Ok(got) => got.bytes().await?,
+            Err(Error::NotFound { .. } | Error::Precondition { .. }) => {
+                return Err(self.altered("was replaced while it was read"));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if u64::try_from(got.len()).ok() != Some(end - self.at) {
+            return Err(self.altered("became shorter while it was read"));
+        }
+        self.at = end;
+        Ok(Some(got))
+    }
+
+    /// The error that this file is not what was committed.
+    pub(crate) fn altered(&self, why: &str) -> ReportError {
+        ReportError::Altered { path: self.path.to_string(), why: why.to_owned() }
+    }
+}

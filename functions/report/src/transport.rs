@@ -1,0 +1,77 @@
+//! The way to S3: the HTTP client of the AWS SDK, so that the function has one client, one TLS stack
+//! and one set of root certificates.
+
+use std::time::Duration;
+
+use aws_smithy_http_client::default_connector;
+use aws_smithy_runtime_api::client::http::{HttpConnector as _, HttpConnectorSettings, SharedHttpConnector};
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use aws_smithy_runtime_api::http::Request;
+use aws_smithy_types::body::SdkBody;
+use aws_smithy_types::byte_stream::ByteStream;
+use http_body_util::BodyExt as _;
+use object_store::ClientOptions;
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody, HttpService,
+};
+
+/// The longest one try may take, its answer's body included: the largest of both is a part of 5 MiB,
+/// which a Lambda function moves in a fraction of a second.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Makes object_store's HTTP clients.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SdkTransport;
+
+impl HttpConnector for SdkTransport {
+    fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
+        let connector = default_connector(&HttpConnectorSettings::default(), None);
+        let connector = connector.ok_or_else(|| object_store::Error::Generic {
+            store: "S3",
+            source: "the AWS SDK was built without TLS".into(),
+        })?;
+        Ok(HttpClient::new(SdkService(connector)))
+    }
+}
+
+/// One HTTP client.
+#[derive(Debug)]
+struct SdkService(SharedHttpConnector);
+
+#[async_trait::async_trait]
+impl HttpService for SdkService {
+    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        match tokio::time::timeout(ATTEMPT_TIMEOUT, self.carry(request)).await {
+            Ok(answered) => answered,
+            Err(elapsed) => Err(HttpError::new(HttpErrorKind::Timeout, elapsed)),
+        }
+    }
+}
+
+impl SdkService {
+    /// Sends a request, and reads its answer whole: no call asks for more than a few MiB.
+    async fn carry(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let (parts, body) = request.into_parts();
+        let body = body.collect().await?.to_bytes();
+        let request = http::Request::from_parts(parts, SdkBody::from(body));
+        let request = Request::try_from(request).map_err(|error| HttpError::new(HttpErrorKind::Unknown, error))?;
+        let answer = self.0.call(request).await.map_err(failed)?;
+        let answer = answer.try_into_http1x().map_err(|error| HttpError::new(HttpErrorKind::Decode, error))?;
+        let (parts, body) = answer.into_parts();
+        let body = ByteStream::new(body).collect().await;
+        let body = body.map_err(|error| HttpError::new(HttpErrorKind::Interrupted, error))?.into_bytes();
+        Ok(http::Response::from_parts(parts, HttpResponseBody::from(body)))
+    }
+}
+
+/// What kind of failure it is, in object_store's terms, which decide whether it tries again.
+fn failed(error: ConnectorError) -> HttpError {
+    let kind = if error.is_timeout() {
+        HttpErrorKind::Timeout
+    } else if error.is_io() {
+        HttpErrorKind::Interrupted
+    } else {
+        HttpErrorKind::Unknown
+    };
+    HttpError::new(kind, error)
+}

@@ -1,0 +1,60 @@
+//! How many stream records a second one core counts: the fold alone, and with the reading of the
+//! event before it. `cargo bench -p stream-aggregator`; the figures are in docs/performance.md.
+
+use std::hint::black_box;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use serde_json::{Value, json};
+use stream_aggregator::{Event, fold};
+
+/// A full batch.
+const RECORDS: usize = 1_000;
+
+/// An event of payments that became pending, over three dates and three currencies.
+fn event() -> Value {
+    let record = |place: usize| {
+        let (date, currency) = (1 + place % 3, ["GBP", "EUR", "USD"][place % 3]);
+        let due_at = format!("2026-12-0{date}T09:00:00Z");
+        let payment_id = format!("00000000-0000-5000-8000-{place:012}");
+        let image = |status: &str, version: usize| {
+            let text = |text: &str| json!({ "S": text });
+            let entry = json!({ "M": { "status": text(status), "at": text(&due_at), "by": text("ingest") } });
+            json!({
+                "pk": text(&format!("ACCT#acc-{}", place % 100)), "sk": text(&format!("{due_at}#{payment_id}")),
+                "shard": { "N": (place % 10).to_string() }, "status": text(status), "version": { "N": version.to_string() },
+                "due": text(&format!("{status}#2026-12-0{date}#{due_at}#{payment_id}")), "currency": text(currency),
+                "payeeAccountId": text("landlord"), "amountMinor": { "N": "129900" }, "scheduledFor": text(&due_at),
+                "trail": { "L": vec![entry; version] },
+            })
+        };
+        json!({
+            "eventID": place.to_string(), "eventName": "MODIFY", "eventVersion": "1.1", "eventSource": "aws:dynamodb",
+            "awsRegion": "eu-west-2",
+            "dynamodb": {
+                "ApproximateCreationDateTime": 1_796_000_000, "SequenceNumber": (100_000 + place).to_string(),
+                "Keys": { "pk": { "S": "ACCT#acc" }, "sk": { "S": "key" } }, "SizeBytes": 900,
+                "OldImage": image("SCHEDULED", 1), "NewImage": image("PENDING", 2),
+                "StreamViewType": "NEW_AND_OLD_IMAGES",
+            },
+        })
+    };
+    json!({ "Records": (0..RECORDS).map(record).collect::<Vec<_>>(), "shardId": "shardId-1" })
+}
+
+fn counting(criterion: &mut Criterion) {
+    let text = event().to_string();
+    let read = |text: &str| {
+        let event: Event = serde_json::from_str(text).unwrap_or_default();
+        event.changes().unwrap_or_default()
+    };
+    let changes = read(&text);
+    assert_eq!((changes.len(), fold(&changes).len()), (RECORDS, 1));
+    let mut group = criterion.benchmark_group("records");
+    group.throughput(Throughput::Elements(RECORDS as u64));
+    group.bench_function("fold", |bench| bench.iter(|| fold(black_box(&changes))));
+    group.bench_function("read and fold", |bench| bench.iter(|| fold(&read(black_box(&text)))));
+    group.finish();
+}
+
+criterion_group!(benches, counting);
+criterion_main!(benches);

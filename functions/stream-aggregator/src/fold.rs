@@ -1,0 +1,103 @@
+//! What a stretch of a stream shard adds up to: pure arithmetic, cut into commits that DynamoDB can
+//! take.
+
+use payments_model::{BusinessDate, SequenceNumber};
+use payments_store::{Counted, CountsCommit, MAX_DATES_PER_COMMIT, MAX_SUMS_PER_DATE};
+
+/// One change of a head.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// Its place in the stream shard.
+    pub place: SequenceNumber,
+    /// What it changed.
+    pub effect: Effect,
+}
+
+/// What a change of a head means to the counters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    /// The payment as it was, and as it is; nothing where it was not there.
+    Moved {
+        /// Before the change.
+        before: Option<Counted>,
+        /// After it.
+        after: Option<Counted>,
+    },
+    /// The change cannot be read; perhaps its date can.
+    Unreadable(Option<BusinessDate>),
+}
+
+impl Effect {
+    /// Whether the change leaves all counters as they are, such as one more hand-over. Repeating it
+    /// does no harm, so it needs no checkpoint.
+    fn is_neutral(&self) -> bool {
+        matches!(self, Self::Moved { before, after } if before == after)
+    }
+
+    /// The dates that the change touches, at most two.
+    fn dates(&self) -> impl Iterator<Item = BusinessDate> {
+        let (one, other) = match self {
+            Self::Moved { before, after } => {
+                (before.map(|counted| counted.due_date), after.map(|counted| counted.due_date))
+            }
+            Self::Unreadable(date) => (*date, None),
+        };
+        one.into_iter().chain(other.filter(|date| Some(*date) != one))
+    }
+}
+
+/// Adds changes up, in their order, into as few commits as can be. Each commit ends with its own
+/// last change; changes that leave everything as it is need none at the end.
+#[must_use]
+pub fn fold<'c>(changes: impl IntoIterator<Item = &'c Change>) -> Vec<CountsCommit> {
+    let mut commits: Vec<CountsCommit> = Vec::new();
+    for change in changes {
+        match commits.last_mut() {
+            Some(commit) if has_room(commit, &change.effect) => apply(commit, change),
+            None if change.effect.is_neutral() => {}
+            _ => {
+                let mut commit =
+                    CountsCommit { deltas: Default::default(), unparsed: 0, last: change.place.clone() };
+                apply(&mut commit, change);
+                commits.push(commit);
+            }
+        }
+    }
+    commits
+}
+
+/// Whether a commit can take one more change, whatever that adds.
+fn has_room(commit: &CountsCommit, effect: &Effect) -> bool {
+    if effect.is_neutral() {
+        return true;
+    }
+    let new = effect.dates().filter(|date| !commit.deltas.contains_key(date)).count();
+    let fits = |date| commit.deltas.get(&date).is_none_or(|counts| counts.sum_count() + 2 <= MAX_SUMS_PER_DATE);
+    commit.deltas.len() + new <= MAX_DATES_PER_COMMIT && effect.dates().all(fits)
+}
+
+fn apply(commit: &mut CountsCommit, change: &Change) {
+    commit.last.clone_from(&change.place);
+    match change.effect {
+        Effect::Moved { before, after } if before != after => {
+            if let Some(before) = before {
+                let counts = commit.deltas.entry(before.due_date).or_default();
+                if after.is_none() && before.status.is_terminal() {
+                    // It went to history, where it still counts in its status.
+                    counts.archived += 1;
+                } else {
+                    counts.leave(before.status, before.money);
+                }
+            }
+            if let Some(after) = after {
+                commit.deltas.entry(after.due_date).or_default().enter(after.status, after.money);
+            }
+        }
+        Effect::Moved { .. } => {}
+        Effect::Unreadable(Some(date)) => commit.deltas.entry(date).or_default().unparsed += 1,
+        Effect::Unreadable(None) => commit.unparsed += 1,
+    }
+}
+
+#[cfg(test)]
+mod tests;

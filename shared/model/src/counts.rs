@@ -1,0 +1,173 @@
+//! Counts and sums of the payments of one business date: what counters hold, what a batch of
+//! changes adds to them, and what a recount finds.
+//!
+//! Numbers have signs, because a change takes a payment out of one status and puts it into another.
+//! A count is an `i64` and a sum an `i128`: no day has the 2^63 payments that would overflow the
+//! one, nor the 2^64 payments of the largest amount that would overflow the other; and release
+//! builds check all the same.
+
+use std::collections::BTreeMap;
+
+use crate::{Currency, Money, Status};
+
+/// How many statuses there are.
+const STATUSES: usize = Status::ALL.len();
+
+/// The payments of one date in numbers. Sums of zero are not kept, so that equal numbers are equal
+/// values.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DayCounts {
+    by_status: [i64; STATUSES],
+    sums: BTreeMap<(Currency, Status), i128>,
+    /// Payments that have left the hot table for history. They count in their status, too.
+    pub archived: i64,
+    /// Changes that could not be read, so that the other numbers may be wrong until a repair.
+    pub unparsed: i64,
+}
+
+impl DayCounts {
+    /// Puts a payment into a status.
+    pub fn enter(&mut self, status: Status, money: Money) {
+        self.shift(status, 1);
+        self.shift_sum(money.currency, status, money.amount.get().into());
+    }
+
+    /// Takes a payment out of a status.
+    pub fn leave(&mut self, status: Status, money: Money) {
+        self.shift(status, -1);
+        self.shift_sum(money.currency, status, -i128::from(money.amount.get()));
+    }
+
+    /// Changes the count of a status.
+    pub fn shift(&mut self, status: Status, by: i64) {
+        // The statuses' discriminants are their places in `Status::ALL`.
+        self.by_status[status as usize] += by;
+    }
+
+    /// Changes the sum of a currency and status.
+    pub fn shift_sum(&mut self, currency: Currency, status: Status, by: i128) {
+        let sum = self.sums.entry((currency, status)).or_default();
+        *sum += by;
+        if *sum == 0 {
+            self.sums.remove(&(currency, status));
+        }
+    }
+
+    /// Adds other numbers of the same date.
+    pub fn add(&mut self, other: &Self) {
+        Status::ALL.into_iter().for_each(|status| self.shift(status, other.count(status)));
+        other.sums().for_each(|(currency, status, sum)| self.shift_sum(currency, status, sum));
+        self.archived += other.archived;
+        self.unparsed += other.unparsed;
+    }
+
+    /// What has to be added to `other` to get these numbers.
+    #[must_use]
+    pub fn minus(&self, other: &Self) -> Self {
+        let mut difference = self.clone();
+        Status::ALL.into_iter().for_each(|status| difference.shift(status, -other.count(status)));
+        other.sums().for_each(|(currency, status, sum)| difference.shift_sum(currency, status, -sum));
+        difference.archived -= other.archived;
+        difference.unparsed -= other.unparsed;
+        difference
+    }
+
+    /// The payments in a status.
+    #[must_use]
+    pub fn count(&self, status: Status) -> i64 {
+        self.by_status[status as usize]
+    }
+
+    /// The payments in any status.
+    #[must_use]
+    pub fn total(&self) -> i64 {
+        self.by_status.iter().sum()
+    }
+
+    /// The sums that are not zero, in minor units, by currency and status.
+    pub fn sums(&self) -> impl Iterator<Item = (Currency, Status, i128)> {
+        self.sums.iter().map(|((currency, status), sum)| (*currency, *status, *sum))
+    }
+
+    /// The sum of a currency and status, in minor units.
+    #[must_use]
+    pub fn sum(&self, currency: Currency, status: Status) -> i128 {
+        self.sums.get(&(currency, status)).copied().unwrap_or(0)
+    }
+
+    /// How many sums are not zero.
+    #[must_use]
+    pub fn sum_count(&self) -> usize {
+        self.sums.len()
+    }
+
+    /// Whether there is nothing to count.
+    #[must_use]
+    pub fn is_zero(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn money(amount: i64, currency: &str) -> Money {
+        Money { amount: amount.try_into().unwrap(), currency: currency.parse().unwrap() }
+    }
+
+    #[test]
+    fn statuses_are_at_their_places() {
+        for (place, status) in Status::ALL.into_iter().enumerate() {
+            assert_eq!(status as usize, place);
+        }
+    }
+
+    #[test]
+    fn a_payment_moves_from_status_to_status() {
+        let mut counts = DayCounts::default();
+        counts.enter(Status::Scheduled, money(i64::MAX, "GBP"));
+        counts.enter(Status::Scheduled, money(i64::MAX, "GBP"));
+        counts.leave(Status::Scheduled, money(i64::MAX, "GBP"));
+        counts.enter(Status::Pending, money(i64::MAX, "GBP"));
+        let gbp = "GBP".parse().unwrap();
+        assert_eq!((counts.count(Status::Scheduled), counts.count(Status::Pending), counts.total()), (1, 1, 2));
+        assert_eq!(counts.sum(gbp, Status::Pending), i128::from(i64::MAX));
+        assert_eq!(counts.sums().count(), 2);
+        counts.leave(Status::Scheduled, money(i64::MAX, "GBP"));
+        counts.leave(Status::Pending, money(i64::MAX, "GBP"));
+        assert!(counts.is_zero(), "{counts:?}");
+    }
+
+    #[test]
+    fn a_sum_stays_within_the_digits_of_a_dynamodb_number() {
+        // A million million payments of the largest amount.
+        let largest = i128::from(i64::MAX) * 1_000_000_000_000;
+        assert!(largest.to_string().len() <= 38);
+    }
+
+    fn counts() -> impl Strategy<Value = DayCounts> {
+        let change = (0_usize..5, 1_i64.., prop::sample::select(vec!["GBP", "EUR", "JPY"]), any::<bool>());
+        prop::collection::vec(change, 0..8).prop_map(|changes| {
+            let mut counts = DayCounts::default();
+            for (status, amount, currency, enters) in changes {
+                let (status, money) = (Status::ALL[status], money(amount, currency));
+                if enters { counts.enter(status, money) } else { counts.leave(status, money) }
+                counts.archived += i64::from(enters);
+            }
+            counts
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_difference_is_what_is_missing(one in counts(), other in counts()) {
+            let mut sum = other.clone();
+            sum.add(&one.minus(&other));
+            prop_assert_eq!(&sum, &one);
+            prop_assert!(one.minus(&one).is_zero());
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! The aggregator's writes: counters, and in the same transaction the checkpoint of the stream
+//! shard that they were counted from.
+//!
+//! A record counts exactly once because both move together or not at all: the transaction is
+//! refused unless the checkpoint still is where its reader saw it.
+
+use std::collections::{BTreeMap, HashMap};
+
+use aws_sdk_dynamodb::error::BuildError;
+use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem, Update};
+use chrono::TimeDelta;
+use payments_model::{BusinessDate, DayCounts, SequenceNumber, UtcSecond};
+
+use crate::counters::{MOVES, attributes, counter_key};
+use crate::error::{Cancelled, cancelled, failed};
+use crate::key::{Lane, checkpoint_partition};
+use crate::{Item, Store, StoreError};
+
+/// The consumer whose checkpoints these are.
+const CONSUMER: &str = "stream-aggregator";
+
+/// The most dates of one commit: a transaction takes 100 actions, one of which is the checkpoint.
+pub const MAX_DATES_PER_COMMIT: usize = 99;
+
+/// The most sums of one date and commit. Each is `#nnn :nnn,` in an expression, 10 bytes; with the
+/// eight other numbers that is 2.7 KB of the 4 KB that an expression may have.
+pub const MAX_SUMS_PER_DATE: usize = 250;
+
+/// How long a checkpoint is kept after its last use. The stream keeps its records for a day, so
+/// nothing that it guards can come again after that.
+const KEPT_FOR: TimeDelta = TimeDelta::days(7);
+
+/// What a stretch of a stream shard adds to the counters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CountsCommit {
+    /// What it adds to each date.
+    pub deltas: BTreeMap<BusinessDate, DayCounts>,
+    /// Changes that could not be read, not even their date.
+    pub unparsed: u64,
+    /// The last record of the stretch: the checkpoint from then on.
+    pub last: SequenceNumber,
+}
+
+/// What became of a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Committed {
+    /// Counters and checkpoint have moved.
+    Done,
+    /// The checkpoint is not where it was expected; nothing has moved.
+    Elsewhere,
+}
+
+impl Store {
+    /// How far a stream shard has been counted: 1 read unit.
+    ///
+    /// # Errors
+    /// [`StoreError`] where DynamoDB fails or the checkpoint cannot be read.
+    pub async fn checkpoint(&self, stream_shard: &str) -> Result<Option<SequenceNumber>, StoreError> {
+        let key = checkpoint_key(stream_shard);
+        let get = self.client.get_item().table_name(&self.tables.payments).set_key(Some(key)).consistent_read(true);
+        let Some(item) = get.send().await.map_err(failed("GetItem"))?.item else { return Ok(None) };
+        let number = item.get("sequenceNumber").and_then(|number| number.as_s().ok());
+        match number.and_then(|number| number.parse().ok()) {
+            Some(number) => Ok(Some(number)),
+            None => Err(StoreError::Unreadable {
+                key: format!("{} / {stream_shard}", checkpoint_partition(CONSUMER)),
+                why: "sequenceNumber is none".to_owned(),
+            }),
+        }
+    }
+
+    /// Adds to the counters of the shard's lane, and moves its checkpoint from `expected`, both or
+    /// neither: 2 write units per counter of up to 1 KB, and 2 for the checkpoint.
+    ///
+    /// # Errors
+    /// [`StoreError`] where DynamoDB fails; [`StoreError::Throttled`] also where another shard's
+    /// commit was at one of the counters at the same time.
+    pub async fn commit_counts(
+        &self,
+        stream_shard: &str,
+        expected: Option<&SequenceNumber>,
+        commit: &CountsCommit,
+        now: UtcSecond,
+    ) -> Result<Committed, StoreError> {
+        const OPERATION: &str = "TransactWriteItems";
+        let lane = Lane::of_stream_shard(stream_shard);
+        let mut actions = vec![self.move_checkpoint(stream_shard, expected, commit, now)];
+        let dates = commit.deltas.iter().filter(|(_, counts)| !counts.is_zero());
+        actions.extend(dates.map(|(date, counts)| self.add_to_counter(lane, *date, counts)));
+        let actions = actions.into_iter().map(|update| Ok(TransactWriteItem::builder().update(update?).build()));
+        let actions: Result<Vec<_>, BuildError> = actions.collect();
+        let actions = actions.map_err(|e| StoreError::Refused { operation: OPERATION, source: Box::new(e) })?;
+        match self.client.transact_write_items().set_transact_items(Some(actions)).send().await {
+            Ok(_) => Ok(Committed::Done),
+            Err(error) => match cancelled(&error) {
+                Some(Cancelled::ConditionFailed) => Ok(Committed::Elsewhere),
+                Some(Cancelled::InConflict) => {
+                    Err(StoreError::Throttled { operation: OPERATION, source: Box::new(error) })
+                }
+                None => Err(failed(OPERATION)(error)),
+            },
+        }
+    }
+
+    fn move_checkpoint(
+        &self,
+        stream_shard: &str,
+        expected: Option<&SequenceNumber>,
+        commit: &CountsCommit,
+        now: UtcSecond,
+    ) -> Result<Update, BuildError> {
+        let text = |text: String| AttributeValue::S(text);
+        let number = |number: String| AttributeValue::N(number);
+        let expires = now.as_chrono() + KEPT_FOR;
+        let update = Update::builder()
+            .table_name(&self.tables.payments)
+            .set_key(Some(checkpoint_key(stream_shard)))
+            .update_expression("SET sequenceNumber = :last, updatedAt = :now, expires_at = :expires ADD unparsed :unparsed")
+            .expression_attribute_values(":last", text(commit.last.to_string()))
+            .expression_attribute_values(":now", text(now.to_string()))
+            .expression_attribute_values(":expires", number(expires.timestamp().to_string()))
+            .expression_attribute_values(":unparsed", number(commit.unparsed.to_string()));
+        match expected {
+            None => update.condition_expression("attribute_not_exists(pk)"),
+            Some(expected) => update
+                .condition_expression("sequenceNumber = :expected")
+                .expression_attribute_values(":expected", text(expected.to_string())),
+        }
+        .build()
+    }
+
+    /// Adds numbers to a counter, which is created where it does not exist.
+    pub(crate) fn add_to_counter(
+        &self,
+        lane: Lane,
+        date: BusinessDate,
+        counts: &DayCounts,
+    ) -> Result<Update, BuildError> {
+        let moves = (MOVES.to_owned(), AttributeValue::N("1".to_owned()));
+        let (expression, names, values) = addition(attributes(counts).into_iter().chain([moves]));
+        Update::builder()
+            .table_name(&self.tables.payments)
+            .set_key(Some(counter_key(lane, date)))
+            .update_expression(expression)
+            .set_expression_attribute_names(Some(names))
+            .set_expression_attribute_values(Some(values))
+            .build()
+    }
+}
+
+/// An `ADD` of many numbers: its expression, names and values.
+fn addition(
+    attributes: impl Iterator<Item = (String, AttributeValue)>,
+) -> (String, HashMap<String, String>, HashMap<String, AttributeValue>) {
+    let (mut terms, mut names, mut values) = (Vec::new(), HashMap::new(), HashMap::new());
+    for (place, (name, value)) in attributes.enumerate() {
+        terms.push(format!("#{place} :{place}"));
+        names.insert(format!("#{place}"), name);
+        values.insert(format!(":{place}"), value);
+    }
+    (format!("ADD {}", terms.join(",")), names, values)
+}
+
+fn checkpoint_key(stream_shard: &str) -> Item {
+    Item::from([
+        ("pk".to_owned(), AttributeValue::S(checkpoint_partition(CONSUMER))),
+        ("sk".to_owned(), AttributeValue::S(stream_shard.to_owned())),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use payments_model::{Currency, Status};
+
+    use super::*;
+
+    #[test]
+    fn the_longest_expression_is_within_dynamodbs_limit() {
+        let mut counts = DayCounts::default();
+        (counts.archived, counts.unparsed) = (1, 1);
+        Status::ALL.into_iter().for_each(|status| counts.shift(status, 1));
+        let codes = (b'A'..=b'Z').flat_map(|a| (b'A'..=b'B').map(move |b| [b'X', a, b]));
+        for code in codes {
+            let currency = Currency::from_stored(std::str::from_utf8(&code).unwrap()).unwrap();
+            for status in Status::ALL {
+                if counts.sum_count() < MAX_SUMS_PER_DATE {
+                    counts.shift_sum(currency, status, 1);
+                }
+            }
+        }
+        assert_eq!(counts.sum_count(), MAX_SUMS_PER_DATE);
+        let (expression, ..) = addition(attributes(&counts).into_iter());
+        assert!(expression.len() <= 4_096, "{} bytes", expression.len());
+    }
+}

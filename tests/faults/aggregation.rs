@@ -1,0 +1,91 @@
+//! The way of the stream to `stream-aggregator`, and what holds at the end of every test: the
+//! counters are exact.
+
+use anyhow::{Result, ensure};
+use chrono::{DateTime, Utc};
+use payments_delivery::{Delivery, StreamMapping};
+use payments_local::Functions;
+use payments_local::plant::AGGREGATOR_BATCHING_WINDOW;
+use serde_json::Value;
+
+use crate::recount;
+use crate::rig::Rig;
+use crate::staleness::Lag;
+
+/// The most steps in which a stream is emptied: none here has so many batches.
+const MOST_STEPS: usize = 2_000;
+
+/// The function behind the stream mapping.
+pub(crate) async fn aggregate(functions: &Functions, event: Value) -> Result<Value, String> {
+    let event = serde_json::from_value(event).map_err(|error| error.to_string())?;
+    let response = functions.aggregator.handle(event).await.map_err(|error| error.to_string())?;
+    serde_json::to_value(response).map_err(|error| error.to_string())
+}
+
+/// Steps a mapping until it hands a batch over or has none, and tells all that it did. A batch that
+/// is not full is worth waiting for, but not here: time passes for the mapping alone.
+pub(crate) async fn next_batch<Answer: Future<Output = Result<Value, String>>>(
+    mapping: &mut StreamMapping,
+    mut now: DateTime<Utc>,
+    function: impl Fn(Value) -> Answer,
+) -> Result<Vec<Delivery>> {
+    let (mut all, mut idle) = (Vec::new(), 0);
+    while idle < 2 {
+        let deliveries = mapping.step(now, &function).await?;
+        idle = if deliveries.is_empty() { idle + 1 } else { 0 };
+        let batch = deliveries.iter().any(|delivery| delivery.records > 0);
+        all.extend(deliveries);
+        if batch {
+            break;
+        }
+        now += AGGREGATOR_BATCHING_WINDOW;
+    }
+    Ok(all)
+}
+
+/// Delivers until nothing is left, windows included.
+pub(crate) async fn drain<Answer: Future<Output = Result<Value, String>>>(
+    mapping: &mut StreamMapping,
+    now: DateTime<Utc>,
+    function: impl Fn(Value) -> Answer,
+) -> Result<Vec<Delivery>> {
+    let mut all = Vec::new();
+    for _ in 0..MOST_STEPS {
+        let deliveries = next_batch(mapping, now, &function).await?;
+        if deliveries.is_empty() {
+            return Ok(all);
+        }
+        all.extend(deliveries);
+    }
+    anyhow::bail!("the stream does not end")
+}
+
+impl Rig {
+    /// One batch of the stream to `stream-aggregator`.
+    pub(crate) async fn aggregate_step(&self) -> Result<Vec<Delivery>> {
+        let function = |event| aggregate(&self.functions, event);
+        next_batch(&mut *self.aggregating.lock().await, self.time.now(), function).await
+    }
+
+    /// Delivers the stream to `stream-aggregator` until nothing is left of it.
+    pub(crate) async fn aggregate_all(&self) -> Result<Vec<Delivery>> {
+        let function = |event| aggregate(&self.functions, event);
+        drain(&mut *self.aggregating.lock().await, self.time.now(), function).await
+    }
+
+    /// Delivers what is left of the stream, and tells where the counters are not exact then.
+    pub(crate) async fn miscounted(&self) -> Result<Vec<String>> {
+        self.aggregate_all().await?;
+        recount::differences(self).await
+    }
+
+    /// Ends a test: whatever happened in it, the counters of every date are exact.
+    pub(crate) async fn close(self) -> Result<()> {
+        self.line.mend();
+        self.line.weaken(None);
+        self.line.staleness().set(Lag::none());
+        let miscounted = self.miscounted().await?;
+        ensure!(miscounted.is_empty(), "the counters are not what a recount finds: {miscounted:#?}");
+        self.world.close().await
+    }
+}

@@ -1,0 +1,90 @@
+//! The recount: what the payments of each date come to by the raw items of both tables, held
+//! against what the counters say. It shares no code with the functions.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use payments_model::{BusinessDate, Status};
+use payments_store::Store;
+use serde_json::Value;
+
+use crate::ledger::{json_of_item, text};
+use crate::rig::Rig;
+use crate::staleness::{Key, key_of};
+
+/// Where the checkpoints of the stream's shards are.
+const CHECKPOINTS: &str = "CHECKPOINT#stream-aggregator";
+
+/// Numbers by what they are of, such as `2026-12-01 PENDING` or `2026-12-01 PENDING GBP`. Zero is
+/// not among them.
+pub(crate) type Numbers = BTreeMap<String, i128>;
+
+/// Items by their keys.
+pub(crate) type Items = BTreeMap<Key, Value>;
+
+/// What the counters of every date should say: each payment once, wherever its head is. Those whose
+/// head has left the hot table are archived.
+pub(crate) fn of(hot: &Items, history: &Items) -> Numbers {
+    let mut numbers = Numbers::new();
+    let moved = history.iter().filter(|(key, _)| !hot.contains_key(*key));
+    for ((_, head), archived) in hot.iter().map(|it| (it, false)).chain(moved.map(|it| (it, true))) {
+        let date = text(head, "due").split('#').nth(1).unwrap_or_default();
+        let (status, currency) = (text(head, "status"), text(head, "currency"));
+        let amount = head["amountMinor"]["N"].as_str().and_then(|amount| amount.parse().ok()).unwrap_or(0);
+        let mut add = |what: String, number: i128| *numbers.entry(what).or_default() += number;
+        add(format!("{date} {status}"), 1);
+        add(format!("{date} {status} {currency}"), amount);
+        add(format!("{date} archived"), i128::from(archived));
+    }
+    numbers.retain(|_, number| *number != 0);
+    numbers
+}
+
+/// What the counters of every date say, and the checkpoints of what has no date.
+pub(crate) async fn counters(rig: &Rig) -> Result<Numbers> {
+    let mut numbers = Numbers::new();
+    let store = Store::new(rig.client.clone(), rig.world.environment.tables.clone());
+    for (date, counters) in store.counters(BusinessDate::MIN, BusinessDate::MAX).await? {
+        let counts = counters.counts;
+        let mut add = |what: &str, number: i128| drop(numbers.insert(format!("{date} {what}"), number));
+        Status::ALL.into_iter().for_each(|status| add(status.as_str(), counts.count(status).into()));
+        counts.sums().for_each(|(currency, status, sum)| add(&format!("{status} {currency}"), sum));
+        add("archived", counts.archived.into());
+        add("unparsed", counts.unparsed.into());
+    }
+    for checkpoint in checkpoints(rig).await? {
+        *numbers.entry("? unparsed".to_owned()).or_default() += i128::from(crate::ledger::number(&checkpoint, "unparsed"));
+    }
+    numbers.retain(|_, number| *number != 0);
+    Ok(numbers)
+}
+
+/// The checkpoints of all shards.
+pub(crate) async fn checkpoints(rig: &Rig) -> Result<Vec<Value>> {
+    rig.items(&rig.world.environment.tables.payments, CHECKPOINTS).await
+}
+
+/// The heads of a table, all of them.
+pub(crate) async fn heads(rig: &Rig, table: &str) -> Result<Items> {
+    let scan = rig.client.scan().table_name(table).consistent_read(true).into_paginator().items().send();
+    let items = scan.collect::<Result<Vec<_>, _>>().await?;
+    let heads = items.iter().map(json_of_item).filter(|item| text(item, "pk").starts_with("ACCT#"));
+    Ok(heads.map(|head| (key_of(&head), head)).collect())
+}
+
+/// Where the counters are not what a recount finds.
+pub(crate) async fn differences(rig: &Rig) -> Result<Vec<String>> {
+    let tables = &rig.world.environment.tables;
+    let found = of(&heads(rig, &tables.payments).await?, &heads(rig, &tables.history).await?);
+    Ok(between(&counters(rig).await?, &found))
+}
+
+/// Where numbers differ.
+pub(crate) fn between(counters: &Numbers, found: &Numbers) -> Vec<String> {
+    let mut all: Vec<&String> = counters.keys().chain(found.keys()).collect();
+    all.sort_unstable();
+    all.dedup();
+    let number = |numbers: &Numbers, what: &String| numbers.get(what).copied().unwrap_or(0);
+    let differ = all.into_iter().filter(|what| counters.get(*what) != found.get(*what));
+    differ.map(|what| format!("{what}: {} counted, {} found", number(counters, what), number(found, what))).collect()
+}

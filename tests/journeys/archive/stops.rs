@@ -1,0 +1,266 @@
+//! What stops the archive, or a payment of it: crashes, other runs, deadlines, throttles, damage.
+//! Whatever it is, a payment is in one table or in both, and all that can move moves.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use archive::{Action, Archive, ArchiveReport, Config, Request};
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::types::AttributeValue;
+use chrono::DateTime;
+use lambda_runtime::{Context, LambdaEvent};
+use payments_boot::{Clock, Lookup};
+use payments_local::wire::{Call, Fate, Wire};
+use payments_store::{HeadKey, Item, Removed, Store};
+use payments_tests::{Ask, World};
+
+use super::{NIGHT, alter, metric, put, put_processed, report_all, status_of, tick, tick_of};
+
+/// A wire on which every try of an operation meets this fate.
+fn wire(operation: &'static str, fate: Fate) -> Wire {
+    Wire::with_fate(move |call: &Call| if call.operation == operation { fate } else { Fate::Pass })
+}
+
+/// How many of an account's heads are in the hot table, and how many in history.
+async fn places(world: &World, account: &str) -> Result<(usize, usize)> {
+    Ok((world.heads(account).await?.len(), world.archived_heads(account).await?.len()))
+}
+
+#[tokio::test]
+async fn a_run_that_was_stopped_anywhere_is_resumed() -> Result<()> {
+    for (operation, fate, then) in [
+        ("PutItem", Fate::LoseRequest, (3, 0)),
+        ("PutItem", Fate::LoseReply, (3, 3)),
+        ("DeleteItem", Fate::LoseRequest, (3, 3)),
+        ("DeleteItem", Fate::LoseReply, (0, 3)),
+        ("DeleteItem", Fate::Refuse(500, "InternalServerError"), (3, 3)),
+    ] {
+        let world = World::open().await?;
+        put_processed(&world, "tenant", &["one", "two", "three"], true).await?;
+        let before = world.heads("tenant").await?;
+        world.set_clock(NIGHT)?;
+        let report = tick_of(&world.functions_over(&wire(operation, fate)).await?).await?;
+        assert_eq!((report.archived, report.remaining), (0, 3), "{operation} {fate:?}: {report:?}");
+        assert!(report.shards_given_up > 0, "{operation} {fate:?}: {report:?}");
+        assert_eq!(places(&world, "tenant").await?, then, "{operation} {fate:?}");
+        let left = u64::try_from(then.0)?;
+        assert_eq!(tick(&world).await?, ArchiveReport { archived: left, ..ArchiveReport::default() });
+        assert_eq!(world.archived_heads("tenant").await?, before, "{operation} {fate:?}");
+        assert_eq!(places(&world, "tenant").await?, (0, 3), "{operation} {fate:?}");
+        world.close().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_answer_that_is_lost_once_is_no_trouble() -> Result<()> {
+    let world = World::open().await?;
+    put_processed(&world, "tenant", &["one", "two", "three"], true).await?;
+    let before = world.heads("tenant").await?;
+    world.set_clock(NIGHT)?;
+    let seen: Mutex<HashSet<String>> = Mutex::default();
+    let lossy = Wire::with_fate(move |call: &Call| {
+        let is_new = seen
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(call.operation.clone() + &call.input.to_string());
+        let is_write = matches!(call.operation.as_str(), "PutItem" | "DeleteItem");
+        if is_new && is_write { Fate::LoseReply } else { Fate::Pass }
+    });
+    // The SDK tries again, and finds that it is done.
+    let report = tick_of(&world.functions_over(&lossy).await?).await?;
+    assert_eq!(report, ArchiveReport { already_gone: 3, ..ArchiveReport::default() });
+    assert_eq!((world.heads("tenant").await?.len(), world.archived_heads("tenant").await?), (0, before));
+    world.close().await
+}
+
+#[tokio::test]
+async fn another_head_in_history_is_kept_and_so_is_the_one_here() -> Result<()> {
+    let world = World::open().await?;
+    put_processed(&world, "tenant", &["one"], true).await?;
+    put_processed(&world, "other", &["two", "three"], true).await?;
+    let hot = world.heads("tenant").await?;
+    let mut different: Item = hot[0].clone();
+    different.insert("transactionId".to_owned(), AttributeValue::S("TX-of-somebody-else".to_owned()));
+    let put = world.client().await.put_item().table_name(&world.environment.tables.history);
+    put.set_item(Some(different.clone())).send().await?;
+    world.set_clock(NIGHT)?;
+    for archived in [2, 0] {
+        let report = tick(&world).await?;
+        assert_eq!(report, ArchiveReport { archived, failed: 1, ..ArchiveReport::default() });
+        assert_eq!(world.heads("tenant").await?, hot);
+        assert_eq!(world.archived_heads("tenant").await?, std::slice::from_ref(&different));
+    }
+    assert_eq!(places(&world, "other").await?, (0, 2));
+    world.close().await
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_stops_nothing_else() -> Result<()> {
+    let world = World::open().await?;
+    // A damaged head, a damaged index entry, a damaged head in history; and payments like others.
+    for account in ["head", "entry", "archived"] {
+        put_processed(&world, account, &["one"], true).await?;
+    }
+    let keys: Vec<String> = (0..30).map(|n| format!("k-{n}")).collect();
+    put_processed(&world, "tenant", &keys.iter().map(String::as_str).collect::<Vec<_>>(), true).await?;
+    let number = |number: &str| AttributeValue::N(number.to_owned());
+    let damage = [(":none", AttributeValue::L(vec![]))];
+    alter(&world, &world.heads("head").await?[0], "SET trail = :none", &damage).await?;
+    alter(&world, &world.heads("entry").await?[0], "SET amountMinor = :zero", &[(":zero", number("0"))]).await?;
+    let mut archived = world.heads("archived").await?.remove(0);
+    archived.insert("version".to_owned(), number("7"));
+    let put = world.client().await.put_item().table_name(&world.environment.tables.history);
+    put.set_item(Some(archived)).send().await?;
+    world.set_clock(NIGHT)?;
+    let report = tick(&world).await?;
+    // An entry without a date is an alarm at once.
+    let want = ArchiveReport { archived: 30, failed: 3, overdue_unmovable: 1, ..ArchiveReport::default() };
+    assert_eq!(report, want);
+    for (account, want) in [("head", (1, 0)), ("entry", (1, 0)), ("archived", (1, 1)), ("tenant", (0, 30))] {
+        assert_eq!(places(&world, account).await?, want, "{account}");
+    }
+    world.close().await
+}
+
+#[tokio::test]
+async fn a_head_is_removed_only_as_it_was_read() -> Result<()> {
+    let world = World::open().await?;
+    put_processed(&world, "tenant", &["one"], true).await?;
+    let (store, item) = (world.store().await, world.heads("tenant").await?.remove(0));
+    let sort = item["sk"].as_s().ok().context("a sort key")?.parse()?;
+    let key = HeadKey { account: "tenant".parse()?, sort };
+    let head = store.head(&key).await?.context("it is there")?;
+    let (one_more, back) = (AttributeValue::N("4".to_owned()), item["version"].clone());
+    let waits = AttributeValue::S("202611200900#...".to_owned());
+    for (change, value) in [("SET version = :v", one_more), ("SET version = :v, unreported = :u", back)] {
+        let values = [(":v", value), (":u", waits.clone())];
+        let used = if change.contains(":u") { &values[..] } else { &values[..1] };
+        alter(&world, &item, change, used).await?;
+        assert_eq!(store.remove_head(&head).await?, Removed::Changed, "{change}");
+        assert_eq!(places(&world, "tenant").await?, (1, 0), "{change}");
+    }
+    report_all(&world, "tenant").await?;
+    assert_eq!(store.remove_head(&head).await?, Removed::Done);
+    assert_eq!(store.remove_head(&head).await?, Removed::Gone);
+    world.close().await
+}
+
+#[tokio::test]
+async fn two_runs_at_once_harm_nothing() -> Result<()> {
+    let world = World::open().await?;
+    let keys: Vec<String> = (0..40).map(|n| format!("k-{n}")).collect();
+    put_processed(&world, "tenant", &keys.iter().map(String::as_str).collect::<Vec<_>>(), true).await?;
+    let before = world.heads("tenant").await?;
+    world.set_clock(NIGHT)?;
+    let (one, other) = tokio::try_join!(tick(&world), tick(&world))?;
+    assert_eq!(one.archived + other.archived, 40, "each by one of them: {one:?} {other:?}");
+    assert_eq!((one.failed, other.failed, one.changed, other.changed), (0, 0, 0, 0), "{one:?} {other:?}");
+    assert!(one.already_gone + other.already_gone > 0, "they met: {one:?} {other:?}");
+    assert_eq!((world.heads("tenant").await?.len(), world.archived_heads("tenant").await?), (0, before));
+    world.close().await
+}
+
+#[tokio::test]
+async fn a_throttled_shard_stops_no_other_and_a_refusal_is_loud() -> Result<()> {
+    let world = World::open().await?;
+    for n in 0..40 {
+        let id = put(&world, "tenant", &format!("k-{n}")).await?;
+        world.send(Ask::cancel("tenant", &id)).await?;
+    }
+    let heads = world.heads("tenant").await?;
+    let of_seven = |head: &&Item| head["shard"].as_n().is_ok_and(|shard| shard == "7");
+    let hot: Vec<Item> = heads.iter().filter(of_seven).cloned().collect();
+    let (held, count) = (hot.clone(), u64::try_from(hot.len())?);
+    assert!(count > 0);
+    let throttled = Wire::with_fate(move |call: &Call| {
+        let sk = call.input["Item"]["sk"]["S"].as_str().unwrap_or_default();
+        let is_hot = held.iter().any(|head| head["sk"].as_s().is_ok_and(|hot| hot == sk));
+        if is_hot { Fate::Refuse(400, "ProvisionedThroughputExceededException") } else { Fate::Pass }
+    });
+    world.set_clock(NIGHT)?;
+    let report = tick_of(&world.functions_over(&throttled).await?).await?;
+    let want = ArchiveReport { archived: 40 - count, remaining: count, shards_given_up: 1, ..ArchiveReport::default() };
+    assert_eq!(report, want);
+    assert_eq!(world.heads("tenant").await?, hot);
+
+    drop(world.outside.metrics.take());
+    let refused = wire("DeleteItem", Fate::Refuse(400, "AccessDeniedException"));
+    let error = tick_of(&world.functions_over(&refused).await?).await.err().context("it is loud")?;
+    assert!(error.to_string().contains("DeleteItem"), "{error}");
+    assert_eq!(metric(&world, "Archived")?, 0, "what was done is measured all the same");
+    assert_eq!(tick(&world).await?.archived, count);
+    assert!(world.archived_heads("tenant").await?.iter().all(|head| status_of(head) == "CANCELLED"));
+    world.close().await
+}
+
+#[tokio::test]
+async fn what_a_run_gives_up_it_counts_as_far_as_it_can() -> Result<()> {
+    let world = World::open().await?;
+    put_processed(&world, "tenant", &["one", "two", "three"], true).await?;
+    // More than a day after they could have moved: what its turn does not come for is overdue.
+    world.set_clock("2026-11-22T02:30:00Z")?;
+    for (operation, remaining, is_lower_bound) in
+        [("Query", 0, true), ("BatchGetItem", 3, false), ("PutItem", 3, false)]
+    {
+        let wire = wire(operation, Fate::Refuse(400, "ThrottlingException"));
+        let report = tick_of(&world.functions_over(&wire).await?).await?;
+        assert_eq!((report.remaining, report.overdue_remaining), (remaining, remaining), "{operation}: {report:?}");
+        assert_eq!(report.remaining_is_lower_bound, is_lower_bound, "{operation}: {report:?}");
+        assert!(report.shards_given_up > 0, "{operation}: {report:?}");
+        assert_eq!(metric(&world, "OverdueRemaining")?, remaining, "{operation}");
+        assert_eq!(places(&world, "tenant").await?, (3, 0), "{operation}");
+    }
+    assert_eq!(tick(&world).await?, ArchiveReport { archived: 3, ..ArchiveReport::default() });
+    world.close().await
+}
+
+/// The archive on a clock on which every call takes 5 ms.
+async fn slow_archive(world: &World) -> Result<(Archive, Arc<AtomicI64>)> {
+    let millis = Arc::new(AtomicI64::new(DateTime::parse_from_rfc3339(NIGHT)?.timestamp_millis()));
+    let (called, shown, slept) = (Arc::clone(&millis), Arc::clone(&millis), Arc::clone(&millis));
+    let slow = Wire::with_fate(move |_| {
+        called.fetch_add(5, Ordering::Relaxed);
+        Fate::Pass
+    });
+    let client = Client::from_conf(world.client().await.config().to_builder().http_client(slow).build());
+    let now = move || DateTime::from_timestamp_millis(shown.load(Ordering::Relaxed)).unwrap_or_default();
+    let clock = Clock::simulated(now, move |time: Duration| {
+        slept.fetch_add(i64::try_from(time.as_millis()).unwrap_or(0), Ordering::Relaxed);
+    });
+    let get = |name: &str| world.environment.get(name);
+    let config = Config::read(&Lookup::new(&get))?;
+    let store = Store::new(client, world.environment.tables.clone());
+    Ok((Archive::new(config, store, clock, world.outside.metrics.clone()), millis))
+}
+
+#[tokio::test]
+async fn the_deadline_stops_it_and_the_next_ticks_do_the_rest() -> Result<()> {
+    let world = World::open().await?;
+    for n in 0..300 {
+        let id = put(&world, "tenant", &format!("k-{n}")).await?;
+        world.send(Ask::cancel("tenant", &id)).await?;
+    }
+    let before = world.heads("tenant").await?;
+    world.set_clock("2026-11-23T02:30:00Z")?;
+    let (archive, millis) = slow_archive(&world).await?;
+    let (mut archived, mut ticks) = (0, 0);
+    while archived < 300 {
+        let started = millis.load(Ordering::Relaxed);
+        let mut context = Context::default();
+        context.deadline = u64::try_from(started + 4_000)?;
+        let report = archive.handle(LambdaEvent::new(Request { action: Action::Archive }, context)).await;
+        let report = report.map_err(anyhow::Error::msg)?;
+        (archived, ticks) = (archived + report.archived, ticks + 1);
+        assert!(millis.load(Ordering::Relaxed) < started + 4_000, "tick {ticks} is in time: {report:?}");
+        assert!(report.archived > 0, "tick {ticks} comes on: {report:?}");
+        assert_eq!((report.remaining, report.remaining_is_lower_bound), (300 - archived, false), "tick {ticks}");
+        assert_eq!(metric(&world, "Remaining")?, report.remaining);
+    }
+    assert!(ticks > 1, "four seconds are not enough for all");
+    assert_eq!((world.heads("tenant").await?.len(), world.archived_heads("tenant").await?), (0, before));
+    world.close().await
+}
