@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use anyhow::Result;
 use payments_boot::Clock;
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::plant::{Plant, Tick};
@@ -21,11 +22,13 @@ pub struct Background {
 }
 
 impl Background {
-    /// Starts to tick.
+    /// Starts to tick, on a thread of its own: an invocation stays on one thread in Lambda, too, and
+    /// the handlers need not be able to change theirs.
     #[must_use]
     pub fn start(plant: Plant, clock: Clock) -> Self {
         let (stop, stopped) = oneshot::channel::<()>();
-        Self { stop, running: tokio::spawn(run(plant, clock, stopped)) }
+        let runtime = Handle::current();
+        Self { stop, running: spawn_blocking(move || runtime.block_on(run(plant, clock, stopped))) }
     }
 
     /// Stops after the tick that is under way, so that no write is left in flight.

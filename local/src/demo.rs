@@ -7,6 +7,7 @@
 
 mod audit;
 mod client;
+mod night;
 mod progress;
 mod script;
 mod spend;
@@ -14,25 +15,30 @@ mod summary;
 mod table;
 
 use std::collections::HashSet;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use chrono::DateTime;
-use payments_boot::{Clock, Metrics};
+use chrono::{DateTime, TimeDelta};
+use lambda_runtime::Context;
+use payments_boot::{Clock, Metrics, dynamodb};
 use payments_model::{BusinessDate, BusinessZone, UtcSecond};
 use payments_queue::TransactionQueue;
+use payments_store::Store;
 
 pub use progress::Progress;
 pub use spend::WriteUnits;
 pub use summary::{Seconds, Summary};
 
 use crate::Engine;
-use crate::functions::{Environment, Functions};
+use crate::functions::{Environment, Functions, Outside, reports_in};
 use crate::plant::{Plant, Queues, Tick};
 use crate::service::ServiceSettings;
+use audit::Audit;
 use client::Client;
+use night::{Night, left_in_hot};
 use script::{FEED_BEGINS, Script};
 use spend::Wires;
 
@@ -48,8 +54,14 @@ const MIDNIGHT: u32 = 24 * 60;
 /// The minute after midnight at which it is first asked whether all is settled, and how often.
 const MORNING_ROUND: u32 = 10;
 
-/// The minute at which the night is over: by then two redrives had their chance.
+/// The minute at which the night is over: by then redrives and the archive had their chances.
 const NIGHT_ENDS: u32 = MIDNIGHT + 6 * 60;
+
+/// The minutes that are left to the stream after the last payment has moved.
+const LAST_MINUTES: u32 = 2;
+
+/// How many shards the bank has.
+const SHARDS: &str = "10";
 
 /// What the day is to be like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +81,8 @@ struct Bank {
     wires: Wires,
     plant: Plant,
     client: Client,
+    functions: Functions,
+    store: Store,
 }
 
 /// What happened so far.
@@ -81,19 +95,20 @@ struct Log {
     settled_by: Option<UtcSecond>,
 }
 
-/// Plays the day and says what happened. Whether that is what had to happen,
+/// Plays the day, with reports in a folder, and says what happened. Whether that is what had to happen,
 /// [`Summary::check`] says.
 ///
 /// # Errors
 /// Where the engine fails, a payment is refused, or payments are still open in the morning.
-pub async fn run(settings: &Settings, progress: &Progress) -> Result<Summary> {
+pub async fn run(settings: &Settings, reports: &Path, progress: &Progress) -> Result<Summary> {
     let (day, zone): (BusinessDate, BusinessZone) = (DAY.parse()?, ZONE.parse()?);
     let script = Script::of(settings.seed, settings.payments, settings.data_bytes, day, zone);
-    let mut bank = Bank::open(&script, settings.seed).await?;
+    let mut bank = Bank::open(&script, settings.seed, reports).await?;
     let log = bank.play(&script, progress).await?;
     progress.say("reading what became of each payment");
     let service = *bank.plant.service().settings();
     let audit = audit::audit(&bank.client, &script, &log.acknowledged, &service).await?;
+    let night = bank.look_around(&audit, reports, day).await?;
     progress.clear();
     let summary = Summary {
         payments: settings.payments,
@@ -108,6 +123,7 @@ pub async fn run(settings: &Settings, progress: &Progress) -> Result<Summary> {
         put_aside: bank.plant.queues().put_aside(bank.time.clock().instant()),
         troubles: u64::try_from(log.tick.troubles.len())?,
         audit,
+        night,
     };
     bank.close().await?;
     Ok(summary)
@@ -116,34 +132,42 @@ pub async fn run(settings: &Settings, progress: &Progress) -> Result<Summary> {
 impl Bank {
     /// Opens the bank. Each function that writes has a wire of its own, so that what is spent is
     /// known by phase.
-    async fn open(script: &Script, seed: u64) -> Result<Self> {
+    async fn open(script: &Script, seed: u64, reports: &Path) -> Result<Self> {
         let engine = Engine::start(0, None).await?;
         let time = Time::at(script.instant(FEED_BEGINS));
         let (clock, metrics, queues, wires) = (time.clock(), Metrics::captured(), Queues::empty(), Wires::open());
         let environment =
             Environment { claims_per_second: 0, time_zone: ZONE.to_owned(), ..Environment::at(engine.url()) };
         let requests = TransactionQueue::InProcess(queues.requests.clone());
-        let plain = environment.functions(requests.clone(), &clock, &metrics).await?;
-        let over = async |wire| {
-            environment.functions_over(environment.client_over(wire).await, requests.clone(), &clock, &metrics)
-        };
+        let reports = reports_in(reports)?;
+        let outside = Outside { requests, clock: clock.clone(), metrics: metrics.clone(), reports };
+        let plain = environment.functions(&outside).await?;
+        let over = async |wire| environment.functions_over(environment.client_over(wire).await, &outside);
         let functions = Functions {
             ingest: over(&wires.insert).await?.ingest,
             sweeper: over(&wires.pending).await?.sweeper,
             settle: over(&wires.settled).await?.settle,
+            report: over(&wires.reported).await?.report,
+            archive: over(&wires.archive).await?.archive,
+            aggregator: over(&wires.counters).await?.aggregator,
             ..plain
         };
+        let store = Store::new(dynamodb(Some(&environment.endpoint)).await, environment.tables.clone());
         let client = Client::new(functions.clone(), clock.clone());
-        let stream = environment.stream().await?;
-        let plant = Plant::new(functions, ZONE.parse()?, clock, metrics, queues, stream, ServiceSettings::seeded(seed))?;
-        Ok(Self { engine, time, wires, plant, client })
+        let (stream, service) = (environment.stream().await?, ServiceSettings::seeded(seed));
+        let plant = Plant::new(functions.clone(), ZONE.parse()?, clock, metrics, queues, stream, service)?;
+        Ok(Self { engine, time, wires, plant, client, functions, store })
     }
 
-    /// Plays the day, minute by minute, and the night until everything is settled.
+    /// Plays the day, minute by minute, and the night until everything is settled and in history.
     async fn play(&mut self, script: &Script, progress: &Progress) -> Result<Log> {
         let (mut feed, mut daytime) = (script.feed(), script.daytime());
-        let mut log = Log::default();
-        for minute in FEED_BEGINS..NIGHT_ENDS {
+        let (mut log, mut settled) = (Log::default(), false);
+        let mut ends = NIGHT_ENDS;
+        for minute in FEED_BEGINS.. {
+            if minute >= ends {
+                break;
+            }
             let now = script.instant(minute);
             self.time.move_to(now);
             let started = Instant::now();
@@ -158,11 +182,16 @@ impl Bank {
             log.add(self.plant.tick(now.as_chrono()).await, now);
             log.units += self.wires.take();
             log.show(minute, progress);
-            let nothing_comes = feed.is_empty() && daytime.is_empty();
-            let asks = minute > MIDNIGHT && minute.is_multiple_of(MORNING_ROUND);
-            if nothing_comes && asks && audit::unsettled(&self.client, script).await? == 0 {
-                return Ok(log);
+            if minute <= MIDNIGHT || !minute.is_multiple_of(MORNING_ROUND) || ends < NIGHT_ENDS {
+                continue;
             }
+            settled = settled || audit::unsettled(&self.client, script).await? == 0;
+            if settled && night::left_in_hot(&self.store, script.day(), SHARDS.parse()?).await? == 0 {
+                ends = minute + 1 + LAST_MINUTES;
+            }
+        }
+        if settled {
+            return Ok(log);
         }
         let open = audit::unsettled(&self.client, script).await?;
         progress.clear();
@@ -170,9 +199,22 @@ impl Bank {
         bail!("{open} payments are neither processed nor failed in the morning; first trouble: {troubles}")
     }
 
+    /// Looks at what the night left behind.
+    async fn look_around(&self, audit: &Audit, reports: &Path, day: BusinessDate) -> Result<Night> {
+        let mut night = Night { left_in_hot: left_in_hot(&self.store, day, SHARDS.parse()?).await?, ..Night::default() };
+        night.read_reports(reports)?;
+        let mut context = Context::default();
+        let deadline = self.time.clock().instant() + TimeDelta::minutes(15);
+        context.deadline = u64::try_from(deadline.timestamp_millis())?;
+        let listed = serde_json::to_value(&audit.by_status)?;
+        night.compare_counters(&self.functions, &self.client, context, day, &listed).await?;
+        night.read_back(&self.client, audit.a_transaction.as_deref()).await?;
+        Ok(night)
+    }
+
     async fn close(self) -> Result<()> {
-        let Self { engine, wires, plant, client, .. } = self;
-        drop((wires, plant, client));
+        let Self { engine, wires, plant, client, functions, store, .. } = self;
+        drop((wires, plant, client, functions, store));
         engine.stop().await
     }
 }
@@ -182,6 +224,9 @@ impl Log {
         self.seconds.sweep += tick.took.sweep;
         self.seconds.dispatch += tick.took.dispatch;
         self.seconds.settle += tick.took.settle;
+        self.seconds.count += tick.took.aggregate;
+        self.seconds.report += tick.took.report;
+        self.seconds.archive += tick.took.archive;
         if tick.counts.settled() > 0 {
             self.settled_by = Some(now);
         }

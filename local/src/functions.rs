@@ -1,8 +1,10 @@
 //! The functions, wired as the template wires them, over one store.
 
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use archive::Archive;
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use aws_sdk_dynamodb::Client;
@@ -11,6 +13,7 @@ use aws_sdk_dynamodbstreams::config::{BehaviorVersion, Credentials, Region};
 use daily_due_sweeper::Sweeper;
 use dispatch::Dispatch;
 use ingest::Ingest;
+use object_store::ObjectStore;
 use lambda_runtime::{Context, LambdaEvent};
 use payments_boot::{Clock, Lookup, Metrics, dynamodb};
 use payments_delivery::DynamoDbStream;
@@ -18,6 +21,8 @@ use payments_queue::TransactionQueue;
 use payments_store::{Store, TableNames};
 use query_account::QueryAccount;
 use query_due::QueryDue;
+use recount::Recount;
+use report::{Report, Storage};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -44,8 +49,25 @@ pub struct Functions {
     pub dispatch: Dispatch,
     /// Settles what comes back.
     pub settle: Settle,
+    /// Reports what is settled.
+    pub report: Report,
     /// Keeps the counters.
     pub aggregator: Aggregator,
+    /// Compares the counters with the payments, and repairs them.
+    pub recount: Recount,
+}
+
+/// What lies outside of the functions and their tables.
+#[derive(Debug, Clone)]
+pub struct Outside {
+    /// The way to the transaction service.
+    pub requests: TransactionQueue,
+    /// The time.
+    pub clock: Clock,
+    /// Where metrics go.
+    pub metrics: Metrics,
+    /// Where reports are stored.
+    pub reports: Arc<dyn ObjectStore>,
 }
 
 /// What the functions work with besides their configuration.
@@ -59,6 +81,8 @@ pub struct Surroundings {
     pub clock: Clock,
     /// Where metrics go.
     pub metrics: Metrics,
+    /// Where reports are stored.
+    pub reports: Arc<dyn ObjectStore>,
 }
 
 impl Functions {
@@ -67,7 +91,7 @@ impl Functions {
     /// # Errors
     /// Where a variable is missing or does not do.
     pub fn new(lookup: &Lookup<'_>, surroundings: &Surroundings) -> Result<Self> {
-        let Surroundings { store, requests, clock, metrics } = surroundings.clone();
+        let Surroundings { store, requests, clock, metrics, reports } = surroundings.clone();
         Ok(Self {
             ingest: Ingest::new(ingest::Config::read(lookup)?, store.clone(), clock.clone()),
             query_account: QueryAccount::new(query_account::Config::read(lookup)?, store.clone(), clock.clone()),
@@ -86,6 +110,14 @@ impl Functions {
                 clock.clone(),
                 metrics.clone(),
             ),
+            report: Report::new(
+                report::Config::read(lookup)?,
+                store.clone(),
+                reports,
+                clock.clone(),
+                metrics.clone(),
+            ),
+            recount: Recount::new(recount::Config::read(lookup)?, store.clone(), clock.clone(), metrics.clone()),
             settle: Settle::new(settle::Config::read(lookup)?, store, clock, metrics),
         })
     }
@@ -109,6 +141,8 @@ impl Functions {
         match function {
             "daily-due-sweeper" => run(input, context, |event| self.sweeper.handle(event)).await,
             "archive" => run(input, context, |event| self.archive.handle(event)).await,
+            "report" => run(input, context, |event| self.report.handle(event)).await,
+            "recount" => run(input, context, |event| self.recount.handle(event)).await,
             other => Err(format!("nothing here runs {other}")),
         }
     }
@@ -121,6 +155,16 @@ impl Functions {
             _ => self.query_account.handle(event).await,
         }
     }
+}
+
+/// The reports in a folder of this machine, which is made where it is missing.
+///
+/// # Errors
+/// Where the folder cannot be used.
+pub fn reports_in(folder: &Path) -> Result<Arc<dyn ObjectStore>> {
+    let explain = || format!("cannot keep reports in {}; give --reports a folder that can be written", folder.display());
+    let folder = std::path::absolute(folder).with_context(explain)?;
+    Storage::Folder(folder.clone()).open(&Lookup::environment()).with_context(explain)
 }
 
 /// The environment that the template gives the functions, for one machine.
@@ -136,6 +180,8 @@ pub struct Environment {
     pub horizon_days: u32,
     /// How many payments a sweep claims per second and shard; 0 for as many as there can be.
     pub claims_per_second: u32,
+    /// The most settlements of one report.
+    pub max_report_rows: u32,
 }
 
 impl Environment {
@@ -143,7 +189,14 @@ impl Environment {
     #[must_use]
     pub fn at(endpoint: String) -> Self {
         let tables = TableNames { payments: "payments".to_owned(), history: "payment-history".to_owned() };
-        Self { tables, endpoint, time_zone: "Europe/London".to_owned(), horizon_days: 731, claims_per_second: 200 }
+        Self {
+            tables,
+            endpoint,
+            time_zone: "Europe/London".to_owned(),
+            horizon_days: 731,
+            claims_per_second: 200,
+            max_report_rows: 100_000,
+        }
     }
 
     /// The value of a variable.
@@ -156,37 +209,33 @@ impl Environment {
             "BUSINESS_TIME_ZONE" => self.time_zone.clone(),
             "HORIZON_DAYS" => self.horizon_days.to_string(),
             "CLAIMS_PER_SECOND_PER_SHARD" => self.claims_per_second.to_string(),
+            // Not opened here: what it would name is in the surroundings.
+            "REPORTS_URL" => "file:///reports".to_owned(),
+            "MAX_REPORT_ROWS" => self.max_report_rows.to_string(),
             "WRITE_SHARDS" | "READ_SHARDS" => "10".to_owned(),
             _ => return None,
         })
     }
 
     /// The functions in this environment, on tables that are created where they are missing.
-    /// Their requests go to `requests`.
     ///
     /// # Errors
     /// Where a variable does not do or the engine does not answer.
-    pub async fn functions(&self, requests: TransactionQueue, clock: &Clock, metrics: &Metrics) -> Result<Functions> {
+    pub async fn functions(&self, outside: &Outside) -> Result<Functions> {
         let client = dynamodb(Some(&self.endpoint)).await;
         payments_store::schema::create_tables(&client, &self.tables).await?;
-        self.functions_over(client, requests, clock, metrics)
+        self.functions_over(client, outside)
     }
 
     /// The same over a client of the caller's, on tables that are there.
     ///
     /// # Errors
     /// Where a variable does not do.
-    pub fn functions_over(
-        &self,
-        client: Client,
-        requests: TransactionQueue,
-        clock: &Clock,
-        metrics: &Metrics,
-    ) -> Result<Functions> {
+    pub fn functions_over(&self, client: Client, outside: &Outside) -> Result<Functions> {
         let get = |name: &str| self.get(name);
         let store = Store::new(client, self.tables.clone());
-        let surroundings = Surroundings { store, requests, clock: clock.clone(), metrics: metrics.clone() };
-        Functions::new(&Lookup::new(&get), &surroundings)
+        let Outside { requests, clock, metrics, reports } = outside.clone();
+        Functions::new(&Lookup::new(&get), &Surroundings { store, requests, clock, metrics, reports })
     }
 
     /// The functions' client, over a wire that counts what it spends.

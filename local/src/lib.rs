@@ -24,7 +24,7 @@ use plant::{Plant, Queues};
 use service::ServiceSettings;
 
 pub use engine::Engine;
-pub use functions::{Environment, Functions};
+pub use functions::{Environment, Functions, Outside};
 pub use gateway::Gateway;
 pub use wire::Wire;
 
@@ -49,6 +49,8 @@ pub struct Options {
     pub dynamodb_port: u16,
     /// The folder to keep data in; in memory without one.
     pub data: Option<PathBuf>,
+    /// The folder that reports go to.
+    pub reports: PathBuf,
     /// The bank's time zone.
     pub time_zone: BusinessZone,
     /// Another engine to use instead of the embedded one.
@@ -82,7 +84,9 @@ impl System {
         let environment = Environment { time_zone: options.time_zone.to_string(), ..Environment::at(endpoint.clone()) };
         let (queues, metrics) = (Queues::empty(), Metrics::captured());
         let requests = TransactionQueue::InProcess(queues.requests.clone());
-        let functions = environment.functions(requests, clock, &metrics).await?;
+        let reports = functions::reports_in(&options.reports)?;
+        let outside = Outside { requests, clock: clock.clone(), metrics: metrics.clone(), reports };
+        let functions = environment.functions(&outside).await?;
         let stream = environment.stream().await?;
         let gateway = Gateway::start(options.api_port, functions.clone(), clock.clone()).await?;
         let plant = Plant::new(functions, options.time_zone, clock.clone(), metrics, queues, stream, SERVICE)?;

@@ -32,6 +32,11 @@ struct Arguments {
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 
+    /// Put reports into this folder; without it they are in the data's folder, or in a new one among
+    /// the temporary files, which is printed.
+    #[arg(long, value_name = "DIR")]
+    reports: Option<PathBuf>,
+
     /// The bank's time zone, which decides what "today" is.
     #[arg(long, default_value = "Europe/London", value_name = "ZONE")]
     time_zone: BusinessZone,
@@ -49,6 +54,11 @@ enum Command {
         /// The same seed makes the same day.
         #[arg(long, default_value_t = 1, value_name = "S")]
         seed: u64,
+
+        /// Put the reports into this folder; without it into a new one among the temporary files, which
+        /// is printed.
+        #[arg(long, value_name = "DIR")]
+        reports: Option<PathBuf>,
 
         /// Print one JSON object instead of a table.
         #[arg(long)]
@@ -72,9 +82,9 @@ async fn main() -> Result<()> {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| default.into());
     let log = tracing_subscriber::fmt().with_env_filter(filter).compact();
     match arguments.command {
-        Some(Command::Demo { payments, seed, json }) => {
+        Some(Command::Demo { payments, seed, reports, json }) => {
             log.with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal()).init();
-            play(&demo::Settings { payments, seed, data_bytes: None }, json).await
+            play(&demo::Settings { payments, seed, data_bytes: None }, reports, json).await
         }
         None => {
             log.with_ansi(std::io::stdout().is_terminal()).init();
@@ -83,9 +93,10 @@ async fn main() -> Result<()> {
     }
 }
 
-async fn play(settings: &demo::Settings, json: bool) -> Result<()> {
+async fn play(settings: &demo::Settings, reports: Option<PathBuf>, json: bool) -> Result<()> {
+    let reports = reports.map_or_else(new_folder, Ok)?;
     let progress = if json { Progress::hidden() } else { Progress::on_stderr(settings.payments) }?;
-    let summary = demo::run(settings, &progress).await?;
+    let summary = demo::run(settings, &reports, &progress).await?;
     if json {
         println!("{}", summary.json());
     } else {
@@ -94,18 +105,27 @@ async fn play(settings: &demo::Settings, json: bool) -> Result<()> {
     summary.check()
 }
 
+/// A folder that outlives this process, until the temporary files are cleared.
+fn new_folder() -> Result<PathBuf> {
+    Ok(tempfile::Builder::new().prefix("payment-reports-").tempdir()?.keep())
+}
+
 async fn serve(arguments: Arguments) -> Result<()> {
     let endpoint = Lookup::environment().text("DYNAMODB_ENDPOINT");
-    let Arguments { command: _, api_port, dynamodb_port, data, time_zone } = arguments;
+    let Arguments { command: _, api_port, dynamodb_port, data, reports, time_zone } = arguments;
+    let beside_data = data.as_ref().map(|folder| folder.join("reports"));
+    let reports = reports.or(beside_data).map_or_else(new_folder, Ok)?;
     let kept = match (&endpoint, &data) {
         (Some(_), _) => "(another engine, from DYNAMODB_ENDPOINT)".to_owned(),
         (None, Some(folder)) => format!("(kept in {})", folder.display()),
         (None, None) => "(in memory; --data DIR keeps it)".to_owned(),
     };
     let clock = Clock::system();
-    let system = System::start(&Options { api_port, dynamodb_port, data, time_zone, endpoint }, &clock).await?;
+    let shown = reports.display().to_string();
+    let options = Options { api_port, dynamodb_port, data, reports, time_zone, endpoint };
+    let system = System::start(&options, &clock).await?;
     let today = time_zone.date_of(clock.now());
-    println!("{}\n", welcome::text(&system.api_url(), system.dynamodb_url(), &kept, today)?);
+    println!("{}\n", welcome::text(&system.api_url(), system.dynamodb_url(), &kept, &shown, today)?);
     tokio::signal::ctrl_c().await?;
     println!("\nClosing.");
     system.stop().await

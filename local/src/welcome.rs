@@ -9,7 +9,7 @@ use crate::SERVICE;
 ///
 /// # Errors
 /// Never in practice: the example's account and key are well-formed.
-pub fn text(api: &str, dynamodb: &str, kept: &str, today: BusinessDate) -> Result<String> {
+pub fn text(api: &str, dynamodb: &str, kept: &str, reports: &str, today: BusinessDate) -> Result<String> {
     let due = today.plus_days(7);
     let key = format!("rent-{due}");
     let account: AccountId = "acc-1".parse()?;
@@ -20,6 +20,7 @@ pub fn text(api: &str, dynamodb: &str, kept: &str, today: BusinessDate) -> Resul
 
   HTTP API      {api}
   DynamoDB API  {dynamodb}   {kept}
+  Reports       {reports}
 
 Put a payment in. Run it twice: the second answer is the same payment, marked Idempotent-Replayed.
 
@@ -44,6 +45,7 @@ service and settled, and each step is a line below:
 
   curl '{api}/payments?dueDate={today}'
   curl {api}/transactions/{transaction}
+  curl '{api}/counts?to={today}'
 
 Look into the tables:
 

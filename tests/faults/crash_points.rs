@@ -35,6 +35,10 @@ enum Way {
     ThrottledFromHereOn,
     /// Another transaction holds the item.
     Conflict,
+    /// DynamoDB cancels the transaction for this reason of its checkpoint.
+    Cancelled(&'static str),
+    /// This transaction and all that follow are cancelled for this reason.
+    CancelledFromHereOn(&'static str),
     /// SQS takes all messages but the first.
     EntryRefused,
     /// The process is killed before the call.
@@ -56,10 +60,21 @@ const WAYS: [Way; 10] = [
     Way::KilledAfter,
 ];
 
+/// The ways in which transactions fail besides.
+const WAYS_OF_TRANSACTIONS: [Way; 6] = [
+    Way::Cancelled("TransactionConflict"),
+    Way::Cancelled("ThrottlingError"),
+    Way::Cancelled("ConditionalCheckFailed"),
+    Way::CancelledFromHereOn("TransactionConflict"),
+    Way::CancelledFromHereOn("ThrottlingError"),
+    Way::CancelledFromHereOn("ConditionalCheckFailed"),
+];
+
 impl Way {
     fn fate(self, k: usize, call: &Call) -> Fate {
         let (hit, first) = (call.number == k, call.tried == 0);
         let is_write = matches!(call.operation.as_str(), "PutItem" | "UpdateItem");
+        let is_transaction = call.operation == "TransactWriteItems";
         match self {
             Self::ErrorBefore if hit => Fate::Refuse(500, "InternalServerError"),
             Self::ErrorBeforeOnce if hit && first => Fate::Refuse(500, "InternalServerError"),
@@ -68,6 +83,8 @@ impl Way {
             Self::Throttled if hit => Fate::Refuse(400, "ThrottlingException"),
             Self::ThrottledFromHereOn if call.number >= k => Fate::Refuse(400, "ThrottlingException"),
             Self::Conflict if hit && is_write => Fate::Refuse(400, "TransactionConflictException"),
+            Self::Cancelled(reason) if hit && is_transaction => Fate::Cancel(reason),
+            Self::CancelledFromHereOn(reason) if call.number >= k && is_transaction => Fate::Cancel(reason),
             Self::EntryRefused if hit && call.operation == "SendMessageBatch" => Fate::RefuseFirstEntry,
             Self::KilledBefore if hit => Fate::KillBefore,
             Self::KilledAfter if hit => Fate::KillAfter,
@@ -89,9 +106,15 @@ enum Trigger {
     Redrive,
     Dispatch,
     Settle,
+    Aggregate,
 }
 
 impl Trigger {
+    /// The ways in which its calls can fail.
+    fn ways(self) -> impl Iterator<Item = Way> {
+        WAYS.into_iter().chain(WAYS_OF_TRANSACTIONS.into_iter().filter(move |_| self == Self::Aggregate))
+    }
+
     /// Makes the bank such that the trigger has something to do.
     async fn prepare(self, rig: &Rig, mut dice: Option<Dice>) -> Result<Vec<Intent>> {
         match self {
@@ -130,6 +153,20 @@ impl Trigger {
                 rig.settle_all().await?;
                 Ok(intents)
             }
+            Self::Aggregate => {
+                rig.aggregate_all().await?;
+                // One payment has come to its end and left, the others are anywhere.
+                let past = pending(rig, 1).await?;
+                rig.dispatch_all().await?;
+                rig.serve(dice.as_mut())?;
+                rig.settle_all().await?;
+                rig.world.archive_all(&past[0].account).await?;
+                let mut intents = rig.created(3).await?;
+                rig.cancel(&mut intents[0]).await?;
+                rig.time.pass(TimeDelta::seconds(61));
+                rig.tick(Action::Sweep).await?;
+                Ok(intents)
+            }
         }
     }
 
@@ -142,6 +179,7 @@ impl Trigger {
             Self::Sweep => rig.tick(Action::Sweep).await.map(drop),
             Self::Redrive => rig.tick(Action::Redrive).await.map(drop),
             Self::Dispatch => rig.dispatch_step().await.map(drop),
+            Self::Aggregate => rig.aggregate_step().await.map(drop),
             Self::Settle => {
                 rig.settle_step().await;
                 Ok(())
@@ -225,6 +263,10 @@ impl Case {
             storm::redeliver_since(rig, &place, &mut dice).await?;
             storm::end(rig);
         }
+        if self.trigger == Trigger::Aggregate {
+            self.check("when all is counted", rig.miscounted().await?)?;
+            return Ok((reached, failed));
+        }
         self.check("at the end", rig.finish(&intents, dice.clone()).await?)?;
         if let Some(mut dice) = dice {
             let sent = rig.line.sent();
@@ -261,7 +303,7 @@ async fn every_crash_point_of(trigger: Trigger) -> Result<()> {
     let rig = Rig::set_up().await?;
     let (mut cases, mut calls) = (0, 0);
     for stormy in [false, true] {
-        for way in WAYS {
+        for way in trigger.ways() {
             for again in [true, false] {
                 if !again && !trigger.is_a_client() {
                     continue;
@@ -308,4 +350,9 @@ async fn every_crash_point_of_dispatch() -> Result<()> {
 #[tokio::test]
 async fn every_crash_point_of_settle() -> Result<()> {
     every_crash_point_of(Trigger::Settle).await
+}
+
+#[tokio::test]
+async fn every_crash_point_of_the_aggregator() -> Result<()> {
+    every_crash_point_of(Trigger::Aggregate).await
 }

@@ -2,6 +2,7 @@
 //! disordered deliveries, races, poison, and hot shards.
 
 mod aggregation;
+mod counts;
 mod crash_points;
 mod dice;
 mod gate;

@@ -46,7 +46,7 @@ pub(crate) async fn counters(rig: &Rig) -> Result<Numbers> {
     let store = Store::new(rig.client.clone(), rig.world.environment.tables.clone());
     for (date, counters) in store.counters(BusinessDate::MIN, BusinessDate::MAX).await? {
         let counts = counters.counts;
-        let mut add = |what: &str, number: i128| drop(numbers.insert(format!("{date} {what}"), number));
+        let mut add = |what: &str, number: i128| *numbers.entry(format!("{date} {what}")).or_default() += number;
         Status::ALL.into_iter().for_each(|status| add(status.as_str(), counts.count(status).into()));
         counts.sums().for_each(|(currency, status, sum)| add(&format!("{status} {currency}"), sum));
         add("archived", counts.archived.into());

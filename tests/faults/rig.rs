@@ -2,6 +2,7 @@
 //! triggers them, and the transaction service at the other end.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -322,6 +323,7 @@ async fn surroundings(world: &World, line: &Line, time: &Time, metrics: &Metrics
         requests: TransactionQueue::Sqs { client: aws_sdk_sqs::Client::from_conf(sqs), queue_url },
         clock: time.clock(),
         metrics: metrics.clone(),
+        reports: Arc::clone(&world.outside.reports),
     }
 }
 

@@ -6,7 +6,7 @@ use payments_boot::{Clock, Metrics};
 use payments_local::demo::{self, Progress, Settings};
 use payments_local::plant::{Plant, Queues};
 use payments_local::service::ServiceSettings;
-use payments_local::{Engine, Environment, event};
+use payments_local::{Engine, Environment, Outside, event};
 use payments_queue::TransactionQueue;
 use payments_tests::Reply;
 use serde_json::{Value, json};
@@ -15,7 +15,8 @@ const DAY: Settings = Settings { payments: 200, seed: 1, data_bytes: None };
 
 /// Plays a day that has to go well.
 async fn play(settings: Settings) -> Result<Value> {
-    let summary = demo::run(&settings, &Progress::hidden()?).await?;
+    let reports = tempfile::tempdir()?;
+    let summary = demo::run(&settings, reports.path(), &Progress::hidden()?).await?;
     summary.check()?;
     Ok(summary.json())
 }
@@ -35,27 +36,25 @@ async fn a_day_ends_with_every_payment_settled_and_a_seed_makes_one_day() -> Res
     assert_eq!(count("/writeUnitTotals/pending")?, 3 * 200);
     assert_eq!(count("/writeUnitTotals/settled")?, 5 * processed + 4 * failed);
     assert_eq!(day["writeUnits"]["pending"], json!(3));
-    for path in ["/writeUnits/insert", "/writeUnits/settled", "/writeUnits/perPayment"] {
+    assert_eq!(day["countersEqualRecount"], json!(true));
+    assert_eq!((count("/reported")?, count("/archived")?, count("/leftInHotTable")?), (200, 200, 0));
+    assert_eq!(count("/altered")?, 0);
+    // Each run of the report commits and finishes its job, one unit each.
+    assert_eq!(count("/writeUnitTotals/reported")?, 2 * 200 + 2 * count("/reportFiles")?);
+    // A payment that failed has no transaction id to move.
+    assert_eq!(count("/writeUnitTotals/archive")?, 6 * processed + 4 * failed);
+    for path in ["/writeUnits/insert", "/writeUnits/settled", "/writeUnits/perPayment", "/writeUnits/counters"] {
         assert!(day.pointer(path).is_some_and(Value::is_number), "{path} in {day}");
     }
-    for path in ["/seconds/ingest", "/seconds/sweep", "/seconds/settle"] {
-        assert!(day.pointer(path).is_some_and(Value::is_number), "{path} in {day}");
-    }
-    for later in [
-        "/countersEqualRecount",
-        "/archived",
-        "/reported",
-        "/writeUnits/reported",
-        "/writeUnits/archive",
-        "/seconds/archive",
-    ] {
-        assert_eq!(day.pointer(later), Some(&Value::Null), "{later}");
+    for phase in ["ingest", "sweep", "dispatch", "settle", "count", "report", "archive"] {
+        assert!(day["seconds"][phase].is_number(), "{phase} in {day}");
     }
 
     let mut again = play(DAY).await?;
     let mut other = play(Settings { seed: 2, ..DAY }).await?;
     for day in [&mut day, &mut again, &mut other] {
         day["seconds"].take();
+        day["reports"].take();
     }
     assert_eq!(day, again);
     assert_ne!(day["writeUnitTotals"], other["writeUnitTotals"]);
@@ -65,8 +64,17 @@ async fn a_day_ends_with_every_payment_settled_and_a_seed_makes_one_day() -> Res
 #[tokio::test]
 async fn payments_of_8_kb_cost_their_budget() -> Result<()> {
     let day = play(Settings { payments: 20, data_bytes: Some(7_400), ..DAY }).await?;
-    assert_eq!(day["writeUnitTotals"]["insert"], json!(10 * 20), "{day}");
-    assert_eq!(day["writeUnits"]["insert"], json!(10));
+    let total = |phase: &str| day["writeUnitTotals"][phase].as_u64().unwrap_or(0);
+    let (processed, failed) = (&day["byStatus"]["PROCESSED"], &day["byStatus"]["FAILED"]);
+    let (processed, failed) = (processed.as_u64().unwrap_or(0), failed.as_u64().unwrap_or(0));
+    assert_eq!((processed + failed, total("insert"), total("pending")), (20, 10 * 20, 3 * 20), "{day}");
+    assert_eq!(total("settled"), 5 * processed + 4 * failed);
+    let runs = 2 * day["reportFiles"].as_u64().unwrap_or(0);
+    assert_eq!(total("reported") - runs, 2 * 20);
+    assert_eq!(total("archive"), 6 * processed + 4 * failed);
+    // A payment that was processed cost 26 units in its whole life.
+    let life: u64 = ["insert", "pending", "settled", "reported", "archive"].map(total).iter().sum();
+    assert_eq!(life - runs, 26 * processed + 23 * failed);
     Ok(())
 }
 
@@ -77,7 +85,10 @@ async fn a_tick_does_what_has_fallen_due_and_tells_it() -> Result<()> {
     let (engine, queues, metrics) = (Engine::start(0, None).await?, Queues::empty(), Metrics::captured());
     let environment = Environment::at(engine.url());
     let requests = TransactionQueue::InProcess(queues.requests.clone());
-    let functions = environment.functions(requests, &clock, &metrics).await?;
+    let reports = tempfile::tempdir()?;
+    let reports = payments_local::functions::reports_in(reports.path())?;
+    let outside = Outside { requests, clock: clock.clone(), metrics: metrics.clone(), reports };
+    let functions = environment.functions(&outside).await?;
     let service = ServiceSettings { failures_per_thousand: 0, repeats_per_thousand: 0, ..ServiceSettings::seeded(1) };
     let stream = environment.stream().await?;
     let mut plant = Plant::new(functions.clone(), "Europe/London".parse()?, clock, metrics, queues, stream, service)?
@@ -94,9 +105,12 @@ async fn a_tick_does_what_has_fallen_due_and_tells_it() -> Result<()> {
         (59, ""),
         (60, "sweep: 1 claimed, 0 left · dispatch: 1 sent"),
         (61, ""),
-        (150, "transaction service: 1 answered · settle: 1 processed, 0 failed"),
+        (
+            150,
+            "transaction service: 1 answered · settle: 1 processed, 0 failed · counts of 2026-11-20: 1 PROCESSED",
+        ),
         (151, ""),
-        (8_000, ""),
+        (8_000, "report: 1 payments"),
     ] {
         assert_eq!(plant.tick(start + TimeDelta::seconds(seconds)).await.to_string(), told, "after {seconds} s");
     }

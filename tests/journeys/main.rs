@@ -1,6 +1,7 @@
 //! The system from outside, one module per journey.
 
 mod archive;
+mod counts;
 mod create;
 mod demo;
 mod docs;
@@ -10,5 +11,7 @@ mod faults;
 mod given;
 mod list;
 mod local;
+mod recount;
+mod report;
 mod triggers;
 mod units;

@@ -28,7 +28,7 @@ const THAT_NIGHT: &str = "2090-06-15T00:05:00Z";
 const THE_NIGHT_AFTER: &str = "2090-06-16T01:30:00Z";
 
 /// What each event finds. One that is not named here finds nothing.
-const GIVEN: [(Given, &[&str]); 9] = [
+const GIVEN: [(Given, &[&str]); 10] = [
     (Given::Nothing, &["settle-malformed", "settle-unknown-payment"]),
     (Given::OnePayment, &["settle-early"]),
     (Given::TwoPayments, &["daily-due-sweeper-sweep"]),
@@ -47,6 +47,7 @@ const GIVEN: [(Given, &[&str]); 9] = [
         ],
     ),
     (Given::Redriven, &["dispatch-redriven"]),
+    (Given::ADay, &["report-report"]),
     (Given::ADayHalfReported, &["archive-archive"]),
     (Given::Processed, &["dispatch-moved-on", "settle-conflicting", "settle-repeated"]),
 ];
@@ -129,6 +130,13 @@ async fn run(world: &World, name: &str) -> Result<Value> {
             let response = functions.dispatch.handle(serde_json::from_str(&text)?).await;
             serde_json::to_value(response.map_err(anyhow::Error::msg)?)?
         }
+        "report" => match serde_json::from_str(&text) {
+            Ok(request) => {
+                let report = functions.report.handle(LambdaEvent::new(request, context(name)?)).await;
+                serde_json::to_value(report.map_err(anyhow::Error::msg)?)?
+            }
+            Err(error) => json!({ "notTaken": error.to_string() }),
+        },
         "settle" => {
             let response = functions.settle.handle(serde_json::from_str(&text)?).await;
             in_order_of_ids(serde_json::to_value(response)?)

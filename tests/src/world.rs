@@ -9,6 +9,8 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::{RetryConfig, RetryPartition};
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::DateTime;
+use object_store::ObjectStore;
+use object_store::memory::InMemory;
 use payments_boot::{Clock, Lookup, Metrics, dynamodb};
 use payments_local::functions::Surroundings;
 use payments_local::wire::Wire;
@@ -32,6 +34,8 @@ pub struct Outside {
     pub requests: Queue,
     /// The metrics that the functions emitted.
     pub metrics: Metrics,
+    /// Where reports are stored.
+    pub reports: Arc<dyn ObjectStore>,
 }
 
 /// A bank.
@@ -83,8 +87,8 @@ impl World {
         let client = client(&environment, &wire).await;
         payments_store::schema::create_tables(&client, &environment.tables).await?;
         let requests = Queue::new(QueueSettings::named("payment-requests"));
-        let outside = Outside { requests, metrics: Metrics::captured() };
-        let functions = wired(&environment, &client, clock_of(&seconds), &outside)?;
+        let outside = Outside { requests, metrics: Metrics::captured(), reports: Arc::new(InMemory::new()) };
+        let functions = wired(&environment, &surroundings(&environment, client, clock_of(&seconds), &outside))?;
         let world = Self { engine, environment, seconds, wire, outside, functions };
         world.set_clock(MORNING)?;
         drop((world.wire.take_operations(), world.wire.take_ledger()));
@@ -96,7 +100,21 @@ impl World {
     /// # Errors
     /// Where the environment does not do.
     pub async fn functions_over(&self, wire: &Wire) -> Result<Functions> {
-        wired(&self.environment, &client(&self.environment, wire).await, clock_of(&self.seconds), &self.outside)
+        wired(&self.environment, &self.surroundings_over(wire).await)
+    }
+
+    /// What this bank's functions work with, over another wire.
+    pub async fn surroundings_over(&self, wire: &Wire) -> Surroundings {
+        let client = client(&self.environment, wire).await;
+        surroundings(&self.environment, client, clock_of(&self.seconds), &self.outside)
+    }
+
+    /// This bank's functions with other surroundings.
+    ///
+    /// # Errors
+    /// Where the environment does not do.
+    pub fn functions_in(&self, surroundings: &Surroundings) -> Result<Functions> {
+        wired(&self.environment, surroundings)
     }
 
     /// A client of the bank's engine over its wire.
@@ -215,12 +233,15 @@ fn clock_of(seconds: &Arc<AtomicI64>) -> Clock {
     })
 }
 
-fn wired(environment: &Environment, client: &Client, clock: Clock, outside: &Outside) -> Result<Functions> {
+fn wired(environment: &Environment, surroundings: &Surroundings) -> Result<Functions> {
     let get = |name: &str| environment.get(name);
-    let store = Store::new(client.clone(), environment.tables.clone());
-    let requests = TransactionQueue::InProcess(outside.requests.clone());
-    let metrics = outside.metrics.clone();
-    Functions::new(&Lookup::new(&get), &Surroundings { store, requests, clock, metrics })
+    Functions::new(&Lookup::new(&get), surroundings)
+}
+
+fn surroundings(environment: &Environment, client: Client, clock: Clock, outside: &Outside) -> Surroundings {
+    let Outside { requests, metrics, reports } = outside.clone();
+    let (store, requests) = (Store::new(client, environment.tables.clone()), TransactionQueue::InProcess(requests));
+    Surroundings { store, requests, clock, metrics, reports }
 }
 
 /// The production client over a wire: its retries, but without their waiting, and with a retry

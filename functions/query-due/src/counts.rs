@@ -18,7 +18,8 @@ pub(crate) const PARAMETERS: &[&str] = &["from", "to"];
 const DEFAULT_DAYS: u32 = 90;
 
 /// The furthest that it can reach, in days after `from`: 366 dates, a leap year. Each has at most
-/// eight counters of a kilobyte with ten currencies, 3 MB in all, and is answered with as much.
+/// eight counters, of a kilobyte where there are ten currencies, so that some 3 MB are read and less
+/// than 1 MB is answered.
 const MAX_DAYS: i64 = 365;
 
 /// The answer as JSON.

@@ -94,12 +94,15 @@ impl<'s> Gather<'s> {
 
     async fn fill_all(&mut self) -> Result<bool, StoreError> {
         let (store, deadline, page) = (self.store, self.deadline, self.page);
-        let shards = self.shards.iter_mut().map(|walk| walk.fill(store, page, deadline));
-        let filled: Vec<Option<u64>> =
-            futures::stream::iter(shards).buffered(SHARDS_AT_ONCE).try_collect().await?;
-        for (at, failed) in filled.into_iter().enumerate() {
+        let shards = std::mem::take(&mut self.shards).into_iter().map(|mut walk| async move {
+            let failed = walk.fill(store, page, deadline).await?;
+            Ok::<_, StoreError>((walk, failed))
+        });
+        let filled: Vec<_> = futures::stream::iter(shards).buffered(SHARDS_AT_ONCE).try_collect().await?;
+        for (at, (walk, failed)) in filled.into_iter().enumerate() {
             let Some(failed) = failed else { return Ok(false) };
             self.walked.failed += failed;
+            self.shards.push(walk);
             self.offer(at);
         }
         Ok(true)
@@ -111,7 +114,7 @@ impl<'s> Gather<'s> {
         }
     }
 
-    /// Whether there are no more entries.
+    /// Whether there are no more entries after those that came last.
     pub(crate) fn is_at_end(&self) -> bool {
         self.firsts.is_empty()
     }
@@ -144,10 +147,12 @@ impl<'s> Gather<'s> {
 
     /// The settlements behind these entries, in their order.
     async fn verified(&mut self, rows: Vec<UnreportedRow>) -> Result<Gathered, StoreError> {
-        let keys: Vec<HeadKey> = rows.iter().map(|row| row.head.clone()).collect();
         let (store, deadline) = (self.store, self.deadline);
-        let reads = keys.chunks(MAX_BATCH_GET).map(|keys| patiently(deadline, || store.hot_heads(keys)));
-        let mut heads: HashMap<HeadKey, Result<Head, StoreError>> = HashMap::with_capacity(keys.len());
+        let reads = rows.chunks(MAX_BATCH_GET).map(|rows| {
+            let keys: Vec<HeadKey> = rows.iter().map(|row| row.head.clone()).collect();
+            async move { patiently(deadline, || store.hot_heads(&keys)).await }
+        });
+        let mut heads: HashMap<HeadKey, Result<Head, StoreError>> = HashMap::with_capacity(rows.len());
         for read in futures::future::join_all(reads).await {
             let Some(found) = read? else { return Ok(Gathered::NotNow) };
             heads.extend(found);

@@ -88,20 +88,22 @@ impl Report {
         did.skipped += gather.walked.skipped;
         // Each walk begins at the oldest entry, and so meets again what an earlier one could not read.
         did.failed = did.failed.max(gather.walked.failed);
-        if let Err(error) = gathered {
-            attempt.abandon().await;
-            return Err(error);
-        }
-        let at_end = gather.is_at_end();
+        let more = match gathered {
+            Ok(more) => more,
+            Err(error) => {
+                attempt.abandon().await;
+                return Err(error);
+            }
+        };
         let Some(run) = attempt.finish(self.clock.now()).await? else {
-            return Ok(if at_end { Attempted::Nothing } else { Attempted::NotNow });
+            return Ok(if more { Attempted::NotNow } else { Attempted::Nothing });
         };
         match patiently(deadline, || self.store.commit_report_run(&run, previous)).await? {
             Some(ReportCommit::Done) => {
                 did.runs_committed += 1;
                 did.reported += run.rows;
                 tracing::info!(run = run.number, rows = run.rows, report = %run.csv.published, "committed");
-                Ok(Attempted::Committed { more: !at_end })
+                Ok(Attempted::Committed { more })
             }
             Some(ReportCommit::Lost) => {
                 tracing::info!(run = run.number, attempt = %run.csv.attempt, "another run was committed first");
@@ -111,18 +113,23 @@ impl Report {
         }
     }
 
-    /// Writes what is unreported to an attempt, up to the most rows of a report and to the deadline.
+    /// Writes what is unreported to an attempt, up to the most rows of a report and to the deadline. Says
+    /// whether there may be more.
     async fn gather(
         &self,
         gather: &mut Gather<'_>,
         attempt: &mut Attempt,
         deadline: &Deadline,
         did: &mut RunReport,
-    ) -> Result<(), ReportError> {
+    ) -> Result<bool, ReportError> {
         let max_rows = u64::from(self.config.max_rows.get());
         while attempt.rows() < max_rows && !deadline.has_come() {
             let room = usize::try_from(max_rows - attempt.rows()).unwrap_or(ENTRIES_AT_ONCE);
-            let Gathered::Some(settlements) = gather.next(room).await? else { return Ok(()) };
+            let settlements = match gather.next(room).await? {
+                Gathered::Some(settlements) => settlements,
+                Gathered::End => return Ok(false),
+                Gathered::NotNow => return Ok(true),
+            };
             if let Some(first) = settlements.first() {
                 let waited = (self.clock.now().as_chrono() - first.settled_at.as_chrono()).num_seconds();
                 let oldest = &mut did.oldest_unreported_seconds;
@@ -130,6 +137,6 @@ impl Report {
             }
             attempt.write(&settlements).await?;
         }
-        Ok(())
+        Ok(!gather.is_at_end())
     }
 }

@@ -114,3 +114,6 @@ fn open_s3(builder: AmazonS3Builder, prefix: &Path) -> Result<Arc<dyn ObjectStor
     let files = builder.with_copy_if_not_exists(S3CopyIfNotExists::Multipart).build()?;
     Ok(if prefix.as_ref().is_empty() { Arc::new(files) } else { Arc::new(PrefixStore::new(files, prefix.clone())) })
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,7 @@ use payments_model::{Outcome, PaymentId, Status};
 use serde_json::Value;
 
 use super::client::Client;
-use super::script::Script;
+use super::script::{Order, Script};
 use crate::service::ServiceSettings;
 
 /// What was found.
@@ -28,6 +28,10 @@ pub(super) struct Audit {
     pub(super) other_outcomes: u64,
     /// Payments that two payments share a transaction id with.
     pub(super) shared_transaction_ids: u64,
+    /// Payments that are not, field by field and data included, what was put in.
+    pub(super) altered: u64,
+    /// One of the transaction ids.
+    pub(super) a_transaction: Option<String>,
 }
 
 /// How many payments of the day are neither processed nor failed.
@@ -62,11 +66,18 @@ pub(super) async fn audit(
     list.await?;
 
     let mut transactions: HashSet<String> = HashSet::new();
+    let numbers = script.numbers()?;
     for account in script.accounts() {
-        let path = format!("/accounts/{account}/payments?from={}&limit=1000", script.day());
-        let each = |payment: &Value| audit.look_at(payment, &mut listed, &mut transactions, service);
+        let path = format!("/accounts/{account}/payments?from={}&limit=1000&include=data", script.day());
+        let each = |payment: &Value| {
+            audit.look_at(payment, &mut listed, &mut transactions, service);
+            let order = numbers.get(text(payment, "paymentId")).map(|number| script.order(*number));
+            let agrees = |order: Order| payment["accountId"] == order.account && is_within(&order.body, payment);
+            audit.altered += u64::from(!order.is_some_and(agrees));
+        };
         client.each(&path, each).await?;
     }
+    audit.a_transaction = transactions.iter().min().cloned();
     audit.transaction_ids = u64::try_from(transactions.len())?;
     // What is left was listed by date and is in no account; what was never listed is missing.
     let found = audit.by_status.values().sum::<u64>();
@@ -107,6 +118,11 @@ impl Audit {
     pub(super) fn of(&self, status: Status) -> u64 {
         self.by_status.get(status.as_str()).copied().unwrap_or(0)
     }
+}
+
+/// Whether a payment has every field of what was asked for.
+fn is_within(asked: &Value, payment: &Value) -> bool {
+    asked.as_object().is_some_and(|fields| fields.iter().all(|(name, value)| payment[name] == *value))
 }
 
 fn text<'v>(value: &'v Value, name: &str) -> &'v str {

@@ -98,6 +98,12 @@ impl Client {
         bail!("{path} was asked {TRIES} times and did not answer: {reply}")
     }
 
+    /// What is at a path.
+    pub(super) async fn get(&self, path: &str) -> Result<Value> {
+        let (status, answer) = self.send("GET", path, "", "").await?;
+        if status == 200 { Ok(answer) } else { bail!("{path} answered {status}: {answer}") }
+    }
+
     /// Shows each payment of a list, page by page.
     pub(super) async fn each(&self, path: &str, mut show: impl FnMut(&Value)) -> Result<()> {
         let mut next = path.to_owned();

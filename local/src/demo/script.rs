@@ -1,12 +1,13 @@
 //! The script of the day: which payments there are, and when each is put in. All of it follows
 //! from the seed, payment by payment, so that none is kept in memory before its time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
 
+use anyhow::Result;
 use chrono::TimeDelta;
 use fastrand::Rng;
-use payments_model::{BusinessDate, BusinessZone, UtcSecond};
+use payments_model::{BusinessDate, BusinessZone, IdempotencyKey, PaymentId, UtcSecond};
 use serde_json::{Value, json};
 
 /// The minute of the day at which the feed begins: 01:00.
@@ -108,6 +109,16 @@ impl Script {
     /// The payments that arrive one by one in each minute, by number.
     pub(super) fn daytime(&self) -> BTreeMap<u32, Vec<u64>> {
         by_minute((self.fed()..self.payments).map(|number| (self.random(number).u32(BUSINESS_HOURS), number)))
+    }
+
+    /// The payments' numbers by their ids.
+    pub(super) fn numbers(&self) -> Result<HashMap<String, u64>> {
+        let id = |number| {
+            let order = self.order(number);
+            let id = PaymentId::derive(&order.account.parse()?, &order.key.parse::<IdempotencyKey>()?);
+            Ok((id.to_string(), number))
+        };
+        (0..self.payments).map(id).collect()
     }
 
     /// One payment.

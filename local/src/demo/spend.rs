@@ -19,9 +19,12 @@ pub(super) struct Wires {
     pub(super) insert: Wire,
     pub(super) pending: Wire,
     pub(super) settled: Wire,
+    pub(super) reported: Wire,
+    pub(super) archive: Wire,
+    pub(super) counters: Wire,
 }
 
-/// Write units by phase; `None` for a phase that the bank does not have yet.
+/// Write units by phase.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct WriteUnits {
     /// Putting payments in.
@@ -31,14 +34,23 @@ pub struct WriteUnits {
     /// Settling them.
     pub settled: u64,
     /// Reporting them.
-    pub reported: Option<u64>,
+    pub reported: u64,
     /// Moving them to history.
-    pub archive: Option<u64>,
+    pub archive: u64,
+    /// Keeping the counters, which all payments share.
+    pub counters: u64,
 }
 
 impl Wires {
     pub(super) fn open() -> Self {
-        Self { insert: Wire::open(), pending: Wire::open(), settled: Wire::open() }
+        Self {
+            insert: Wire::open(),
+            pending: Wire::open(),
+            settled: Wire::open(),
+            reported: Wire::open(),
+            archive: Wire::open(),
+            counters: Wire::open(),
+        }
     }
 
     /// What was written since the last time. Also forgets the list of calls, which would grow.
@@ -51,22 +63,23 @@ impl Wires {
             insert: spent(&self.insert),
             pending: spent(&self.pending),
             settled: spent(&self.settled),
-            reported: None,
-            archive: None,
+            reported: spent(&self.reported),
+            archive: spent(&self.archive),
+            counters: spent(&self.counters),
         }
     }
 }
 
 impl WriteUnits {
     /// By phase, in the order of [`BUDGET`].
-    pub(super) fn phases(&self) -> [Option<u64>; 5] {
-        [Some(self.insert), Some(self.pending), Some(self.settled), self.reported, self.archive]
+    pub(super) fn phases(&self) -> [u64; 5] {
+        [self.insert, self.pending, self.settled, self.reported, self.archive]
     }
 
-    /// All of them.
+    /// Those of the payments themselves, without the counters.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.phases().into_iter().flatten().sum()
+        self.phases().into_iter().sum()
     }
 }
 
@@ -75,8 +88,9 @@ impl std::ops::AddAssign for WriteUnits {
         self.insert += other.insert;
         self.pending += other.pending;
         self.settled += other.settled;
-        self.reported = self.reported.or(other.reported);
-        self.archive = self.archive.or(other.archive);
+        self.reported += other.reported;
+        self.archive += other.archive;
+        self.counters += other.counters;
     }
 }
 

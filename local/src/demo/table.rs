@@ -18,7 +18,8 @@ impl fmt::Display for Summary {
         writeln!(f, "  {} payments, the last of them settled at {time}\n", grouped(self.payments))?;
         self.statuses(f)?;
         self.phases(f)?;
-        self.service(f)
+        self.service(f)?;
+        self.night(f)
     }
 }
 
@@ -49,17 +50,17 @@ impl Summary {
         let [insert, pending, settle, reported, archive] = self.units.phases();
         let budget = BUDGET.map(|(_, units)| Some(units));
         for (phase, payments, took, units, budget) in [
-            ("ingest", Some(self.payments), Some(self.seconds.ingest), insert, budget[0]),
-            ("sweep", Some(self.counts.claimed), Some(self.seconds.sweep), pending, budget[1]),
-            ("dispatch", Some(self.counts.sent), Some(self.seconds.dispatch), None, None),
-            ("settle", Some(settled), Some(self.seconds.settle), settle, budget[2]),
-            ("report", None, None, reported, budget[3]),
-            ("archive", None, None, archive, budget[4]),
+            ("ingest", self.payments, self.seconds.ingest, Some(insert), budget[0]),
+            ("sweep", self.counts.claimed, self.seconds.sweep, Some(pending), budget[1]),
+            ("dispatch", self.counts.sent, self.seconds.dispatch, None, None),
+            ("settle", settled, self.seconds.settle, Some(settle), budget[2]),
+            ("report", self.night.reported, self.seconds.report, Some(reported), budget[3]),
+            ("archive", self.night.archived, self.seconds.archive, Some(archive), budget[4]),
         ] {
-            let rate = payments.zip(took).map(|(payments, took)| per_second(payments, took));
             let each = units.map(|units| decimal(hundredths_each(units, self.payments)));
-            let cells = [payments.map(grouped), took.map(seconds), rate.map(grouped), units.map(grouped), each];
-            let [payments, took, rate, units, each] = cells.map(|cell| cell.unwrap_or_else(|| NONE.to_owned()));
+            let [units, each] = [units.map(grouped), each].map(|cell| cell.unwrap_or_else(|| NONE.to_owned()));
+            let (rate, took) = (grouped(per_second(payments, took)), seconds(took));
+            let payments = grouped(payments);
             let budget = budget.map_or_else(|| NONE.to_owned(), |units| units.to_string());
             writeln!(f, "  {phase:<10}{}", row(&[payments, took, rate, units, each, budget]))?;
         }
@@ -67,7 +68,33 @@ impl Summary {
         let all: u64 = BUDGET.iter().map(|(_, units)| units).sum();
         let each = decimal(hundredths_each(total, self.payments));
         let blank = String::new;
-        writeln!(f, "  {:<10}{}\n", "all", row(&[blank(), blank(), blank(), grouped(total), each, all.to_string()]))
+        writeln!(f, "  {:<10}{}", "all", row(&[blank(), blank(), blank(), grouped(total), each, all.to_string()]))?;
+        // Counters are shared: the more payments there are at once, the less each costs.
+        let (counters, took) = (self.units.counters, self.seconds.count);
+        let rate = grouped(per_second(self.counts.counted, took));
+        let each = decimal(hundredths_each(counters, self.payments));
+        let cells = [grouped(self.counts.counted), seconds(took), rate, grouped(counters), each, NONE.to_owned()];
+        writeln!(f, "  {:<10}{}\n", "counters", row(&cells))
+    }
+
+    /// What the night left behind.
+    fn night(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let night = &self.night;
+        let line = |what: &str, count: u64, note: &str| format!("  {what:<22}{:>12}   {note}", grouped(count));
+        writeln!(f, "\n  IN THE MORNING")?;
+        let once = if night.reported_twice == 0 { "each settlement once" } else { "some settlements TWICE" };
+        writeln!(f, "{}", line("reports", night.files, &format!("{once}, in {}", night.reports.display())))?;
+        let left = match night.left_in_hot {
+            0 => "none is left in the hot table".to_owned(),
+            left => format!("{} are LEFT in the hot table", grouped(left)),
+        };
+        writeln!(f, "{}", line("in history", night.archived, &left))?;
+        let counters = if night.counters_equal_recount { "equal a recount" } else { "DIFFER from a recount" };
+        writeln!(f, "  {:<22}{:>12}   {counters}", "counters", "")?;
+        if let Some((transaction, payment)) = &night.read_back {
+            writeln!(f, "  {:<22}{:>12}   is payment {payment}", transaction, "")?;
+        }
+        Ok(())
     }
 
     fn service(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -21,7 +21,7 @@ pub struct ScheduleSpec {
 
 /// Every schedule. The archive works from 02:30 to 06:00, between the morning's feed and the day,
 /// which takes two expressions; the recount comes before both, when little moves.
-pub const SCHEDULES: [ScheduleSpec; 4] = [
+pub const SCHEDULES: [ScheduleSpec; 6] = [
     ScheduleSpec {
         name: "sweep",
         function: "daily-due-sweeper",
@@ -34,6 +34,7 @@ pub const SCHEDULES: [ScheduleSpec; 4] = [
         expression: "rate(1 hour)",
         input: r#"{"action":"redrive"}"#,
     },
+    ScheduleSpec { name: "report", function: "report", expression: "rate(1 hour)", input: r#"{"action":"report"}"# },
     ScheduleSpec {
         name: "archive-begins",
         function: "archive",
@@ -45,6 +46,12 @@ pub const SCHEDULES: [ScheduleSpec; 4] = [
         function: "archive",
         expression: "cron(0/15 3-5 * * ? *)",
         input: r#"{"action":"archive"}"#,
+    },
+    ScheduleSpec {
+        name: "recount",
+        function: "recount",
+        expression: "cron(30 0 * * ? *)",
+        input: r#"{"action":"recount"}"#,
     },
 ];
 

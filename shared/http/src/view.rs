@@ -160,7 +160,13 @@ mod tests {
         counts.shift_sum("GBP".parse().unwrap(), Status::Pending, 10_i128.pow(38) - 1);
         counts.shift_sum("EUR".parse().unwrap(), Status::Failed, -(1 << 100));
         counts.archived = i64::MAX;
-        let json = serde_json::to_string(&CountsView::of(&counts)).unwrap();
-        insta::assert_snapshot!(json);
+        let want = concat!(
+            r#"{"byStatus":{"SCHEDULED":0,"PENDING":2,"PROCESSED":0,"FAILED":0,"CANCELLED":0},"#,
+            r#""total":2,"archived":9223372036854775807,"unparsed":0,"sums":{"#,
+            r#""EUR":{"SCHEDULED":0,"PENDING":0,"PROCESSED":0,"FAILED":-1267650600228229401496703205376,"CANCELLED":0},"#,
+            r#""GBP":{"SCHEDULED":0,"PENDING":99999999999999999999999999999999999999,"PROCESSED":0,"FAILED":0,"#,
+            r#""CANCELLED":0}}}"#,
+        );
+        assert_eq!(serde_json::to_string(&CountsView::of(&counts)).unwrap(), want);
     }
 }

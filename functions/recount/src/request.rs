@@ -1,0 +1,154 @@
+//! What is asked for, and which dates that is.
+
+use std::iter::successors;
+
+use chrono::TimeDelta;
+use payments_model::{BusinessDate, BusinessZone, UtcSecond};
+use serde::{Deserialize, Deserializer, de};
+
+/// How far back a recount goes unless `from` says otherwise: longer than settlements, reports and
+/// the archive take, so that each date is looked at once more after nothing moves in it any more.
+const DEFAULT_DAYS_BACK: TimeDelta = TimeDelta::days(7);
+
+/// How far ahead a recount goes unless `to` says otherwise, in days after today: what the API shows
+/// unless it is asked for more.
+const DEFAULT_DAYS_AHEAD: u32 = 90;
+
+/// The most dates of one run: a leap year.
+const MAX_DATES: i64 = 366;
+
+/// What a schedule or an operator asks for: `{"action":"recount"}`, which may have dates, or
+/// `{"action":"repair","from":"2026-12-01","to":"2026-12-01"}`, which has to. Both are included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// Which of the two.
+    pub action: Action,
+    /// The first date.
+    #[serde(default, deserialize_with = "date")]
+    pub from: Option<BusinessDate>,
+    /// The last date.
+    #[serde(default, deserialize_with = "date")]
+    pub to: Option<BusinessDate>,
+}
+
+/// What the function can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Action {
+    /// Compare the counters with the payments.
+    Recount,
+    /// The same, and correct what was found wrong a day ago already.
+    Repair,
+}
+
+/// Dates that cannot be asked for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RequestError {
+    /// A repair says which dates it is for.
+    #[error("a repair needs its dates; send {{\"action\":\"repair\",\"from\":\"YYYY-MM-DD\",\"to\":\"YYYY-MM-DD\"}}")]
+    NoDates,
+    /// The range is upside down.
+    #[error("the first date, {0}, is after the last one, {1}; send \"from\" and \"to\" in the order of time")]
+    UpsideDown(BusinessDate, BusinessDate),
+    /// The range is too long.
+    #[error("{0} dates are too many for one run; send \"from\" and \"to\" so that they are at most {MAX_DATES}")]
+    TooMany(i64),
+}
+
+fn date<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<BusinessDate>, D::Error> {
+    let text = Option::<String>::deserialize(deserializer)?;
+    text.map(|text| text.parse().map_err(de::Error::custom)).transpose()
+}
+
+impl Request {
+    /// The dates asked for, in order.
+    pub(crate) fn dates(&self, zone: BusinessZone, now: UtcSecond) -> Result<Vec<BusinessDate>, RequestError> {
+        if self.action == Action::Repair && (self.from.is_none() || self.to.is_none()) {
+            return Err(RequestError::NoDates);
+        }
+        let today = zone.date_of(now);
+        // At noon no clock is set back or forward, so that whole days lead from date to date.
+        let noon = zone.start_of(today).saturating_add(TimeDelta::hours(12));
+        let from = self.from.unwrap_or_else(|| zone.date_of(noon.saturating_add(-DEFAULT_DAYS_BACK)));
+        let to = self.to.unwrap_or_else(|| today.plus_days(DEFAULT_DAYS_AHEAD));
+        if from > to {
+            return Err(RequestError::UpsideDown(from, to));
+        }
+        let dates = to.days_since(from) + 1;
+        if dates > MAX_DATES {
+            return Err(RequestError::TooMany(dates));
+        }
+        Ok(successors(Some(from), |date| (*date < to).then(|| date.plus_days(1))).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dates(request: &str, now: &str) -> String {
+        let request: Request = match serde_json::from_str(request) {
+            Ok(request) => request,
+            Err(error) => return error.to_string(),
+        };
+        match request.dates("Europe/London".parse().unwrap(), now.parse().unwrap()) {
+            Ok(dates) => format!("{} to {}: {}", dates[0], dates[dates.len() - 1], dates.len()),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_recount_has_dates_of_its_own_and_a_repair_names_them() {
+        let now = "2026-11-20T02:00:00Z";
+        for (request, want) in [
+            (r#"{"action":"recount"}"#, "2026-11-13 to 2027-02-18: 98"),
+            (r#"{"action":"recount","from":null}"#, "2026-11-13 to 2027-02-18: 98"),
+            (r#"{"action":"recount","from":"2026-11-20"}"#, "2026-11-20 to 2027-02-18: 91"),
+            (r#"{"action":"recount","to":"2026-11-20"}"#, "2026-11-13 to 2026-11-20: 8"),
+            (r#"{"action":"repair","from":"2026-12-01","to":"2026-12-01"}"#, "2026-12-01 to 2026-12-01: 1"),
+            (r#"{"action":"repair","from":"2027-01-01","to":"2028-01-01"}"#, "2027-01-01 to 2028-01-01: 366"),
+        ] {
+            assert_eq!(dates(request, now), want, "{request}");
+        }
+    }
+
+    #[test]
+    fn a_week_back_is_seven_dates_also_where_clocks_change() {
+        for (now, want) in [
+            ("2026-10-25T00:30:00Z", "2026-10-18"),
+            ("2026-10-31T23:59:59Z", "2026-10-24"),
+            ("2026-11-01T00:00:00Z", "2026-10-25"),
+            ("2027-03-27T23:59:59Z", "2027-03-20"),
+            ("2027-03-28T22:59:59Z", "2027-03-21"),
+            ("2027-04-03T23:00:00Z", "2027-03-28"),
+        ] {
+            assert!(dates(r#"{"action":"recount"}"#, now).starts_with(want), "{now}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_asked_for_is_told_what_to_send() {
+        for (request, want) in [
+            ("{}", "missing field `action`"),
+            (r#"{"action":"recout"}"#, "unknown variant `recout`, expected `recount` or `repair`"),
+            (r#"{"action":"recount","date":"2026-12-01"}"#, "unknown field `date`, expected one of `action`, `from`, `to`"),
+            (r#"{"action":"recount","from":"1 December"}"#, "expected an existing date as YYYY-MM-DD, such as 2026-12-01"),
+            (r#"{"action":"recount","from":"2026-11-31"}"#, "expected an existing date as YYYY-MM-DD, such as 2026-12-01"),
+            (r#"{"action":"repair"}"#, r#"a repair needs its dates; send {"action":"repair","from":"YYYY-MM-DD","to":"#),
+            (r#"{"action":"repair","to":"2026-12-01"}"#, "a repair needs its dates; send "),
+            (
+                r#"{"action":"repair","from":"2026-12-02","to":"2026-12-01"}"#,
+                "the first date, 2026-12-02, is after the last one, 2026-12-01; send ",
+            ),
+            (r#"{"action":"recount","from":"2026-01-01"}"#, "414 dates are too many for one run; send "),
+            (
+                r#"{"action":"repair","from":"2027-01-01","to":"2028-01-02"}"#,
+                "367 dates are too many for one run; send \"from\" and \"to\" so that they are at most 366",
+            ),
+        ] {
+            let said = dates(request, "2026-11-20T02:00:00Z");
+            assert!(said.starts_with(want), "{request}: {said}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What the night left behind: the reports' files, the hot table, the counters beside a recount.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+use flate2::read::GzDecoder;
+use lambda_runtime::Context;
+use payments_model::{BusinessDate, ShardCount, Status};
+use payments_store::{DueRange, DueUntil, Store};
+use serde_json::{Value, json};
+
+use super::client::Client;
+use crate::functions::Functions;
+
+/// What was found in the morning.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Night {
+    /// The folder that readers find the reports in.
+    pub(super) reports: PathBuf,
+    /// How many files of settlements there are.
+    pub(super) files: u64,
+    /// Settlements in them.
+    pub(super) reported: u64,
+    /// Settlements that are in them more than once.
+    pub(super) reported_twice: u64,
+    /// Payments of the day that are still in the hot table.
+    pub(super) left_in_hot: u64,
+    /// Payments of the day that the counters know to be in history.
+    pub(super) archived: u64,
+    /// Whether the counters of the day are what a recount finds, and what the list of the day shows.
+    pub(super) counters_equal_recount: bool,
+    /// A transaction id, and the payment that it led back to.
+    pub(super) read_back: Option<(String, String)>,
+}
+
+/// How many payments of the day the hot table's index shows, of any status.
+pub(super) async fn left_in_hot(store: &Store, day: BusinessDate, shards: ShardCount) -> Result<u64> {
+    let mut left = 0;
+    for status in Status::ALL {
+        for shard in shards.all() {
+            let (count, more) =
+                store.due_count(&DueRange { shard, status, until: DueUntil::Date(day), after: None }).await?;
+            left += count.max(u64::from(more));
+        }
+    }
+    Ok(left)
+}
+
+impl Night {
+    /// Reads the files of a folder of reports.
+    pub(super) fn read_reports(&mut self, folder: &Path) -> Result<()> {
+        self.reports = folder.join("reports");
+        if !self.reports.exists() {
+            return Ok(());
+        }
+        let mut seen = HashSet::new();
+        for entry in fs::read_dir(&self.reports).with_context(|| self.reports.display().to_string())? {
+            let path = entry?.path();
+            if !path.to_string_lossy().ends_with(".csv.gz") {
+                continue;
+            }
+            self.files += 1;
+            let mut rows = csv::Reader::from_reader(GzDecoder::new(File::open(&path)?));
+            for row in rows.records() {
+                let id = row?.get(0).map(str::to_owned).context("a row without a payment")?;
+                self.reported += 1;
+                self.reported_twice += u64::from(!seen.insert(id));
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares the counters of the day with a recount, and with what its list shows.
+    pub(super) async fn compare_counters(
+        &mut self,
+        functions: &Functions,
+        client: &Client,
+        context: Context,
+        day: BusinessDate,
+        listed: &Value,
+    ) -> Result<()> {
+        let input = json!({ "action": "recount", "from": day.to_string(), "to": day.to_string() });
+        let recount = functions.scheduled("recount", input, context).await.map_err(anyhow::Error::msg)?;
+        let counts = client.get(&format!("/counts?from={day}&to={day}")).await?;
+        let counts = &counts["counts"][0];
+        ensure!(counts["date"] == day.to_string(), "no counts of {day}: {counts}");
+        self.archived = counts["archived"].as_u64().unwrap_or(0);
+        self.counters_equal_recount = recount["exact"] == 1 && counts["byStatus"] == *listed;
+        Ok(())
+    }
+
+    /// Finds a payment by its transaction id.
+    pub(super) async fn read_back(&mut self, client: &Client, transaction: Option<&str>) -> Result<()> {
+        let Some(transaction) = transaction else { return Ok(()) };
+        let payment = client.get(&format!("/transactions/{transaction}")).await?;
+        ensure!(payment["transactionId"] == transaction, "{transaction} led to {payment}");
+        let id = payment["paymentId"].as_str().unwrap_or_default();
+        self.read_back = Some((transaction.to_owned(), id.to_owned()));
+        Ok(())
+    }
+}

@@ -1,0 +1,228 @@
+//! Deliveries of a stream to the aggregator, move by move: two pollers that do not know of each other,
+//! mishaps, stretches of the past that come again, shards that split.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::sync::atomic::Ordering;
+
+use anyhow::{Result, ensure};
+use chrono::{DateTime, TimeDelta, Utc};
+use payments_delivery::{Outcome, Record, ShardId, StreamMapping, StreamSettings};
+use payments_local::Functions;
+use payments_local::plant::aggregator_settings;
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::mishap::Mishap;
+use super::shards::{self, Shards};
+use crate::aggregation::{aggregate, drain};
+use crate::dice::Dice;
+use crate::rig::Rig;
+
+/// How many pollers read the stream.
+pub(crate) const POLLERS: usize = 2;
+
+/// The most records that come at once.
+const MOST_AT_ONCE: usize = 40;
+
+/// What happens next between the stream and the aggregator. Numbers are taken modulo what there is.
+#[derive(Debug, Clone)]
+pub(crate) enum Move {
+    /// The stream gets more records.
+    Grow(usize),
+    /// A shard ends, and two or one go on.
+    Split { shard: usize, in_two: bool },
+    /// A poller hands over its next batch of a shard, or the end of a window.
+    Step { poller: usize, shard: usize, mishap: Mishap },
+    /// Both pollers do at once, their calls in an order that is drawn.
+    Race { shard: usize, order: u64 },
+    /// A stretch that was counted comes again, and perhaps some of what follows with it.
+    Again { shard: usize, from: usize, records: usize, mishap: Mishap },
+    /// A poller forgets where it was, and begins at the oldest record.
+    Restart { poller: usize },
+}
+
+impl Move {
+    /// Any move.
+    pub(crate) fn any() -> impl Strategy<Value = Self> {
+        let (poller, shard) = (0..POLLERS, 0..8_usize);
+        let step = (poller.clone(), shard.clone(), Mishap::any());
+        let again = (shard.clone(), 0..64_usize, 1..24_usize, Mishap::any());
+        prop_oneof![
+            5 => (1..MOST_AT_ONCE).prop_map(Self::Grow),
+            2 => (shard.clone(), any::<bool>()).prop_map(|(shard, in_two)| Self::Split { shard, in_two }),
+            9 => step.prop_map(|(poller, shard, mishap)| Self::Step { poller, shard, mishap }),
+            4 => (shard, any::<u64>()).prop_map(|(shard, order)| Self::Race { shard, order }),
+            4 => again.prop_map(|(shard, from, records, mishap)| Self::Again { shard, from, records, mishap }),
+            1 => poller.prop_map(|poller| Self::Restart { poller }),
+        ]
+    }
+}
+
+/// How often things happened, to see that they did.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Seen {
+    pub(crate) invocations: usize,
+    pub(crate) mishaps: usize,
+    pub(crate) kills: usize,
+    pub(crate) failures: usize,
+    pub(crate) races: usize,
+    pub(crate) again: usize,
+}
+
+/// A stream on its way to the aggregator.
+pub(crate) struct Deliveries<'r> {
+    rig: &'r Rig,
+    sandboxes: &'r [Functions],
+    shards: Shards,
+    pollers: [StreamMapping; POLLERS],
+    /// How many records of each shard were counted, by what pollers were told.
+    counted: BTreeMap<ShardId, usize>,
+    now: DateTime<Utc>,
+    seen: &'r RefCell<Seen>,
+}
+
+/// The work of one of two pollers.
+type Task<'t> = Pin<Box<dyn Future<Output = ()> + 't>>;
+
+impl<'r> Deliveries<'r> {
+    pub(crate) fn begin(
+        rig: &'r Rig,
+        sandboxes: &'r [Functions],
+        past: &[Record],
+        seen: &'r RefCell<Seen>,
+    ) -> Result<Self> {
+        let shards = Shards::of(rig.source.arn(), past)?;
+        let poller = |seed| -> Result<StreamMapping> {
+            // Whether one waits for a full batch is for the moves to say.
+            let settings = StreamSettings { maximum_batching_window: TimeDelta::zero(), ..aggregator_settings()? };
+            let mut dice = Dice::seeded(seed);
+            let mapping = StreamMapping::new(settings, shards.stream.clone())?;
+            Ok(mapping.with_batch_cuts(move |most| 1 + dice.below(most)))
+        };
+        let pollers = [poller(1)?, poller(2)?];
+        Ok(Self { rig, sandboxes, pollers, shards, counted: BTreeMap::new(), now: shards::beginning(), seen })
+    }
+
+    pub(crate) async fn play(&mut self, moves: &[Move]) -> Result<()> {
+        for this in moves {
+            self.now += TimeDelta::seconds(7);
+            match *this {
+                Move::Grow(records) => self.shards.grow(records)?,
+                Move::Split { shard, in_two } => self.shards.split(shard, in_two)?,
+                Move::Step { poller, shard, mishap } => self.step(poller, shard, mishap).await?,
+                Move::Race { shard, order } => self.race(shard, order).await?,
+                Move::Again { shard, from, records, mishap } => self.again(shard, from, records, mishap).await?,
+                Move::Restart { poller } => self.pollers[poller].restart_from_trim_horizon(),
+            }
+            self.note_counted();
+        }
+        Ok(())
+    }
+
+    /// The rest comes, nothing goes wrong any more, and both pollers come to the end.
+    pub(crate) async fn finish(&mut self) -> Result<()> {
+        while self.shards.is_growing() {
+            self.shards.grow(MOST_AT_ONCE)?;
+        }
+        for (poller, functions) in self.pollers.iter_mut().zip(self.sandboxes) {
+            let delivered = drain(poller, self.now, |event| aggregate(functions, event)).await?;
+            let failed = delivered.iter().find(|delivery| delivery.outcome != Outcome::Succeeded);
+            ensure!(failed.is_none(), "{failed:?}");
+        }
+        Ok(())
+    }
+
+    async fn step(&mut self, poller: usize, shard: usize, mishap: Mishap) -> Result<()> {
+        let Self { rig, sandboxes, pollers, now, seen, .. } = self;
+        let (mapping, functions) = (&mut pollers[poller], &sandboxes[poller]);
+        let ready = mapping.ready().await?;
+        if ready.is_empty() {
+            return Ok(());
+        }
+        let befallen = mishap.befall(&rig.line);
+        let function = |event| invoke(functions, event, mishap, seen);
+        let step = rig.line.until_killed(mapping.step_shard(&ready[shard % ready.len()], *now, function)).await;
+        rig.line.mend();
+        note(seen, befallen.load(Ordering::Relaxed), step.is_none());
+        step.transpose()?;
+        Ok(())
+    }
+
+    async fn race(&mut self, shard: usize, order: u64) -> Result<()> {
+        let Self { rig, sandboxes, pollers: [one, other], now, seen, .. } = self;
+        let seen: &RefCell<Seen> = seen;
+        let (ready, also) = (one.ready().await?, other.ready().await?);
+        let both: Vec<&ShardId> = ready.iter().filter(|shard| also.contains(shard)).collect();
+        if both.is_empty() {
+            return Ok(());
+        }
+        let (shard, trouble) = (both[shard % both.len()], RefCell::new(None));
+        let tasks = [one, other].into_iter().zip(sandboxes.iter()).map(|(mapping, functions)| {
+            let (now, trouble) = (*now, &trouble);
+            let task: Task<'_> = Box::pin(async move {
+                let step = mapping.step_shard(shard, now, |event| invoke(functions, event, Mishap::None, seen)).await;
+                step.map_or_else(|error| drop(trouble.replace(Some(error))), drop);
+            });
+            task
+        });
+        let mut dice = Dice::seeded(order);
+        rig.line.gate().schedule(tasks.collect(), |ready| dice.below(ready.len())).await;
+        seen.borrow_mut().races += 1;
+        trouble.into_inner().map_or(Ok(()), |error| Err(error.into()))
+    }
+
+    /// What follows the counted records may come with them, as from a poller that is ahead; but no
+    /// poller leaves a record out, or goes on after a failure.
+    async fn again(&mut self, shard: usize, from: usize, records: usize, mishap: Mishap) -> Result<()> {
+        let Self { rig, sandboxes, pollers, shards, counted, seen, .. } = self;
+        let all = shards.all();
+        let shard = &all[shard % all.len()];
+        let places = shards.places(shard);
+        let counted = counted.get(shard).copied().unwrap_or(0);
+        let from = from % (counted + 1).min(places.len().max(1));
+        let to = (from + records).min(places.len());
+        let [from, .., to] = &places[from..to] else { return Ok(()) };
+        let befallen = mishap.befall(&rig.line);
+        let failed = Cell::new(false);
+        let function = |event| async {
+            if failed.get() {
+                return Err("a poller does not go on after a failure".to_owned());
+            }
+            let answer = invoke(&sandboxes[0], event, mishap, seen).await;
+            failed.set(answer.is_err());
+            answer
+        };
+        let again = rig.line.until_killed(pollers[0].redeliver(shard, from, to, function)).await;
+        rig.line.mend();
+        note(seen, befallen.load(Ordering::Relaxed), again.is_none());
+        seen.borrow_mut().again += 1;
+        again.transpose()?;
+        Ok(())
+    }
+
+    /// A poller that was told of success knows that everything up to there is counted.
+    fn note_counted(&mut self) {
+        for (shard, checkpoint) in self.pollers.iter().flat_map(StreamMapping::checkpoints) {
+            let places = self.shards.places(&shard);
+            let counted = checkpoint.map_or(0, |last| places.partition_point(|place| *place <= last));
+            let known = self.counted.entry(shard).or_default();
+            *known = counted.max(*known);
+        }
+    }
+}
+
+/// One invocation. Lambda may not hear of its success.
+async fn invoke(functions: &Functions, event: Value, mishap: Mishap, seen: &RefCell<Seen>) -> Result<Value, String> {
+    seen.borrow_mut().invocations += 1;
+    let answer = aggregate(functions, event).await;
+    seen.borrow_mut().failures += usize::from(answer.is_err());
+    if mishap == Mishap::AnswerLost { Err("the answer is lost".to_owned()) } else { answer }
+}
+
+fn note(seen: &RefCell<Seen>, befallen: bool, killed: bool) {
+    let mut seen = seen.borrow_mut();
+    seen.mishaps += usize::from(befallen);
+    seen.kills += usize::from(killed);
+}

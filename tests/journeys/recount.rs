@@ -1,0 +1,256 @@
+//! The counters of dates against the payments themselves: what is exact, what has drifted, and what
+//! cannot be judged.
+
+mod drift;
+mod pages;
+mod repair;
+mod stops;
+
+use anyhow::{Context as _, Result, ensure};
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::types::AttributeValue;
+use lambda_runtime::{Context, LambdaEvent};
+use payments_local::Functions;
+use payments_local::wire::{Call, Fate, Wire};
+use payments_store::Item;
+use payments_tests::{Ask, World};
+use recount::RecountReport;
+use serde_json::{Value, json};
+
+use crate::given::{ACCOUNT, Given, HORIZON_DAYS, prepare};
+
+/// The date of these payments, its neighbours, and when they move.
+const DAY: &str = "2090-06-15";
+const BEFORE: &str = "2090-06-14";
+const AFTER: &str = "2090-06-16";
+const THAT_NIGHT: &str = "2090-06-15T00:05:00Z";
+
+/// When they are recounted: the night after.
+const NIGHT: &str = "2090-06-16T02:30:00Z";
+
+/// Lambda's deadline, where none is tested: in the year 2100, in milliseconds.
+const NO_DEADLINE: u64 = 4_102_444_800_000;
+
+/// A bank after a day of payments in every status, all of which are counted.
+async fn a_counted_day() -> Result<World> {
+    let world = World::with(|environment| environment.horizon_days = HORIZON_DAYS).await?;
+    prepare(&world, Given::ADayHalfReported, THAT_NIGHT).await?;
+    world.count_all().await?;
+    world.set_clock(NIGHT)?;
+    drop((world.outside.metrics.take(), world.wire.take_operations(), world.wire.take_ledger()));
+    Ok(world)
+}
+
+/// Puts one more payment of the date in, at its noon; then it is `now` again.
+async fn put(world: &World, key: &str, now: &str) -> Result<String> {
+    world.set_clock("2090-06-15T12:00:00Z")?;
+    let body = json!({ "payeeAccountId": "shop", "amountMinor": 99, "currency": "EUR", "scheduledFor": DAY });
+    let reply = world.send(Ask::create(ACCOUNT, key, &body)).await?;
+    world.set_clock(now)?;
+    ensure!(reply.status == 201, "{reply}");
+    Ok(reply.field("paymentId").to_owned())
+}
+
+/// Runs these functions' recount or repair over some dates.
+async fn run_of(functions: &Functions, action: &str, (from, to): (&str, &str), deadline: u64) -> Result<RecountReport> {
+    let mut context = Context::default();
+    context.deadline = deadline;
+    let request = serde_json::from_value(json!({ "action": action, "from": from, "to": to }))?;
+    functions.recount.handle(LambdaEvent::new(request, context)).await.map_err(anyhow::Error::msg)
+}
+
+/// Recounts the date and its neighbours.
+async fn recount(world: &World) -> Result<RecountReport> {
+    run_of(world.functions(), "recount", (BEFORE, AFTER), NO_DEADLINE).await
+}
+
+/// Repairs the date, if that can be.
+async fn repair(world: &World) -> Result<RecountReport> {
+    run_of(world.functions(), "repair", (DAY, DAY), NO_DEADLINE).await
+}
+
+/// Changes numbers of a counter by hand.
+async fn add(client: &Client, table: &str, lane: usize, numbers: &[(&str, i64)]) -> Result<()> {
+    let update = client.update_item().table_name(table);
+    let update = update.key("pk", AttributeValue::S(format!("COUNTS#{lane}"))).key("sk", AttributeValue::S(DAY.into()));
+    let terms: Vec<_> = (0..numbers.len()).map(|place| format!("#{place} :{place}")).collect();
+    let update = update.update_expression(format!("ADD {}", terms.join(", ")));
+    let update = numbers.iter().enumerate().fold(update, |update, (place, (name, by))| {
+        let update = update.expression_attribute_names(format!("#{place}"), *name);
+        update.expression_attribute_values(format!(":{place}"), AttributeValue::N(by.to_string()))
+    });
+    update.send().await?;
+    Ok(())
+}
+
+/// The same in a bank, to a lane.
+async fn alter(world: &World, lane: usize, numbers: &[(&str, i64)]) -> Result<()> {
+    add(&world.client().await, &world.environment.tables.payments, lane, numbers).await
+}
+
+/// What is kept of the date.
+async fn evidence(world: &World) -> Result<Option<Item>> {
+    let get = world.client().await.get_item().table_name(&world.environment.tables.payments);
+    let get = get.key("pk", AttributeValue::S("CHECKPOINT#recount".to_owned())).key("sk", AttributeValue::S(DAY.into()));
+    Ok(get.send().await?.item)
+}
+
+/// The date's numbers as the API shows them.
+async fn shown(world: &World) -> Result<Value> {
+    let reply = world.send(Ask::get(&format!("/counts?from={DAY}&to={DAY}"))).await?;
+    ensure!(reply.status == 200, "{reply}");
+    let mut counts = reply.body["counts"][0].clone();
+    counts.as_object_mut().context("no counts")?.remove("date");
+    Ok(counts)
+}
+
+/// Functions of the same bank that are interfered with: before each call that `when` picks, `what`
+/// is done. The runtime of the test has to have several threads.
+async fn interfered<Done: Future<Output = Result<()>>>(
+    world: &World,
+    when: impl Fn(&Call) -> bool + Send + Sync + 'static,
+    what: impl Fn() -> Done + Send + Sync + 'static,
+) -> Result<Functions> {
+    let handle = tokio::runtime::Handle::current();
+    let wire = Wire::with_fate(move |call| {
+        if !when(call) {
+            return Fate::Pass;
+        }
+        match tokio::task::block_in_place(|| handle.block_on(what())) {
+            Ok(()) => Fate::Pass,
+            Err(_) => Fate::Refuse(400, "AccessDeniedException"),
+        }
+    });
+    world.functions_over(&wire).await
+}
+
+/// Whether a call reads the first lane of the date's counters: once before and once after the
+/// payments are counted.
+fn reads_counters(call: &Call) -> bool {
+    let values = &call.input["ExpressionAttributeValues"];
+    values[":pk"]["S"] == "COUNTS#0" && values[":from"]["S"] == DAY
+}
+
+/// A number of the latest run.
+fn metric(world: &World, name: &str) -> Result<u64> {
+    let lines = world.outside.metrics.take();
+    let line: Value = serde_json::from_str(lines.last().context("nothing was measured")?)?;
+    line[name].as_u64().with_context(|| format!("no {name} in {line}"))
+}
+
+#[tokio::test]
+async fn a_day_that_was_counted_is_exact_and_only_queries_tell_so() -> Result<()> {
+    let world = a_counted_day().await?;
+    let exact = RecountReport { exact: 3, ..RecountReport::default() };
+    assert_eq!(recount(&world).await?, exact);
+    assert_eq!(metric(&world, "DatesExact")?, 3);
+    let operations = world.wire.take_operations();
+    // One for what is kept; of each date eight lanes twice, and of each shard five statuses, three of
+    // which can be in history.
+    assert_eq!(operations, vec!["Query"; 1 + 3 * (2 * 8 + 10 * (5 + 3))]);
+    let read = world.wire.take_ledger();
+    let head = |place: &str| [&world.environment.tables.payments, &world.environment.tables.history].map(|t| t == place);
+    let of_tables = read.iter().filter(|((_, place), _)| head(place).contains(&true)).map(|(_, halves)| halves);
+    // Of the tables themselves only the counters and what is kept: a unit a lane, and no head.
+    assert!(of_tables.sum::<u64>() <= 2 * (1 + 3 * 2 * 8), "{read:?}");
+    assert_eq!(recount(&world).await?, exact, "and again");
+    world.close().await
+}
+
+#[tokio::test]
+async fn a_payment_in_both_tables_counts_once_and_one_in_history_alone_is_archived() -> Result<()> {
+    let world = a_counted_day().await?;
+    // The archive was stopped between its two writes, for all that is over.
+    let client = world.client().await;
+    for head in world.heads(ACCOUNT).await? {
+        if head["status"].as_s().is_ok_and(|status| ["PROCESSED", "FAILED", "CANCELLED"].contains(&status.as_str())) {
+            client.put_item().table_name(&world.environment.tables.history).set_item(Some(head)).send().await?;
+        }
+    }
+    assert_eq!(recount(&world).await?.exact, 3);
+    assert_eq!(shown(&world).await?["archived"], 0);
+
+    // It comes back and moves what no report waits for.
+    let mut context = Context::default();
+    context.deadline = NO_DEADLINE;
+    let request = archive::Request { action: archive::Action::Archive };
+    let report = world.functions().archive.handle(LambdaEvent::new(request, context)).await;
+    assert_eq!(report.map_err(anyhow::Error::msg)?.archived, 2);
+    let moved = recount(&world).await?;
+    assert_eq!((moved.exact, moved.drifted), (2, 1), "the counters have not heard of it yet: {moved:?}");
+    assert_eq!(serde_json::to_value(&moved.drifts[0].recounted)?["archived"], 2);
+    world.count_all().await?;
+    assert_eq!(recount(&world).await?.exact, 3);
+    assert_eq!((&shown(&world).await?["archived"], &shown(&world).await?["total"]), (&json!(2), &json!(7)));
+    world.close().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn counters_that_move_all_the_time_are_moving_and_those_that_stop_are_exact() -> Result<()> {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    let world = a_counted_day().await?;
+    let (client, table) = (world.client().await, world.environment.tables.payments.clone());
+    for (moves, want) in [
+        // Between the two reads of the first try, of the second, of all three.
+        (vec![1], RecountReport { exact: 1, ..RecountReport::default() }),
+        (vec![1, 2], RecountReport { exact: 1, ..RecountReport::default() }),
+        (vec![1, 2, 3], RecountReport { moving: vec![DAY.to_owned()], ..RecountReport::default() }),
+    ] {
+        let reads = Arc::new(AtomicU32::new(0));
+        let (seen, at) = (Arc::clone(&reads), moves.clone());
+        let when = move |call: &Call| reads_counters(call) && at.contains(&seen.fetch_add(1, Ordering::Relaxed));
+        let (client, table) = (client.clone(), table.clone());
+        // A payment came and went: the numbers are what they were.
+        let what = move || {
+            let (client, table) = (client.clone(), table.clone());
+            async move { add(&client, &table, 0, &[("moves", 2)]).await }
+        };
+        let functions = interfered(&world, when, what).await?;
+        let report = run_of(&functions, "recount", (DAY, DAY), NO_DEADLINE).await?;
+        assert_eq!(report, want, "moved at {moves:?}");
+        assert_eq!(reads.load(Ordering::Relaxed), u32::try_from(moves.len() + 2)?.min(4), "moved at {moves:?}");
+        assert_eq!(evidence(&world).await?, None);
+    }
+    world.close().await
+}
+
+#[tokio::test]
+async fn entries_that_cannot_be_read_make_a_date_unjudgeable_and_no_other() -> Result<()> {
+    let world = a_counted_day().await?;
+    alter(&world, 0, &[("SCHEDULED", 1)]).await?;
+    assert_eq!(recount(&world).await?.drifted, 1);
+    let (client, tables) = (world.client().await, &world.environment.tables);
+    let text = |text: &str| AttributeValue::S(text.to_owned());
+    let number = |number: &str| AttributeValue::N(number.to_owned());
+    let due = |status: &str, id: &str| format!("{status}#{DAY}#2090-06-15T08:00:00Z#{id}");
+    let good = due("FAILED", "626e8292-8e84-575a-b684-0af73927405b");
+    for (table, due, amount, currency) in [
+        (&tables.payments, &good, number("0.5"), text("EUR")),
+        (&tables.payments, &good, text("5"), text("EUR")),
+        (&tables.payments, &good, number("5"), text("euro")),
+        (&tables.payments, &due("SCHEDULED", "none"), number("5"), text("EUR")),
+        (&tables.history, &good, number("-5"), text("EUR")),
+        (&tables.history, &due("CANCELLED", ""), number("5"), text("EUR")),
+    ] {
+        let (pk, sk) = (text("ACCT#someone"), text("2090-06-15T08:00:00Z#damaged"));
+        let put = client.put_item().table_name(table).item("pk", pk.clone()).item("sk", sk.clone());
+        let put = put.item("shard", number("3")).item("due", text(due));
+        put.item("amountMinor", amount).item("currency", currency).send().await?;
+        // Also when what was found before could be repaired by now.
+        world.set_clock("2090-06-18T03:00:00Z")?;
+        for action in ["recount", "repair"] {
+            let report = run_of(world.functions(), action, (BEFORE, AFTER), NO_DEADLINE).await?;
+            let unreadable = vec![DAY.to_owned()];
+            let want = RecountReport { exact: 2, unreadable, unreadable_entries: 1, ..RecountReport::default() };
+            assert_eq!(report, want, "{action}: {due}");
+            assert_eq!(metric(&world, "UnreadableEntries")?, 1);
+        }
+        client.delete_item().table_name(table).key("pk", pk).key("sk", sk).send().await?;
+    }
+    // A counter that cannot be read is no other case.
+    let put = client.put_item().table_name(&tables.payments).item("pk", text("COUNTS#5")).item("sk", text(DAY));
+    put.item("PENDING", number("0.5")).send().await?;
+    assert_eq!(recount(&world).await?.unreadable, [DAY]);
+    world.close().await
+}

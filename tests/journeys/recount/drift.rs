@@ -1,0 +1,177 @@
+//! Drift: what it is, what only looks like it, and what is kept of it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use anyhow::{Context as _, Result, ensure};
+use payments_local::wire::Call;
+use payments_tests::{Ask, Counting, World};
+use recount::RecountReport;
+use serde_json::{Value, json};
+
+use super::{DAY, NIGHT, NO_DEADLINE, a_counted_day, alter, evidence, metric, put, reads_counters, recount, run_of, shown};
+use crate::given::ACCOUNT;
+
+/// The operations since the last time that are no queries.
+fn writes(world: &World) -> Vec<String> {
+    world.wire.take_operations().into_iter().filter(|operation| operation != "Query").collect()
+}
+
+fn found_at(report: &RecountReport) -> Vec<&str> {
+    report.drifts.iter().map(|drift| drift.found_at.as_str()).collect()
+}
+
+#[tokio::test]
+async fn altered_counters_are_drift_and_the_oldest_finding_stays() -> Result<()> {
+    let world = a_counted_day().await?;
+    let right = shown(&world).await?;
+    alter(&world, 5, &[("PENDING", 2), ("GBP.pro", -3)]).await?;
+    let wrong = shown(&world).await?;
+    drop(world.wire.take_operations());
+    let report = recount(&world).await?;
+    assert_eq!((report.exact, report.drifted, report.drifts.len()), (2, 1, 1), "{report:?}");
+    let drift = serde_json::to_value(&report.drifts[0])?;
+    let want = json!({
+        "date": DAY, "counters": wrong, "recounted": right, "repaired": false,
+        // Ten seconds after the first look, which began at half past two.
+        "foundAt": "2090-06-16T02:30:10Z", "repairableFrom": "2090-06-17T03:30:10Z",
+    });
+    assert_eq!(drift, want);
+    assert_eq!(writes(&world), ["PutItem"]);
+    let kept = evidence(&world).await?.context("nothing is kept")?;
+    assert_eq!(metric(&world, "DriftedDates")?, 1);
+
+    // The next night finds the same, and writes nothing.
+    world.set_clock("2090-06-17T02:30:00Z")?;
+    let next_night = recount(&world).await?;
+    assert_eq!((next_night.drifted, found_at(&next_night)), (1, vec!["2090-06-16T02:30:10Z"]));
+    assert_eq!((writes(&world), evidence(&world).await?.as_ref()), (vec!["GetItem".to_owned()], Some(&kept)));
+
+    // Other numbers, or a counter that has moved, are another finding.
+    for (lane, numbers, at) in [(5, [("moves", 1)], "2090-06-17T03:00"), (0, [("moves", 2)], "2090-06-17T04:00")] {
+        alter(&world, lane, &numbers).await?;
+        world.set_clock(&format!("{at}:00Z"))?;
+        assert_eq!(found_at(&recount(&world).await?), [format!("{at}:10Z")]);
+    }
+    put(&world, "not-counted", "2090-06-17T05:00:00Z").await?;
+    assert_eq!(found_at(&recount(&world).await?), ["2090-06-17T05:00:10Z"]);
+
+    // All is well again: nothing is kept, and that is written once.
+    alter(&world, 5, &[("PENDING", -2), ("GBP.pro", 3)]).await?;
+    world.count_all().await?;
+    drop(world.wire.take_operations());
+    for want in [vec!["DeleteItem"], vec![]] {
+        assert_eq!(recount(&world).await?, RecountReport { exact: 3, ..RecountReport::default() });
+        assert_eq!(writes(&world), want);
+    }
+    assert_eq!(evidence(&world).await?, None);
+    world.close().await
+}
+
+#[tokio::test]
+async fn a_record_that_was_never_counted_is_drift() -> Result<()> {
+    let world = a_counted_day().await?;
+    let mut counting = Counting::of(&world).await?;
+    counting.count(world.functions()).await?;
+    for (key, skipped) in [("one", true), ("two", false)] {
+        put(&world, key, NIGHT).await?;
+        let records = if skipped { counting.skip().await? } else { counting.count(world.functions()).await? };
+        assert_eq!(records, 1, "{key}");
+    }
+    // The checkpoint is behind it: it does not come again.
+    world.count_all().await?;
+    let report = recount(&world).await?;
+    assert_eq!((report.exact, report.drifted), (2, 1), "{report:?}");
+    let drift = serde_json::to_value(&report.drifts[0])?;
+    let scheduled = |side: &str| [&drift[side]["byStatus"]["SCHEDULED"], &drift[side]["sums"]["EUR"]["SCHEDULED"]];
+    let two = |count: i64, sum: i64| [json!(count), json!(sum)];
+    assert_eq!(scheduled("counters"), two(4, 99).each_ref());
+    assert_eq!(scheduled("recounted"), two(5, 198).each_ref());
+    world.close().await
+}
+
+#[tokio::test]
+async fn a_change_that_could_not_be_read_is_drift_also_where_the_numbers_are_right() -> Result<()> {
+    let world = a_counted_day().await?;
+    alter(&world, 0, &[("unparsed", 1), ("moves", 1)]).await?;
+    let report = recount(&world).await?;
+    assert_eq!((report.drifted, report.unparsed_changes), (1, 1), "{report:?}");
+    assert_eq!(metric(&world, "UnparsedChanges")?, 1);
+    world.close().await
+}
+
+/// What can happen to a date between its first and its second look.
+#[derive(Debug, Clone, Copy)]
+enum Between {
+    TheStreamIsCounted,
+    OneMoreComes,
+    OneGoes(&'static str),
+    CountersMove,
+    CountersAreAltered,
+}
+
+async fn happen(what: Between, world: &World) -> Result<()> {
+    match what {
+        Between::TheStreamIsCounted => drop(world.count_all().await?),
+        Between::OneMoreComes => drop(put(world, "in-between", NIGHT).await?),
+        Between::OneGoes(key) => {
+            let again = put(world, key, NIGHT).await?;
+            let cancelled = world.send(Ask::cancel(ACCOUNT, &again)).await?;
+            ensure!(cancelled.status == 200, "{cancelled}");
+        }
+        Between::CountersMove => alter(world, 7, &[("moves", 1)]).await?,
+        Between::CountersAreAltered => alter(world, 7, &[("FAILED", 1)]).await?,
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn what_changes_between_two_looks_is_no_drift() -> Result<()> {
+    let moving = || RecountReport { moving: vec![DAY.to_owned()], ..RecountReport::default() };
+    for (what, want) in [
+        (Between::TheStreamIsCounted, RecountReport { exact: 1, ..RecountReport::default() }),
+        (Between::OneMoreComes, moving()),
+        (Between::OneGoes("late"), moving()),
+        (Between::CountersMove, moving()),
+        (Between::CountersAreAltered, moving()),
+    ] {
+        let world = Arc::new(a_counted_day().await?);
+        put(&world, "late", NIGHT).await?;
+        let (reads, inside) = (AtomicU32::new(0), Arc::clone(&world));
+        // The third time that the counters are read is the beginning of the second look.
+        let when = move |call: &Call| reads_counters(call) && reads.fetch_add(1, Ordering::Relaxed) == 2;
+        let functions = super::interfered(&world, when, move || {
+            let world = Arc::clone(&inside);
+            async move { happen(what, &world).await }
+        });
+        let functions = functions.await?;
+        let report = run_of(&functions, "recount", (DAY, DAY), NO_DEADLINE).await?;
+        assert_eq!(report, want, "{what:?}");
+        assert_eq!(evidence(&world).await?, None, "{what:?}");
+        drop(functions);
+        Arc::into_inner(world).context("somebody has the bank still")?.close().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_report_names_a_hundred_dates_and_counts_the_others() -> Result<()> {
+    use aws_sdk_dynamodb::types::AttributeValue;
+    let world = World::open().await?;
+    let client = world.client().await;
+    let first: payments_model::BusinessDate = "2026-12-01".parse()?;
+    for days in 0..103 {
+        let put = client.put_item().table_name(&world.environment.tables.payments);
+        let put = put.item("pk", AttributeValue::S("COUNTS#2".to_owned()));
+        let put = put.item("sk", AttributeValue::S(first.plus_days(days).to_string()));
+        put.item("FAILED", AttributeValue::N("1".to_owned())).send().await?;
+    }
+    let dates = (first.to_string(), first.plus_days(103).to_string());
+    let report = run_of(world.functions(), "recount", (&dates.0, &dates.1), NO_DEADLINE).await?;
+    assert_eq!((report.exact, report.drifted), (1, 103));
+    assert_eq!((report.drifts.len(), report.drifts_left_out), (100, 3));
+    // Dates wait for their second look ten at a time: eleven waits, and not a hundred.
+    let waited: Vec<Value> = report.drifts.iter().map(|drift| json!(drift.found_at)).collect();
+    assert_eq!((&waited[0], &waited[99]), (&json!("2026-11-20T09:00:10Z"), &json!("2026-11-20T09:01:40Z")));
+    world.close().await
+}

@@ -1,0 +1,67 @@
+//! Dates of more payments than one page holds, over both tables.
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
+use payments_model::{IdempotencyKey, PaymentId};
+use payments_tests::World;
+use serde_json::{Value, json};
+
+use super::{DAY, NO_DEADLINE, run_of};
+
+/// Writes as much of cancelled payments of one shard as an index holds. Each is of as many cents as
+/// its number says, so that sums tell which were counted.
+async fn put_all(world: &World, table: &str, numbers: &BTreeSet<usize>) -> Result<()> {
+    let client = world.client().await;
+    let text = |text: String| AttributeValue::S(text);
+    let number = |number: usize| AttributeValue::N(number.to_string());
+    let item = |n: usize| -> Result<_> {
+        let id = PaymentId::derive(&"payer".parse()?, &n.to_string().parse::<IdempotencyKey>()?);
+        // In the order of their numbers, several to a second.
+        let at = format!("{DAY}T08:{:02}:{:02}Z", n / 240, n / 4 % 60);
+        let request = PutRequest::builder()
+            .item("pk", text("ACCT#payer".to_owned()))
+            .item("sk", text(format!("{at}#{id}")))
+            .item("shard", number(3))
+            .item("due", text(format!("CANCELLED#{DAY}#{at}#{id}")))
+            .item("amountMinor", number(n + 1))
+            .item("currency", text("EUR".to_owned()));
+        Ok(WriteRequest::builder().put_request(request.build()?).build())
+    };
+    let items: Vec<_> = numbers.iter().map(|n| item(*n)).collect::<Result<_>>()?;
+    for some in items.chunks(25) {
+        client.batch_write_item().request_items(table, some.to_vec()).send().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn every_payment_of_either_table_is_counted_once_however_the_pages_fall() -> Result<()> {
+    let range = |range: std::ops::Range<usize>| range.collect::<BTreeSet<_>>();
+    let every = |n: usize, of: usize| (0..of).step_by(n).collect::<BTreeSet<_>>();
+    for (name, hot, history) in [
+        ("history behind the hot table", range(0..1_500), range(1_400..4_000)),
+        ("history before the hot table", range(2_500..4_000), range(0..2_600)),
+        ("both everywhere", every(2, 5_000), every(3, 5_000)),
+        ("history within one page of the hot table", [0, 3_999].into(), range(0..2_500)),
+        ("the hot table alone, to the end of a page", range(0..2_000), range(0..0)),
+        ("history alone, to the end of a page", range(0..0), range(0..1_000)),
+    ] {
+        let world = World::open().await?;
+        put_all(&world, &world.environment.tables.payments, &hot).await?;
+        put_all(&world, &world.environment.tables.history, &history).await?;
+        let report = run_of(world.functions(), "recount", (DAY, DAY), NO_DEADLINE).await?;
+        assert_eq!((report.drifted, report.unreadable_entries), (1, 0), "{name}");
+        let found = serde_json::to_value(&report.drifts[0].recounted)?;
+        let union: BTreeSet<_> = hot.union(&history).collect();
+        let sum: usize = union.iter().map(|n| **n + 1).sum();
+        let archived = history.difference(&hot).count();
+        let want: Value = json!([union.len(), union.len(), archived, sum]);
+        let found =
+            json!([found["byStatus"]["CANCELLED"], found["total"], found["archived"], found["sums"]["EUR"]["CANCELLED"]]);
+        assert_eq!(found, want, "{name}");
+        world.close().await?;
+    }
+    Ok(())
+}

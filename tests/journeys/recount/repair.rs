@@ -1,0 +1,239 @@
+//! The repair: what was found wrong twice, a day apart, and has stood still in between, and only that.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context as _, Result};
+use aws_sdk_dynamodb::types::AttributeValue;
+use payments_local::wire::{Call, Fate, Wire};
+use payments_tests::World;
+use recount::RecountReport;
+use serde_json::{Value, json};
+
+use super::{DAY, NO_DEADLINE, a_counted_day, add, alter, evidence, interfered, metric, put, recount, repair, run_of, shown};
+use crate::given::{Given, HORIZON_DAYS, prepare};
+
+/// When the recount of the night after finds drift, and when that can be repaired.
+const FOUND_AT: &str = "2090-06-16T02:30:10Z";
+const REPAIRABLE_FROM: &str = "2090-06-17T03:30:10Z";
+
+/// A bank whose counters were found wrong, and what they should say.
+async fn a_drifted_day() -> Result<(World, Value)> {
+    let world = a_counted_day().await?;
+    let right = shown(&world).await?;
+    alter(&world, 0, &[("SCHEDULED", -4), ("PROCESSED", 1), ("GBP.pro", 4_200), ("EUR.can", 7)]).await?;
+    let found = recount(&world).await?;
+    assert_eq!((found.drifted, found.drifts[0].found_at.as_str()), (1, FOUND_AT));
+    drop((world.wire.take_operations(), world.wire.take_ledger()));
+    Ok((world, right))
+}
+
+fn transacts(call: &Call) -> bool {
+    call.operation == "TransactWriteItems"
+}
+
+fn drifted(report: &RecountReport) -> (u64, u64, &str) {
+    (report.repaired, report.drifted, report.drifts.first().map_or("", |drift| drift.found_at.as_str()))
+}
+
+#[tokio::test]
+async fn drift_is_repaired_when_it_is_a_day_and_an_hour_old_and_not_before() -> Result<()> {
+    let (world, right) = a_drifted_day().await?;
+    let wrong = shown(&world).await?;
+    // The second look, which is the one that counts, comes ten seconds after the beginning.
+    for too_early in ["2090-06-16T02:31:00Z", "2090-06-16T03:31:00Z", "2090-06-17T02:30:10Z", "2090-06-17T03:29:59Z"] {
+        world.set_clock(too_early)?;
+        let report = repair(&world).await?;
+        assert_eq!(drifted(&report), (0, 1, FOUND_AT), "{too_early}");
+        assert_eq!(report.drifts[0].repairable_from, REPAIRABLE_FROM);
+        assert_eq!(shown(&world).await?, wrong, "{too_early}");
+    }
+    assert!(world.wire.take_operations().iter().all(|operation| operation == "Query"));
+    world.set_clock("2090-06-17T03:30:00Z")?;
+    drop((world.wire.take_ledger(), world.outside.metrics.take()));
+    let report = repair(&world).await?;
+    assert_eq!((drifted(&report), report.drifts[0].repaired), ((1, 0, FOUND_AT), true), "{report:?}");
+    assert_eq!(metric(&world, "RepairedDates")?, 1);
+    // One lane takes the difference, seven are looked at, what was kept goes; 2 units each.
+    let spent = world.wire.take_ledger().into_iter().filter(|((operation, _), _)| operation != "Query");
+    let table = world.environment.tables.payments.clone();
+    let all = BTreeMap::from([(("TransactWriteItems".to_owned(), table), 2 * 18)]);
+    assert_eq!(spent.collect::<BTreeMap<_, _>>(), all);
+    assert_eq!((shown(&world).await?, evidence(&world).await?), (right, None));
+    assert_eq!(recount(&world).await?, RecountReport { exact: 3, ..RecountReport::default() });
+    assert_eq!(repair(&world).await?, RecountReport { exact: 1, ..RecountReport::default() });
+
+    // The stream goes on where it was.
+    put(&world, "one-more", "2090-06-17T04:00:00Z").await?;
+    world.count_all().await?;
+    assert_eq!(recount(&world).await?.exact, 3);
+    world.close().await
+}
+
+#[tokio::test]
+async fn a_recount_never_repairs() -> Result<()> {
+    let (world, _) = a_drifted_day().await?;
+    let wrong = shown(&world).await?;
+    world.set_clock("2090-06-30T02:30:00Z")?;
+    assert_eq!(drifted(&recount(&world).await?), (0, 1, FOUND_AT));
+    assert_eq!(shown(&world).await?, wrong);
+    world.close().await
+}
+
+#[tokio::test]
+async fn a_repair_without_an_earlier_finding_is_the_finding() -> Result<()> {
+    let world = a_counted_day().await?;
+    alter(&world, 3, &[("PENDING", 1)]).await?;
+    for (at, want) in [
+        ("2090-06-16T02:30:00Z", (0, 1, FOUND_AT)),
+        ("2090-06-17T03:29:59Z", (0, 1, FOUND_AT)),
+        ("2090-06-17T03:30:00Z", (1, 0, FOUND_AT)),
+    ] {
+        world.set_clock(at)?;
+        assert_eq!(drifted(&repair(&world).await?), want, "{at}");
+    }
+    world.close().await
+}
+
+#[tokio::test]
+async fn counters_that_moved_since_are_not_repaired_also_where_they_came_back() -> Result<()> {
+    for lane in [0, 1, 7] {
+        let (world, _) = a_drifted_day().await?;
+        let wrong = shown(&world).await?;
+        // A change and its opposite, each counted.
+        alter(&world, lane, &[("PENDING", 1), ("moves", 1)]).await?;
+        alter(&world, lane, &[("PENDING", -1), ("moves", 1)]).await?;
+        assert_eq!(shown(&world).await?, wrong, "lane {lane}");
+        world.set_clock("2090-06-17T04:00:00Z")?;
+        assert_eq!(drifted(&repair(&world).await?), (0, 1, "2090-06-17T04:00:10Z"), "lane {lane}: found anew");
+        assert_eq!(shown(&world).await?, wrong, "lane {lane}");
+        world.close().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn recounts_that_disagree_repair_nothing() -> Result<()> {
+    let (world, _) = a_drifted_day().await?;
+    let wrong = shown(&world).await?;
+    // It is there, but the stream does not come to the counters.
+    put(&world, "not-counted", "2090-06-17T04:00:00Z").await?;
+    assert_eq!(drifted(&repair(&world).await?), (0, 1, "2090-06-17T04:00:10Z"));
+    assert_eq!(shown(&world).await?, wrong);
+    world.close().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn what_moves_at_the_last_moment_stops_the_repair() -> Result<()> {
+    let (world, _) = a_drifted_day().await?;
+    world.set_clock("2090-06-17T04:00:00Z")?;
+    for lane in 0..8 {
+        let wrong = shown(&world).await?;
+        let (client, table) = (world.client().await, world.environment.tables.payments.clone());
+        let functions = interfered(&world, transacts, move || {
+            let (client, table) = (client.clone(), table.clone());
+            async move { add(&client, &table, lane, &[("moves", 1)]).await }
+        });
+        let report = run_of(&functions.await?, "repair", (DAY, DAY), NO_DEADLINE).await?;
+        assert_eq!(report, RecountReport { moving: vec![DAY.to_owned()], ..RecountReport::default() }, "lane {lane}");
+        assert_eq!(shown(&world).await?, wrong, "lane {lane}");
+        // As it was found, for the next lane.
+        alter(&world, lane, &[("moves", -1)]).await?;
+    }
+    world.close().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn of_two_repairs_at_once_one_writes() -> Result<()> {
+    let (world, right) = a_drifted_day().await?;
+    world.set_clock("2090-06-17T04:00:00Z")?;
+    let (world, first) = (Arc::new(world), AtomicBool::new(true));
+    let inside = Arc::clone(&world);
+    // The second one begins and ends while the first one is about to write.
+    let when = move |call: &Call| transacts(call) && first.swap(false, Ordering::Relaxed);
+    let functions = interfered(&world, when, move || {
+        let world = Arc::clone(&inside);
+        async move {
+            let second = repair(&world).await?;
+            anyhow::ensure!(second.repaired == 1, "{second:?}");
+            Ok(())
+        }
+    });
+    let functions = functions.await?;
+    let report = run_of(&functions, "repair", (DAY, DAY), NO_DEADLINE).await?;
+    assert_eq!(report, RecountReport { moving: vec![DAY.to_owned()], ..RecountReport::default() });
+    assert_eq!(shown(&world).await?, right);
+    drop(functions);
+
+    // And wherever two of them meet.
+    alter(&world, 2, &[("PENDING", 5)]).await?;
+    world.set_clock("2090-06-20T04:00:00Z")?;
+    recount(&world).await?;
+    world.set_clock("2090-06-25T04:00:00Z")?;
+    let (one, other) = futures::join!(repair(&world), repair(&world));
+    let (one, other) = (one?, other?);
+    assert_eq!(one.repaired + other.repaired, 1, "{one:?} and {other:?}");
+    assert_eq!(shown(&world).await?, right);
+    Arc::into_inner(world).context("somebody has the bank still")?.close().await
+}
+
+#[tokio::test]
+async fn a_repair_whose_answer_is_lost_is_done_once() -> Result<()> {
+    let (world, right) = a_drifted_day().await?;
+    world.set_clock("2090-06-17T04:00:00Z")?;
+    for _ in 0..2 {
+        let wire = Wire::with_fate(|call| if transacts(call) { Fate::LoseReply } else { Fate::Pass });
+        let functions = world.functions_over(&wire).await?;
+        let report = run_of(&functions, "repair", (DAY, DAY), NO_DEADLINE).await?;
+        assert_eq!(report.repaired, 0, "nobody said so: {report:?}");
+        assert_eq!(shown(&world).await?, right);
+    }
+    assert_eq!(repair(&world).await?.exact, 1);
+    world.close().await
+}
+
+#[tokio::test]
+async fn a_date_with_unparsed_changes_is_repaired() -> Result<()> {
+    let world = a_counted_day().await?;
+    let right = shown(&world).await?;
+    alter(&world, 1, &[("unparsed", 2), ("moves", 2)]).await?;
+    alter(&world, 6, &[("unparsed", 1), ("FAILED", -1), ("moves", 1)]).await?;
+    recount(&world).await?;
+    world.set_clock("2090-06-17T04:00:00Z")?;
+    drop(world.outside.metrics.take());
+    let report = repair(&world).await?;
+    assert_eq!((report.repaired, report.unparsed_changes), (1, 0), "{report:?}");
+    assert_eq!(metric(&world, "UnparsedChanges")?, 0);
+    assert_eq!((shown(&world).await?, &right["unparsed"]), (right.clone(), &json!(0)));
+    world.close().await
+}
+
+#[tokio::test]
+async fn a_date_that_was_never_counted_gets_its_counters() -> Result<()> {
+    let world = World::with(|environment| environment.horizon_days = HORIZON_DAYS).await?;
+    prepare(&world, Given::ADay, super::THAT_NIGHT).await?;
+    assert_eq!(shown(&world).await?["total"], 0);
+    world.set_clock(super::NIGHT)?;
+    recount(&world).await?;
+    world.set_clock("2090-06-17T04:00:00Z")?;
+    assert_eq!(repair(&world).await?.repaired, 1);
+    assert_eq!(shown(&world).await?["total"], 7);
+    world.close().await
+}
+
+#[tokio::test]
+async fn damaged_evidence_is_none() -> Result<()> {
+    let (world, _) = a_drifted_day().await?;
+    let whole = evidence(&world).await?.context("nothing is kept")?;
+    let (client, table) = (world.client().await, &world.environment.tables.payments);
+    let text = |text: &str| AttributeValue::S(text.to_owned());
+    for (name, damage) in [("foundAt", text("long ago")), ("moves", text("0")), ("PENDING", text("1"))] {
+        let mut item = whole.clone();
+        item.insert(name.to_owned(), damage);
+        client.put_item().table_name(table).set_item(Some(item)).send().await?;
+        world.set_clock("2090-06-17T04:00:00Z")?;
+        assert_eq!(drifted(&repair(&world).await?), (0, 1, "2090-06-17T04:00:10Z"), "{name}");
+    }
+    world.close().await
+}

@@ -1,0 +1,114 @@
+//! How a recount ends before its last date: in time, and saying what is left.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use chrono::DateTime;
+use payments_local::wire::{Call, Fate, Wire};
+use recount::RecountReport;
+
+use super::{AFTER, BEFORE, DAY, NIGHT, NO_DEADLINE, a_counted_day, alter, evidence, interfered, metric, run_of};
+
+/// The deadline of an invocation that has so many seconds from that night on.
+fn deadline(seconds: u64) -> Result<u64> {
+    Ok(u64::try_from(DateTime::parse_from_rfc3339(NIGHT)?.timestamp_millis())? + 1_000 * seconds)
+}
+
+/// Whether a call reads the payments of a date.
+fn reads_payments(call: &Call, date: &str) -> bool {
+    let from = &call.input["ExpressionAttributeValues"][":from"]["S"];
+    call.input["IndexName"] == "due" && from.as_str().is_some_and(|from| from.contains(date))
+}
+
+fn left(dates: u64, next: &str, because: &'static str) -> RecountReport {
+    RecountReport {
+        dates_left: dates,
+        next: Some(next.to_owned()),
+        left_because: Some(because),
+        ..RecountReport::default()
+    }
+}
+
+#[tokio::test]
+async fn a_run_without_time_looks_at_nothing_and_says_so() -> Result<()> {
+    let world = a_counted_day().await?;
+    let report = run_of(world.functions(), "recount", (BEFORE, AFTER), deadline(0)?).await?;
+    assert_eq!(report, left(3, BEFORE, "deadline"));
+    assert!(world.wire.take_operations().is_empty());
+    assert_eq!(metric(&world, "DatesLeft")?, 3);
+    world.close().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn the_next_run_goes_on_with_the_date_at_which_the_deadline_came() -> Result<()> {
+    for (at, want) in [
+        (BEFORE, left(3, BEFORE, "deadline")),
+        (DAY, RecountReport { exact: 1, ..left(2, DAY, "deadline") }),
+        (AFTER, RecountReport { exact: 2, ..left(1, AFTER, "deadline") }),
+    ] {
+        let world = Arc::new(a_counted_day().await?);
+        let inside = Arc::clone(&world);
+        let functions = interfered(&world, move |call| reads_payments(call, at), move || {
+            let world = Arc::clone(&inside);
+            // Sixty seconds, of which six are kept.
+            async move { world.set_clock("2090-06-16T02:30:54Z") }
+        });
+        let functions = functions.await?;
+        assert_eq!(run_of(&functions, "recount", (BEFORE, AFTER), deadline(60)?).await?, want, "{at}");
+        drop(functions);
+        Arc::into_inner(world).context("somebody has the bank still")?.close().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_second_look_that_there_is_no_time_for_is_left() -> Result<()> {
+    let world = a_counted_day().await?;
+    alter(&world, 0, &[("PENDING", 1)]).await?;
+    // Fourteen seconds, of which six are kept, are too few for a wait of ten.
+    let report = run_of(world.functions(), "recount", (BEFORE, AFTER), deadline(14)?).await?;
+    assert_eq!(report, RecountReport { exact: 2, ..left(1, DAY, "deadline") });
+    assert_eq!(evidence(&world).await?, None);
+    let clock = run_of(world.functions(), "recount", (DAY, DAY), NO_DEADLINE).await?;
+    assert_eq!(clock.drifts[0].found_at, "2090-06-16T02:30:18Z", "the first run has waited 8 s and not 10");
+    // Seventeen are enough.
+    world.set_clock(NIGHT)?;
+    let report = run_of(world.functions(), "recount", (BEFORE, AFTER), deadline(17)?).await?;
+    assert_eq!((report.exact, report.drifted, report.dates_left), (2, 1, 0));
+    world.close().await
+}
+
+#[tokio::test]
+async fn lasting_trouble_leaves_the_rest_and_passing_trouble_nothing() -> Result<()> {
+    for (trouble, because) in [
+        (Fate::Refuse(400, "ThrottlingException"), "throttled"),
+        (Fate::Refuse(400, "ProvisionedThroughputExceededException"), "throttled"),
+        (Fate::Refuse(503, "ServiceUnavailable"), "unavailable"),
+        (Fate::LoseReply, "unavailable"),
+    ] {
+        let world = a_counted_day().await?;
+        let lasting = Wire::with_fate(move |call| if reads_payments(call, DAY) { trouble } else { Fate::Pass });
+        let functions = world.functions_over(&lasting).await?;
+        let report = run_of(&functions, "recount", (BEFORE, AFTER), NO_DEADLINE).await?;
+        assert_eq!(report, RecountReport { exact: 1, ..left(2, DAY, because) }, "{trouble:?}");
+        let passing = Wire::with_fate(move |call| if call.number % 7 == 0 { trouble } else { Fate::Pass });
+        let functions = world.functions_over(&passing).await?;
+        let report = run_of(&functions, "recount", (BEFORE, AFTER), NO_DEADLINE).await?;
+        assert_eq!(report, RecountReport { exact: 3, ..RecountReport::default() }, "{trouble:?}");
+        world.close().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_repeating_does_not_change_is_an_error_and_what_was_found_is_measured() -> Result<()> {
+    let world = a_counted_day().await?;
+    let refused = Fate::Refuse(400, "AccessDeniedException");
+    let wire = Wire::with_fate(move |call| if reads_payments(call, DAY) { refused } else { Fate::Pass });
+    let functions = world.functions_over(&wire).await?;
+    let error = run_of(&functions, "recount", (BEFORE, AFTER), NO_DEADLINE).await;
+    assert_eq!(error.map_err(|error| error.to_string()), Err("DynamoDB refused Query".to_owned()));
+    let lines = world.outside.metrics.take().join("\n");
+    assert!(lines.contains(r#""DatesExact":1"#) && lines.contains(r#""DatesLeft":2"#), "{lines}");
+    world.close().await
+}

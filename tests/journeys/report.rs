@@ -1,0 +1,265 @@
+//! The billing report: every settlement in exactly one published file, whatever happens in between.
+
+mod bank;
+mod crashes;
+mod faulty;
+mod races;
+mod stale;
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context as _, Result};
+use insta::assert_snapshot;
+use payments_local::wire::{Fate, Wire};
+use payments_tests::{Ask, World};
+use serde_json::{Value, json};
+
+use bank::{Bill, files, invoke, many, measured, published, reported_ids, rows, run, settle, settled, sweep, unreported};
+
+/// Three settlements of two payees, in two statuses and two currencies.
+const BILLS: [Bill; 3] = [
+    Bill { account: "tenant-1", payee: "landlord", amount: 120_000, currency: "GBP", outcome: Ok("TX-1") },
+    Bill { account: "tenant-2", payee: "landlord", amount: 95_050, currency: "GBP", outcome: Err("insufficient funds") },
+    Bill { account: "tenant-1", payee: "gym", amount: 3_999, currency: "EUR", outcome: Ok("TX-2") },
+];
+
+/// CRLF as what can be seen.
+fn visible(csv: &str) -> String {
+    csv.replace('\r', "␍")
+}
+
+#[tokio::test]
+async fn the_first_report_lists_each_settlement_once() -> Result<()> {
+    let world = World::open().await?;
+    settled(&world, "2026-11-20T09:20:00Z", &BILLS).await?;
+    world.set_clock("2026-11-20T10:00:00Z")?;
+    let answer = run(&world).await?;
+    assert_snapshot!(serde_json::to_string_pretty(&answer)?, @"");
+    let files = files(&world).await?;
+    let names: Vec<&str> = files.keys().map(String::as_str).filter(|name| name.starts_with("reports/")).collect();
+    assert_snapshot!(names.join("\n"), @"");
+    assert_snapshot!(visible(&bank::unzipped(&files[names[0]])?), @"");
+    assert_snapshot!(String::from_utf8(files[names[1]].clone())?, @"");
+    assert_eq!(files.len(), 4, "two files, as attempt and published: {:?}", files.keys());
+    assert_eq!(unreported(&world).await?, BTreeSet::new());
+    assert_snapshot!(measured(&world)?, @"");
+    world.close().await
+}
+
+#[tokio::test]
+async fn an_empty_run_writes_nothing() -> Result<()> {
+    let world = World::open().await?;
+    world.send(Ask::create("tenant", "rent", &bank::body(&BILLS[0], "2026-12-01"))).await?;
+    drop((world.wire.take_operations(), world.wire.take_ledger()));
+    let answer = run(&world).await?;
+    assert_eq!((&answer["runsCommitted"], &answer["moreWaits"]), (&json!(0), &json!(false)), "{answer}");
+    assert_eq!(files(&world).await?.len(), 0);
+    let operations = world.wire.take_operations();
+    assert!(operations.iter().all(|operation| operation == "GetItem" || operation == "Query"), "{operations:?}");
+    world.close().await
+}
+
+#[tokio::test]
+async fn later_reports_hold_only_what_is_new() -> Result<()> {
+    let world = World::open().await?;
+    let first = settled(&world, "2026-11-20T09:20:00Z", &BILLS).await?;
+    run(&world).await?;
+    let before = files(&world).await?;
+    let more = [Bill { account: "tenant-3", outcome: Ok("TX-3"), ..BILLS[0] }];
+    let second = settled(&world, "2026-11-20T10:40:00Z", &more).await?;
+    let answer = run(&world).await?;
+    assert_eq!((&answer["reported"], &answer["drained"]), (&json!(1), &json!(1)), "{answer}");
+    let after = files(&world).await?;
+    assert!(before.iter().all(|(name, bytes)| after.get(name) == Some(bytes)), "what is published stays");
+    let by_report: Vec<Vec<String>> = published(&world).await?.iter().map(|(_, csv)| rows(csv)).collect::<Result<_>>()?;
+    let by_report: Vec<BTreeSet<String>> = by_report.into_iter().map(|ids| ids.into_iter().collect()).collect();
+    assert_eq!(by_report, [first.into_iter().collect(), second.into_iter().collect()]);
+    // And a third time there is nothing.
+    assert_eq!(run(&world).await?["runsCommitted"], 0);
+    assert_eq!(files(&world).await?, after);
+    world.close().await
+}
+
+#[tokio::test]
+async fn what_was_not_settled_is_not_reported() -> Result<()> {
+    let world = World::open().await?;
+    let cancelled = world.send(Ask::create("tenant", "rent", &bank::body(&BILLS[0], "2026-12-01"))).await?;
+    assert_eq!(world.send(Ask::cancel("tenant", cancelled.field("paymentId"))).await?.status, 200);
+    // Pending, and scheduled.
+    world.send(Ask::create("tenant", "due", &bank::body(&BILLS[0], "2026-11-20"))).await?;
+    sweep(&world).await?;
+    world.send(Ask::create("tenant", "later", &bank::body(&BILLS[0], "2026-12-01"))).await?;
+    let settled = settled(&world, "2026-11-20T09:20:00Z", &BILLS[..1]).await?;
+    run(&world).await?;
+    assert_eq!(reported_ids(&world).await?, settled);
+    world.close().await
+}
+
+#[tokio::test]
+async fn awkward_reasons_are_quoted_as_rfc_4180_says() -> Result<()> {
+    let world = World::open().await?;
+    let reasons = [
+        "no, not now",
+        "\"closed\"",
+        "line one\nline two\r\nline three",
+        "=HYPERLINK(\"x\")",
+        "Kontoinhaber verstorben – 口座 ✝",
+        " padded ",
+        "",
+    ];
+    let bill = |reason| Bill { outcome: Err(reason), ..BILLS[0] };
+    let bills: Vec<Bill> = reasons.into_iter().map(bill).collect();
+    settled(&world, "2026-11-20T09:20:00Z", &bills).await?;
+    run(&world).await?;
+    let csv = published(&world).await?.remove(0).1;
+    // What needs it is quoted, and nothing else; every line ends in CRLF.
+    assert!(csv.ends_with("Z\r\n"), "{csv}");
+    assert!(csv.contains(r#",,"no, not now",2026"#), "{csv}");
+    assert!(csv.contains(r#",,"""closed""",2026"#), "{csv}");
+    assert!(csv.contains(r#",,"=HYPERLINK(""x"")",2026"#), "{csv}");
+    assert!(csv.contains(",,\"line one\nline two\r\nline three\",2026"), "{csv}");
+    assert!(csv.contains(",,Kontoinhaber verstorben – 口座 ✝,2026"), "{csv}");
+    assert!(csv.contains(",, padded ,2026") && csv.contains(",,,2026"), "{csv}");
+    // And a reader gets back what was said.
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let read: BTreeSet<String> = reader.records().map(|row| Ok(row?[9].to_owned())).collect::<Result<_>>()?;
+    assert_eq!(read, reasons.into_iter().map(str::to_owned).collect());
+    world.close().await
+}
+
+#[tokio::test]
+async fn sums_are_exact_beyond_what_an_amount_can_be() -> Result<()> {
+    let world = World::open().await?;
+    let bill = Bill { amount: i64::MAX, ..BILLS[0] };
+    settled(&world, "2026-11-20T09:20:00Z", &[bill, bill, bill]).await?;
+    run(&world).await?;
+    let files = files(&world).await?;
+    let (_, summary) = files.iter().find(|(name, _)| name.starts_with("reports/") && name.ends_with(".json")).context("a summary")?;
+    let want = format!("\"sumMinor\": {}", 3 * i128::from(i64::MAX));
+    assert!(String::from_utf8(summary.clone())?.contains(&want), "{}", String::from_utf8_lossy(summary));
+    world.close().await
+}
+
+#[tokio::test]
+async fn rows_come_in_the_order_of_their_settlement() -> Result<()> {
+    let world = World::open().await?;
+    let mut all = Vec::new();
+    for minute in [50, 10, 30] {
+        all.extend(many(&world, &format!("2026-11-20T09:{minute}:00Z"), 30, minute).await?);
+    }
+    run(&world).await?;
+    let csv = published(&world).await?.remove(0).1;
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let keys: Vec<(String, String)> =
+        reader.records().map(|row| row.map(|row| (row[10].to_owned(), row[0].to_owned()))).collect::<Result<_, _>>()?;
+    assert!(keys.is_sorted(), "{keys:?}");
+    assert_eq!(keys.len(), all.len());
+    world.close().await
+}
+
+#[tokio::test]
+async fn a_backlog_is_committed_in_bounded_pieces() -> Result<()> {
+    let world = World::with(|environment| environment.max_report_rows = 70).await?;
+    let all = many(&world, "2026-11-20T09:20:00Z", 245, 0).await?;
+    let answer = run(&world).await?;
+    assert_eq!(
+        (&answer["runsCommitted"], &answer["reported"], &answer["drained"], &answer["moreWaits"]),
+        (&json!(4), &json!(245), &json!(245), &json!(false)),
+        "{answer}"
+    );
+    assert_eq!(reported_ids(&world).await?, all);
+    let lengths: Vec<usize> = published(&world).await?.iter().map(|(_, csv)| Ok(rows(csv)?.len())).collect::<Result<_>>()?;
+    assert_eq!(lengths, [70, 70, 70, 35]);
+    assert_eq!(unreported(&world).await?, BTreeSet::new());
+    world.close().await
+}
+
+#[tokio::test]
+async fn a_report_that_takes_all_there_is_says_that_nothing_waits() -> Result<()> {
+    let world = World::with(|environment| environment.max_report_rows = 20).await?;
+    many(&world, "2026-11-20T09:20:00Z", 40, 0).await?;
+    let answer = run(&world).await?;
+    assert_eq!((&answer["runsCommitted"], &answer["moreWaits"]), (&json!(2), &json!(false)), "{answer}");
+    world.close().await
+}
+
+#[tokio::test]
+async fn time_that_is_over_leaves_the_rest_to_the_next_run() -> Result<()> {
+    let world = World::open().await?;
+    let all = many(&world, "2026-11-20T09:20:00Z", 20, 0).await?;
+    let answer = invoke(world.functions(), "late", "2026-11-20T09:20:00Z").await.map_err(anyhow::Error::msg)?;
+    assert_eq!((&answer["runsCommitted"], &answer["moreWaits"]), (&json!(0), &json!(true)), "{answer}");
+    assert_eq!(files(&world).await?.len(), 0);
+    assert_eq!(run(&world).await?["reported"], all.len());
+    world.close().await
+}
+
+#[tokio::test]
+async fn throttles_are_left_to_the_next_run_and_refusals_are_loud() -> Result<()> {
+    let throttle = Fate::Refuse(400, "ProvisionedThroughputExceededException");
+    for operation in ["GetItem", "Query", "BatchGetItem", "PutItem", "UpdateItem"] {
+        let world = World::open().await?;
+        let all = many(&world, "2026-11-20T09:20:00Z", 20, 0).await?;
+        for (fate, is_loud) in [(throttle, false), (Fate::Refuse(400, "AccessDeniedException"), true)] {
+            let wire = Wire::with_fate(move |call| if call.operation == operation { fate } else { Fate::Pass });
+            let answer = invoke(&world.functions_over(&wire).await?, "troubled", bank::END_OF_TIME).await;
+            match answer {
+                Err(error) => assert!(is_loud && error.contains("refused"), "{operation}: {error}"),
+                Ok(answer) => assert!(!is_loud && answer["moreWaits"] == true, "{operation}: {answer}"),
+            }
+        }
+        let answer = run(&world).await?;
+        assert_eq!(answer["moreWaits"], false, "{operation}: {answer}");
+        assert_eq!(reported_ids(&world).await?, all, "{operation}");
+        world.close().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_head_that_cannot_be_read_stops_no_other() -> Result<()> {
+    let world = World::open().await?;
+    let all = settled(&world, "2026-11-20T09:20:00Z", &BILLS).await?;
+    bank::damage(&world, "tenant-2").await?;
+    let answer = run(&world).await?;
+    assert_eq!((&answer["reported"], &answer["failed"], &answer["moreWaits"]), (&json!(2), &json!(1), &json!(false)), "{answer}");
+    assert_eq!(reported_ids(&world).await?.len(), all.len() - 1);
+    world.close().await
+}
+
+#[tokio::test]
+async fn reporting_a_payment_costs_two_and_changes_nothing_else_of_it() -> Result<()> {
+    let world = World::open().await?;
+    let all = many(&world, "2026-11-20T09:20:00Z", 150, 0).await?;
+    let before = bank::heads_without(&world, "unreported").await?;
+    drop(world.wire.take_ledger());
+    run(&world).await?;
+    let table = &world.environment.tables.payments;
+    let writes: Vec<(String, String, u64)> = world
+        .wire
+        .take_ledger()
+        .into_iter()
+        .filter(|((operation, _), _)| matches!(operation.as_str(), "PutItem" | "UpdateItem"))
+        .map(|((operation, place), halves)| (operation, place.replace(table, "payments"), halves / 2))
+        .collect();
+    let row = |operation: &str, place: &str, units: usize| Ok((operation.to_owned(), place.to_owned(), u64::try_from(units)?));
+    // One to commit, one to say that all is done.
+    let want: Vec<_> = [row("PutItem", "payments", 1), row("UpdateItem", "payments", all.len() + 1), row("UpdateItem", "payments/unreported", all.len())]
+        .into_iter()
+        .collect::<Result<_>>()?;
+    assert_eq!(writes, want);
+    assert_eq!(bank::heads_without(&world, "unreported").await?, before);
+    world.close().await
+}
+
+#[tokio::test]
+async fn a_settlement_reported_again_by_its_service_is_not_reported_again() -> Result<()> {
+    let world = World::open().await?;
+    let ids = settled(&world, "2026-11-20T09:20:00Z", &BILLS[..1]).await?;
+    run(&world).await?;
+    let again: Vec<Value> = ids.iter().map(|id| json!({ "paymentId": id, "outcome": "PROCESSED", "transactionId": "TX-1" })).collect();
+    settle(&world, &again).await?;
+    assert_eq!(run(&world).await?["runsCommitted"], 0);
+    assert_eq!(reported_ids(&world).await?, ids);
+    world.close().await
+}

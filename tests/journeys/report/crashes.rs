@@ -1,0 +1,309 @@
+//! The report is killed: at every call it makes, and at each of its steps by name.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::{Context as _, Result, ensure};
+use object_store::ObjectStoreExt as _;
+use object_store::path::Path;
+use payments_local::Functions;
+use payments_local::functions::Surroundings;
+use payments_local::wire::{Call, Fate, Wire};
+use payments_tests::World;
+use serde_json::Value;
+
+use super::bank::{self, END_OF_TIME, files, invoke, many, reported_ids, run, unreported};
+use super::faulty::{Faulty, FileFate};
+
+/// The report's functions, over a wire and a place for reports of their own.
+async fn functions_over(
+    world: &World,
+    wire: &Wire,
+    decide: impl Fn(usize, &str, &Path) -> FileFate + Send + Sync + 'static,
+) -> Result<Functions> {
+    let surroundings = world.surroundings_over(wire).await;
+    let reports = Faulty::over(&surroundings.reports, decide);
+    world.functions_in(&Surroundings { reports, ..surroundings })
+}
+
+/// How an invocation ends before its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// Before its nth call.
+    Before,
+    /// After its nth call was done, and before that one's answer.
+    After,
+    /// Not at all: only the answer to its nth call is lost.
+    Hiccup,
+}
+
+/// What is published, with its content.
+async fn published(world: &World) -> Result<BTreeMap<String, Vec<u8>>> {
+    Ok(files(world).await?.into_iter().filter(|(name, _)| name.starts_with("reports/")).collect())
+}
+
+/// Everything is reported once, nothing is left, and what was published is as it was.
+async fn assert_whole(world: &World, all: &[String], before: &BTreeMap<String, Vec<u8>>, when: &str) -> Result<()> {
+    assert_eq!(reported_ids(world).await?, all, "{when}");
+    assert_eq!(unreported(world).await?, BTreeSet::new(), "{when}");
+    let after = published(world).await?;
+    assert!(before.iter().all(|(name, bytes)| after.get(name) == Some(bytes)), "what is published stays: {when}");
+    let runs: Vec<&str> = after.keys().filter_map(|name| name.split_once("-run-")?.1.split_once('.')).map(|(run, _)| run).collect();
+    let numbers: BTreeSet<&str> = runs.iter().copied().collect();
+    let want: Vec<String> = (1..=numbers.len()).map(|n| format!("{n:06}")).collect();
+    assert_eq!(numbers.into_iter().collect::<Vec<_>>(), want, "{when}");
+    assert_eq!(runs.len(), 2 * want.len(), "each run has two files: {when}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn killed_at_any_call_the_next_run_loses_nothing_and_repeats_nothing() -> Result<()> {
+    let mut cases = 0;
+    for end in [End::Before, End::After, End::Hiccup] {
+        for at in 0.. {
+            // Two runs of one invocation: the first commit, and one that follows another.
+            let world = World::with(|environment| environment.max_report_rows = 7).await?;
+            let all = many(&world, "2026-11-20T09:20:00Z", 12, 0).await?;
+            let calls = Arc::new(AtomicUsize::new(0));
+            let (on_wire, on_files) = (Arc::clone(&calls), Arc::clone(&calls));
+            let wire = Wire::with_fate(move |_| match on_wire.fetch_add(1, Ordering::Relaxed) {
+                call if call < at => Fate::Pass,
+                call if call == at && end != End::Before => Fate::LoseReply,
+                _ if end == End::Hiccup => Fate::Pass,
+                _ => Fate::LoseRequest,
+            });
+            let doomed = functions_over(&world, &wire, move |_, _, _| match on_files.fetch_add(1, Ordering::Relaxed) {
+                call if call < at => FileFate::Pass,
+                call if call == at && end != End::Before => FileFate::LoseReply,
+                _ if end == End::Hiccup => FileFate::Pass,
+                _ => FileFate::Refuse,
+            });
+            let answer = invoke(&doomed.await?, "doomed", END_OF_TIME).await;
+            let before = published(&world).await?;
+            let is_over = calls.load(Ordering::Relaxed) <= at;
+            run(&world).await.with_context(|| format!("{end:?} {at}, after {answer:?}"))?;
+            assert_whole(&world, &all, &before, &format!("{end:?} {at}, after {answer:?}")).await?;
+            world.close().await?;
+            if is_over {
+                ensure!(answer.is_ok(), "{answer:?}");
+                break;
+            }
+            cases += 1;
+        }
+    }
+    println!("{cases} cases");
+    assert!(cases > 150, "the test enumerates the calls: {cases}");
+    Ok(())
+}
+
+/// A step that does not happen, and what the next run then has to do.
+struct Stop {
+    step: &'static str,
+    call: fn(&Call, usize) -> Fate,
+    file: fn(&str, &Path) -> FileFate,
+    /// How many files lie under `attempts/` and `reports/`.
+    files: (usize, usize),
+    /// Whether the run is committed, how many payments have left the index, and whether it is marked.
+    committed: bool,
+    drained: usize,
+}
+
+fn is_update(call: &Call, of: &str) -> bool {
+    call.operation == "UpdateItem" && call.input["Key"]["pk"]["S"].as_str().is_some_and(|pk| pk.starts_with(of))
+}
+
+/// How many payments these reports have.
+const PAYMENTS: usize = 40;
+
+const STOPS: [Stop; 7] = [
+    Stop {
+        step: "gathered, and not written",
+        call: |_, _| Fate::Pass,
+        file: |operation, _| if operation == "put" { FileFate::Refuse } else { FileFate::Pass },
+        files: (0, 0),
+        committed: false,
+        drained: 0,
+    },
+    Stop {
+        step: "written, and not committed",
+        call: |call, _| if call.operation == "PutItem" { Fate::LoseRequest } else { Fate::Pass },
+        file: |_, _| FileFate::Pass,
+        files: (2, 0),
+        committed: false,
+        drained: 0,
+    },
+    Stop {
+        step: "committed, and not published",
+        call: |_, _| Fate::Pass,
+        file: |operation, _| if operation == "copy" { FileFate::Refuse } else { FileFate::Pass },
+        files: (2, 0),
+        committed: true,
+        drained: 0,
+    },
+    Stop {
+        step: "half published",
+        call: |_, _| Fate::Pass,
+        file: |operation, path| {
+            let csv = path.as_ref().ends_with(".csv.gz");
+            if operation == "copy" && csv { FileFate::Refuse } else { FileFate::Pass }
+        },
+        files: (2, 1),
+        committed: true,
+        drained: 0,
+    },
+    Stop {
+        step: "published, and not drained",
+        call: |call, _| if is_update(call, "ACCT#") { Fate::LoseRequest } else { Fate::Pass },
+        file: |_, _| FileFate::Pass,
+        files: (2, 2),
+        committed: true,
+        drained: 0,
+    },
+    Stop {
+        step: "half drained",
+        call: |call, updates| if is_update(call, "ACCT#") && updates >= 32 { Fate::LoseRequest } else { Fate::Pass },
+        file: |_, _| FileFate::Pass,
+        files: (2, 2),
+        committed: true,
+        drained: 32,
+    },
+    Stop {
+        step: "drained, and not marked",
+        call: |call, _| if is_update(call, "CHECKPOINT#") { Fate::LoseRequest } else { Fate::Pass },
+        file: |_, _| FileFate::Pass,
+        files: (2, 2),
+        committed: true,
+        drained: PAYMENTS,
+    },
+];
+
+/// An invocation that stops at a step.
+async fn stopped(world: &World, stop: &'static Stop) -> Result<()> {
+    let updates = AtomicUsize::new(0);
+    let wire = Wire::with_fate(move |call| {
+        let updates = if is_update(call, "ACCT#") { updates.fetch_add(1, Ordering::Relaxed) } else { 0 };
+        (stop.call)(call, updates)
+    });
+    let functions = functions_over(world, &wire, |_, operation, path| (stop.file)(operation, path)).await?;
+    let answer = invoke(&functions, "stopped", END_OF_TIME).await;
+    ensure!(answer.as_ref().map_or(true, |answer| answer["moreWaits"] == true), "{}: {answer:?}", stop.step);
+    Ok(())
+}
+
+fn stop_at(step: &str) -> Result<&'static Stop> {
+    STOPS.iter().find(|stop| stop.step == step).context("no such step")
+}
+
+#[tokio::test]
+async fn killed_at_any_step_the_next_run_completes_it() -> Result<()> {
+    for stop in &STOPS {
+        let world = World::open().await?;
+        let all = many(&world, "2026-11-20T09:20:00Z", PAYMENTS, 0).await?;
+        stopped(&world, stop).await?;
+        let under = |files: &BTreeMap<String, Vec<u8>>, folder: &str| files.keys().filter(|name| name.starts_with(folder)).count();
+        let left = files(&world).await?;
+        assert_eq!((under(&left, "attempts/"), under(&left, "reports/")), stop.files, "{}", stop.step);
+        assert_eq!(PAYMENTS - unreported(&world).await?.len(), stop.drained, "{}", stop.step);
+        let job = world.store().await.last_report_run().await?;
+        assert_eq!(job.as_ref().map(|run| (run.number, run.finished)), stop.committed.then_some((1, false)), "{}", stop.step);
+
+        let before = published(&world).await?;
+        let answer = run(&world).await?;
+        assert_eq!(answer["reported"], if stop.committed { 0 } else { PAYMENTS }, "{}: {answer}", stop.step);
+        assert_eq!(answer["drained"], PAYMENTS - stop.drained, "{}: {answer}", stop.step);
+        assert_eq!(answer["alreadyDrained"], stop.drained, "{}: {answer}", stop.step);
+        assert_whole(&world, &all, &before, stop.step).await?;
+        world.close().await?;
+    }
+    Ok(())
+}
+
+/// The run as it is committed.
+async fn committed(world: &World) -> Result<payments_store::ReportRun> {
+    world.store().await.last_report_run().await?.context("no run is committed")
+}
+
+/// The next run stops with the alarm: nothing is gathered, published or drained.
+async fn assert_stops(world: &World, file: &str, why: &str) -> Result<()> {
+    // Something new is settled, too.
+    many(world, "2026-11-20T10:20:00Z", 3, 1).await?;
+    let (before, waiting) = (files(world).await?, unreported(world).await?);
+    let Err(error) = run(world).await else { anyhow::bail!("it did not stop at {file}") };
+    assert!(error.to_string().contains(file) && error.to_string().contains(why), "{error}");
+    assert_eq!(files(world).await?, before, "{file}");
+    assert_eq!(unreported(world).await?, waiting, "{file}");
+    assert!(!committed(world).await?.finished);
+    let measured: Value = serde_json::from_str(&bank::measured(world)?)?;
+    assert_eq!((&measured["ReportFileAltered"], &measured["Drained"]), (&1.into(), &0.into()), "{measured}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_committed_file_that_is_missing_or_altered_stops_the_job() -> Result<()> {
+    for (step, is_summary) in [
+        ("committed, and not published", false),
+        ("committed, and not published", true),
+        ("published, and not drained", false),
+        ("published, and not drained", true),
+        ("half drained", false),
+    ] {
+        for damage in ["missing", "shorter", "another"] {
+            let world = World::open().await?;
+            many(&world, "2026-11-20T09:20:00Z", PAYMENTS, 0).await?;
+            stopped(&world, stop_at(step)?).await?;
+            let run = committed(&world).await?;
+            let file = if is_summary { run.summary } else { run.csv };
+            let at = if step == "committed, and not published" { &file.attempt } else { &file.published };
+            let (store, path) = (&world.outside.reports, Path::parse(at)?);
+            let mut bytes = store.get(&path).await?.bytes().await?.to_vec();
+            match damage {
+                "shorter" => drop(bytes.pop()),
+                "another" => *bytes.last_mut().context("an empty file")? ^= 1,
+                _ => bytes.clear(),
+            }
+            store.delete(&path).await?;
+            if damage != "missing" {
+                store.put(&path, bytes.into()).await?;
+            } else if at == &file.published {
+                // Then the attempt would be published again, if it is still there.
+                store.delete(&Path::parse(&file.attempt)?).await?;
+            }
+            let (name, why) = match damage {
+                "missing" => (&file.attempt, "is missing"),
+                "shorter" => (at, "bytes, where"),
+                _ => (at, "SHA-256"),
+            };
+            drop(world.outside.metrics.take());
+            assert_stops(&world, name, why).await.with_context(|| format!("{step}, {damage}, summary: {is_summary}"))?;
+            world.close().await?;
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_published_file_that_somebody_removed_is_published_again_as_it_was() -> Result<()> {
+    let world = World::open().await?;
+    let all = many(&world, "2026-11-20T09:20:00Z", PAYMENTS, 0).await?;
+    stopped(&world, stop_at("half drained")?).await?;
+    let before = published(&world).await?;
+    world.outside.reports.delete(&Path::parse(committed(&world).await?.csv.published)?).await?;
+    run(&world).await?;
+    assert_whole(&world, &all, &before, "removed").await?;
+    world.close().await
+}
+
+#[tokio::test]
+async fn an_attempt_that_is_gone_does_no_harm_once_it_is_published() -> Result<()> {
+    let world = World::open().await?;
+    let all = many(&world, "2026-11-20T09:20:00Z", PAYMENTS, 0).await?;
+    stopped(&world, stop_at("half drained")?).await?;
+    let (job, before) = (committed(&world).await?, published(&world).await?);
+    for attempt in [job.csv.attempt, job.summary.attempt] {
+        world.outside.reports.delete(&Path::parse(attempt)?).await?;
+    }
+    run(&world).await?;
+    assert_whole(&world, &all, &before, "without its attempt").await?;
+    world.close().await
+}

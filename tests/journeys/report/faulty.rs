@@ -1,0 +1,114 @@
+//! A place for reports that tests break: each call goes through, is refused, or is done and its answer
+//! lost, as a test decides.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+};
+use tokio::sync::Barrier;
+
+/// What happens to a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileFate {
+    /// It goes through.
+    Pass,
+    /// It is not done.
+    Refuse,
+    /// It is done, and its answer is lost.
+    LoseReply,
+    /// It waits for another that waits, and both go through.
+    Meet,
+}
+
+/// Decides on a call: its number, its operation, and the file that it is about.
+pub(crate) type Decide = dyn Fn(usize, &str, &Path) -> FileFate + Send + Sync;
+
+/// The place.
+pub(crate) struct Faulty {
+    inner: Arc<dyn ObjectStore>,
+    decide: Box<Decide>,
+    calls: AtomicUsize,
+    meeting: Barrier,
+}
+
+impl Faulty {
+    /// A place in front of another.
+    pub(crate) fn over(
+        inner: &Arc<dyn ObjectStore>,
+        decide: impl Fn(usize, &str, &Path) -> FileFate + Send + Sync + 'static,
+    ) -> Arc<dyn ObjectStore> {
+        Arc::new(Self { inner: Arc::clone(inner), decide: Box::new(decide), calls: AtomicUsize::new(0), meeting: Barrier::new(2) })
+    }
+
+    async fn carry<T>(&self, operation: &str, path: &Path, call: impl Future<Output = Result<T>>) -> Result<T> {
+        let number = self.calls.fetch_add(1, Ordering::Relaxed);
+        match (self.decide)(number, operation, path) {
+            FileFate::Pass => call.await,
+            FileFate::Refuse => Err(lost()),
+            FileFate::LoseReply => call.await.and_then(|_| Err(lost())),
+            FileFate::Meet => {
+                self.meeting.wait().await;
+                call.await
+            }
+        }
+    }
+}
+
+fn lost() -> Error {
+    Error::Generic { store: "faulty", source: "injected".into() }
+}
+
+impl fmt::Debug for Faulty {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Faulty({:?})", self.inner)
+    }
+}
+
+impl fmt::Display for Faulty {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "faulty {}", self.inner)
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Faulty {
+    async fn put_opts(&self, path: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
+        self.carry("put", path, self.inner.put_opts(path, payload, options)).await
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        path: &Path,
+        options: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        self.carry("multipart", path, self.inner.put_multipart_opts(path, options)).await
+    }
+
+    async fn get_opts(&self, path: &Path, options: GetOptions) -> Result<GetResult> {
+        let operation = if options.head { "head" } else { "get" };
+        self.carry(operation, path, self.inner.get_opts(path, options)).await
+    }
+
+    fn delete_stream(&self, paths: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        self.inner.delete_stream(paths)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.inner.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.inner.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.carry("copy", to, self.inner.copy_opts(from, to, options)).await
+    }
+}

@@ -1,0 +1,96 @@
+//! Two reports at once: one commits, and both may drain the same file.
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use payments_local::functions::Surroundings;
+use payments_local::wire::{Fate, Wire};
+use payments_tests::World;
+use serde_json::{Value, json};
+
+use super::bank::{END_OF_TIME, files, invoke, many, reported_ids, run, unreported};
+use super::faulty::{Faulty, FileFate};
+
+/// Two invocations that have both written their attempts before one of them commits.
+async fn two_attempts(world: &World) -> Result<[Value; 2]> {
+    let surroundings = world.surroundings_over(&world.wire).await;
+    let reports = Faulty::over(&surroundings.reports, |_, operation, path| {
+        let written = operation == "put" && path.as_ref().ends_with("summary.json");
+        if written { FileFate::Meet } else { FileFate::Pass }
+    });
+    let functions = world.functions_in(&Surroundings { reports, ..surroundings })?;
+    let (one, other) =
+        tokio::join!(invoke(&functions, "one", END_OF_TIME), invoke(&functions, "other", END_OF_TIME));
+    Ok([one.map_err(anyhow::Error::msg)?, other.map_err(anyhow::Error::msg)?])
+}
+
+fn sum(answers: &[Value; 2], name: &str) -> u64 {
+    answers.iter().filter_map(|answer| answer[name].as_u64()).sum()
+}
+
+#[tokio::test]
+async fn of_two_reports_at_once_one_commits() -> Result<()> {
+    let world = World::open().await?;
+    let all = many(&world, "2026-11-20T09:20:00Z", 40, 0).await?;
+    // Also a commit that follows another: the first has no run to refer to.
+    for (at, expected) in [("2026-11-20T09:50:00Z", 40), ("2026-11-20T10:50:00Z", 25)] {
+        let answers = two_attempts(&world).await?;
+        assert_eq!(sum(&answers, "runsCommitted"), 1, "{answers:?}");
+        assert_eq!(sum(&answers, "reported"), expected, "{answers:?}");
+        assert_eq!(sum(&answers, "drained"), expected, "{answers:?}");
+        assert_eq!(unreported(&world).await?, BTreeSet::new());
+        many(&world, at, 25, 1).await?;
+    }
+    let ids = reported_ids(&world).await?;
+    assert_eq!(ids.len(), 65);
+    assert!(all.iter().all(|id| ids.contains(id)) && ids.windows(2).all(|pair| pair[0] < pair[1]), "each once");
+    // Both attempts of each race were written; only those that were committed are published.
+    let files = files(&world).await?;
+    let under = |folder: &str| files.keys().filter(|name| name.starts_with(folder)).count();
+    assert_eq!((under("attempts/"), under("reports/")), (8, 4), "{:?}", files.keys());
+    world.close().await
+}
+
+#[tokio::test]
+async fn two_may_drain_the_same_file() -> Result<()> {
+    let world = World::open().await?;
+    let all = many(&world, "2026-11-20T09:20:00Z", 200, 0).await?;
+    let wire = Wire::with_fate(|call| if call.operation == "UpdateItem" { Fate::LoseRequest } else { Fate::Pass });
+    let stopped = invoke(&world.functions_over(&wire).await?, "stopped", END_OF_TIME).await;
+    assert_eq!(stopped.map_err(anyhow::Error::msg)?["drained"], 0);
+    let before = files(&world).await?;
+    let functions = world.functions();
+    let (one, other) = tokio::join!(invoke(functions, "one", END_OF_TIME), invoke(functions, "other", END_OF_TIME));
+    let answers = [one.map_err(anyhow::Error::msg)?, other.map_err(anyhow::Error::msg)?];
+    assert_eq!((sum(&answers, "drained"), sum(&answers, "alreadyDrained")), (200, 200), "{answers:?}");
+    assert_eq!(sum(&answers, "runsCommitted"), 0, "{answers:?}");
+    assert_eq!(files(&world).await?, before);
+    assert_eq!(reported_ids(&world).await?, all);
+    assert_eq!(run(&world).await?["moreWaits"], json!(false));
+    world.close().await
+}
+
+#[tokio::test]
+async fn a_commit_whose_answer_is_lost_is_not_taken_for_another_ones() -> Result<()> {
+    let world = World::open().await?;
+    let all = many(&world, "2026-11-20T09:20:00Z", 10, 0).await?;
+    // The first try is done and not answered; the SDK repeats it, and meets its own run.
+    let wire = Wire::with_fate(|call| {
+        if call.operation == "PutItem" && call.input["Item"]["sk"]["S"] == "job" && is_first(call.number) {
+            Fate::LoseReply
+        } else {
+            Fate::Pass
+        }
+    });
+    let answer = invoke(&world.functions_over(&wire).await?, "unlucky", END_OF_TIME).await.map_err(anyhow::Error::msg)?;
+    let commits = wire.take_operations().iter().filter(|operation| *operation == "PutItem").count();
+    assert_eq!(commits, 2);
+    assert_eq!((&answer["runsCommitted"], &answer["drained"]), (&json!(1), &json!(10)), "{answer}");
+    assert_eq!(reported_ids(&world).await?, all);
+    world.close().await
+}
+
+/// Whether a commit is its wire's first: one read of the job's item, ten shards, one batch of heads.
+fn is_first(number: usize) -> bool {
+    number == 12
+}
