@@ -137,7 +137,7 @@ impl Bank {
         let time = Time::at(script.instant(FEED_BEGINS));
         let (clock, metrics, queues, wires) = (time.clock(), Metrics::captured(), Queues::empty(), Wires::open());
         let environment =
-            Environment { claims_per_second: 0, time_zone: ZONE.to_owned(), ..Environment::at(engine.url()) };
+            Environment { claims_per_second: 0, moves_per_second: 0, time_zone: ZONE.to_owned(), ..Environment::at(engine.url()) };
         let requests = TransactionQueue::InProcess(queues.requests.clone());
         let reports = reports_in(reports)?;
         let outside = Outside { requests, clock: clock.clone(), metrics: metrics.clone(), reports };

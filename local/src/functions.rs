@@ -180,6 +180,8 @@ pub struct Environment {
     pub horizon_days: u32,
     /// How many payments a sweep claims per second and shard; 0 for as many as there can be.
     pub claims_per_second: u32,
+    /// How many payments the archive moves per second and shard; 0 likewise.
+    pub moves_per_second: u32,
     /// The most settlements of one report.
     pub max_report_rows: u32,
 }
@@ -195,6 +197,7 @@ impl Environment {
             time_zone: "Europe/London".to_owned(),
             horizon_days: 731,
             claims_per_second: 200,
+            moves_per_second: 100,
             max_report_rows: 100_000,
         }
     }
@@ -209,6 +212,7 @@ impl Environment {
             "BUSINESS_TIME_ZONE" => self.time_zone.clone(),
             "HORIZON_DAYS" => self.horizon_days.to_string(),
             "CLAIMS_PER_SECOND_PER_SHARD" => self.claims_per_second.to_string(),
+            "MOVES_PER_SECOND_PER_SHARD" => self.moves_per_second.to_string(),
             // Not opened here: what it would name is in the surroundings.
             "REPORTS_URL" => "file:///reports".to_owned(),
             "MAX_REPORT_ROWS" => self.max_report_rows.to_string(),

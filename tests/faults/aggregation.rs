@@ -2,6 +2,7 @@
 //! counters are exact.
 
 use anyhow::{Result, ensure};
+use aws_sdk_dynamodb::types::{DeleteRequest, WriteRequest};
 use chrono::{DateTime, Utc};
 use payments_delivery::{Delivery, StreamMapping};
 use payments_local::Functions;
@@ -71,6 +72,24 @@ impl Rig {
     pub(crate) async fn aggregate_all(&self) -> Result<Vec<Delivery>> {
         let function = |event| aggregate(&self.functions, event);
         drain(&mut *self.aggregating.lock().await, self.time.now(), function).await
+    }
+
+    /// Deletes all counters and checkpoints.
+    pub(crate) async fn forget_counts(&self) -> Result<()> {
+        let table = &self.world.environment.tables.payments;
+        let scan = self.client.scan().table_name(table).into_paginator().items().send();
+        let mut deletes = Vec::new();
+        for item in scan.collect::<Result<Vec<_>, _>>().await? {
+            if !item["pk"].as_s().is_ok_and(|pk| pk.starts_with("ACCT#")) {
+                let key = ["pk", "sk"].map(|name| (name.to_owned(), item[name].clone()));
+                let delete = DeleteRequest::builder().set_key(Some(key.into())).build()?;
+                deletes.push(WriteRequest::builder().delete_request(delete).build());
+            }
+        }
+        for some in deletes.chunks(25) {
+            self.client.batch_write_item().request_items(table, some.to_vec()).send().await?;
+        }
+        Ok(())
     }
 
     /// Delivers what is left of the stream, and tells where the counters are not exact then.

@@ -53,7 +53,8 @@ pub(crate) async fn counters(rig: &Rig) -> Result<Numbers> {
         add("unparsed", counts.unparsed.into());
     }
     for checkpoint in checkpoints(rig).await? {
-        *numbers.entry("? unparsed".to_owned()).or_default() += i128::from(crate::ledger::number(&checkpoint, "unparsed"));
+        *numbers.entry("? unparsed".to_owned()).or_default() +=
+            i128::from(crate::ledger::number(&checkpoint, "unparsed"));
     }
     numbers.retain(|_, number| *number != 0);
     Ok(numbers)

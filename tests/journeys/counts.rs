@@ -101,8 +101,12 @@ async fn the_lanes_of_a_date_are_added_up() -> Result<()> {
     for lane in 0..8 {
         // A payment that came in through one stream shard can leave its status through another.
         let scheduled = if lane == 0 { -6 } else { 1 };
-        let attributes =
-            [("SCHEDULED", number(scheduled)), ("archived", number(lane)), ("unparsed", number(2)), ("moves", number(1))];
+        let attributes = [
+            ("SCHEDULED", number(scheduled)),
+            ("archived", number(lane)),
+            ("unparsed", number(2)),
+            ("moves", number(1)),
+        ];
         put_counter(&world, lane, DAY, &attributes).await?;
     }
     let reply = counts(&world, &format!("from={DAY}&to={DAY}")).await?;
@@ -241,7 +245,8 @@ async fn trouble_at_any_lane_is_a_503_and_never_a_number_too_low() -> Result<()>
     put(&world, DAY, "GBP", 5, 3).await?;
     world.count_all().await?;
     let mut answers: BTreeMap<i64, usize> = BTreeMap::new();
-    for trouble in [Fate::Refuse(400, "ThrottlingException"), Fate::Refuse(500, "InternalServerError"), Fate::LoseReply] {
+    for trouble in [Fate::Refuse(400, "ThrottlingException"), Fate::Refuse(500, "InternalServerError"), Fate::LoseReply]
+    {
         for lane in 0..8 {
             let at = format!("COUNTS#{lane}");
             let wire = Wire::with_fate(move |call| {

@@ -105,10 +105,7 @@ async fn a_tick_does_what_has_fallen_due_and_tells_it() -> Result<()> {
         (59, ""),
         (60, "sweep: 1 claimed, 0 left · dispatch: 1 sent"),
         (61, ""),
-        (
-            150,
-            "transaction service: 1 answered · settle: 1 processed, 0 failed · counts of 2026-11-20: 1 PROCESSED",
-        ),
+        (150, "transaction service: 1 answered · settle: 1 processed, 0 failed · counts of 2026-11-20: 1 PROCESSED"),
         (151, ""),
         (8_000, "report: 1 payments"),
     ] {

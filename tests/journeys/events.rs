@@ -20,7 +20,7 @@ const NOW: &str = "2026-11-20T09:00:00Z";
 const HALF_AN_HOUR_AGO: &str = "2026-11-20T08:30:00Z";
 
 /// What each event finds. One that is not named here finds nothing and must not read anything.
-const GIVEN: [(Given, &[&str]); 8] = [
+const GIVEN: [(Given, &[&str]); 9] = [
     (
         Given::Nothing,
         &[
@@ -78,6 +78,7 @@ const GIVEN: [(Given, &[&str]); 8] = [
         ],
     ),
     (Given::Failed, &["query-account-get-failed"]),
+    (Given::ADayCounted, &["query-due-counts"]),
     (
         Given::ADay,
         &[

@@ -109,7 +109,13 @@ async fn a_body_over_the_gateways_limit_is_refused_by_it() -> Result<()> {
 
 #[test]
 fn the_welcome_shows_commands_for_today() -> Result<()> {
-    let text = welcome::text("http://127.0.0.1:8080", "http://127.0.0.1:8000", "(in memory)", "reports", "2026-11-20".parse()?)?;
+    let text = welcome::text(
+        "http://127.0.0.1:8080",
+        "http://127.0.0.1:8000",
+        "(in memory)",
+        "reports",
+        "2026-11-20".parse()?,
+    )?;
     assert!(text.contains("\"scheduledFor\":\"2026-11-27\""), "{text}");
     // The id is the one that the create above it makes.
     assert!(text.contains("/payments/8d9a1951-d187-5122-b51e-d0e412752c83/cancel"), "{text}");

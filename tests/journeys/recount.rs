@@ -91,7 +91,8 @@ async fn alter(world: &World, lane: usize, numbers: &[(&str, i64)]) -> Result<()
 /// What is kept of the date.
 async fn evidence(world: &World) -> Result<Option<Item>> {
     let get = world.client().await.get_item().table_name(&world.environment.tables.payments);
-    let get = get.key("pk", AttributeValue::S("CHECKPOINT#recount".to_owned())).key("sk", AttributeValue::S(DAY.into()));
+    let get =
+        get.key("pk", AttributeValue::S("CHECKPOINT#recount".to_owned())).key("sk", AttributeValue::S(DAY.into()));
     Ok(get.send().await?.item)
 }
 
@@ -149,7 +150,8 @@ async fn a_day_that_was_counted_is_exact_and_only_queries_tell_so() -> Result<()
     // which can be in history.
     assert_eq!(operations, vec!["Query"; 1 + 3 * (2 * 8 + 10 * (5 + 3))]);
     let read = world.wire.take_ledger();
-    let head = |place: &str| [&world.environment.tables.payments, &world.environment.tables.history].map(|t| t == place);
+    let head =
+        |place: &str| [&world.environment.tables.payments, &world.environment.tables.history].map(|t| t == place);
     let of_tables = read.iter().filter(|((_, place), _)| head(place).contains(&true)).map(|(_, halves)| halves);
     // Of the tables themselves only the counters and what is kept: a unit a lane, and no head.
     assert!(of_tables.sum::<u64>() <= 2 * (1 + 3 * 2 * 8), "{read:?}");

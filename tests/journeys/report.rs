@@ -14,12 +14,20 @@ use payments_local::wire::{Fate, Wire};
 use payments_tests::{Ask, World};
 use serde_json::{Value, json};
 
-use bank::{Bill, files, invoke, many, measured, published, reported_ids, rows, run, settle, settled, sweep, unreported};
+use bank::{
+    Bill, files, invoke, many, measured, published, reported_ids, rows, run, settle, settled, sweep, unreported,
+};
 
 /// Three settlements of two payees, in two statuses and two currencies.
 const BILLS: [Bill; 3] = [
     Bill { account: "tenant-1", payee: "landlord", amount: 120_000, currency: "GBP", outcome: Ok("TX-1") },
-    Bill { account: "tenant-2", payee: "landlord", amount: 95_050, currency: "GBP", outcome: Err("insufficient funds") },
+    Bill {
+        account: "tenant-2",
+        payee: "landlord",
+        amount: 95_050,
+        currency: "GBP",
+        outcome: Err("insufficient funds"),
+    },
     Bill { account: "tenant-1", payee: "gym", amount: 3_999, currency: "EUR", outcome: Ok("TX-2") },
 ];
 
@@ -34,15 +42,69 @@ async fn the_first_report_lists_each_settlement_once() -> Result<()> {
     settled(&world, "2026-11-20T09:20:00Z", &BILLS).await?;
     world.set_clock("2026-11-20T10:00:00Z")?;
     let answer = run(&world).await?;
-    assert_snapshot!(serde_json::to_string_pretty(&answer)?, @"");
+    assert_snapshot!(serde_json::to_string_pretty(&answer)?, @r#"
+    {
+      "alreadyDrained": 0,
+      "drained": 3,
+      "failed": 0,
+      "moreWaits": false,
+      "oldestUnreportedSeconds": 2400,
+      "published": [
+        "reports/2026-11-20T092000Z--2026-11-20T092000Z-run-000001.summary.json",
+        "reports/2026-11-20T092000Z--2026-11-20T092000Z-run-000001.csv.gz"
+      ],
+      "reported": 3,
+      "runsCommitted": 1,
+      "skipped": 0
+    }
+    "#);
     let files = files(&world).await?;
     let names: Vec<&str> = files.keys().map(String::as_str).filter(|name| name.starts_with("reports/")).collect();
-    assert_snapshot!(names.join("\n"), @"");
-    assert_snapshot!(visible(&bank::unzipped(&files[names[0]])?), @"");
-    assert_snapshot!(String::from_utf8(files[names[1]].clone())?, @"");
+    assert_snapshot!(names.join("\n"), @r#"
+    reports/2026-11-20T092000Z--2026-11-20T092000Z-run-000001.csv.gz
+    reports/2026-11-20T092000Z--2026-11-20T092000Z-run-000001.summary.json
+    "#);
+    assert_snapshot!(visible(&bank::unzipped(&files[names[0]])?), @r#"
+    paymentId,accountId,payeeAccountId,amountMinor,currency,dueAt,dueDate,status,transactionId,failureReason,settledAt␍
+    4a4a943c-4c6b-5dac-a4d9-52fac7182040,tenant-1,landlord,120000,GBP,2026-11-20T00:00:00Z,2026-11-20,PROCESSED,TX-1,,2026-11-20T09:20:00Z␍
+    9113225e-6b26-5e66-b41f-9b7ee1a8bfc6,tenant-1,gym,3999,EUR,2026-11-20T00:00:00Z,2026-11-20,PROCESSED,TX-2,,2026-11-20T09:20:00Z␍
+    b1059a51-c5ab-5259-b5e4-d09f4618fc92,tenant-2,landlord,95050,GBP,2026-11-20T00:00:00Z,2026-11-20,FAILED,,insufficient funds,2026-11-20T09:20:00Z␍
+    "#);
+    assert_snapshot!(String::from_utf8(files[names[1]].clone())?, @r#"
+    {
+      "run": 1,
+      "report": "reports/2026-11-20T092000Z--2026-11-20T092000Z-run-000001.csv.gz",
+      "rows": 3,
+      "firstSettledAt": "2026-11-20T09:20:00Z",
+      "lastSettledAt": "2026-11-20T09:20:00Z",
+      "payees": [
+        {
+          "payeeAccountId": "gym",
+          "status": "PROCESSED",
+          "currency": "EUR",
+          "count": 1,
+          "sumMinor": 3999
+        },
+        {
+          "payeeAccountId": "landlord",
+          "status": "PROCESSED",
+          "currency": "GBP",
+          "count": 1,
+          "sumMinor": 120000
+        },
+        {
+          "payeeAccountId": "landlord",
+          "status": "FAILED",
+          "currency": "GBP",
+          "count": 1,
+          "sumMinor": 95050
+        }
+      ]
+    }
+    "#);
     assert_eq!(files.len(), 4, "two files, as attempt and published: {:?}", files.keys());
     assert_eq!(unreported(&world).await?, BTreeSet::new());
-    assert_snapshot!(measured(&world)?, @"");
+    assert_snapshot!(measured(&world)?, @r#"{"Drained":3,"Function":"captured","OldestUnreportedSeconds":2400,"ReportFailed":0,"ReportFileAltered":0,"Reported":3,"RunsCommitted":1,"Skipped":0}"#);
     world.close().await
 }
 
@@ -71,7 +133,8 @@ async fn later_reports_hold_only_what_is_new() -> Result<()> {
     assert_eq!((&answer["reported"], &answer["drained"]), (&json!(1), &json!(1)), "{answer}");
     let after = files(&world).await?;
     assert!(before.iter().all(|(name, bytes)| after.get(name) == Some(bytes)), "what is published stays");
-    let by_report: Vec<Vec<String>> = published(&world).await?.iter().map(|(_, csv)| rows(csv)).collect::<Result<_>>()?;
+    let by_report: Vec<Vec<String>> =
+        published(&world).await?.iter().map(|(_, csv)| rows(csv)).collect::<Result<_>>()?;
     let by_report: Vec<BTreeSet<String>> = by_report.into_iter().map(|ids| ids.into_iter().collect()).collect();
     assert_eq!(by_report, [first.into_iter().collect(), second.into_iter().collect()]);
     // And a third time there is nothing.
@@ -134,7 +197,8 @@ async fn sums_are_exact_beyond_what_an_amount_can_be() -> Result<()> {
     settled(&world, "2026-11-20T09:20:00Z", &[bill, bill, bill]).await?;
     run(&world).await?;
     let files = files(&world).await?;
-    let (_, summary) = files.iter().find(|(name, _)| name.starts_with("reports/") && name.ends_with(".json")).context("a summary")?;
+    let (_, summary) =
+        files.iter().find(|(name, _)| name.starts_with("reports/") && name.ends_with(".json")).context("a summary")?;
     let want = format!("\"sumMinor\": {}", 3 * i128::from(i64::MAX));
     assert!(String::from_utf8(summary.clone())?.contains(&want), "{}", String::from_utf8_lossy(summary));
     world.close().await
@@ -168,7 +232,8 @@ async fn a_backlog_is_committed_in_bounded_pieces() -> Result<()> {
         "{answer}"
     );
     assert_eq!(reported_ids(&world).await?, all);
-    let lengths: Vec<usize> = published(&world).await?.iter().map(|(_, csv)| Ok(rows(csv)?.len())).collect::<Result<_>>()?;
+    let lengths: Vec<usize> =
+        published(&world).await?.iter().map(|(_, csv)| Ok(rows(csv)?.len())).collect::<Result<_>>()?;
     assert_eq!(lengths, [70, 70, 70, 35]);
     assert_eq!(unreported(&world).await?, BTreeSet::new());
     world.close().await
@@ -222,7 +287,11 @@ async fn a_head_that_cannot_be_read_stops_no_other() -> Result<()> {
     let all = settled(&world, "2026-11-20T09:20:00Z", &BILLS).await?;
     bank::damage(&world, "tenant-2").await?;
     let answer = run(&world).await?;
-    assert_eq!((&answer["reported"], &answer["failed"], &answer["moreWaits"]), (&json!(2), &json!(1), &json!(false)), "{answer}");
+    assert_eq!(
+        (&answer["reported"], &answer["failed"], &answer["moreWaits"]),
+        (&json!(2), &json!(1), &json!(false)),
+        "{answer}"
+    );
     assert_eq!(reported_ids(&world).await?.len(), all.len() - 1);
     world.close().await
 }
@@ -242,11 +311,17 @@ async fn reporting_a_payment_costs_two_and_changes_nothing_else_of_it() -> Resul
         .filter(|((operation, _), _)| matches!(operation.as_str(), "PutItem" | "UpdateItem"))
         .map(|((operation, place), halves)| (operation, place.replace(table, "payments"), halves / 2))
         .collect();
-    let row = |operation: &str, place: &str, units: usize| Ok((operation.to_owned(), place.to_owned(), u64::try_from(units)?));
+    let row = |operation: &str, place: &str, units: usize| {
+        Ok((operation.to_owned(), place.to_owned(), u64::try_from(units)?))
+    };
     // One to commit, one to say that all is done.
-    let want: Vec<_> = [row("PutItem", "payments", 1), row("UpdateItem", "payments", all.len() + 1), row("UpdateItem", "payments/unreported", all.len())]
-        .into_iter()
-        .collect::<Result<_>>()?;
+    let want: Vec<_> = [
+        row("PutItem", "payments", 1),
+        row("UpdateItem", "payments", all.len() + 1),
+        row("UpdateItem", "payments/unreported", all.len()),
+    ]
+    .into_iter()
+    .collect::<Result<_>>()?;
     assert_eq!(writes, want);
     assert_eq!(bank::heads_without(&world, "unreported").await?, before);
     world.close().await
@@ -257,7 +332,8 @@ async fn a_settlement_reported_again_by_its_service_is_not_reported_again() -> R
     let world = World::open().await?;
     let ids = settled(&world, "2026-11-20T09:20:00Z", &BILLS[..1]).await?;
     run(&world).await?;
-    let again: Vec<Value> = ids.iter().map(|id| json!({ "paymentId": id, "outcome": "PROCESSED", "transactionId": "TX-1" })).collect();
+    let again: Vec<Value> =
+        ids.iter().map(|id| json!({ "paymentId": id, "outcome": "PROCESSED", "transactionId": "TX-1" })).collect();
     settle(&world, &again).await?;
     assert_eq!(run(&world).await?["runsCommitted"], 0);
     assert_eq!(reported_ids(&world).await?, ids);

@@ -28,7 +28,7 @@ const THAT_NIGHT: &str = "2090-06-15T00:05:00Z";
 const THE_NIGHT_AFTER: &str = "2090-06-16T01:30:00Z";
 
 /// What each event finds. One that is not named here finds nothing.
-const GIVEN: [(Given, &[&str]); 10] = [
+const GIVEN: [(Given, &[&str]); 12] = [
     (Given::Nothing, &["settle-malformed", "settle-unknown-payment"]),
     (Given::OnePayment, &["settle-early"]),
     (Given::TwoPayments, &["daily-due-sweeper-sweep"]),
@@ -49,6 +49,8 @@ const GIVEN: [(Given, &[&str]); 10] = [
     (Given::Redriven, &["dispatch-redriven"]),
     (Given::ADay, &["report-report"]),
     (Given::ADayHalfReported, &["archive-archive"]),
+    (Given::ADayCounted, &["recount-recount"]),
+    (Given::ADayMiscounted, &["recount-recount-dates", "recount-repair"]),
     (Given::Processed, &["dispatch-moved-on", "settle-conflicting", "settle-repeated"]),
 ];
 
@@ -130,6 +132,13 @@ async fn run(world: &World, name: &str) -> Result<Value> {
             let response = functions.dispatch.handle(serde_json::from_str(&text)?).await;
             serde_json::to_value(response.map_err(anyhow::Error::msg)?)?
         }
+        "recount" => match serde_json::from_str(&text) {
+            Ok(request) => match functions.recount.handle(LambdaEvent::new(request, context(name)?)).await {
+                Ok(report) => serde_json::to_value(report)?,
+                Err(error) => json!({ "refused": error.to_string() }),
+            },
+            Err(error) => json!({ "notTaken": error.to_string() }),
+        },
         "report" => match serde_json::from_str(&text) {
             Ok(request) => {
                 let report = functions.report.handle(LambdaEvent::new(request, context(name)?)).await;

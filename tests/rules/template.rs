@@ -97,6 +97,10 @@ fn functions_can_read_their_configuration() -> Result<()> {
             "daily-due-sweeper" => daily_due_sweeper::Config::read(&Lookup::new(&variable)).map(drop),
             "dispatch" => dispatch::Config::read(&Lookup::new(&variable)).map(drop),
             "settle" => settle::Config::read(&Lookup::new(&variable)).map(drop),
+            "stream-aggregator" => stream_aggregator::Config::read(&Lookup::new(&variable)).map(drop),
+            "recount" => recount::Config::read(&Lookup::new(&variable)).map(drop),
+            "archive" => archive::Config::read(&Lookup::new(&variable)).map(drop),
+            "report" => report::Config::read(&Lookup::new(&variable)).map(drop),
             other => anyhow::bail!("which configuration does {other} read?"),
         };
         read.with_context(|| format!("{name} would not start"))?;
@@ -142,6 +146,10 @@ fn variable_of(template: &Value, function: &Value, name: &str) -> Option<String>
     let own = &function["Properties"]["Environment"]["Variables"][name];
     let global = &template["Globals"]["Function"]["Environment"]["Variables"][name];
     let value = if own.is_null() { global } else { own };
+    if let Some(pattern) = value["!Sub"].as_str() {
+        // The name of a resource stands for its value.
+        return Some(pattern.replace("${ReportsBucket}", "reports-bucket"));
+    }
     let parameter = value["!Ref"].as_str().map(|id| &template["Parameters"][id]["Default"]);
     match parameter.unwrap_or(value) {
         Value::Null => value["!Ref"].as_str().map(str::to_owned),

@@ -41,7 +41,7 @@ impl Recount {
         let deadline = Deadline::before(event.context.deadline, &self.clock);
         let dates = event.payload.dates(self.config.zone, self.clock.now())?;
         let mut run = Run::of(self, deadline, event.payload.action);
-        // In a box: with all the calls that it may make, it is too large for a thread's stack.
+        // In a box: a run is as large as all the calls that it may wait for, and its callers are not to be.
         let broken = Box::pin(run.all(&dates)).await;
         // What was found is counted also where the run broke.
         self.metrics.emit(self.clock.instant(), &run.report.metrics());

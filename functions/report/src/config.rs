@@ -104,11 +104,31 @@ mod tests {
     #[test]
     fn errors_name_the_variable_and_what_it_wants() {
         for (name, value, want) in [
-            ("REPORTS_URL", "", "REPORTS_URL is not set; set it to where reports are stored, such as s3://bucket/prefix"),
-            ("REPORTS_URL", "https://a.example", "REPORTS_URL is \"https://a.example\": expected s3://BUCKET, s3://BUCKET/PREFIX or file:///FOLDER"),
-            ("REPORTS_URL", "s3://", "REPORTS_URL is \"s3://\": expected s3://BUCKET, s3://BUCKET/PREFIX or file:///FOLDER"),
-            ("MAX_REPORT_ROWS", "0", "MAX_REPORT_ROWS is \"0\": a report has at most 1 to 500000 rows, as a whole number"),
-            ("MAX_REPORT_ROWS", "500001", "MAX_REPORT_ROWS is \"500001\": a report has at most 1 to 500000 rows, as a whole number"),
+            (
+                "REPORTS_URL",
+                "",
+                "REPORTS_URL is not set; set it to where reports are stored, such as s3://bucket/prefix",
+            ),
+            (
+                "REPORTS_URL",
+                "https://a.example",
+                "REPORTS_URL is \"https://a.example\": expected s3://BUCKET, s3://BUCKET/PREFIX or file:///FOLDER",
+            ),
+            (
+                "REPORTS_URL",
+                "s3://",
+                "REPORTS_URL is \"s3://\": expected s3://BUCKET, s3://BUCKET/PREFIX or file:///FOLDER",
+            ),
+            (
+                "MAX_REPORT_ROWS",
+                "0",
+                "MAX_REPORT_ROWS is \"0\": a report has at most 1 to 500000 rows, as a whole number",
+            ),
+            (
+                "MAX_REPORT_ROWS",
+                "500001",
+                "MAX_REPORT_ROWS is \"500001\": a report has at most 1 to 500000 rows, as a whole number",
+            ),
             ("READ_SHARDS", "0", "READ_SHARDS is \"0\": a shard count is a whole number from 1 to 1000"),
         ] {
             let said = read(name, value).err();

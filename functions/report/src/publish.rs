@@ -8,25 +8,35 @@ use crate::stored::{Found, Stored};
 use crate::{Report, ReportError};
 
 impl Report {
-    /// Publishes a run's summary, then its settlements, so that no reader finds these without that. Both
-    /// are checked where they lie; the settlements are handed on to be read.
+    /// Publishes a run's summary, then its settlements, so that no reader finds these without that; but
+    /// only where both are there and as they were committed. The settlements are handed on to be read.
     pub(crate) async fn publish(&self, run: &ReportRun) -> Result<Stored, ReportError> {
-        self.publish_file(&run.summary).await?;
-        self.publish_file(&run.csv).await
+        let summary = self.published(&run.summary).await?;
+        let csv = self.published(&run.csv).await?;
+        if summary.is_none() {
+            self.copy(&run.summary).await?;
+        }
+        match csv {
+            Some(csv) => Ok(csv),
+            None => self.copy(&run.csv).await,
+        }
     }
 
-    async fn publish_file(&self, file: &ReportFile) -> Result<Stored, ReportError> {
-        let altered = |path: &str, why: &str| ReportError::Altered { path: path.to_owned(), why: why.to_owned() };
+    /// The published file, or `None` where there is none yet and the attempt's can be copied.
+    async fn published(&self, file: &ReportFile) -> Result<Option<Stored>, ReportError> {
         match Stored::check(&self.files, &file.published, file).await? {
-            Found::Intact(stored) => return Ok(stored),
+            Found::Intact(stored) => return Ok(Some(stored)),
             Found::Altered(why) => return Err(altered(&file.published, &why)),
             Found::Missing => {}
         }
         match Stored::check(&self.files, &file.attempt, file).await? {
-            Found::Intact(_) => {}
-            Found::Altered(why) => return Err(altered(&file.attempt, &why)),
-            Found::Missing => return Err(altered(&file.attempt, "is missing, and was not published")),
+            Found::Intact(_) => Ok(None),
+            Found::Altered(why) => Err(altered(&file.attempt, &why)),
+            Found::Missing => Err(altered(&file.attempt, "is missing, and was not published")),
         }
+    }
+
+    async fn copy(&self, file: &ReportFile) -> Result<Stored, ReportError> {
         match self.files.copy_if_not_exists(&parse(&file.attempt)?, &parse(&file.published)?).await {
             // Another run published it, or an earlier try of this call whose answer was lost.
             Ok(()) | Err(Error::AlreadyExists { .. }) => {}
@@ -38,4 +48,8 @@ impl Report {
             Found::Missing => Err(altered(&file.published, "is missing, though it was just published")),
         }
     }
+}
+
+fn altered(path: &str, why: &str) -> ReportError {
+    ReportError::Altered { path: path.to_owned(), why: why.to_owned() }
 }

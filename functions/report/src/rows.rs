@@ -147,8 +147,12 @@ impl RowReader {
     fn parse(&self) -> Result<ReportedRow, &'static str> {
         let parse = || {
             let () = (self.fields == COLUMNS.len()).then_some(())?;
-            let sort = HeadSort { due_at: self.field(DUE_AT)?.parse().ok()?, payment_id: self.field(PAYMENT_ID)?.parse().ok()? };
-            let unreported = UnreportedSort { settled_at: self.field(SETTLED_AT)?.parse().ok()?, payment_id: sort.payment_id };
+            let sort = HeadSort {
+                due_at: self.field(DUE_AT)?.parse().ok()?,
+                payment_id: self.field(PAYMENT_ID)?.parse().ok()?,
+            };
+            let unreported =
+                UnreportedSort { settled_at: self.field(SETTLED_AT)?.parse().ok()?, payment_id: sort.payment_id };
             Some(ReportedRow { head: HeadKey { account: self.field(ACCOUNT_ID)?.parse().ok()?, sort }, unreported })
         };
         parse().ok_or("has a row that is no settlement")
@@ -193,7 +197,8 @@ mod tests {
     #[test]
     fn what_is_no_row_is_refused() {
         let header = COLUMNS.join(",");
-        for row in [",".repeat(10), ",".repeat(11), "x".to_owned(), "x".repeat(600), "a,b,c,d,e,f,g,h,i,j,k".to_owned()] {
+        for row in [",".repeat(10), ",".repeat(11), "x".to_owned(), "x".repeat(600), "a,b,c,d,e,f,g,h,i,j,k".to_owned()]
+        {
             let text = format!("{header}\r\n{row}\r\n");
             assert!(RowReader::new().read(&mut text.as_bytes()).is_err(), "{row}");
         }

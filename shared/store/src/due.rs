@@ -103,8 +103,9 @@ impl Store {
     /// # Errors
     /// [`StoreError`] where DynamoDB fails or an entry cannot be read.
     pub async fn due_page(&self, range: &DueRange, limit: u16) -> Result<DuePage, StoreError> {
-        let Stretch { rows, end } = self.due_stretch(&self.tables.payments, range, limit).await?;
-        Ok(DuePage { rows: rows.into_iter().map(|(_, row)| row).collect(), next: end })
+        let (Stretch { rows, end }, unreadable) = self.due_stretch(&self.tables.payments, range, limit).await?;
+        let rows = rows.into_iter().map(|(_, row)| row).chain(unreadable.into_iter().map(Err)).collect();
+        Ok(DuePage { rows, next: end })
     }
 
     /// The same over the hot table and history, each payment once.
@@ -112,9 +113,10 @@ impl Store {
     /// # Errors
     /// [`StoreError`] where DynamoDB fails or an entry cannot be read.
     pub async fn due_page_of_both(&self, range: &DueRange, limit: u16) -> Result<DuePage, StoreError> {
-        let hot = self.due_stretch(&self.tables.payments, range, limit).await?;
-        let history = self.due_stretch(&self.tables.history, range, limit).await?;
-        let Merged { rows, next } = merge(vec![hot, history], limit.into());
+        let (hot, unreadable) = self.due_stretch(&self.tables.payments, range, limit).await?;
+        let (history, more_unreadable) = self.due_stretch(&self.tables.history, range, limit).await?;
+        let Merged { mut rows, next } = merge(vec![hot, history], limit.into());
+        rows.extend(unreadable.into_iter().chain(more_unreadable).map(Err));
         Ok(DuePage { rows, next })
     }
 
@@ -129,16 +131,35 @@ impl Store {
         Ok((u64::try_from(answer.count).unwrap_or(0), answer.last_evaluated_key.is_some()))
     }
 
+    /// One table's part of a page, and the entries whose very keys cannot be read: they have no
+    /// place among the others, and must not hide them.
     async fn due_stretch(
         &self,
         table: &str,
         range: &DueRange,
         limit: u16,
-    ) -> Result<Stretch<DueSort, Result<DueRow, StoreError>>, StoreError> {
-        let answer = self.due_query(table, range).limit(limit.into()).send().await.map_err(failed("Query"))?;
-        let end = answer.last_evaluated_key.as_ref().map(due_of).transpose()?;
-        let decode = |item: Item| Ok((due_of(&item)?, decode_row(item)));
-        Ok(Stretch { rows: answer.items.unwrap_or_default().into_iter().map(decode).collect::<Result<_, _>>()?, end })
+    ) -> Result<(Stretch<DueSort, Result<DueRow, StoreError>>, Vec<StoreError>), StoreError> {
+        let (mut rows, mut unreadable) = (Vec::new(), Vec::new());
+        let mut after = None;
+        loop {
+            let query = self.due_query(table, range).limit(limit.into()).set_exclusive_start_key(after);
+            let answer = query.send().await.map_err(failed("Query"))?;
+            for item in answer.items.unwrap_or_default() {
+                match due_of(&item) {
+                    Ok(due) => rows.push((due, decode_row(item))),
+                    Err(error) => unreadable.push(error),
+                }
+            }
+            // Where the last key is such a one, the page ends at the last that is none: the next one
+            // begins there, and shows it again. Where there is none at all, the page goes on.
+            let last = rows.last().map(|(due, _)| *due);
+            let end = answer.last_evaluated_key.as_ref().map(|key| due_of(key).ok().or(last));
+            match end {
+                None => return Ok((Stretch { rows, end: None }, unreadable)),
+                Some(Some(end)) => return Ok((Stretch { rows, end: Some(end) }, unreadable)),
+                Some(None) => after = answer.last_evaluated_key,
+            }
+        }
     }
 
     fn due_query(&self, table: &str, range: &DueRange) -> QueryFluentBuilder {

@@ -121,12 +121,15 @@ impl<'r> Deliveries<'r> {
         Ok(())
     }
 
-    /// The rest comes, nothing goes wrong any more, and both pollers come to the end.
+    /// The rest comes, nothing goes wrong any more, and every poller that has begun comes to the end.
     pub(crate) async fn finish(&mut self) -> Result<()> {
         while self.shards.is_growing() {
             self.shards.grow(MOST_AT_ONCE)?;
         }
-        for (poller, functions) in self.pollers.iter_mut().zip(self.sandboxes) {
+        for (place, (poller, functions)) in self.pollers.iter_mut().zip(self.sandboxes).enumerate() {
+            if place > 0 && poller.checkpoints().is_empty() {
+                continue;
+            }
             let delivered = drain(poller, self.now, |event| aggregate(functions, event)).await?;
             let failed = delivered.iter().find(|delivery| delivery.outcome != Outcome::Succeeded);
             ensure!(failed.is_none(), "{failed:?}");

@@ -37,19 +37,22 @@ pub(crate) enum Way {
     Elsewhere,
 }
 
+impl Way {
+    pub(crate) const ALL: [Self; 7] = [
+        Self::KilledBefore,
+        Self::KilledAfter,
+        Self::ReplyLostOnce,
+        Self::ReplyLost,
+        Self::Throttled,
+        Self::Conflict,
+        Self::Elsewhere,
+    ];
+}
+
 impl Mishap {
     /// Something goes wrong every other time.
     pub(crate) fn any() -> impl Strategy<Value = Self> {
-        let ways = [
-            Way::KilledBefore,
-            Way::KilledAfter,
-            Way::ReplyLostOnce,
-            Way::ReplyLost,
-            Way::Throttled,
-            Way::Conflict,
-            Way::Elsewhere,
-        ];
-        let call = (0..3_usize, prop::sample::select(ways.to_vec())).prop_map(|(call, way)| Self::Call(call, way));
+        let call = (0..3_usize, prop::sample::select(Way::ALL.to_vec())).prop_map(|(call, way)| Self::Call(call, way));
         prop_oneof![4 => Just(Self::None), 4 => call, 1 => Just(Self::AnswerLost)]
     }
 

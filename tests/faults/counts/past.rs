@@ -16,7 +16,7 @@ use crate::service;
 use crate::staleness::Key;
 
 /// How many things happen.
-const EVENTS: usize = 36;
+const EVENTS: usize = 60;
 
 /// How many nights pass at most, so that dates repeat.
 const NIGHTS: usize = 3;

@@ -89,9 +89,10 @@ impl Shards {
             event["dynamodb"]["ApproximateCreationDateTime"] =
                 (BEGINNING + SECONDS_BETWEEN * i64::try_from(place)?).into();
             let (pk, sk) = key_of(&event["dynamodb"]["Keys"]);
-            let hash = pk.bytes().chain(sk.bytes()).fold(7, |hash: u64, byte| {
-                hash.wrapping_mul(31).wrapping_add(u64::from(byte)).rotate_left(5)
-            });
+            let hash = pk
+                .bytes()
+                .chain(sk.bytes())
+                .fold(7, |hash: u64, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)).rotate_left(5));
             let open = self.open.iter().find(|open| hash % open.modulus == open.remainder).context("no shard")?;
             self.stream.push(&open.id, Record::of_event(event)?)?;
             self.places.entry(open.id.clone()).or_default().push(number.parse()?);

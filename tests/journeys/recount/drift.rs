@@ -9,7 +9,9 @@ use payments_tests::{Ask, Counting, World};
 use recount::RecountReport;
 use serde_json::{Value, json};
 
-use super::{DAY, NIGHT, NO_DEADLINE, a_counted_day, alter, evidence, metric, put, reads_counters, recount, run_of, shown};
+use super::{
+    DAY, NIGHT, NO_DEADLINE, a_counted_day, alter, evidence, metric, put, reads_counters, recount, run_of, shown,
+};
 use crate::given::ACCOUNT;
 
 /// The operations since the last time that are no queries.

@@ -58,8 +58,12 @@ async fn every_payment_of_either_table_is_counted_once_however_the_pages_fall() 
         let sum: usize = union.iter().map(|n| **n + 1).sum();
         let archived = history.difference(&hot).count();
         let want: Value = json!([union.len(), union.len(), archived, sum]);
-        let found =
-            json!([found["byStatus"]["CANCELLED"], found["total"], found["archived"], found["sums"]["EUR"]["CANCELLED"]]);
+        let found = json!([
+            found["byStatus"]["CANCELLED"],
+            found["total"],
+            found["archived"],
+            found["sums"]["EUR"]["CANCELLED"]
+        ]);
         assert_eq!(found, want, "{name}");
         world.close().await?;
     }

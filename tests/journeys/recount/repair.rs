@@ -11,7 +11,9 @@ use payments_tests::World;
 use recount::RecountReport;
 use serde_json::{Value, json};
 
-use super::{DAY, NO_DEADLINE, a_counted_day, add, alter, evidence, interfered, metric, put, recount, repair, run_of, shown};
+use super::{
+    DAY, NO_DEADLINE, a_counted_day, add, alter, evidence, interfered, metric, put, recount, repair, run_of, shown,
+};
 use crate::given::{Given, HORIZON_DAYS, prepare};
 
 /// When the recount of the night after finds drift, and when that can be repaired.

@@ -48,11 +48,15 @@ async fn the_next_run_goes_on_with_the_date_at_which_the_deadline_came() -> Resu
     ] {
         let world = Arc::new(a_counted_day().await?);
         let inside = Arc::clone(&world);
-        let functions = interfered(&world, move |call| reads_payments(call, at), move || {
-            let world = Arc::clone(&inside);
-            // Sixty seconds, of which six are kept.
-            async move { world.set_clock("2090-06-16T02:30:54Z") }
-        });
+        let functions = interfered(
+            &world,
+            move |call| reads_payments(call, at),
+            move || {
+                let world = Arc::clone(&inside);
+                // Sixty seconds, of which six are kept.
+                async move { world.set_clock("2090-06-16T02:30:54Z") }
+            },
+        );
         let functions = functions.await?;
         assert_eq!(run_of(&functions, "recount", (BEFORE, AFTER), deadline(60)?).await?, want, "{at}");
         drop(functions);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context as _, Result, ensure};
+use futures::FutureExt as _;
 use object_store::ObjectStoreExt as _;
 use object_store::path::Path;
 use payments_local::Functions;
@@ -49,7 +50,8 @@ async fn assert_whole(world: &World, all: &[String], before: &BTreeMap<String, V
     assert_eq!(unreported(world).await?, BTreeSet::new(), "{when}");
     let after = published(world).await?;
     assert!(before.iter().all(|(name, bytes)| after.get(name) == Some(bytes)), "what is published stays: {when}");
-    let runs: Vec<&str> = after.keys().filter_map(|name| name.split_once("-run-")?.1.split_once('.')).map(|(run, _)| run).collect();
+    let runs: Vec<&str> =
+        after.keys().filter_map(|name| name.split_once("-run-")?.1.split_once('.')).map(|(run, _)| run).collect();
     let numbers: BTreeSet<&str> = runs.iter().copied().collect();
     let want: Vec<String> = (1..=numbers.len()).map(|n| format!("{n:06}")).collect();
     assert_eq!(numbers.into_iter().collect::<Vec<_>>(), want, "{when}");
@@ -201,12 +203,19 @@ async fn killed_at_any_step_the_next_run_completes_it() -> Result<()> {
         let world = World::open().await?;
         let all = many(&world, "2026-11-20T09:20:00Z", PAYMENTS, 0).await?;
         stopped(&world, stop).await?;
-        let under = |files: &BTreeMap<String, Vec<u8>>, folder: &str| files.keys().filter(|name| name.starts_with(folder)).count();
+        let under = |files: &BTreeMap<String, Vec<u8>>, folder: &str| {
+            files.keys().filter(|name| name.starts_with(folder)).count()
+        };
         let left = files(&world).await?;
         assert_eq!((under(&left, "attempts/"), under(&left, "reports/")), stop.files, "{}", stop.step);
         assert_eq!(PAYMENTS - unreported(&world).await?.len(), stop.drained, "{}", stop.step);
         let job = world.store().await.last_report_run().await?;
-        assert_eq!(job.as_ref().map(|run| (run.number, run.finished)), stop.committed.then_some((1, false)), "{}", stop.step);
+        assert_eq!(
+            job.as_ref().map(|run| (run.number, run.finished)),
+            stop.committed.then_some((1, false)),
+            "{}",
+            stop.step
+        );
 
         let before = published(&world).await?;
         let answer = run(&world).await?;
@@ -275,7 +284,9 @@ async fn a_committed_file_that_is_missing_or_altered_stops_the_job() -> Result<(
                 _ => (at, "SHA-256"),
             };
             drop(world.outside.metrics.take());
-            assert_stops(&world, name, why).await.with_context(|| format!("{step}, {damage}, summary: {is_summary}"))?;
+            assert_stops(&world, name, why)
+                .await
+                .with_context(|| format!("{step}, {damage}, summary: {is_summary}"))?;
             world.close().await?;
         }
     }
@@ -306,4 +317,32 @@ async fn an_attempt_that_is_gone_does_no_harm_once_it_is_published() -> Result<(
     run(&world).await?;
     assert_whole(&world, &all, &before, "without its attempt").await?;
     world.close().await
+}
+
+#[tokio::test]
+async fn a_file_that_another_replaces_is_neither_overwritten_nor_believed() -> Result<()> {
+    // In the place of the report: just before it is copied there, and after it was checked there.
+    for (operation, occurrence) in [("copy", 0), ("get", 2)] {
+        let world = World::open().await?;
+        let all = many(&world, "2026-11-20T09:20:00Z", PAYMENTS, 0).await?;
+        let (store, seen) = (Arc::clone(&world.outside.reports), AtomicUsize::new(0));
+        let functions = functions_over(&world, &world.wire, move |_, called, path| {
+            let is_report = path.as_ref().ends_with(".csv.gz") && called == operation;
+            if is_report && seen.fetch_add(1, Ordering::Relaxed) == occurrence {
+                let published = Path::from("reports/2026-11-20T092000Z--2026-11-20T092000Z-run-000001.csv.gz");
+                // In memory, a put is done at once.
+                let put = store.put(&published, "another's".into()).now_or_never();
+                assert!(matches!(put, Some(Ok(_))), "{put:?}");
+            }
+            FileFate::Pass
+        });
+        let Err(error) = invoke(&functions.await?, "deceived", END_OF_TIME).await else {
+            anyhow::bail!("it believed what it found at its {operation}")
+        };
+        assert!(error.contains("reports/") && error.contains("run-000001.csv.gz"), "{error}");
+        assert_eq!(unreported(&world).await?.len(), all.len(), "{operation}");
+        assert!(files(&world).await?.values().any(|bytes| bytes == b"another's"), "{operation}");
+        world.close().await?;
+    }
+    Ok(())
 }

@@ -44,7 +44,12 @@ impl Faulty {
         inner: &Arc<dyn ObjectStore>,
         decide: impl Fn(usize, &str, &Path) -> FileFate + Send + Sync + 'static,
     ) -> Arc<dyn ObjectStore> {
-        Arc::new(Self { inner: Arc::clone(inner), decide: Box::new(decide), calls: AtomicUsize::new(0), meeting: Barrier::new(2) })
+        Arc::new(Self {
+            inner: Arc::clone(inner),
+            decide: Box::new(decide),
+            calls: AtomicUsize::new(0),
+            meeting: Barrier::new(2),
+        })
     }
 
     async fn carry<T>(&self, operation: &str, path: &Path, call: impl Future<Output = Result<T>>) -> Result<T> {
@@ -83,11 +88,7 @@ impl ObjectStore for Faulty {
         self.carry("put", path, self.inner.put_opts(path, payload, options)).await
     }
 
-    async fn put_multipart_opts(
-        &self,
-        path: &Path,
-        options: PutMultipartOptions,
-    ) -> Result<Box<dyn MultipartUpload>> {
+    async fn put_multipart_opts(&self, path: &Path, options: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
         self.carry("multipart", path, self.inner.put_multipart_opts(path, options)).await
     }
 

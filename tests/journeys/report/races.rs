@@ -19,8 +19,7 @@ async fn two_attempts(world: &World) -> Result<[Value; 2]> {
         if written { FileFate::Meet } else { FileFate::Pass }
     });
     let functions = world.functions_in(&Surroundings { reports, ..surroundings })?;
-    let (one, other) =
-        tokio::join!(invoke(&functions, "one", END_OF_TIME), invoke(&functions, "other", END_OF_TIME));
+    let (one, other) = tokio::join!(invoke(&functions, "one", END_OF_TIME), invoke(&functions, "other", END_OF_TIME));
     Ok([one.map_err(anyhow::Error::msg)?, other.map_err(anyhow::Error::msg)?])
 }
 
@@ -82,7 +81,8 @@ async fn a_commit_whose_answer_is_lost_is_not_taken_for_another_ones() -> Result
             Fate::Pass
         }
     });
-    let answer = invoke(&world.functions_over(&wire).await?, "unlucky", END_OF_TIME).await.map_err(anyhow::Error::msg)?;
+    let answer =
+        invoke(&world.functions_over(&wire).await?, "unlucky", END_OF_TIME).await.map_err(anyhow::Error::msg)?;
     let commits = wire.take_operations().iter().filter(|operation| *operation == "PutItem").count();
     assert_eq!(commits, 2);
     assert_eq!((&answer["runsCommitted"], &answer["drained"]), (&json!(1), &json!(10)), "{answer}");

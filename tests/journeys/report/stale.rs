@@ -45,7 +45,8 @@ impl HttpConnector for StaleConnector {
     fn call(&self, request: aws_smithy_runtime_api::client::orchestrator::HttpRequest) -> HttpConnectorFuture {
         let (index, connector) = (self.index.clone(), self.connector.clone());
         HttpConnectorFuture::new(async move {
-            let asked: Value = serde_json::from_slice(request.body().bytes().unwrap_or_default()).unwrap_or(Value::Null);
+            let asked: Value =
+                serde_json::from_slice(request.body().bytes().unwrap_or_default()).unwrap_or(Value::Null);
             if asked["IndexName"] != "unreported" {
                 return connector.call(request).await;
             }

@@ -23,9 +23,8 @@ async fn serve(answers: Vec<Answer>) -> (String, Arc<Mutex<Vec<String>>>) {
             let request = read(&mut connection).await;
             seen.lock().unwrap().push(request);
             let length = body.len();
-            let answer = format!(
-                "HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n{headers}\r\n{body}"
-            );
+            let answer =
+                format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n{headers}\r\n{body}");
             connection.write_all(answer.as_bytes()).await.unwrap();
         }
     });
@@ -39,7 +38,8 @@ async fn read(connection: &mut TcpStream) -> String {
         connection.read_buf(&mut bytes).await.unwrap();
         let text = String::from_utf8_lossy(&bytes).into_owned();
         if let Some((head, body)) = text.split_once("\r\n\r\n") {
-            let length = head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
+            let length =
+                head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
             if body.len() >= length.unwrap_or(0) {
                 return text;
             }

@@ -1,0 +1,103 @@
+//! A stream that is made by hand, of as many payments, dates and currencies as a test wants: copies of
+//! a real head, and records that no healthy table makes.
+
+use anyhow::{Context as _, Result};
+use payments_delivery::{Delivery, InMemoryStream, Record, ShardId, StreamMapping};
+use payments_local::plant::aggregator_settings;
+use serde_json::{Value, json};
+
+use super::shards;
+use crate::aggregation::{aggregate, drain};
+use crate::recount::{self, Items, Numbers};
+use crate::rig::Rig;
+use crate::staleness::{Key, key_of};
+
+/// A stream of one shard, and what the tables would hold by it.
+pub(crate) struct Made {
+    pub(crate) stream: InMemoryStream,
+    pub(crate) shard: ShardId,
+    pub(crate) records: u64,
+    model: Value,
+    hot: Items,
+    history: Items,
+}
+
+impl Made {
+    /// A stream of the table of this bank, without a record yet.
+    pub(crate) async fn of(rig: &Rig) -> Result<Self> {
+        let intents = rig.created(1).await?;
+        let pk = format!("ACCT#{}", intents[0].account);
+        let model = rig.items(&rig.world.environment.tables.payments, &pk).await?.pop().context("no head")?;
+        let (stream, shard) = (InMemoryStream::new(rig.source.arn()), ShardId::from("shardId-made"));
+        stream.add_shard(shard.clone(), None)?;
+        rig.line.mend();
+        drop((rig.metrics.take(), rig.line.wire().take_ledger()));
+        Ok(Self { stream, shard, records: 0, model, hot: Items::new(), history: Items::new() })
+    }
+
+    /// The n-th payment.
+    pub(crate) fn head(&self, n: usize, date: &str, status: &str, currency: &str) -> Value {
+        let mut head = self.model.clone();
+        let sk = format!("{date}T12:00:00Z#{n:08x}-0000-5000-8000-{n:012x}");
+        for (name, text) in [
+            ("pk", format!("ACCT#made-{}", n % 7)),
+            ("due", format!("{status}#{date}#{sk}")),
+            ("sk", sk),
+            ("status", status.to_owned()),
+            ("currency", currency.to_owned()),
+        ] {
+            head[name] = json!({ "S": text });
+        }
+        head["amountMinor"] = json!({ "N": (n + 1).to_string() });
+        head
+    }
+
+    /// A payment is created or becomes this.
+    pub(crate) fn put(&mut self, head: Value) -> Result<()> {
+        let key = key_of(&head);
+        let before = self.hot.insert(key.clone(), head.clone());
+        self.push(&key, before, Some(head))
+    }
+
+    /// A payment moves to history.
+    pub(crate) fn archive(&mut self, key: &Key) -> Result<()> {
+        let head = self.hot.remove(key).context("no such payment")?;
+        self.history.insert(key.clone(), head.clone());
+        self.push(key, Some(head), None)
+    }
+
+    /// A record of any images.
+    pub(crate) fn push(&mut self, key: &Key, before: Option<Value>, after: Option<Value>) -> Result<()> {
+        self.records += 1;
+        let mut change = json!({
+            "Keys": { "pk": { "S": key.0 }, "sk": { "S": key.1 } },
+            "ApproximateCreationDateTime": shards::beginning().timestamp(),
+            "SequenceNumber": self.records.to_string(), "SizeBytes": 1, "StreamViewType": "NEW_AND_OLD_IMAGES",
+        });
+        for (name, image) in [("OldImage", before), ("NewImage", after)] {
+            if let Some(image) = image {
+                change[name] = image;
+            }
+        }
+        let event = json!({
+            "eventID": "made", "eventName": "MODIFY", "eventVersion": "1.1", "eventSource": "aws:dynamodb",
+            "awsRegion": "local", "eventSourceARN": self.stream.arn(), "dynamodb": change,
+        });
+        Ok(self.stream.push(&self.shard, Record::of_event(event)?)?)
+    }
+
+    /// The mapping of the stream, at its beginning.
+    pub(crate) fn mapping(&self) -> Result<StreamMapping> {
+        Ok(StreamMapping::new(aggregator_settings()?, self.stream.clone())?)
+    }
+
+    /// Delivers the whole stream from its beginning.
+    pub(crate) async fn deliver(&self, rig: &Rig) -> Result<Vec<Delivery>> {
+        drain(&mut self.mapping()?, shards::beginning(), |event| aggregate(&rig.functions, event)).await
+    }
+
+    /// What counters should say.
+    pub(crate) fn counts(&self) -> Numbers {
+        recount::of(&self.hot, &self.history)
+    }
+}

@@ -1,0 +1,168 @@
+//! Poison in the stream stops nobody: it is counted as what could not be read. What is wrong with the
+//! mapping itself stops everything, loudly. And the aggregator never reads what it writes.
+
+use std::sync::Mutex;
+
+use anyhow::{Context as _, Result};
+use chrono::TimeDelta;
+use payments_delivery::{Invocation, Outcome, Position, StreamMapping, StreamSettings};
+use payments_local::plant::{AGGREGATOR_TUMBLING_WINDOW, aggregator_settings};
+use serde_json::{Value, json};
+
+use super::made::Made;
+use super::shards;
+use crate::aggregation::{aggregate, drain, next_batch};
+use crate::ledger::{number, text};
+use crate::recount::{between, checkpoints, counters};
+use crate::rig::Rig;
+use crate::staleness::key_of;
+
+const DAY: &str = "2026-12-01";
+
+#[tokio::test]
+async fn a_record_that_cannot_be_read_is_counted_as_that_and_stops_no_other() -> Result<()> {
+    let rig = Rig::set_up().await?;
+    let mut made = Made::of(&rig).await?;
+    made.put(made.head(0, DAY, "SCHEDULED", "GBP"))?;
+    let poison = made.head(1, DAY, "SCHEDULED", "GBP");
+    let key = key_of(&poison);
+    let damaged = |name: &str, value: Value| {
+        let mut head = poison.clone();
+        head[name] = value;
+        head
+    };
+    // Two with a date, whichever image it is that cannot be read.
+    made.push(&key, None, Some(damaged("amountMinor", json!({ "N": "0.5" }))))?;
+    made.push(&key, Some(damaged("status", json!({ "S": "ASLEEP" }))), Some(poison.clone()))?;
+    // Three without one: a due key that is none, images that are no images, and none at all.
+    made.push(&key, None, Some(damaged("due", json!({ "S": "some day" }))))?;
+    made.push(&key, Some(json!(7)), Some(json!("no image")))?;
+    made.push(&key, None, None)?;
+    made.put(made.head(2, DAY, "SCHEDULED", "GBP"))?;
+
+    let mut want = made.counts();
+    want.extend([(format!("{DAY} unparsed"), 2), ("? unparsed".to_owned(), 3)]);
+    let delivered = made.deliver(&rig).await?;
+    assert!(delivered.iter().all(|delivery| delivery.outcome == Outcome::Succeeded), "{delivered:?}");
+    assert_eq!(between(&counters(&rig).await?, &want), [""; 0]);
+    let lines = rig.metrics.take();
+    assert_eq!(["Counted", "Skipped", "Unparsed"].map(|name| rig.metric(&lines, name)), [2, 0, 5], "{lines:?}");
+
+    made.deliver(&rig).await?;
+    assert_eq!(between(&counters(&rig).await?, &want), [""; 0], "poison is counted once, too");
+    let lines = rig.metrics.take();
+    assert_eq!(["Counted", "Skipped", "Unparsed"].map(|name| rig.metric(&lines, name)), [0, 7, 0], "{lines:?}");
+    rig.world.close().await
+}
+
+/// The first event of a stream.
+async fn first_event(made: &Made) -> Result<Value> {
+    let seen = Mutex::new(None);
+    let see = |event: Value| {
+        drop(seen.lock().map(|mut seen| seen.replace(event)));
+        async { Ok(json!({ "state": {} })) }
+    };
+    next_batch(&mut made.mapping()?, shards::beginning(), see).await?;
+    seen.into_inner().ok().flatten().context("no event")
+}
+
+#[tokio::test]
+async fn a_mapping_that_is_set_up_wrongly_is_an_error_and_changes_nothing() -> Result<()> {
+    let rig = Rig::set_up().await?;
+    let mut made = Made::of(&rig).await?;
+    made.put(made.head(0, DAY, "SCHEDULED", "GBP"))?;
+    let event = first_event(&made).await?;
+    let other = event["eventSourceARN"].as_str().unwrap_or_default().replace("/payments", "/payroll");
+    for (field, value, names) in [
+        ("shardId", Value::Null, "set TumblingWindowInSeconds on"),
+        ("eventSourceARN", json!(other), "set Stream on"),
+        ("eventSourceARN", Value::Null, "set Stream on"),
+    ] {
+        let mut event = event.clone();
+        event[field] = value;
+        let error = aggregate(&rig.functions, event).await.expect_err(field);
+        assert!(error.contains(names), "{field}: {error}");
+    }
+
+    // The mapping brings it again and again, and nothing is lost once it is set up as it should be.
+    let settings = StreamSettings { tumbling_window: None, ..aggregator_settings()? };
+    let mut windowless = StreamMapping::new(settings, made.stream.clone())?;
+    for _ in 0..20 {
+        let step = next_batch(&mut windowless, shards::beginning(), |event| aggregate(&rig.functions, event)).await?;
+        assert!(matches!(step[0].outcome, Outcome::Retrying { remaining: 1, .. }), "{step:?}");
+    }
+    assert_eq!((rig.line.calls(), counters(&rig).await?.len()), (0, 0));
+    made.deliver(&rig).await?;
+    assert_eq!(between(&counters(&rig).await?, &made.counts()), [""; 0]);
+    rig.world.close().await
+}
+
+#[tokio::test]
+async fn the_end_of_a_window_is_answered_without_a_call() -> Result<()> {
+    let rig = Rig::set_up().await?;
+    let mut made = Made::of(&rig).await?;
+    made.put(made.head(0, DAY, "SCHEDULED", "GBP"))?;
+    let mut mapping = made.mapping()?;
+    drain(&mut mapping, shards::beginning(), |event| aggregate(&rig.functions, event)).await?;
+    rig.line.mend();
+    let answers = Mutex::new(Vec::new());
+    let function = |event: Value| async {
+        let last = event["isFinalInvokeForWindow"] == true;
+        let answer = aggregate(&rig.functions, event).await;
+        drop(answers.lock().map(|mut answers| answers.push((last, answer.clone()))));
+        answer
+    };
+    let later = shards::beginning() + AGGREGATOR_TUMBLING_WINDOW;
+    let ends = mapping.step(later, function).await?;
+    assert!(ends.iter().all(|end| (end.invocation, &end.outcome) == (Invocation::WindowEnd, &Outcome::Succeeded)));
+    let answers = answers.into_inner().unwrap_or_default();
+    let [(true, Ok(answer))] = answers.as_slice() else { anyhow::bail!("{answers:?}") };
+    assert_eq!(answer["state"], json!({}));
+    assert_eq!((rig.line.calls(), rig.metrics.take().len()), (0, 1), "one line of metrics, of the batch");
+    rig.world.close().await
+}
+
+#[tokio::test]
+async fn a_checkpoint_is_kept_for_a_week_after_its_last_move() -> Result<()> {
+    let rig = Rig::set_up().await?;
+    let mut made = Made::of(&rig).await?;
+    for (n, moves) in [(0, true), (1, true), (1, false)] {
+        if moves {
+            made.put(made.head(n, DAY, "SCHEDULED", "GBP"))?;
+        }
+        rig.time.pass(TimeDelta::days(3));
+        let moved_at = rig.time.now() - if moves { TimeDelta::zero() } else { TimeDelta::days(3) };
+        made.deliver(&rig).await?;
+        let checkpoints = checkpoints(&rig).await?;
+        let [checkpoint] = checkpoints.as_slice() else { anyhow::bail!("{checkpoints:?}") };
+        assert_eq!(text(checkpoint, "sk"), made.shard.as_str());
+        assert_eq!(text(checkpoint, "sequenceNumber"), made.records.to_string());
+        let expires = u64::try_from((moved_at + TimeDelta::days(7)).timestamp())?;
+        assert_eq!(number(checkpoint, "expires_at"), expires, "{checkpoint}");
+    }
+    rig.world.close().await
+}
+
+#[tokio::test]
+async fn the_aggregator_never_sees_what_it_writes() -> Result<()> {
+    let rig = Rig::set_up().await?;
+    rig.created(5).await?;
+    let seen = Mutex::new(Vec::new());
+    let function = |event: Value| async {
+        let keys = event["Records"].as_array().into_iter().flatten().map(|record| key_of(&record["dynamodb"]["Keys"]).0);
+        drop(seen.lock().map(|mut seen| seen.extend(keys)));
+        aggregate(&rig.functions, event).await
+    };
+    let delivered = drain(&mut *rig.aggregating.lock().await, rig.time.now(), function).await?;
+    assert_eq!(delivered.iter().map(|delivery| delivery.records).sum::<usize>(), 5, "{delivered:?}");
+    assert_eq!(rig.line.tries_of("TransactWriteItems"), 1);
+
+    // Its writes are in the stream, and pass it by.
+    let shard = rig.source.shards().await?.pop().context("no shard")?;
+    let records = rig.source.read_all(&shard.id, Position::TrimHorizon).await?;
+    let own = |record: &&payments_delivery::Record| !key_of(&record.event()["dynamodb"]["Keys"]).0.starts_with("ACCT#");
+    assert_eq!(records.iter().filter(own).count(), 2, "a counter and a checkpoint");
+    let seen = seen.into_inner().unwrap_or_default();
+    assert!(seen.len() == 5 && seen.iter().all(|pk| pk.starts_with("ACCT#")), "{seen:?}");
+    rig.close().await
+}

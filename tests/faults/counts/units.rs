@@ -1,0 +1,116 @@
+//! What counting costs: two write units for each date of a batch and two for the checkpoint, however
+//! many records there are.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use payments_local::plant::AGGREGATOR_BATCH;
+use payments_model::BusinessDate;
+
+use super::made::Made;
+use crate::recount::{between, counters};
+use crate::rig::Rig;
+use crate::staleness::key_of;
+
+/// Delivers the stream and tells what was spent, in half units by operation; a place other than the
+/// table itself would be under its name.
+async fn cost(rig: &Rig, made: &Made) -> Result<BTreeMap<String, u64>> {
+    drop(rig.line.wire().take_ledger());
+    rig.line.mend();
+    made.deliver(rig).await?;
+    let table = &rig.world.environment.tables.payments;
+    let named = |(operation, place): (String, String)| if place == *table { operation } else { place };
+    let spent = rig.line.wire().take_ledger().into_iter().filter(|(_, halves)| *halves > 0);
+    Ok(spent.map(|(place, halves)| (named(place), halves)).collect())
+}
+
+/// What one read of the checkpoint and so many write units come to.
+fn units(writes: usize) -> Result<BTreeMap<String, u64>> {
+    let writes = 2 * u64::try_from(writes)?;
+    let all = [("GetItem".to_owned(), 2), ("TransactWriteItems".to_owned(), writes)];
+    Ok(all.into_iter().filter(|(_, halves)| *halves > 0).collect())
+}
+
+fn date(n: usize) -> Result<String> {
+    let first: BusinessDate = "2026-12-01".parse()?;
+    Ok(first.plus_days(u32::try_from(n)?).to_string())
+}
+
+#[tokio::test]
+async fn a_batch_costs_two_for_each_date_and_two_for_the_checkpoint() -> Result<()> {
+    for (dates, currencies, transactions) in [
+        (1, &["GBP"][..], 1),
+        (7, &["GBP"], 1),
+        (7, &["GBP", "EUR", "JPY"], 1),
+        (99, &["GBP", "EUR", "JPY"], 1),
+        (100, &["GBP"], 2),
+        (250, &["GBP"], 3),
+    ] {
+        let rig = Rig::set_up().await?;
+        let mut made = Made::of(&rig).await?;
+        for n in 0..AGGREGATOR_BATCH {
+            let head = made.head(n, &date(n * dates / AGGREGATOR_BATCH)?, "SCHEDULED", currencies[n % currencies.len()]);
+            made.put(head)?;
+        }
+        let case = format!("{dates} dates in {currencies:?}");
+        assert_eq!(cost(&rig, &made).await?, units(2 * (dates + transactions))?, "{case}");
+        assert_eq!(rig.line.tries_of("TransactWriteItems"), transactions, "{case}");
+        assert_eq!(between(&counters(&rig).await?, &made.counts()), [""; 0], "{case}");
+        // Delivered again, it costs one read.
+        assert_eq!(cost(&rig, &made).await?, units(0)?, "{case}");
+        rig.world.close().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_whole_life_within_a_batch_costs_what_one_change_does() -> Result<()> {
+    let rig = Rig::set_up().await?;
+    let mut made = Made::of(&rig).await?;
+    for n in 0..100 {
+        for status in ["SCHEDULED", "PENDING", "PROCESSED"] {
+            made.put(made.head(n, &date(0)?, status, "GBP"))?;
+        }
+        made.archive(&key_of(&made.head(n, &date(0)?, "PROCESSED", "GBP")))?;
+    }
+    assert_eq!(cost(&rig, &made).await?, units(2 * (1 + 1))?);
+    let counts = counters(&rig).await?;
+    assert_eq!(between(&counts, &made.counts()), [""; 0]);
+    assert_eq!(counts.get("2026-12-01 archived"), Some(&100));
+    rig.world.close().await
+}
+
+#[tokio::test]
+async fn changes_that_count_nothing_cost_no_write() -> Result<()> {
+    let rig = Rig::set_up().await?;
+    let mut made = Made::of(&rig).await?;
+    made.put(made.head(0, &date(0)?, "PENDING", "GBP"))?;
+    assert_eq!(cost(&rig, &made).await?, units(2 * (1 + 1))?);
+    for attempt in 2..500 {
+        let mut again = made.head(0, &date(0)?, "PENDING", "GBP");
+        again["dispatchAttempt"] = serde_json::json!({ "N": attempt.to_string() });
+        made.put(again)?;
+    }
+    assert_eq!(cost(&rig, &made).await?, units(0)?);
+    assert_eq!(between(&counters(&rig).await?, &made.counts()), [""; 0]);
+    // Two changes that undo each other are no such thing: the second may come again alone.
+    made.put(made.head(0, &date(0)?, "PROCESSED", "GBP"))?;
+    made.put(made.head(0, &date(0)?, "PENDING", "GBP"))?;
+    assert_eq!(cost(&rig, &made).await?, units(2)?);
+    rig.world.close().await
+}
+
+#[tokio::test]
+async fn a_batch_of_more_currencies_than_an_expression_takes_is_cut() -> Result<()> {
+    let rig = Rig::set_up().await?;
+    let mut made = Made::of(&rig).await?;
+    let codes = (b'A'..=b'Z').flat_map(|a| (b'A'..=b'E').map(move |b| String::from_iter(['X', a.into(), b.into()])));
+    for (n, code) in codes.enumerate() {
+        made.put(made.head(n, &date(0)?, "SCHEDULED", &code))?;
+        made.put(made.head(n, &date(0)?, "PENDING", &code))?;
+    }
+    cost(&rig, &made).await?;
+    assert_eq!(rig.line.tries_of("TransactWriteItems"), 2);
+    assert_eq!(between(&counters(&rig).await?, &made.counts()), [""; 0]);
+    rig.world.close().await
+}
