@@ -352,7 +352,9 @@ async fn an_entry_whose_key_is_damaged_hides_no_other() -> Result<()> {
     // By hand: every shard has entries among the others that are no payments.
     let client = world.client().await;
     for shard in 0..SHARDS {
-        for (n, due) in ["SCHEDULED#2026-12-01#", "SCHEDULED#2026-12-01#2026-12-01T00:00:00Z#zzz"].into_iter().enumerate() {
+        for (n, due) in
+            ["SCHEDULED#2026-12-01#", "SCHEDULED#2026-12-01#2026-12-01T00:00:00Z#zzz"].into_iter().enumerate()
+        {
             let text = |text: &str| AttributeValue::S(text.to_owned());
             let put = client.put_item().table_name(&world.environment.tables.payments);
             let put = put.item("pk", text("ACCT#nobody")).item("sk", text(&format!("{shard}-{n}")));

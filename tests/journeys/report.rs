@@ -10,6 +10,8 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result};
 use insta::assert_snapshot;
+use payments_boot::Lookup;
+use payments_local::Functions;
 use payments_local::wire::{Fate, Wire};
 use payments_tests::{Ask, World};
 use serde_json::{Value, json};
@@ -218,6 +220,25 @@ async fn rows_come_in_the_order_of_their_settlement() -> Result<()> {
         reader.records().map(|row| row.map(|row| (row[10].to_owned(), row[0].to_owned()))).collect::<Result<_, _>>()?;
     assert!(keys.is_sorted(), "{keys:?}");
     assert_eq!(keys.len(), all.len());
+    world.close().await
+}
+
+#[tokio::test]
+async fn a_thousand_shards_are_walked_page_by_page() -> Result<()> {
+    let world = World::open().await?;
+    // Written to ten shards, thirty in each, where a page of one of a thousand has twenty.
+    let all = many(&world, "2026-11-20T09:20:00Z", 300, 0).await?;
+    let get = |name: &str| match name {
+        "READ_SHARDS" => Some("1000".to_owned()),
+        _ => world.environment.get(name),
+    };
+    let functions = Functions::new(&Lookup::new(&get), &world.surroundings_over(&world.wire).await)?;
+    drop(world.wire.take_operations());
+    let answer = invoke(&functions, "wide", bank::END_OF_TIME).await.map_err(anyhow::Error::msg)?;
+    assert_eq!((&answer["reported"], &answer["moreWaits"]), (&json!(300), &json!(false)), "{answer}");
+    assert_eq!(reported_ids(&world).await?, all);
+    let queries = world.wire.take_operations().iter().filter(|operation| *operation == "Query").count();
+    assert!((1_010..1_040).contains(&queries), "{queries}");
     world.close().await
 }
 

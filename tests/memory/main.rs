@@ -16,9 +16,7 @@ use lambda_runtime::Context;
 use object_store::local::LocalFileSystem;
 use payments_boot::{Clock, Lookup, Metrics, dynamodb};
 use payments_local::{Engine, Environment, Functions, Outside};
-use payments_model::{
-    Actor, BusinessZone, Details, Head, Instruction, Money, PaymentId, State, TrailEntry, UtcSecond,
-};
+use payments_model::{Actor, BusinessZone, Details, Head, Instruction, Money, PaymentId, State, TrailEntry, UtcSecond};
 use payments_queue::TransactionQueue;
 use payments_queue::in_process::{Queue, QueueSettings};
 use payments_store::Store;

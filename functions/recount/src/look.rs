@@ -61,10 +61,7 @@ pub(crate) struct Reader<'r> {
 
 impl Reader<'_> {
     /// Makes a call until it succeeds, fails for good, or has failed too often.
-    pub(crate) async fn patiently<T>(
-        &self,
-        mut call: impl AsyncFnMut() -> Result<T, StoreError>,
-    ) -> Result<T, Halt> {
+    pub(crate) async fn patiently<T>(&self, mut call: impl AsyncFnMut() -> Result<T, StoreError>) -> Result<T, Halt> {
         let mut failures = 0;
         while !self.deadline.has_come() {
             let error = match call().await {

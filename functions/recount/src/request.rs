@@ -132,10 +132,22 @@ mod tests {
         for (request, want) in [
             ("{}", "missing field `action`"),
             (r#"{"action":"recout"}"#, "unknown variant `recout`, expected `recount` or `repair`"),
-            (r#"{"action":"recount","date":"2026-12-01"}"#, "unknown field `date`, expected one of `action`, `from`, `to`"),
-            (r#"{"action":"recount","from":"1 December"}"#, "expected an existing date as YYYY-MM-DD, such as 2026-12-01"),
-            (r#"{"action":"recount","from":"2026-11-31"}"#, "expected an existing date as YYYY-MM-DD, such as 2026-12-01"),
-            (r#"{"action":"repair"}"#, r#"a repair needs its dates; send {"action":"repair","from":"YYYY-MM-DD","to":"#),
+            (
+                r#"{"action":"recount","date":"2026-12-01"}"#,
+                "unknown field `date`, expected one of `action`, `from`, `to`",
+            ),
+            (
+                r#"{"action":"recount","from":"1 December"}"#,
+                "expected an existing date as YYYY-MM-DD, such as 2026-12-01",
+            ),
+            (
+                r#"{"action":"recount","from":"2026-11-31"}"#,
+                "expected an existing date as YYYY-MM-DD, such as 2026-12-01",
+            ),
+            (
+                r#"{"action":"repair"}"#,
+                r#"a repair needs its dates; send {"action":"repair","from":"YYYY-MM-DD","to":"#,
+            ),
             (r#"{"action":"repair","to":"2026-12-01"}"#, "a repair needs its dates; send "),
             (
                 r#"{"action":"repair","from":"2026-12-02","to":"2026-12-01"}"#,

@@ -191,3 +191,118 @@ pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
 fn compact(instant: UtcSecond) -> String {
     instant.to_string().replace(':', "")
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use object_store::memory::InMemory;
+    use payments_model::settlement::FailureReason;
+    use payments_model::{AccountId, Actor, Head, Money, PaymentId, ShardCount, State, Status, TrailEntry};
+
+    use super::*;
+    use crate::rows::RowReader;
+    use crate::stored::{Found, Stored};
+
+    /// The nth of many settlements, which gzip can do little about.
+    fn settlement(n: usize) -> Settlement {
+        let account: AccountId = "payer".parse().unwrap();
+        let id = |of: String| PaymentId::derive(&account, &of.parse().unwrap());
+        let reason: String = (0..7).map(|part| id(format!("{n}-{part}")).to_string()).collect();
+        let (payment_id, settled_at): (_, UtcSecond) = (id(n.to_string()), "2026-11-20T09:20:00Z".parse().unwrap());
+        let by = Actor::named("the test");
+        let entry = |status| TrailEntry { status, at: settled_at, by: by.clone() };
+        let head = Head {
+            payment_id,
+            account: account.clone(),
+            payee: "payee".parse().unwrap(),
+            money: Money { amount: i64::MAX.try_into().unwrap(), currency: "GBP".parse().unwrap() },
+            scheduled_for: "2026-11-20".parse().unwrap(),
+            due_at: "2026-11-20T00:00:00Z".parse().unwrap(),
+            due_date: "2026-11-20".parse().unwrap(),
+            shard: payment_id.shard("10".parse::<ShardCount>().unwrap()),
+            state: State::Failed(FailureReason::cut(&reason)),
+            version: 3,
+            created: (settled_at, by.clone()),
+            moved: vec![entry(Status::Pending), entry(Status::Failed)],
+            dispatch_attempt: Some(1),
+            unreported: true,
+        };
+        Settlement { head, settled_at }
+    }
+
+    fn begin(files: &Arc<dyn ObjectStore>, request_id: &str) -> Attempt {
+        Attempt::begin(files, AttemptFolder::new(1, DateTime::UNIX_EPOCH, request_id), 1).unwrap()
+    }
+
+    /// Writes so many settlements.
+    async fn write(attempt: &mut Attempt, count: usize) {
+        for some in (0..count).collect::<Vec<_>>().chunks(800) {
+            let settlements: Vec<Settlement> = some.iter().map(|n| settlement(*n)).collect();
+            attempt.write(&settlements).await.unwrap();
+        }
+    }
+
+    /// More settlements than one part has room for.
+    const MANY: usize = 45_000;
+
+    #[tokio::test]
+    async fn the_same_settlements_are_the_same_bytes() {
+        let files: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let mut runs = Vec::new();
+        for request_id in ["one", "other"] {
+            let mut attempt = begin(&files, request_id);
+            write(&mut attempt, 10).await;
+            runs.push(attempt.finish(UtcSecond::MIN).await.unwrap().unwrap());
+        }
+        let [one, other] = runs.as_slice() else { unreachable!("two runs") };
+        assert_ne!(one.csv.attempt, other.csv.attempt);
+        assert_eq!((&one.csv.sha256, &one.summary.sha256), (&other.csv.sha256, &other.summary.sha256));
+    }
+
+    #[tokio::test]
+    async fn a_file_of_several_parts_is_what_was_committed() {
+        let files: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let mut attempt = begin(&files, "large");
+        write(&mut attempt, MANY).await;
+        let run = attempt.finish(UtcSecond::MIN).await.unwrap().unwrap();
+        assert!(run.csv.bytes > u64::try_from(PART).unwrap(), "{} bytes", run.csv.bytes);
+
+        let Found::Intact(mut stored) = Stored::check(&files, &run.csv.attempt, &run.csv).await.unwrap() else {
+            panic!("{} is not what was committed", run.csv.attempt)
+        };
+        let mut bytes = Vec::new();
+        while let Some(piece) = stored.next().await.unwrap() {
+            bytes.extend_from_slice(&piece);
+        }
+        let (mut text, mut reader, mut rows) = (Vec::new(), RowReader::new(), 0);
+        flate2::read::GzDecoder::new(bytes.as_slice()).read_to_end(&mut text).unwrap();
+        let mut input = text.as_slice();
+        while let Some(row) = reader.read(&mut input).unwrap() {
+            assert_eq!(row.unreported.payment_id, settlement(rows).head.payment_id);
+            rows += 1;
+        }
+        assert_eq!((rows, run.rows), (MANY, u64::try_from(MANY).unwrap()));
+    }
+
+    #[tokio::test]
+    async fn an_attempt_that_is_given_up_leaves_nothing() {
+        for count in [0, 10, MANY] {
+            let files: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+            let mut attempt = begin(&files, "given-up");
+            write(&mut attempt, count).await;
+            attempt.abandon().await;
+            attempt.abandon().await;
+            assert!(files.list_with_delimiter(None).await.unwrap().common_prefixes.is_empty(), "{count}");
+        }
+        let files: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        assert!(begin(&files, "empty").finish(UtcSecond::MIN).await.unwrap().is_none());
+        assert!(files.list_with_delimiter(None).await.unwrap().common_prefixes.is_empty());
+    }
+
+    #[test]
+    fn folders_are_names_whatever_a_request_is_called() {
+        let folder = AttemptFolder::new(42, DateTime::UNIX_EPOCH, "../a b/8f2c\u{e9}");
+        assert_eq!(folder.to_string(), "attempts/000042-19700101T000000.000000Z-ab8f2c");
+    }
+}

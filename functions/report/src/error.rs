@@ -9,7 +9,7 @@ pub enum ReportError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The place for reports refuses or does not answer; the next invocation goes on from here.
-    #[error("the place for reports does not take part")]
+    #[error("the place for reports refused a call or did not answer it")]
     Files(#[from] object_store::Error),
     /// A file of the committed run is not what was committed. Nothing is gathered, published or
     /// drained until somebody has looked.

@@ -36,6 +36,7 @@ use lambda_runtime::{Error, LambdaEvent};
 use metrique_writer::Entry;
 use object_store::ObjectStore;
 use payments_boot::{Clock, Deadline, Metrics};
+use payments_model::causes;
 use payments_store::Store;
 use serde::{Deserialize, Serialize};
 
@@ -136,8 +137,13 @@ impl Report {
                 oldest_unreported_seconds: report.oldest_unreported_seconds,
             },
         );
-        outcome?;
-        Ok(report)
+        match outcome {
+            Ok(()) => Ok(report),
+            Err(error) => {
+                tracing::error!(causes = ?causes(&error), "the report stops");
+                Err(error.into())
+            }
+        }
     }
 }
 

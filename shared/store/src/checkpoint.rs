@@ -115,7 +115,9 @@ impl Store {
         let update = Update::builder()
             .table_name(&self.tables.payments)
             .set_key(Some(checkpoint_key(stream_shard)))
-            .update_expression("SET sequenceNumber = :last, updatedAt = :now, expires_at = :expires ADD unparsed :unparsed")
+            .update_expression(
+                "SET sequenceNumber = :last, updatedAt = :now, expires_at = :expires ADD unparsed :unparsed",
+            )
             .expression_attribute_values(":last", text(commit.last.to_string()))
             .expression_attribute_values(":now", text(now.to_string()))
             .expression_attribute_values(":expires", number(expires.timestamp().to_string()))

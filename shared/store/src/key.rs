@@ -78,9 +78,9 @@ impl Lane {
     /// The lane that a stream shard counts in: a stable hash (FNV-1a) of its id.
     #[must_use]
     pub fn of_stream_shard(shard: &str) -> Self {
-        let hash = shard.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
+        let hash = shard
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
         // The lower bits of a multiplication know little of the upper ones; folded, all take part.
         let folded = hash ^ (hash >> 32);
         Self(folded.to_le_bytes()[0] % 8)

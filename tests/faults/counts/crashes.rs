@@ -36,7 +36,8 @@ async fn a_batch_of_several_transactions_is_counted_once_wherever_it_fails() -> 
             let answer = aggregate(&rig.functions, event).await;
             if mishap == Mishap::AnswerLost { Err("the answer is lost".to_owned()) } else { answer }
         };
-        let broken = rig.line.until_killed(next_batch(&mut mapping, shards::beginning(), function)).await.transpose()?;
+        let broken =
+            rig.line.until_killed(next_batch(&mut mapping, shards::beginning(), function)).await.transpose()?;
         rig.line.mend();
         let befallen = befallen.load(std::sync::atomic::Ordering::Relaxed);
         let on_checkpoint = matches!(mishap, Mishap::Call(0, Way::Conflict | Way::Elsewhere));

@@ -70,7 +70,7 @@ type Delivered = Result<(), TestError<Vec<Move>>>;
 
 /// Delivers a bank's past in many ways, which follow from a seed.
 fn deliver(runtime: &Runtime, bank: &Bank, weakness: Option<Weakness>, seed: u8, most_moves: usize) -> Delivered {
-    let config = Config { cases: DELIVERIES, failure_persistence: None, max_shrink_iters: 200, ..Config::default() };
+    let config = Config { cases: DELIVERIES, failure_persistence: None, max_shrink_iters: 64, ..Config::default() };
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]);
     TestRunner::new_with_rng(config, rng).run(&vec(Move::any(), 0..most_moves), |moves| {
         let wrong = runtime.block_on(bank.deliver(&moves, weakness));

@@ -149,7 +149,8 @@ async fn the_aggregator_never_sees_what_it_writes() -> Result<()> {
     rig.created(5).await?;
     let seen = Mutex::new(Vec::new());
     let function = |event: Value| async {
-        let keys = event["Records"].as_array().into_iter().flatten().map(|record| key_of(&record["dynamodb"]["Keys"]).0);
+        let keys =
+            event["Records"].as_array().into_iter().flatten().map(|record| key_of(&record["dynamodb"]["Keys"]).0);
         drop(seen.lock().map(|mut seen| seen.extend(keys)));
         aggregate(&rig.functions, event).await
     };

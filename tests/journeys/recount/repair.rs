@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context as _, Result};
 use aws_sdk_dynamodb::types::AttributeValue;
 use payments_local::wire::{Call, Fate, Wire};
+use payments_store::Item;
 use payments_tests::World;
 use recount::RecountReport;
 use serde_json::{Value, json};
@@ -142,6 +143,34 @@ async fn what_moves_at_the_last_moment_stops_the_repair() -> Result<()> {
         assert_eq!(shown(&world).await?, wrong, "lane {lane}");
         // As it was found, for the next lane.
         alter(&world, lane, &[("moves", -1)]).await?;
+    }
+    world.close().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn what_was_found_has_to_be_there_still_when_it_is_repaired() -> Result<()> {
+    let (world, _) = a_drifted_day().await?;
+    world.set_clock("2090-06-17T04:00:00Z")?;
+    let wrong = shown(&world).await?;
+    let whole = evidence(&world).await?.context("nothing is kept")?;
+    // Another run found the same anew, or all well.
+    for change in ["SET foundAt = :at", "REMOVE foundAt"] {
+        let (client, table) = (world.client().await, world.environment.tables.payments.clone());
+        let key: Item = ["pk", "sk"].map(|name| (name.to_owned(), whole[name].clone())).into();
+        let functions = interfered(&world, transacts, move || {
+            let update = client.update_item().table_name(&table).set_key(Some(key.clone())).update_expression(change);
+            let at = change.contains(":at").then(|| AttributeValue::S("2090-06-17T03:59:59Z".to_owned()));
+            let update = update.set_expression_attribute_values(at.map(|at| [(":at".to_owned(), at)].into()));
+            async move {
+                update.send().await?;
+                Ok(())
+            }
+        });
+        let report = run_of(&functions.await?, "repair", (DAY, DAY), NO_DEADLINE).await?;
+        assert_eq!(report, RecountReport { moving: vec![DAY.to_owned()], ..RecountReport::default() }, "{change}");
+        assert_eq!(shown(&world).await?, wrong, "{change}");
+        let put = world.client().await.put_item().table_name(&world.environment.tables.payments);
+        put.set_item(Some(whole.clone())).send().await?;
     }
     world.close().await
 }
