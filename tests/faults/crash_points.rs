@@ -20,7 +20,7 @@ use crate::{service, storm};
 
 /// How the k-th call fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+pub(crate) enum Way {
     /// An error before the call, however often it is tried.
     ErrorBefore,
     /// An error before the call, once: the SDK tries again.
@@ -47,7 +47,7 @@ enum Way {
     KilledAfter,
 }
 
-const WAYS: [Way; 10] = [
+pub(crate) const WAYS: [Way; 10] = [
     Way::ErrorBefore,
     Way::ErrorBeforeOnce,
     Way::ReplyLost,
@@ -71,9 +71,9 @@ const WAYS_OF_TRANSACTIONS: [Way; 6] = [
 ];
 
 impl Way {
-    fn fate(self, k: usize, call: &Call) -> Fate {
+    pub(crate) fn fate(self, k: usize, call: &Call) -> Fate {
         let (hit, first) = (call.number == k, call.tried == 0);
-        let is_write = matches!(call.operation.as_str(), "PutItem" | "UpdateItem");
+        let is_write = matches!(call.operation.as_str(), "PutItem" | "UpdateItem" | "DeleteItem");
         let is_transaction = call.operation == "TransactWriteItems";
         match self {
             Self::ErrorBefore if hit => Fate::Refuse(500, "InternalServerError"),

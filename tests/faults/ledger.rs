@@ -170,7 +170,7 @@ fn check_beginning(head: &Value) -> Option<String> {
     (!good).then(|| format!("begins as {head}"))
 }
 
-/// A step is a transition, or one more hand-over of a pending payment.
+/// A step is a transition, one more hand-over of a pending payment, or that a report took it.
 fn check_step(before: &Value, after: &Value) -> Option<String> {
     if let Some(name) = CONSTANT.into_iter().find(|name| before[*name] != after[*name]) {
         return Some(format!("{name} was {} and became {}", before[name], after[name]));
@@ -180,6 +180,13 @@ fn check_step(before: &Value, after: &Value) -> Option<String> {
     let (attempt, next) = (number(before, "dispatchAttempt"), number(after, "dispatchAttempt"));
     let is_redrive = from == "PENDING" && to == "PENDING" && before["version"] == after["version"];
     if is_redrive && old == new && next == attempt + 1 {
+        return None;
+    }
+    let mut reported = before.clone();
+    if let Some(fields) = reported.as_object_mut()
+        && fields.remove("unreported").is_some()
+        && reported == *after
+    {
         return None;
     }
     let attempts = if to == "PENDING" { next == 1 } else { next == attempt };

@@ -9,6 +9,7 @@ mod gate;
 mod late;
 mod ledger;
 mod line;
+mod night;
 mod poison;
 mod races;
 mod recount;

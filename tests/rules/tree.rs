@@ -66,7 +66,7 @@ fn path<T>((path, _): (PathBuf, T)) -> PathBuf {
 }
 
 /// The Rust files in a folder of the repository, with their text.
-fn sources(folder: &str) -> Result<Vec<(PathBuf, String)>> {
+pub(crate) fn sources(folder: &str) -> Result<Vec<(PathBuf, String)>> {
     let rust =
         files(folder)?.into_iter().filter(|(path, _)| path.extension().is_some_and(|extension| extension == "rs"));
     rust.map(|(path, bytes)| Ok((path, String::from_utf8(bytes)?))).collect()

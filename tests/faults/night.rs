@@ -1,0 +1,252 @@
+//! The night: every crash point of `report` and `archive`, in good weather and in bad, and both at
+//! once. After each call that is made or not made, a strongly consistent reader sees each payment
+//! exactly once; in the end each settlement is in one report, and every payment in history.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context as _, Result, ensure};
+use chrono::TimeDelta;
+use flate2::read::GzDecoder;
+use futures::{FutureExt as _, TryStreamExt as _};
+use lambda_runtime::Context;
+use object_store::{ObjectStore as _, ObjectStoreExt as _};
+use payments_local::Functions;
+use payments_tests::Ask;
+use serde_json::{Value, json};
+
+use crate::crash_points::{WAYS, Way};
+use crate::dice::Dice;
+use crate::ledger::{self, Intent, Stage};
+use crate::line::Fate;
+use crate::rig::Rig;
+use crate::storm;
+
+/// From the morning of the payments' day to the night after it: past 02:30, whatever the time they
+/// were put in between 09:00 and 12:00.
+const UNTIL_NIGHT: TimeDelta = TimeDelta::hours(18);
+
+/// From that night to the next morning.
+const UNTIL_MORNING: TimeDelta = TimeDelta::hours(6);
+
+/// How long the scheduled functions may take.
+const TIMEOUT: TimeDelta = TimeDelta::minutes(14);
+
+/// Invokes a scheduled function as its schedule does.
+async fn invoke(rig: &Rig, functions: &Functions, function: &str) -> Result<Value, String> {
+    let mut context = Context::default();
+    context.request_id = rig.new_name();
+    context.deadline = u64::try_from((rig.time.now() + TIMEOUT).timestamp_millis()).unwrap_or(0);
+    functions.scheduled(function, json!({ "action": function }), context).await
+}
+
+/// Payments that have come to all ends there are, in the night after their day.
+async fn settled(rig: &Rig, count: usize) -> Result<Vec<Intent>> {
+    let mut intents = rig.created(count).await?;
+    rig.cancel(&mut intents[0]).await?;
+    let violations = rig.finish(&intents, None).await?;
+    ensure!(violations.is_empty(), "{violations:#?}");
+    rig.time.pass(UNTIL_NIGHT);
+    Ok(intents)
+}
+
+/// The published files with their payments' ids, and each file's bytes.
+async fn published(rig: &Rig) -> Result<BTreeMap<String, (Vec<String>, Vec<u8>)>> {
+    let files = &rig.world.outside.reports;
+    let names: Vec<_> = files.list(Some(&"reports".into())).map_ok(|meta| meta.location).try_collect().await?;
+    let mut published = BTreeMap::new();
+    for name in names.into_iter().filter(|name| name.as_ref().ends_with(".csv.gz")) {
+        let bytes = files.get(&name).await?.bytes().await?.to_vec();
+        let mut text = String::new();
+        GzDecoder::new(bytes.as_slice()).read_to_string(&mut text)?;
+        let ids = text.lines().skip(1).filter_map(|line| line.split(',').next()).map(str::to_owned).collect();
+        published.insert(name.to_string(), (ids, bytes));
+    }
+    Ok(published)
+}
+
+/// Each payment is seen once by its account, whatever the archive was doing.
+async fn assert_seen_once(rig: &Rig, intents: &[Intent], when: &str) -> Result<()> {
+    let account = &intents[0].account;
+    let from = intents[0].due_at.get(..10).context("a date")?;
+    let reply = rig.ask(Ask::get(&format!("/accounts/{account}/payments?from={from}"))).await?;
+    let mut seen: Vec<&str> = reply.payments().iter().filter_map(|payment| payment["paymentId"].as_str()).collect();
+    let mut want: Vec<&str> = intents.iter().filter_map(|intent| intent.accepted.as_deref()).collect();
+    seen.sort_unstable();
+    want.sort_unstable();
+    ensure!(seen == want, "{when}: {seen:?} are seen, of {want:?}");
+    for id in want {
+        let reply = rig.ask(Ask::get(&format!("/accounts/{account}/payments/{id}"))).await?;
+        ensure!(reply.status == 200, "{when}: {reply}");
+    }
+    Ok(())
+}
+
+/// One case: a function whose k-th call fails in one way.
+#[derive(Debug, Clone, Copy)]
+struct Case {
+    function: &'static str,
+    way: Way,
+    k: usize,
+    stormy: bool,
+}
+
+impl Case {
+    /// Runs it, and says whether there was a k-th call, and whether it failed.
+    async fn run(self, rig: &Rig) -> Result<(bool, bool)> {
+        let intents = settled(rig, 4).await?;
+        let before = published(rig).await?;
+        if self.function == "archive" {
+            invoke(rig, &rig.functions, "report").await.map_err(anyhow::Error::msg)?;
+        }
+        let place = storm::place(rig).await?;
+        if self.stormy {
+            storm::begin(rig, u64::try_from(self.k).unwrap_or(0));
+        }
+        let failed = self.invoke_broken(rig).await;
+        let reached = rig.line.calls() > self.k;
+        rig.line.mend();
+        self.check(rig, &intents, "after the failure", Stage::UnderWay).await?;
+        if self.stormy {
+            // Whatever the index still shows or does not show yet, nothing is done wrongly.
+            for function in ["report", "archive"] {
+                let _as_good_as_the_reads_were = invoke(rig, &rig.functions, function).await;
+                self.check(rig, &intents, "while reads lag", Stage::UnderWay).await?;
+            }
+            storm::redeliver_since(rig, &place, &mut Dice::seeded(7)).await?;
+            storm::end(rig);
+        }
+        for function in ["report", "archive"] {
+            invoke(rig, &rig.functions, function).await.map_err(anyhow::Error::msg).context(format!("{self:?}"))?;
+        }
+        self.check(rig, &intents, "at the end", Stage::Finished).await?;
+        assert_night_is_over(rig, &intents, &before).await.with_context(|| format!("{self:?}"))?;
+        rig.time.pass(UNTIL_MORNING);
+        Ok((reached, failed))
+    }
+
+    /// Invokes the function with its k-th call failing; says whether one did.
+    async fn invoke_broken(self, rig: &Rig) -> bool {
+        let failed = Arc::new(AtomicBool::new(false));
+        let noted = Arc::clone(&failed);
+        rig.line.break_with(move |call| {
+            let fate = self.way.fate(self.k, call);
+            noted.fetch_or(fate != Fate::Pass, Ordering::Relaxed);
+            fate
+        });
+        // Of a killed process there is no answer; any other is as good or bad as the calls were.
+        drop(rig.line.until_killed(invoke(rig, &rig.functions, self.function)).await);
+        failed.load(Ordering::Relaxed)
+    }
+
+    async fn check(self, rig: &Rig, intents: &[Intent], when: &str, stage: Stage) -> Result<()> {
+        let violations = ledger::violations(rig, intents, stage).await?;
+        ensure!(violations.is_empty(), "{self:?}, {when}: {violations:#?}");
+        assert_seen_once(rig, intents, &format!("{self:?}, {when}")).await
+    }
+}
+
+/// Each settlement is in exactly one report, what was published stays, and the hot table has none
+/// of these payments any more.
+async fn assert_night_is_over(
+    rig: &Rig,
+    intents: &[Intent],
+    before: &BTreeMap<String, (Vec<String>, Vec<u8>)>,
+) -> Result<()> {
+    let after = published(rig).await?;
+    ensure!(before.iter().all(|(name, file)| after.get(name) == Some(file)), "a published report has changed");
+    let ids: Vec<&String> = after.values().flat_map(|(ids, _)| ids).collect();
+    let distinct: BTreeSet<&String> = ids.iter().copied().collect();
+    ensure!(ids.len() == distinct.len(), "a settlement was reported twice");
+    for intent in intents {
+        let id = intent.accepted.as_ref().context("an id")?;
+        ensure!(distinct.contains(id) != intent.cancelled, "{id} is in the reports: {}", distinct.contains(id));
+    }
+    let tables = &rig.world.environment.tables;
+    let pk = format!("ACCT#{}", intents[0].account);
+    let (hot, history) = (rig.items(&tables.payments, &pk).await?, rig.items(&tables.history, &pk).await?);
+    ensure!(hot.is_empty() && history.len() == intents.len(), "{} are in the hot table", hot.len());
+    Ok(())
+}
+
+async fn every_crash_point_of(function: &'static str) -> Result<()> {
+    let rig = Rig::set_up().await?;
+    let (mut cases, mut calls) = (0, 0);
+    for stormy in [false, true] {
+        for way in WAYS {
+            for k in 0.. {
+                let (reached, failed) = Case { function, way, k, stormy }.run(&rig).await?;
+                if !reached {
+                    break;
+                }
+                calls = calls.max(k + 1);
+                cases += usize::from(failed);
+            }
+        }
+    }
+    println!("{function}: {cases} cases over {calls} calls");
+    assert!(cases >= calls * 8, "each call fails in each way: {cases} cases over {calls} calls");
+    rig.close().await
+}
+
+#[tokio::test]
+async fn every_crash_point_of_the_report() -> Result<()> {
+    every_crash_point_of("report").await
+}
+
+#[tokio::test]
+async fn every_crash_point_of_the_archive() -> Result<()> {
+    every_crash_point_of("archive").await
+}
+
+#[tokio::test]
+async fn reports_and_archives_at_once_skip_nothing_and_repeat_nothing() -> Result<()> {
+    let rig = Rig::set_up().await?;
+    for (seed, pair) in (0..12).flat_map(|seed| {
+        [["report", "report"], ["archive", "archive"], ["report", "archive"]].map(move |pair| (seed, pair))
+    }) {
+        let intents = settled(&rig, 5).await?;
+        let before = published(&rig).await?;
+        if pair[0] == "archive" {
+            invoke(&rig, &rig.functions, "report").await.map_err(anyhow::Error::msg)?;
+        }
+        let sandboxes = [rig.functions_of_task(1).await?, rig.functions_of_task(2).await?];
+        let runs = pair.iter().zip(&sandboxes).map(|(function, sandbox)| {
+            // Of two runs at once either may find that the other was quicker.
+            invoke(&rig, sandbox, function).map(drop).boxed_local()
+        });
+        let mut dice = Dice::seeded(seed);
+        rig.line.gate().schedule(runs.collect(), move |ready| dice.below(ready.len())).await;
+        let when = format!("{pair:?} {seed}");
+        let violations = ledger::violations(&rig, &intents, Stage::UnderWay).await?;
+        ensure!(violations.is_empty(), "{when}: {violations:#?}");
+        assert_seen_once(&rig, &intents, &when).await?;
+        for function in ["report", "archive"] {
+            invoke(&rig, &rig.functions, function).await.map_err(anyhow::Error::msg)?;
+        }
+        assert_night_is_over(&rig, &intents, &before).await.with_context(|| when.clone())?;
+        rig.time.pass(UNTIL_MORNING);
+    }
+    rig.close().await
+}
+
+#[tokio::test]
+async fn a_week_without_runs_is_made_up_for() -> Result<()> {
+    let rig = Rig::set_up().await?;
+    let mut week = Vec::new();
+    for _ in 0..7 {
+        week.push(settled(&rig, 3).await?);
+        rig.time.pass(UNTIL_MORNING);
+    }
+    rig.time.pass(UNTIL_NIGHT);
+    for function in ["archive", "report", "archive"] {
+        invoke(&rig, &rig.functions, function).await.map_err(anyhow::Error::msg)?;
+    }
+    for intents in &week {
+        assert_night_is_over(&rig, intents, &BTreeMap::new()).await?;
+        assert_seen_once(&rig, intents, "after a week").await?;
+    }
+    rig.close().await
+}

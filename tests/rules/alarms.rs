@@ -1,0 +1,71 @@
+//! Holds the alarms to the runbook and to the code: each has an entry, each looks at a metric that
+//! some function emits, and each tells somebody.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use serde_json::Value;
+
+use crate::template::{FUNCTION, package, resources, template, text};
+
+const ALARM: &str = "AWS::CloudWatch::Alarm";
+
+#[test]
+fn every_alarm_has_an_entry_in_the_runbook() -> Result<()> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/runbook.md");
+    let runbook = std::fs::read_to_string(path)?;
+    let (_, alarms) = runbook.split_once("\n## Alarms\n").context("no alarms")?;
+    let (alarms, _) = alarms.split_once("\n## ").context("no end of the alarms")?;
+    let entries: BTreeSet<&str> = alarms.lines().filter_map(|line| line.strip_prefix("### ")).collect();
+    let template = template()?;
+    let found: BTreeSet<&str> = resources(&template, ALARM)?.into_iter().map(|(name, _)| name).collect();
+    assert_eq!(found, entries);
+    for (name, alarm) in resources(&template, ALARM)? {
+        let properties = &alarm["Properties"];
+        let description = text(&properties["AlarmDescription"])?;
+        assert!(description.ends_with(&format!("See docs/runbook.md, {name}.")), "{description}");
+        assert_eq!(properties["AlarmActions"][0]["!Ref"], "AlarmTopic", "{name}");
+    }
+    Ok(())
+}
+
+/// The metrics of ours that an alarm looks at, each with the logical id of the function.
+fn own_metrics(alarm: &Value) -> Vec<(&str, &str)> {
+    let properties = &alarm["Properties"];
+    let several = properties["Metrics"].as_array().into_iter().flatten();
+    let metrics = several.map(|metric| &metric["MetricStat"]["Metric"]).chain([properties]);
+    let own = metrics.filter(|metric| metric["Namespace"] == "ScheduledPayments");
+    own.filter_map(|metric| Some((metric["MetricName"].as_str()?, metric["Dimensions"][0]["Value"]["!Ref"].as_str()?)))
+        .collect()
+}
+
+#[test]
+fn every_metric_that_an_alarm_looks_at_is_emitted() -> Result<()> {
+    let (template, mut checked) = (template()?, 0);
+    let functions = resources(&template, FUNCTION)?;
+    for (name, alarm) in resources(&template, ALARM)? {
+        for (metric, id) in own_metrics(alarm) {
+            let (_, function) = functions.iter().find(|(known, _)| *known == id).with_context(|| id.to_owned())?;
+            let package = package(function)?;
+            let field = format!("    {}: u64,", snake_case(metric));
+            let emits = crate::tree::sources(&format!("functions/{package}/src"))?;
+            let emits = emits.iter().any(|(_, text)| text.lines().any(|line| line == field));
+            assert!(emits, "{name}: {package} has no metric {metric}");
+            checked += 1;
+        }
+    }
+    assert!(checked >= 10, "{checked} metrics");
+    Ok(())
+}
+
+fn snake_case(name: &str) -> String {
+    let mut snake = String::new();
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() && !snake.is_empty() {
+            snake.push('_');
+        }
+        snake.push(letter.to_ascii_lowercase());
+    }
+    snake
+}
