@@ -136,8 +136,12 @@ impl Bank {
         let engine = Engine::start(0, None).await?;
         let time = Time::at(script.instant(FEED_BEGINS));
         let (clock, metrics, queues, wires) = (time.clock(), Metrics::captured(), Queues::empty(), Wires::open());
-        let environment =
-            Environment { claims_per_second: 0, moves_per_second: 0, time_zone: ZONE.to_owned(), ..Environment::at(engine.url()) };
+        let environment = Environment {
+            claims_per_second: 0,
+            moves_per_second: 0,
+            time_zone: ZONE.to_owned(),
+            ..Environment::at(engine.url())
+        };
         let requests = TransactionQueue::InProcess(queues.requests.clone());
         let reports = reports_in(reports)?;
         let outside = Outside { requests, clock: clock.clone(), metrics: metrics.clone(), reports };
@@ -201,7 +205,8 @@ impl Bank {
 
     /// Looks at what the night left behind.
     async fn look_around(&self, audit: &Audit, reports: &Path, day: BusinessDate) -> Result<Night> {
-        let mut night = Night { left_in_hot: left_in_hot(&self.store, day, SHARDS.parse()?).await?, ..Night::default() };
+        let mut night =
+            Night { left_in_hot: left_in_hot(&self.store, day, SHARDS.parse()?).await?, ..Night::default() };
         night.read_reports(reports)?;
         let mut context = Context::default();
         let deadline = self.time.clock().instant() + TimeDelta::minutes(15);

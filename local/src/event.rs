@@ -12,14 +12,16 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chrono::{DateTime, Utc};
 use http::request::Parts;
+use payments_http::Scope;
 use payments_http::routes::{self, RouteSpec};
 use percent_encoding::percent_decode_str;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Who makes requests on one machine, as the trail names them.
 const DEVELOPMENT_CLIENT: &str = "local-development";
 
-/// The event of one request, and the function it goes to.
+/// The event of one request by the development client, which may do everything, and the function it
+/// goes to.
 ///
 /// # Errors
 /// Where the event does not have the shape that the functions' event type asks for.
@@ -28,6 +30,42 @@ pub fn of(
     body: &[u8],
     request_id: &str,
     now: DateTime<Utc>,
+) -> Result<(&'static str, ApiGatewayV2httpRequest)> {
+    let scopes = Scope::ALL.map(Scope::as_str).join(" ");
+    let claims = json!({ "client_id": DEVELOPMENT_CLIENT, "scope": scopes });
+    with_authorizer(parts, body, request_id, now, &jwt(&claims))
+}
+
+/// What the JWT authorizer says of a token with these claims: each as text, an array as its elements
+/// between brackets. The list of scopes is that of a route that asks for none.
+///
+/// Source: events captured from a deployed API, <https://github.com/floci-io/floci/pull/2011>.
+#[must_use]
+pub fn jwt(claims: &Value) -> Value {
+    let claims = claims.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
+    let claims: BTreeMap<&String, String> = claims.map(|(name, value)| (name, as_text(value))).collect();
+    json!({ "jwt": { "claims": claims, "scopes": null } })
+}
+
+fn as_text(claim: &Value) -> String {
+    match claim {
+        Value::String(text) => text.clone(),
+        Value::Array(elements) => format!("[{}]", elements.iter().map(as_text).collect::<Vec<_>>().join(" ")),
+        other => other.to_string(),
+    }
+}
+
+/// The event of one request of which an authorizer says this, and the function it goes to. Without an
+/// authorizer it is null.
+///
+/// # Errors
+/// Where the event does not have the shape that the functions' event type asks for.
+pub fn with_authorizer(
+    parts: &Parts,
+    body: &[u8],
+    request_id: &str,
+    now: DateTime<Utc>,
+    authorizer: &Value,
 ) -> Result<(&'static str, ApiGatewayV2httpRequest)> {
     let path = parts.uri.path();
     let spec = routes::at_path(path).find(|spec| spec.method == parts.method);
@@ -52,7 +90,7 @@ pub fn of(
         "requestContext": {
             "accountId": "000000000000",
             "apiId": "local",
-            "authorizer": { "jwt": { "claims": { "client_id": DEVELOPMENT_CLIENT }, "scopes": null } },
+            "authorizer": authorizer,
             "domainName": headers.get("host"),
             "http": {
                 "method": parts.method.as_str(),

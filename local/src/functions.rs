@@ -13,8 +13,8 @@ use aws_sdk_dynamodbstreams::config::{BehaviorVersion, Credentials, Region};
 use daily_due_sweeper::Sweeper;
 use dispatch::Dispatch;
 use ingest::Ingest;
-use object_store::ObjectStore;
 use lambda_runtime::{Context, LambdaEvent};
+use object_store::ObjectStore;
 use payments_boot::{Clock, Lookup, Metrics, dynamodb};
 use payments_delivery::DynamoDbStream;
 use payments_queue::TransactionQueue;
@@ -110,13 +110,7 @@ impl Functions {
                 clock.clone(),
                 metrics.clone(),
             ),
-            report: Report::new(
-                report::Config::read(lookup)?,
-                store.clone(),
-                reports,
-                clock.clone(),
-                metrics.clone(),
-            ),
+            report: Report::new(report::Config::read(lookup)?, store.clone(), reports, clock.clone(), metrics.clone()),
             recount: Recount::new(recount::Config::read(lookup)?, store.clone(), clock.clone(), metrics.clone()),
             settle: Settle::new(settle::Config::read(lookup)?, store, clock, metrics),
         })
@@ -162,7 +156,8 @@ impl Functions {
 /// # Errors
 /// Where the folder cannot be used.
 pub fn reports_in(folder: &Path) -> Result<Arc<dyn ObjectStore>> {
-    let explain = || format!("cannot keep reports in {}; give --reports a folder that can be written", folder.display());
+    let explain =
+        || format!("cannot keep reports in {}; give --reports a folder that can be written", folder.display());
     let folder = std::path::absolute(folder).with_context(explain)?;
     Storage::Folder(folder.clone()).open(&Lookup::environment()).with_context(explain)
 }
@@ -184,6 +179,8 @@ pub struct Environment {
     pub moves_per_second: u32,
     /// The most settlements of one report.
     pub max_report_rows: u32,
+    /// The claim that names a token's accounts.
+    pub account_claim: String,
 }
 
 impl Environment {
@@ -199,6 +196,7 @@ impl Environment {
             claims_per_second: 200,
             moves_per_second: 100,
             max_report_rows: 100_000,
+            account_claim: "custom:accounts".to_owned(),
         }
     }
 
@@ -216,6 +214,7 @@ impl Environment {
             // Not opened here: what it would name is in the surroundings.
             "REPORTS_URL" => "file:///reports".to_owned(),
             "MAX_REPORT_ROWS" => self.max_report_rows.to_string(),
+            "ACCOUNT_CLAIM" => self.account_claim.clone(),
             "WRITE_SHARDS" | "READ_SHARDS" => "10".to_owned(),
             _ => return None,
         })

@@ -11,8 +11,10 @@ use aws_lambda_events::encodings::Body as LambdaBody;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::StatusCode;
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
+use chrono::{DateTime, Utc};
 use payments_boot::Clock;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -20,6 +22,11 @@ use tokio::task::JoinHandle;
 use crate::engine::listen;
 use crate::event;
 use crate::functions::Functions;
+use crate::token::Issuer;
+
+/// Where tokens are to be had, if they are wanted. It is not a path of the bank's API: on AWS it is the
+/// identity provider's.
+pub const TOKEN_PATH: &str = "/oauth2/token";
 
 /// API Gateway's own limit on a request's body, in bytes.
 const MAX_BODY_BYTES: usize = 10 * 1024 * 1024;
@@ -37,17 +44,19 @@ struct Backend {
     functions: Functions,
     clock: Clock,
     requests: AtomicU64,
+    issuer: Option<Arc<Issuer>>,
 }
 
 impl Gateway {
-    /// Starts the API on `port` of the loopback interface (0 for any free one).
+    /// Starts the API on `port` of the loopback interface (0 for any free one). With an issuer it wants
+    /// a token of its; without one everybody is the development client.
     ///
     /// # Errors
     /// Where the port is taken; the message says what to do.
-    pub async fn start(port: u16, functions: Functions, clock: Clock) -> Result<Self> {
+    pub async fn start(port: u16, functions: Functions, clock: Clock, issuer: Option<Arc<Issuer>>) -> Result<Self> {
         let listener = listen(port, "--api-port").await?;
         let address = listener.local_addr()?;
-        let backend = Arc::new(Backend { functions, clock, requests: AtomicU64::new(0) });
+        let backend = Arc::new(Backend { functions, clock, requests: AtomicU64::new(0), issuer });
         let router = Router::new().fallback(answer).with_state(backend);
         let (stop, stopped) = oneshot::channel::<()>();
         let served = axum::serve(listener, router).with_graceful_shutdown(async { drop(stopped.await) });
@@ -76,10 +85,33 @@ async fn answer(State(backend): State<Arc<Backend>>, request: Request) -> Respon
         return gateway_error(StatusCode::PAYLOAD_TOO_LARGE, "Request Entity Too Large");
     };
     let number = backend.requests.fetch_add(1, Ordering::Relaxed) + 1;
-    let request_id = format!("local-{number}");
-    match event::of(&parts, &body, &request_id, backend.clock.instant()) {
+    let (request_id, now) = (format!("local-{number}"), backend.clock.instant());
+    let event = match &backend.issuer {
+        None => event::of(&parts, &body, &request_id, now),
+        Some(issuer) if parts.uri.path() == TOKEN_PATH => return token(issuer, &body, now),
+        Some(issuer) => {
+            let header = parts.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
+            let Some(claims) = issuer.accept(header, now) else { return unauthorized() };
+            event::with_authorizer(&parts, &body, &request_id, now, &event::jwt(&claims))
+        }
+    };
+    match event {
         Ok((function, event)) => rendered(backend.functions.invoke(function, event).await),
         Err(_) => gateway_error(StatusCode::BAD_REQUEST, "Bad Request"),
+    }
+}
+
+/// What API Gateway says to whoever has no token that does.
+fn unauthorized() -> Response {
+    let mut response = gateway_error(StatusCode::UNAUTHORIZED, "Unauthorized");
+    response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    response
+}
+
+fn token(issuer: &Issuer, form: &[u8], now: DateTime<Utc>) -> Response {
+    match issuer.answer(form, now) {
+        Ok(token) => ([(CONTENT_TYPE, "application/json")], token).into_response(),
+        Err(error) => gateway_error(StatusCode::BAD_REQUEST, &error.to_string()),
     }
 }
 

@@ -9,10 +9,12 @@ pub mod functions;
 pub mod gateway;
 pub mod plant;
 pub mod service;
+pub mod token;
 pub mod welcome;
 pub mod wire;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::Result;
 use background::Background;
@@ -22,6 +24,7 @@ use payments_model::BusinessZone;
 use payments_queue::TransactionQueue;
 use plant::{Plant, Queues};
 use service::ServiceSettings;
+use token::Issuer;
 
 pub use engine::Engine;
 pub use functions::{Environment, Functions, Outside};
@@ -55,6 +58,8 @@ pub struct Options {
     pub time_zone: BusinessZone,
     /// Another engine to use instead of the embedded one.
     pub endpoint: Option<String>,
+    /// Whether the HTTP API wants a token.
+    pub require_tokens: bool,
 }
 
 /// The running system.
@@ -88,7 +93,8 @@ impl System {
         let outside = Outside { requests, clock: clock.clone(), metrics: metrics.clone(), reports };
         let functions = environment.functions(&outside).await?;
         let stream = environment.stream().await?;
-        let gateway = Gateway::start(options.api_port, functions.clone(), clock.clone()).await?;
+        let issuer = options.require_tokens.then(|| Issuer::new(&environment.account_claim)).transpose()?.map(Arc::new);
+        let gateway = Gateway::start(options.api_port, functions.clone(), clock.clone(), issuer).await?;
         let plant = Plant::new(functions, options.time_zone, clock.clone(), metrics, queues, stream, SERVICE)?;
         let background = Background::start(plant.with_period("sweep", SWEEP_PERIOD), clock.clone());
         Ok(Self { gateway, background, engine, endpoint })

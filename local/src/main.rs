@@ -40,6 +40,11 @@ struct Arguments {
     /// The bank's time zone, which decides what "today" is.
     #[arg(long, default_value = "Europe/London", value_name = "ZONE")]
     time_zone: BusinessZone,
+
+    /// Want an access token with every request, as a deployed API does, from an issuer that is started
+    /// too; without it everybody may do everything.
+    #[arg(long)]
+    require_tokens: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -112,7 +117,7 @@ fn new_folder() -> Result<PathBuf> {
 
 async fn serve(arguments: Arguments) -> Result<()> {
     let endpoint = Lookup::environment().text("DYNAMODB_ENDPOINT");
-    let Arguments { command: _, api_port, dynamodb_port, data, reports, time_zone } = arguments;
+    let Arguments { command: _, api_port, dynamodb_port, data, reports, time_zone, require_tokens } = arguments;
     let beside_data = data.as_ref().map(|folder| folder.join("reports"));
     let reports = reports.or(beside_data).map_or_else(new_folder, Ok)?;
     let kept = match (&endpoint, &data) {
@@ -122,10 +127,11 @@ async fn serve(arguments: Arguments) -> Result<()> {
     };
     let clock = Clock::system();
     let shown = reports.display().to_string();
-    let options = Options { api_port, dynamodb_port, data, reports, time_zone, endpoint };
+    let options = Options { api_port, dynamodb_port, data, reports, time_zone, endpoint, require_tokens };
     let system = System::start(&options, &clock).await?;
     let today = time_zone.date_of(clock.now());
-    println!("{}\n", welcome::text(&system.api_url(), system.dynamodb_url(), &kept, &shown, today)?);
+    let welcome = welcome::text(&system.api_url(), system.dynamodb_url(), &kept, &shown, today)?;
+    println!("{}\n", if require_tokens { welcome::with_tokens(&welcome, &system.api_url()) } else { welcome });
     tokio::signal::ctrl_c().await?;
     println!("\nClosing.");
     system.stop().await

@@ -4,6 +4,7 @@ use anyhow::{Context as _, Result};
 use payments_model::{AccountId, BusinessDate, IdempotencyKey, Outcome, PaymentId, TransactionId};
 
 use crate::SERVICE;
+use crate::gateway::TOKEN_PATH;
 
 /// The greeting, with commands that work as they stand.
 ///
@@ -54,6 +55,24 @@ Look into the tables:
 
 Ctrl-C closes the bank."#
     ))
+}
+
+/// The greeting of a bank that wants tokens: how to get one first, and every command with it.
+#[must_use]
+pub fn with_tokens(greeting: &str, api: &str) -> String {
+    let how = format!(
+        r#"Get a token for a machine that may do everything. It is good for twelve hours, as long as the bank is open:
+
+  TOKEN=$(curl -s {api}{TOKEN_PATH} -d grant_type=client_credentials | sed 's/.*"access_token":"\([^"]*\).*/\1/')
+
+One that may only look, and one for a customer with two accounts, have besides grant_type:
+
+  --data-urlencode scope=payments/read
+  -d scope=payments/read+payments/write -d account=acc-1 -d account=acc-2
+
+Put a payment in."#
+    );
+    greeting.replace("  curl ", "  curl --oauth2-bearer \"$TOKEN\" ").replacen("Put a payment in.", &how, 1)
 }
 
 /// A key that begins like this and makes a payment of the account that the transaction service does

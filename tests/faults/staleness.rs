@@ -50,7 +50,8 @@ impl Lag {
 
     /// Every index and every inconsistent read lags by up to `most` changes.
     pub(crate) fn up_to(most: usize, seed: u64) -> Self {
-        let (indexes, dice) = ([("due", most), ("transaction", most), ("unreported", most)].into(), Some(Dice::seeded(seed)));
+        let (indexes, dice) =
+            ([("due", most), ("transaction", most), ("unreported", most)].into(), Some(Dice::seeded(seed)));
         Self { indexes, reads: most, details_too: true, dice }
     }
 

@@ -190,6 +190,10 @@ async fn an_answer_costs_what_its_dates_cost_however_many_payments_there_are() -
     let (reads, spent) = (few.1.keys().collect::<Vec<_>>(), few.1[&place]);
     assert_eq!(reads, [&place], "no index, and not history");
     assert!(spent <= 16, "{spent} half units");
+    let refused = Fate::Refuse(400, "AccessDeniedException");
+    let wire = Wire::with_fate(move |call| if call.input["ConsistentRead"] == true { Fate::Pass } else { refused });
+    let reply = world.send_to(&world.functions_over(&wire).await?, Ask::get("/counts")).await?;
+    assert_eq!(reply.status, 200, "{reply}");
     world.close().await
 }
 

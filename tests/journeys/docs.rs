@@ -6,7 +6,9 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use payments_http::Kind;
 use payments_http::problem::TYPE_BASE;
+use payments_local::event;
 use payments_tests::{Ask, World};
+use serde_json::{Value, json};
 
 #[test]
 fn every_problem_is_documented_in_the_order_of_reporting() -> Result<()> {
@@ -52,6 +54,28 @@ async fn of_several_faults_the_first_in_that_order_is_reported() -> Result<()> {
         (Kind::DatePassed, create("tenant", "new", &body("landlord", "2", "GBP", "2026-11-19", 1))),
     ] {
         let reply = world.send(ask).await?;
+        assert_eq!(reply.problem(), kind.facts().1, "{reply}");
+    }
+    world.close().await
+}
+
+#[tokio::test]
+async fn a_token_is_judged_after_the_route_and_before_all_else() -> Result<()> {
+    let world = World::open().await?;
+    let token = |claims: Value| event::jwt(&claims);
+    let anything = "payments/read payments/write payments/operate";
+    let create = |path: &str| Ask::post(path).header("Content-Type", "text/plain").text("{");
+    let ours = "/accounts/a%231/payments?dryRun=true";
+    // Each row heals the fault of the row above it and keeps those of the rows below.
+    for (kind, authorizer, ask) in [
+        (Kind::NoSuchRoute, Value::Null, create("/accounts/a%231/payments/b/c/d")),
+        (Kind::MethodNotAllowed, Value::Null, Ask::post("/payments")),
+        (Kind::TokenRequired, Value::Null, create(ours)),
+        (Kind::Forbidden, token(json!({ "custom:accounts": "tenant" })), create(ours)),
+        (Kind::NoSuchPayment, token(json!({ "custom:accounts": "tenant", "scope": anything })), create(ours)),
+        (Kind::UnsupportedMediaType, token(json!({ "scope": anything })), create(ours)),
+    ] {
+        let reply = world.send_authorized(&authorizer, ask).await?;
         assert_eq!(reply.problem(), kind.facts().1, "{reply}");
     }
     world.close().await

@@ -45,6 +45,7 @@ const GIVEN: [(Given, &[&str]); 9] = [
             "ingest-create-key-reused",
             "query-account-get",
             "query-account-get-other-account",
+            "query-account-get-token-of-account",
         ],
     ),
     (

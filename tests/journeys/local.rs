@@ -8,15 +8,15 @@ use payments_local::{Options, System, welcome};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-fn options() -> Result<Options> {
+pub(crate) fn options() -> Result<Options> {
     let time_zone = "Europe/London".parse()?;
     // Deleted with the process's other temporary files; nothing in it outlives a test.
     let reports = tempfile::tempdir()?.keep();
-    Ok(Options { api_port: 0, dynamodb_port: 0, data: None, reports, time_zone, endpoint: None })
+    Ok(Options { api_port: 0, dynamodb_port: 0, data: None, reports, time_zone, endpoint: None, require_tokens: false })
 }
 
 /// One HTTP/1.1 exchange, written by hand so that nothing of ours is on both sides of it.
-async fn exchange(url: &str, request: &str) -> Result<String> {
+pub(crate) async fn exchange(url: &str, request: &str) -> Result<String> {
     let mut stream = TcpStream::connect(url.strip_prefix("http://").context("a URL")?).await?;
     stream.write_all(request.replace('\n', "\r\n").as_bytes()).await?;
     let mut reply = String::new();
@@ -34,7 +34,7 @@ fn create() -> String {
     post("/accounts/acc-1/payments", "Content-Type: application/json\nIdempotency-Key: rent-1\n", body)
 }
 
-fn fixed_clock() -> Clock {
+pub(crate) fn fixed_clock() -> Clock {
     Clock::simulated(|| chrono::DateTime::from_timestamp(1_795_168_800, 0).unwrap_or_default(), |_| {})
 }
 

@@ -1,5 +1,6 @@
 //! The system from outside, one module per journey.
 
+mod access;
 mod archive;
 mod counts;
 mod create;

@@ -10,7 +10,7 @@ use payments_store::schema::{self, Index, KeyAttribute, Table};
 use serde_json::{Map, Value, json};
 
 pub(crate) const FUNCTION: &str = "AWS::Serverless::Function";
-const API: &str = "AWS::Serverless::HttpApi";
+pub(crate) const API: &str = "AWS::Serverless::HttpApi";
 const TABLE: &str = "AWS::DynamoDB::Table";
 
 #[test]
@@ -62,8 +62,15 @@ fn no_route_is_open_to_the_world() -> Result<()> {
     let apis = resources(&template, API)?;
     for (name, api) in &apis {
         let auth = &api["Properties"]["Auth"];
-        assert_eq!(auth["DefaultAuthorizer"], "AWS_IAM", "{name}");
-        assert_eq!(auth["EnableIamAuthorizer"], true, "{name}");
+        let default = text(&auth["DefaultAuthorizer"]).with_context(|| format!("{name} has no default"))?;
+        let authorizers = auth["Authorizers"].as_object().with_context(|| format!("{name} has no authorizers"))?;
+        assert!(authorizers.contains_key(default), "{name}: {default} is none of its authorizers");
+        for (authorizer, found) in authorizers {
+            let jwt = &found["JwtConfiguration"];
+            assert_eq!(found["IdentitySource"], "$request.header.Authorization", "{name}: {authorizer}");
+            let names = |what: &str| !matches!(&jwt[what], Value::Null | Value::String(_));
+            assert!(names("issuer") && names("audience"), "{name}: {authorizer} takes anybody's tokens: {found}");
+        }
     }
     for (name, function) in resources(&template, FUNCTION)? {
         ensure!(function["Properties"]["FunctionUrlConfig"].is_null(), "{name} has a URL of its own");
@@ -126,7 +133,7 @@ pub(crate) fn resources<'t>(template: &'t Value, kind: &str) -> Result<Vec<(&'t 
 }
 
 /// The properties of a function's HTTP API events.
-fn http_events(function: &Value) -> impl Iterator<Item = &Value> {
+pub(crate) fn http_events(function: &Value) -> impl Iterator<Item = &Value> {
     let events = function["Properties"]["Events"].as_object();
     let http = events.into_iter().flat_map(Map::values).filter(|event| event["Type"] == "HttpApi");
     http.map(|event| &event["Properties"])

@@ -18,6 +18,7 @@ use payments_local::{Engine, Environment, Functions, event};
 use payments_queue::TransactionQueue;
 use payments_queue::in_process::{Queue, QueueSettings};
 use payments_store::{Item, Store};
+use serde_json::Value;
 
 use crate::{Ask, Reply};
 
@@ -193,6 +194,17 @@ impl World {
         let mut event = serde_json::to_value(event)?;
         event["requestContext"]["authorizer"]["jwt"]["claims"]["client_id"] = client_id.into();
         Reply::of(self.functions.invoke(function, serde_json::from_value(event)?).await)
+    }
+
+    /// The same with what an authorizer says of it; null where there is none.
+    ///
+    /// # Errors
+    /// Where the request cannot be built or the reply is not JSON.
+    pub async fn send_authorized(&self, authorizer: &Value, ask: Ask) -> Result<Reply> {
+        let now = clock_of(&self.seconds).instant();
+        let (parts, body) = (ask.parts()?, ask.body.as_bytes());
+        let (function, event) = event::with_authorizer(&parts, body, "test-request", now, authorizer)?;
+        Reply::of(Box::pin(self.functions.invoke(function, event)).await)
     }
 
     /// The same to other functions of this bank.

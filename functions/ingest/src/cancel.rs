@@ -12,7 +12,8 @@ impl Ingest {
     /// Cancels a payment of `account`, or finds that it is cancelled.
     pub(crate) async fn cancel(&self, account: &AccountId, payment_id: PaymentId, by: Actor) -> Result<Head, Problem> {
         let details = self.store.details(payment_id).await.map_err(Problem::outage)?;
-        let details = details.filter(|details| details.instruction.account == *account).ok_or_else(unknown)?;
+        let details =
+            details.filter(|details| details.instruction.account == *account).ok_or_else(Problem::no_such_payment)?;
         // A scheduled payment is as it was created, so the step needs no look at the head first.
         let step = Head::scheduled(&details).step(State::Cancelled, self.clock.now(), by);
         let key = key_of(&details);
@@ -20,7 +21,7 @@ impl Ingest {
             Moved::Done(head) => return Ok(*head),
             Moved::Elsewhere(Some(head)) => *head,
             Moved::Elsewhere(None) => {
-                self.store.archived_head(&key).await.map_err(Problem::outage)?.ok_or_else(unknown)?
+                self.store.archived_head(&key).await.map_err(Problem::outage)?.ok_or_else(Problem::no_such_payment)?
             }
         };
         match decide(&found.state, &Event::Cancel) {
@@ -29,10 +30,6 @@ impl Ingest {
             other => Err(Problem::internal(format!("{other:?} for a payment that did not take the step"))),
         }
     }
-}
-
-fn unknown() -> Problem {
-    Problem::new(Kind::NoSuchPayment, "This account has no payment of this id.")
 }
 
 fn too_late(status: Status) -> Problem {

@@ -1,6 +1,7 @@
 //! What `ingest` has to be told.
 
-use payments_boot::{ConfigError, DataConfig, Lookup};
+use payments_boot::{AccessConfig, ConfigError, DataConfig, Lookup};
+use payments_http::Access;
 use payments_model::{BusinessZone, ShardCount};
 
 /// How far ahead payments are taken, in days, unless `HORIZON_DAYS` says otherwise: two years.
@@ -11,6 +12,8 @@ const DEFAULT_HORIZON_DAYS: u32 = 731;
 pub struct Config {
     /// Where the data is.
     pub data: DataConfig,
+    /// Who may do what.
+    pub access: Access,
     /// `BUSINESS_TIME_ZONE`.
     pub zone: BusinessZone,
     /// `WRITE_SHARDS`: over how many shards new payments are spread.
@@ -32,8 +35,10 @@ impl Config {
             let why = format!("it is more than READ_SHARDS, {}, so payments would not be found", read_shards.get());
             return Err(ConfigError::Invalid("WRITE_SHARDS", write_shards.get().to_string(), why));
         }
+        let AccessConfig { account_claim, is_sam_local } = AccessConfig::read(lookup)?;
         Ok(Self {
             data: DataConfig::read(lookup)?,
+            access: Access { account_claim, is_open: is_sam_local },
             zone: lookup.required("BUSINESS_TIME_ZONE", "the bank's time zone, such as Europe/London")?,
             write_shards,
             horizon_days: lookup.optional("HORIZON_DAYS")?.unwrap_or(DEFAULT_HORIZON_DAYS),
@@ -52,6 +57,7 @@ mod tests {
                 "WRITE_SHARDS" => Some(write.to_owned()),
                 "READ_SHARDS" => Some(read.to_owned()),
                 "BUSINESS_TIME_ZONE" => Some("UTC".to_owned()),
+                "ACCOUNT_CLAIM" => Some("accounts".to_owned()),
                 _ => Some("table".to_owned()).filter(|_| name.ends_with("_TABLE")),
             };
             Config::read(&Lookup::new(&value)).map(|config| config.write_shards.get()).map_err(|e| e.to_string())

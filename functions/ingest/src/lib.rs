@@ -55,7 +55,7 @@ impl Ingest {
     }
 
     async fn answer(&self, event: &ApiGatewayV2httpRequest) -> Result<Answer, Problem> {
-        let request = Request::of(event)?;
+        let request = Request::of(event, &self.config.access)?;
         match request.route() {
             Route::CreatePayment => self.answer_create(request).await,
             Route::CreateBatch => {

@@ -37,7 +37,7 @@ impl QueryAccount {
     }
 
     async fn answer(&self, event: &ApiGatewayV2httpRequest) -> Result<Answer, Problem> {
-        let request = Request::of(event)?;
+        let request = Request::of(event, &self.config.access)?;
         match request.route() {
             Route::ListPayments => self.list(request).await,
             Route::GetPayment => {
@@ -61,11 +61,11 @@ impl QueryAccount {
     /// One payment with its data. The details say where its head is; without a head it was never
     /// acknowledged, and is not there.
     async fn get(&self, account: AccountId, payment_id: PaymentId) -> Result<PaymentView, Problem> {
-        let unknown = || Problem::new(Kind::NoSuchPayment, "This account has no payment of this id.");
         let details = self.store.details(payment_id).await.map_err(Problem::outage)?;
-        let details = details.filter(|details| details.instruction.account == account).ok_or_else(unknown)?;
+        let details =
+            details.filter(|details| details.instruction.account == account).ok_or_else(Problem::no_such_payment)?;
         let key = HeadKey { account, sort: HeadSort { due_at: details.due_at, payment_id } };
-        let head = self.store.head(&key).await.map_err(Problem::outage)?.ok_or_else(unknown)?;
+        let head = self.store.head(&key).await.map_err(Problem::outage)?.ok_or_else(Problem::no_such_payment)?;
         PaymentView::of(&head).with_data(details.instruction.data.as_ref())
     }
 }

@@ -1,6 +1,7 @@
 //! What `query-due` has to be told.
 
-use payments_boot::{ConfigError, DataConfig, Lookup};
+use payments_boot::{AccessConfig, ConfigError, DataConfig, Lookup};
+use payments_http::Access;
 use payments_model::{BusinessZone, ShardCount};
 
 /// The configuration of `query-due`.
@@ -8,6 +9,8 @@ use payments_model::{BusinessZone, ShardCount};
 pub struct Config {
     /// Where the data is.
     pub data: DataConfig,
+    /// Who may do what.
+    pub access: Access,
     /// `BUSINESS_TIME_ZONE`.
     pub zone: BusinessZone,
     /// `READ_SHARDS`: over how many shards payments may be spread.
@@ -20,8 +23,10 @@ impl Config {
     /// # Errors
     /// [`ConfigError`], which names the variable.
     pub fn read(lookup: &Lookup<'_>) -> Result<Self, ConfigError> {
+        let AccessConfig { account_claim, is_sam_local } = AccessConfig::read(lookup)?;
         Ok(Self {
             data: DataConfig::read(lookup)?,
+            access: Access { account_claim, is_open: is_sam_local },
             zone: lookup.required("BUSINESS_TIME_ZONE", "the bank's time zone, such as Europe/London")?,
             read_shards: lookup.required("READ_SHARDS", "the number of shards to read, at least WRITE_SHARDS")?,
         })

@@ -36,7 +36,7 @@ impl QueryDue {
     }
 
     async fn answer(&self, event: &ApiGatewayV2httpRequest) -> Result<Answer, Problem> {
-        let request = Request::of(event)?;
+        let request = Request::of(event, &self.config.access)?;
         match request.route() {
             Route::ListDue => Answer::json(200, &self.list_date(&request.query(date::PARAMETERS)?).await?),
             Route::GetCounts => Answer::json(200, &self.counts(&request.query(counts::PARAMETERS)?).await?),

@@ -23,7 +23,8 @@ pub struct RecountReport {
     pub drifted: u64,
     /// Dates whose counters were corrected.
     pub repaired: u64,
-    /// Dates whose counters or payments moved all the time, so that they cannot be compared now.
+    /// Dates whose counters or payments moved all the time, or just when they were to be repaired:
+    /// they cannot be judged now.
     pub moving: Vec<String>,
     /// Dates that cannot be compared before their payments or counters can be read; the log says
     /// what cannot.

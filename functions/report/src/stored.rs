@@ -96,3 +96,31 @@ impl Stored {
         ReportError::Altered { path: self.path.to_string(), why: why.to_owned() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use object_store::ObjectStoreExt as _;
+    use object_store::memory::InMemory;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_file_that_is_replaced_after_it_was_checked_is_not_read_on() {
+        let files: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let path = Path::from("reports/a");
+        files.put(&path, "checked".into()).await.unwrap();
+        let file = ReportFile {
+            attempt: "attempts/a".to_owned(),
+            published: path.to_string(),
+            bytes: 7,
+            sha256: hexadecimal(Sha256::digest(b"checked").as_slice()),
+        };
+        let Found::Intact(mut stored) = Stored::check(&files, &file.published, &file).await.unwrap() else {
+            panic!("it is what it is")
+        };
+        // As long, so that only its version tells.
+        files.put(&path, "changed".into()).await.unwrap();
+        let read = stored.next().await;
+        assert!(matches!(read, Err(ReportError::Altered { .. })), "{read:?}");
+    }
+}

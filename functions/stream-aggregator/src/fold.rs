@@ -56,8 +56,7 @@ pub fn fold<'c>(changes: impl IntoIterator<Item = &'c Change>) -> Vec<CountsComm
             Some(commit) if has_room(commit, &change.effect) => apply(commit, change),
             None if change.effect.is_neutral() => {}
             _ => {
-                let mut commit =
-                    CountsCommit { deltas: Default::default(), unparsed: 0, last: change.place.clone() };
+                let mut commit = CountsCommit { deltas: Default::default(), unparsed: 0, last: change.place.clone() };
                 apply(&mut commit, change);
                 commits.push(commit);
             }

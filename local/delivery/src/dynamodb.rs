@@ -10,8 +10,8 @@ use aws_sdk_dynamodbstreams::types::{self, AttributeValue, ShardIteratorType};
 use serde::Serialize;
 
 use crate::record::Record;
-use payments_model::sequence_number::SequenceNumber;
 use crate::source::{Cursor, Page, Position, ShardId, SourceError, StreamShard};
+use payments_model::sequence_number::SequenceNumber;
 
 /// A table's stream.
 #[derive(Debug, Clone)]

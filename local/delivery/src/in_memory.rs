@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::record::Record;
-use payments_model::sequence_number::SequenceNumber;
 use crate::source::{Cursor, Page, Position, ShardId, SourceError, StreamShard};
+use payments_model::sequence_number::SequenceNumber;
 
 /// A stream of records that are put in by hand; clones share it.
 #[derive(Debug, Clone)]

@@ -28,9 +28,9 @@ mod window;
 pub use dynamodb::DynamoDbStream;
 pub use filter::{FilterCriteria, FilterError};
 pub use in_memory::{InMemoryError, InMemoryStream};
+pub use payments_model::sequence_number::{SequenceNumber, SequenceNumberError};
 pub use queue::{QueueDelivery, QueueMapping, QueueMappingSettings};
 pub use record::{Record, RecordError};
-pub use payments_model::sequence_number::{SequenceNumber, SequenceNumberError};
 pub use source::{Cursor, Page, Position, ShardId, Source, SourceError, StreamShard};
 pub use stream::{
     Condition, Delivery, Invocation, Outcome, SettingsError, StartingPosition, StreamMapping, StreamSettings,

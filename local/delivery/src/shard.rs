@@ -8,10 +8,10 @@ use serde_json::Value;
 use crate::batch::{self, Batch, Failure, Next, Verdict};
 use crate::failure::{Condition, Discarded};
 use crate::record::Record;
-use payments_model::sequence_number::SequenceNumber;
 use crate::source::{Cursor, MAX_READ, Position, ShardId, Source, SourceError, StreamShard};
 use crate::stream::{Delivery, Outcome, StreamSettings};
 use crate::window::{self, Invocation, Window};
+use payments_model::sequence_number::SequenceNumber;
 
 /// The largest payload of a synchronous invocation, 6 MB (*Lambda quotas*). A record that is larger
 /// by itself cannot exist: an item has at most 400 KB.

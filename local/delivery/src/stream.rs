@@ -14,11 +14,11 @@ use serde_json::Value;
 
 pub use crate::failure::Condition;
 use crate::filter::FilterCriteria;
-use payments_model::sequence_number::SequenceNumber;
 use crate::shard::{Context, ShardReader};
 use crate::source::{Position, ShardId, Source, SourceError};
 pub use crate::window::Invocation;
 use crate::window::{self, Window};
+use payments_model::sequence_number::SequenceNumber;
 
 /// The largest batch size.
 pub const MAX_BATCH_SIZE: usize = 10_000;

@@ -220,9 +220,9 @@ mod tests {
         {
             assert!(expression.parse::<Timing>().is_err(), "{expression}");
         }
-        assert_eq!("cron(0/15 3-5 * * ? *)".parse::<Timing>().unwrap(), Timing::Cron {
-            minutes: 1 | 1 << 15 | 1 << 30 | 1 << 45,
-            hours: 0b11_1000,
-        });
+        assert_eq!(
+            "cron(0/15 3-5 * * ? *)".parse::<Timing>().unwrap(),
+            Timing::Cron { minutes: 1 | 1 << 15 | 1 << 30 | 1 << 45, hours: 0b11_1000 }
+        );
     }
 }

@@ -153,7 +153,8 @@ impl AddAssign for Took {
 /// One date of the API's counts, in words.
 pub(super) fn told(counts: &Value) -> Option<String> {
     let by_status = counts["byStatus"].as_object()?.iter();
-    let some = by_status.filter(|(_, count)| count.as_i64() != Some(0)).map(|(status, count)| format!("{count} {status}"));
+    let some =
+        by_status.filter(|(_, count)| count.as_i64() != Some(0)).map(|(status, count)| format!("{count} {status}"));
     let archived = (counts["archived"] != 0).then(|| format!("{} archived", counts["archived"]));
     let numbers: Vec<String> = some.chain(archived).collect();
     Some(format!("counts of {}: {}", counts["date"].as_str()?, numbers.join(", ")))
@@ -223,7 +224,8 @@ mod tests {
             "no metric",
         ];
         let mut tick = Tick { counts: Counts::of(&lines.map(str::to_owned)), ..Tick::default() };
-        let counts = serde_json::json!({ "date": "2026-11-20", "byStatus": { "PENDING": 0, "PROCESSED": 6 }, "archived": 2 });
+        let counts =
+            serde_json::json!({ "date": "2026-11-20", "byStatus": { "PENDING": 0, "PROCESSED": 6 }, "archived": 2 });
         tick.today = told(&counts);
         tick += Tick { taken: 3, answered: 7, troubles: vec!["dispatch: no stream".to_owned()], ..Tick::default() };
         let line = "sweep: 3 claimed, 0 left · dispatch: 3 sent · transaction service: 7 answered · \

@@ -94,9 +94,67 @@ impl DataConfig {
     }
 }
 
+/// Who is let in: what every function of the HTTP API needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccessConfig {
+    /// `ACCOUNT_CLAIM`: the claim of a token that names the accounts it is for.
+    pub account_claim: String,
+    /// Whether this is `sam local`, which has no JWT authorizers, so that requests come without a
+    /// token's claims.
+    ///
+    /// A stack that is deployed cannot be made to look like it. `AWS_SAM_LOCAL` is set by `sam local`
+    /// alone, and a test keeps it out of the template; but whoever may configure a function could set it.
+    /// So the log stream has to agree: `sam local` names it `$LATEST` (aws-sam-cli 1.170,
+    /// `samcli/local/lambdafn/env_vars.py`), where Lambda names it by date, version and sandbox
+    /// (`2026/11/20/[$LATEST]…`) and, the variable being a reserved one, lets nobody say otherwise. Should
+    /// a later `sam local` name it otherwise, requests there are refused, which harms nobody.
+    pub is_sam_local: bool,
+}
+
+impl AccessConfig {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// [`ConfigError`], which names the variable.
+    pub fn read(lookup: &Lookup<'_>) -> Result<Self, ConfigError> {
+        let is = |name: &str, value: &str| lookup.text(name).is_some_and(|text| text == value);
+        Ok(Self {
+            // Without a default: a forgotten variable would make a machine of every customer's token.
+            account_claim: lookup.required("ACCOUNT_CLAIM", "the claim that names a token's accounts")?,
+            is_sam_local: is("AWS_SAM_LOCAL", "true") && is("AWS_LAMBDA_LOG_STREAM_NAME", "$LATEST"),
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_sam_local_is_sam_local() {
+        let of_lambda = "2026/11/20/[$LATEST]8f4c2a30d5e14b7c9f0e6d1b2a3c4d5e";
+        for (sam_local, log_stream, want) in [
+            (Some("true"), Some("$LATEST"), true),
+            (Some("true"), Some(of_lambda), false),
+            (Some("true"), None, false),
+            (Some("TRUE"), Some("$LATEST"), false),
+            (Some("false"), Some("$LATEST"), false),
+            (Some(""), Some("$LATEST"), false),
+            (None, Some("$LATEST"), false),
+            (None, Some(of_lambda), false),
+            (None, None, false),
+        ] {
+            let set = |name: &str| match name {
+                "ACCOUNT_CLAIM" => Some("accounts".to_owned()),
+                "AWS_SAM_LOCAL" => sam_local.map(str::to_owned),
+                "AWS_LAMBDA_LOG_STREAM_NAME" => log_stream.map(str::to_owned),
+                _ => None,
+            };
+            let read = AccessConfig::read(&Lookup::new(&set)).unwrap();
+            assert_eq!(read.is_sam_local, want, "{sam_local:?} {log_stream:?}");
+        }
+        assert!(AccessConfig::read(&Lookup::new(&|_| None)).is_err(), "which claim names the accounts has to be said");
+    }
 
     #[test]
     fn errors_name_the_variable_and_what_it_wants() {

@@ -11,7 +11,7 @@ mod telemetry;
 
 pub use client::{dynamodb, sqs};
 pub use clock::Clock;
-pub use config::{ConfigError, DataConfig, Lookup};
+pub use config::{AccessConfig, ConfigError, DataConfig, Lookup};
 pub use deadline::Deadline;
 pub use metrics::Metrics;
 pub use telemetry::log_as_json;

@@ -3,6 +3,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`routes`] | the one table of routes |
+//! | [`access`] | who may do what, decided before any handler |
 //! | [`request`] | what a request carries, parsed |
 //! | [`json`] | JSON bodies, and what to say when they are none |
 //! | [`problem`] | every way to say no |
@@ -10,6 +11,7 @@
 //! | [`cursor`] | where a list goes on |
 //! | [`view`] | payments and their numbers as the API shows them |
 
+pub mod access;
 pub mod answer;
 pub mod cursor;
 pub mod json;
@@ -18,6 +20,7 @@ pub mod request;
 pub mod routes;
 pub mod view;
 
+pub use access::{Access, Scope};
 pub use answer::Answer;
 pub use cursor::{AccountCursor, DueCursor};
 pub use problem::{Kind, Problem};

@@ -3,6 +3,7 @@
 
 use std::error::Error;
 
+use http::header::{ALLOW, RETRY_AFTER, WWW_AUTHENTICATE};
 use payments_model::{Outage, OutageKind, causes};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -22,6 +23,10 @@ pub enum Kind {
     NoSuchRoute,
     /// The path does not take this method.
     MethodNotAllowed,
+    /// No token came with the request.
+    TokenRequired,
+    /// The token is not for this route.
+    Forbidden,
     /// The body is not `application/json`.
     UnsupportedMediaType,
     /// The body is longer than its route takes.
@@ -68,9 +73,11 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind, for the tests that hold documents against the code.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 25] = [
         Self::NoSuchRoute,
         Self::MethodNotAllowed,
+        Self::TokenRequired,
+        Self::Forbidden,
         Self::UnsupportedMediaType,
         Self::BodyTooLarge,
         Self::InvalidParameter,
@@ -100,6 +107,8 @@ impl Kind {
         match self {
             Self::NoSuchRoute => (404, "no-such-route", "No such route"),
             Self::MethodNotAllowed => (405, "method-not-allowed", "Method not allowed"),
+            Self::TokenRequired => (401, "token-required", "Token required"),
+            Self::Forbidden => (403, "forbidden", "Forbidden"),
             Self::UnsupportedMediaType => (415, "unsupported-media-type", "Unsupported media type"),
             Self::BodyTooLarge => (413, "body-too-large", "Body too large"),
             Self::InvalidParameter => (400, "invalid-parameter", "Invalid parameter"),
@@ -178,6 +187,13 @@ impl Problem {
             OutageKind::Broken => return Self::internal(error),
         };
         Self::new(kind, detail).because(error)
+    }
+
+    /// No such payment in this account, for this token. One sentence for all that is not there, and for
+    /// all that the token does not reach, so that nobody can tell the two apart.
+    #[must_use]
+    pub fn no_such_payment() -> Self {
+        Self::new(Kind::NoSuchPayment, "There is no such payment, or this token does not reach its account.")
     }
 
     /// What there was no time for: nothing was tried.
@@ -273,10 +289,16 @@ impl Problem {
         let body = self.json().map_or_else(|_| String::new(), |json| json.get().to_owned());
         let mut answer = Answer::new(self.status(), "application/problem+json", body);
         if matches!(self.0.kind, Kind::Throttled | Kind::Unavailable) {
-            answer = answer.header(http::header::RETRY_AFTER, RETRY_AFTER_SECONDS);
+            answer = answer.header(RETRY_AFTER, RETRY_AFTER_SECONDS);
+        }
+        // RFC 6750, section 3.
+        match self.0.kind {
+            Kind::TokenRequired => answer = answer.header(WWW_AUTHENTICATE, "Bearer"),
+            Kind::Forbidden => answer = answer.header(WWW_AUTHENTICATE, r#"Bearer error="insufficient_scope""#),
+            _ => {}
         }
         if let Some(methods) = &self.0.allow {
-            answer = answer.header(http::header::ALLOW, methods);
+            answer = answer.header(ALLOW, methods);
         }
         answer
     }

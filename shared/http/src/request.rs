@@ -10,10 +10,11 @@ use base64::engine::general_purpose::STANDARD;
 use http::header::CONTENT_TYPE;
 use payments_model::{AccountId, Actor, IdempotencyKey, PaymentId, TransactionId};
 
-use crate::routes::{self, Route};
+use crate::access::{Access, claims};
+use crate::routes::{self, Route, RouteSpec};
 use crate::{Kind, Problem};
 
-/// A request to one of the API's routes.
+/// A request to one of the API's routes, by somebody who may make it: there is no other way to one.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'e> {
     event: &'e ApiGatewayV2httpRequest,
@@ -24,9 +25,11 @@ impl<'e> Request<'e> {
     /// The request in `event`.
     ///
     /// # Errors
-    /// [`Kind::NoSuchRoute`] or [`Kind::MethodNotAllowed`] for what came through `$default`.
-    pub fn of(event: &'e ApiGatewayV2httpRequest) -> Result<Self, Problem> {
+    /// [`Kind::NoSuchRoute`] or [`Kind::MethodNotAllowed`] for what came through `$default`; what
+    /// [`Access::check`] says of whoever may not make it.
+    pub fn of(event: &'e ApiGatewayV2httpRequest, access: &Access) -> Result<Self, Problem> {
         if let Some(spec) = event.route_key.as_deref().and_then(routes::by_key) {
+            access.check(event, spec)?;
             return Ok(Self { event, route: spec.route });
         }
         let path = event.raw_path.as_deref().unwrap_or_default();
@@ -45,16 +48,11 @@ impl<'e> Request<'e> {
         self.route
     }
 
-    /// Who asks, as trails name them: the client or subject of the token that API Gateway
-    /// checked, or the IAM principal.
+    /// Who asks, as trails name them: the client or subject of the token that API Gateway checked.
     #[must_use]
     pub fn caller(&self) -> Actor {
-        let authorizer = self.event.request_context.authorizer.as_ref();
-        let claims = authorizer.and_then(|authorizer| authorizer.jwt.as_ref()).map(|jwt| &jwt.claims);
-        let claim = claims.and_then(|claims| claims.get("client_id").or_else(|| claims.get("sub")));
-        let iam = authorizer.and_then(|authorizer| authorizer.iam.as_ref());
-        let principal = claim.or_else(|| iam.and_then(|iam| iam.caller_id.as_ref()));
-        Actor::named(principal.map_or("anonymous", String::as_str))
+        let name = claims(self.event).and_then(|claims| claims.get("client_id").or_else(|| claims.get("sub")));
+        Actor::named(name.map_or("anonymous", String::as_str))
     }
 
     /// The account in the path.
@@ -62,7 +60,7 @@ impl<'e> Request<'e> {
     /// # Errors
     /// [`Kind::InvalidParameter`].
     pub fn account(&self) -> Result<AccountId, Problem> {
-        self.path("accountId")
+        self.path(RouteSpec::ACCOUNT)
     }
 
     /// The payment in the path.

@@ -3,6 +3,8 @@
 
 use http::Method;
 
+use crate::access::Scope;
+
 /// What a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Route {
@@ -35,6 +37,8 @@ pub struct RouteSpec {
     pub path: &'static str,
     /// The function that answers it, by its package name.
     pub function: &'static str,
+    /// What a token needs to ask for it.
+    pub scope: Scope,
 }
 
 /// Every route.
@@ -44,33 +48,56 @@ pub const ROUTES: [RouteSpec; 8] = [
         method: Method::POST,
         path: "/accounts/{accountId}/payments",
         function: "ingest",
+        scope: Scope::Write,
     },
-    RouteSpec { route: Route::CreateBatch, method: Method::POST, path: "/payment-batches", function: "ingest" },
+    RouteSpec {
+        route: Route::CreateBatch,
+        method: Method::POST,
+        path: "/payment-batches",
+        function: "ingest",
+        scope: Scope::Operate,
+    },
     RouteSpec {
         route: Route::CancelPayment,
         method: Method::POST,
         path: "/accounts/{accountId}/payments/{paymentId}/cancel",
         function: "ingest",
+        scope: Scope::Write,
     },
     RouteSpec {
         route: Route::ListPayments,
         method: Method::GET,
         path: "/accounts/{accountId}/payments",
         function: "query-account",
+        scope: Scope::Read,
     },
     RouteSpec {
         route: Route::GetPayment,
         method: Method::GET,
         path: "/accounts/{accountId}/payments/{paymentId}",
         function: "query-account",
+        scope: Scope::Read,
     },
-    RouteSpec { route: Route::ListDue, method: Method::GET, path: "/payments", function: "query-due" },
-    RouteSpec { route: Route::GetCounts, method: Method::GET, path: "/counts", function: "query-due" },
+    RouteSpec {
+        route: Route::ListDue,
+        method: Method::GET,
+        path: "/payments",
+        function: "query-due",
+        scope: Scope::Operate,
+    },
+    RouteSpec {
+        route: Route::GetCounts,
+        method: Method::GET,
+        path: "/counts",
+        function: "query-due",
+        scope: Scope::Operate,
+    },
     RouteSpec {
         route: Route::GetTransaction,
         method: Method::GET,
         path: "/transactions/{transactionId}",
         function: "query-due",
+        scope: Scope::Operate,
     },
 ];
 
@@ -78,6 +105,15 @@ pub const ROUTES: [RouteSpec; 8] = [
 pub const DEFAULT_FUNCTION: &str = "query-account";
 
 impl RouteSpec {
+    /// The name of the path parameter that says whose payments a route is about.
+    pub(crate) const ACCOUNT: &str = "accountId";
+
+    /// Whether its path names the one account that it is about.
+    #[must_use]
+    pub fn is_of_one_account(&self) -> bool {
+        self.parameters(self.path).into_iter().flatten().any(|(name, _)| name == Self::ACCOUNT)
+    }
+
     /// The route key that API Gateway gives a request to this route.
     #[must_use]
     pub fn key(&self) -> String {

@@ -154,7 +154,11 @@ mod tests {
             let mut counts = DayCounts::default();
             for (status, amount, currency, enters) in changes {
                 let (status, money) = (Status::ALL[status], money(amount, currency));
-                if enters { counts.enter(status, money) } else { counts.leave(status, money) }
+                if enters {
+                    counts.enter(status, money)
+                } else {
+                    counts.leave(status, money)
+                }
                 counts.archived += i64::from(enters);
             }
             counts

@@ -52,6 +52,14 @@ async fn a_record_that_cannot_be_read_is_counted_as_that_and_stops_no_other() ->
     assert_eq!(between(&counters(&rig).await?, &want), [""; 0], "poison is counted once, too");
     let lines = rig.metrics.take();
     assert_eq!(["Counted", "Skipped", "Unparsed"].map(|name| rig.metric(&lines, name)), [0, 7, 0], "{lines:?}");
+
+    // Poison alone is reason enough to move the checkpoint.
+    made.push(&key, None, None)?;
+    want.insert("? unparsed".to_owned(), 4);
+    for time in ["first", "second"] {
+        made.deliver(&rig).await?;
+        assert_eq!(between(&counters(&rig).await?, &want), [""; 0], "the {time} time");
+    }
     rig.world.close().await
 }
 

@@ -1,0 +1,122 @@
+//! Access tokens on one machine, for `cargo local --require-tokens`: an issuer with a key of its own,
+//! made at start, and the look that API Gateway's JWT authorizer takes at a token.
+//!
+//! Source: API Gateway Developer Guide, "Control access to HTTP APIs with JWT authorizers": RSA
+//! signatures only; `kid`, `iss`, `aud` (or, without one, `client_id`), `exp`, `nbf` and `iat` are
+//! checked.
+
+use anyhow::{Result, ensure};
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::rsa::{KeyPair, KeySize};
+use aws_lc_rs::signature::{KeyPair as _, RSA_PKCS1_2048_8192_SHA256, RSA_PKCS1_SHA256, UnparsedPublicKey};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chrono::{DateTime, Utc};
+use payments_http::Scope;
+use serde_json::{Value, json};
+
+/// Who issues tokens here, as they say.
+pub const ISSUER: &str = "http://localhost/payments";
+
+/// Whom tokens are for, as they say, where they have an `aud`; otherwise the client that asks for one.
+pub const AUDIENCE: &str = "local-client";
+
+/// The one key's name.
+const KEY_ID: &str = "local";
+
+/// How long a token is good for, in seconds: a day's work.
+const LIFETIME: i64 = 12 * 60 * 60;
+
+/// An issuer of access tokens, and who accepts them.
+#[derive(Debug)]
+pub struct Issuer {
+    key: KeyPair,
+    account_claim: String,
+}
+
+impl Issuer {
+    /// An issuer with a new key, whose tokens name their accounts in this claim.
+    ///
+    /// # Errors
+    /// Where no key can be made.
+    pub fn new(account_claim: &str) -> Result<Self> {
+        Ok(Self { key: KeyPair::generate(KeySize::Rsa2048)?, account_claim: account_claim.to_owned() })
+    }
+
+    /// The claims of a token that is good from now on: a machine's, or with accounts a customer's.
+    #[must_use]
+    pub fn claims(&self, scopes: &str, accounts: &[String], now: DateTime<Utc>) -> Value {
+        let now = now.timestamp();
+        let mut claims = json!({
+            "iss": ISSUER, "client_id": AUDIENCE, "sub": AUDIENCE, "scope": scopes,
+            "iat": now, "exp": now + LIFETIME, "token_use": "access",
+        });
+        if !accounts.is_empty() {
+            claims[self.account_claim.as_str()] = json!(accounts);
+        }
+        claims
+    }
+
+    /// A token with these claims.
+    ///
+    /// # Errors
+    /// Never in practice: the key is sound.
+    pub fn sign(&self, claims: &Value) -> Result<String> {
+        let header = json!({ "alg": "RS256", "kid": KEY_ID, "typ": "JWT" });
+        let [header, claims] = [&header, claims].map(|part| URL_SAFE_NO_PAD.encode(part.to_string()));
+        let signed = format!("{header}.{claims}");
+        let mut signature = vec![0; self.key.public_modulus_len()];
+        self.key.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), signed.as_bytes(), &mut signature)?;
+        Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
+    }
+
+    /// The claims of the token in an `Authorization` header, if it is one of ours and good now.
+    #[must_use]
+    pub fn accept(&self, authorization: &str, now: DateTime<Utc>) -> Option<Value> {
+        let token = authorization.strip_prefix("Bearer ").unwrap_or(authorization);
+        let (signed, signature) = token.rsplit_once('.')?;
+        let (header, claims) = signed.split_once('.')?;
+        let header = decoded(header)?;
+        let key = UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, self.key.public_key());
+        let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
+        let is_ours = header["alg"] == "RS256" && header["kid"] == KEY_ID;
+        if !is_ours || key.verify(signed.as_bytes(), &signature).is_err() {
+            return None;
+        }
+        decoded(claims).filter(|claims| is_good(claims, now.timestamp()))
+    }
+
+    /// Answers a request for a token as an OAuth 2.0 token endpoint does: a form with
+    /// `grant_type=client_credentials` and, if not every one is meant, a `scope`. In addition to that,
+    /// `account`, as often as there are accounts, makes it a customer's token.
+    ///
+    /// # Errors
+    /// Where it is no such form.
+    pub fn answer(&self, form: &[u8], now: DateTime<Utc>) -> Result<String> {
+        let fields: Vec<(String, String)> = form_urlencoded::parse(form).into_owned().collect();
+        let all =
+            |name: &'static str| fields.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.clone());
+        ensure!(all("grant_type").eq(["client_credentials"]), "grant_type has to be client_credentials");
+        let scope = all("scope").next().unwrap_or_else(|| Scope::ALL.map(Scope::as_str).join(" "));
+        let accounts: Vec<String> = all("account").collect();
+        let token = self.sign(&self.claims(&scope, &accounts, now))?;
+        Ok(json!({ "access_token": token, "expires_in": LIFETIME, "token_type": "Bearer" }).to_string())
+    }
+}
+
+fn decoded(part: &str) -> Option<Value> {
+    serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part).ok()?).ok()
+}
+
+/// What is asked of claims besides their signature.
+fn is_good(claims: &Value, now: i64) -> bool {
+    let (audience, client) = (&claims["aud"], &claims["client_id"]);
+    let is_for_us = match audience {
+        Value::Null => client == AUDIENCE,
+        Value::Array(several) => several.iter().any(|audience| audience == AUDIENCE),
+        one => one == AUDIENCE,
+    };
+    let has_come = |name: &str| claims[name].is_null() || claims[name].as_i64().is_some_and(|time| time <= now);
+    let is_over = claims["exp"].as_i64().is_none_or(|end| end <= now);
+    is_for_us && claims["iss"] == ISSUER && has_come("nbf") && has_come("iat") && !is_over
+}

@@ -1,0 +1,265 @@
+//! Who may do what: every route with every kind of token, and nothing of one account for another.
+
+mod tokens;
+
+use anyhow::{Context as _, Result};
+use payments_boot::Lookup;
+use payments_http::routes::ROUTES;
+use payments_http::{Kind, Route, Scope};
+use payments_local::{Functions, event};
+use payments_tests::{Ask, Reply, World};
+use serde_json::{Value, json};
+
+/// What each route needs, and whether it is about one account.
+const NEEDS: [(Route, Scope, bool); 8] = [
+    (Route::CreatePayment, Scope::Write, true),
+    (Route::CreateBatch, Scope::Operate, false),
+    (Route::CancelPayment, Scope::Write, true),
+    (Route::ListPayments, Scope::Read, true),
+    (Route::GetPayment, Scope::Read, true),
+    (Route::ListDue, Scope::Operate, false),
+    (Route::GetCounts, Scope::Operate, false),
+    (Route::GetTransaction, Scope::Operate, false),
+];
+
+/// What a let-in request of each route gets, where nothing but one payment of `tenant` is there.
+const LET_IN: [(Route, i64); 8] = [
+    (Route::CreatePayment, 201),
+    (Route::CreateBatch, 200),
+    (Route::CancelPayment, 200),
+    (Route::ListPayments, 200),
+    (Route::GetPayment, 200),
+    (Route::ListDue, 200),
+    (Route::GetCounts, 200),
+    // Nothing was settled.
+    (Route::GetTransaction, 404),
+];
+
+#[tokio::test]
+async fn every_route_wants_its_scope_and_its_account() -> Result<()> {
+    let world = World::open().await?;
+    let id = put(&world, "tenant").await?;
+    assert_eq!(ROUTES.each_ref().map(|spec| spec.route), NEEDS.map(|(route, ..)| route), "each route needs a row");
+    for (route, scope, of_account) in NEEDS {
+        let spec = ROUTES.iter().find(|spec| spec.route == route).context("a route")?;
+        let (_, let_in) = LET_IN.into_iter().find(|row| row.0 == route).context("a row")?;
+        let right = scope.as_str();
+        let wrong = Scope::ALL.into_iter().filter(|other| *other != scope).map(Scope::as_str);
+        let (wrong, all) = (wrong.collect::<Vec<_>>().join(" "), Scope::ALL.map(Scope::as_str).join(" "));
+        let forbidden = Some(Kind::Forbidden);
+        let own_account = if of_account { None } else { forbidden };
+        let other_account = if of_account { Some(Kind::NoSuchPayment) } else { forbidden };
+        for (authorizer, refusal) in [
+            (Value::Null, Some(Kind::TokenRequired)),
+            (json!({}), Some(Kind::TokenRequired)),
+            (json!({ "lambda": { "scope": right } }), Some(Kind::TokenRequired)),
+            (json!({ "iam": { "callerId": "AROAEXAMPLE:feed" } }), Some(Kind::TokenRequired)),
+            (json!({ "jwt": { "claims": null, "scopes": null } }), forbidden),
+            // What a route asks for is not what the token has.
+            (json!({ "jwt": { "claims": { "sub": "x" }, "scopes": [right] } }), forbidden),
+            (token(json!({ "sub": "x" })), forbidden),
+            (token(json!({ "scope": "" })), forbidden),
+            (token(json!({ "scope": "openid payments" })), forbidden),
+            (token(json!({ "scope": wrong })), forbidden),
+            (token(json!({ "scope": right })), None),
+            (token(json!({ "scp": ["openid", right] })), None),
+            (token(json!({ "scope": all })), None),
+            (token(json!({ "scope": wrong, "custom:accounts": "tenant" })), forbidden),
+            (token(json!({ "scope": wrong, "custom:accounts": "landlord" })), forbidden),
+            (token(json!({ "scope": right, "custom:accounts": "tenant" })), own_account),
+            (token(json!({ "scope": all, "custom:accounts": ["landlord", "tenant"] })), own_account),
+            (token(json!({ "scope": all, "custom:accounts": "landlord" })), other_account),
+            (token(json!({ "scope": all, "custom:accounts": "" })), other_account),
+            (token(json!({ "scope": all, "custom:accounts": "tenant2" })), other_account),
+        ] {
+            drop(world.wire.take_operations());
+            let reply = world.send_authorized(&authorizer, ask(route, "tenant", &id)).await?;
+            let shown = format!("{} with {authorizer}: {reply}", spec.key());
+            match refusal {
+                None => assert_eq!(reply.status, let_in, "{shown}"),
+                Some(kind) => {
+                    assert_eq!((reply.status, reply.problem()), (i64::from(kind.facts().0), kind.facts().1), "{shown}");
+                    assert!(world.wire.take_operations().is_empty(), "nothing is read for who may not: {shown}");
+                }
+            }
+        }
+    }
+    world.close().await
+}
+
+#[tokio::test]
+async fn another_account_is_not_told_apart_from_a_payment_that_is_not_there() -> Result<()> {
+    let world = World::open().await?;
+    let scheduled = put(&world, "landlord").await?;
+    let cancelled = world.send(Ask::create("landlord", "gone", &rent())).await?.field("paymentId").to_owned();
+    assert_eq!(world.send(Ask::cancel("landlord", &cancelled)).await?.status, 200);
+    let tenant = token(json!({ "scope": "payments/read payments/write", "custom:accounts": "tenant" }));
+    let unknown = "00000000-0000-5000-8000-000000000000";
+    let none = world.send_authorized(&tenant, Ask::get(&format!("/accounts/tenant/payments/{unknown}"))).await?;
+    assert_eq!((none.status, none.problem()), (404, "no-such-payment"), "{none}");
+    let mut asks = vec![
+        Ask::create("landlord", "new", &rent()),
+        Ask::create("landlord", "rent", &rent()),
+        Ask::create("landlord", "rent", &json!({ "amountMinor": 1.5 })),
+        Ask::create("landlord", "", &rent()),
+        Ask::create("a%231", "new", &rent()),
+        Ask::post("/accounts/landlord/payments").text("{"),
+        Ask::get("/accounts/landlord/payments"),
+        Ask::get("/accounts/nobody/payments"),
+        Ask::get("/accounts/landlord/payments?limit=0"),
+        Ask::get("/accounts/landlord/payments?cursor=x"),
+    ];
+    for id in [scheduled.as_str(), cancelled.as_str(), unknown, "x"] {
+        asks.push(Ask::get(&format!("/accounts/landlord/payments/{id}")));
+        asks.push(Ask::cancel("landlord", id));
+    }
+    for id in [scheduled.as_str(), cancelled.as_str()] {
+        asks.push(Ask::get(&format!("/accounts/tenant/payments/{id}")));
+        asks.push(Ask::cancel("tenant", id));
+    }
+    for ask in asks {
+        assert_eq!(world.send_authorized(&tenant, ask.clone()).await?, none, "{ask:?}");
+    }
+    let kept = world.send(Ask::get("/accounts/landlord/payments")).await?;
+    assert_eq!(kept.payments().len(), 2, "{kept}");
+    assert_eq!(kept.payments().iter().filter(|payment| payment["status"] == "SCHEDULED").count(), 1, "{kept}");
+    world.close().await
+}
+
+#[tokio::test]
+async fn a_cursor_of_another_accounts_list_leads_nowhere() -> Result<()> {
+    let world = World::open().await?;
+    for (account, key) in [("landlord", "1"), ("landlord", "2"), ("tenant", "1"), ("tenant", "2")] {
+        assert_eq!(world.send(Ask::create(account, key, &rent())).await?.status, 201);
+    }
+    let of_landlord = world.send(Ask::get("/accounts/landlord/payments?limit=1")).await?;
+    let of_date = world.send(Ask::get("/payments?dueDate=2026-12-01&limit=1")).await?;
+    let tenant = token(json!({ "scope": "payments/read payments/operate", "custom:accounts": "tenant" }));
+    let own = world.send_authorized(&tenant, Ask::get("/accounts/tenant/payments?limit=1")).await?;
+    for (account, cursor, status, problem) in [
+        ("tenant", own.field("nextCursor"), 200, ""),
+        ("tenant", of_landlord.field("nextCursor"), 400, "invalid-cursor"),
+        ("tenant", of_date.field("nextCursor"), 400, "invalid-cursor"),
+        ("landlord", own.field("nextCursor"), 404, "no-such-payment"),
+        ("landlord", of_landlord.field("nextCursor"), 404, "no-such-payment"),
+    ] {
+        assert!(!cursor.is_empty());
+        let ask = Ask::get(&format!("/accounts/{account}/payments?cursor={cursor}"));
+        let reply = world.send_authorized(&tenant, ask).await?;
+        assert_eq!((reply.status, reply.problem()), (status, problem), "{account}: {reply}");
+        assert!(!reply.text.contains("landlord\""), "{reply}");
+    }
+    world.close().await
+}
+
+#[tokio::test]
+async fn a_claim_of_accounts_is_read_in_all_its_forms() -> Result<()> {
+    let world = World::with(|environment| environment.account_claim = "accounts".to_owned()).await?;
+    let list = |account: &str| Ask::get(&format!("/accounts/{account}/payments"));
+    for (claim, reached) in [
+        (json!("acc-1"), vec!["acc-1"]),
+        (json!("[acc-1 acc-2]"), vec!["acc-1", "acc-2"]),
+        (json!("acc-1,acc-2"), vec!["acc-1", "acc-2"]),
+        (json!(r#"["acc-1","acc-2"]"#), vec!["acc-1", "acc-2"]),
+        (json!(["acc-1", "acc-2"]), vec!["acc-1", "acc-2"]),
+        (json!([]), vec![]),
+        (json!(""), vec![]),
+        (json!("*"), vec![]),
+        (json!("acc-1 acc#2"), vec![]),
+        (json!({ "acc-1": true }), vec![]),
+        (json!(true), vec![]),
+        // No claim at all: a machine.
+        (json!(null), vec!["acc-1", "acc-2"]),
+    ] {
+        // The claim that other banks use says nothing here.
+        let claims = json!({ "scope": "payments/read", "accounts": claim, "custom:accounts": "acc-3" });
+        for account in ["acc-1", "acc-2"] {
+            let reply = world.send_authorized(&token(claims.clone()), list(account)).await?;
+            let want = if reached.contains(&account) { 200 } else { 404 };
+            assert_eq!(reply.status, want, "{claims}: {reply}");
+        }
+    }
+    world.close().await
+}
+
+#[tokio::test]
+async fn trails_name_the_client_of_the_token_or_its_subject() -> Result<()> {
+    let world = World::open().await?;
+    for (n, (claims, by)) in [
+        (json!({ "client_id": "feed", "sub": "7c3b" }), "feed"),
+        (json!({ "sub": "7c3b" }), "7c3b"),
+        (json!({}), "anonymous"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut claims = claims;
+        claims["scope"] = json!("payments/write");
+        let put = world.send_authorized(&token(claims), Ask::create("tenant", &n.to_string(), &rent())).await?;
+        assert_eq!(put.body["trail"][0]["by"], by, "{put}");
+    }
+    world.close().await
+}
+
+#[tokio::test]
+async fn only_on_sam_local_may_a_request_come_without_an_authorizer() -> Result<()> {
+    let world = World::open().await?;
+    let lambda = "2026/11/20/[$LATEST]8f4c2a30d5e14b7c9f0e6d1b2a3c4d5e";
+    for (sam_local, log_stream, authorizer, status) in [
+        ("true", "$LATEST", Value::Null, 201),
+        ("true", lambda, Value::Null, 401),
+        ("", "$LATEST", Value::Null, 401),
+        // Where an authorizer looked, what it says counts.
+        ("true", "$LATEST", json!({ "iam": { "callerId": "AROAEXAMPLE:feed" } }), 401),
+        ("true", "$LATEST", token(json!({ "scope": "payments/read" })), 403),
+    ] {
+        let get = |name: &str| match name {
+            "AWS_SAM_LOCAL" => Some(sam_local.to_owned()),
+            "AWS_LAMBDA_LOG_STREAM_NAME" => Some(log_stream.to_owned()),
+            other => world.environment.get(other),
+        };
+        let functions = Functions::new(&Lookup::new(&get), &world.surroundings_over(&world.wire).await)?;
+        let parts = http::Request::post("/accounts/tenant/payments").header("Content-Type", "application/json");
+        let (parts, ()) = parts.header("Idempotency-Key", "rent").body(())?.into_parts();
+        let now = chrono::DateTime::UNIX_EPOCH;
+        let body = rent().to_string();
+        let (function, event) = event::with_authorizer(&parts, body.as_bytes(), "test", now, &authorizer)?;
+        let reply = Reply::of(Box::pin(functions.invoke(function, event)).await)?;
+        assert_eq!(reply.status, status, "{sam_local:?} {log_stream:?} {authorizer}: {reply}");
+    }
+    world.close().await
+}
+
+/// What the authorizer says of a token with these claims.
+fn token(claims: Value) -> Value {
+    event::jwt(&claims)
+}
+
+fn rent() -> Value {
+    json!({ "payeeAccountId": "bank", "amountMinor": 5, "currency": "GBP", "scheduledFor": "2026-12-01" })
+}
+
+/// Puts a payment of an account in, and returns its id.
+async fn put(world: &World, account: &str) -> Result<String> {
+    let put = world.send(Ask::create(account, "rent", &rent())).await?;
+    assert_eq!(put.status, 201, "{put}");
+    Ok(put.field("paymentId").to_owned())
+}
+
+/// A request of a route that has nothing wrong with it.
+fn ask(route: Route, account: &str, id: &str) -> Ask {
+    match route {
+        Route::CreatePayment => Ask::create(account, "rent", &rent()),
+        Route::CreateBatch => {
+            let mut entry = rent();
+            (entry["accountId"], entry["idempotencyKey"]) = (account.into(), "rent".into());
+            Ask::post("/payment-batches").json(&json!({ "payments": [entry] }))
+        }
+        Route::CancelPayment => Ask::cancel(account, id),
+        Route::ListPayments => Ask::get(&format!("/accounts/{account}/payments")),
+        Route::GetPayment => Ask::get(&format!("/accounts/{account}/payments/{id}")),
+        Route::ListDue => Ask::get("/payments?dueDate=2026-12-01"),
+        Route::GetCounts => Ask::get("/counts"),
+        Route::GetTransaction => Ask::get("/transactions/TX-1"),
+    }
+}

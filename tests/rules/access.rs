@@ -1,0 +1,81 @@
+//! Holds what the template says of tokens to what the functions make of them.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context as _, Result};
+use payments_http::Scope;
+use serde_json::{Value, json};
+
+use crate::template::{API, FUNCTION, http_events, resources, template, text};
+
+const CLIENT: &str = "AWS::Cognito::UserPoolClient";
+const RESOURCE_SERVER: &str = "AWS::Cognito::UserPoolResourceServer";
+
+/// What `sam local` alone sets, and who believes it lets everybody in.
+const SAM_LOCAL: &str = "AWS_SAM_LOCAL";
+
+#[test]
+fn nothing_that_is_deployed_says_that_it_is_sam_local() -> Result<()> {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    for file in ["template.yaml", "samconfig.toml"] {
+        let text = std::fs::read_to_string(format!("{root}/{file}")).context(file)?;
+        assert!(!text.contains(SAM_LOCAL), "{file} names {SAM_LOCAL}, which lets requests in without a token");
+    }
+    Ok(())
+}
+
+#[test]
+fn an_issuer_and_its_audience_come_together() -> Result<()> {
+    let template = template()?;
+    let (issuer, audience) = (json!([{ "!Ref": "JwtIssuer" }, ""]), json!([{ "!Ref": "JwtAudience" }, ""]));
+    let given = |value: &Value| json!({ "!Not": [{ "!Equals": value }] });
+    let missing = |value: &Value| json!({ "!Equals": value });
+    let rules = template["Rules"].as_object().context("no rules")?;
+    for (when, then) in [(missing(&issuer), missing(&audience)), (given(&issuer), given(&audience))] {
+        let rule = rules.values().find(|rule| rule["RuleCondition"] == when).context("no rule")?;
+        assert_eq!(rule["Assertions"][0]["Assert"], then, "{rule}");
+    }
+    assert_eq!(template["Conditions"]["HasOwnIssuer"], missing(&issuer));
+    Ok(())
+}
+
+#[test]
+fn the_templates_own_issuer_knows_the_scopes_of_the_code() -> Result<()> {
+    let template = template()?;
+    let known: BTreeSet<String> = Scope::ALL.iter().map(|scope| scope.as_str().to_owned()).collect();
+    for (name, server) in resources(&template, RESOURCE_SERVER)? {
+        let prefix = text(&server["Properties"]["Identifier"])?;
+        let scopes = server["Properties"]["Scopes"].as_array().context("no scopes")?.iter();
+        let scopes = scopes.map(|scope| Ok(format!("{prefix}/{}", text(&scope["ScopeName"])?)));
+        assert_eq!(scopes.collect::<Result<BTreeSet<_>>>()?, known, "{name}");
+    }
+    let clients = resources(&template, CLIENT)?;
+    for (name, client) in &clients {
+        let client = &client["Properties"];
+        assert_eq!(client["AllowedOAuthFlows"], json!(["client_credentials"]), "{name} is for a machine");
+        assert_eq!(client["GenerateSecret"], true, "{name}");
+        for scope in client["AllowedOAuthScopes"].as_array().context("no scopes")? {
+            assert!(known.contains(text(scope)?), "{name} has the scope {scope}, which opens nothing");
+        }
+    }
+    let wanted: BTreeSet<_> = clients.iter().map(|(name, _)| json!({ "!Ref": name }).to_string()).collect();
+    for (name, api) in resources(&template, API)? {
+        for authorizer in api["Properties"]["Auth"]["Authorizers"].as_object().context("no authorizers")?.values() {
+            let own = authorizer["JwtConfiguration"]["audience"]["!If"][1].as_array().context("no audience")?;
+            let own: BTreeSet<_> = own.iter().map(Value::to_string).collect();
+            assert_eq!(own, wanted, "{name}: a client whose tokens are not taken, or a token of nobody's");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn every_function_of_the_api_knows_the_claim_of_accounts() -> Result<()> {
+    for (name, function) in resources(&template()?, FUNCTION)? {
+        let claim = &function["Properties"]["Environment"]["Variables"]["ACCOUNT_CLAIM"];
+        let wanted =
+            if http_events(function).next().is_some() { json!({ "!Ref": "AccountClaim" }) } else { Value::Null };
+        assert_eq!(*claim, wanted, "{name}");
+    }
+    Ok(())
+}
