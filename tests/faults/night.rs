@@ -187,7 +187,8 @@ async fn every_crash_point_of(function: &'static str) -> Result<()> {
         }
     }
     println!("{function}: {cases} cases over {calls} calls");
-    assert!(cases >= calls * 8, "each call fails in each way: {cases} cases over {calls} calls");
+    // Ten ways, of which two are for writes and SQS alone, in two weathers.
+    assert!(cases >= calls * 11, "each call fails in each way: {cases} cases over {calls} calls");
     rig.close().await
 }
 

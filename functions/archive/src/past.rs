@@ -17,9 +17,16 @@ pub(crate) fn first_that_stays(zone: BusinessZone, now: UtcSecond) -> BusinessDa
     zone.date_of(now.saturating_add(-AFTER_DAY))
 }
 
-/// Whether a payment of this date could have moved more than a day ago.
-pub(crate) fn is_overdue(zone: BusinessZone, due_date: BusinessDate, now: UtcSecond) -> bool {
-    zone.end_of(due_date).saturating_add(AFTER_DAY + PATIENCE) < now
+/// Whether a payment of this date could have moved more than a day ago. One that was settled late,
+/// after redrives perhaps, can only have waited since then.
+pub(crate) fn is_overdue(
+    zone: BusinessZone,
+    due_date: BusinessDate,
+    settled_at: Option<UtcSecond>,
+    now: UtcSecond,
+) -> bool {
+    let could_move = zone.end_of(due_date).saturating_add(AFTER_DAY);
+    settled_at.map_or(could_move, |settled_at| could_move.max(settled_at)).saturating_add(PATIENCE) < now
 }
 
 /// What to do about a payment.
@@ -82,8 +89,12 @@ mod tests {
             assert_eq!(first_that_stays(zone, from), day.plus_days(1), "{day} in {zone} at {from}");
             // A day later it is late, and not before.
             let a_day_later = from.saturating_add(TimeDelta::days(1));
-            assert!(!is_overdue(zone, day, a_day_later), "{day} in {zone} at {a_day_later}");
-            assert!(is_overdue(zone, day, a_day_later.saturating_add(TimeDelta::seconds(1))), "{day} in {zone}");
+            let second_after = a_day_later.saturating_add(TimeDelta::seconds(1));
+            assert!(!is_overdue(zone, day, None, a_day_later), "{day} in {zone} at {a_day_later}");
+            assert!(is_overdue(zone, day, None, second_after), "{day} in {zone}");
+            // Settled in time it makes no difference, settled late it does.
+            assert!(is_overdue(zone, day, Some(from), second_after), "{day} in {zone}");
+            assert!(!is_overdue(zone, day, Some(second_after), second_after), "{day} in {zone}");
         }
     }
 

@@ -155,7 +155,7 @@ impl<'a> ShardArchive<'a> {
             Verdict::Stay => self.report.changed += 1,
             Verdict::WaitForReport => {
                 self.report.waiting_for_report += 1;
-                if self.is_overdue(head.due_date) {
+                if self.is_overdue(head.due_date, head.settled_at()) {
                     self.report.overdue_waiting_for_report += 1;
                     self.notice_overdue(head.payment_id, head.due_date, "no report has taken it");
                 }
@@ -214,11 +214,12 @@ impl<'a> ShardArchive<'a> {
 
     /// Counts what is left behind, as far as one read per status reaches.
     async fn count_remaining(&mut self) {
-        let rows = self.in_hand.iter().map(|row| (row.due.head.payment_id, row.due.due_date));
-        let heads = self.fit.iter().chain(&self.kept).map(|head| (head.payment_id, head.due_date));
-        for (payment_id, due_date) in rows.chain(heads) {
+        let rows = self.in_hand.iter().map(|row| (row.due.head.payment_id, row.due.due_date, row.settled_at));
+        let heads = self.fit.iter().chain(&self.kept);
+        let heads = heads.map(|head| (head.payment_id, head.due_date, head.settled_at()));
+        for (payment_id, due_date, settled_at) in rows.chain(heads) {
             self.report.remaining += 1;
-            if self.is_overdue(due_date) {
+            if self.is_overdue(due_date, settled_at) {
                 self.report.overdue_remaining += 1;
                 self.notice_overdue(payment_id, due_date, "its turn did not come");
             }
@@ -239,8 +240,8 @@ impl<'a> ShardArchive<'a> {
         }
     }
 
-    fn is_overdue(&self, due_date: BusinessDate) -> bool {
-        past::is_overdue(self.run.archive.config.zone, due_date, self.run.now)
+    fn is_overdue(&self, due_date: BusinessDate, settled_at: Option<UtcSecond>) -> bool {
+        past::is_overdue(self.run.archive.config.zone, due_date, settled_at, self.run.now)
     }
 
     fn notice_overdue(&self, payment_id: PaymentId, due_date: BusinessDate, why: &str) {
@@ -252,7 +253,7 @@ impl<'a> ShardArchive<'a> {
     /// Counts a payment that somebody has to look at.
     fn count_unmovable(&mut self, payment_id: Option<PaymentId>, due_date: Option<BusinessDate>, why: &str) {
         self.report.failed += 1;
-        let overdue = due_date.is_none_or(|date| self.is_overdue(date));
+        let overdue = due_date.is_none_or(|date| self.is_overdue(date, None));
         self.report.overdue_unmovable += u64::from(overdue);
         if self.run.notices.one_more() {
             let (payment_id, due_date) = (payment_id.map(|id| id.to_string()), due_date.map(|date| date.to_string()));

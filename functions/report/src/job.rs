@@ -1,7 +1,9 @@
 //! The runs of one invocation, one after another: each is gathered, committed, published and drained
 //! before the next one begins.
 
+use chrono::TimeDelta;
 use payments_boot::Deadline;
+use payments_model::UtcSecond;
 use payments_store::{ReportCommit, ReportRun};
 
 use crate::attempt::{Attempt, AttemptFolder};
@@ -13,6 +15,10 @@ use crate::{Report, ReportError, RunReport};
 /// of the 6 MB that an answer may have.
 const MAX_RUNS: u64 = 500;
 
+/// The time kept for what follows gathering: the last part of the file, its completion and the summary,
+/// at most 20 s each where S3 is in trouble.
+const AFTER_GATHERING: TimeDelta = TimeDelta::seconds(60);
+
 /// What came of an attempt.
 enum Attempted {
     /// It was committed, and whether there may be more to gather.
@@ -21,6 +27,14 @@ enum Attempted {
     Nothing,
     /// DynamoDB asks to be left alone, or another run was committed first.
     NotNow,
+}
+
+impl RunReport {
+    /// Notes that a settlement of this instant is still waiting.
+    fn note_waiting_since(&mut self, settled_at: UtcSecond, now: UtcSecond) {
+        let waited = u64::try_from((now.as_chrono() - settled_at.as_chrono()).num_seconds()).unwrap_or(0);
+        self.oldest_unreported_seconds = self.oldest_unreported_seconds.max(Some(waited));
+    }
 }
 
 impl Report {
@@ -36,6 +50,9 @@ impl Report {
         let mut more = true;
         loop {
             let Some(last) = patiently(deadline, || self.store.last_report_run()).await? else { return Ok(()) };
+            if let Some(run) = last.as_ref().filter(|run| !run.finished) {
+                did.note_waiting_since(run.first_settled_at, self.clock.now());
+            }
             if let Some(run) = last.as_ref().filter(|run| !run.finished)
                 && (deadline.has_come() || !self.complete(run, deadline, did).await?)
             {
@@ -82,9 +99,10 @@ impl Report {
         let Some(mut gather) = Gather::begin(&self.store, self.config.read_shards, deadline).await? else {
             return Ok(Attempted::NotNow);
         };
+        did.oldest_unreported_seconds.get_or_insert(0);
         let folder = AttemptFolder::new(number, self.clock.instant(), request_id);
         let mut attempt = Attempt::begin(&self.files, folder, number)?;
-        let gathered = self.gather(&mut gather, &mut attempt, deadline, did).await;
+        let gathered = self.gather(&mut gather, &mut attempt, &deadline.earlier(AFTER_GATHERING), did).await;
         did.skipped += gather.walked.skipped;
         // Each walk begins at the oldest entry, and so meets again what an earlier one could not read.
         did.failed = did.failed.max(gather.walked.failed);
@@ -131,9 +149,7 @@ impl Report {
                 Gathered::NotNow => return Ok(true),
             };
             if let Some(first) = settlements.first() {
-                let waited = (self.clock.now().as_chrono() - first.settled_at.as_chrono()).num_seconds();
-                let oldest = &mut did.oldest_unreported_seconds;
-                *oldest = (*oldest).max(u64::try_from(waited).unwrap_or(0));
+                did.note_waiting_since(first.settled_at, self.clock.now());
             }
             attempt.write(&settlements).await?;
         }

@@ -80,8 +80,9 @@ pub struct RunReport {
     pub failed: u64,
     /// Whether there may be more for the next invocation to do.
     pub more_waits: bool,
-    /// How long the oldest settlement that was found unreported had been waiting, in seconds.
-    pub oldest_unreported_seconds: u64,
+    /// How long the oldest settlement that was found unreported had been waiting, in seconds; nothing
+    /// where that could not be found out.
+    pub oldest_unreported_seconds: Option<u64>,
 }
 
 /// The function.
@@ -103,7 +104,7 @@ struct ReportMetrics {
     runs_committed: u64,
     drained: u64,
     report_file_altered: u64,
-    oldest_unreported_seconds: u64,
+    oldest_unreported_seconds: Option<u64>,
 }
 
 impl Report {

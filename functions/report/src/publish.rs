@@ -37,15 +37,18 @@ impl Report {
     }
 
     async fn copy(&self, file: &ReportFile) -> Result<Stored, ReportError> {
-        match self.files.copy_if_not_exists(&parse(&file.attempt)?, &parse(&file.published)?).await {
+        let conflict = match self.files.copy_if_not_exists(&parse(&file.attempt)?, &parse(&file.published)?).await {
+            Ok(()) => None,
             // Another run published it, or an earlier try of this call whose answer was lost.
-            Ok(()) | Err(Error::AlreadyExists { .. }) => {}
+            Err(error @ Error::AlreadyExists { .. }) => Some(error),
             Err(error) => return Err(error.into()),
-        }
-        match Stored::check(&self.files, &file.published, file).await? {
-            Found::Intact(stored) => Ok(stored),
-            Found::Altered(why) => Err(altered(&file.published, &why)),
-            Found::Missing => Err(altered(&file.published, "is missing, though it was just published")),
+        };
+        match (Stored::check(&self.files, &file.published, file).await?, conflict) {
+            (Found::Intact(stored), _) => Ok(stored),
+            (Found::Altered(why), _) => Err(altered(&file.published, &why)),
+            // S3 answers a conflict also while another run's copy is being completed.
+            (Found::Missing, Some(conflict)) => Err(conflict.into()),
+            (Found::Missing, None) => Err(altered(&file.published, "is missing, though it was just published")),
         }
     }
 }
