@@ -13,9 +13,6 @@ use crate::staleness::Lag;
 /// How many changes reads lag behind at most: about what one case makes.
 const MOST_LAG: usize = 8;
 
-/// How many stretches of the past `stream-aggregator` is given again.
-const STRETCHES: usize = 2;
-
 /// Where the stream mapping was at some time.
 pub(crate) type Place = Option<(ShardId, Option<SequenceNumber>)>;
 
@@ -53,16 +50,14 @@ pub(crate) async fn redeliver_since(rig: &Rig, place: &Place, dice: &mut Dice) -
     Ok(delivered)
 }
 
-/// Has everything counted, and then some stretches of these records once more.
+/// Has everything counted, and then a stretch of these records once more.
 async fn count_again(rig: &Rig, shard: &ShardId, records: &[Record], dice: &mut Dice) -> Result<()> {
     rig.aggregate_all().await?;
+    let from = dice.below(records.len());
+    let to = from + dice.below(records.len() - from);
+    let Some((from, to)) = records.get(from).zip(records.get(to)) else { return Ok(()) };
+    let (from, to) = (from.sequence_number(), to.sequence_number());
     let mut mapping = rig.aggregating.lock().await;
-    for _ in 0..STRETCHES {
-        let from = dice.below(records.len());
-        let to = from + dice.below(records.len() - from);
-        let Some((from, to)) = records.get(from).zip(records.get(to)) else { return Ok(()) };
-        let (from, to) = (from.sequence_number(), to.sequence_number());
-        mapping.redeliver(shard, from, to, |event| aggregate(&rig.functions, event)).await?;
-    }
+    mapping.redeliver(shard, from, to, |event| aggregate(&rig.functions, event)).await.map(drop)?;
     Ok(())
 }

@@ -51,7 +51,8 @@ fn every_metric_that_an_alarm_looks_at_is_emitted() -> Result<()> {
             let field = snake_case(metric);
             let fields = [format!(" {field}: u64,"), format!(" {field}: Option<u64>,")];
             let emits = crate::tree::sources(&format!("functions/{package}/src"))?;
-            let emits = emits.iter().any(|(_, text)| text.lines().any(|line| fields.iter().any(|field| line.ends_with(field))));
+            let emits =
+                emits.iter().any(|(_, text)| text.lines().any(|line| fields.iter().any(|field| line.ends_with(field))));
             assert!(emits, "{name}: {package} has no metric {metric}");
             checked += 1;
         }

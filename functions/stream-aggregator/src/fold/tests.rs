@@ -55,6 +55,10 @@ fn what_cannot_be_read_is_counted_on_its_date_or_on_the_checkpoint() {
     assert_eq!(commits.len(), 1);
     assert_eq!((commits[0].deltas[&on(DAY)].unparsed, commits[0].unparsed), (1, 2));
     assert_eq!(commits[0].last, 3.into());
+    // Alone, too, they are no changes that count nothing.
+    for date in [None, Some(on(DAY))] {
+        assert_eq!(fold(&[unreadable(1, date)]).len(), 1);
+    }
 }
 
 #[test]
