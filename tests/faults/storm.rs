@@ -58,6 +58,6 @@ async fn count_again(rig: &Rig, shard: &ShardId, records: &[Record], dice: &mut 
     let Some((from, to)) = records.get(from).zip(records.get(to)) else { return Ok(()) };
     let (from, to) = (from.sequence_number(), to.sequence_number());
     let mut mapping = rig.aggregating.lock().await;
-    mapping.redeliver(shard, from, to, |event| aggregate(&rig.functions, event)).await.map(drop)?;
+    mapping.redeliver(shard, from, to, |event| aggregate(&rig.functions, event)).await?;
     Ok(())
 }

@@ -124,6 +124,29 @@ async fn an_empty_run_writes_nothing() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_run_asks_for_what_is_unreported_and_not_for_what_the_table_holds() -> Result<()> {
+    let world = World::open().await?;
+    let calls = async || {
+        drop(world.wire.take_operations());
+        run(&world).await?;
+        let mut operations = world.wire.take_operations();
+        operations.sort_unstable();
+        anyhow::Ok(operations)
+    };
+    let of_an_empty_table = calls().await?;
+    assert_eq!(of_an_empty_table.iter().filter(|operation| *operation == "Query").count(), 10, "one for each shard");
+    for tag in 0..2 {
+        bank::many(&world, "2026-11-20T09:20:00Z", 40, tag).await?;
+        let with_work = calls().await?;
+        // A few reads, and one write for each payment; the commit is two more.
+        assert!(with_work.iter().filter(|operation| *operation == "UpdateItem").count() <= 41, "{with_work:?}");
+        assert!(with_work.len() <= of_an_empty_table.len() * 3 + 60, "{} calls", with_work.len());
+        assert_eq!(calls().await?, of_an_empty_table, "with {} reported payments in the table", 40 * (tag + 1));
+    }
+    world.close().await
+}
+
+#[tokio::test]
 async fn later_reports_hold_only_what_is_new() -> Result<()> {
     let world = World::open().await?;
     let first = settled(&world, "2026-11-20T09:20:00Z", &BILLS).await?;
