@@ -44,6 +44,13 @@ fn a_payment_is_followed_through_its_life() {
     // A payment that is taken out before its time does not count any more.
     let taken_out = [change(7, at(Scheduled), None)];
     assert_eq!(counts_after(&taken_out).unwrap().count(Scheduled), -1);
+    // Whatever changes, what it was is taken out and what it is put in.
+    let corrected = [change(9, at(Scheduled), Some(payment("2026-12-02", Scheduled, 5, "EUR")))];
+    let deltas = &fold(&corrected)[0].deltas;
+    let mut want = [DayCounts::default(), DayCounts::default()];
+    want[0].leave(Scheduled, payment(DAY, Scheduled, 1_999, "GBP").money);
+    want[1].enter(Scheduled, payment(DAY, Scheduled, 5, "EUR").money);
+    assert_eq!(deltas.values().collect::<Vec<_>>(), want.iter().collect::<Vec<_>>());
     let cancelled = [change(8, at(Cancelled), None)];
     assert_eq!(counts_after(&cancelled).unwrap().archived, 1);
 }
