@@ -42,7 +42,7 @@ impl Store {
         from: BusinessDate,
         to: BusinessDate,
     ) -> Result<BTreeMap<BusinessDate, DateCounters>, StoreError> {
-        let lanes = try_join_all(Lane::all().map(|lane| self.lane(lane, from, to))).await?;
+        let lanes = try_join_all(Lane::all().map(|lane| self.items_by_date(counts_partition(lane), from, to))).await?;
         let mut dates: BTreeMap<BusinessDate, DateCounters> = BTreeMap::new();
         for (lane, items) in Lane::all().zip(lanes) {
             for item in items {
@@ -55,7 +55,13 @@ impl Store {
         Ok(dates)
     }
 
-    async fn lane(&self, lane: Lane, from: BusinessDate, to: BusinessDate) -> Result<Vec<Item>, StoreError> {
+    /// The metadata items of a partition whose sort keys are dates, strongly consistent.
+    pub(crate) async fn items_by_date(
+        &self,
+        partition: String,
+        from: BusinessDate,
+        to: BusinessDate,
+    ) -> Result<Vec<Item>, StoreError> {
         let mut items = Vec::new();
         let mut after = None;
         loop {
@@ -64,7 +70,7 @@ impl Store {
                 .query()
                 .table_name(&self.tables.payments)
                 .key_condition_expression("pk = :pk AND sk BETWEEN :from AND :to")
-                .expression_attribute_values(":pk", AttributeValue::S(counts_partition(lane)))
+                .expression_attribute_values(":pk", AttributeValue::S(partition.clone()))
                 .expression_attribute_values(":from", AttributeValue::S(from.to_string()))
                 .expression_attribute_values(":to", AttributeValue::S(to.to_string()))
                 .set_exclusive_start_key(after)

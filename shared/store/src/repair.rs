@@ -49,29 +49,10 @@ impl Store {
         from: BusinessDate,
         to: BusinessDate,
     ) -> Result<BTreeMap<BusinessDate, Option<Evidence>>, StoreError> {
-        let mut found = BTreeMap::new();
-        let mut after = None;
-        loop {
-            let query = self
-                .client
-                .query()
-                .table_name(&self.tables.payments)
-                .key_condition_expression("pk = :pk AND sk BETWEEN :from AND :to")
-                .expression_attribute_values(":pk", AttributeValue::S(checkpoint_partition(CONSUMER)))
-                .expression_attribute_values(":from", AttributeValue::S(from.to_string()))
-                .expression_attribute_values(":to", AttributeValue::S(to.to_string()))
-                .set_exclusive_start_key(after)
-                .consistent_read(true);
-            let answer = query.send().await.map_err(failed("Query"))?;
-            // What has no date for a sort key is nobody's.
-            let dated = |item: &Item| item.get("sk").and_then(|sk| sk.as_s().ok()).and_then(|sk| sk.parse().ok());
-            let items = answer.items.unwrap_or_default();
-            found.extend(items.iter().filter_map(|item| Some((dated(item)?, decode_evidence(item)))));
-            after = answer.last_evaluated_key;
-            if after.is_none() {
-                return Ok(found);
-            }
-        }
+        let items = self.items_by_date(checkpoint_partition(CONSUMER), from, to).await?;
+        // What has no date for a sort key is nobody's.
+        let dated = |item: &Item| item.get("sk").and_then(|sk| sk.as_s().ok()).and_then(|sk| sk.parse().ok());
+        Ok(items.iter().filter_map(|item| Some((dated(item)?, decode_evidence(item)))).collect())
     }
 
     /// Keeps what was found of a date, instead of what was found before: 1 write unit per KB. Of
