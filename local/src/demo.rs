@@ -101,6 +101,9 @@ struct Log {
 /// # Errors
 /// Where the engine fails, a payment is refused, or payments are still open in the morning.
 pub async fn run(settings: &Settings, reports: &Path, progress: &Progress) -> Result<Summary> {
+    if reports.join("reports").exists() {
+        bail!("{} has reports already; give --reports a new folder, since every demo begins anew", reports.display());
+    }
     let (day, zone): (BusinessDate, BusinessZone) = (DAY.parse()?, ZONE.parse()?);
     let script = Script::of(settings.seed, settings.payments, settings.data_bytes, day, zone);
     let mut bank = Bank::open(&script, settings.seed, reports).await?;

@@ -18,6 +18,8 @@ async fn play(settings: Settings) -> Result<Value> {
     let reports = tempfile::tempdir()?;
     let summary = demo::run(&settings, reports.path(), &Progress::hidden()?).await?;
     summary.check()?;
+    let again = demo::run(&settings, reports.path(), &Progress::hidden()?).await.err().context("a used folder")?;
+    assert!(again.to_string().contains("give --reports a new folder"), "{again}");
     Ok(summary.json())
 }
 
