@@ -124,7 +124,8 @@ impl Aggregator {
         // What is left changes no counter.
         tally.note(new);
         // Counted neither now nor in an earlier try: somebody else brought the checkpoint this far.
-        tally.skipped = u64::try_from(changes.len()).unwrap_or(u64::MAX) - tally.counted - tally.unparsed;
+        let all = u64::try_from(changes.len()).unwrap_or(u64::MAX);
+        tally.skipped = all.saturating_sub(tally.counted + tally.unparsed);
         Ok(Committed::Done)
     }
 
