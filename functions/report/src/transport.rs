@@ -3,8 +3,7 @@
 
 use std::time::Duration;
 
-use aws_smithy_http_client::default_connector;
-use aws_smithy_runtime_api::client::http::{HttpConnector as _, HttpConnectorSettings, SharedHttpConnector};
+use aws_smithy_runtime_api::client::http::{HttpConnector as _, SharedHttpConnector};
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_runtime_api::http::Request;
 use aws_smithy_types::body::SdkBody;
@@ -25,12 +24,7 @@ pub(crate) struct SdkTransport;
 
 impl HttpConnector for SdkTransport {
     fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
-        let connector = default_connector(&HttpConnectorSettings::default(), None);
-        let connector = connector.ok_or_else(|| object_store::Error::Generic {
-            store: "S3",
-            source: "the AWS SDK was built without TLS".into(),
-        })?;
-        Ok(HttpClient::new(SdkService(connector)))
+        Ok(HttpClient::new(SdkService(payments_boot::connector())))
     }
 }
 

@@ -4,6 +4,7 @@
 mod client;
 mod clock;
 mod config;
+mod connection;
 mod deadline;
 mod metrics;
 pub mod pace;
@@ -12,6 +13,7 @@ mod telemetry;
 pub use client::{dynamodb, sqs};
 pub use clock::Clock;
 pub use config::{AccessConfig, ConfigError, DataConfig, Lookup};
+pub use connection::connector;
 pub use deadline::Deadline;
 pub use metrics::Metrics;
 pub use telemetry::log_as_json;

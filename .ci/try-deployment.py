@@ -1,0 +1,219 @@
+"""Deploys the template with an unmodified `sam deploy` to an emulator of AWS on this machine, and takes a
+payment through its life there: what CloudFormation would make of the template, as far as anything but
+AWS can tell.
+
+Usage: .ci/try-deployment.py SERVER, after `sam build --parameter-overrides Architecture=x86_64`, with sam
+and its python3 first on PATH. SERVER is ministack's program, which has an environment of its own.
+
+Tried: the roles, functions and their variables, both tables with their indexes, the queues, the stream and
+queue mappings, the report's bucket. Not tried, because the emulator leaves them out or has them otherwise:
+routes and authorizer of the HTTP API, partial batch failures of streams, tumbling windows (so not the
+counters), time to live, permissions.
+"""
+
+import base64
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import boto3
+from botocore.config import Config
+
+STACK = "payments-try"
+REGION = "eu-west-2"
+ACCOUNT = "acc-1"
+TRANSACTION = "TX-1"
+# Far more than anything here takes; what waits longer never comes.
+PATIENCE_SECONDS = 120
+
+
+def main(server):
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    environment = dict(
+        os.environ,
+        AWS_ENDPOINT_URL=url,
+        AWS_ACCESS_KEY_ID="any",
+        AWS_SECRET_ACCESS_KEY="any",
+        AWS_DEFAULT_REGION=REGION,
+        AWS_REGION=REGION,
+        SAM_CLI_TELEMETRY="0",
+    )
+    with tempfile.TemporaryDirectory() as folder, open(f"{folder}/emulator.log", "w+") as log:
+        emulator = subprocess.Popen(
+            [server],
+            env=dict(
+                environment,
+                GATEWAY_PORT=str(port),
+                BIND_HOST="127.0.0.1",
+                LAMBDA_EXECUTOR="local",
+                SFTP_ENABLED="0",
+                IOT_MTLS_ENABLED="0",
+                TMPDIR=folder,
+            ),
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            wait_until("the emulator listens", lambda: listens(port) or gone(emulator))
+            deploy(environment)
+            live(Stack(url))
+        except BaseException:
+            log.seek(0)
+            print("".join(log.readlines()[-60:]), file=sys.stderr)
+            raise
+        finally:
+            emulator.terminate()
+            emulator.wait(timeout=30)
+
+
+def deploy(environment):
+    command = ["sam", "deploy", "--stack-name", STACK, "--region", REGION, "--resolve-s3", "--no-confirm-changeset"]
+    command += ["--capabilities", "CAPABILITY_IAM", "--no-progressbar"]
+    command += ["--parameter-overrides", "Stage=dev Architecture=x86_64"]
+    subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
+    print("sam deploy: the stack is there")
+
+
+def live(stack):
+    """A payment's life, each step checked by what it leaves behind."""
+    today = datetime.now(ZoneInfo("Europe/London")).date().isoformat()
+    order = {"payeeAccountId": "acc-2", "amountMinor": 12050, "currency": "GBP", "scheduledFor": today, "data": {}}
+    created = stack.ask("IngestFunction", "POST", "/accounts/{accountId}/payments", order, accountId=ACCOUNT)
+    payment = created["paymentId"]
+    check(created["status"], "SCHEDULED")
+    print(f"put in: payment {payment}, due today")
+
+    def shown():
+        route = "/accounts/{accountId}/payments/{paymentId}"
+        return stack.ask("QueryAccountFunction", "GET", route, accountId=ACCOUNT, paymentId=payment)
+
+    check(shown()["status"], "SCHEDULED")
+    check(stack.invoke("DailyDueSweeperFunction", {"action": "sweep"})["claimed"], 1)
+    check(shown()["status"], "PENDING")
+    print("swept: it is pending")
+
+    requests = stack.output("RequestQueueUrl")
+    received = wait_until("dispatch sends it", lambda: stack.receive(requests))
+    sent = json.loads(received["Body"])
+    check((sent["paymentId"], sent["amountMinor"], sent["dispatchAttempt"]), (payment, 12050, 1))
+    print("dispatched, by the stream: the transaction service has its request")
+
+    result = {"paymentId": payment, "outcome": "PROCESSED", "transactionId": TRANSACTION}
+    stack.sqs.send_message(QueueUrl=stack.output("ResultQueueUrl"), MessageBody=json.dumps(result))
+    wait_until("it is settled", lambda: shown()["status"] == "PROCESSED")
+    print("settled, by the queue: it is processed")
+
+    route = "/transactions/{transactionId}"
+    check(stack.ask("QueryDueFunction", "GET", route, transactionId=TRANSACTION)["paymentId"], payment)
+    check(stack.invoke("ReportFunction", {"action": "report"})["rows"], 1)
+    reports = stack.s3.list_objects_v2(Bucket=stack.output("ReportsBucketName"), Prefix="reports/")
+    check(reports["KeyCount"] > 0, True)
+    print("found by its transaction; reported to the bucket")
+    for name, action in [("ArchiveFunction", "archive"), ("RecountFunction", "recount")]:
+        stack.invoke(name, {"action": action})
+    print("archive and recount ran")
+
+
+class Stack:
+    """What was deployed, and how to speak to it."""
+
+    def __init__(self, url):
+        # No tries but the first: what happens twice here should be seen.
+        config = Config(retries={"total_max_attempts": 1}, read_timeout=60)
+        names = ["cloudformation", "lambda", "sqs", "s3"]
+        common = dict(endpoint_url=url, region_name=REGION, aws_access_key_id="any", aws_secret_access_key="any")
+        cloudformation, self.functions, self.sqs, self.s3 = (boto3.client(n, config=config, **common) for n in names)
+        resources = cloudformation.describe_stack_resources(StackName=STACK)["StackResources"]
+        self.physical = {r["LogicalResourceId"]: r["PhysicalResourceId"] for r in resources}
+        outputs = cloudformation.describe_stacks(StackName=STACK)["Stacks"][0]["Outputs"]
+        self.outputs = {o["OutputKey"]: o["OutputValue"] for o in outputs}
+
+    def output(self, name):
+        return self.outputs[name]
+
+    def invoke(self, function, event):
+        answer = self.functions.invoke(FunctionName=self.physical[function], Payload=json.dumps(event).encode())
+        payload = json.loads(answer["Payload"].read() or "null")
+        if "FunctionError" in answer:
+            raise SystemExit(f"{function} failed: {payload}")
+        return payload
+
+    def ask(self, function, method, route, body=None, **parameters):
+        """The event that the HTTP API makes of a request with a machine's token that may do everything."""
+        path = route.format(**parameters)
+        claims = {"client_id": "try", "scope": "payments/read payments/write payments/operate"}
+        event = {
+            "version": "2.0",
+            "routeKey": f"{method} {route}",
+            "rawPath": path,
+            "rawQueryString": "",
+            "headers": {"content-type": "application/json", "idempotency-key": str(uuid.uuid4())},
+            "requestContext": {
+                "authorizer": {"jwt": {"claims": claims, "scopes": None}},
+                "http": {"method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "192.0.2.1"},
+                "requestId": str(uuid.uuid4()),
+                "routeKey": f"{method} {route}",
+                "stage": "$default",
+            },
+            "pathParameters": parameters,
+            "isBase64Encoded": False,
+        }
+        if body is not None:
+            event["body"] = json.dumps(body)
+        answer = self.invoke(function, event)
+        text = answer["body"]
+        if answer.get("isBase64Encoded"):
+            text = base64.b64decode(text).decode()
+        if answer["statusCode"] >= 300:
+            raise SystemExit(f"{method} {path}: {answer['statusCode']} {text}")
+        return json.loads(text)
+
+    def receive(self, queue):
+        messages = self.sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=1).get("Messages", [])
+        return messages[0] if messages else None
+
+
+def check(found, wanted):
+    if found != wanted:
+        raise SystemExit(f"expected {wanted!r}, found {found!r}")
+
+
+def wait_until(what, look):
+    end = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < end:
+        found = look()
+        if found:
+            return found
+        time.sleep(0.5)
+    raise SystemExit(f"waited {PATIENCE_SECONDS} s until {what}, in vain")
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def listens(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def gone(process):
+    if process.poll() is not None:
+        raise SystemExit(f"the emulator ended with {process.returncode}")
+    return False
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    main(sys.argv[1])

@@ -1,0 +1,17 @@
+//! The least that a function on DynamoDB can be: Lambda's runtime, an SDK client, and an answer. What the
+//! real functions' cold starts are compared with.
+
+use aws_config::BehaviorVersion;
+use aws_sdk_dynamodb::Client;
+use lambda_runtime::{Error, LambdaEvent, run, service_fn};
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    payments_boot::log_as_json();
+    let client = &Client::new(&aws_config::load_defaults(BehaviorVersion::latest()).await);
+    run(service_fn(|event: LambdaEvent<serde_json::Value>| async move {
+        let region = client.config().region().map(ToString::to_string);
+        Ok::<_, Error>(serde_json::json!({ "region": region, "asked": event.payload.is_object() }))
+    }))
+    .await
+}
