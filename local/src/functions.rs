@@ -91,29 +91,36 @@ impl Functions {
     /// # Errors
     /// Where a variable is missing or does not do.
     pub fn new(lookup: &Lookup<'_>, surroundings: &Surroundings) -> Result<Self> {
-        let Surroundings { store, requests, clock, metrics, reports } = surroundings.clone();
-        Ok(Self {
-            ingest: Ingest::new(ingest::Config::read(lookup)?, store.clone(), clock.clone()),
-            query_account: QueryAccount::new(query_account::Config::read(lookup)?, store.clone(), clock.clone()),
-            query_due: QueryDue::new(query_due::Config::read(lookup)?, store.clone(), clock.clone()),
-            sweeper: Sweeper::new(
-                daily_due_sweeper::Config::read(lookup)?,
-                store.clone(),
-                clock.clone(),
-                metrics.clone(),
-            ),
-            archive: Archive::new(archive::Config::read(lookup)?, store.clone(), clock.clone(), metrics.clone()),
-            dispatch: Dispatch::new(store.clone(), requests, clock.clone(), metrics.clone()),
-            aggregator: Aggregator::new(
-                stream_aggregator::Config::read(lookup)?,
-                store.clone(),
-                clock.clone(),
-                metrics.clone(),
-            ),
-            report: Report::new(report::Config::read(lookup)?, store.clone(), reports, clock.clone(), metrics.clone()),
-            recount: Recount::new(recount::Config::read(lookup)?, store.clone(), clock.clone(), metrics.clone()),
-            settle: Settle::new(settle::Config::read(lookup)?, store, clock, metrics),
-        })
+        Self::each(lookup, |_| Ok(surroundings.clone()))
+    }
+
+    /// The same, where each function, by the name of its package, has surroundings of its own.
+    ///
+    /// # Errors
+    /// Where a variable is missing or does not do, or a function has no surroundings.
+    pub fn each(lookup: &Lookup<'_>, of: impl Fn(&'static str) -> Result<Surroundings>) -> Result<Self> {
+        let own = |function| of(function).map(|Surroundings { store, clock, metrics, .. }| (store, clock, metrics));
+        let (store, clock, _) = own("ingest")?;
+        let ingest = Ingest::new(ingest::Config::read(lookup)?, store, clock);
+        let (store, clock, _) = own("query-account")?;
+        let query_account = QueryAccount::new(query_account::Config::read(lookup)?, store, clock);
+        let (store, clock, _) = own("query-due")?;
+        let query_due = QueryDue::new(query_due::Config::read(lookup)?, store, clock);
+        let (store, clock, metrics) = own("daily-due-sweeper")?;
+        let sweeper = Sweeper::new(daily_due_sweeper::Config::read(lookup)?, store, clock, metrics);
+        let (store, clock, metrics) = own("archive")?;
+        let archive = Archive::new(archive::Config::read(lookup)?, store, clock, metrics);
+        let Surroundings { store, requests, clock, metrics, .. } = of("dispatch")?;
+        let dispatch = Dispatch::new(store, requests, clock, metrics);
+        let (store, clock, metrics) = own("stream-aggregator")?;
+        let aggregator = Aggregator::new(stream_aggregator::Config::read(lookup)?, store, clock, metrics);
+        let Surroundings { store, reports, clock, metrics, .. } = of("report")?;
+        let report = Report::new(report::Config::read(lookup)?, store, reports, clock, metrics);
+        let (store, clock, metrics) = own("recount")?;
+        let recount = Recount::new(recount::Config::read(lookup)?, store, clock, metrics);
+        let (store, clock, metrics) = own("settle")?;
+        let settle = Settle::new(settle::Config::read(lookup)?, store, clock, metrics);
+        Ok(Self { ingest, query_account, query_due, sweeper, archive, dispatch, settle, report, aggregator, recount })
     }
 
     /// Invokes the scheduled function of this name with a schedule's input, and returns its report.

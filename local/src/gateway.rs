@@ -1,5 +1,5 @@
-//! The HTTP API on one machine: every request becomes an API Gateway event, goes to its function
-//! and comes back as the function's response says.
+//! The HTTP API on one machine: every request but one for its description becomes an API Gateway event,
+//! goes to its function and comes back as the function's response says.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,6 +19,7 @@ use payments_boot::Clock;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use crate::docs;
 use crate::engine::listen;
 use crate::event;
 use crate::functions::Functions;
@@ -81,6 +82,9 @@ impl Gateway {
 
 async fn answer(State(backend): State<Arc<Backend>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
+    if let Some(answer) = docs::answer(&parts) {
+        return answer;
+    }
     let Ok(body) = to_bytes(body, MAX_BODY_BYTES).await else {
         return gateway_error(StatusCode::PAYLOAD_TOO_LARGE, "Request Entity Too Large");
     };

@@ -3,6 +3,7 @@
 
 pub mod background;
 pub mod demo;
+pub mod docs;
 pub mod engine;
 pub mod event;
 pub mod functions;

@@ -4,6 +4,7 @@ use anyhow::{Context as _, Result};
 use payments_model::{AccountId, BusinessDate, IdempotencyKey, Outcome, PaymentId, TransactionId};
 
 use crate::SERVICE;
+use crate::docs::PAGE;
 use crate::gateway::TOKEN_PATH;
 
 /// The greeting, with commands that work as they stand.
@@ -19,7 +20,7 @@ pub fn text(api: &str, dynamodb: &str, kept: &str, reports: &str, today: Busines
     Ok(format!(
         r#"The bank is open.
 
-  HTTP API      {api}
+  HTTP API      {api}   described on {api}{PAGE}
   DynamoDB API  {dynamodb}   {kept}
   Reports       {reports}
 

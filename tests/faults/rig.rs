@@ -25,7 +25,7 @@ use payments_local::plant::{DISPATCH_FILTER, DISPATCH_RETRIES, aggregator_settin
 use payments_queue::in_process::{QueueSettings, RedrivePolicy};
 use payments_queue::{Queue, TransactionQueue};
 use payments_store::Store;
-use payments_tests::{Ask, Reply, World};
+use payments_tests::{Ask, Reply, World, with_role};
 use serde_json::Value;
 
 use crate::dice::Dice;
@@ -85,8 +85,8 @@ impl Rig {
         let mapping = QueueMappingSettings { batch_size: 10, report_batch_item_failures: true };
         let line = Line::new(world.wire.clone(), time.clone(), requests.clone(), staleness);
         let metrics = Metrics::captured();
-        let surroundings = surroundings(&world, &line, &time, &metrics).await;
-        let functions = wired(&world, &surroundings, shards)?;
+        let (client, surroundings) = surroundings(&world, &line, &time, &metrics).await;
+        let functions = wired(&world, &client, &surroundings, shards)?;
         let dispatching = StreamMapping::new(dispatch_settings(&put_aside)?, stream.clone())?;
         let aggregating = StreamMapping::new(aggregator_settings()?, stream.clone())?;
         Ok(Self {
@@ -113,7 +113,8 @@ impl Rig {
     /// The same functions as another sandbox of Lambda has them, whose calls are `task`'s.
     pub(crate) async fn functions_of_task(&self, task: usize) -> Result<Functions> {
         let line = self.line.of_task(task);
-        wired(&self.world, &surroundings(&self.world, &line, &self.time, &self.metrics).await, self.shards)
+        let (client, surroundings) = surroundings(&self.world, &line, &self.time, &self.metrics).await;
+        wired(&self.world, &client, &surroundings, self.shards)
     }
 
     /// A name that no other case has.
@@ -296,7 +297,7 @@ pub(crate) async fn stream_of(world: &World) -> Result<DynamoDbStream> {
 }
 
 /// What functions work with over a line: the SDKs with their retries, but without their waiting.
-async fn surroundings(world: &World, line: &Line, time: &Time, metrics: &Metrics) -> Surroundings {
+async fn surroundings(world: &World, line: &Line, time: &Time, metrics: &Metrics) -> (Client, Surroundings) {
     use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
     let wait = Duration::from_millis(1);
     let retries = RetryConfig::standard().with_max_attempts(3).with_initial_backoff(wait).with_max_backoff(wait);
@@ -318,19 +319,27 @@ async fn surroundings(world: &World, line: &Line, time: &Time, metrics: &Metrics
         .retry_partition(RetryPartition::new(format!("rig-sqs-{quota}")))
         .build();
     let queue_url = "http://127.0.0.1:9/payment-requests".to_owned();
-    Surroundings {
-        store: Store::new(Client::from_conf(config), world.environment.tables.clone()),
+    let client = Client::from_conf(config);
+    let surroundings = Surroundings {
+        store: Store::new(client.clone(), world.environment.tables.clone()),
         requests: TransactionQueue::Sqs { client: aws_sdk_sqs::Client::from_conf(sqs), queue_url },
         clock: time.clock(),
         metrics: metrics.clone(),
         reports: Arc::clone(&world.outside.reports),
-    }
+    };
+    (client, surroundings)
 }
 
-fn wired(world: &World, surroundings: &Surroundings, shards: u16) -> Result<Functions> {
+/// The functions, each with its role of the template.
+fn wired(world: &World, client: &Client, surroundings: &Surroundings, shards: u16) -> Result<Functions> {
     let get = |name: &str| match name {
         "WRITE_SHARDS" | "READ_SHARDS" => Some(shards.to_string()),
         _ => world.environment.get(name),
     };
-    Functions::new(&Lookup::new(&get), surroundings).context("the functions cannot be wired")
+    let tables = &world.environment.tables;
+    let of = |function| {
+        let store = Store::new(with_role(client, function, tables)?, tables.clone());
+        Ok(Surroundings { store, ..surroundings.clone() })
+    };
+    Functions::each(&Lookup::new(&get), of).context("the functions cannot be wired")
 }

@@ -13,11 +13,10 @@ use lambda_runtime::{Context, LambdaEvent};
 use payments_local::Functions;
 use payments_local::wire::{Call, Fate, Wire};
 use payments_store::Item;
+use payments_tests::given::{ACCOUNT, Given, HORIZON_DAYS, prepare};
 use payments_tests::{Ask, World};
 use recount::RecountReport;
 use serde_json::{Value, json};
-
-use crate::given::{ACCOUNT, Given, HORIZON_DAYS, prepare};
 
 /// The date of these payments, its neighbours, and when they move.
 const DAY: &str = "2090-06-15";

@@ -2,69 +2,27 @@
 //! table's stream or the queue of results delivers. What it is answered, what is sent, what is
 //! measured and what becomes of the payments is written down.
 
-use std::collections::BTreeSet;
-use std::fmt::Write as _;
-
 use anyhow::{Context as _, Result, bail};
 use aws_lambda_events::dynamodb;
 use aws_sdk_dynamodb::types::AttributeValue;
-use chrono::{DateTime, TimeDelta, Utc};
 use insta::{Settings, assert_snapshot};
 use lambda_runtime::{Context, LambdaEvent};
-use payments_http::routes::ROUTES;
 use payments_store::Item;
 use payments_tests::World;
+use payments_tests::given::{ACCOUNT, Given, assert_names_events, event_text, function_of};
+use payments_tests::trigger_events::{
+    GIVEN, bank, deadline_of, delivered, found_by, in_order_of_ids, now_of, trigger_events, written_down,
+};
 use serde_json::{Value, json};
-
-use crate::given::{self, ACCOUNT, Given, HORIZON_DAYS, assert_names_events, event_text, events, function_of, prepare};
-
-/// When the events arrive: on the day of the first payment.
-const NOW: &str = "2090-06-15T09:00:00Z";
-
-/// When what they find had become what it is.
-const THAT_NIGHT: &str = "2090-06-15T00:05:00Z";
-
-/// When the archive runs: at half past two of the night after.
-const THE_NIGHT_AFTER: &str = "2090-06-16T01:30:00Z";
-
-/// What each event finds. One that is not named here finds nothing.
-const GIVEN: [(Given, &[&str]); 12] = [
-    (Given::Nothing, &["settle-malformed", "settle-unknown-payment"]),
-    (Given::OnePayment, &["settle-early"]),
-    (Given::TwoPayments, &["daily-due-sweeper-sweep"]),
-    (Given::OneOfTwoPending, &["settle-mixed-batch"]),
-    (Given::OneProcessedOnePending, &["settle-shared-transaction-id"]),
-    (
-        Given::Pending,
-        &[
-            "daily-due-sweeper-redrive",
-            "dispatch-became-pending",
-            "dispatch-poison-record",
-            "dispatch-twice-in-one-batch",
-            "settle-failed",
-            "settle-processed",
-            "settle-processed-with-echo",
-        ],
-    ),
-    (Given::Redriven, &["dispatch-redriven"]),
-    (Given::ADay, &["report-report"]),
-    (Given::ADayHalfReported, &["archive-archive"]),
-    (Given::ADayCounted, &["recount-recount"]),
-    (Given::ADayMiscounted, &["recount-recount-dates", "recount-repair"]),
-    (Given::Processed, &["dispatch-moved-on", "settle-conflicting", "settle-repeated"]),
-];
-
-/// What of a head is written down, in this order.
-const SHOWN: [&str; 5] = ["status", "version", "dispatchAttempt", "transactionId", "failureReason"];
 
 #[tokio::test]
 async fn every_trigger_does_what_is_written_down() -> Result<()> {
     for name in trigger_events()? {
-        let (given, _) = given::given(&GIVEN, &name);
+        let given = found_by(&name);
         let world = bank(given).await.with_context(|| format!("preparing {given:?} for {name}"))?;
         world.set_clock(now_of(&name))?;
         let answer = run(&world, &name).await?;
-        let what_happened = written_down(&world, &answer).await?;
+        let what_happened = written_down(&world, &answer, &world.outside.metrics.take()).await?;
         let mut settings = Settings::clone_current();
         settings.set_prepend_module_to_snapshot(false);
         settings.set_omit_expression(true);
@@ -100,19 +58,10 @@ async fn the_images_in_the_stream_events_are_what_the_store_writes() -> Result<(
     Ok(())
 }
 
-/// A bank on the day of the first payment, as an event finds it.
-async fn bank(given: Given) -> Result<World> {
-    let world = World::with(|environment| environment.horizon_days = HORIZON_DAYS).await?;
-    prepare(&world, given, THAT_NIGHT).await?;
-    world.set_clock(NOW)?;
-    drop(world.outside.metrics.take());
-    Ok(world)
-}
-
 /// Runs an event through its function. One that its function cannot even read is answered by
 /// Lambda's runtime, with the reason.
 async fn run(world: &World, name: &str) -> Result<Value> {
-    let (text, functions) = (event_text(name)?, world.functions());
+    let (text, functions) = (delivered(world, name)?, world.functions());
     let answer = match function_of(name)?.as_str() {
         "archive" => match serde_json::from_str(&text) {
             Ok(request) => {
@@ -150,82 +99,18 @@ async fn run(world: &World, name: &str) -> Result<Value> {
             let response = functions.settle.handle(serde_json::from_str(&text)?).await;
             in_order_of_ids(serde_json::to_value(response)?)
         }
+        "stream-aggregator" => {
+            let response = functions.aggregator.handle(serde_json::from_str(&text)?).await;
+            serde_json::to_value(response.map_err(anyhow::Error::msg)?)?
+        }
         other => bail!("nothing here runs {other}"),
     };
     Ok(answer)
 }
 
-/// When an event arrives.
-fn now_of(name: &str) -> &'static str {
-    if name.starts_with("archive-") { THE_NIGHT_AFTER } else { NOW }
-}
-
 /// An event's invocation with five minutes to go.
 fn context(name: &str) -> Result<Context> {
-    let deadline = DateTime::parse_from_rfc3339(now_of(name))? + TimeDelta::minutes(5);
     let mut context = Context::default();
-    context.deadline = u64::try_from(deadline.timestamp_millis())?;
+    context.deadline = u64::try_from(deadline_of(name)?.timestamp_millis())?;
     Ok(context)
-}
-
-fn now() -> Result<DateTime<Utc>> {
-    Ok(DateTime::parse_from_rfc3339(NOW)?.to_utc())
-}
-
-/// All that an event led to.
-async fn written_down(world: &World, answer: &Value) -> Result<String> {
-    let mut text = format!("answer:\n{}\n", serde_json::to_string_pretty(answer)?);
-    for message in world.outside.requests.receive(10, now()?) {
-        write!(text, "\nsent to {}:\n{}\n", world.outside.requests.settings().name, message.body)?;
-    }
-    for line in world.outside.metrics.take() {
-        write!(text, "\nmeasured:\n{}\n", without_time(&line)?)?;
-    }
-    for (place, heads) in
-        [("left behind", world.heads(ACCOUNT).await?), ("in history", world.archived_heads(ACCOUNT).await?)]
-    {
-        for head in heads {
-            write!(text, "\n{place}:\n{}\n", plain(&head["sk"]))?;
-            for name in SHOWN {
-                if let Some(value) = head.get(name) {
-                    writeln!(text, "  {name}: {}", plain(value))?;
-                }
-            }
-        }
-    }
-    Ok(text)
-}
-
-/// The rule of the messages' order: settling them is concurrent, so the order of those that come
-/// again is that of their ids here; SQS does not look at it.
-fn in_order_of_ids(mut response: Value) -> Value {
-    if let Some(failures) = response["batchItemFailures"].as_array_mut() {
-        failures.sort_by_key(|failure| failure["itemIdentifier"].to_string());
-    }
-    response
-}
-
-/// The rule of the metrics' time: it is the machine's, and not written down.
-fn without_time(line: &str) -> Result<Value> {
-    let mut line: Value = serde_json::from_str(line)?;
-    let timestamp = line.pointer_mut("/_aws/Timestamp").context("a metric without a time")?;
-    *timestamp = json!("(the machine's)");
-    Ok(line)
-}
-
-/// A text or number as it is stored.
-fn plain(value: &AttributeValue) -> &str {
-    value.as_s().or_else(|_| value.as_n()).map_or("", String::as_str)
-}
-
-/// The events of functions that answer no HTTP.
-fn trigger_events() -> Result<BTreeSet<String>> {
-    let mut triggers = BTreeSet::new();
-    for name in events()? {
-        let function = function_of(&name)?;
-        if ROUTES.iter().all(|spec| spec.function != function) {
-            triggers.insert(name);
-        }
-    }
-    Ok(triggers)
 }

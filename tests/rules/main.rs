@@ -3,6 +3,12 @@
 
 mod access;
 mod alarms;
+mod iam;
+mod model;
+mod openapi;
+mod sam_local;
+mod stages;
 mod template;
 mod tree;
 mod triggers;
+mod variables;

@@ -82,14 +82,58 @@ fn results_reach_settle_as_they_do_on_one_machine() -> Result<()> {
 }
 
 #[test]
-fn every_queue_between_two_parties_has_dead_letters() -> Result<()> {
+fn every_queue_has_dead_letters_or_is_where_letters_end() -> Result<()> {
     let template = template()?;
+    let (queues, mut ends) = (resources(&template, "AWS::SQS::Queue")?, BTreeSet::new());
     for (queue, receives) in [("RequestQueue", MAX_REQUEST_RECEIVES), ("ResultQueue", MAX_RESULT_RECEIVES)] {
         let policy = &template["Resources"][queue]["Properties"]["RedrivePolicy"];
         assert_eq!(policy["maxReceiveCount"], receives, "{queue}");
-        let target = text(&policy["deadLetterTargetArn"]["!GetAtt"])?;
-        let dead_letters = target.strip_suffix(".Arn").context("not an ARN")?;
-        assert_eq!(template["Resources"][dead_letters]["Type"], "AWS::SQS::Queue", "{queue}");
+        ends.insert(text(&policy["deadLetterTargetArn"]["!GetAtt"])?);
+    }
+    let dispatch = stream_mapping(&template, "dispatch")?;
+    ends.insert(text(&dispatch["DestinationConfig"]["OnFailure"]["Destination"]["!GetAtt"])?);
+    for (name, queue) in queues {
+        let is_end = ends.remove(format!("{name}.Arn").as_str());
+        assert_eq!(is_end, queue["Properties"]["RedrivePolicy"].is_null(), "{name}");
+    }
+    ensure!(ends.is_empty(), "no queue of this template: {ends:?}");
+    Ok(())
+}
+
+#[test]
+fn all_but_counting_can_be_paused() -> Result<()> {
+    let template = template()?;
+    for (function, schedule) in events(&template, "ScheduleV2")? {
+        assert_eq!(schedule["State"], json!({"!If": ["IsSending", "ENABLED", "DISABLED"]}), "{function}");
+    }
+    let enabled = |function: &str, mapping: &Value| (function.to_owned(), mapping["Enabled"].clone());
+    let (streams, queues) = (events(&template, "DynamoDB")?, events(&template, "SQS")?);
+    let found: Vec<_> = streams.iter().chain(&queues).map(|(function, mapping)| enabled(function, mapping)).collect();
+    let wanted = [
+        ("dispatch", json!({"!If": ["IsSending", true, false]})),
+        // The stream keeps changes for a day: what is not counted by then has to be repaired.
+        ("stream-aggregator", Value::Null),
+        ("settle", json!({"!If": ["IsSettling", true, false]})),
+    ];
+    assert_eq!(found, wanted.map(|(function, enabled)| (function.to_owned(), enabled)));
+    let paused = |value: &str| json!({"!Equals": [{"!Ref": "Paused"}, value]});
+    assert_eq!(template["Conditions"]["IsSending"], paused("none"));
+    assert_eq!(template["Conditions"]["IsSettling"], json!({"!Not": [paused("settling")]}));
+    assert_eq!(template["Parameters"]["Paused"]["Default"], "none");
+    Ok(())
+}
+
+#[test]
+fn what_works_by_schedule_can_be_kept_to_itself() -> Result<()> {
+    let template = template()?;
+    assert_eq!(template["Parameters"]["ReserveConcurrency"]["Default"], "false", "an account may have none to reserve");
+    let scheduled: BTreeSet<_> = events(&template, "ScheduleV2")?.into_iter().map(|(function, _)| function).collect();
+    for (_, function) in resources(&template, FUNCTION)? {
+        let package = package(function)?;
+        let reserved = &function["Properties"]["ReservedConcurrentExecutions"];
+        assert_eq!(reserved["!If"][0] == "ReservesConcurrency", scheduled.contains(package), "{package}");
+        let most = if package == "daily-due-sweeper" { 2 } else { 1 };
+        ensure!(reserved.is_null() || reserved["!If"][1] == most, "{package}: {reserved}");
     }
     Ok(())
 }

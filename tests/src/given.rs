@@ -1,5 +1,5 @@
 //! The files in `events/`, whose they are, and what they find: a bank is brought to where an event
-//! of Lambda's meets it.
+//! of Lambda's meets it. The functions' handlers are tested with that, and the programs made of them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,15 +12,16 @@ use lambda_runtime::LambdaEvent;
 use payments_model::settlement::FailureReason;
 use payments_model::{Actor, Head, PaymentId, State};
 use payments_store::{HeadKey, HeadSort, Moved};
-use payments_tests::{Ask, Reply, World};
 use serde_json::json;
+
+use crate::{Ask, Reply, World};
 
 /// How far ahead these banks take payments: the events ask for June 2090, so that the files work
 /// for a long time, also where the clock is a real one.
-pub(crate) const HORIZON_DAYS: u32 = 25_000;
+pub const HORIZON_DAYS: u32 = 25_000;
 
 /// The account of the events.
-pub(crate) const ACCOUNT: &str = "GB29NWBK60161331926819";
+pub const ACCOUNT: &str = "GB29NWBK60161331926819";
 
 /// When what they find was put in.
 const PUT_IN: &str = "2026-11-20T08:00:00Z";
@@ -30,7 +31,7 @@ const TRANSACTION: &str = "TX-20900615-1";
 
 /// What an event finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Given {
+pub enum Given {
     /// An empty bank.
     Nothing,
     /// The payment of `ingest-create`, `SCHEDULED`.
@@ -63,7 +64,10 @@ pub(crate) enum Given {
 
 /// Brings a bank to where an event finds it, through its own front door as far as that goes. What
 /// happened after the payments were put in happened at `moved_at`.
-pub(crate) async fn prepare(world: &World, given: Given, moved_at: &str) -> Result<()> {
+///
+/// # Errors
+/// Where the bank does not take what is put in.
+pub async fn prepare(world: &World, given: Given, moved_at: &str) -> Result<()> {
     world.set_clock(PUT_IN)?;
     let pending = || vec![State::Pending];
     let processed = || anyhow::Ok(vec![State::Pending, State::Processed(TRANSACTION.parse()?)]);
@@ -191,7 +195,10 @@ async fn miscount(world: &World) -> Result<()> {
 }
 
 /// Has a report take the account's payments of this status.
-pub(crate) async fn report_took(world: &World, status: &str) -> Result<()> {
+///
+/// # Errors
+/// Where the engine fails.
+pub async fn report_took(world: &World, status: &str) -> Result<()> {
     let client = world.client().await;
     for head in world.heads(ACCOUNT).await? {
         if head["status"].as_s().is_ok_and(|found| found == status) {
@@ -211,7 +218,10 @@ async fn scheduled(world: &World, payment_id: PaymentId) -> Result<(HeadKey, Hea
 }
 
 /// Runs an event of HTTP through its function.
-pub(crate) async fn run(world: &World, name: &str) -> Result<Reply> {
+///
+/// # Errors
+/// Where there is no such event, or the reply is not JSON.
+pub async fn run(world: &World, name: &str) -> Result<Reply> {
     let function = function_of(name)?;
     // In a box, so that a preparation of many requests stays within its thread's stack.
     let response = Box::pin(world.functions().invoke(&function, http_event(name)?)).await;
@@ -219,28 +229,58 @@ pub(crate) async fn run(world: &World, name: &str) -> Result<Reply> {
 }
 
 /// An event of HTTP.
-pub(crate) fn http_event(name: &str) -> Result<ApiGatewayV2httpRequest> {
+///
+/// # Errors
+/// Where there is no such event of HTTP.
+pub fn http_event(name: &str) -> Result<ApiGatewayV2httpRequest> {
     serde_json::from_str(&event_text(name)?).with_context(|| name.to_owned())
 }
 
 /// The text of an event's file.
-pub(crate) fn event_text(name: &str) -> Result<String> {
+///
+/// # Errors
+/// Where there is no such file.
+pub fn event_text(name: &str) -> Result<String> {
     let path = in_repository("../events").join(format!("{name}.json"));
     fs::read_to_string(&path).with_context(|| path.display().to_string())
 }
 
 /// The names of all events.
-pub(crate) fn events() -> Result<BTreeSet<String>> {
-    names("../events", ".json")
+///
+/// # Errors
+/// Where the folder cannot be read.
+pub fn events() -> Result<BTreeSet<String>> {
+    let mut events = names("../events", ".json")?;
+    // What `sam local` is told besides.
+    events.remove("env");
+    Ok(events)
 }
 
 /// The names of all answers that are written down.
-pub(crate) fn answers() -> Result<BTreeSet<String>> {
+///
+/// # Errors
+/// Where the folder cannot be read.
+pub fn answers() -> Result<BTreeSet<String>> {
     names("journeys/snapshots", ".snap")
 }
 
+/// An answer as it is written down.
+///
+/// # Errors
+/// Where it is not.
+pub fn answer(name: &str) -> Result<String> {
+    let path = in_repository("journeys/snapshots").join(format!("{name}.snap"));
+    let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    // Between two lines of dashes there is what insta notes for itself.
+    let answer = text.splitn(3, "---\n").nth(2).with_context(|| format!("{name} has no answer"))?;
+    Ok(answer.trim_end().to_owned())
+}
+
 /// The function whose package name an event's name begins with.
-pub(crate) fn function_of(name: &str) -> Result<String> {
+///
+/// # Errors
+/// Where there is none.
+pub fn function_of(name: &str) -> Result<String> {
     let functions = names("../functions", "")?.into_iter();
     let longest = functions.filter(|function| name.starts_with(&format!("{function}-"))).max_by_key(String::len);
     longest.with_context(|| format!("{name} begins with no function's name"))
@@ -262,13 +302,17 @@ fn in_repository(path: &str) -> PathBuf {
 }
 
 /// What the event of this name finds in a table of those that say so, and whether it says so.
-pub(crate) fn given(table: &[(Given, &[&str])], name: &str) -> (Given, bool) {
+#[must_use]
+pub fn given(table: &[(Given, &[&str])], name: &str) -> (Given, bool) {
     let row = table.iter().find(|(_, names)| names.contains(&name));
     row.map_or((Given::Nothing, false), |(given, _)| (*given, true))
 }
 
 /// A table of what events find names each once, and only events that are there.
-pub(crate) fn assert_names_events(table: &[(Given, &[&str])], events: &BTreeSet<String>) {
+///
+/// # Panics
+/// Where it does not.
+pub fn assert_names_events(table: &[(Given, &[&str])], events: &BTreeSet<String>) {
     let stated: Vec<&str> = table.iter().flat_map(|(_, names)| names.iter().copied()).collect();
     for (at, name) in stated.iter().enumerate() {
         assert!(events.contains(*name), "GIVEN names {name}, which is no event");

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::{RetryConfig, RetryPartition};
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -20,7 +21,7 @@ use payments_queue::in_process::{Queue, QueueSettings};
 use payments_store::{Item, Store};
 use serde_json::Value;
 
-use crate::{Ask, Reply};
+use crate::{Ask, Contract, Reply, with_role};
 
 /// When tests begin, unless they say otherwise: a Friday morning in winter, when London's clocks
 /// show UTC.
@@ -89,7 +90,7 @@ impl World {
         payments_store::schema::create_tables(&client, &environment.tables).await?;
         let requests = Queue::new(QueueSettings::named("payment-requests"));
         let outside = Outside { requests, metrics: Metrics::captured(), reports: Arc::new(InMemory::new()) };
-        let functions = wired(&environment, &surroundings(&environment, client, clock_of(&seconds), &outside))?;
+        let functions = guarded(&environment, &client, &clock_of(&seconds), &outside)?;
         let world = Self { engine, environment, seconds, wire, outside, functions };
         world.set_clock(MORNING)?;
         drop((world.wire.take_operations(), world.wire.take_ledger()));
@@ -101,7 +102,8 @@ impl World {
     /// # Errors
     /// Where the environment does not do.
     pub async fn functions_over(&self, wire: &Wire) -> Result<Functions> {
-        wired(&self.environment, &self.surroundings_over(wire).await)
+        let client = client(&self.environment, wire).await;
+        guarded(&self.environment, &client, &clock_of(&self.seconds), &self.outside)
     }
 
     /// What this bank's functions work with, over another wire.
@@ -193,7 +195,7 @@ impl World {
         let (function, event) = event::of(&ask.parts()?, ask.body.as_bytes(), "test-request", now)?;
         let mut event = serde_json::to_value(event)?;
         event["requestContext"]["authorizer"]["jwt"]["claims"]["client_id"] = client_id.into();
-        Reply::of(self.functions.invoke(function, serde_json::from_value(event)?).await)
+        replied(&self.functions, function, serde_json::from_value(event)?).await
     }
 
     /// The same with what an authorizer says of it; null where there is none.
@@ -204,7 +206,7 @@ impl World {
         let now = clock_of(&self.seconds).instant();
         let (parts, body) = (ask.parts()?, ask.body.as_bytes());
         let (function, event) = event::with_authorizer(&parts, body, "test-request", now, authorizer)?;
-        Reply::of(Box::pin(self.functions.invoke(function, event)).await)
+        replied(&self.functions, function, event).await
     }
 
     /// The same to other functions of this bank.
@@ -214,8 +216,7 @@ impl World {
     pub async fn send_to(&self, functions: &Functions, ask: Ask) -> Result<Reply> {
         let now = clock_of(&self.seconds).instant();
         let (function, event) = event::of(&ask.parts()?, ask.body.as_bytes(), "test-request", now)?;
-        // In a box, so that a test of many requests stays within its thread's stack.
-        Reply::of(Box::pin(functions.invoke(function, event)).await)
+        replied(functions, function, event).await
     }
 
     /// The functions.
@@ -238,6 +239,15 @@ impl World {
     }
 }
 
+/// What a function replies, which has to be in the API's description.
+async fn replied(functions: &Functions, function: &str, event: ApiGatewayV2httpRequest) -> Result<Reply> {
+    let key = event.route_key.clone().unwrap_or_default();
+    // In a box, so that a test of many requests stays within its thread's stack.
+    let reply = Reply::of(Box::pin(functions.invoke(function, event)).await)?;
+    Contract::get()?.check(&key, &reply)?;
+    Ok(reply)
+}
+
 fn clock_of(seconds: &Arc<AtomicI64>) -> Clock {
     let (shown, passed) = (Arc::clone(seconds), Arc::clone(seconds));
     let now = move || DateTime::from_timestamp(shown.load(Ordering::Relaxed), 0).unwrap_or_default();
@@ -249,6 +259,15 @@ fn clock_of(seconds: &Arc<AtomicI64>) -> Clock {
 fn wired(environment: &Environment, surroundings: &Surroundings) -> Result<Functions> {
     let get = |name: &str| environment.get(name);
     Functions::new(&Lookup::new(&get), surroundings)
+}
+
+/// The functions, each with the role that the template gives it.
+fn guarded(environment: &Environment, client: &Client, clock: &Clock, outside: &Outside) -> Result<Functions> {
+    let get = |name: &str| environment.get(name);
+    Functions::each(&Lookup::new(&get), |function| {
+        let client = with_role(client, function, &environment.tables)?;
+        Ok(surroundings(environment, client, clock.clone(), outside))
+    })
 }
 
 fn surroundings(environment: &Environment, client: Client, clock: Clock, outside: &Outside) -> Surroundings {

@@ -13,6 +13,7 @@ use payments_model::{AccountId, PaymentId};
 use payments_store::{HeadKey, HeadSort, Store};
 
 pub use config::Config;
+pub use plan::PARAMETERS as LIST_PARAMETERS;
 use plan::Plan;
 
 /// The function.

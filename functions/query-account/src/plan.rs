@@ -9,7 +9,7 @@ use payments_model::{AccountId, BusinessDate, BusinessZone, Status};
 use payments_store::{AccountQuery, HeadSort};
 
 /// The parameters of a list.
-pub(crate) const PARAMETERS: &[&str] = &["from", "to", "status", "limit", "cursor", "include"];
+pub const PARAMETERS: &[&str] = &["from", "to", "status", "limit", "cursor", "include"];
 
 /// How far a list reaches unless `to` says otherwise, in days after `from`.
 const DEFAULT_DAYS: u32 = 90;

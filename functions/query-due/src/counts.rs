@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::QueryDue;
 
 /// The parameters.
-pub(crate) const PARAMETERS: &[&str] = &["from", "to"];
+pub const PARAMETERS: &[&str] = &["from", "to"];
 
 /// How far the answer reaches unless `to` says otherwise, in days after `from`.
 const DEFAULT_DAYS: u32 = 90;

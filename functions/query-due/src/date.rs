@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::QueryDue;
 
 /// The parameters of the list.
-pub(crate) const PARAMETERS: &[&str] = &["dueDate", "status", "shard", "limit", "cursor"];
+pub const PARAMETERS: &[&str] = &["dueDate", "status", "shard", "limit", "cursor"];
 
 /// How many stretches of the index one page looks at before it ends short: enough
 /// for all statuses of ten shards.

@@ -13,6 +13,8 @@ use payments_model::TransactionId;
 use payments_store::Store;
 
 pub use config::Config;
+pub use counts::PARAMETERS as COUNTS_PARAMETERS;
+pub use date::PARAMETERS as DATE_PARAMETERS;
 
 /// The function.
 #[derive(Debug, Clone)]

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context as _, Result, ensure};
 use payments_local::wire::Call;
+use payments_tests::given::ACCOUNT;
 use payments_tests::{Ask, Counting, World};
 use recount::RecountReport;
 use serde_json::{Value, json};
@@ -12,7 +13,6 @@ use serde_json::{Value, json};
 use super::{
     DAY, NIGHT, NO_DEADLINE, a_counted_day, alter, evidence, metric, put, reads_counters, recount, run_of, shown,
 };
-use crate::given::ACCOUNT;
 
 /// The operations since the last time that are no queries.
 fn writes(world: &World) -> Vec<String> {

@@ -9,13 +9,13 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use payments_local::wire::{Call, Fate, Wire};
 use payments_store::Item;
 use payments_tests::World;
+use payments_tests::given::{Given, HORIZON_DAYS, prepare};
 use recount::RecountReport;
 use serde_json::{Value, json};
 
 use super::{
     DAY, NO_DEADLINE, a_counted_day, add, alter, evidence, interfered, metric, put, recount, repair, run_of, shown,
 };
-use crate::given::{Given, HORIZON_DAYS, prepare};
 
 /// When the recount of the night after finds drift, and when that can be repaired.
 const FOUND_AT: &str = "2090-06-16T02:30:10Z";

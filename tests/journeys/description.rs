@@ -1,0 +1,107 @@
+//! The API's description as `cargo local` serves it: to anybody, and with all that its page loads.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context as _, Result};
+use payments_local::docs::{DESCRIPTION, PAGE};
+use payments_local::{Options, System, welcome};
+use payments_tests::Contract;
+use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use crate::local::{exchange, fixed_clock, options};
+
+/// The attributes by which a page loads something.
+const LOADS: [&str; 2] = ["src=\"", "href=\""];
+
+#[tokio::test]
+async fn the_page_and_all_that_it_loads_are_here() -> Result<()> {
+    let system = System::start(&options()?, &fixed_clock()).await?;
+    let api = system.api_url();
+    for path in [PAGE, "/docs/", "/docs/index.html"] {
+        let page = get(&api, path).await?;
+        assert!(page.starts_with("HTTP/1.1 200") && page.contains("content-type: text/html"), "{page}");
+        assert!(page.contains("<base href=\"/docs/\">"), "parts are found from {path} too: {page}");
+        let mut parts = BTreeSet::new();
+        for loads in LOADS {
+            parts.extend(page.split(loads).skip(1).filter_map(|rest| rest.split('"').next()));
+        }
+        assert!(parts.len() > 5, "{page}");
+        for part in parts {
+            assert!(!part.contains("//"), "{path} loads {part} from elsewhere");
+            let part = part.trim_start_matches("./").trim_start_matches("/docs/");
+            let reply = get(&api, &format!("/docs/{part}")).await?;
+            assert!(reply.starts_with("HTTP/1.1 200"), "{part}: {reply:.200}");
+        }
+    }
+    let start = get(&api, "/docs/swagger-initializer.js").await?;
+    assert!(start.contains(r#""url": "/openapi.yaml""#) && start.contains(r#""validatorUrl": "none""#), "{start}");
+    assert!(!start.contains("http://") && !start.contains("https://"), "{start}");
+    assert!(get(&api, "/docs/../openapi.yaml.bak").await?.starts_with("HTTP/1.1 404"));
+    system.stop().await
+}
+
+#[tokio::test]
+async fn the_description_is_the_one_in_the_repository_in_both_forms() -> Result<()> {
+    let system = System::start(&options()?, &fixed_clock()).await?;
+    let api = system.api_url();
+    for path in DESCRIPTION {
+        let reply = get(&api, path).await?;
+        let (head, body) = reply.split_once("\r\n\r\n").context("a body")?;
+        assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+        // JSON is YAML.
+        let served: Value = serde_yaml_ng::from_str(body)?;
+        assert_eq!(served["paths"], Contract::get()?.document()["paths"], "{path}");
+    }
+    system.stop().await
+}
+
+#[tokio::test]
+async fn only_the_description_needs_no_token() -> Result<()> {
+    let system = System::start(&Options { require_tokens: true, ..options()? }, &fixed_clock()).await?;
+    let api = system.api_url();
+    for (method, path, want) in [
+        ("GET", "/docs", 200),
+        ("GET", "/docs/", 200),
+        ("GET", "/docs/swagger-ui.css", 200),
+        ("GET", "/docs/nothing", 404),
+        ("GET", "/openapi.yaml", 200),
+        ("GET", "/openapi.json", 200),
+        ("POST", "/docs", 401),
+        ("POST", "/openapi.yaml", 401),
+        ("GET", "/docsx", 401),
+        ("GET", "/openapi.yamlx", 401),
+        ("GET", "/", 401),
+        ("GET", "/counts", 401),
+        ("GET", "/payments?dueDate=2026-11-20", 401),
+        ("GET", "/transactions/TX-1", 401),
+        ("GET", "/accounts/acc-1/payments", 401),
+        ("GET", "/accounts/docs/payments/openapi.yaml", 401),
+        ("POST", "/accounts/acc-1/payments", 401),
+        ("POST", "/accounts/acc-1/payments/x/cancel", 401),
+        ("POST", "/payment-batches", 401),
+    ] {
+        let request = format!("{method} {path} HTTP/1.1\nHost: bank\nConnection: close\nContent-Length: 0\n\n");
+        let reply = exchange(&api, &request).await?;
+        assert!(reply.starts_with(&format!("HTTP/1.1 {want} ")), "{method} {path}: {reply:.200}");
+    }
+    system.stop().await
+}
+
+#[test]
+fn the_welcome_says_where_the_page_is() -> Result<()> {
+    let text = welcome::text("http://127.0.0.1:8080", "", "", "", "2026-11-20".parse()?)?;
+    assert!(text.contains("http://127.0.0.1:8080/docs"), "{text}");
+    Ok(())
+}
+
+/// What a GET without a token gets; of a picture, only what is text.
+async fn get(api: &str, path: &str) -> Result<String> {
+    let mut stream = TcpStream::connect(api.strip_prefix("http://").context("a URL")?).await?;
+    let request = format!("GET {path} HTTP/1.1\r\nHost: bank\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut reply = Vec::new();
+    stream.read_to_end(&mut reply).await?;
+    Ok(String::from_utf8_lossy(&reply).into_owned())
+}

@@ -1,0 +1,211 @@
+//! Holds each function's role to what its code can call: nothing is missing, and nothing is left over.
+//!
+//! | side | is read from |
+//! |---|---|
+//! | what a method of the store calls | `shared/store/src`: `iam/store.rs` |
+//! | which methods a function can call | every name that is called in `functions/<function>/src` and in the shared code |
+//! | what is called beside the store | [`BESIDE_THE_STORE`] |
+//! | what a role allows | the policies in `template.yaml`: `payments_tests::Role` |
+//!
+//! That the first three miss nothing is held by the journeys: in `payments_tests::World` every
+//! function calls with its role, and what that does not allow is refused. Outside of this are what
+//! SAM itself adds to roles for event sources, destinations and logs, and the keys that encrypt.
+
+mod source;
+mod store;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+use payments_store::Store;
+use payments_tests::{Ask, Permission, Role, World, template, with_role};
+use syn::visit::{self, Visit};
+
+use crate::tree::sources;
+
+/// The code that every function can call into. `shared/store` is read by method, and the model and
+/// the routes call nothing.
+const SHARED: [&str; 3] = ["shared/boot/src", "shared/http/src", "shared/queue/src"];
+
+/// Calls, and the actions that each needs.
+type Calls = &'static [(&'static str, &'static [&'static str])];
+
+/// What is called beside the store, and what that needs, in functions that have the type. A part of an
+/// upload that fails is aborted. S3 answers 404 where a file is missing only to whoever may list.
+const BESIDE_THE_STORE: [(&str, Calls); 2] = [
+    ("TransactionQueue", &[("send", &["sqs:SendMessage"])]),
+    (
+        "ObjectStore",
+        &[
+            ("BufWriter", &["s3:PutObject", "s3:AbortMultipartUpload"]),
+            ("copy_if_not_exists", &["s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload"]),
+            ("delete", &["s3:DeleteObject"]),
+            ("delete_stream", &["s3:DeleteObject"]),
+            ("get", &["s3:GetObject", "s3:ListBucket"]),
+            ("get_opts", &["s3:GetObject", "s3:ListBucket"]),
+            ("get_ranges", &["s3:GetObject", "s3:ListBucket"]),
+            ("head", &["s3:GetObject", "s3:ListBucket"]),
+            ("list", &["s3:ListBucket"]),
+            ("list_with_delimiter", &["s3:ListBucket"]),
+            ("put", &["s3:PutObject"]),
+            ("put_multipart", &["s3:PutObject", "s3:AbortMultipartUpload"]),
+            ("put_opts", &["s3:PutObject"]),
+        ],
+    ),
+];
+
+/// Where these actions are needed: by whom they are offered, and on which resources.
+const PLACES: [(&str, &[&str]); 3] = [
+    ("sqs:", &["RequestQueue"]),
+    ("s3:ListBucket", &["ReportsBucket"]),
+    ("s3:", &["ReportsBucket/attempts/*", "ReportsBucket/reports/*"]),
+];
+
+/// The calls of SQS behind [`BESIDE_THE_STORE`]'s `send`.
+const SDK_CALLS_IN_THE_QUEUE: [&str; 1] = ["send_message_batch"];
+
+#[test]
+fn each_role_allows_what_its_function_can_call_and_nothing_else() -> Result<()> {
+    let methods = store::methods(&source::Sources::of(&parsed("shared/store/src")?))?;
+    let roles = Role::all(&template()?)?;
+    let (mut can, mut may) = (String::new(), String::new());
+    for (function, role) in &roles {
+        write_table(&mut can, function, &callable(function, &methods)?)?;
+        write_table(&mut may, function, &role.permissions())?;
+    }
+    let functions: BTreeSet<String> = std::fs::read_dir(in_repository("functions"))?
+        .map(|folder| Ok(folder?.file_name().to_string_lossy().into_owned()))
+        .collect::<Result<_>>()?;
+    assert_eq!(roles.into_keys().collect::<BTreeSet<_>>(), functions, "the functions of the template");
+    ensure!(can == may, "roles are not what the code needs:\n{}", difference(&can, &may));
+    // Seen with `cargo test -p payments-tests --test rules iam -- --nocapture`.
+    println!("{may}");
+    Ok(())
+}
+
+#[test]
+fn only_the_stores_methods_call_dynamodb() -> Result<()> {
+    // The schema creates tables on one machine, with a client that is not the functions'.
+    for (path, text) in sources("shared/store/src")?.into_iter().filter(|(path, _)| !path.ends_with("schema.rs")) {
+        let file = without_tests(syn::parse_file(&text)?);
+        assert!(!store::calls_outside_methods(&file), "{} calls DynamoDB outside of Store's methods", path.display());
+    }
+    for (path, text) in [sources("functions")?, sources("shared/http")?, sources("shared/queue")?].concat() {
+        assert!(!text.contains("aws_sdk_dynamodb::"), "{} goes past the store", path.display());
+        assert!(!text.contains("create_tables"), "{} creates tables", path.display());
+    }
+    Ok(())
+}
+
+#[test]
+fn the_queue_calls_what_the_table_says() -> Result<()> {
+    let kinds = ["send_message", "receive_message", "delete_message", "change_message", "get_queue"];
+    let calls = |name: &str| kinds.iter().any(|kind| name.starts_with(kind));
+    let called: BTreeSet<String> = names("shared/queue/src")?.into_iter().filter(|name| calls(name)).collect();
+    assert_eq!(called, BTreeSet::from(SDK_CALLS_IN_THE_QUEUE.map(str::to_owned)));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_function_without_the_permission_is_refused() -> Result<()> {
+    let world = World::open().await?;
+    let (client, tables) = (world.client().await, &world.environment.tables);
+    let day = "2026-11-20".parse()?;
+    let reader = Store::new(with_role(&client, "query-due", tables)?, tables.clone());
+    reader.counters(day, day).await?;
+    let other = Store::new(with_role(&client, "settle", tables)?, tables.clone());
+    let refused = other.counters(day, day).await.err().context("settle reads counters")?;
+    assert!(format!("{:?}", anyhow::Error::new(refused)).contains("the role of settle does not allow"));
+    world.send(Ask::get("/counts?from=2026-11-20&to=2026-11-20")).await?;
+    world.close().await
+}
+
+/// What a function's code can call.
+fn callable(function: &str, methods: &BTreeMap<String, BTreeSet<Permission>>) -> Result<BTreeSet<Permission>> {
+    let own = names(&format!("functions/{function}/src"))?;
+    let mut called = own.clone();
+    for folder in SHARED {
+        called.extend(names(folder)?);
+    }
+    let of_store = methods.iter().filter(|(method, _)| called.contains(*method));
+    let mut permissions: BTreeSet<Permission> = of_store.flat_map(|(_, permissions)| permissions.clone()).collect();
+    for (_, calls) in BESIDE_THE_STORE.iter().filter(|(kind, _)| own.contains(*kind)) {
+        let actions = calls.iter().filter(|(call, _)| own.contains(*call)).flat_map(|(_, actions)| *actions);
+        for action in actions {
+            let places = PLACES.iter().find(|(offered, _)| action.starts_with(offered)).context("no place")?.1;
+            permissions.extend(places.iter().map(|place| Permission {
+                action: (*action).to_owned(),
+                place: (*place).to_owned(),
+                keys: String::new(),
+            }));
+        }
+    }
+    Ok(permissions)
+}
+
+/// Every method's name that is called in a folder, whatever it is called on, and every name in its
+/// paths: more than calls the store, and nothing that does is missing.
+fn names(folder: &str) -> Result<BTreeSet<String>> {
+    #[derive(Default)]
+    struct Names(BTreeSet<String>);
+    impl<'ast> Visit<'ast> for Names {
+        fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
+            self.0.insert(call.method.to_string());
+            visit::visit_expr_method_call(self, call);
+        }
+        fn visit_path(&mut self, path: &'ast syn::Path) {
+            // `Store::head`, and the types; a variable called `head` is no call.
+            if path.segments.len() > 1
+                || path.get_ident().is_some_and(|name| name.to_string().starts_with(char::is_uppercase))
+            {
+                self.0.extend(path.segments.iter().map(|segment| segment.ident.to_string()));
+            }
+            visit::visit_path(self, path);
+        }
+        fn visit_macro(&mut self, called: &'ast syn::Macro) {
+            // What is in a macro is no syntax yet: each word counts that follows a point.
+            let tokens = called.tokens.to_string();
+            let words = tokens.split('.').skip(1).filter_map(|rest| {
+                rest.split(|c: char| !c.is_alphanumeric() && c != '_').find(|word| !word.is_empty())
+            });
+            self.0.extend(words.map(str::to_owned));
+        }
+    }
+    let mut names = Names::default();
+    parsed(folder)?.iter().for_each(|file| names.visit_file(file));
+    Ok(names.0)
+}
+
+/// The Rust files in a folder, without their tests.
+fn parsed(folder: &str) -> Result<Vec<syn::File>> {
+    let files = sources(folder)?.into_iter().filter(|(path, _)| !path.ends_with("tests.rs"));
+    files
+        .map(|(path, text)| Ok(without_tests(syn::parse_file(&text).with_context(|| path.display().to_string())?)))
+        .collect()
+}
+
+fn without_tests(mut file: syn::File) -> syn::File {
+    file.items.retain(|item| !matches!(item, syn::Item::Mod(module) if module.ident == "tests"));
+    file
+}
+
+fn write_table(table: &mut String, function: &str, permissions: &BTreeSet<Permission>) -> Result<()> {
+    for permission in permissions {
+        writeln!(table, "{function:<18} {permission}")?;
+    }
+    Ok(())
+}
+
+/// The lines that only one of the tables has.
+fn difference(can: &str, may: &str) -> String {
+    let (can, may): (BTreeSet<&str>, BTreeSet<&str>) = (can.lines().collect(), may.lines().collect());
+    let missing = can.difference(&may).map(|line| format!("  its role must allow    {line}\n"));
+    let left_over = may.difference(&can).map(|line| format!("  its role must not allow {line}\n"));
+    missing.chain(left_over).collect()
+}
+
+fn in_repository(folder: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder)
+}

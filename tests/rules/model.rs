@@ -1,0 +1,173 @@
+//! Holds `docs/model.json`, the tables for NoSQL Workbench, to the schema and to the items that the
+//! functions really write: a day of payments is played, and what the tables then hold is the sample.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use aws_sdk_dynamodb::types::AttributeValue;
+use lambda_runtime::{Context, LambdaEvent};
+use payments_boot::Lookup;
+use payments_store::Item;
+use payments_store::schema::{self, Index, KeyAttribute, Table};
+use payments_tests::given::{ACCOUNT, Given, HORIZON_DAYS, prepare};
+use payments_tests::{Ask, World};
+use serde_json::{Value, from_value, json};
+
+/// Set to anything, it has the file written anew instead of compared.
+const UPDATE: &str = "UPDATE_MODEL";
+
+/// The stream shard and the place in it that stand for an engine's own, which differ from run to run.
+const STREAM_SHARD: &str = "shardId-00000003801168300000-0a1b2c3d";
+const SEQUENCE_NUMBER: &str = "49590338271490256608559692538361571095921575989136588898";
+
+#[tokio::test]
+async fn the_model_is_that_of_the_schema_with_items_of_the_functions() -> Result<()> {
+    let (payments, history) = sample().await?;
+    let model = json!({
+        "ModelName": "Scheduled payments",
+        "ModelMetadata": {
+            "Author": "",
+            "DateCreated": "Nov 21, 2026, 12:00 AM",
+            "DateLastModified": "Nov 21, 2026, 12:00 AM",
+            "Description": "Both tables of scheduled payments, with what one day leaves in them.",
+            "AWSService": "Amazon DynamoDB",
+            "Version": "3.0",
+        },
+        "DataModel": [
+            table("payments", &schema::PAYMENTS, &payments)?,
+            table("payment-history", &schema::HISTORY, &history)?,
+        ],
+    });
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/model.json");
+    let text = serde_json::to_string_pretty(&model)? + "\n";
+    if Lookup::environment().text(UPDATE).is_some() {
+        std::fs::write(path, &text).context(path)?;
+    }
+    let written: Value = serde_json::from_str(&std::fs::read_to_string(path).context(path)?)?;
+    assert_eq!(written, model, "docs/model.json is not what the code makes; {UPDATE}=1 writes it anew");
+    Ok(())
+}
+
+/// What both tables hold after a day with payments in every status, its report, its archive and a late
+/// sweep. One payment is settled and in no report yet, and one is to come.
+async fn sample() -> Result<(Vec<Item>, Vec<Item>)> {
+    let world = World::with(|environment| environment.horizon_days = HORIZON_DAYS).await?;
+    prepare(&world, Given::ADay, "2090-06-15T00:05:00Z").await?;
+    let functions = world.functions();
+    world.set_clock("2090-06-15T09:00:00Z")?;
+    functions.report.handle(asked(from_value(json!({"action": "report"}))?)).await.map_err(anyhow::Error::msg)?;
+    world.set_clock("2090-06-16T01:30:00Z")?;
+    functions.archive.handle(asked(from_value(json!({"action": "archive"}))?)).await.map_err(anyhow::Error::msg)?;
+    functions.sweeper.handle(asked(from_value(json!({"action": "sweep"}))?)).await.map_err(anyhow::Error::msg)?;
+    let heads = world.heads(ACCOUNT).await?;
+    let [settled, ..] = heads.as_slice() else { bail!("nothing is pending") };
+    let payment_id = settled["sk"].as_s().ok().and_then(|sort| sort.rsplit('#').next()).context("no payment id")?;
+    let result = json!({"paymentId": payment_id, "outcome": "PROCESSED", "transactionId": "TX-20900616-1"});
+    let results = json!({"Records": [{"messageId": "result-1", "body": result.to_string()}]});
+    functions.settle.handle(from_value(results)?).await;
+    let rent = json!({
+        "payeeAccountId": "GB94BARC10201530093459", "amountMinor": 125_000, "currency": "GBP",
+        "scheduledFor": "2090-07-15", "data": {"reference": "Rent July 2090"},
+    });
+    let reply = world.send(Ask::create(ACCOUNT, "rent-2090-07", &rent)).await?;
+    ensure!(reply.status == 201, "{reply}");
+    world.count_all().await?;
+    let (client, tables) = (world.client().await, world.environment.tables.clone());
+    let scan = async |name: &str| -> Result<Vec<Item>> {
+        let mut items: Vec<Item> =
+            client.scan().table_name(name).into_paginator().items().send().collect::<Result<_, _>>().await?;
+        items.iter_mut().for_each(without_the_engines_own);
+        items.sort_by_key(|item| [format!("{:?}", item["pk"]), format!("{:?}", item["sk"])]);
+        Ok(items)
+    };
+    let all = (scan(&tables.payments).await?, scan(&tables.history).await?);
+    world.close().await?;
+    Ok(all)
+}
+
+/// An invocation with time to spare.
+fn asked<Request>(request: Request) -> LambdaEvent<Request> {
+    let mut context = Context::default();
+    "a-request".clone_into(&mut context.request_id);
+    context.deadline = 4_102_444_800_000;
+    LambdaEvent::new(request, context)
+}
+
+/// An item without what differs between two engines or two runs: the names of stream shards, and
+/// with them the lane of a counter, and the places in them.
+fn without_the_engines_own(item: &mut Item) {
+    let text = |text: &str| AttributeValue::S(text.to_owned());
+    if item["pk"].as_s().is_ok_and(|pk| pk.starts_with("COUNTS#")) {
+        item.insert("pk".to_owned(), text("COUNTS#0"));
+    }
+    if item.contains_key("sequenceNumber") {
+        item.insert("sk".to_owned(), text(STREAM_SHARD));
+        item.insert("sequenceNumber".to_owned(), text(SEQUENCE_NUMBER));
+    }
+}
+
+/// A table as Workbench writes it.
+fn table(name: &str, table: &Table, items: &[Item]) -> Result<Value> {
+    let mut attributes: BTreeMap<&str, String> = BTreeMap::new();
+    for index in table.indexes {
+        let keys = [Some(index.partition), index.sort].into_iter().flatten();
+        attributes.extend(keys.map(|key| (key.name(), key.scalar_type().to_string())));
+    }
+    let mut data = Vec::new();
+    for item in items {
+        let sorted: BTreeMap<_, _> = item.iter().collect();
+        let mut row = serde_json::Map::new();
+        for (attribute, value) in sorted {
+            let value = typed(value)?;
+            let kind = value.as_object().and_then(|value| value.keys().next()).context("no type")?;
+            let known = attributes.entry(attribute).or_insert_with(|| kind.clone());
+            ensure!(known == kind, "{name}: {attribute} is {known} and {kind}; Workbench knows one type of each");
+            row.insert(attribute.clone(), value);
+        }
+        data.push(Value::Object(row));
+    }
+    let keys = [schema::PARTITION.name(), schema::SORT.name()];
+    let rest = attributes.into_iter().filter(|(name, _)| !keys.contains(name));
+    Ok(json!({
+        "TableName": name,
+        "KeyAttributes": key_attributes(schema::PARTITION, Some(schema::SORT)),
+        "NonKeyAttributes":
+            rest.map(|(name, kind)| json!({"AttributeName": name, "AttributeType": kind})).collect::<Vec<_>>(),
+        "GlobalSecondaryIndexes": table.indexes.iter().map(index).collect::<Vec<_>>(),
+        "TableData": data,
+        "DataAccess": {"MySql": {}},
+        "BillingMode": "PAY_PER_REQUEST",
+    }))
+}
+
+fn index(index: &Index) -> Value {
+    let projection = match index.includes {
+        [] => json!({"ProjectionType": "KEYS_ONLY"}),
+        includes => json!({"ProjectionType": "INCLUDE", "NonKeyAttributes": includes}),
+    };
+    let keys = key_attributes(index.partition, index.sort);
+    json!({"IndexName": index.name, "KeyAttributes": keys, "Projection": projection})
+}
+
+fn key_attributes(partition: KeyAttribute, sort: Option<KeyAttribute>) -> Value {
+    let attribute = |it: KeyAttribute| json!({"AttributeName": it.name(), "AttributeType": it.scalar_type().as_str()});
+    match sort {
+        Some(sort) => json!({"PartitionKey": attribute(partition), "SortKey": attribute(sort)}),
+        None => json!({"PartitionKey": attribute(partition)}),
+    }
+}
+
+/// A value as DynamoDB writes it in JSON.
+fn typed(value: &AttributeValue) -> Result<Value> {
+    Ok(match value {
+        AttributeValue::S(text) => json!({"S": text}),
+        AttributeValue::N(number) => json!({"N": number}),
+        AttributeValue::Bool(truth) => json!({"BOOL": truth}),
+        AttributeValue::L(list) => json!({"L": list.iter().map(typed).collect::<Result<Vec<_>>>()?}),
+        AttributeValue::M(map) => {
+            let entries = map.iter().map(|(name, value)| Ok((name, typed(value)?)));
+            json!({"M": entries.collect::<Result<BTreeMap<_, _>>>()?})
+        }
+        other => bail!("no item has {other:?}"),
+    })
+}

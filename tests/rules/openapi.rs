@@ -1,0 +1,298 @@
+//! Holds the API's description, `openapi.yaml`, to the code: its routes, parameters, limits and problems,
+//! and every answer that is written down for an event of HTTP.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use payments_http::problem::TYPE_BASE;
+use payments_http::routes::{ROUTES, RouteSpec};
+use payments_http::{Kind, PageLimit, Route};
+use payments_model::{
+    AccountId, AmountMinor, BusinessDate, Currency, IdempotencyKey, PaymentId, ScheduledFor, ShardCount, Status,
+    TransactionId,
+};
+use payments_tests::contract::conforms;
+use payments_tests::{Contract, Reply};
+use serde_json::{Value, json};
+
+/// The statuses that no event shows, and who answers with them.
+const NOT_IN_EVENTS: [(i64, &str); 4] = [
+    (429, "API Gateway alone"),
+    (500, "tests/faults, where something breaks in every way; API Gateway too"),
+    (503, "tests/faults and tests/journeys/faults.rs; API Gateway too"),
+    (504, "API Gateway alone"),
+];
+
+/// Answers to bodies that are too long for a file in `events/`, which journeys send.
+const TOO_LONG_FOR_EVENTS: [(&str, i64); 2] =
+    [("POST /payment-batches", 413), ("POST /accounts/{accountId}/payments/{paymentId}/cancel", 413)];
+
+#[test]
+fn operations_are_the_routes_with_their_scopes() -> Result<()> {
+    let contract = Contract::get()?;
+    let mut found = BTreeSet::new();
+    for (key, operation) in contract.operations()?.into_iter().filter(|(key, _)| key != "$default") {
+        found.insert((key, operation["security"].to_string()));
+    }
+    let scope = |spec: &RouteSpec| json!([{ "accessToken": [spec.scope.as_str()] }]).to_string();
+    let wanted: BTreeSet<_> = ROUTES.iter().map(|spec| (spec.key(), scope(spec))).collect();
+    assert_eq!(found, wanted);
+    Ok(())
+}
+
+#[test]
+fn parameters_are_those_that_the_code_reads_in_its_order() -> Result<()> {
+    let contract = Contract::get()?;
+    for spec in &ROUTES {
+        let item = &contract.document()["paths"][spec.path];
+        let operation = &item[spec.method.as_str().to_lowercase()];
+        let lists = [&item["parameters"], &operation["parameters"]];
+        let mut found = Vec::new();
+        for parameter in lists.into_iter().filter_map(Value::as_array).flatten() {
+            let parameter = contract.resolved(parameter)?;
+            found.push((text(&parameter["in"])?, text(&parameter["name"])?, parameter["required"] == true));
+        }
+        let path = spec.parameters(spec.path).unwrap_or_default().into_iter().map(|(name, _)| ("path", name, true));
+        let header = (spec.route == Route::CreatePayment).then_some(("header", "Idempotency-Key", true));
+        let query: &[&str] = match spec.route {
+            Route::ListPayments => query_account::LIST_PARAMETERS,
+            Route::ListDue => query_due::DATE_PARAMETERS,
+            Route::GetCounts => query_due::COUNTS_PARAMETERS,
+            _ => &[],
+        };
+        let query = query.iter().map(|name| ("query", *name, false));
+        let wanted: Vec<_> = path.chain(header).chain(query).collect();
+        assert_eq!(found, wanted, "{}", spec.key());
+    }
+    Ok(())
+}
+
+/// A schema and what the code makes of a text.
+type Reads = (&'static str, fn(&str) -> bool);
+
+/// The schemas of texts, and the types that read them.
+const TEXTS: [Reads; 7] = [
+    ("/components/schemas/AccountId", |text| text.parse::<AccountId>().is_ok()),
+    ("/components/schemas/PaymentId", |text| text.parse::<PaymentId>().is_ok()),
+    ("/components/schemas/TransactionId", |text| text.parse::<TransactionId>().is_ok()),
+    ("/components/schemas/IdempotencyKey", |text| text.parse::<IdempotencyKey>().is_ok()),
+    ("/components/schemas/Status", |text| text.parse::<Status>().is_ok()),
+    ("/components/schemas/BusinessDate", |text| text.parse::<BusinessDate>().is_ok()),
+    ("/components/schemas/ScheduledFor", |text| text.parse::<ScheduledFor>().is_ok()),
+];
+
+#[test]
+fn texts_have_the_limits_that_the_code_has() -> Result<()> {
+    let contract = Contract::get()?;
+    let mut texts: Vec<String> = (0..=0x7f_u8).chain([0xe9]).map(|c| char::from(c).to_string()).collect();
+    texts.extend([0, 1, 47, 48, 49, 63, 64, 65, 254, 255, 256].map(|length| "a".repeat(length)));
+    texts.extend(Status::ALL.map(|status| status.as_str().to_owned()));
+    let others = [
+        "scheduled",
+        "b2b52c61-096a-55bf-800b-2491fc375636",
+        "B2B52C61-096A-55BF-800B-2491FC375636",
+        "b2b52c61096a55bf800b2491fc375636",
+        "b2b52c61-096a-55bf-800b-2491fc37563",
+        "2026-12-01",
+        "2026-02-29",
+        "2028-02-29",
+        "2026-13-01",
+        "2026-1-01",
+        "1999-12-31",
+        "2000-01-01",
+        "2099-12-31",
+        "2100-01-01",
+        "2026-12-01T09:30:00Z",
+        "2026-12-01T09:30:00+01:00",
+        "2026-12-01T09:30:00.5Z",
+        "2026-12-01T09:30:00",
+        "2026-12-01T24:30:00Z",
+        "2026-12-01 at nine",
+    ];
+    texts.extend(others.map(str::to_owned));
+    for (pointer, reads) in TEXTS {
+        let schema = contract.document().pointer(pointer).context(pointer)?;
+        let validator = contract.validator(schema)?;
+        for text in &texts {
+            assert_eq!(validator.is_valid(&json!(text)), reads(text), "{pointer}: {text:?}");
+        }
+        assert!(texts.iter().any(|text| reads(text)), "{pointer} takes none of them");
+    }
+    Ok(())
+}
+
+#[test]
+fn numbers_have_the_limits_that_the_code_has() -> Result<()> {
+    let contract = Contract::get()?;
+    let due = "/paths/~1payments/get/parameters/2/schema";
+    let numbers: [Reads; 3] = [
+        ("/components/schemas/Amount", |text| text.parse::<AmountMinor>().is_ok()),
+        ("/components/parameters/limit/schema", |text| text.parse::<PageLimit>().is_ok()),
+        // One more shard than its number.
+        (due, |text| {
+            text.parse().is_ok_and(|shard: i32| shard >= 0 && (shard + 1).to_string().parse::<ShardCount>().is_ok())
+        }),
+    ];
+    for (pointer, reads) in numbers {
+        let schema = contract.document().pointer(pointer).context(pointer)?;
+        let validator = contract.validator(schema)?;
+        for number in [i64::MIN, -1, 0, 1, 2, 999, 1_000, 1_001, 65_536, i64::MAX] {
+            assert_eq!(validator.is_valid(&json!(number)), reads(&number.to_string()), "{pointer}: {number}");
+        }
+    }
+    let limit = contract.document().pointer("/components/parameters/limit/schema/default");
+    assert_eq!(limit, Some(&PageLimit::DEFAULT.get().into()));
+    // The list of currencies is ISO's, not the description's.
+    let currency = contract.validator(&json!({ "$ref": "#/components/schemas/Currency" }))?;
+    for (code, shape) in [("GBP", true), ("XXX", true), ("gbp", false), ("GB", false), ("GBPX", false)] {
+        assert_eq!(currency.is_valid(&json!(code)), shape, "{code}");
+        assert!(shape || code.parse::<Currency>().is_err(), "{code}");
+    }
+    Ok(())
+}
+
+#[test]
+fn problems_are_those_of_the_code_each_where_its_status_is() -> Result<()> {
+    let contract = Contract::get()?;
+    let types = |schema: &Value| -> Vec<String> {
+        let several = schema["enum"].as_array().into_iter().flatten();
+        let all = several.chain(schema.get("const")).filter_map(Value::as_str);
+        all.map(|kind| kind.trim_start_matches(TYPE_BASE).to_owned()).collect()
+    };
+    let all = types(&contract.document()["components"]["schemas"]["Problem"]["properties"]["type"]);
+    assert_eq!(all, Kind::ALL.map(|kind| kind.facts().1));
+    let statuses: BTreeMap<&str, u16> = Kind::ALL.map(|kind| (kind.facts().1, kind.facts().0)).into();
+    let mut described = BTreeSet::new();
+    for (key, operation) in contract.operations()? {
+        for (status, answer) in operation["responses"].as_object().context("no responses")? {
+            let schema = &contract.resolved(answer)?["content"]["application/problem+json"]["schema"];
+            if schema.is_null() {
+                continue;
+            }
+            let own = &schema["allOf"][1]["properties"];
+            assert_eq!(own["status"]["const"].to_string(), *status, "{key}");
+            for kind in types(&own["type"]) {
+                assert_eq!(statuses.get(kind.as_str()).map(u16::to_string).as_ref(), Some(status), "{key}: {kind}");
+                described.insert(kind);
+            }
+        }
+    }
+    assert_eq!(described, all.into_iter().collect(), "each problem is an answer to something");
+    Ok(())
+}
+
+#[test]
+fn every_example_is_one() -> Result<()> {
+    let contract = Contract::get()?;
+    let mut seen = 0;
+    let mut places = vec![contract.document()];
+    while let Some(place) = places.pop() {
+        places.extend(place.as_object().into_iter().flat_map(|object| object.values()));
+        places.extend(place.as_array().into_iter().flatten());
+        if place["schema"].is_object() {
+            let validator = contract.validator(&place["schema"])?;
+            let named = place["examples"].as_object().into_iter().flat_map(|named| named.values());
+            let values = named.map(|example| Ok(&contract.resolved(example)?["value"])).collect::<Result<Vec<_>>>()?;
+            for value in values.into_iter().chain(place.get("example")) {
+                conforms(&validator, value).with_context(|| format!("the example {value}"))?;
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 30, "{seen} examples");
+    Ok(())
+}
+
+/// An event of HTTP, and what is written down as its answer.
+struct Exchange {
+    name: String,
+    key: String,
+    event: Value,
+    reply: Reply,
+}
+
+#[test]
+fn every_answer_written_down_is_described_and_every_description_is_written_down() -> Result<()> {
+    let contract = Contract::get()?;
+    let mut seen = BTreeSet::new();
+    for Exchange { name, key, reply, .. } in exchanges()? {
+        contract.check(&key, &reply).with_context(|| format!("the answer of events/{name}.json"))?;
+        seen.insert((key, reply.status));
+    }
+    for (key, _) in contract.operations()? {
+        for status in contract.statuses(&key) {
+            let is_elsewhere = NOT_IN_EVENTS.iter().any(|(other, _)| *other == status)
+                || TOO_LONG_FOR_EVENTS.contains(&(key.as_str(), status));
+            let is_seen = seen.contains(&(key.clone(), status));
+            assert!(is_seen != is_elsewhere, "{key} with {status}: in an event {is_seen}, elsewhere {is_elsewhere}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn every_body_that_was_accepted_is_described() -> Result<()> {
+    let contract = Contract::get()?;
+    let entry = contract.validator(&json!({ "$ref": "#/components/schemas/BatchEntry" }))?;
+    let operations: BTreeMap<_, _> = contract.operations()?.into_iter().collect();
+    let mut seen = 0;
+    for Exchange { name, key, event, reply } in exchanges()? {
+        let Some(body) = event["body"].as_str().filter(|body| !body.is_empty() && reply.status < 300) else { continue };
+        let decoded = if event["isBase64Encoded"] == true { STANDARD.decode(body)? } else { body.into() };
+        let body: Value = serde_json::from_slice(&decoded)?;
+        let results = reply.body["results"].as_array();
+        if let Some(results) = results {
+            for (payment, result) in body["payments"].as_array().context("a batch")?.iter().zip(results) {
+                let is_described = entry.is_valid(payment);
+                assert!(is_described || result["status"] != 201, "events/{name}.json: {payment}");
+            }
+        }
+        if results.is_none_or(|results| results.iter().all(|result| result["status"] == 201)) {
+            let request = contract.resolved(&operations[&key]["requestBody"])?;
+            let schema = &request["content"]["application/json"]["schema"];
+            conforms(&contract.validator(schema)?, &body).with_context(|| format!("the body of events/{name}.json"))?;
+            seen += 1;
+        }
+    }
+    assert!(seen > 5, "{seen} bodies");
+    Ok(())
+}
+
+/// Every event of HTTP with its answer, from the files.
+fn exchanges() -> Result<Vec<Exchange>> {
+    let mut exchanges = Vec::new();
+    for file in fs::read_dir(in_repository("../events"))? {
+        let path = file?.path();
+        let name = path.file_stem().context("a name")?.to_string_lossy().into_owned();
+        let event: Value = serde_json::from_slice(&fs::read(&path)?).with_context(|| name.clone())?;
+        let Some(key) = event["routeKey"].as_str().map(str::to_owned) else { continue };
+        let snapshot = fs::read_to_string(in_repository(&format!("journeys/snapshots/{name}.snap")))?;
+        let reply = written(&snapshot).with_context(|| format!("{name}.snap"))?;
+        exchanges.push(Exchange { name, key, event, reply });
+    }
+    ensure!(exchanges.len() > 100, "{} events", exchanges.len());
+    Ok(exchanges)
+}
+
+/// The reply in a snapshot: below its own head, status, headers and body.
+fn written(snapshot: &str) -> Result<Reply> {
+    let (_, reply) = snapshot.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n")).context("no head")?;
+    let (head, text) = reply.split_once("\n\n").context("no body")?;
+    let mut lines = head.lines();
+    let status = lines.next().context("no status")?.parse()?;
+    let header = |line: &str| line.split_once(": ").map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let headers = lines.map(|line| header(line).context("no header")).collect::<Result<_>>()?;
+    Ok(Reply { status, headers, text: text.to_owned(), body: serde_json::from_str(text)? })
+}
+
+fn text(value: &Value) -> Result<&str> {
+    value.as_str().with_context(|| format!("no text: {value}"))
+}
+
+fn in_repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}

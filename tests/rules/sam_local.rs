@@ -1,0 +1,86 @@
+//! Holds what `sam local` is given to the template: the functions' environment, and the commands and
+//! events that the README names.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+
+use crate::template::{FUNCTION, package, resources, template};
+
+/// What `sam local` sets in place of the template's variables, by logical id: `events/env.json`.
+pub(crate) fn environment() -> Result<Value> {
+    Ok(serde_json::from_str(&read("events/env.json")?)?)
+}
+
+fn read(path: &str) -> Result<String> {
+    std::fs::read_to_string(in_repository(path)).with_context(|| path.to_owned())
+}
+
+fn in_repository(path: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
+}
+
+#[test]
+fn every_function_gets_its_environment_and_only_what_is_declared() -> Result<()> {
+    let (template, environment) = (template()?, environment()?);
+    let environment = environment.as_object().context("no object")?;
+    let functions = resources(&template, FUNCTION)?;
+    let known: BTreeSet<&str> = functions.iter().map(|(name, _)| *name).collect();
+    assert_eq!(environment.keys().map(String::as_str).collect::<BTreeSet<_>>(), known);
+    let global = &template["Globals"]["Function"]["Environment"]["Variables"];
+    for (name, function) in functions {
+        let own = &function["Properties"]["Environment"]["Variables"];
+        for (variable, value) in environment[name].as_object().with_context(|| name.to_owned())? {
+            let declared = !global[variable].is_null() || !own[variable].is_null();
+            assert!(declared, "{name} declares no {variable}, so sam would pass it over");
+            assert!(value.is_string(), "{name}: {variable} is no text");
+        }
+        // What is a name of AWS's in the template is none on one machine.
+        for (variable, value) in [global, own].into_iter().filter_map(Value::as_object).flatten() {
+            let reference = value["!Ref"].as_str().or_else(|| value["!Sub"].as_str());
+            let is_parameter = reference.is_some_and(|id| !template["Parameters"][id].is_null());
+            let given = &environment[name][variable];
+            assert!(reference.is_none() || is_parameter || given.is_string(), "{name} is not told {variable}");
+        }
+    }
+    Ok(())
+}
+
+/// The rows of the README's table: a logical id, and an event's file.
+fn rows(readme: &str) -> impl Iterator<Item = (String, String)> {
+    let code = |cell: &str| Some(cell.trim().strip_prefix('`')?.strip_suffix('`')?.to_owned());
+    let row = move |line: &str| {
+        let mut cells = line.split('|').skip(1);
+        Some((code(cells.next()?)?, code(cells.next()?)?))
+    };
+    readme.lines().filter_map(row).filter(|(_, event)| event.starts_with("events/"))
+}
+
+/// A command of the README: the same.
+fn command(line: &str) -> Option<(String, String)> {
+    let mut words = line.strip_prefix("sam local invoke ")?.split_whitespace();
+    let function = words.next()?.to_owned();
+    words.find(|word| *word == "-e")?;
+    Some((function, words.next()?.to_owned()))
+}
+
+#[test]
+fn the_readme_names_functions_and_events_that_there_are() -> Result<()> {
+    let (template, readme) = (template()?, read("README.md")?);
+    let functions = resources(&template, FUNCTION)?;
+    let commands: Vec<_> = readme.lines().filter_map(command).collect();
+    ensure!(!commands.is_empty(), "no command");
+    let named: Vec<_> = commands.into_iter().chain(rows(&readme)).collect();
+    let mut left: BTreeSet<&str> = functions.iter().map(|(name, _)| *name).collect();
+    for (id, event) in &named {
+        let (_, function) = functions.iter().find(|(name, _)| name == id).with_context(|| format!("no {id}"))?;
+        let package = package(function)?;
+        let is_its = event.strip_prefix("events/").is_some_and(|name| name.starts_with(&format!("{package}-")));
+        ensure!(is_its && in_repository(event).is_file(), "{event} is no event for {id}");
+        left.remove(id.as_str());
+    }
+    ensure!(left.is_empty(), "the README has no event for {left:?}");
+    Ok(())
+}

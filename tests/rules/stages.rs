@@ -1,0 +1,150 @@
+//! Holds the two stages apart: prod keeps what holds payments, encrypts it with a key of its own and
+//! is warm for the feed; dev costs nothing beyond its use and goes with its stack.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+
+use crate::template::{FUNCTION, package, resources, template, text};
+
+const TABLE: &str = "AWS::DynamoDB::Table";
+const QUEUE: &str = "AWS::SQS::Queue";
+const BUCKET: &str = "AWS::S3::Bucket";
+const KEY: &str = "AWS::KMS::Key";
+const KEY_POLICY: &str = "AWS::IAM::ManagedPolicy";
+
+/// The feed: a million payments in half an hour.
+const FEED_PER_SECOND: u64 = 1_000_000_u64.div_ceil(30 * 60);
+
+/// What a payment's details of 8 KB cost.
+const UNITS_OF_DETAILS: u64 = 8_192 / 1_024;
+
+/// What a new on-demand table takes.
+const UNITS_OF_A_NEW_TABLE: u64 = 4_000;
+
+fn in_prod(then: &Value, otherwise: &Value) -> Value {
+    json!({"!If": ["IsProd", then, otherwise]})
+}
+
+fn nothing() -> Value {
+    json!({"!Ref": "AWS::NoValue"})
+}
+
+#[test]
+fn what_holds_payments_outlives_a_prod_stack_and_goes_with_a_dev_one() -> Result<()> {
+    let template = template()?;
+    assert_eq!(template["Conditions"]["IsProd"], json!({"!Equals": [{"!Ref": "Stage"}, "prod"]}));
+    let kept = in_prod(&json!("Retain"), &json!("Delete"));
+    for (name, resource) in resources(&template, TABLE)?.into_iter().chain(resources(&template, BUCKET)?) {
+        assert_eq!((&resource["DeletionPolicy"], &resource["UpdateReplacePolicy"]), (&kept, &kept), "{name}");
+    }
+    for (name, table) in resources(&template, TABLE)? {
+        let table = &table["Properties"];
+        assert_eq!(table["DeletionProtectionEnabled"], in_prod(&json!(true), &json!(false)), "{name}");
+        assert_eq!(table["PointInTimeRecoverySpecification"], json!({"PointInTimeRecoveryEnabled": true}), "{name}");
+    }
+    for (name, bucket) in resources(&template, BUCKET)? {
+        let versions = in_prod(&json!({"Status": "Enabled"}), &nothing());
+        assert_eq!(bucket["Properties"]["VersioningConfiguration"], versions, "{name}");
+    }
+    Ok(())
+}
+
+#[test]
+fn what_holds_payments_is_encrypted_with_the_key_of_prod() -> Result<()> {
+    let template = template()?;
+    let [(id, key)] = resources(&template, KEY)?[..] else { anyhow::bail!("one key") };
+    assert_eq!((&key["Condition"], &key["Properties"]["EnableKeyRotation"]), (&json!("IsProd"), &json!(true)));
+    assert_eq!((&key["DeletionPolicy"], &key["UpdateReplacePolicy"]), (&json!("Retain"), &json!("Retain")));
+    let arn = json!({"!GetAtt": format!("{id}.Arn")});
+    for (name, table) in resources(&template, TABLE)? {
+        let own = in_prod(&json!({"SSEEnabled": true, "SSEType": "KMS", "KMSMasterKeyId": arn}), &nothing());
+        assert_eq!(table["Properties"]["SSESpecification"], own, "{name}");
+    }
+    for (name, queue) in resources(&template, QUEUE)? {
+        assert_eq!(queue["Properties"]["KmsMasterKeyId"], in_prod(&arn, &nothing()), "{name}");
+        assert_eq!(queue["Properties"]["SqsManagedSseEnabled"], in_prod(&nothing(), &json!(true)), "{name}");
+    }
+    for (name, bucket) in resources(&template, BUCKET)? {
+        let rules = &bucket["Properties"]["BucketEncryption"]["ServerSideEncryptionConfiguration"];
+        let own = &rules[0]["!If"][1]["ServerSideEncryptionByDefault"];
+        assert_eq!(rules[0]["!If"][0], "IsProd", "{name}");
+        assert_eq!(*own, json!({"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": arn}), "{name}");
+    }
+    Ok(())
+}
+
+/// Encryption must not be what stops a function, and the key not what lets it do more.
+#[test]
+fn functions_use_the_key_through_the_services_that_they_call() -> Result<()> {
+    let template = template()?;
+    let mut services = BTreeMap::new();
+    for (name, policy) in resources(&template, KEY_POLICY)? {
+        assert_eq!(policy["Condition"], "IsProd", "{name}");
+        let statements = policy["Properties"]["PolicyDocument"]["Statement"].as_array().context("no statements")?;
+        let [statement] = statements.as_slice() else { anyhow::bail!("{name}: one statement") };
+        assert_eq!(statement["Resource"], json!({"!GetAtt": "DataKey.Arn"}), "{name}");
+        let via = text(&statement["Condition"]["StringEquals"]["kms:ViaService"]["!Sub"])?;
+        let service = via.strip_suffix(".${AWS::Region}.amazonaws.com").with_context(|| via.to_owned())?;
+        services.insert(in_prod(&json!({"!Ref": name}), &nothing()).to_string(), service);
+    }
+    for (name, function) in resources(&template, FUNCTION)? {
+        let policies = function["Properties"]["Policies"].as_array().with_context(|| name.to_owned())?;
+        let found: Vec<&str> = policies.iter().filter_map(|it| services.get(&it.to_string()).copied()).collect();
+        let wanted: &[&str] = match package(function)? {
+            "dispatch" | "settle" => &["dynamodb", "sqs"],
+            "report" => &["dynamodb", "s3"],
+            _ => &["dynamodb"],
+        };
+        assert_eq!(found, wanted, "{name}");
+    }
+    Ok(())
+}
+
+#[test]
+fn prod_is_warm_for_the_feed_and_dev_is_not() -> Result<()> {
+    let template = template()?;
+    let feed = FEED_PER_SECOND * UNITS_OF_DETAILS;
+    ensure!(feed > UNITS_OF_A_NEW_TABLE && 5 * FEED_PER_SECOND < UNITS_OF_A_NEW_TABLE, "what descriptions say");
+    let warm = |condition: &str, parameter: &str| json!({"!If": [condition, {"WriteUnitsPerSecond": {"!Ref": parameter}}, nothing()]});
+    let tables = &template["Resources"];
+    let history = warm("HasWarmHistory", "HistoryWarmWriteUnits");
+    let payments = warm("HasWarmPayments", "PaymentsWarmWriteUnits");
+    assert_eq!(tables["HistoryTable"]["Properties"]["WarmThroughput"], history);
+    assert_eq!(tables["PaymentsTable"]["Properties"]["WarmThroughput"], payments);
+    assert_eq!(tables["PaymentsTable"]["Properties"]["GlobalSecondaryIndexes"][0]["WarmThroughput"], payments);
+    for parameter in ["HistoryWarmWriteUnits", "PaymentsWarmWriteUnits"] {
+        assert_eq!(template["Parameters"][parameter]["Default"], 0);
+    }
+    let units = |environment: &str| overrides(environment).map(|all| all.get("HistoryWarmWriteUnits").cloned());
+    assert_eq!((units("default")?, units("dev")?), (None, None));
+    let prod: u64 = units("prod")?.context("prod is cold")?.parse()?;
+    ensure!(prod > feed, "{prod} units do for no more than {} payments a second", prod / UNITS_OF_DETAILS);
+    Ok(())
+}
+
+#[test]
+fn environments_of_sam_give_parameters_that_there_are() -> Result<()> {
+    let template = template()?;
+    for (environment, stage) in [("default", "dev"), ("dev", "dev"), ("prod", "prod")] {
+        let overrides = overrides(environment)?;
+        assert_eq!(overrides.get("Stage").map(String::as_str), Some(stage), "{environment}");
+        for name in overrides.keys() {
+            assert!(!template["Parameters"][name].is_null(), "{environment} gives {name}, which is no parameter");
+        }
+    }
+    Ok(())
+}
+
+/// The parameters that `samconfig.toml` gives in an environment.
+fn overrides(environment: &str) -> Result<BTreeMap<String, String>> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../samconfig.toml");
+    let config = std::fs::read_to_string(path).context(path)?;
+    let section = format!("[{environment}.global.parameters]\n");
+    let (_, rest) = config.split_once(&section).with_context(|| section.clone())?;
+    let line = rest.lines().find_map(|line| line.strip_prefix("parameter_overrides = ")).context("no overrides")?;
+    let all: Vec<String> = serde_json::from_str(line).context("not a list of texts")?;
+    let pair = |it: &String| Some(it.split_once('=')?).map(|(name, value)| (name.to_owned(), value.to_owned()));
+    all.iter().map(|it| pair(it).with_context(|| it.clone())).collect()
+}

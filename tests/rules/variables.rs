@@ -1,0 +1,30 @@
+//! Holds that nothing is configured in vain: a variable that no function asks for is one whose name
+//! is wrong, and the function goes by its default.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use anyhow::{Context as _, Result};
+use payments_boot::Lookup;
+use payments_tests::read_configuration;
+
+use crate::template::{FUNCTION, package, resources, template, variable_of};
+
+#[test]
+fn every_variable_is_read_by_its_function() -> Result<()> {
+    let template = template()?;
+    for (name, function) in resources(&template, FUNCTION)? {
+        let read = RefCell::new(BTreeSet::new());
+        let variable = |variable: &str| {
+            read.borrow_mut().insert(variable.to_owned());
+            variable_of(&template, function, variable)
+        };
+        read_configuration(package(function)?, &Lookup::new(&variable)).with_context(|| name.to_owned())?;
+        // A function may have no variables but everybody's.
+        for own in function["Properties"]["Environment"]["Variables"].as_object().into_iter().flat_map(|own| own.keys())
+        {
+            assert!(read.borrow().contains(own), "{name} does not read {own}");
+        }
+    }
+    Ok(())
+}

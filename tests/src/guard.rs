@@ -1,0 +1,129 @@
+//! IAM between a function and the wire: what the template's role of the function does not allow is
+//! refused, as DynamoDB refuses it. So every journey is also a test of the policies.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+use anyhow::{Context as _, Result, anyhow};
+use aws_sdk_dynamodb::Client;
+use aws_smithy_runtime_api::client::http::{
+    HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient, SharedHttpConnector,
+};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
+use aws_smithy_types::body::SdkBody;
+use payments_store::TableNames;
+use serde_json::{Value, json};
+
+use crate::{Role, template};
+
+/// The roles of the template, by package.
+static ROLES: LazyLock<Result<BTreeMap<String, Role>, String>> =
+    LazyLock::new(|| template().and_then(|template| Role::all(&template)).map_err(|error| format!("{error:#}")));
+
+/// The same client with the role of a function.
+///
+/// # Errors
+/// Where the template has no such function, or the client no HTTP client of its own.
+pub fn with_role(client: &Client, function: &'static str, tables: &TableNames) -> Result<Client> {
+    let roles = ROLES.as_ref().map_err(|error| anyhow!("{error}"))?;
+    let role = roles.get(function).with_context(|| format!("the template has no {function}"))?;
+    let beyond = client.config().http_client().context("a client without a wire")?;
+    let guard = Guard { function, role, tables: Arc::new(tables.clone()), beyond };
+    Ok(Client::from_conf(client.config().to_builder().http_client(guard).build()))
+}
+
+/// An HTTP client that one function calls with.
+#[derive(Debug, Clone)]
+struct Guard {
+    function: &'static str,
+    role: &'static Role,
+    tables: Arc<TableNames>,
+    beyond: SharedHttpClient,
+}
+
+impl HttpClient for Guard {
+    fn http_connector(&self, settings: &HttpConnectorSettings, components: &RuntimeComponents) -> SharedHttpConnector {
+        let beyond = self.beyond.http_connector(settings, components);
+        SharedHttpConnector::new(Gate { guard: self.clone(), beyond })
+    }
+}
+
+#[derive(Debug)]
+struct Gate {
+    guard: Guard,
+    beyond: SharedHttpConnector,
+}
+
+impl HttpConnector for Gate {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let target = request.headers().get("x-amz-target").unwrap_or_default();
+        let operation = target.rsplit('.').next().unwrap_or_default().to_owned();
+        let input = serde_json::from_slice(request.body().bytes().unwrap_or_default()).unwrap_or(Value::Null);
+        for (action, place, partitions) in needs(&operation, &input, &self.guard.tables) {
+            if !self.guard.role.allows(&action, &place, &partitions) {
+                let function = self.guard.function;
+                let why = format!("the role of {function} does not allow {action} on {place} for {partitions:?}");
+                return HttpConnectorFuture::ready(refusal(&why));
+            }
+        }
+        self.beyond.call(request)
+    }
+}
+
+/// What a call needs to be allowed: an action, on a table or an index, for these partition keys. The
+/// actions of a transaction count as if each were called, those of one kind together.
+fn needs(operation: &str, input: &Value, tables: &TableNames) -> Vec<(String, String, Vec<String>)> {
+    let place = |table: &str| {
+        let names = [(&tables.payments, "PaymentsTable"), (&tables.history, "HistoryTable")];
+        names.iter().find(|(name, _)| *name == table).map_or(table, |(_, id)| id).to_owned()
+    };
+    let table = place(input["TableName"].as_str().unwrap_or_default());
+    let pk = |key: &Value| key["pk"]["S"].as_str().map(str::to_owned);
+    match operation {
+        "Query" => {
+            let (place, keys) = match input["IndexName"].as_str() {
+                Some(index) => (format!("{table}/index/{index}"), None),
+                None => (table, queried(input)),
+            };
+            vec![("dynamodb:Query".to_owned(), place, keys.into_iter().collect())]
+        }
+        "BatchGetItem" => {
+            let tables = input["RequestItems"].as_object().into_iter().flatten();
+            let keys = |asked: &Value| asked["Keys"].as_array().into_iter().flatten().filter_map(pk).collect();
+            tables.map(|(table, asked)| ("dynamodb:BatchGetItem".to_owned(), place(table), keys(asked))).collect()
+        }
+        "TransactWriteItems" => {
+            let mut needs: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
+            let actions =
+                input["TransactItems"].as_array().into_iter().flatten().filter_map(Value::as_object).flatten();
+            for (kind, action) in actions {
+                let item = if kind == "ConditionCheck" { "ConditionCheckItem" } else { &format!("{kind}Item") };
+                let place = place(action["TableName"].as_str().unwrap_or_default());
+                let partition = pk(&action["Key"]).or_else(|| pk(&action["Item"]));
+                needs.entry((format!("dynamodb:{item}"), place)).or_default().extend(partition);
+            }
+            needs.into_iter().map(|((action, place), keys)| (action, place, keys)).collect()
+        }
+        _ => {
+            let partition = pk(&input["Key"]).or_else(|| pk(&input["Item"]));
+            vec![(format!("dynamodb:{operation}"), table, partition.into_iter().collect())]
+        }
+    }
+}
+
+/// The partition key that a query of a table is about.
+fn queried(input: &Value) -> Option<String> {
+    let condition = input["KeyConditionExpression"].as_str()?.strip_prefix("pk = ")?;
+    let name = condition.split_whitespace().next()?;
+    input["ExpressionAttributeValues"][name]["S"].as_str().map(str::to_owned)
+}
+
+fn refusal(why: &str) -> Result<HttpResponse, ConnectorError> {
+    let body = json!({ "__type": "com.amazon.coral.service#AccessDeniedException", "message": why });
+    let status = 400.try_into().map_err(|_| ConnectorError::other("no such status".into(), None))?;
+    let mut response = HttpResponse::new(status, SdkBody::from(body.to_string()));
+    response.headers_mut().insert("content-type", "application/x-amz-json-1.0");
+    Ok(response)
+}

@@ -1,0 +1,119 @@
+//! The event files of the HTTP functions: what each finds, and when it arrives.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context as _, Result};
+use payments_http::routes::ROUTES;
+
+use crate::World;
+use crate::given::{Given, HORIZON_DAYS, events, function_of, given, prepare};
+
+/// When the events arrive.
+pub const NOW: &str = "2026-11-20T09:00:00Z";
+
+/// When what they find had become what it is.
+const HALF_AN_HOUR_AGO: &str = "2026-11-20T08:30:00Z";
+
+/// What each event finds. One that is not named here finds nothing and must not read anything.
+pub const GIVEN: [(Given, &[&str]); 9] = [
+    (
+        Given::Nothing,
+        &[
+            "ingest-batch-mixed",
+            "ingest-cancel-unknown",
+            "ingest-create-date-beyond-horizon",
+            "ingest-create-data-too-large",
+            "ingest-create-date-passed",
+            "query-account-get-unknown",
+            "query-account-list-account-unknown",
+            "query-due-list-date-over",
+        ],
+    ),
+    (
+        Given::OnePayment,
+        &[
+            "ingest-batch-same-key",
+            "ingest-cancel",
+            "ingest-cancel-empty-object",
+            "ingest-cancel-other-account",
+            "ingest-create-again",
+            "ingest-create-key-reused",
+            "query-account-get",
+            "query-account-get-other-account",
+            "query-account-get-token-of-account",
+        ],
+    ),
+    (
+        Given::TwoPayments,
+        &[
+            "ingest-batch-again",
+            "query-account-list",
+            "query-account-list-data",
+            "query-account-list-page-1",
+            "query-account-list-page-2",
+            "query-account-list-cursor-alone",
+        ],
+    ),
+    (
+        Given::OneOfTwoCancelled,
+        &[
+            "ingest-cancel-again",
+            "ingest-create-again-after-cancel",
+            "query-account-get-cancelled",
+            "query-account-list-status",
+        ],
+    ),
+    (Given::Pending, &["ingest-cancel-pending"]),
+    (
+        Given::Processed,
+        &[
+            "ingest-cancel-processed",
+            "query-account-get-processed",
+            "query-due-transaction",
+            "query-due-transaction-unknown",
+        ],
+    ),
+    (Given::Failed, &["query-account-get-failed"]),
+    (Given::ADayCounted, &["query-due-counts"]),
+    (
+        Given::ADay,
+        &[
+            "query-due-list",
+            "query-due-list-cursor-alone",
+            "query-due-list-date-empty",
+            "query-due-list-page-1",
+            "query-due-list-page-2",
+            "query-due-list-shard",
+            "query-due-list-status",
+        ],
+    ),
+];
+
+/// A bank as the event of this name finds it, what that is, and whether [`GIVEN`] says so.
+///
+/// # Errors
+/// Where the bank does not take what is put in.
+pub async fn bank(name: &str) -> Result<(World, Given, bool)> {
+    let (given, is_stated) = given(&GIVEN, name);
+    let world = World::with(|environment| environment.horizon_days = HORIZON_DAYS).await?;
+    let prepared = prepare(&world, given, HALF_AN_HOUR_AGO).await;
+    prepared.with_context(|| format!("preparing {given:?} for {name}"))?;
+    world.set_clock(NOW)?;
+    drop(world.wire.take_operations());
+    Ok((world, given, is_stated))
+}
+
+/// The names of the events of functions that answer HTTP.
+///
+/// # Errors
+/// Where the folders cannot be read.
+pub fn http_events() -> Result<BTreeSet<String>> {
+    let mut http = BTreeSet::new();
+    for name in events()? {
+        let function = function_of(&name)?;
+        if ROUTES.iter().any(|spec| spec.function == function) {
+            http.insert(name);
+        }
+    }
+    Ok(http)
+}

@@ -1,0 +1,162 @@
+//! The event files of the functions that nobody asks over HTTP: what each finds, when it arrives, and
+//! what of all that it leads to is written down.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use anyhow::{Context as _, Result};
+use aws_sdk_dynamodb::types::AttributeValue;
+use chrono::{DateTime, TimeDelta, Utc};
+use payments_http::routes::ROUTES;
+use serde_json::{Value, json};
+
+use crate::World;
+use crate::given::{ACCOUNT, Given, HORIZON_DAYS, event_text, events, function_of, given, prepare};
+
+/// When the events arrive: on the day of the first payment.
+const NOW: &str = "2090-06-15T09:00:00Z";
+
+/// When what they find had become what it is.
+const THAT_NIGHT: &str = "2090-06-15T00:05:00Z";
+
+/// When the archive runs: at half past two of the night after.
+const THE_NIGHT_AFTER: &str = "2090-06-16T01:30:00Z";
+
+/// What each event finds. One that is not named here finds nothing.
+pub const GIVEN: [(Given, &[&str]); 12] = [
+    (Given::Nothing, &["settle-malformed", "settle-unknown-payment"]),
+    (Given::OnePayment, &["settle-early"]),
+    (Given::TwoPayments, &["daily-due-sweeper-sweep"]),
+    (Given::OneOfTwoPending, &["settle-mixed-batch"]),
+    (Given::OneProcessedOnePending, &["settle-shared-transaction-id"]),
+    (
+        Given::Pending,
+        &[
+            "daily-due-sweeper-redrive",
+            "dispatch-became-pending",
+            "dispatch-poison-record",
+            "dispatch-twice-in-one-batch",
+            "settle-failed",
+            "settle-processed",
+            "settle-processed-with-echo",
+        ],
+    ),
+    (Given::Redriven, &["dispatch-redriven"]),
+    (Given::ADay, &["report-report"]),
+    (Given::ADayHalfReported, &["archive-archive"]),
+    (Given::ADayCounted, &["recount-recount"]),
+    (Given::ADayMiscounted, &["recount-recount-dates", "recount-repair"]),
+    (Given::Processed, &["dispatch-moved-on", "settle-conflicting", "settle-repeated"]),
+];
+
+/// What of a head is written down, in this order.
+const SHOWN: [&str; 5] = ["status", "version", "dispatchAttempt", "transactionId", "failureReason"];
+
+/// A bank on the day of the first payment, as an event finds it.
+///
+/// # Errors
+/// Where the bank does not take what is put in.
+pub async fn bank(given: Given) -> Result<World> {
+    let world = World::with(|environment| environment.horizon_days = HORIZON_DAYS).await?;
+    prepare(&world, given, THAT_NIGHT).await?;
+    world.set_clock(NOW)?;
+    drop(world.outside.metrics.take());
+    Ok(world)
+}
+
+/// What the event of this name finds.
+#[must_use]
+pub fn found_by(name: &str) -> Given {
+    given(&GIVEN, name).0
+}
+
+/// The text of an event as it reaches a bank: the stream is that of this bank's table, whatever its name.
+///
+/// # Errors
+/// Where there is no such file.
+pub fn delivered(world: &World, name: &str) -> Result<String> {
+    Ok(event_text(name)?.replace("table/payments/", &format!("table/{}/", world.environment.tables.payments)))
+}
+
+/// When an event arrives.
+#[must_use]
+pub fn now_of(name: &str) -> &'static str {
+    if name.starts_with("archive-") { THE_NIGHT_AFTER } else { NOW }
+}
+
+/// When an event's invocation has to be over: five minutes later.
+///
+/// # Errors
+/// None, as long as [`now_of`] is an instant.
+pub fn deadline_of(name: &str) -> Result<DateTime<Utc>> {
+    Ok((DateTime::parse_from_rfc3339(now_of(name))? + TimeDelta::minutes(5)).to_utc())
+}
+
+fn now() -> Result<DateTime<Utc>> {
+    Ok(DateTime::parse_from_rfc3339(NOW)?.to_utc())
+}
+
+/// All that an event led to: its answer and metrics, what was sent, and what became of the payments.
+///
+/// # Errors
+/// Where the engine fails or a metric is not one.
+pub async fn written_down(world: &World, answer: &Value, metrics: &[String]) -> Result<String> {
+    let mut text = format!("answer:\n{}\n", serde_json::to_string_pretty(answer)?);
+    for message in world.outside.requests.receive(10, now()?) {
+        write!(text, "\nsent to {}:\n{}\n", world.outside.requests.settings().name, message.body)?;
+    }
+    for line in metrics {
+        write!(text, "\nmeasured:\n{}\n", without_time(line)?)?;
+    }
+    for (place, heads) in
+        [("left behind", world.heads(ACCOUNT).await?), ("in history", world.archived_heads(ACCOUNT).await?)]
+    {
+        for head in heads {
+            write!(text, "\n{place}:\n{}\n", plain(&head["sk"]))?;
+            for name in SHOWN {
+                if let Some(value) = head.get(name) {
+                    writeln!(text, "  {name}: {}", plain(value))?;
+                }
+            }
+        }
+    }
+    Ok(text)
+}
+
+/// The rule of the messages' order: settling them is concurrent, so the order of those that come
+/// again is that of their ids here; SQS does not look at it.
+#[must_use]
+pub fn in_order_of_ids(mut response: Value) -> Value {
+    if let Some(failures) = response.get_mut("batchItemFailures").and_then(Value::as_array_mut) {
+        failures.sort_by_key(|failure| failure["itemIdentifier"].to_string());
+    }
+    response
+}
+
+/// The rule of the metrics' time: it is the machine's, and not written down.
+fn without_time(line: &str) -> Result<Value> {
+    let mut line: Value = serde_json::from_str(line)?;
+    let timestamp = line.pointer_mut("/_aws/Timestamp").context("a metric without a time")?;
+    *timestamp = json!("(the machine's)");
+    Ok(line)
+}
+
+/// A text or number as it is stored.
+fn plain(value: &AttributeValue) -> &str {
+    value.as_s().or_else(|_| value.as_n()).map_or("", String::as_str)
+}
+
+/// The names of the events of functions that answer no HTTP.
+///
+/// # Errors
+/// Where the folders cannot be read.
+pub fn trigger_events() -> Result<BTreeSet<String>> {
+    let mut triggers = BTreeSet::new();
+    for name in events()? {
+        let function = function_of(&name)?;
+        if ROUTES.iter().all(|spec| spec.function != function) {
+            triggers.insert(name);
+        }
+    }
+    Ok(triggers)
+}
