@@ -1,0 +1,143 @@
+//! Every event file, delivered to its bootstrap; the answer has to be the one that is written down for
+//! the handler in process.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, ensure};
+use aws_lambda_events::apigw::ApiGatewayV2httpResponse;
+use chrono::{DateTime, TimeDelta};
+use libtest_mimic::Trial;
+use payments_tests::given::{answer, function_of};
+use payments_tests::http_events::http_events;
+use payments_tests::trigger_events::{
+    deadline_of, delivered, found_by, in_order_of_ids, now_of, trigger_events, written_down,
+};
+use payments_tests::{Reply, World, http_events as http, trigger_events as triggers};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::deployed::{Deployed, Places};
+use crate::requests::Requests;
+use crate::sandbox::{Sandbox, Times};
+use crate::tools::Tools;
+use crate::trial;
+
+/// What begins the runtime's message about an event that it could not read for the function.
+const NOT_READ: &str = "failed to deserialize the incoming data into the function's payload type: ";
+
+/// The type of that failure.
+const NOT_READ_TYPE: &str = "&lambda_runtime::deserializer::DeserializeError";
+
+/// How long API Gateway waits.
+const HTTP_TIME: TimeDelta = TimeDelta::seconds(30);
+
+/// One trial per event.
+pub(crate) fn trials(tools: &Arc<Tools>) -> Result<Vec<Trial>> {
+    let mut trials = Vec::new();
+    for name in http_events()? {
+        let tools = Arc::clone(tools);
+        trials.push(trial(name.clone(), move || async move { answers_http(&tools, &name).await }));
+    }
+    for name in trigger_events()? {
+        let tools = Arc::clone(tools);
+        trials.push(trial(name.clone(), move || async move { does_its_work(&tools, &name).await }));
+    }
+    Ok(trials)
+}
+
+/// An event of HTTP is answered as in process.
+async fn answers_http(tools: &Tools, name: &str) -> Result<()> {
+    let (world, ..) = http::bank(name).await?;
+    let now = DateTime::parse_from_rfc3339(http::NOW)?.to_utc();
+    let delivery = Delivery::of(tools, &world, name, Times { now, deadline: now + HTTP_TIME }).await?;
+    let Value::Object(fields) = &delivery.answer else { anyhow::bail!("no answer of HTTP: {}", delivery.answer) };
+    for (field, empty) in [("isBase64Encoded", json!(false)), ("cookies", json!([])), ("multiValueHeaders", json!({}))]
+    {
+        let found = fields.get(field).unwrap_or(&Value::Null);
+        ensure!(found.is_null() || *found == empty, "{field} is {found}, and was never written down");
+    }
+    let response: ApiGatewayV2httpResponse = serde_json::from_value(delivery.answer)?;
+    assert_as_written_down(name, &Reply::of(response)?.to_string())?;
+    world.close().await
+}
+
+/// An event of a schedule, the stream or the queue leads to the same as in process.
+async fn does_its_work(tools: &Tools, name: &str) -> Result<()> {
+    let world = triggers::bank(found_by(name)).await?;
+    let now = DateTime::parse_from_rfc3339(now_of(name))?.to_utc();
+    let delivery = Delivery::of(tools, &world, name, Times { now, deadline: deadline_of(name)? }).await?;
+    let answer = answered(&delivery.answer)?;
+    for file in answer["published"].as_array().into_iter().flatten() {
+        let path = delivery.reports.path().join(file.as_str().context("a file without a name")?);
+        ensure!(path.is_file(), "{} is not there", path.display());
+    }
+    let happened = written_down(&world, &in_order_of_ids(answer), &delivery.measured).await?;
+    assert_as_written_down(name, &happened)?;
+    world.close().await
+}
+
+/// What became of an event.
+struct Delivery {
+    answer: Value,
+    /// Its lines of metrics.
+    measured: Vec<String>,
+    reports: TempDir,
+}
+
+impl Delivery {
+    /// Delivers an event to its bootstrap in a sandbox of its own.
+    async fn of(tools: &Tools, world: &World, name: &str, times: Times) -> Result<Self> {
+        let function = Deployed::of_package(&function_of(name)?)?;
+        let bootstrap = tools.bootstrap(&function.id, &function.package)?;
+        let requests = Requests::start(world.outside.requests.clone(), times.now).await?;
+        let reports = tempfile::tempdir()?;
+        let places = Places { queue_url: &requests.queue_url, reports: text(reports.path())? };
+        let mut variables = function.variables(&world.environment, places)?;
+        variables.insert("AWS_ENDPOINT_URL_SQS".to_owned(), requests.endpoint());
+        let sandbox = Sandbox::start(tools, &bootstrap, times, &variables).await?;
+        let answer = sandbox.invoke(&delivered(world, name)?).await?;
+        let said = sandbox.said()?;
+        ensure!(answer.status == 200, "the emulator answers {}: {said}", answer.status);
+        let answer = serde_json::from_str(&answer.body).with_context(|| format!("not JSON: {}", answer.body))?;
+        Ok(Self { answer, measured: metrics(&said)?, reports })
+    }
+}
+
+/// The metrics among the lines of a bootstrap, of which every one has to be a JSON object.
+fn metrics(said: &str) -> Result<Vec<String>> {
+    let mut metrics = Vec::new();
+    for line in said.lines() {
+        let object: Value = serde_json::from_str(line).with_context(|| format!("a line that is no JSON: {line}"))?;
+        ensure!(object.is_object(), "a line that is no JSON object: {line}");
+        if !object["_aws"].is_null() {
+            metrics.push(line.to_owned());
+        }
+    }
+    Ok(metrics)
+}
+
+/// The rule of refusals. A handler in process returns an error, or is not even called; Lambda's
+/// runtime makes an answer of either, with a type. Before what could not be read it says so in words of
+/// its own, and twice where in the event that is: `[action] action: unknown variant …`.
+fn answered(answer: &Value) -> Result<Value> {
+    let Some(kind) = answer["errorType"].as_str() else { return Ok(answer.clone()) };
+    let message = answer["errorMessage"].as_str().context("an error without a message")?;
+    if kind == NOT_READ_TYPE {
+        let reason = message.strip_prefix(NOT_READ).with_context(|| format!("the runtime says: {message}"))?;
+        let place = reason.strip_prefix('[').and_then(|rest| rest.split_once("] "));
+        let reason = place.and_then(|(place, rest)| rest.strip_prefix(place)?.strip_prefix(": ")).unwrap_or(reason);
+        return Ok(json!({ "notTaken": reason.trim_end() }));
+    }
+    Ok(json!({ "refused": message }))
+}
+
+fn assert_as_written_down(name: &str, found: &str) -> Result<()> {
+    let (wanted, found) = (answer(name)?, found.trim_end());
+    ensure!(wanted == found, "in process:\n{wanted}\n\nthe bootstrap:\n{found}\n");
+    Ok(())
+}
+
+fn text(path: &Path) -> Result<&str> {
+    path.to_str().with_context(|| format!("not a text: {}", path.display()))
+}
