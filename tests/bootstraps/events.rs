@@ -48,9 +48,8 @@ pub(crate) fn trials(tools: &Arc<Tools>) -> Result<Vec<Trial>> {
 
 /// An event of HTTP is answered as in process.
 async fn answers_http(tools: &Tools, name: &str) -> Result<()> {
-    let (world, ..) = http::bank(name).await?;
-    let now = DateTime::parse_from_rfc3339(http::NOW)?.to_utc();
-    let delivery = Delivery::of(tools, &world, name, Times { now, deadline: now + HTTP_TIME }).await?;
+    let arranged = Arranged::of(name).await?;
+    let delivery = arranged.deliver(tools).await?;
     let Value::Object(fields) = &delivery.answer else { anyhow::bail!("no answer of HTTP: {}", delivery.answer) };
     for (field, empty) in [("isBase64Encoded", json!(false)), ("cookies", json!([])), ("multiValueHeaders", json!({}))]
     {
@@ -59,22 +58,31 @@ async fn answers_http(tools: &Tools, name: &str) -> Result<()> {
     }
     let response: ApiGatewayV2httpResponse = serde_json::from_value(delivery.answer)?;
     assert_as_written_down(name, &Reply::of(response)?.to_string())?;
-    world.close().await
+    arranged.world.close().await
 }
 
 /// An event of a schedule, the stream or the queue leads to the same as in process.
 async fn does_its_work(tools: &Tools, name: &str) -> Result<()> {
-    let world = triggers::bank(found_by(name)).await?;
-    let now = DateTime::parse_from_rfc3339(now_of(name))?.to_utc();
-    let delivery = Delivery::of(tools, &world, name, Times { now, deadline: deadline_of(name)? }).await?;
+    let arranged = Arranged::of(name).await?;
+    let delivery = arranged.deliver(tools).await?;
     let answer = answered(&delivery.answer)?;
     for file in answer["published"].as_array().into_iter().flatten() {
-        let path = delivery.reports.path().join(file.as_str().context("a file without a name")?);
+        let path = arranged.reports.path().join(file.as_str().context("a file without a name")?);
         ensure!(path.is_file(), "{} is not there", path.display());
     }
-    let happened = written_down(&world, &in_order_of_ids(answer), &delivery.measured).await?;
+    let happened = written_down(&arranged.world, &in_order_of_ids(answer), &delivery.measured).await?;
     assert_as_written_down(name, &happened)?;
-    world.close().await
+    arranged.world.close().await
+}
+
+/// A bank as an event finds it, and all that the event's function needs.
+pub(crate) struct Arranged {
+    pub(crate) world: World,
+    pub(crate) function: Deployed,
+    pub(crate) event: String,
+    pub(crate) times: Times,
+    reports: TempDir,
+    requests: Requests,
 }
 
 /// What became of an event.
@@ -82,25 +90,41 @@ struct Delivery {
     answer: Value,
     /// Its lines of metrics.
     measured: Vec<String>,
-    reports: TempDir,
 }
 
-impl Delivery {
-    /// Delivers an event to its bootstrap in a sandbox of its own.
-    async fn of(tools: &Tools, world: &World, name: &str, times: Times) -> Result<Self> {
-        let function = Deployed::of_package(&function_of(name)?)?;
-        let bootstrap = tools.bootstrap(&function.id, &function.package)?;
+impl Arranged {
+    /// Prepares the bank.
+    pub(crate) async fn of(name: &str) -> Result<Self> {
+        let instant = |text: &str| DateTime::parse_from_rfc3339(text).map(|at| at.to_utc());
+        let (world, times) = if http_events()?.contains(name) {
+            let now = instant(http::NOW)?;
+            (http::bank(name).await?.0, Times { now, deadline: now + HTTP_TIME })
+        } else {
+            let times = Times { now: instant(now_of(name))?, deadline: deadline_of(name)? };
+            (triggers::bank(found_by(name)).await?, times)
+        };
         let requests = Requests::start(world.outside.requests.clone(), times.now).await?;
-        let reports = tempfile::tempdir()?;
-        let places = Places { queue_url: &requests.queue_url, reports: text(reports.path())? };
-        let mut variables = function.variables(&world.environment, places)?;
-        variables.insert("AWS_ENDPOINT_URL_SQS".to_owned(), requests.endpoint());
-        let sandbox = Sandbox::start(tools, &bootstrap, times, &variables).await?;
-        let answer = sandbox.invoke(&delivered(world, name)?).await?;
+        let (function, event) = (Deployed::of_package(&function_of(name)?)?, delivered(&world, name)?);
+        Ok(Self { world, function, event, times, reports: tempfile::tempdir()?, requests })
+    }
+
+    /// A sandbox with this program, and the function's variables.
+    pub(crate) async fn sandbox(&self, tools: &Tools, program: &Path) -> Result<Sandbox> {
+        let places = Places { queue_url: &self.requests.queue_url, reports: text(self.reports.path())? };
+        let mut variables = self.function.variables(&self.world.environment, places)?;
+        variables.insert("AWS_ENDPOINT_URL_SQS".to_owned(), self.requests.endpoint());
+        Sandbox::start(tools, program, self.times, &variables).await
+    }
+
+    /// Delivers the event to the function's bootstrap, in a sandbox of its own.
+    async fn deliver(&self, tools: &Tools) -> Result<Delivery> {
+        let bootstrap = tools.bootstrap(&self.function.id, &self.function.package)?;
+        let sandbox = self.sandbox(tools, &bootstrap).await?;
+        let answer = sandbox.invoke(&self.event).await?;
         let said = sandbox.said()?;
         ensure!(answer.status == 200, "the emulator answers {}: {said}", answer.status);
         let answer = serde_json::from_str(&answer.body).with_context(|| format!("not JSON: {}", answer.body))?;
-        Ok(Self { answer, measured: metrics(&said)?, reports })
+        Ok(Delivery { answer, measured: metrics(&said)? })
     }
 }
 

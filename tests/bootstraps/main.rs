@@ -8,6 +8,7 @@
 //! begins equal: the bank is prepared by the same code, the variables are those that the template
 //! names, and the bootstrap's clock stands still where the simulated one stands.
 
+mod cold;
 mod deployed;
 mod events;
 mod requests;
@@ -30,6 +31,9 @@ fn main() -> Result<ExitCode> {
         eprintln!("SKIPPED: the bootstraps under Lambda's emulator. {}", tools::WANTED);
         return Ok(ExitCode::SUCCESS);
     };
+    if cold::measure(&tools)? {
+        return Ok(ExitCode::SUCCESS);
+    }
     let tools = Arc::new(tools);
     let mut trials = events::trials(&tools)?;
     trials.append(&mut starts::trials(&tools)?);

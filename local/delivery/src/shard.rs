@@ -17,6 +17,11 @@ use payments_model::sequence_number::SequenceNumber;
 /// by itself cannot exist: an item has at most 400 KB.
 const MAX_PAYLOAD_BYTES: usize = 6 * 1024 * 1024;
 
+/// A page of fewer bytes and records than a read returns is the last one for now: GetRecords ends pages at
+/// 1 MB, and no record has more than two images of 400 KB. To read on would be to follow whoever writes,
+/// page by small page, for as long as they do.
+const LAST_PAGE_BYTES: usize = 128 * 1024;
+
 /// What a step needs of its mapping.
 pub(crate) struct Context<'a> {
     pub(crate) settings: &'a StreamSettings,
@@ -125,8 +130,13 @@ impl ShardReader {
             self.closed = page.closed;
             let Some(last) = page.records.last() else { break };
             self.last_read = Some(last.sequence_number().clone());
+            let bytes: usize = page.records.iter().map(Record::bytes).sum();
+            let is_last = page.records.len() < MAX_READ && bytes < LAST_PAGE_BYTES;
             let passes = |record: &Record| settings.filter_criteria.matches(record.event());
             self.waiting.extend(page.records.into_iter().filter(passes));
+            if is_last {
+                break;
+            }
         }
         self.note_idle();
         Ok(())

@@ -1,0 +1,91 @@
+//! How long cold functions take to their first answer, beside the least that a function can be: Lambda's
+//! runtime, an SDK client and no work (`shared/boot/examples/empty.rs`). Pair by pair, so that what else the
+//! machine does meets both. Printed, never judged: times are the machine's.
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, ensure};
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
+use payments_boot::Lookup;
+use payments_tests::given::function_of;
+
+use crate::deployed::Deployed;
+use crate::events::Arranged;
+use crate::tools::Tools;
+
+/// What each function is first asked: what it is asked most.
+const FIRST: [&str; 10] = [
+    "ingest-create",
+    "query-account-list",
+    "query-due-list",
+    "daily-due-sweeper-sweep",
+    "dispatch-became-pending",
+    "settle-processed",
+    "stream-aggregator-window-ends",
+    "recount-recount",
+    "archive-archive",
+    "report-report",
+];
+
+/// Measures, where the environment asks for it: `COLD_STARTS` pairs of each function and the program at
+/// `EMPTY_BOOTSTRAP`. Says whether it did.
+pub(crate) fn measure(tools: &Tools) -> Result<bool> {
+    let lookup = Lookup::environment();
+    let Some(pairs) = lookup.optional::<usize>("COLD_STARTS")? else { return Ok(false) };
+    let empty: String =
+        lookup.required("EMPTY_BOOTSTRAP", "the program to compare with, example empty of payments-boot")?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    println!("| function | zip | first answer | the empty function's | ratio |\n|---|---|---|---|---|");
+    for event in FIRST {
+        let row = runtime.block_on(row(tools, Path::new(&empty), event, pairs));
+        println!("{}", row.with_context(|| event.to_owned())?);
+    }
+    Ok(true)
+}
+
+/// A line of the table: medians, and the median of the pairs' ratios.
+async fn row(tools: &Tools, empty: &Path, event: &str, pairs: usize) -> Result<String> {
+    let function = Deployed::of_package(&function_of(event)?)?;
+    let bootstrap = tools.bootstrap(&function.id, &function.package)?;
+    let (mut ours, mut theirs, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..pairs {
+        let arranged = Arranged::of(event).await?;
+        let least = first_answer(tools, empty, &arranged).await?;
+        let took = first_answer(tools, &bootstrap, &arranged).await?;
+        arranged.world.close().await?;
+        ratios.push(took * 100 / least.max(1));
+        ours.push(took);
+        theirs.push(least);
+    }
+    let zip = hundredths(u128::try_from(deflated(&bootstrap)?)? / 10_000);
+    let (ours, theirs) = (hundredths(median(ours) / 10), hundredths(median(theirs) / 10));
+    Ok(format!("| `{}` | {zip} MB | {ours} ms | {theirs} ms | {} |", function.package, hundredths(median(ratios))))
+}
+
+/// Microseconds from the first event's arrival, at which the emulator starts the program, to its answer.
+async fn first_answer(tools: &Tools, program: &Path, arranged: &Arranged) -> Result<u128> {
+    let sandbox = arranged.sandbox(tools, program).await?;
+    let began = Instant::now();
+    let answer = sandbox.invoke(&arranged.event).await?;
+    let took = began.elapsed();
+    ensure!(answer.status == 200, "it answers {}: {}", answer.status, sandbox.said()?);
+    Ok(took.as_micros())
+}
+
+/// The bytes of a program in a zip file, but for some hundred of the file's own.
+fn deflated(program: &Path) -> Result<usize> {
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
+    std::io::copy(&mut std::fs::File::open(program)?, &mut encoder)?;
+    Ok(encoder.finish()?.len())
+}
+
+fn median(mut values: Vec<u128>) -> u128 {
+    values.sort_unstable();
+    values.get(values.len() / 2).copied().unwrap_or(0)
+}
+
+fn hundredths(number: u128) -> String {
+    format!("{}.{:02}", number / 100, number % 100)
+}
