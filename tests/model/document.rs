@@ -1,0 +1,28 @@
+//! The tables in `docs/performance.md` that a run gives to the unit: `UPDATE_DOCS=1` writes them there,
+//! every other run holds that they are there.
+
+use std::fs;
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Context as _, Result, ensure};
+use payments_boot::Lookup;
+
+const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/performance.md");
+
+/// Two tests may write at once.
+static WRITING: Mutex<()> = Mutex::new(());
+
+/// Holds that the section between `<!-- name -->` and `<!-- /name -->` is this text.
+pub(crate) fn holds(name: &str, text: &str) -> Result<()> {
+    let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+    let document = fs::read_to_string(PATH).context(PATH)?;
+    let (begin, end) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->"));
+    let (before, rest) = document.split_once(&begin).with_context(|| format!("{begin} is missing"))?;
+    let (section, after) = rest.split_once(&end).with_context(|| format!("{end} is missing"))?;
+    if Lookup::environment().text("UPDATE_DOCS").is_some() {
+        fs::write(PATH, [before, &begin, text, &end, after].concat())?;
+        return Ok(());
+    }
+    ensure!(section == text, "docs/performance.md is not what this run gives; UPDATE_DOCS=1 writes it there:\n{text}");
+    Ok(())
+}
