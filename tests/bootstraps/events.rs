@@ -1,6 +1,7 @@
 //! Every event file, delivered to its bootstrap; the answer has to be the one that is written down for
 //! the handler in process.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -81,6 +82,8 @@ pub(crate) struct Arranged {
     pub(crate) function: Deployed,
     pub(crate) event: String,
     pub(crate) times: Times,
+    /// Variables that are other than the template's.
+    pub(crate) other: BTreeMap<String, String>,
     reports: TempDir,
     requests: Requests,
 }
@@ -105,14 +108,15 @@ impl Arranged {
         };
         let requests = Requests::start(world.outside.requests.clone(), times.now).await?;
         let (function, event) = (Deployed::of_package(&function_of(name)?)?, delivered(&world, name)?);
-        Ok(Self { world, function, event, times, reports: tempfile::tempdir()?, requests })
+        let other = BTreeMap::from([("AWS_ENDPOINT_URL_SQS".to_owned(), requests.endpoint())]);
+        Ok(Self { world, function, event, times, other, reports: tempfile::tempdir()?, requests })
     }
 
     /// A sandbox with this program, and the function's variables.
     pub(crate) async fn sandbox(&self, tools: &Tools, program: &Path) -> Result<Sandbox> {
         let places = Places { queue_url: &self.requests.queue_url, reports: text(self.reports.path())? };
         let mut variables = self.function.variables(&self.world.environment, places)?;
-        variables.insert("AWS_ENDPOINT_URL_SQS".to_owned(), self.requests.endpoint());
+        variables.extend(self.other.clone());
         Sandbox::start(tools, program, self.times, &variables).await
     }
 

@@ -39,6 +39,7 @@ pub const GIVEN: [(Given, &[&str]); 12] = [
             "settle-failed",
             "settle-processed",
             "settle-processed-with-echo",
+            "stream-aggregator-became-pending",
         ],
     ),
     (Given::Redriven, &["dispatch-redriven"]),

@@ -84,12 +84,19 @@ impl Storage {
         let invalid = |error: &dyn fmt::Display| ConfigError::Invalid(VARIABLE, self.to_string(), error.to_string());
         match self {
             Self::S3 { bucket, prefix } => {
-                let builder = AmazonS3Builder::new()
+                let mut builder = AmazonS3Builder::new()
                     .with_bucket_name(bucket)
                     .with_region(lookup.required::<String>("AWS_REGION", "the region, as Lambda does")?)
                     .with_access_key_id(lookup.required::<String>("AWS_ACCESS_KEY_ID", ROLE)?)
-                    .with_secret_access_key(lookup.required::<String>("AWS_SECRET_ACCESS_KEY", ROLE)?)
-                    .with_token(lookup.required::<String>("AWS_SESSION_TOKEN", ROLE)?);
+                    .with_secret_access_key(lookup.required::<String>("AWS_SECRET_ACCESS_KEY", ROLE)?);
+                // A role's credentials have one; those of an emulator need not.
+                if let Some(token) = lookup.text("AWS_SESSION_TOKEN") {
+                    builder = builder.with_token(token);
+                }
+                // The variables of all AWS clients that name another place than AWS.
+                if let Some(url) = lookup.text("AWS_ENDPOINT_URL_S3").or_else(|| lookup.text("AWS_ENDPOINT_URL")) {
+                    builder = builder.with_allow_http(url.starts_with("http:")).with_endpoint(url);
+                }
                 open_s3(builder, prefix).map_err(|error| invalid(&error))
             }
             Self::Folder(folder) => {
