@@ -17,7 +17,7 @@ use crate::tools::Tools;
 
 /// What each function is first asked: the file of an event, or, of the functions that work by schedule, a text in
 /// its place that finds nothing to do, so that starting is compared and not a night's work.
-const FIRST: [(&str, Option<&str>); 10] = [
+const FIRST: [(&str, Option<&str>); 11] = [
     ("ingest-create", None),
     ("query-account-list", None),
     ("query-due-transaction", None),
@@ -25,7 +25,9 @@ const FIRST: [(&str, Option<&str>); 10] = [
     ("dispatch-became-pending", None),
     ("settle-processed", None),
     ("stream-aggregator-became-pending", None),
-    ("recount-action-unknown", Some(r#"{"action":"repair","from":"2090-06-15","to":"2090-06-15"}"#)),
+    // Refused; the least that it does otherwise is in the line below: 27 queries.
+    ("recount-from-after-to", None),
+    ("recount-action-unknown", Some(r#"{"action":"recount","from":"2090-06-15","to":"2090-06-15"}"#)),
     ("archive-action-unknown", Some(r#"{"action":"archive"}"#)),
     ("report-action-unknown", Some(r#"{"action":"report"}"#)),
 ];

@@ -1,0 +1,252 @@
+//! The payments of a load. Each follows from the seed and its number, so that none is kept: they are
+//! made when they are sent.
+
+use std::sync::Arc;
+
+use fastrand::Rng;
+use serde::Serialize;
+
+use crate::settings::{Settings, Size};
+
+/// What a stored payment takes besides its note, in bytes: the fields that each has, their names, and
+/// the braces around the note. A test holds it to what the table's items have.
+const ENVELOPE: usize = 354;
+
+/// How large notes are where sizes are mixed: (of a hundred payments, from bytes, to bytes).
+const SIZES: [(u8, usize, usize); 4] = [(50, 20, 300), (80, 300, 1_500), (95, 1_500, 5_000), (100, 5_000, 7_400)];
+
+/// How much text there is to take notes from: enough that hardly two are alike.
+const TEXT_BYTES: usize = 256 * 1024;
+
+const CURRENCIES: [&str; 6] = ["GBP", "GBP", "GBP", "EUR", "USD", "JPY"];
+
+const WORDS: [&str; 8] = ["invoice ", "rent ", "salary ", "share of ", "delivery ", "refund ", "order ", "tax "];
+
+/// All payments of a load.
+#[derive(Debug, Clone)]
+pub struct Orders {
+    seed: u64,
+    run: String,
+    size: Size,
+    accounts: u32,
+    busiest: u8,
+    scheduled_for: String,
+    text: Arc<str>,
+}
+
+/// One payment as its client asks for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Order<'o> {
+    /// Who pays.
+    pub account: String,
+    /// The payment's idempotency key.
+    pub key: String,
+    payee: String,
+    amount: u32,
+    currency: &'static str,
+    scheduled_for: &'o str,
+    note: &'o str,
+}
+
+/// A create's JSON, and that of a batch's entry.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Body<'o> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    account_id: Option<&'o str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    idempotency_key: Option<&'o str>,
+    payee_account_id: &'o str,
+    amount_minor: u32,
+    currency: &'o str,
+    scheduled_for: &'o str,
+    data: Data<'o>,
+}
+
+#[derive(Serialize)]
+struct Data<'o> {
+    note: &'o str,
+}
+
+impl Orders {
+    /// The payments of these settings, due on a date, under keys that name the run: where an earlier
+    /// one's payments are still there, the same keys would be its retries.
+    #[must_use]
+    pub fn of(settings: &Settings, run: &str, scheduled_for: &str) -> Self {
+        let mut random = Rng::with_seed(settings.seed);
+        let mut text = String::with_capacity(TEXT_BYTES + 16);
+        while text.len() < TEXT_BYTES {
+            text.push_str(WORDS[random.usize(..WORDS.len())]);
+        }
+        Self {
+            seed: settings.seed,
+            run: run.to_owned(),
+            size: settings.size,
+            accounts: settings.accounts,
+            busiest: settings.busiest,
+            scheduled_for: scheduled_for.to_owned(),
+            text: text.into(),
+        }
+    }
+
+    /// One payment.
+    #[must_use]
+    pub fn order(&self, number: u64) -> Order<'_> {
+        // Seeds that lie close together make unlike payments.
+        let mut random = Rng::with_seed(Rng::with_seed(self.seed).u64(..) ^ Rng::with_seed(number).u64(..));
+        let bytes = self.note_bytes(&mut random);
+        let begin = random.usize(..TEXT_BYTES - bytes);
+        Order {
+            account: self.account(&mut random),
+            key: format!("load-{}-{number}", self.run),
+            payee: format!("payee-{:03}", random.u16(1..=500)),
+            amount: random.u32(1..=500_000),
+            currency: random.choice(CURRENCIES).unwrap_or("GBP"),
+            scheduled_for: &self.scheduled_for,
+            note: &self.text[begin..begin + bytes],
+        }
+    }
+
+    /// An account, by its share of the payments.
+    #[must_use]
+    pub fn account(&self, random: &mut Rng) -> String {
+        let of_the_busiest = random.u8(..100) < self.busiest;
+        let accounts = if of_the_busiest { self.accounts.div_ceil(100) } else { self.accounts };
+        format!("load-{:05}", random.u32(..accounts) + 1)
+    }
+
+    fn note_bytes(&self, random: &mut Rng) -> usize {
+        match self.size {
+            Size::Bytes(bytes) => bytes.saturating_sub(ENVELOPE),
+            Size::Mixed => {
+                let percent = random.u8(..100);
+                let (_, from, to) = SIZES.into_iter().find(|(below, ..)| percent < *below).unwrap_or(SIZES[0]);
+                random.usize(from..=to)
+            }
+        }
+    }
+}
+
+impl Order<'_> {
+    /// The body of a single create.
+    ///
+    /// # Errors
+    /// Never in practice: it is texts and a number.
+    pub fn single(&self) -> serde_json::Result<String> {
+        serde_json::to_string(&self.body(false))
+    }
+
+    fn body(&self, in_batch: bool) -> Body<'_> {
+        Body {
+            account_id: in_batch.then_some(&self.account),
+            idempotency_key: in_batch.then_some(&self.key),
+            payee_account_id: &self.payee,
+            amount_minor: self.amount,
+            currency: self.currency,
+            scheduled_for: self.scheduled_for,
+            data: Data { note: self.note },
+        }
+    }
+}
+
+/// The body of a batch.
+///
+/// # Errors
+/// Never in practice.
+pub fn batch(orders: &[Order<'_>]) -> serde_json::Result<String> {
+    #[derive(Serialize)]
+    struct Batch<'o> {
+        payments: Vec<Body<'o>>,
+    }
+    serde_json::to_string(&Batch { payments: orders.iter().map(|order| order.body(true)).collect() })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use payments_model::{Actor, Details, Instruction, JsonText, Money, PaymentId};
+    use payments_store::details_excess;
+    use serde_json::value::RawValue;
+
+    use super::*;
+
+    fn orders(change: impl FnOnce(&mut Settings)) -> Orders {
+        let mut settings = Settings::of(1_000, "Europe/London".parse().unwrap());
+        change(&mut settings);
+        Orders::of(&settings, "1", "2026-11-21")
+    }
+
+    /// How many bytes more than 8 KB a payment has with this much more data.
+    fn excess(order: &Order<'_>, more: usize) -> usize {
+        let data = serde_json::json!({ "note": format!("{}{}", order.note, "x".repeat(more)) }).to_string();
+        let account = order.account.parse().unwrap();
+        let id = PaymentId::derive(&account, &order.key.parse().unwrap());
+        let instruction = Instruction {
+            account,
+            payee: order.payee.parse().unwrap(),
+            money: Money {
+                amount: order.amount.to_string().parse().unwrap(),
+                currency: order.currency.parse().unwrap(),
+            },
+            scheduled_for: order.scheduled_for.parse().unwrap(),
+            data: Some(JsonText::of(&RawValue::from_string(data).unwrap())),
+        };
+        // The longest name that the trail keeps of a caller.
+        let by = Actor::named(&"a".repeat(40));
+        let (zone, now) = ("Europe/London".parse().unwrap(), "2026-11-20T09:00:00Z".parse().unwrap());
+        details_excess(&Details::accept(id, instruction, zone, "10".parse().unwrap(), now, by)).unwrap().unwrap_or(0)
+    }
+
+    #[test]
+    fn payments_of_8_kb_have_that_and_no_more() {
+        let orders = orders(|_| {});
+        for number in 0..200 {
+            let order = orders.order(number);
+            assert_eq!(excess(&order, 0), 0, "payment {number}");
+            let spare = 1_000 - excess(&order, 1_000);
+            assert!(spare <= 10, "payment {number} could have {spare} bytes more");
+        }
+    }
+
+    #[test]
+    fn a_payment_follows_from_seed_and_number() {
+        let (one, other) = (orders(|_| {}), orders(|settings| settings.seed = 2));
+        let mut keys = BTreeSet::new();
+        for number in 0..500 {
+            assert_eq!(one.order(number), one.order(number));
+            assert_ne!(one.order(number).note, other.order(number).note);
+            keys.insert(one.order(number).key);
+        }
+        assert_eq!(keys.len(), 500);
+    }
+
+    #[test]
+    fn the_busiest_accounts_have_their_share() {
+        for (busiest, range) in [(0, 0..50), (50, 900..1_100)] {
+            let orders = orders(|settings| (settings.accounts, settings.busiest) = (1_000, busiest));
+            let mut by_account: BTreeMap<String, u32> = BTreeMap::new();
+            (0..2_000).for_each(|number| *by_account.entry(orders.order(number).account).or_default() += 1);
+            let of_the_busiest: u32 = by_account.range(..="load-00010".to_owned()).map(|(_, count)| count).sum();
+            assert!(range.contains(&of_the_busiest), "{busiest}: {of_the_busiest}");
+        }
+    }
+
+    #[test]
+    fn mixed_sizes_are_mixed() {
+        let orders = orders(|settings| settings.size = Size::Mixed);
+        let notes: Vec<usize> = (0..1_000).map(|number| orders.order(number).note.len()).collect();
+        assert!(notes.iter().any(|bytes| *bytes < 100) && notes.iter().any(|bytes| *bytes > 7_000));
+    }
+
+    #[test]
+    fn a_batch_names_accounts_and_keys_and_a_single_create_does_not() {
+        let orders = orders(|settings| settings.size = Size::Bytes(400));
+        let order = orders.order(7);
+        let single: serde_json::Value = serde_json::from_str(&order.single().unwrap()).unwrap();
+        assert!(single.get("accountId").is_none() && single.get("idempotencyKey").is_none(), "{single}");
+        let batch: serde_json::Value = serde_json::from_str(&batch(&[order]).unwrap()).unwrap();
+        assert_eq!(batch["payments"][0]["idempotencyKey"], "load-1-7");
+        assert_eq!(batch["payments"][0]["data"], single["data"]);
+    }
+}
