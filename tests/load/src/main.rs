@@ -82,7 +82,7 @@ struct Arguments {
     #[arg(long, default_value = "Europe/London", value_name = "ZONE")]
     time_zone: BusinessZone,
 
-    /// Do not count write units. They are counted in process only, and cost a few hundredths of the rate.
+    /// Do not count write units. They are counted in process only, where each call is read for it.
     #[arg(long)]
     no_units: bool,
 
@@ -101,7 +101,7 @@ const MAX_PAYMENTS: u64 = 4_000_000;
 const EXAMPLES: &str = "\
 Examples:
   cargo load --payments 20000 --json                  in process, nothing else running
-  cargo load --payments 1000000 --data /tmp/bank      a million, on disk: in memory they take more than 8 GB
+  cargo load --payments 1000000 --data /tmp/bank      a million, on disk: in memory they take some 16 GB
   cargo load --mixed --payments 20000                 half a minute of a whole day's traffic
   cargo load --local --single --rate 200              over HTTP, one by one, 200 a second
   cargo load --url https://… --due 2027-03-01         a deployed API, with a token in PAYMENTS_TOKEN

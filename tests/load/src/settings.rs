@@ -75,8 +75,8 @@ pub const SINGLES: u64 = 32;
 /// How large payments are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
-    /// All of them about this large, as stored and in bytes: never larger, and some 60 bytes smaller
-    /// at most. What every payment has takes some 350.
+    /// All of them about this large, as stored and in bytes: never larger, and smaller only by what their
+    /// client's name is shorter than a name can be. What every payment has takes 285.
     Bytes(usize),
     /// Most of them small, some up to 8 KB.
     Mixed,
