@@ -2,6 +2,7 @@
 
 mod access;
 mod archive;
+mod connection;
 mod counts;
 mod create;
 mod demo;

@@ -1,6 +1,6 @@
-//! The connections of a function: one HTTP client for every service, and its first connection opened
-//! before the first event, because a name's look-up and a TLS handshake are most of what a cold
-//! function's first call of DynamoDB costs.
+//! The connections of a function: one kind of HTTP client for every service, and the first connection to
+//! DynamoDB opened before the first event, because a name's look-up and a TLS handshake are most of what a
+//! cold function's first call costs.
 
 use std::fmt;
 use std::time::Duration;

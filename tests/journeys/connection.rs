@@ -1,0 +1,56 @@
+//! A function's first call of DynamoDB finds the connection that its start has opened.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context as _, Result};
+use aws_sdk_dynamodb::types::AttributeValue;
+use payments_boot::dynamodb;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+
+/// What came: the number of the connection, and the method of the request.
+type Came = Arc<Mutex<Vec<(usize, String)>>>;
+
+#[tokio::test]
+async fn the_first_call_finds_an_open_connection() -> Result<()> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let url = format!("http://{}", listener.local_addr()?);
+    let came = Came::default();
+    let engine = tokio::spawn(answer_all(listener, Arc::clone(&came)));
+    let client = dynamodb(Some(&url)).await;
+    client.get_item().table_name("any").key("pk", AttributeValue::S("any".to_owned())).send().await?;
+    engine.abort();
+    let came = came.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    assert_eq!(came, [(1, "GET".to_owned()), (1, "POST".to_owned())]);
+    Ok(())
+}
+
+/// An engine that answers everything with nothing, and keeps connections.
+async fn answer_all(listener: TcpListener, came: Came) -> Result<()> {
+    for number in 1.. {
+        let (stream, _) = listener.accept().await?;
+        let came = Arc::clone(&came);
+        tokio::spawn(async move { answer(number, stream, &came).await });
+    }
+    Ok(())
+}
+
+async fn answer(number: usize, stream: TcpStream, came: &Came) -> Result<()> {
+    let mut stream = BufReader::new(stream);
+    loop {
+        let (mut head, mut length) = (String::new(), 0);
+        while !head.ends_with("\r\n\r\n") {
+            let begin = head.len();
+            if stream.read_line(&mut head).await? == 0 {
+                return Ok(());
+            }
+            if let Some(text) = head[begin..].to_lowercase().strip_prefix("content-length:") {
+                length = text.trim().parse()?;
+            }
+        }
+        stream.read_exact(&mut vec![0; length]).await?;
+        let method = head.split(' ').next().context("a request has a method")?.to_owned();
+        came.lock().unwrap_or_else(PoisonError::into_inner).push((number, method));
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").await?;
+    }
+}
