@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use dynoxide::Database;
 use dynoxide::storage::Storage;
+use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -29,6 +30,8 @@ pub struct Engine {
     address: SocketAddr,
     stop: oneshot::Sender<()>,
     server: JoinHandle<Result<(), String>>,
+    /// The folder of a [scratch](Self::scratch) engine.
+    _scratch: Option<TempDir>,
 }
 
 impl Engine {
@@ -42,12 +45,28 @@ impl Engine {
             None => in_memory()?,
             Some(folder) => kept_in(folder)?,
         };
+        Self::over(database, port, None).await
+    }
+
+    /// Starts an engine on any free port for data that nobody wants afterwards: in a temporary folder, so that
+    /// there may be more of it than memory has room for, and without ever waiting for the disk.
+    ///
+    /// # Errors
+    /// Where there is no place for temporary folders.
+    pub async fn scratch() -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let database = kept_in(folder.path())?;
+        database.enable_bulk_loading()?;
+        Self::over(database, 0, Some(folder)).await
+    }
+
+    async fn over(database: Database, port: u16, scratch: Option<TempDir>) -> Result<Self> {
         let listener = listen(port, "--dynamodb-port").await?;
         let address = listener.local_addr()?;
         let (stop, stopped) = oneshot::channel::<()>();
         let stopped = async { drop(stopped.await) };
         let server = tokio::spawn(dynoxide::server::serve_with_shutdown(listener, database, stopped));
-        Ok(Self { address, stop, server })
+        Ok(Self { address, stop, server, _scratch: scratch })
     }
 
     /// The URL of the DynamoDB API.

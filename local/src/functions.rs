@@ -176,6 +176,9 @@ pub struct Environment {
     pub tables: TableNames,
     /// Where DynamoDB answers.
     pub endpoint: String,
+    /// Who asks there. The embedded engine does not care; DynamoDB Local has a database for each, and takes the
+    /// longer for a write the more its streams hold.
+    pub access_key: String,
     /// The bank's time zone.
     pub time_zone: String,
     /// How many days ahead a payment may be.
@@ -198,6 +201,7 @@ impl Environment {
         Self {
             tables,
             endpoint,
+            access_key: "local".to_owned(),
             time_zone: "Europe/London".to_owned(),
             horizon_days: 731,
             claims_per_second: 200,
@@ -232,7 +236,7 @@ impl Environment {
     /// # Errors
     /// Where a variable does not do or the engine does not answer.
     pub async fn functions(&self, outside: &Outside) -> Result<Functions> {
-        let client = dynamodb(Some(&self.endpoint)).await;
+        let client = self.client().await;
         payments_store::schema::create_tables(&client, &self.tables).await?;
         self.functions_over(client, outside)
     }
@@ -248,10 +252,20 @@ impl Environment {
         Functions::new(&Lookup::new(&get), &Surroundings { store, requests, clock, metrics, reports })
     }
 
-    /// The functions' client, over a wire that counts what it spends.
-    pub async fn client_over(&self, wire: &Wire) -> Client {
+    /// The functions' client.
+    pub async fn client(&self) -> Client {
         let client = dynamodb(Some(&self.endpoint)).await;
+        Client::from_conf(client.config().to_builder().credentials_provider(self.credentials()).build())
+    }
+
+    /// The same over a wire that counts what it spends.
+    pub async fn client_over(&self, wire: &Wire) -> Client {
+        let client = self.client().await;
         Client::from_conf(client.config().to_builder().http_client(wire.clone()).build())
+    }
+
+    fn credentials(&self) -> Credentials {
+        Credentials::new(&self.access_key, "local", None, None, "any")
     }
 
     /// The stream of the hot table.
@@ -259,11 +273,10 @@ impl Environment {
     /// # Errors
     /// Where the table has none or the engine does not answer.
     pub async fn stream(&self) -> Result<DynamoDbStream> {
-        let any = Credentials::new("local", "local", None, None, "any");
         let config = aws_sdk_dynamodbstreams::Config::builder()
             .behavior_version(BehaviorVersion::latest())
             .region(Region::from_static("us-east-1"))
-            .credentials_provider(any)
+            .credentials_provider(self.credentials())
             .endpoint_url(&self.endpoint)
             .timeout_config(TimeoutConfig::builder().operation_timeout(STREAM_TIMEOUT).build());
         let client = aws_sdk_dynamodbstreams::Client::from_conf(config.build());

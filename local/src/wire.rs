@@ -56,7 +56,7 @@ pub struct Wire {
 
 struct Inner {
     real: SharedHttpClient,
-    decide: Box<Decide>,
+    decide: Option<Box<Decide>>,
     seen: Mutex<Seen>,
 }
 
@@ -71,14 +71,17 @@ impl Wire {
     /// A wire over plain HTTP on which every call goes through.
     #[must_use]
     pub fn open() -> Self {
-        Self::with_fate(|_| Fate::Pass)
+        Self::deciding(None)
     }
 
     /// A wire over plain HTTP on which `decide` decides.
     #[must_use]
     pub fn with_fate(decide: impl Fn(&Call) -> Fate + Send + Sync + 'static) -> Self {
-        let inner = Inner { real: Builder::new().build_http(), decide: Box::new(decide), seen: Mutex::default() };
-        Self { inner: Arc::new(inner) }
+        Self::deciding(Some(Box::new(decide)))
+    }
+
+    fn deciding(decide: Option<Box<Decide>>) -> Self {
+        Self { inner: Arc::new(Inner { real: Builder::new().build_http(), decide, seen: Mutex::default() }) }
     }
 
     /// The operations seen since the last time, in order, each try on its own.
@@ -104,26 +107,27 @@ impl Wire {
     ) -> Result<HttpResponse, ConnectorError> {
         let target = request.headers().get("x-amz-target").unwrap_or_default();
         let operation = target.rsplit('.').next().unwrap_or_default().to_owned();
-        let input = serde_json::from_slice(request.body().bytes().unwrap_or_default()).unwrap_or(Value::Null);
         let number = {
             let mut seen = self.seen();
             seen.operations.push(operation.clone());
             seen.count += 1;
             seen.count - 1
         };
-        let call = Call { number, operation, input };
-        let fate = (self.inner.decide)(&call);
+        let fate = self.inner.decide.as_ref().map_or(Fate::Pass, |decide| {
+            let input = serde_json::from_slice(request.body().bytes().unwrap_or_default()).unwrap_or(Value::Null);
+            decide(&Call { number, operation: operation.clone(), input })
+        });
         match fate {
             Fate::LoseRequest => return Err(lost()),
             Fate::Refuse(status, code) => return refusal(status, code),
             Fate::Pass | Fate::LoseReply => {}
         }
-        ask_for_capacity(&mut request, call.input);
+        ask_for_capacity(&mut request);
         let response = connector.call(request).await?;
         let status = response.status();
         let body = ByteStream::new(response.into_body()).collect().await;
         let body = body.map_err(|error| ConnectorError::io(error.into()))?.into_bytes();
-        self.enter(&call.operation, &body);
+        self.enter(&operation, &body);
         if fate == Fate::LoseReply {
             return Err(lost());
         }
@@ -178,14 +182,14 @@ impl HttpConnector for Tap {
     }
 }
 
-/// Has DynamoDB tell what the call costs, table and indexes apart.
-fn ask_for_capacity(request: &mut HttpRequest, mut input: Value) {
-    if let Some(fields) = input.as_object_mut() {
-        fields.insert("ReturnConsumedCapacity".to_owned(), json!("INDEXES"));
-        let body = input.to_string();
-        request.headers_mut().insert("content-length", body.len().to_string());
-        *request.body_mut() = SdkBody::from(body);
-    }
+/// Has DynamoDB tell what the call costs, table and indexes apart. The SDK has written an object, which is added to
+/// at its end: to read and write it anew would take as long as much of the call.
+fn ask_for_capacity(request: &mut HttpRequest) {
+    let Some(fields) = request.body().bytes().and_then(|body| body.strip_suffix(b"}")) else { return };
+    let comma: &[u8] = if fields.ends_with(b"{") { b"" } else { b"," };
+    let body = [fields, comma, br#""ReturnConsumedCapacity":"INDEXES"}"#].concat();
+    request.headers_mut().insert("content-length", body.len().to_string());
+    *request.body_mut() = SdkBody::from(body);
 }
 
 /// A number of units, doubled, without a float: `10`, `10.0`, `0.5`.

@@ -12,7 +12,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::DateTime;
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
-use payments_boot::{Clock, Lookup, Metrics, dynamodb};
+use payments_boot::{Clock, Lookup, Metrics};
 use payments_local::functions::Surroundings;
 use payments_local::wire::Wire;
 use payments_local::{Engine, Environment, Functions, event};
@@ -78,10 +78,12 @@ impl World {
         };
         let mut environment = Environment::at(endpoint);
         if engine.is_none() {
-            // A shared engine: each world has tables of its own.
-            let world = format!("{}-{}", std::process::id(), WORLDS.fetch_add(1, Ordering::Relaxed));
-            environment.tables.payments = format!("payments-{world}");
-            environment.tables.history = format!("payment-history-{world}");
+            // A shared engine: each world has tables of its own, and an access key, in which DynamoDB Local
+            // takes nothing but letters and digits.
+            let (process, world) = (std::process::id(), WORLDS.fetch_add(1, Ordering::Relaxed));
+            environment.tables.payments = format!("payments-{process}-{world}");
+            environment.tables.history = format!("payment-history-{process}-{world}");
+            environment.access_key = format!("world{process}x{world}");
         }
         change(&mut environment);
         let seconds = Arc::new(AtomicI64::new(0));
@@ -279,7 +281,7 @@ fn surroundings(environment: &Environment, client: Client, clock: Clock, outside
 /// The production client over a wire: its retries, but without their waiting, and with a retry
 /// quota of its own, so that one test's faults do not use up another's retries.
 async fn client(environment: &Environment, wire: &Wire) -> Client {
-    let production = dynamodb(Some(&environment.endpoint)).await;
+    let production = environment.client().await;
     let retries = production.config().retry_config().cloned().unwrap_or_else(RetryConfig::standard);
     let wait = Duration::from_millis(1);
     let quota = RetryPartition::new(format!("world-{}", WORLDS.fetch_add(1, Ordering::Relaxed)));

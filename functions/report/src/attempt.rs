@@ -1,5 +1,5 @@
 //! The files of a run while they are written: settlements become CSV, gzip and parts of an upload, and
-//! nothing of them is kept but counts, sums and a checksum.
+//! nothing of them is kept but counts and sums.
 
 use std::fmt;
 use std::io::Write as _;
@@ -8,24 +8,14 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use flate2::write::GzEncoder;
 use flate2::{Compression, GzBuilder};
-use object_store::buffered::BufWriter;
-use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt as _};
+use object_store::ObjectStore;
 use payments_model::UtcSecond;
 use payments_store::{ReportFile, ReportRun};
-use sha2::{Digest as _, Sha256};
-use tokio::io::AsyncWriteExt as _;
 
 use crate::ReportError;
 use crate::rows::{Settlement, csv_of};
 use crate::summary::{Heading, Summary};
-
-/// The bytes of one part of an upload: S3's smallest. A smaller file is put at once; the largest report
-/// of 500,000 rows of 534 bytes would be 51 of the 10,000 parts that an upload may have.
-const PART: usize = 5 * 1024 * 1024;
-
-/// The parts under way at once: with the one that is being filled, 15 MB.
-const PARTS_AT_ONCE: usize = 2;
+use crate::upload::Upload;
 
 /// The most characters of a request's id in a name. Lambda's are UUIDs, of 36.
 const MAX_REQUEST_ID: usize = 64;
@@ -56,11 +46,7 @@ pub(crate) struct Attempt {
     folder: AttemptFolder,
     number: u64,
     gzip: GzEncoder<Vec<u8>>,
-    upload: BufWriter,
-    /// Whether the upload was ended: then there is nothing left to let go.
-    closed: bool,
-    sha256: Sha256,
-    bytes: u64,
+    csv: Upload,
     rows: u64,
     span: Option<(UtcSecond, UtcSecond)>,
     summary: Summary,
@@ -69,18 +55,14 @@ pub(crate) struct Attempt {
 impl Attempt {
     /// Begins an attempt at run `number`. Nothing is stored before there is a part to store.
     pub(crate) fn begin(files: &Arc<dyn ObjectStore>, folder: AttemptFolder, number: u64) -> Result<Self, ReportError> {
-        let path = parse(&format!("{folder}/report.csv.gz"))?;
-        let upload = BufWriter::with_capacity(Arc::clone(files), path, PART).with_max_concurrency(PARTS_AT_ONCE);
+        let csv = Upload::begin(files, format!("{folder}/report.csv.gz"))?;
         Ok(Self {
             files: Arc::clone(files),
             folder,
             number,
             // The same settlements are the same bytes, whenever they are compressed.
             gzip: GzBuilder::new().mtime(0).write(Vec::new(), Compression::default()),
-            upload,
-            closed: false,
-            sha256: Sha256::new(),
-            bytes: 0,
+            csv,
             rows: 0,
             span: None,
             summary: Summary::default(),
@@ -104,16 +86,7 @@ impl Attempt {
         self.span = Some((begun, last.settled_at));
         self.gzip.write_all(&csv)?;
         let compressed = std::mem::take(self.gzip.get_mut());
-        self.upload(compressed).await
-    }
-
-    async fn upload(&mut self, compressed: Vec<u8>) -> Result<(), ReportError> {
-        if compressed.is_empty() {
-            return Ok(());
-        }
-        self.sha256.update(&compressed);
-        self.bytes += u64::try_from(compressed.len()).unwrap_or(u64::MAX);
-        Ok(self.upload.put(compressed.into()).await?)
+        self.csv.write(compressed).await
     }
 
     /// Stores what is left, and the summary: the run, ready to be committed. `None` where it has no
@@ -132,26 +105,11 @@ impl Attempt {
     async fn store(&mut self, span: (UtcSecond, UtcSecond), now: UtcSecond) -> Result<ReportRun, ReportError> {
         self.gzip.try_finish()?;
         let rest = std::mem::take(self.gzip.get_mut());
-        self.upload(rest).await?;
-        // From here on the upload lets go by itself of what it cannot complete.
-        self.closed = true;
-        self.upload.shutdown().await?;
+        self.csv.write(rest).await?;
         let name = format!("reports/{}--{}-run-{:06}", compact(span.0), compact(span.1), self.number);
-        let csv = ReportFile {
-            attempt: format!("{}/report.csv.gz", self.folder),
-            published: format!("{name}.csv.gz"),
-            bytes: self.bytes,
-            sha256: hexadecimal(self.sha256.finalize_reset().as_slice()),
-        };
+        let csv = self.csv.finish(format!("{name}.csv.gz")).await?;
         let heading = Heading { run: self.number, report: &csv.published, rows: self.rows, span };
-        let json = self.summary.json(heading)?;
-        let summary = ReportFile {
-            attempt: format!("{}/summary.json", self.folder),
-            published: format!("{name}.summary.json"),
-            bytes: u64::try_from(json.len()).unwrap_or(u64::MAX),
-            sha256: hexadecimal(Sha256::digest(&json).as_slice()),
-        };
-        self.files.put(&parse(&summary.attempt)?, json.into()).await?;
+        let summary = self.store_summary(heading, format!("{name}.summary.json")).await?;
         Ok(ReportRun {
             number: self.number,
             csv,
@@ -164,27 +122,21 @@ impl Attempt {
         })
     }
 
-    /// Gives up: what S3 keeps of an upload that was begun is let go, where that can be done.
-    pub(crate) async fn abandon(&mut self) {
-        if self.closed {
-            return;
-        }
-        self.closed = true;
-        if let Err(error) = self.upload.abort().await {
-            tracing::warn!(%error, "an upload is left to the bucket's lifecycle");
+    async fn store_summary(&mut self, heading: Heading<'_>, published: String) -> Result<ReportFile, ReportError> {
+        let mut upload = Upload::begin(&self.files, format!("{}/summary.json", self.folder))?;
+        match self.summary.write(heading, &mut upload).await {
+            Ok(()) => upload.finish(published).await,
+            Err(error) => {
+                upload.abandon().await;
+                Err(error)
+            }
         }
     }
-}
 
-/// A stored path, as it is written in the job's item.
-pub(crate) fn parse(path: &str) -> Result<Path, ReportError> {
-    let parsed = Path::parse(path);
-    parsed.map_err(|error| ReportError::Altered { path: path.to_owned(), why: format!("has no name: {error}") })
-}
-
-/// Bytes as lower-case hexadecimal digits.
-pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    /// Gives up: nothing of the attempt is stored, as far as that can be done.
+    pub(crate) async fn abandon(&mut self) {
+        self.csv.abandon().await;
+    }
 }
 
 /// An instant without colons, which names of files do better without.
@@ -203,6 +155,7 @@ mod tests {
     use super::*;
     use crate::rows::RowReader;
     use crate::stored::{Found, Stored};
+    use crate::upload::PART;
 
     /// The nth of many settlements, which gzip can do little about.
     fn settlement(n: usize) -> Settlement {

@@ -13,8 +13,8 @@ use crate::storage::Storage;
 const DEFAULT_MAX_ROWS: u32 = 100_000;
 
 /// The most that `MAX_REPORT_ROWS` may say. A report is drained within one invocation or not at all,
-/// and 100,000 take 100 s. And its summary is written in one piece: 100,000 payees, of whom no two are
-/// the same, are 20 MB of JSON.
+/// and 100,000 take 100 s. And its sums are in memory until it is written: 100,000 payees, of whom no two
+/// are the same, are 16 MB.
 const MOST_ROWS: u32 = 100_000;
 
 /// The configuration of `report`.

@@ -16,7 +16,8 @@ use crate::{Report, ReportError, RunReport};
 const MAX_RUNS: u64 = 500;
 
 /// The time kept for what follows gathering: the last part of the file, its completion and the summary,
-/// at most 20 s each where S3 is in trouble.
+/// at most 20 s each where S3 is in trouble. A summary of more than 25,000 payees is several parts: where
+/// trouble makes them late, the run is not committed, and the next one gathers the same anew.
 const AFTER_GATHERING: TimeDelta = TimeDelta::seconds(60);
 
 /// What came of an attempt.

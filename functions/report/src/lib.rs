@@ -9,6 +9,7 @@
 //! | `job` | the runs of one invocation, one after another |
 //! | `gather` | what is unreported, over all shards, oldest settlement first |
 //! | `attempt` | the files of a run while they are written |
+//! | `upload` | one file on its way out |
 //! | `rows` | a settlement as a line of CSV, there and back |
 //! | `summary` | counts and sums |
 //! | `publish` | a committed run's files, checked, at the names that readers use |
@@ -29,6 +30,7 @@ mod storage;
 mod stored;
 mod summary;
 mod transport;
+mod upload;
 
 use std::sync::Arc;
 

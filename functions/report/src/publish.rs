@@ -3,8 +3,8 @@
 use object_store::{Error, ObjectStoreExt as _};
 use payments_store::{ReportFile, ReportRun};
 
-use crate::attempt::parse;
 use crate::stored::{Found, Stored};
+use crate::upload::parse;
 use crate::{Report, ReportError};
 
 impl Report {

@@ -9,7 +9,7 @@ use payments_store::ReportFile;
 use sha2::{Digest as _, Sha256};
 
 use crate::ReportError;
-use crate::attempt::{hexadecimal, parse};
+use crate::upload::{hexadecimal, parse};
 
 /// The bytes of one piece.
 const PIECE: u64 = 1024 * 1024;

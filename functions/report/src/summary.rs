@@ -7,10 +7,14 @@ use serde::Serialize;
 
 use crate::ReportError;
 use crate::rows::Settlement;
+use crate::upload::Upload;
+
+/// How much of a summary's text is uploaded at once, in bytes.
+const PIECE: usize = 64 * 1024;
 
 /// The sums of a report while it is written. At most as many as the report has rows; one is an account
 /// id of at most 48 bytes and its place on the heap, a count and a sum: about 160 bytes, so 16 MB for
-/// the default of 100,000 rows in which no two share a payee.
+/// 100,000 rows in which no two share a payee. Its text is longer, and never in memory as a whole.
 #[derive(Debug, Default)]
 pub(crate) struct Summary {
     sums: BTreeMap<(AccountId, Status, Currency), Sum>,
@@ -31,7 +35,7 @@ struct SummaryFile<'s> {
     rows: u64,
     first_settled_at: String,
     last_settled_at: String,
-    payees: Vec<PayeeLine<'s>>,
+    payees: &'s [PayeeLine<'s>],
 }
 
 #[derive(Debug, Serialize)]
@@ -67,26 +71,90 @@ impl Summary {
         Ok(())
     }
 
-    /// The summary as JSON, in order of payees, statuses and currencies. Sums are exact integers, which
-    /// a reader must not take for floats.
-    pub(crate) fn json(&self, heading: Heading<'_>) -> std::io::Result<Vec<u8>> {
-        let lines = self.sums.iter().map(|((payee, status, currency), sum)| PayeeLine {
+    fn lines(&self) -> impl Iterator<Item = PayeeLine<'_>> {
+        self.sums.iter().map(|((payee, status, currency), sum)| PayeeLine {
             payee_account_id: payee.as_str(),
             status: status.as_str(),
             currency: currency.code(),
             count: sum.count,
             sum_minor: sum.minor,
-        });
-        let file = SummaryFile {
-            run: heading.run,
-            report: heading.report,
-            rows: heading.rows,
-            first_settled_at: heading.span.0.to_string(),
-            last_settled_at: heading.span.1.to_string(),
-            payees: lines.collect(),
-        };
-        let mut json = serde_json::to_vec_pretty(&file)?;
-        json.push(b'\n');
-        Ok(json)
+        })
+    }
+
+    /// Writes the summary as JSON, in order of payees, statuses and currencies. Sums are exact integers,
+    /// which a reader must not take for floats. The array of payees is opened and closed here, because
+    /// all of the text at once would be 20 MB.
+    pub(crate) async fn write(&self, heading: Heading<'_>, upload: &mut Upload) -> Result<(), ReportError> {
+        let mut text = heading.opening()?;
+        let mut before = "\n    ";
+        for line in self.lines() {
+            text.push_str(before);
+            text.push_str(&pretty(&line)?.replace('\n', "\n    "));
+            before = ",\n    ";
+            if text.len() >= PIECE {
+                upload.write(std::mem::take(&mut text).into_bytes()).await?;
+            }
+        }
+        text.push_str("\n  ]\n}\n");
+        upload.write(text.into_bytes()).await
+    }
+}
+
+impl<'h> Heading<'h> {
+    fn over(self, payees: &'h [PayeeLine<'h>]) -> SummaryFile<'h> {
+        SummaryFile {
+            run: self.run,
+            report: self.report,
+            rows: self.rows,
+            first_settled_at: self.span.0.to_string(),
+            last_settled_at: self.span.1.to_string(),
+            payees,
+        }
+    }
+
+    /// The summary's text up to the beginning of its payees.
+    fn opening(self) -> std::io::Result<String> {
+        let mut text = pretty(&self.over(&[]))?;
+        text.truncate(text.len() - "]\n}".len());
+        Ok(text)
+    }
+}
+
+fn pretty(value: &impl Serialize) -> std::io::Result<String> {
+    Ok(serde_json::to_string_pretty(value)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use object_store::memory::InMemory;
+    use object_store::{ObjectStore, ObjectStoreExt as _};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_text_is_the_one_that_would_be_written_at_once() {
+        for payees in [1, 2, 3_000] {
+            let mut summary = Summary::default();
+            for n in 0..payees {
+                let key = |currency: &str| {
+                    (format!("payee-{n}").parse().unwrap(), Status::Processed, currency.parse().unwrap())
+                };
+                summary.sums.insert(key("EUR"), Sum { count: n, minor: i128::from(n) << 64 });
+                summary.sums.insert(key("GBP"), Sum { count: 1, minor: -1 });
+            }
+            let heading = Heading { run: 1, report: "r", rows: payees, span: (UtcSecond::MIN, UtcSecond::MIN) };
+            let lines: Vec<PayeeLine<'_>> = summary.lines().collect();
+            let want = pretty(&heading.over(&lines)).unwrap() + "\n";
+
+            let files: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+            let mut upload = Upload::begin(&files, "summary".to_owned()).unwrap();
+            summary.write(heading, &mut upload).await.unwrap();
+            let file = upload.finish("published".to_owned()).await.unwrap();
+            let text = files.get(&"summary".into()).await.unwrap().bytes().await.unwrap();
+            assert_eq!(std::str::from_utf8(&text).unwrap(), want, "{payees}");
+            assert_eq!(file.bytes, u64::try_from(want.len()).unwrap());
+        }
     }
 }

@@ -14,8 +14,8 @@ use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody, HttpService,
 };
 
-/// The longest one try may take, its answer's body included: the largest of both is the summary,
-/// 20 MB at the very most, which a Lambda function moves in a second or two.
+/// The longest one try may take, its answer's body included: the largest of both is a part of an upload,
+/// 5 MB and what was written last, which a Lambda function moves within a second.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Makes object_store's HTTP clients.

@@ -16,7 +16,8 @@ use chrono_tz::Tz;
 /// time, and the time-zone database says nothing certain about later centuries.
 pub const YEARS: std::ops::RangeInclusive<i32> = 2000..=2099;
 
-const ENCODED_INSTANT: &str = "%Y-%m-%dT%H:%M:%SZ";
+/// Where an encoded instant has its pairs of digits.
+const DIGITS: [usize; 7] = [0, 2, 5, 8, 11, 14, 17];
 
 /// A UTC instant in whole seconds within [`YEARS`] and a year to either side, so that every date's
 /// first and last instant is one whatever the time zone; encoded in 20 characters
@@ -84,7 +85,18 @@ impl UtcSecond {
 
 impl fmt::Display for UtcSecond {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.format(ENCODED_INSTANT).fmt(f)
+        let (date, time) = (self.0.date_naive(), self.0.time());
+        // By hand: chrono reads its format anew each time, and this is in every key and every row.
+        let mut text = *b"0000-00-00T00:00:00Z";
+        let year = u32::try_from(date.year()).map_err(|_| fmt::Error)?;
+        let days = [year / 100, year % 100, date.month(), date.day()];
+        let parts = days.into_iter().chain([time.hour(), time.minute(), time.second()]);
+        for (part, place) in parts.zip(DIGITS) {
+            for (at, digit) in [(place, part / 10), (place + 1, part % 10)] {
+                text[at] += u8::try_from(digit).map_err(|_| fmt::Error)?;
+            }
+        }
+        f.pad(std::str::from_utf8(&text).map_err(|_| fmt::Error)?)
     }
 }
 
@@ -93,9 +105,17 @@ impl FromStr for UtcSecond {
     type Err = CalendarError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let parsed =
-            chrono::NaiveDateTime::parse_from_str(text, ENCODED_INSTANT).map_err(|_| CalendarError::Malformed)?;
-        let instant = Self::of(parsed.and_utc())?;
+        let part = |place: usize| text.get(place..place + 2)?.parse::<u32>().ok();
+        let parsed = || {
+            let [Some(century), Some(year), Some(month), Some(day), Some(hour), Some(minute), Some(second)] =
+                DIGITS.map(part)
+            else {
+                return None;
+            };
+            let year = i32::try_from(century * 100 + year).ok()?;
+            NaiveDate::from_ymd_opt(year, month, day)?.and_hms_opt(hour, minute, second)
+        };
+        let instant = Self::of(parsed().ok_or(CalendarError::Malformed)?.and_utc())?;
         if instant.to_string() == text { Ok(instant) } else { Err(CalendarError::Malformed) }
     }
 }

@@ -27,7 +27,7 @@ const RECOUNT_TIMEOUT: TimeDelta = TimeDelta::minutes(15);
 /// Where the bank of this process keeps its data.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Place {
-    /// The folder to keep data in; in memory without one.
+    /// The folder to keep data in; without one, data is not kept.
     pub data: Option<PathBuf>,
     /// Another engine to use instead of the embedded one.
     pub endpoint: Option<String>,
@@ -61,9 +61,10 @@ impl Bank {
     /// # Errors
     /// Where the engine does not start; the message says what to do.
     pub async fn in_process(place: &Place, zone: BusinessZone, wire: Option<Wire>) -> Result<Self> {
-        let engine = match &place.endpoint {
-            Some(_) => None,
-            None => Some(Engine::start(0, place.data.as_deref()).await?),
+        let engine = match (&place.endpoint, &place.data) {
+            (Some(_), _) => None,
+            (None, Some(data)) => Some(Engine::start(0, Some(data)).await?),
+            (None, None) => Some(Engine::scratch().await?),
         };
         let endpoint = place.endpoint.clone().or(engine.as_ref().map(Engine::url)).context("an endpoint")?;
         let environment = Environment { time_zone: zone.to_string(), ..Environment::at(endpoint) };

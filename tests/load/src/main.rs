@@ -12,6 +12,11 @@ use payments_load::{Bank, Place, Progress, Settings, Size, run};
 use payments_local::Wire;
 use payments_model::{BusinessDate, BusinessZone};
 
+/// The engine is in this process, too, and makes a page of small allocations for each call: with the system's own
+/// allocator they take a tenth of the whole time.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Puts payments into a bank, says how fast that went, and asks the bank whether it has them all.
 ///
 /// Without --local or --url the bank is in this process: the functions' own handlers over an embedded
@@ -70,7 +75,7 @@ struct Arguments {
     #[arg(long, value_name = "TOKEN", requires = "url")]
     token: Option<String>,
 
-    /// Keep the bank's data in this folder, and not in memory.
+    /// Keep the bank's data in this folder. In process without it, a temporary folder is used, at TMPDIR.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 
@@ -101,7 +106,7 @@ const MAX_PAYMENTS: u64 = 4_000_000;
 const EXAMPLES: &str = "\
 Examples:
   cargo load --payments 20000 --json                  in process, nothing else running
-  cargo load --payments 1000000 --data /tmp/bank      a million, on disk: in memory they take some 16 GB
+  TMPDIR=/dev/shm cargo load --payments 1000000       a million, with 11 GB of data in memory (Linux)
   cargo load --mixed --payments 20000                 half a minute of a whole day's traffic
   cargo load --local --single --rate 200              over HTTP, one by one, 200 a second
   cargo load --url https://… --due 2027-03-01         a deployed API, with a token in PAYMENTS_TOKEN

@@ -1,0 +1,135 @@
+//! The bare side's calls. They are not written down a second time: the store makes them, over a client
+//! that keeps each call instead of sending it, and whoever measures sends them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context as _, Result};
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::interceptors::BeforeSerializationInterceptorContextRef;
+use aws_sdk_dynamodb::config::{ConfigBag, Intercept};
+use aws_sdk_dynamodb::operation::put_item::PutItemInput;
+use aws_sdk_dynamodb::operation::query::QueryInput;
+use aws_sdk_dynamodb::operation::update_item::UpdateItemInput;
+use aws_smithy_runtime_api::box_error::BoxError;
+use futures::{StreamExt as _, TryStreamExt as _};
+use payments_store::{Store, StoreError, TableNames};
+
+/// A call that is ready to be sent.
+#[derive(Debug, Clone)]
+pub(crate) enum Call {
+    Put(PutItemInput),
+    Update(UpdateItemInput),
+    Query(QueryInput),
+}
+
+/// The store over a client that keeps calls.
+#[derive(Debug, Clone)]
+pub(crate) struct Recorder {
+    store: Store,
+    kept: Kept,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Kept(Arc<Mutex<Vec<Call>>>);
+
+impl Intercept for Kept {
+    fn name(&self) -> &'static str {
+        "kept"
+    }
+
+    fn read_before_execution(
+        &self,
+        context: &BeforeSerializationInterceptorContextRef<'_>,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let input = context.input();
+        let put = input.downcast_ref::<PutItemInput>().cloned().map(Call::Put);
+        let update = || input.downcast_ref::<UpdateItemInput>().cloned().map(Call::Update);
+        let query = || input.downcast_ref::<QueryInput>().cloned().map(Call::Query);
+        let call = put.or_else(update).or_else(query);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(call);
+        Err("kept, and not sent".into())
+    }
+}
+
+impl Recorder {
+    pub(crate) fn over(client: &Client, tables: &TableNames) -> Self {
+        let kept = Kept::default();
+        let config = client.config().to_builder().interceptor(kept.clone()).build();
+        Self { store: Store::new(Client::from_conf(config), tables.clone()), kept }
+    }
+
+    /// The first call that the store makes when it is asked this. It fails there, so that there is no other.
+    pub(crate) async fn call<T>(&self, ask: impl AsyncFnOnce(&Store) -> Result<T, StoreError>) -> Result<Call> {
+        drop(ask(&self.store).await);
+        self.kept.0.lock().unwrap_or_else(PoisonError::into_inner).pop().context("the store made no call")
+    }
+}
+
+impl Call {
+    /// The same of another table.
+    pub(crate) fn of_table(mut self, name: &str) -> Self {
+        let table = match &mut self {
+            Self::Put(input) => &mut input.table_name,
+            Self::Update(input) => &mut input.table_name,
+            Self::Query(input) => &mut input.table_name,
+        };
+        *table = Some(name.to_owned());
+        self
+    }
+
+    /// Sends it and reads its answer, but no further than into the SDK's own type.
+    async fn send(self, client: &Client) -> Result<()> {
+        match self {
+            Self::Put(input) => {
+                let put = client
+                    .put_item()
+                    .set_table_name(input.table_name)
+                    .set_item(input.item)
+                    .set_condition_expression(input.condition_expression)
+                    .set_return_values_on_condition_check_failure(input.return_values_on_condition_check_failure);
+                put.send().await?;
+            }
+            Self::Update(input) => {
+                let update = client
+                    .update_item()
+                    .set_table_name(input.table_name)
+                    .set_key(input.key)
+                    .set_condition_expression(input.condition_expression)
+                    .set_update_expression(input.update_expression)
+                    .set_expression_attribute_names(input.expression_attribute_names)
+                    .set_expression_attribute_values(input.expression_attribute_values)
+                    .set_return_values(input.return_values)
+                    .set_return_values_on_condition_check_failure(input.return_values_on_condition_check_failure);
+                update.send().await?;
+            }
+            Self::Query(input) => {
+                let query = client
+                    .query()
+                    .set_table_name(input.table_name)
+                    .set_index_name(input.index_name)
+                    .set_key_condition_expression(input.key_condition_expression)
+                    .set_expression_attribute_names(input.expression_attribute_names)
+                    .set_expression_attribute_values(input.expression_attribute_values)
+                    .set_consistent_read(input.consistent_read)
+                    .set_limit(input.limit);
+                query.send().await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Sends calls one after another.
+pub(crate) async fn send_in_turn(client: &Client, calls: impl IntoIterator<Item = Call>) -> Result<()> {
+    for call in calls {
+        call.send(client).await?;
+    }
+    Ok(())
+}
+
+/// Sends groups of calls, so many groups at once, and the calls of each in turn.
+pub(crate) async fn send_groups<const N: usize>(client: &Client, groups: Vec<[Call; N]>, at_once: usize) -> Result<()> {
+    let sent = futures::stream::iter(groups).map(|group| send_in_turn(client, group));
+    sent.buffer_unordered(at_once).try_collect().await
+}
