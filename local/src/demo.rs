@@ -34,13 +34,14 @@ pub use summary::{Seconds, Summary};
 
 use crate::Engine;
 use crate::functions::{Environment, Functions, Outside, reports_in};
+use crate::recorder::Recorder;
 use crate::plant::{Plant, Queues, Tick};
 use crate::service::ServiceSettings;
 use audit::Audit;
 use client::Client;
 use night::{Night, left_in_hot};
 use script::{FEED_BEGINS, Script};
-use spend::Wires;
+use spend::Recorders;
 
 /// The day: a Friday in winter.
 const DAY: &str = "2026-11-20";
@@ -78,7 +79,7 @@ pub struct Settings {
 struct Bank {
     engine: Engine,
     time: Time,
-    wires: Wires,
+    recorders: Recorders,
     plant: Plant,
     client: Client,
     functions: Functions,
@@ -138,7 +139,7 @@ impl Bank {
     async fn open(script: &Script, seed: u64, reports: &Path) -> Result<Self> {
         let engine = Engine::start(0, None).await?;
         let time = Time::at(script.instant(FEED_BEGINS));
-        let (clock, metrics, queues, wires) = (time.clock(), Metrics::captured(), Queues::empty(), Wires::open());
+        let (clock, metrics, queues, recorders) = (time.clock(), Metrics::captured(), Queues::empty(), Recorders::new());
         let environment = Environment {
             claims_per_second: 0,
             moves_per_second: 0,
@@ -149,21 +150,21 @@ impl Bank {
         let reports = reports_in(reports)?;
         let outside = Outside { requests, clock: clock.clone(), metrics: metrics.clone(), reports };
         let plain = environment.functions(&outside).await?;
-        let over = async |wire| environment.functions_over(environment.client_over(wire).await, &outside);
+        let over = async |recorder: &Recorder| environment.functions_over(environment.client_over(recorder.clone()).await, &outside);
         let functions = Functions {
-            ingest: over(&wires.insert).await?.ingest,
-            sweeper: over(&wires.pending).await?.sweeper,
-            settle: over(&wires.settled).await?.settle,
-            report: over(&wires.reported).await?.report,
-            archive: over(&wires.archive).await?.archive,
-            aggregator: over(&wires.counters).await?.aggregator,
+            ingest: over(&recorders.insert).await?.ingest,
+            sweeper: over(&recorders.pending).await?.sweeper,
+            settle: over(&recorders.settled).await?.settle,
+            report: over(&recorders.reported).await?.report,
+            archive: over(&recorders.archive).await?.archive,
+            aggregator: over(&recorders.counters).await?.aggregator,
             ..plain
         };
         let store = Store::new(dynamodb(Some(&environment.endpoint)).await, environment.tables.clone());
         let client = Client::new(functions.clone(), clock.clone());
         let (stream, service) = (environment.stream().await?, ServiceSettings::seeded(seed));
         let plant = Plant::new(functions.clone(), ZONE.parse()?, clock, metrics, queues, stream, service)?;
-        Ok(Self { engine, time, wires, plant, client, functions, store })
+        Ok(Self { engine, time, recorders, plant, client, functions, store })
     }
 
     /// Plays the day, minute by minute, and the night until everything is settled and in history.
@@ -187,7 +188,7 @@ impl Bank {
             }
             log.seconds.ingest += started.elapsed();
             log.add(self.plant.tick(now.as_chrono()).await, now);
-            log.units += self.wires.take();
+            log.units += self.recorders.take();
             log.show(minute, progress);
             if minute <= MIDNIGHT || !minute.is_multiple_of(MORNING_ROUND) || ends < NIGHT_ENDS {
                 continue;
@@ -221,8 +222,8 @@ impl Bank {
     }
 
     async fn close(self) -> Result<()> {
-        let Self { engine, wires, plant, client, functions, store, .. } = self;
-        drop((wires, plant, client, functions, store));
+        let Self { engine, recorders, plant, client, functions, store, .. } = self;
+        drop((recorders, plant, client, functions, store));
         engine.stop().await
     }
 }

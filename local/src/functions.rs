@@ -10,6 +10,7 @@ use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodbstreams::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodbstreams::config::{BehaviorVersion, Credentials, Region};
+use aws_smithy_runtime_api::client::http::HttpClient;
 use daily_due_sweeper::Sweeper;
 use dispatch::Dispatch;
 use ingest::Ingest;
@@ -30,7 +31,6 @@ use settle::Settle;
 use stream_aggregator::Aggregator;
 
 use crate::plant::{chain, read, written};
-use crate::wire::Wire;
 
 /// The longest one read of the stream may take: a page is at most a thousand records.
 const STREAM_TIMEOUT: Duration = Duration::from_secs(10);
@@ -258,10 +258,10 @@ impl Environment {
         Client::from_conf(client.config().to_builder().credentials_provider(self.credentials()).build())
     }
 
-    /// The same over a wire that counts what it spends.
-    pub async fn client_over(&self, wire: &Wire) -> Client {
+    /// The same over an HTTP client of the caller's.
+    pub async fn client_over(&self, http: impl HttpClient + 'static) -> Client {
         let client = self.client().await;
-        Client::from_conf(client.config().to_builder().http_client(wire.clone()).build())
+        Client::from_conf(client.config().to_builder().http_client(http).build())
     }
 
     fn credentials(&self) -> Credentials {

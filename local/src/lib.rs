@@ -8,11 +8,12 @@ pub mod engine;
 pub mod event;
 pub mod functions;
 pub mod gateway;
+pub mod interceptor;
 pub mod plant;
+pub mod recorder;
 pub mod service;
 pub mod token;
 pub mod welcome;
-pub mod wire;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -30,7 +31,8 @@ use token::Issuer;
 pub use engine::Engine;
 pub use functions::{Environment, Functions, Outside};
 pub use gateway::Gateway;
-pub use wire::Wire;
+pub use interceptor::{Call, Fate, Interceptor};
+pub use recorder::{CapacityUse, Recorder};
 
 /// How often due payments are swept here: somebody is watching, and five minutes are long.
 const SWEEP_PERIOD: TimeDelta = TimeDelta::minutes(1);

@@ -14,7 +14,7 @@ use payments_local::plant::queues::RESULT_VISIBILITY;
 
 use crate::dice::Dice;
 use crate::ledger::{self, Intent, Stage};
-use crate::line::{Call, Fate};
+use payments_local::{Call, Fate};
 use crate::rig::Rig;
 use crate::{service, storm};
 
@@ -83,8 +83,8 @@ impl Way {
             Self::Throttled if hit => Fate::Refuse(400, "ThrottlingException"),
             Self::ThrottledFromHereOn if call.number >= k => Fate::Refuse(400, "ThrottlingException"),
             Self::Conflict if hit && is_write => Fate::Refuse(400, "TransactionConflictException"),
-            Self::Cancelled(reason) if hit && is_transaction => Fate::Cancel(reason),
-            Self::CancelledFromHereOn(reason) if call.number >= k && is_transaction => Fate::Cancel(reason),
+            Self::Cancelled(reason) if hit && is_transaction => Fate::CancelTransaction(reason),
+            Self::CancelledFromHereOn(reason) if call.number >= k && is_transaction => Fate::CancelTransaction(reason),
             Self::EntryRefused if hit && call.operation == "SendMessageBatch" => Fate::RefuseFirstEntry,
             Self::KilledBefore if hit => Fate::KillBefore,
             Self::KilledAfter if hit => Fate::KillAfter,

@@ -5,7 +5,7 @@ use anyhow::{Context as _, Result};
 use chrono::{DateTime, TimeDelta};
 
 use crate::ledger::{Stage, violations};
-use crate::line::Fate;
+use payments_local::Fate;
 use crate::rig::Rig;
 
 /// The minute before the day ends.

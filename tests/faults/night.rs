@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use crate::crash_points::{WAYS, Way};
 use crate::dice::Dice;
 use crate::ledger::{self, Intent, Stage};
-use crate::line::Fate;
+use payments_local::Fate;
 use crate::rig::Rig;
 use crate::storm;
 

@@ -10,7 +10,7 @@ use payments_local::plant::queues::{MAX_RESULT_RECEIVES, RESULT_VISIBILITY};
 use serde_json::{Value, json};
 
 use crate::ledger::{self, Intent, Stage};
-use crate::line::Fate;
+use payments_local::Fate;
 use crate::rig::Rig;
 use crate::service;
 use crate::staleness::Lag;

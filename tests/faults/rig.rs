@@ -304,7 +304,7 @@ async fn surroundings(world: &World, line: &Line, time: &Time, metrics: &Metrics
     let quota = QUOTAS.fetch_add(1, Ordering::Relaxed);
     let config = world.client().await.config().to_builder();
     let config = config
-        .http_client(line.clone())
+        .http_client(line.interceptor())
         .timeout_config(TimeoutConfig::disabled())
         .retry_config(retries.clone())
         .retry_partition(RetryPartition::new(format!("rig-{quota}")))
@@ -313,7 +313,7 @@ async fn surroundings(world: &World, line: &Line, time: &Time, metrics: &Metrics
         .behavior_version(BehaviorVersion::latest())
         .region(Region::from_static("local"))
         .credentials_provider(Credentials::new("local", "local", None, None, "test"))
-        .http_client(line.clone())
+        .http_client(line.interceptor())
         .timeout_config(TimeoutConfig::disabled())
         .retry_config(retries)
         .retry_partition(RetryPartition::new(format!("rig-sqs-{quota}")))

@@ -10,7 +10,7 @@ use daily_due_sweeper::{Action, Report, SweepReport};
 use payments_store::Item;
 
 use crate::ledger::{Stage, violations};
-use crate::line::{Call, Fate};
+use payments_local::{Call, Fate};
 use crate::rig::Rig;
 use crate::staleness::Lag;
 
@@ -18,7 +18,7 @@ use crate::staleness::Lag;
 fn written(rig: &Rig) -> BTreeMap<(String, String), u64> {
     let tables = &rig.world.environment.tables;
     let plain = |place: String| place.replace(&tables.history, "history").replace(&tables.payments, "payments");
-    let ledger = rig.line.wire().take_ledger().into_iter();
+    let ledger = rig.line.wire().take_capacity_use().into_iter();
     let writes = ledger.filter(|((operation, _), halves)| {
         *halves > 0 && !matches!(operation.as_str(), "Query" | "GetItem" | "BatchGetItem")
     });
@@ -178,8 +178,8 @@ async fn a_shard_that_is_throttled_for_good_stops_no_other() -> Result<()> {
         let by_shard = many_due(&rig, 200, 10).await?;
         let hot = by_shard.get(&HOT).cloned().unwrap_or_default();
         rig.line.break_with(move |call: &Call| {
-            let key = call.input["Key"]["sk"]["S"].as_str().unwrap_or_default();
-            let shard = call.input["ExpressionAttributeValues"][":shard"]["N"].as_str();
+            let key = call.input()["Key"]["sk"]["S"].as_str().unwrap_or_default();
+            let shard = call.input()["ExpressionAttributeValues"][":shard"]["N"].as_str();
             let is_hot = hot.contains(key) || shard == Some("7");
             if is_hot && call.operation == operation {
                 Fate::Refuse(400, "ProvisionedThroughputExceededException")

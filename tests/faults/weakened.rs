@@ -12,7 +12,7 @@ use payments_tests::Ask;
 use serde_json::{Value, json};
 
 use crate::ledger::{self, Intent, Stage};
-use crate::line::Fate;
+use payments_local::Fate;
 use crate::rig::{Rig, dispatch_settings, settle, stream_of};
 use crate::service;
 use crate::staleness::Lag;

@@ -118,7 +118,7 @@ fn metric(world: &World, name: &str) -> Result<u64> {
 fn written(world: &World) -> BTreeMap<(String, String), u64> {
     let tables = &world.environment.tables;
     let plain = |place: String| place.replace(&tables.history, "history").replace(&tables.payments, "payments");
-    let ledger = world.wire.take_ledger().into_iter();
+    let ledger = world.wire.take_capacity_use().into_iter();
     let writes =
         ledger.filter(|((op, _), halves)| *halves > 0 && !matches!(op.as_str(), "Query" | "GetItem" | "BatchGetItem"));
     writes.map(|((op, place), halves)| ((op, plain(place)), halves / 2)).collect()

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, ensure};
 use aws_sdk_dynamodb::types::AttributeValue;
-use payments_local::wire::{Fate, Ledger, Wire};
+use payments_local::{CapacityUse, Fate, Recorder};
 use payments_tests::{Ask, Reply, World};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -168,10 +168,10 @@ async fn what_is_no_range_of_dates_is_refused_before_anything_is_read() -> Resul
 }
 
 /// What an answer costs, in half units by operation and place.
-async fn cost(world: &World, query: &str) -> Result<(Vec<String>, Ledger)> {
-    drop((world.wire.take_operations(), world.wire.take_ledger()));
+async fn cost(world: &World, query: &str) -> Result<(Vec<String>, CapacityUse)> {
+    drop((world.wire.take_operations(), world.wire.take_capacity_use()));
     counts(world, query).await?;
-    Ok((world.wire.take_operations(), world.wire.take_ledger()))
+    Ok((world.wire.take_operations(), world.wire.take_capacity_use()))
 }
 
 #[tokio::test]
@@ -191,7 +191,7 @@ async fn an_answer_costs_what_its_dates_cost_however_many_payments_there_are() -
     assert_eq!(reads, [&place], "no index, and not history");
     assert!(spent <= 16, "{spent} half units");
     let refused = Fate::Refuse(400, "AccessDeniedException");
-    let wire = Wire::with_fate(move |call| if call.input["ConsistentRead"] == true { Fate::Pass } else { refused });
+    let wire = Recorder::with_fate(move |call| if call.input()["ConsistentRead"] == true { Fate::Pass } else { refused });
     let reply = world.send_to(&world.functions_over(&wire).await?, Ask::get("/counts")).await?;
     assert_eq!(reply.status, 200, "{reply}");
     world.close().await
@@ -253,8 +253,8 @@ async fn trouble_at_any_lane_is_a_503_and_never_a_number_too_low() -> Result<()>
     {
         for lane in 0..8 {
             let at = format!("COUNTS#{lane}");
-            let wire = Wire::with_fate(move |call| {
-                let hit = call.input["ExpressionAttributeValues"][":pk"]["S"] == at.as_str();
+            let wire = Recorder::with_fate(move |call| {
+                let hit = call.input()["ExpressionAttributeValues"][":pk"]["S"] == at.as_str();
                 if hit { trouble } else { Fate::Pass }
             });
             let troubled = world.functions_over(&wire).await?;

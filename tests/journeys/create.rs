@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use futures::future::try_join_all;
-use payments_local::wire::{Call, Fate, Wire};
+use payments_local::{Call, Fate, Recorder};
 use payments_tests::{Ask, Reply, World};
 use serde_json::{Value, json};
 
@@ -117,14 +117,14 @@ async fn keys_belong_to_their_account() -> Result<()> {
 
 /// Loses every try of putting the head: the process dies between the two writes.
 fn before_the_head(call: &Call) -> Fate {
-    let is_head = call.input["TableName"].as_str().is_some_and(|table| !table.contains("history"));
+    let is_head = call.input()["TableName"].as_str().is_some_and(|table| !table.contains("history"));
     if call.operation == "PutItem" && is_head { Fate::LoseRequest } else { Fate::Pass }
 }
 
 #[tokio::test]
 async fn a_crash_between_the_writes_leaves_nothing_visible_and_the_retry_completes_it() -> Result<()> {
     let world = World::open().await?;
-    let dying = world.functions_over(&Wire::with_fate(before_the_head)).await?;
+    let dying = world.functions_over(&Recorder::with_fate(before_the_head)).await?;
     let lost = world.send_to(&dying, Ask::create("tenant", "rent-1", &rent())).await?;
     assert_eq!((lost.status, lost.header("retry-after")), (503, Some("1")), "{lost}");
     assert_eq!(listed(&world, "tenant").await?, [] as [Value; 0]);
@@ -141,7 +141,7 @@ async fn whichever_call_is_lost_the_retry_leaves_one_payment() -> Result<()> {
         for lost in 0.. {
             let world = World::open().await?;
             // From the k-th try on nothing gets through: the SDK's own retries are lost too.
-            let wire = Wire::with_fate(move |call| if call.number >= lost { fate } else { Fate::Pass });
+            let wire = Recorder::with_fate(move |call| if call.number >= lost { fate } else { Fate::Pass });
             let dying = world.functions_over(&wire).await?;
             let first = world.send_to(&dying, Ask::create("tenant", "rent-1", &rent())).await?;
             let retry = world.send(Ask::create("tenant", "rent-1", &rent())).await?;
@@ -178,7 +178,7 @@ async fn a_missing_head_is_completed_until_half_an_hour_after_its_day() -> Resul
     for (retried_at, want) in [("2026-11-21T00:29:59Z", 201), ("2026-11-21T00:30:00Z", 422)] {
         let world = World::open().await?;
         world.set_clock("2026-11-20T23:59:30Z")?;
-        let dying = world.functions_over(&Wire::with_fate(before_the_head)).await?;
+        let dying = world.functions_over(&Recorder::with_fate(before_the_head)).await?;
         world.send_to(&dying, Ask::create("tenant", "rent-1", &rent_on("2026-11-20"))).await?;
         world.set_clock(retried_at)?;
         let retry = world.send(Ask::create("tenant", "rent-1", &rent_on("2026-11-20"))).await?;
@@ -192,11 +192,11 @@ async fn a_missing_head_is_completed_until_half_an_hour_after_its_day() -> Resul
 #[tokio::test]
 async fn a_changed_time_zone_database_still_gives_one_head() -> Result<()> {
     let mut world = World::open().await?;
-    let dying = world.functions_over(&Wire::with_fate(before_the_head)).await?;
+    let dying = world.functions_over(&Recorder::with_fate(before_the_head)).await?;
     world.send_to(&dying, Ask::create("tenant", "rent-1", &rent())).await?;
     // The strongest change there can be: the zone's days begin elsewhere altogether.
     world.environment.time_zone = "Asia/Tokyo".to_owned();
-    let changed = world.functions_over(&Wire::open()).await?;
+    let changed = world.functions_over(&Recorder::new()).await?;
     let retry = world.send_to(&changed, Ask::create("tenant", "rent-1", &rent())).await?;
     assert_eq!((retry.status, retry.field("dueAt")), (201, "2026-12-01T00:00:00Z"), "{retry}");
     world.send(Ask::create("tenant", "rent-1", &rent())).await?;

@@ -192,7 +192,7 @@ async fn a_payment_that_moves_on_between_pages_is_seen_again_and_never_missed() 
 
 /// The half units read from both tables' `due` indexes since the last time; nothing else is read.
 fn half_units(world: &World) -> u64 {
-    let ledger = world.wire.take_ledger();
+    let ledger = world.wire.take_capacity_use();
     assert!(
         ledger
             .iter()
@@ -214,7 +214,7 @@ async fn an_empty_date_costs_one_query_per_stretch() -> Result<()> {
         // A date that is over is looked for in both tables.
         ("dueDate=2026-11-19&status=PENDING".to_owned(), 2 * SHARDS),
     ] {
-        drop((world.wire.take_operations(), world.wire.take_ledger()));
+        drop((world.wire.take_operations(), world.wire.take_capacity_use()));
         let page = list(&world, &query).await?;
         assert_eq!((page.payments().len(), &page.body["nextCursor"]), (0, &Value::Null), "{query}");
         assert_eq!(world.wire.take_operations(), vec!["Query"; queries], "{query}");
@@ -229,12 +229,12 @@ async fn a_page_costs_what_it_returns_however_many_payments_there_are() -> Resul
     let world = World::open().await?;
     let query = format!("dueDate={DAY}&status=SCHEDULED&shard=0&limit=5");
     put(&world, DAY, 150).await?;
-    drop((world.wire.take_operations(), world.wire.take_ledger()));
+    drop((world.wire.take_operations(), world.wire.take_capacity_use()));
     let few = list(&world, &query).await?;
     let (few_operations, few_cost) = (world.wire.take_operations(), half_units(&world));
     put(&world, AFTER, 300).await?;
     put(&world, DAY, 600).await?;
-    drop((world.wire.take_operations(), world.wire.take_ledger()));
+    drop((world.wire.take_operations(), world.wire.take_capacity_use()));
     let many = list(&world, &query).await?;
     assert_eq!((few.payments().len(), many.payments().len()), (5, 5));
     assert_eq!((few_operations, few_cost), (vec!["Query".to_owned()], 1));
@@ -250,7 +250,7 @@ async fn a_page_costs_what_it_returns_however_many_payments_there_are() -> Resul
             .map(item_bytes)
             .sum::<usize>();
     }
-    drop((world.wire.take_operations(), world.wire.take_ledger()));
+    drop((world.wire.take_operations(), world.wire.take_capacity_use()));
     assert_eq!(read_all(&world, "", 1_000).await?.len(), 600);
     let stretches = SHARDS * Status::ALL.len();
     assert_eq!(world.wire.take_operations().len(), stretches);

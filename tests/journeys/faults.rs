@@ -1,7 +1,7 @@
 //! What clients are told when DynamoDB is in trouble: come back later, never "not found".
 
 use anyhow::Result;
-use payments_local::wire::{Fate, Wire};
+use payments_local::{Fate, Recorder};
 use payments_tests::{Ask, World};
 use serde_json::{Value, json};
 
@@ -53,7 +53,7 @@ async fn lasting_trouble_at_any_call_is_a_503_or_a_500_and_changes_no_answer_lat
                 let world = World::open().await?;
                 let put = world.send(Ask::create("tenant", "rent", &rent())).await?;
                 let (ask, good) = requests(put.field("paymentId")).swap_remove(route);
-                let wire = Wire::with_fate(move |call| if call.number >= from { trouble } else { Fate::Pass });
+                let wire = Recorder::with_fate(move |call| if call.number >= from { trouble } else { Fate::Pass });
                 let troubled = world.functions_over(&wire).await?;
                 let reply = world.send_to(&troubled, ask.clone()).await?;
                 let tries = wire.take_operations().len();
@@ -90,7 +90,7 @@ async fn passing_trouble_is_retried_by_the_sdk_and_nobody_notices() -> Result<()
             let world = World::open().await?;
             let put = world.send(Ask::create("tenant", "rent", &rent())).await?;
             let (ask, good) = requests(put.field("paymentId")).swap_remove(route);
-            let wire = Wire::with_fate(move |call| if call.number == 0 { trouble } else { Fate::Pass });
+            let wire = Recorder::with_fate(move |call| if call.number == 0 { trouble } else { Fate::Pass });
             let reply = world.send_to(&world.functions_over(&wire).await?, ask.clone()).await?;
             assert_eq!(reply.status, good, "{trouble:?} once in {ask:?}: {reply}");
             world.close().await?;

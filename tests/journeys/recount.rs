@@ -11,7 +11,7 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
 use lambda_runtime::{Context, LambdaEvent};
 use payments_local::Functions;
-use payments_local::wire::{Call, Fate, Wire};
+use payments_local::{Call, Fate, Recorder};
 use payments_store::Item;
 use payments_tests::given::{ACCOUNT, Given, HORIZON_DAYS, prepare};
 use payments_tests::{Ask, World};
@@ -36,7 +36,7 @@ async fn a_counted_day() -> Result<World> {
     prepare(&world, Given::ADayHalfReported, THAT_NIGHT).await?;
     world.count_all().await?;
     world.set_clock(NIGHT)?;
-    drop((world.outside.metrics.take(), world.wire.take_operations(), world.wire.take_ledger()));
+    drop((world.outside.metrics.take(), world.wire.take_operations(), world.wire.take_capacity_use()));
     Ok(world)
 }
 
@@ -112,7 +112,7 @@ async fn interfered<Done: Future<Output = Result<()>>>(
     what: impl Fn() -> Done + Send + Sync + 'static,
 ) -> Result<Functions> {
     let handle = tokio::runtime::Handle::current();
-    let wire = Wire::with_fate(move |call| {
+    let wire = Recorder::with_fate(move |call| {
         if !when(call) {
             return Fate::Pass;
         }
@@ -127,7 +127,7 @@ async fn interfered<Done: Future<Output = Result<()>>>(
 /// Whether a call reads the first lane of the date's counters: once before and once after the
 /// payments are counted.
 fn reads_counters(call: &Call) -> bool {
-    let values = &call.input["ExpressionAttributeValues"];
+    let values = &call.input()["ExpressionAttributeValues"];
     values[":pk"]["S"] == "COUNTS#0" && values[":from"]["S"] == DAY
 }
 
@@ -148,7 +148,7 @@ async fn a_day_that_was_counted_is_exact_and_only_queries_tell_so() -> Result<()
     // One for what is kept; of each date eight lanes twice, and of each shard five statuses, three of
     // which can be in history.
     assert_eq!(operations, vec!["Query"; 1 + 3 * (2 * 8 + 10 * (5 + 3))]);
-    let read = world.wire.take_ledger();
+    let read = world.wire.take_capacity_use();
     let head =
         |place: &str| [&world.environment.tables.payments, &world.environment.tables.history].map(|t| t == place);
     let of_tables = read.iter().filter(|((_, place), _)| head(place).contains(&true)).map(|(_, halves)| halves);
@@ -156,8 +156,8 @@ async fn a_day_that_was_counted_is_exact_and_only_queries_tell_so() -> Result<()
     assert!(of_tables.sum::<u64>() <= 2 * (1 + 3 * 2 * 8), "{read:?}");
     // An index cannot be read consistently; all else is.
     let refused = Fate::Refuse(400, "AccessDeniedException");
-    let lags = |call: &Call| call.input["IndexName"] != "due" && call.input["ConsistentRead"] != true;
-    let wire = Wire::with_fate(move |call| if lags(call) { refused } else { Fate::Pass });
+    let lags = |call: &Call| call.input()["IndexName"] != "due" && call.input()["ConsistentRead"] != true;
+    let wire = Recorder::with_fate(move |call| if lags(call) { refused } else { Fate::Pass });
     let functions = world.functions_over(&wire).await?;
     assert_eq!(run_of(&functions, "recount", (BEFORE, AFTER), NO_DEADLINE).await?, exact, "and again");
     world.close().await

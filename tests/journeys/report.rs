@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result};
 use insta::assert_snapshot;
 use payments_boot::Lookup;
 use payments_local::Functions;
-use payments_local::wire::{Fate, Wire};
+use payments_local::{Fate, Recorder};
 use payments_tests::{Ask, World};
 use serde_json::{Value, json};
 
@@ -114,7 +114,7 @@ async fn the_first_report_lists_each_settlement_once() -> Result<()> {
 async fn an_empty_run_writes_nothing() -> Result<()> {
     let world = World::open().await?;
     world.send(Ask::create("tenant", "rent", &bank::body(&BILLS[0], "2026-12-01"))).await?;
-    drop((world.wire.take_operations(), world.wire.take_ledger()));
+    drop((world.wire.take_operations(), world.wire.take_capacity_use()));
     let answer = run(&world).await?;
     assert_eq!((&answer["runsCommitted"], &answer["moreWaits"]), (&json!(0), &json!(false)), "{answer}");
     assert_eq!(files(&world).await?.len(), 0);
@@ -310,7 +310,7 @@ async fn throttles_are_left_to_the_next_run_and_refusals_are_loud() -> Result<()
         let world = World::open().await?;
         let all = many(&world, "2026-11-20T09:20:00Z", 20, 0).await?;
         for (fate, is_loud) in [(throttle, false), (Fate::Refuse(400, "AccessDeniedException"), true)] {
-            let wire = Wire::with_fate(move |call| if call.operation == operation { fate } else { Fate::Pass });
+            let wire = Recorder::with_fate(move |call| if call.operation == operation { fate } else { Fate::Pass });
             let answer = invoke(&world.functions_over(&wire).await?, "troubled", bank::END_OF_TIME).await;
             match answer {
                 Err(error) => assert!(is_loud && error.contains("refused"), "{operation}: {error}"),
@@ -345,12 +345,12 @@ async fn reporting_a_payment_costs_two_and_changes_nothing_else_of_it() -> Resul
     let world = World::open().await?;
     let all = many(&world, "2026-11-20T09:20:00Z", 150, 0).await?;
     let before = bank::heads_without(&world, "unreported").await?;
-    drop(world.wire.take_ledger());
+    drop(world.wire.take_capacity_use());
     run(&world).await?;
     let table = &world.environment.tables.payments;
     let writes: Vec<(String, String, u64)> = world
         .wire
-        .take_ledger()
+        .take_capacity_use()
         .into_iter()
         .filter(|((operation, _), _)| matches!(operation.as_str(), "PutItem" | "UpdateItem"))
         .map(|((operation, place), halves)| (operation, place.replace(table, "payments"), halves / 2))

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 fn units(world: &World) -> BTreeMap<(String, String), u64> {
     let tables = &world.environment.tables;
     let plain = |place: String| place.replace(&tables.history, "history").replace(&tables.payments, "payments");
-    world.wire.take_ledger().into_iter().map(|((op, place), halves)| ((op, plain(place)), halves / 2)).collect()
+    world.wire.take_capacity_use().into_iter().map(|((op, place), halves)| ((op, plain(place)), halves / 2)).collect()
 }
 
 fn row(operation: &str, place: &str, units: u64) -> ((String, String), u64) {
@@ -37,7 +37,7 @@ async fn inserting_the_largest_payment_costs_ten() -> Result<()> {
     let largest = largest_data(&world).await?;
     let over = world.send(Ask::create("tenant", "size", &payment(largest + 1))).await?;
     assert_eq!((over.status, &over.body["excessBytes"]), (413, &json!(1)), "{over}");
-    drop(world.wire.take_ledger());
+    drop(world.wire.take_capacity_use());
 
     let put = world.send(Ask::create("tenant", "size", &payment(largest))).await?;
     assert_eq!(put.status, 201, "{put}");
@@ -50,7 +50,7 @@ async fn inserting_the_largest_payment_costs_ten() -> Result<()> {
 async fn a_cancel_costs_three() -> Result<()> {
     let world = World::open().await?;
     let put = world.send(Ask::create("tenant", "rent", &payment(7_000))).await?;
-    drop(world.wire.take_ledger());
+    drop(world.wire.take_capacity_use());
     world.send(Ask::cancel("tenant", put.field("paymentId"))).await?;
     let writes: BTreeMap<_, _> = units(&world).into_iter().filter(|((op, _), _)| op == "UpdateItem").collect();
     assert_eq!(writes, BTreeMap::from([row("UpdateItem", "payments", 1), row("UpdateItem", "payments/due", 2)]));
@@ -65,7 +65,7 @@ async fn listing_a_hundred_payments_costs_what_their_heads_cost() -> Result<()> 
         assert_eq!(put.status, 201, "{put}");
     }
     let heads: usize = world.heads("tenant").await?.iter().map(item_bytes).sum();
-    drop((world.wire.take_ledger(), world.wire.take_operations()));
+    drop((world.wire.take_capacity_use(), world.wire.take_operations()));
 
     let list = world.send(Ask::get("/accounts/tenant/payments?limit=100")).await?;
     assert_eq!(list.payments().len(), 100);

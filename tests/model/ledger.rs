@@ -7,7 +7,7 @@ use std::str::FromStr;
 use anyhow::{Context as _, Result, ensure};
 use aws_sdk_dynamodb::Client;
 use payments_boot::{Lookup, dynamodb};
-use payments_local::{Engine, Wire};
+use payments_local::{Engine, Recorder};
 
 use crate::design::{Bench, Design};
 use crate::document;
@@ -98,19 +98,19 @@ fn each(spent: Spent) -> Result<u64> {
     Ok(half_units / u64::from(2 * PAGE))
 }
 
-fn spent(wire: &Wire, bench: &Bench) -> Spent {
+fn spent(wire: &Recorder, bench: &Bench) -> Spent {
     let mut spent = Spent::default();
-    for ((_, place), half_units) in wire.take_ledger() {
+    for ((_, place), half_units) in wire.take_capacity_use() {
         if place.starts_with(&bench.tables.history) { spent.history += half_units } else { spent.hot += half_units }
     }
     spent
 }
 
 /// The life of a page of payments.
-async fn life(bench: &Bench, wire: &Wire, acts: &[Act], data: usize) -> Result<Life> {
+async fn life(bench: &Bench, wire: &Recorder, acts: &[Act], data: usize) -> Result<Life> {
     let payments = (0..PAGE).map(|n| Payment::new(n, n, "1".parse()?, data)).collect::<Result<Vec<_>>>()?;
     let mut life = Life::default();
-    drop(wire.take_ledger());
+    drop(wire.take_capacity_use());
     for &act in acts {
         let before: &[Look] = match act {
             Act::Pending => &[Look::Swept],
@@ -230,7 +230,7 @@ async fn a_whole_life_costs_a_quarter_of_the_textbooks() -> Result<()> {
     let mut lives = Vec::new();
     for (size, data) in SIZES {
         let engine = Engine::start(0, None).await?;
-        let wire = Wire::open();
+        let wire = Recorder::new();
         let production = dynamodb(Some(&engine.url())).await;
         let client = Client::from_conf(production.config().to_builder().http_client(wire.clone()).build());
         for (name, design, acts) in DESIGNS {

@@ -7,14 +7,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use aws_smithy_runtime_api::client::http::{
-    HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector,
-};
-use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
-use aws_smithy_runtime_api::client::result::ConnectorError;
-use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
-use aws_smithy_types::body::SdkBody;
-use payments_local::Wire;
+use payments_local::interceptor::{Answer, Next, respond};
+use payments_local::{Call, Interceptor, Recorder};
 use serde_json::{Value, json};
 
 use crate::buckets::{Buckets, Kind, Name, Warmth};
@@ -35,7 +29,7 @@ type Places = Vec<(String, String)>;
 /// The connector. Clones are the same one.
 #[derive(Debug, Clone)]
 pub(crate) struct Meter {
-    wire: Wire,
+    wire: Recorder,
     state: Arc<Mutex<State>>,
 }
 
@@ -54,7 +48,7 @@ impl Meter {
     pub(crate) fn new(keys: impl Into<Vec<Keys>>, warmth: Warmth) -> Self {
         let (items, buckets) = (HashMap::new(), Buckets::new(warmth));
         let state = State { keys: keys.into(), items, buckets, second: 0, charges: Vec::new(), refused_by: None };
-        Self { wire: Wire::open(), state: Arc::new(Mutex::new(state)) }
+        Self { wire: Recorder::new(), state: Arc::new(Mutex::new(state)) }
     }
 
     /// Sets the virtual clock.
@@ -76,15 +70,15 @@ impl Meter {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn carry(
-        self,
-        connector: SharedHttpConnector,
-        mut request: HttpRequest,
-    ) -> Result<HttpResponse, ConnectorError> {
-        let target = request.headers().get("x-amz-target").unwrap_or_default();
-        let operation = target.rsplit('.').next().unwrap_or_default().to_owned();
-        let mut input: Value = serde_json::from_slice(request.body().bytes().unwrap_or_default()).unwrap_or_default();
-        let Some(kind) = kind_of(&operation) else { return connector.call(request).await };
+    /// The HTTP client for an SDK client.
+    pub(crate) fn interceptor(&self) -> Interceptor {
+        let meter = self.clone();
+        Interceptor::over(self.wire.clone(), move |call, next| meter.clone().carry(call, next))
+    }
+
+    async fn carry(self, mut call: Call, next: Next) -> Answer {
+        let (operation, mut input) = (call.operation.clone(), call.input().clone());
+        let Some(kind) = kind_of(&operation) else { return next.send(call).await };
         let refused = self.state().refuses(kind, &input);
         if let Some(name) = refused {
             let answer = refusal(&name);
@@ -94,12 +88,12 @@ impl Meter {
         if operation == "UpdateItem" {
             // Where it is then, only the item as it is then can tell. Who did not ask for it does not look.
             input["ReturnValues"] = json!("ALL_NEW");
-            *request.body_mut() = SdkBody::from(input.to_string());
+            call.set_input(input.clone());
         }
-        drop(self.wire.take_ledger());
-        let response = connector.call(request).await?;
+        drop(self.wire.take_capacity_use());
+        let response = next.send(call).await?;
         let answer: Value = serde_json::from_slice(response.body().bytes().unwrap_or_default()).unwrap_or_default();
-        let costs: Vec<_> = self.wire.take_ledger().into_iter().map(|((_, place), cost)| (place, cost)).collect();
+        let costs: Vec<_> = self.wire.take_capacity_use().into_iter().map(|((_, place), cost)| (place, cost)).collect();
         let mut state = self.state();
         let charged_to = match operation.as_str() {
             _ if !response.status().is_success() => state.places(&input),
@@ -200,25 +194,6 @@ impl State {
     }
 }
 
-impl HttpClient for Meter {
-    fn http_connector(&self, settings: &HttpConnectorSettings, components: &RuntimeComponents) -> SharedHttpConnector {
-        let connector = self.wire.http_connector(settings, components);
-        SharedHttpConnector::new(Tap { meter: self.clone(), connector })
-    }
-}
-
-#[derive(Debug)]
-struct Tap {
-    meter: Meter,
-    connector: SharedHttpConnector,
-}
-
-impl HttpConnector for Tap {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        HttpConnectorFuture::new(self.meter.clone().carry(self.connector.clone(), request))
-    }
-}
-
 /// The buckets of a partition key: its own, and that of the place as a whole.
 fn names(place: &str, key: &str, kind: Kind) -> [Name; 2] {
     let name = |key| Name { place: place.to_owned(), key, kind };
@@ -252,7 +227,7 @@ fn partition_of(condition: &str, input: &Value) -> String {
 }
 
 /// DynamoDB's answer where a key or a table has no capacity left.
-fn refusal(name: &Name) -> Result<HttpResponse, ConnectorError> {
+fn refusal(name: &Name) -> Answer {
     let of = if name.place.contains('/') { "Index" } else { "Table" };
     let reason = format!("{of}{:?}KeyRangeThroughputExceeded", name.kind);
     let body = json!({
@@ -260,8 +235,5 @@ fn refusal(name: &Name) -> Result<HttpResponse, ConnectorError> {
         "message": format!("{name} has no capacity left"),
         "throttlingReasons": [{ "reason": reason, "resource": name.place }],
     });
-    let status = 400.try_into().map_err(|_| ConnectorError::other("no such status".into(), None))?;
-    let mut response = HttpResponse::new(status, SdkBody::from(body.to_string()));
-    response.headers_mut().insert("content-type", "application/x-amz-json-1.0");
-    Ok(response)
+    respond(400, body.to_string())
 }

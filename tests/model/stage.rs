@@ -73,7 +73,7 @@ impl Real {
         let (engine, bench) = runtime.block_on(async {
             let engine = Engine::start(0, None).await?;
             let production = dynamodb(Some(&engine.url())).await;
-            let config = production.config().to_builder().http_client(meter.clone());
+            let config = production.config().to_builder().http_client(meter.interceptor());
             // What is refused waits for the play's next second instead.
             let client = Client::from_conf(config.retry_config(RetryConfig::disabled()).build());
             anyhow::Ok((engine, scene.design.open(client).await?))

@@ -6,15 +6,10 @@ use std::sync::{Arc, LazyLock};
 
 use anyhow::{Context as _, Result, anyhow};
 use aws_sdk_dynamodb::Client;
-use aws_smithy_runtime_api::client::http::{
-    HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient, SharedHttpConnector,
-};
-use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
-use aws_smithy_runtime_api::client::result::ConnectorError;
-use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
-use aws_smithy_types::body::SdkBody;
+use payments_local::Interceptor;
+use payments_local::interceptor::refuse;
 use payments_store::TableNames;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{Role, template};
 
@@ -29,47 +24,18 @@ static ROLES: LazyLock<Result<BTreeMap<String, Role>, String>> =
 pub fn with_role(client: &Client, function: &'static str, tables: &TableNames) -> Result<Client> {
     let roles = ROLES.as_ref().map_err(|error| anyhow!("{error}"))?;
     let role = roles.get(function).with_context(|| format!("the template has no {function}"))?;
-    let beyond = client.config().http_client().context("a client without a wire")?;
-    let guard = Guard { function, role, tables: Arc::new(tables.clone()), beyond };
-    Ok(Client::from_conf(client.config().to_builder().http_client(guard).build()))
-}
-
-/// An HTTP client that one function calls with.
-#[derive(Debug, Clone)]
-struct Guard {
-    function: &'static str,
-    role: &'static Role,
-    tables: Arc<TableNames>,
-    beyond: SharedHttpClient,
-}
-
-impl HttpClient for Guard {
-    fn http_connector(&self, settings: &HttpConnectorSettings, components: &RuntimeComponents) -> SharedHttpConnector {
-        let beyond = self.beyond.http_connector(settings, components);
-        SharedHttpConnector::new(Gate { guard: self.clone(), beyond })
-    }
-}
-
-#[derive(Debug)]
-struct Gate {
-    guard: Guard,
-    beyond: SharedHttpConnector,
-}
-
-impl HttpConnector for Gate {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let target = request.headers().get("x-amz-target").unwrap_or_default();
-        let operation = target.rsplit('.').next().unwrap_or_default().to_owned();
-        let input = serde_json::from_slice(request.body().bytes().unwrap_or_default()).unwrap_or(Value::Null);
-        for (action, place, partitions) in needs(&operation, &input, &self.guard.tables) {
-            if !self.guard.role.allows(&action, &place, &partitions) {
-                let function = self.guard.function;
-                let why = format!("the role of {function} does not allow {action} on {place} for {partitions:?}");
-                return HttpConnectorFuture::ready(refusal(&why));
-            }
+    let inner = client.config().http_client().context("the client has no HTTP client")?;
+    let tables = Arc::new(tables.clone());
+    let interceptor = Interceptor::over(inner, move |call, next| {
+        let mut needs = needs(&call.operation, call.input(), &tables).into_iter();
+        let denied = needs.find(|(action, place, partitions)| !role.allows(action, place, partitions));
+        async move {
+            let Some((action, place, partitions)) = denied else { return next.send(call).await };
+            let why = format!("the role of {function} does not allow {action} on {place} for {partitions:?}");
+            refuse(400, "AccessDeniedException", &why)
         }
-        self.beyond.call(request)
-    }
+    });
+    Ok(Client::from_conf(client.config().to_builder().http_client(interceptor).build()))
 }
 
 /// What a call needs to be allowed: an action, on a table or an index, for these partition keys. The
@@ -118,12 +84,4 @@ fn queried(input: &Value) -> Option<String> {
     let condition = input["KeyConditionExpression"].as_str()?.strip_prefix("pk = ")?;
     let name = condition.split_whitespace().next()?;
     input["ExpressionAttributeValues"][name]["S"].as_str().map(str::to_owned)
-}
-
-fn refusal(why: &str) -> Result<HttpResponse, ConnectorError> {
-    let body = json!({ "__type": "com.amazon.coral.service#AccessDeniedException", "message": why });
-    let status = 400.try_into().map_err(|_| ConnectorError::other("no such status".into(), None))?;
-    let mut response = HttpResponse::new(status, SdkBody::from(body.to_string()));
-    response.headers_mut().insert("content-type", "application/x-amz-json-1.0");
-    Ok(response)
 }

@@ -14,7 +14,7 @@ use object_store::ObjectStore;
 use object_store::memory::InMemory;
 use payments_boot::{Clock, Lookup, Metrics};
 use payments_local::functions::Surroundings;
-use payments_local::wire::Wire;
+use payments_local::Recorder;
 use payments_local::{Engine, Environment, Functions, event};
 use payments_queue::TransactionQueue;
 use payments_queue::in_process::{Queue, QueueSettings};
@@ -48,7 +48,7 @@ pub struct World {
     pub environment: Environment,
     seconds: Arc<AtomicI64>,
     /// What the functions' calls went over.
-    pub wire: Wire,
+    pub wire: Recorder,
     /// What lies outside of it.
     pub outside: Outside,
     functions: Functions,
@@ -87,7 +87,7 @@ impl World {
         }
         change(&mut environment);
         let seconds = Arc::new(AtomicI64::new(0));
-        let wire = Wire::open();
+        let wire = Recorder::new();
         let client = client(&environment, &wire).await;
         payments_store::schema::create_tables(&client, &environment.tables).await?;
         let requests = Queue::new(QueueSettings::named("payment-requests"));
@@ -95,7 +95,7 @@ impl World {
         let functions = guarded(&environment, &client, &clock_of(&seconds), &outside)?;
         let world = Self { engine, environment, seconds, wire, outside, functions };
         world.set_clock(MORNING)?;
-        drop((world.wire.take_operations(), world.wire.take_ledger()));
+        drop((world.wire.take_operations(), world.wire.take_capacity_use()));
         Ok(world)
     }
 
@@ -103,13 +103,13 @@ impl World {
     ///
     /// # Errors
     /// Where the environment does not do.
-    pub async fn functions_over(&self, wire: &Wire) -> Result<Functions> {
+    pub async fn functions_over(&self, wire: &Recorder) -> Result<Functions> {
         let client = client(&self.environment, wire).await;
         guarded(&self.environment, &client, &clock_of(&self.seconds), &self.outside)
     }
 
     /// What this bank's functions work with, over another wire.
-    pub async fn surroundings_over(&self, wire: &Wire) -> Surroundings {
+    pub async fn surroundings_over(&self, wire: &Recorder) -> Surroundings {
         let client = client(&self.environment, wire).await;
         surroundings(&self.environment, client, clock_of(&self.seconds), &self.outside)
     }
@@ -280,7 +280,7 @@ fn surroundings(environment: &Environment, client: Client, clock: Clock, outside
 
 /// The production client over a wire: its retries, but without their waiting, and with a retry
 /// quota of its own, so that one test's faults do not use up another's retries.
-async fn client(environment: &Environment, wire: &Wire) -> Client {
+async fn client(environment: &Environment, wire: &Recorder) -> Client {
     let production = environment.client().await;
     let retries = production.config().retry_config().cloned().unwrap_or_else(RetryConfig::standard);
     let wait = Duration::from_millis(1);

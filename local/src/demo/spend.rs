@@ -4,24 +4,21 @@
 use serde::Serialize;
 use serde_json::Number;
 
-use crate::wire::{Ledger, Wire};
+use crate::recorder::{Recorder, write_units};
 
 /// The budget: the write units of one 8 KB payment, phase by phase.
 pub(super) const BUDGET: [(&str, u64); 5] =
     [("insert", 10), ("pending", 3), ("settled", 5), ("reported", 2), ("archive", 6)];
 
-/// The operations that write.
-const WRITES: [&str; 5] = ["PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"];
-
-/// The wires of the functions that write. What a failed condition costs, DynamoDB does not tell.
+/// The recorders of the functions that write. DynamoDB does not report what a failed condition uses.
 #[derive(Debug)]
-pub(super) struct Wires {
-    pub(super) insert: Wire,
-    pub(super) pending: Wire,
-    pub(super) settled: Wire,
-    pub(super) reported: Wire,
-    pub(super) archive: Wire,
-    pub(super) counters: Wire,
+pub(super) struct Recorders {
+    pub(super) insert: Recorder,
+    pub(super) pending: Recorder,
+    pub(super) settled: Recorder,
+    pub(super) reported: Recorder,
+    pub(super) archive: Recorder,
+    pub(super) counters: Recorder,
 }
 
 /// Write units by phase.
@@ -41,23 +38,23 @@ pub struct WriteUnits {
     pub counters: u64,
 }
 
-impl Wires {
-    pub(super) fn open() -> Self {
+impl Recorders {
+    pub(super) fn new() -> Self {
         Self {
-            insert: Wire::open(),
-            pending: Wire::open(),
-            settled: Wire::open(),
-            reported: Wire::open(),
-            archive: Wire::open(),
-            counters: Wire::open(),
+            insert: Recorder::new(),
+            pending: Recorder::new(),
+            settled: Recorder::new(),
+            reported: Recorder::new(),
+            archive: Recorder::new(),
+            counters: Recorder::new(),
         }
     }
 
     /// What was written since the last time. Also forgets the list of calls, which would grow.
     pub(super) fn take(&self) -> WriteUnits {
-        let spent = |wire: &Wire| {
-            drop(wire.take_operations());
-            write_units(&wire.take_ledger())
+        let spent = |recorder: &Recorder| {
+            drop(recorder.take_operations());
+            write_units(&recorder.take_capacity_use())
         };
         WriteUnits {
             insert: spent(&self.insert),
@@ -94,11 +91,6 @@ impl std::ops::AddAssign for WriteUnits {
     }
 }
 
-fn write_units(ledger: &Ledger) -> u64 {
-    let writes = ledger.iter().filter(|((operation, _), _)| WRITES.contains(&operation.as_str()));
-    writes.map(|(_, half_units)| half_units / 2).sum()
-}
-
 /// `units` for each of `payments`, in hundredths, rounded to the nearest.
 pub(super) fn hundredths_each(units: u64, payments: u64) -> u64 {
     (units * 100 + payments / 2).checked_div(payments).unwrap_or(0)
@@ -133,12 +125,5 @@ mod tests {
             let each = hundredths_each(units, payments);
             assert_eq!((decimal(each).as_str(), number(each).to_string().as_str()), (text, json));
         }
-    }
-
-    #[test]
-    fn only_writes_count() {
-        let entry = |operation: &str, half_units| ((operation.to_owned(), "payments".to_owned()), half_units);
-        let ledger = Ledger::from([entry("PutItem", 20), entry("UpdateItem", 6), entry("Query", 7)]);
-        assert_eq!(write_units(&ledger), 13);
     }
 }

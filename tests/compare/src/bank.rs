@@ -13,7 +13,7 @@ use object_store::memory::InMemory;
 use payments_boot::{Clock, Metrics, dynamodb};
 use payments_load::Settings;
 use payments_load::orders::{Order, Orders};
-use payments_local::{Environment, Functions, Outside, Wire, event};
+use payments_local::{Environment, Functions, Outside, Recorder, event};
 use payments_model::{
     Actor, BusinessZone, Details, Head, Instruction, JsonText, Money, PaymentId, ShardCount, UtcSecond,
 };
@@ -74,12 +74,12 @@ impl Bank {
     ///
     /// # Errors
     /// Where the engine does not answer.
-    pub async fn over(url: &str, wire: Option<&Wire>) -> Result<Self> {
+    pub async fn over(url: &str, wire: Option<&Recorder>) -> Result<Self> {
         let environment = Environment { claims_per_second: 0, ..Environment::at(url.to_owned()) };
         let plain = dynamodb(Some(url)).await;
         payments_store::schema::create_tables(&plain, &environment.tables).await?;
         let client = match wire {
-            Some(wire) => environment.client_over(wire).await,
+            Some(wire) => environment.client_over(wire.clone()).await,
             None => plain.clone(),
         };
         let instant: DateTime<Utc> = NOW.parse()?;

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Result, ensure};
-use payments_local::Wire;
-use payments_local::wire::{Call, Fate, Ledger};
+use payments_local::Recorder;
+use payments_local::{Call, CapacityUse, Fate};
 use serde_json::Value;
 
 use crate::bank::Bank;
@@ -14,7 +14,7 @@ use crate::{Pair, Side};
 const OF_A_PAYMENT: [&str; 3] = ["Item", "Key", "ExpressionAttributeValues"];
 
 /// What one side did: its calls, and the write units they took.
-type Done = (Vec<(String, Value)>, Ledger);
+type Done = (Vec<(String, Value)>, CapacityUse);
 
 /// Does so much of a pair's work on both sides, and compares the calls and what they wrote: how often each was
 /// made, with all that is said in it but the payments' own values, and the units by table and index. Returns how
@@ -24,7 +24,7 @@ type Done = (Vec<(String, Value)>, Ledger);
 /// Where they differ.
 pub async fn same_calls(pair: Pair, url: &str, size: u64) -> Result<usize> {
     let calls: Arc<Mutex<Vec<(String, Value)>>> = Arc::default();
-    let wire = Wire::with_fate({
+    let wire = Recorder::with_fate({
         let calls = calls.clone();
         move |call| {
             let shape = (call.operation.clone(), shape(call));
@@ -37,11 +37,11 @@ pub async fn same_calls(pair: Pair, url: &str, size: u64) -> Result<usize> {
     let done = async |side| -> Result<Done> {
         let work = pair.prepare(&bank, side, size).await?;
         calls.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        drop(wire.take_ledger());
+        drop(wire.take_capacity_use());
         work.await?;
         let mut calls = std::mem::take(&mut *calls.lock().unwrap_or_else(PoisonError::into_inner));
         calls.sort_by_key(|(operation, input)| format!("{operation} {input}"));
-        let mut ledger = wire.take_ledger();
+        let mut ledger = wire.take_capacity_use();
         ledger.retain(|(operation, _), _| operation != "Query");
         Ok((calls, ledger))
     };
@@ -56,7 +56,7 @@ pub async fn same_calls(pair: Pair, url: &str, size: u64) -> Result<usize> {
 
 /// A call's input without what differs from payment to payment.
 fn shape(call: &Call) -> Value {
-    let mut input = call.input.clone();
+    let mut input = call.input().clone();
     for name in OF_A_PAYMENT {
         if let Some(Value::Object(attributes)) = input.get_mut(name) {
             attributes.values_mut().for_each(|value| *value = Value::Null);

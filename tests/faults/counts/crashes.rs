@@ -11,7 +11,7 @@ use super::made::Made;
 use super::mishap::{Mishap, Way};
 use super::shards;
 use crate::aggregation::{aggregate, drain, next_batch};
-use crate::line::Fate;
+use payments_local::Fate;
 use crate::recount::{between, counters};
 use crate::rig::Rig;
 
@@ -68,7 +68,7 @@ async fn a_reply_that_is_lost_once_is_no_conflict() -> Result<()> {
         if call.operation != "TransactWriteItems" {
             return Fate::Pass;
         }
-        let token = call.input["ClientRequestToken"].as_str().unwrap_or_default().to_owned();
+        let token = call.input()["ClientRequestToken"].as_str().unwrap_or_default().to_owned();
         seen.lock().unwrap_or_else(PoisonError::into_inner).push(token);
         if call.tried == 0 { Fate::LoseReply } else { Fate::Pass }
     });

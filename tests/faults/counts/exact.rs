@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 
 use super::deliveries::{Deliveries, Move, POLLERS, Seen};
 use super::past;
-use crate::line::Fate;
+use payments_local::Fate;
 use crate::recount;
 use crate::rig::Rig;
 use crate::weakness::Weakness;

@@ -31,7 +31,7 @@ impl Made {
         let (stream, shard) = (InMemoryStream::new(rig.source.arn()), ShardId::from("shardId-made"));
         stream.add_shard(shard.clone(), None)?;
         rig.line.mend();
-        drop((rig.metrics.take(), rig.line.wire().take_ledger()));
+        drop((rig.metrics.take(), rig.line.wire().take_capacity_use()));
         Ok(Self { stream, shard, records: 0, model, hot: Items::new(), history: Items::new() })
     }
 

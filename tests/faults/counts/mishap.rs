@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use proptest::prelude::*;
 
-use crate::line::{Call, Fate, Line};
+use crate::line::Line;
+use payments_local::{Call, Fate};
 
 /// What goes wrong, and with which of the invocation's calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,8 +79,8 @@ impl Mishap {
             Way::ReplyLostOnce if hit && first => Fate::LoseReply,
             Way::ReplyLost if hit => Fate::LoseReply,
             Way::Throttled if call.number >= number => Fate::Refuse(400, "ThrottlingException"),
-            Way::Conflict if hit && is_transaction => Fate::Cancel("TransactionConflict"),
-            Way::Elsewhere if hit && is_transaction => Fate::Cancel("ConditionalCheckFailed"),
+            Way::Conflict if hit && is_transaction => Fate::CancelTransaction("TransactionConflict"),
+            Way::Elsewhere if hit && is_transaction => Fate::CancelTransaction("ConditionalCheckFailed"),
             _ => Fate::Pass,
         }
     }

@@ -17,12 +17,12 @@ use crate::staleness::key_of;
 /// Delivers the stream and tells what was spent, in half units by operation; a place other than the
 /// table itself would be under its name.
 async fn cost(rig: &Rig, made: &Made) -> Result<BTreeMap<String, u64>> {
-    drop(rig.line.wire().take_ledger());
+    drop(rig.line.wire().take_capacity_use());
     rig.line.mend();
     made.deliver(rig).await?;
     let table = &rig.world.environment.tables.payments;
     let named = |(operation, place): (String, String)| if place == *table { operation } else { place };
-    let spent = rig.line.wire().take_ledger().into_iter().filter(|(_, halves)| *halves > 0);
+    let spent = rig.line.wire().take_capacity_use().into_iter().filter(|(_, halves)| *halves > 0);
     Ok(spent.map(|(place, halves)| (named(place), halves)).collect())
 }
 

@@ -1,7 +1,7 @@
 //! What is asked for while its payment moves, and after: one answer, whichever table it is in.
 
 use anyhow::{Context as _, Result};
-use payments_local::wire::{Fate, Wire};
+use payments_local::{Fate, Recorder};
 use payments_tests::{Ask, Reply, World};
 use serde_json::{Value, json};
 
@@ -45,11 +45,11 @@ async fn a_payment_is_shown_once_and_the_same_wherever_it_is() -> Result<()> {
     assert_eq!(hot[1].1.payments()[0]["data"], "rent", "{}", hot[1].1);
 
     // Stopped between the put and the removal: it is in both tables.
-    let no_removals = |call: &payments_local::wire::Call| match call.operation.as_str() {
+    let no_removals = |call: &payments_local::Call| match call.operation.as_str() {
         "DeleteItem" => Fate::LoseRequest,
         _ => Fate::Pass,
     };
-    tick_of(&world.functions_over(&Wire::with_fate(no_removals)).await?).await?;
+    tick_of(&world.functions_over(&Recorder::with_fate(no_removals)).await?).await?;
     assert_eq!((world.heads("tenant").await?.len(), world.archived_heads("tenant").await?.len()), (1, 1));
     assert_same(&hot, &answers(&world, &id).await?, "both");
     assert_eq!(tick(&world).await?.archived, 1);

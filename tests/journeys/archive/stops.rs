@@ -13,15 +13,15 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::DateTime;
 use lambda_runtime::{Context, LambdaEvent};
 use payments_boot::{Clock, Lookup};
-use payments_local::wire::{Call, Fate, Wire};
+use payments_local::{Call, Fate, Recorder};
 use payments_store::{HeadKey, Item, Removed, Store};
 use payments_tests::{Ask, World};
 
 use super::{NIGHT, alter, metric, put, put_processed, report_all, status_of, tick, tick_of};
 
 /// A wire on which every try of an operation meets this fate.
-fn wire(operation: &'static str, fate: Fate) -> Wire {
-    Wire::with_fate(move |call: &Call| if call.operation == operation { fate } else { Fate::Pass })
+fn wire(operation: &'static str, fate: Fate) -> Recorder {
+    Recorder::with_fate(move |call: &Call| if call.operation == operation { fate } else { Fate::Pass })
 }
 
 /// How many of an account's heads are in the hot table, and how many in history.
@@ -62,11 +62,11 @@ async fn an_answer_that_is_lost_once_is_no_trouble() -> Result<()> {
     let before = world.heads("tenant").await?;
     world.set_clock(NIGHT)?;
     let seen: Mutex<HashSet<String>> = Mutex::default();
-    let lossy = Wire::with_fate(move |call: &Call| {
+    let lossy = Recorder::with_fate(move |call: &Call| {
         let is_new = seen
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .insert(call.operation.clone() + &call.input.to_string());
+            .insert(call.operation.clone() + &call.input().to_string());
         let is_write = matches!(call.operation.as_str(), "PutItem" | "DeleteItem");
         if is_new && is_write { Fate::LoseReply } else { Fate::Pass }
     });
@@ -176,8 +176,8 @@ async fn a_throttled_shard_stops_no_other_and_a_refusal_is_loud() -> Result<()> 
     let hot: Vec<Item> = heads.iter().filter(of_seven).cloned().collect();
     let (held, count) = (hot.clone(), u64::try_from(hot.len())?);
     assert!(count > 0);
-    let throttled = Wire::with_fate(move |call: &Call| {
-        let sk = call.input["Item"]["sk"]["S"].as_str().unwrap_or_default();
+    let throttled = Recorder::with_fate(move |call: &Call| {
+        let sk = call.input()["Item"]["sk"]["S"].as_str().unwrap_or_default();
         let is_hot = held.iter().any(|head| head["sk"].as_s().is_ok_and(|hot| hot == sk));
         if is_hot { Fate::Refuse(400, "ProvisionedThroughputExceededException") } else { Fate::Pass }
     });
@@ -222,7 +222,7 @@ async fn what_a_run_gives_up_it_counts_as_far_as_it_can() -> Result<()> {
 async fn slow_archive(world: &World) -> Result<(Archive, Arc<AtomicI64>)> {
     let millis = Arc::new(AtomicI64::new(DateTime::parse_from_rfc3339(NIGHT)?.timestamp_millis()));
     let (called, shown, slept) = (Arc::clone(&millis), Arc::clone(&millis), Arc::clone(&millis));
-    let slow = Wire::with_fate(move |_| {
+    let slow = Recorder::with_fate(move |_| {
         called.fetch_add(5, Ordering::Relaxed);
         Fate::Pass
     });

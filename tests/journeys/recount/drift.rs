@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context as _, Result, ensure};
-use payments_local::wire::Call;
+use payments_local::Call;
 use payments_tests::given::ACCOUNT;
 use payments_tests::{Ask, Counting, World};
 use recount::RecountReport;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context as _, Result};
 use aws_sdk_dynamodb::types::AttributeValue;
 use payments_boot::Lookup;
-use payments_local::wire::{Call, Fate, Wire};
+use payments_local::{Call, Fate, Recorder};
 use payments_store::Item;
 use payments_tests::World;
 use payments_tests::given::{Given, HORIZON_DAYS, prepare};
@@ -29,7 +29,7 @@ async fn a_drifted_day() -> Result<(World, Value)> {
     alter(&world, 0, &[("SCHEDULED", -4), ("PROCESSED", 1), ("GBP.pro", 4_200), ("EUR.can", 7)]).await?;
     let found = recount(&world).await?;
     assert_eq!((found.drifted, found.drifts[0].found_at.as_str()), (1, FOUND_AT));
-    drop((world.wire.take_operations(), world.wire.take_ledger()));
+    drop((world.wire.take_operations(), world.wire.take_capacity_use()));
     Ok((world, right))
 }
 
@@ -55,12 +55,12 @@ async fn drift_is_repaired_when_it_is_a_day_and_an_hour_old_and_not_before() -> 
     }
     assert!(world.wire.take_operations().iter().all(|operation| operation == "Query"));
     world.set_clock("2090-06-17T03:30:00Z")?;
-    drop((world.wire.take_ledger(), world.outside.metrics.take()));
+    drop((world.wire.take_capacity_use(), world.outside.metrics.take()));
     let report = repair(&world).await?;
     assert_eq!((drifted(&report), report.drifts[0].repaired), ((1, 0, FOUND_AT), true), "{report:?}");
     assert_eq!(metric(&world, "RepairedDates")?, 1);
     // One lane takes the difference, seven are looked at, what was kept goes; 2 units each.
-    let spent = world.wire.take_ledger().into_iter().filter(|((operation, _), _)| operation != "Query");
+    let spent = world.wire.take_capacity_use().into_iter().filter(|((operation, _), _)| operation != "Query");
     let table = world.environment.tables.payments.clone();
     let all = BTreeMap::from([(("TransactWriteItems".to_owned(), table), 2 * 18)]);
     if Lookup::environment().text("DYNAMODB_ENDPOINT").is_some() {
@@ -219,7 +219,7 @@ async fn a_repair_whose_answer_is_lost_is_done_once() -> Result<()> {
     let (world, right) = a_drifted_day().await?;
     world.set_clock("2090-06-17T04:00:00Z")?;
     for _ in 0..2 {
-        let wire = Wire::with_fate(|call| if transacts(call) { Fate::LoseReply } else { Fate::Pass });
+        let wire = Recorder::with_fate(|call| if transacts(call) { Fate::LoseReply } else { Fate::Pass });
         let functions = world.functions_over(&wire).await?;
         let report = run_of(&functions, "repair", (DAY, DAY), NO_DEADLINE).await?;
         assert_eq!(report.repaired, 0, "nobody said so: {report:?}");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use chrono::DateTime;
-use payments_local::wire::{Call, Fate, Wire};
+use payments_local::{Call, Fate, Recorder};
 use recount::RecountReport;
 
 use super::{AFTER, BEFORE, DAY, NIGHT, NO_DEADLINE, a_counted_day, alter, evidence, interfered, metric, run_of};
@@ -16,8 +16,8 @@ fn deadline(seconds: u64) -> Result<u64> {
 
 /// Whether a call reads the payments of a date.
 fn reads_payments(call: &Call, date: &str) -> bool {
-    let from = &call.input["ExpressionAttributeValues"][":from"]["S"];
-    call.input["IndexName"] == "due" && from.as_str().is_some_and(|from| from.contains(date))
+    let from = &call.input()["ExpressionAttributeValues"][":from"]["S"];
+    call.input()["IndexName"] == "due" && from.as_str().is_some_and(|from| from.contains(date))
 }
 
 fn left(dates: u64, next: &str, because: &'static str) -> RecountReport {
@@ -91,11 +91,11 @@ async fn lasting_trouble_leaves_the_rest_and_passing_trouble_nothing() -> Result
         (Fate::LoseReply, "unavailable"),
     ] {
         let world = a_counted_day().await?;
-        let lasting = Wire::with_fate(move |call| if reads_payments(call, DAY) { trouble } else { Fate::Pass });
+        let lasting = Recorder::with_fate(move |call| if reads_payments(call, DAY) { trouble } else { Fate::Pass });
         let functions = world.functions_over(&lasting).await?;
         let report = run_of(&functions, "recount", (BEFORE, AFTER), NO_DEADLINE).await?;
         assert_eq!(report, RecountReport { exact: 1, ..left(2, DAY, because) }, "{trouble:?}");
-        let passing = Wire::with_fate(move |call| if call.number % 7 == 0 { trouble } else { Fate::Pass });
+        let passing = Recorder::with_fate(move |call| if call.number % 7 == 0 { trouble } else { Fate::Pass });
         let functions = world.functions_over(&passing).await?;
         let report = run_of(&functions, "recount", (BEFORE, AFTER), NO_DEADLINE).await?;
         assert_eq!(report, RecountReport { exact: 3, ..RecountReport::default() }, "{trouble:?}");
@@ -108,7 +108,7 @@ async fn lasting_trouble_leaves_the_rest_and_passing_trouble_nothing() -> Result
 async fn what_repeating_does_not_change_is_an_error_and_what_was_found_is_measured() -> Result<()> {
     let world = a_counted_day().await?;
     let refused = Fate::Refuse(400, "AccessDeniedException");
-    let wire = Wire::with_fate(move |call| if reads_payments(call, DAY) { refused } else { Fate::Pass });
+    let wire = Recorder::with_fate(move |call| if reads_payments(call, DAY) { refused } else { Fate::Pass });
     let functions = world.functions_over(&wire).await?;
     let error = run_of(&functions, "recount", (BEFORE, AFTER), NO_DEADLINE).await;
     assert_eq!(error.map_err(|error| error.to_string()), Err("DynamoDB refused Query".to_owned()));

@@ -10,7 +10,7 @@ use object_store::ObjectStoreExt as _;
 use object_store::path::Path;
 use payments_local::Functions;
 use payments_local::functions::Surroundings;
-use payments_local::wire::{Call, Fate, Wire};
+use payments_local::{Call, Fate, Recorder};
 use payments_tests::World;
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ use super::faulty::{Faulty, FileFate};
 /// The report's functions, over a wire and a place for reports of their own.
 async fn functions_over(
     world: &World,
-    wire: &Wire,
+    wire: &Recorder,
     decide: impl Fn(usize, &str, &Path) -> FileFate + Send + Sync + 'static,
 ) -> Result<Functions> {
     let surroundings = world.surroundings_over(wire).await;
@@ -69,7 +69,7 @@ async fn killed_at_any_call_the_next_run_loses_nothing_and_repeats_nothing() -> 
             let all = many(&world, "2026-11-20T09:20:00Z", 12, 0).await?;
             let calls = Arc::new(AtomicUsize::new(0));
             let (on_wire, on_files) = (Arc::clone(&calls), Arc::clone(&calls));
-            let wire = Wire::with_fate(move |_| match on_wire.fetch_add(1, Ordering::Relaxed) {
+            let wire = Recorder::with_fate(move |_| match on_wire.fetch_add(1, Ordering::Relaxed) {
                 call if call < at => Fate::Pass,
                 call if call == at && end != End::Before => Fate::LoseReply,
                 _ if end == End::Hiccup => Fate::Pass,
@@ -112,7 +112,7 @@ struct Stop {
 }
 
 fn is_update(call: &Call, of: &str) -> bool {
-    call.operation == "UpdateItem" && call.input["Key"]["pk"]["S"].as_str().is_some_and(|pk| pk.starts_with(of))
+    call.operation == "UpdateItem" && call.input()["Key"]["pk"]["S"].as_str().is_some_and(|pk| pk.starts_with(of))
 }
 
 /// How many payments these reports have.
@@ -183,7 +183,7 @@ const STOPS: [Stop; 7] = [
 /// An invocation that stops at a step.
 async fn stopped(world: &World, stop: &'static Stop) -> Result<()> {
     let updates = AtomicUsize::new(0);
-    let wire = Wire::with_fate(move |call| {
+    let wire = Recorder::with_fate(move |call| {
         let updates = if is_update(call, "ACCT#") { updates.fetch_add(1, Ordering::Relaxed) } else { 0 };
         (stop.call)(call, updates)
     });

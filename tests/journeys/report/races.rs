@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use payments_local::functions::Surroundings;
-use payments_local::wire::{Fate, Wire};
+use payments_local::{Fate, Recorder};
 use payments_tests::World;
 use serde_json::{Value, json};
 
@@ -54,7 +54,7 @@ async fn of_two_reports_at_once_one_commits() -> Result<()> {
 async fn two_may_drain_the_same_file() -> Result<()> {
     let world = World::open().await?;
     let all = many(&world, "2026-11-20T09:20:00Z", 200, 0).await?;
-    let wire = Wire::with_fate(|call| if call.operation == "UpdateItem" { Fate::LoseRequest } else { Fate::Pass });
+    let wire = Recorder::with_fate(|call| if call.operation == "UpdateItem" { Fate::LoseRequest } else { Fate::Pass });
     let stopped = invoke(&world.functions_over(&wire).await?, "stopped", END_OF_TIME).await;
     assert_eq!(stopped.map_err(anyhow::Error::msg)?["drained"], 0);
     let before = files(&world).await?;
@@ -74,8 +74,8 @@ async fn a_commit_whose_answer_is_lost_is_not_taken_for_another_ones() -> Result
     let world = World::open().await?;
     let all = many(&world, "2026-11-20T09:20:00Z", 10, 0).await?;
     // The first try is done and not answered; the SDK repeats it, and meets its own run.
-    let wire = Wire::with_fate(|call| {
-        if call.operation == "PutItem" && call.input["Item"]["sk"]["S"] == "job" && is_first(call.number) {
+    let wire = Recorder::with_fate(|call| {
+        if call.operation == "PutItem" && call.input()["Item"]["sk"]["S"] == "job" && is_first(call.number) {
             Fate::LoseReply
         } else {
             Fate::Pass

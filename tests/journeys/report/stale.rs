@@ -5,71 +5,39 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
 use aws_sdk_dynamodb::Client;
-use aws_smithy_runtime_api::client::http::{
-    HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector,
-};
-use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
-use aws_smithy_runtime_api::client::result::ConnectorError;
-use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
-use aws_smithy_types::body::SdkBody;
-use aws_smithy_types::byte_stream::ByteStream;
+use payments_local::interceptor::{Answer, Next, read_whole, respond};
 use payments_local::functions::Surroundings;
-use payments_local::{Functions, Wire};
+use payments_local::{Call, Functions, Interceptor};
 use payments_store::Store;
 use payments_tests::World;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::bank::{END_OF_TIME, invoke, many, published, reported_ids, rows, run};
 
-/// A wire whose queries of `unreported` are answered as they were answered first, for ever.
-#[derive(Debug, Clone)]
-struct StaleIndex {
-    wire: Wire,
-    answers: Arc<Mutex<BTreeMap<String, Vec<u8>>>>,
-}
+/// The answers to queries of `unreported`, by query.
+type Answers = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
 
-impl HttpClient for StaleIndex {
-    fn http_connector(&self, settings: &HttpConnectorSettings, components: &RuntimeComponents) -> SharedHttpConnector {
-        let connector = self.wire.http_connector(settings, components);
-        SharedHttpConnector::new(StaleConnector { index: self.clone(), connector })
+/// Answers a query of `unreported` as it was answered first, for ever.
+async fn stale(call: Call, next: Next, answers: Answers) -> Answer {
+    let input = call.input();
+    if input["IndexName"] != "unreported" {
+        return next.send(call).await;
     }
-}
-
-#[derive(Debug)]
-struct StaleConnector {
-    index: StaleIndex,
-    connector: SharedHttpConnector,
-}
-
-impl HttpConnector for StaleConnector {
-    fn call(&self, request: aws_smithy_runtime_api::client::orchestrator::HttpRequest) -> HttpConnectorFuture {
-        let (index, connector) = (self.index.clone(), self.connector.clone());
-        HttpConnectorFuture::new(async move {
-            let asked: Value =
-                serde_json::from_slice(request.body().bytes().unwrap_or_default()).unwrap_or(Value::Null);
-            if asked["IndexName"] != "unreported" {
-                return connector.call(request).await;
-            }
-            let question = format!("{} {}", asked["ExpressionAttributeValues"], asked["ExclusiveStartKey"]);
-            let answers = || index.answers.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(known) = answers().get(&question).cloned() {
-                let status = 200_u16.try_into().map_err(|_| ConnectorError::other("no such status".into(), None))?;
-                return Ok(HttpResponse::new(status, SdkBody::from(known)));
-            }
-            let answer = connector.call(request).await?;
-            let status = answer.status();
-            let body = ByteStream::new(answer.into_body()).collect().await;
-            let body = body.map_err(|error| ConnectorError::io(error.into()))?.to_vec();
-            answers().insert(question, body.clone());
-            Ok(HttpResponse::new(status, SdkBody::from(body)))
-        })
+    let query = format!("{} {}", input["ExpressionAttributeValues"], input["ExclusiveStartKey"]);
+    let answers = || answers.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = answers().get(&query).cloned() {
+        return respond(200, known);
     }
+    let (status, body) = read_whole(next.send(call).await?).await?;
+    answers().insert(query, body.to_vec());
+    respond(status, body)
 }
 
 /// The bank's functions over an index that stays as they find it.
 async fn over_a_stale_index(world: &World) -> Result<Functions> {
     let surroundings = world.surroundings_over(&world.wire).await;
-    let index = StaleIndex { wire: world.wire.clone(), answers: Arc::default() };
+    let answers = Answers::default();
+    let index = Interceptor::over(world.wire.clone(), move |call, next| stale(call, next, Arc::clone(&answers)));
     let config = world.client().await.config().to_builder().http_client(index).build();
     let store = Store::new(Client::from_conf(config), world.environment.tables.clone());
     world.functions_in(&Surroundings { store, ..surroundings })

@@ -10,7 +10,7 @@ use payments_boot::{Clock, Metrics};
 use payments_local::background::Background;
 use payments_local::functions::reports_in;
 use payments_local::plant::{Plant, Queues};
-use payments_local::{Engine, Environment, Functions, Options, Outside, SERVICE, System, Wire};
+use payments_local::{Engine, Environment, Functions, Options, Outside, SERVICE, System, Recorder};
 use payments_model::{BusinessDate, BusinessZone};
 use payments_queue::TransactionQueue;
 use serde_json::json;
@@ -38,7 +38,7 @@ pub struct Place {
 pub struct Bank {
     pub(crate) door: Door,
     /// The wire under the functions that the door leads to, if what they spend is counted.
-    pub(crate) wire: Option<Wire>,
+    pub(crate) wire: Option<Recorder>,
     /// The bank's clock, as far as this process knows it.
     pub(crate) clock: Clock,
     /// Whether nothing was put in before.
@@ -60,7 +60,7 @@ impl Bank {
     ///
     /// # Errors
     /// Where the engine does not start; the message says what to do.
-    pub async fn in_process(place: &Place, zone: BusinessZone, wire: Option<Wire>) -> Result<Self> {
+    pub async fn in_process(place: &Place, zone: BusinessZone, wire: Option<Recorder>) -> Result<Self> {
         let engine = match (&place.endpoint, &place.data) {
             (Some(_), _) => None,
             (None, Some(data)) => Some(Engine::start(0, Some(data)).await?),
@@ -78,7 +78,7 @@ impl Bank {
         let plant = Plant::new(functions.clone(), zone, clock.clone(), metrics, queues, stream, SERVICE)?;
         let background = Background::start(plant.with_period("sweep", SWEEP_PERIOD), clock.clone());
         let asked = match &wire {
-            Some(wire) => environment.functions_over(environment.client_over(wire).await, &outside)?,
+            Some(wire) => environment.functions_over(environment.client_over(wire.clone()).await, &outside)?,
             None => functions.clone(),
         };
         Ok(Self {

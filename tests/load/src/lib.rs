@@ -16,7 +16,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Result;
-use payments_local::Wire;
+use payments_local::Recorder;
+use payments_local::recorder::write_units;
 use payments_model::BusinessDate;
 
 pub use bank::{Bank, Place};
@@ -40,14 +41,14 @@ pub async fn run(settings: &Settings, bank: &Bank, progress: &Progress) -> Resul
     let due = settings.due.unwrap_or_else(|| default_due(settings, bank));
     progress.say("looking at what is there");
     let before = Standing::before(&bank.door, due).await?;
-    bank.wire.as_ref().map(Wire::take_ledger);
+    bank.wire.as_ref().map(Recorder::take_capacity_use);
     // Where nothing was before, a seed makes the same payments, ids included, each time.
     let begins = if bank.is_new { 0 } else { bank.clock.instant().timestamp_millis() };
     let orders = Orders::of(settings, &format!("{}-{begins}", settings.seed), &due.to_string());
     let load = Arc::new(Load::new(settings, orders, bank.door.clone(), due)?);
     progress.say("putting payments in");
     load.run(bank.wire.as_ref(), progress, before.counts.total).await?;
-    let wrote = bank.wire.as_ref().map(|wire| summary::write_units(&wire.take_ledger()));
+    let wrote = bank.wire.as_ref().map(|wire| write_units(&wire.take_capacity_use()));
     let (marks, ended) = (load.course.marks(), Instant::now());
     progress.show(marks.latest.payments, marks.rate(), 0);
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use payments_local::Wire;
+use payments_local::Recorder;
 use payments_model::BusinessDate;
 use serde::Deserialize;
 use serde_json::Value;
@@ -79,7 +79,7 @@ impl Load {
     }
 
     /// Works until every payment was answered, and shows how it goes.
-    pub(crate) async fn run(self: &Arc<Self>, wire: Option<&Wire>, progress: &Progress, before: u64) -> Result<()> {
+    pub(crate) async fn run(self: &Arc<Self>, wire: Option<&Recorder>, progress: &Progress, before: u64) -> Result<()> {
         let (mut puts, mut asks) = (JoinSet::new(), JoinSet::new());
         for index in 0..self.lanes.len() {
             let lane = &self.lanes[index];
@@ -96,7 +96,7 @@ impl Load {
                 },
                 _ = refresh.tick() => {
                     // The wire's list of calls would grow with the load.
-                    wire.map(Wire::take_operations);
+                    wire.map(Recorder::take_operations);
                     let marks = self.course.marks();
                     let counted = match progress.is_visible() {
                         true => check::counts(&self.door, self.due).await.map_or(0, |counts| counts.total),

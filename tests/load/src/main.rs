@@ -9,7 +9,7 @@ use clap::Parser;
 use payments_boot::Lookup;
 use payments_load::settings::{BATCHES, MAX_BATCH, PATIENCE, SINGLES};
 use payments_load::{Bank, Place, Progress, Settings, Size, run};
-use payments_local::Wire;
+use payments_local::Recorder;
 use payments_model::{BusinessDate, BusinessZone};
 
 /// The engine is in this process, too, and makes a page of small allocations for each call: with the system's own
@@ -164,6 +164,6 @@ async fn bank(arguments: Arguments) -> Result<Bank> {
     if local {
         return Bank::local(&place, time_zone).await;
     }
-    let wire = (!no_units).then(Wire::open);
+    let wire = (!no_units).then(Recorder::new);
     Bank::in_process(&place, time_zone, wire).await
 }

@@ -4,14 +4,10 @@ use std::fmt;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use payments_local::wire::Ledger;
 use payments_model::BusinessDate;
 use serde_json::{Map, Number, Value, json};
 
 use crate::meter::Quantiles;
-
-/// The operations that write.
-const WRITES: [&str; 5] = ["PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"];
 
 /// What the load found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,12 +133,6 @@ impl Summary {
             _ => "Run it again with RUST_LOG=warn to see what the functions say.",
         }
     }
-}
-
-/// The write units of what was spent.
-pub(crate) fn write_units(ledger: &Ledger) -> u64 {
-    let writes = ledger.iter().filter(|((operation, _), _)| WRITES.contains(&operation.as_str()));
-    writes.map(|(_, half_units)| half_units / 2).sum()
 }
 
 fn quantiles(told: &Quantiles) -> Value {
@@ -272,11 +262,5 @@ mod tests {
             let error = load.check().unwrap_err().to_string();
             assert!(error.contains(want), "{want}: {error}");
         }
-    }
-
-    #[test]
-    fn only_writes_count() {
-        let entry = |operation: &str, half_units| ((operation.to_owned(), "payments".to_owned()), half_units);
-        assert_eq!(write_units(&Ledger::from([entry("PutItem", 20), entry("Query", 7)])), 10);
     }
 }

@@ -12,8 +12,8 @@ use axum::body::to_bytes;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use payments_load::{Ask, Bank, Door, Place, Progress, Settings, Size, Summary};
-use payments_local::Wire;
-use payments_local::wire::{Call, Fate};
+use payments_local::Recorder;
+use payments_local::{Call, Fate};
 use payments_model::BusinessZone;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -35,7 +35,7 @@ async fn load(settings: &Settings, bank: Bank) -> Result<Summary> {
     Ok(summary)
 }
 
-async fn in_process(wire: Wire) -> Result<Bank> {
+async fn in_process(wire: Recorder) -> Result<Bank> {
     Bank::in_process(&Place::default(), zone()?, Some(wire)).await
 }
 
@@ -59,7 +59,7 @@ fn whole(summary: &Summary) -> Result<Value> {
 async fn a_load_in_process_finds_what_it_put_in_and_spends_its_budget() -> Result<()> {
     for batch in [100, 1] {
         let settings = Settings { batch, ..settings()? };
-        let told = whole(&load(&settings, in_process(Wire::open()).await?).await?)?;
+        let told = whole(&load(&settings, in_process(Recorder::new()).await?).await?)?;
         assert_eq!(told["writeUnitsPerPayment"], 10, "{told}");
         assert_eq!(told["countersExact"], true, "{told}");
     }
@@ -69,7 +69,7 @@ async fn a_load_in_process_finds_what_it_put_in_and_spends_its_budget() -> Resul
 #[tokio::test]
 async fn small_payments_cost_less() -> Result<()> {
     let settings = Settings { size: Size::Bytes(1_000), ..settings()? };
-    let told = whole(&load(&settings, in_process(Wire::open()).await?).await?)?;
+    let told = whole(&load(&settings, in_process(Recorder::new()).await?).await?)?;
     assert_eq!(told["writeUnitsPerPayment"], 3, "{told}");
     Ok(())
 }
@@ -89,7 +89,7 @@ async fn a_load_over_http_finds_what_it_put_in_beside_what_was_there() -> Result
 #[tokio::test]
 async fn a_mixed_load_ends_with_everything_settled() -> Result<()> {
     let settings = Settings { mixed: true, rate: Some(200), ..settings()? };
-    let told = whole(&load(&settings, in_process(Wire::open()).await?).await?)?;
+    let told = whole(&load(&settings, in_process(Recorder::new()).await?).await?)?;
     assert_eq!(told["settled"], PAYMENTS, "{told}");
     for asked in ["feed", "create", "listByAccount", "listByDate", "counts"] {
         assert!(told["requests"][asked]["requests"].as_u64() > Some(0), "{asked} in {told}");
@@ -101,11 +101,11 @@ async fn a_mixed_load_ends_with_everything_settled() -> Result<()> {
 async fn a_write_that_never_succeeds_is_an_error_and_a_payment_lost() -> Result<()> {
     let victim = OnceLock::new();
     let decide = move |call: &Call| {
-        let is_head = call.operation == "PutItem" && call.input["TableName"] == "payments";
-        let is_victim = is_head && *victim.get_or_init(|| call.input["Item"]["sk"].clone()) == call.input["Item"]["sk"];
+        let is_head = call.operation == "PutItem" && call.input()["TableName"] == "payments";
+        let is_victim = is_head && *victim.get_or_init(|| call.input()["Item"]["sk"].clone()) == call.input()["Item"]["sk"];
         if is_victim { Fate::Refuse(500, "InternalServerError") } else { Fate::Pass }
     };
-    let summary = load(&settings()?, in_process(Wire::with_fate(decide)).await?).await?;
+    let summary = load(&settings()?, in_process(Recorder::with_fate(decide)).await?).await?;
     let told = summary.json();
     for (name, want) in [("errors", 1), ("lost", 1), ("acknowledged", PAYMENTS - 1), ("recounted", PAYMENTS - 1)] {
         assert_eq!(told[name], want, "{name} in {told}");
