@@ -1,4 +1,4 @@
-//! The plant on the machine's own clock, beside the HTTP API, until it is told to stop.
+//! The triggers on the machine's own clock, beside the HTTP API, until it is told to stop.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::plant::{Plant, Tick};
+use crate::triggers::{Tick, Triggers};
 
 /// How often the stream and the queues are looked at. Lambda polls streams four times a second.
 const PERIOD: Duration = Duration::from_millis(250);
 
-/// A plant that runs.
+/// A triggers that runs.
 #[derive(Debug)]
 pub struct Background {
     stop: oneshot::Sender<()>,
@@ -25,10 +25,10 @@ impl Background {
     /// Starts to tick, on a thread of its own: an invocation stays on one thread in Lambda, too, and
     /// the handlers need not be able to change theirs.
     #[must_use]
-    pub fn start(plant: Plant, clock: Clock) -> Self {
+    pub fn start(triggers: Triggers, clock: Clock) -> Self {
         let (stop, stopped) = oneshot::channel::<()>();
         let runtime = Handle::current();
-        Self { stop, running: spawn_blocking(move || runtime.block_on(run(plant, clock, stopped))) }
+        Self { stop, running: spawn_blocking(move || runtime.block_on(run(triggers, clock, stopped))) }
     }
 
     /// Stops after the tick that is under way, so that no write is left in flight.
@@ -41,7 +41,7 @@ impl Background {
     }
 }
 
-async fn run(mut plant: Plant, clock: Clock, mut stopped: oneshot::Receiver<()>) {
+async fn run(mut triggers: Triggers, clock: Clock, mut stopped: oneshot::Receiver<()>) {
     let mut period = interval(PERIOD);
     period.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -49,7 +49,7 @@ async fn run(mut plant: Plant, clock: Clock, mut stopped: oneshot::Receiver<()>)
             _ = &mut stopped => return,
             _ = period.tick() => {}
         }
-        log(&plant.tick(clock.instant()).await);
+        log(&triggers.tick(clock.instant()).await);
     }
 }
 

@@ -22,21 +22,20 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use chrono::{DateTime, TimeDelta};
-use lambda_runtime::Context;
-use payments_boot::{Clock, Metrics, dynamodb};
+use payments_boot::Clock;
 use payments_model::{BusinessDate, BusinessZone, UtcSecond};
-use payments_queue::TransactionQueue;
 use payments_store::Store;
 
 pub use progress::Progress;
 pub use spend::WriteUnits;
 pub use summary::{Seconds, Summary};
 
-use crate::Engine;
-use crate::functions::{Environment, Functions, Outside, reports_in};
-use crate::recorder::Recorder;
-use crate::plant::{Plant, Queues, Tick};
-use crate::service::ServiceSettings;
+use crate::functions::{Functions, reports_in};
+use crate::interceptor::client_over;
+use crate::invocation::context;
+use crate::stack::{EngineChoice, Stack};
+use crate::triggers::{Tick, Triggers};
+use crate::transaction_service::TransactionServiceSettings;
 use audit::Audit;
 use client::Client;
 use night::{Night, left_in_hot};
@@ -77,10 +76,10 @@ pub struct Settings {
 
 /// A bank with nothing in it, its plant, and its clients.
 struct Bank {
-    engine: Engine,
+    stack: Stack,
     time: Time,
     recorders: Recorders,
-    plant: Plant,
+    triggers: Triggers,
     client: Client,
     functions: Functions,
     store: Store,
@@ -110,7 +109,7 @@ pub async fn run(settings: &Settings, reports: &Path, progress: &Progress) -> Re
     let mut bank = Bank::open(&script, settings.seed, reports).await?;
     let log = bank.play(&script, progress).await?;
     progress.say("reading what became of each payment");
-    let service = *bank.plant.service().settings();
+    let service = *bank.triggers.service().settings();
     let audit = audit::audit(&bank.client, &script, &log.acknowledged, &service).await?;
     let night = bank.look_around(&audit, reports, day).await?;
     progress.clear();
@@ -121,10 +120,10 @@ pub async fn run(settings: &Settings, reports: &Path, progress: &Progress) -> Re
         zone,
         settled_by: log.settled_by.unwrap_or(script.instant(FEED_BEGINS)),
         counts: log.tick.counts,
-        saw: bank.plant.service().saw(),
+        saw: bank.triggers.service().saw(),
         units: log.units,
         seconds: log.seconds,
-        put_aside: bank.plant.queues().put_aside(bank.time.clock().instant()),
+        put_aside: bank.triggers.queues().put_aside(bank.time.clock().instant()),
         troubles: u64::try_from(log.tick.troubles.len())?,
         audit,
         night,
@@ -137,34 +136,22 @@ impl Bank {
     /// Opens the bank. Each function that writes has a wire of its own, so that what is spent is
     /// known by phase.
     async fn open(script: &Script, seed: u64, reports: &Path) -> Result<Self> {
-        let engine = Engine::start(0, None).await?;
         let time = Time::at(script.instant(FEED_BEGINS));
-        let (clock, metrics, queues, recorders) = (time.clock(), Metrics::captured(), Queues::empty(), Recorders::new());
-        let environment = Environment {
-            claims_per_second: 0,
-            moves_per_second: 0,
-            time_zone: ZONE.to_owned(),
-            ..Environment::at(engine.url())
-        };
-        let requests = TransactionQueue::InProcess(queues.requests.clone());
-        let reports = reports_in(reports)?;
-        let outside = Outside { requests, clock: clock.clone(), metrics: metrics.clone(), reports };
-        let plain = environment.functions(&outside).await?;
-        let over = async |recorder: &Recorder| environment.functions_over(environment.client_over(recorder.clone()).await, &outside);
-        let functions = Functions {
-            ingest: over(&recorders.insert).await?.ingest,
-            sweeper: over(&recorders.pending).await?.sweeper,
-            settle: over(&recorders.settled).await?.settle,
-            report: over(&recorders.reported).await?.report,
-            archive: over(&recorders.archive).await?.archive,
-            aggregator: over(&recorders.counters).await?.aggregator,
-            ..plain
-        };
-        let store = Store::new(dynamodb(Some(&environment.endpoint)).await, environment.tables.clone());
-        let client = Client::new(functions.clone(), clock.clone());
-        let (stream, service) = (environment.stream().await?, ServiceSettings::seeded(seed));
-        let plant = Plant::new(functions.clone(), ZONE.parse()?, clock, metrics, queues, stream, service)?;
-        Ok(Self { engine, time, recorders, plant, client, functions, store })
+        let stack = Stack::on(EngineChoice::Memory)
+            .environment(|environment| (environment.claims_per_second, environment.moves_per_second) = (0, 0))
+            .clock(&time.clock())
+            .reports(reports_in(reports)?)
+            .start()
+            .await?;
+        let (recorders, plain) = (Recorders::new(), stack.environment.client().await);
+        let functions = stack.functions_each(|function| {
+            let recorder = recorders.of(function).cloned();
+            Ok(recorder.map_or_else(|| plain.clone(), |recorder| client_over(&plain, recorder)))
+        })?;
+        let store = stack.dependencies(plain).store;
+        let client = Client::new(functions.clone(), time.clock());
+        let triggers = stack.triggers(functions.clone(), TransactionServiceSettings::seeded(seed)).await?;
+        Ok(Self { stack, time, recorders, triggers, client, functions, store })
     }
 
     /// Plays the day, minute by minute, and the night until everything is settled and in history.
@@ -187,7 +174,7 @@ impl Bank {
                 log.acknowledged.extend(self.client.create(orders(numbers)).await?);
             }
             log.seconds.ingest += started.elapsed();
-            log.add(self.plant.tick(now.as_chrono()).await, now);
+            log.add(self.triggers.tick(now.as_chrono()).await, now);
             log.units += self.recorders.take();
             log.show(minute, progress);
             if minute <= MIDNIGHT || !minute.is_multiple_of(MORNING_ROUND) || ends < NIGHT_ENDS {
@@ -212,9 +199,7 @@ impl Bank {
         let mut night =
             Night { left_in_hot: left_in_hot(&self.store, day, SHARDS.parse()?).await?, ..Night::default() };
         night.read_reports(reports)?;
-        let mut context = Context::default();
-        let deadline = self.time.clock().instant() + TimeDelta::minutes(15);
-        context.deadline = u64::try_from(deadline.timestamp_millis())?;
+        let context = context(self.time.clock().instant() + TimeDelta::minutes(15));
         let listed = serde_json::to_value(&audit.by_status)?;
         night.compare_counters(&self.functions, &self.client, context, day, &listed).await?;
         night.read_back(&self.client, audit.a_transaction.as_deref()).await?;
@@ -222,9 +207,9 @@ impl Bank {
     }
 
     async fn close(self) -> Result<()> {
-        let Self { engine, recorders, plant, client, functions, store, .. } = self;
-        drop((recorders, plant, client, functions, store));
-        engine.stop().await
+        let Self { stack, recorders, triggers, client, functions, store, .. } = self;
+        drop((recorders, triggers, client, functions, store));
+        stack.stop().await
     }
 }
 

@@ -10,7 +10,6 @@ use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodbstreams::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodbstreams::config::{BehaviorVersion, Credentials, Region};
-use aws_smithy_runtime_api::client::http::HttpClient;
 use daily_due_sweeper::Sweeper;
 use dispatch::Dispatch;
 use ingest::Ingest;
@@ -30,7 +29,8 @@ use serde_json::Value;
 use settle::Settle;
 use stream_aggregator::Aggregator;
 
-use crate::plant::{chain, read, written};
+use crate::function::Function;
+use crate::invocation::{chain, read, written};
 
 /// The longest one read of the stream may take: a page is at most a thousand records.
 const STREAM_TIMEOUT: Duration = Duration::from_secs(10);
@@ -57,94 +57,91 @@ pub struct Functions {
     pub recount: Recount,
 }
 
-/// What lies outside of the functions and their tables.
+/// What a function works with besides its configuration.
 #[derive(Debug, Clone)]
-pub struct Outside {
-    /// The way to the transaction service.
-    pub requests: TransactionQueue,
-    /// The time.
-    pub clock: Clock,
-    /// Where metrics go.
-    pub metrics: Metrics,
-    /// Where reports are stored.
-    pub reports: Arc<dyn ObjectStore>,
-}
-
-/// What the functions work with besides their configuration.
-#[derive(Debug, Clone)]
-pub struct Surroundings {
+pub struct Dependencies {
     /// Both tables.
     pub store: Store,
-    /// The way to the transaction service.
+    /// The queue of requests to the transaction service.
     pub requests: TransactionQueue,
-    /// The time.
+    /// The clock.
     pub clock: Clock,
-    /// Where metrics go.
+    /// The metrics that the function emits.
     pub metrics: Metrics,
-    /// Where reports are stored.
+    /// The report store.
     pub reports: Arc<dyn ObjectStore>,
 }
 
 impl Functions {
-    /// Wires the functions. They read their configuration as they do on AWS: through the lookup.
+    /// Creates the functions. They read their configuration as they do on AWS, through the lookup, and each works with
+    /// what `of` returns for it.
     ///
     /// # Errors
-    /// Where a variable is missing or does not do.
-    pub fn new(lookup: &Lookup<'_>, surroundings: &Surroundings) -> Result<Self> {
-        Self::each(lookup, |_| Ok(surroundings.clone()))
-    }
-
-    /// The same, where each function, by the name of its package, has surroundings of its own.
-    ///
-    /// # Errors
-    /// Where a variable is missing or does not do, or a function has no surroundings.
-    pub fn each(lookup: &Lookup<'_>, of: impl Fn(&'static str) -> Result<Surroundings>) -> Result<Self> {
-        let own = |function| of(function).map(|Surroundings { store, clock, metrics, .. }| (store, clock, metrics));
-        let (store, clock, _) = own("ingest")?;
+    /// When a variable is missing or invalid, or `of` fails.
+    pub fn new(lookup: &Lookup<'_>, of: impl Fn(Function) -> Result<Dependencies>) -> Result<Self> {
+        let own = |function| of(function).map(|Dependencies { store, clock, metrics, .. }| (store, clock, metrics));
+        let (store, clock, _) = own(Function::Ingest)?;
         let ingest = Ingest::new(ingest::Config::read(lookup)?, store, clock);
-        let (store, clock, _) = own("query-account")?;
+        let (store, clock, _) = own(Function::QueryAccount)?;
         let query_account = QueryAccount::new(query_account::Config::read(lookup)?, store, clock);
-        let (store, clock, _) = own("query-due")?;
+        let (store, clock, _) = own(Function::QueryDue)?;
         let query_due = QueryDue::new(query_due::Config::read(lookup)?, store, clock);
-        let (store, clock, metrics) = own("daily-due-sweeper")?;
+        let (store, clock, metrics) = own(Function::DailyDueSweeper)?;
         let sweeper = Sweeper::new(daily_due_sweeper::Config::read(lookup)?, store, clock, metrics);
-        let (store, clock, metrics) = own("archive")?;
+        let (store, clock, metrics) = own(Function::Archive)?;
         let archive = Archive::new(archive::Config::read(lookup)?, store, clock, metrics);
-        let Surroundings { store, requests, clock, metrics, .. } = of("dispatch")?;
+        let Dependencies { store, requests, clock, metrics, .. } = of(Function::Dispatch)?;
         let dispatch = Dispatch::new(store, requests, clock, metrics);
-        let (store, clock, metrics) = own("stream-aggregator")?;
+        let (store, clock, metrics) = own(Function::StreamAggregator)?;
         let aggregator = Aggregator::new(stream_aggregator::Config::read(lookup)?, store, clock, metrics);
-        let Surroundings { store, reports, clock, metrics, .. } = of("report")?;
+        let Dependencies { store, reports, clock, metrics, .. } = of(Function::Report)?;
         let report = Report::new(report::Config::read(lookup)?, store, reports, clock, metrics);
-        let (store, clock, metrics) = own("recount")?;
+        let (store, clock, metrics) = own(Function::Recount)?;
         let recount = Recount::new(recount::Config::read(lookup)?, store, clock, metrics);
-        let (store, clock, metrics) = own("settle")?;
+        let (store, clock, metrics) = own(Function::Settle)?;
         let settle = Settle::new(settle::Config::read(lookup)?, store, clock, metrics);
         Ok(Self { ingest, query_account, query_due, sweeper, archive, dispatch, settle, report, aggregator, recount })
     }
 
-    /// Invokes the scheduled function of this name with a schedule's input, and returns its report.
+    /// Invokes a scheduled function with a schedule's input, and returns its outcome.
     ///
     /// # Errors
-    /// The function's error, or that it does not know such an input.
-    pub async fn scheduled(&self, function: &str, input: Value, context: Context) -> Result<Value, String> {
-        async fn run<Request: DeserializeOwned, Report: Serialize, Answer>(
+    /// The function's error, or why the input is invalid.
+    pub async fn scheduled(&self, function: Function, input: Value, context: Context) -> Result<Value, String> {
+        async fn run<Request: DeserializeOwned, Outcome: Serialize, Answer>(
             input: Value,
             context: Context,
             handle: impl FnOnce(LambdaEvent<Request>) -> Answer,
         ) -> Result<Value, String>
         where
-            Answer: Future<Output = Result<Report, lambda_runtime::Error>>,
+            Answer: Future<Output = Result<Outcome, lambda_runtime::Error>>,
         {
-            let report = handle(LambdaEvent::new(read(input)?, context)).await;
-            written(&report.map_err(|error| chain(&*error))?)
+            let outcome = handle(LambdaEvent::new(read(input)?, context)).await;
+            written(&outcome.map_err(|error| chain(&*error))?)
         }
         match function {
-            "daily-due-sweeper" => run(input, context, |event| self.sweeper.handle(event)).await,
-            "archive" => run(input, context, |event| self.archive.handle(event)).await,
-            "report" => run(input, context, |event| self.report.handle(event)).await,
-            "recount" => run(input, context, |event| self.recount.handle(event)).await,
-            other => Err(format!("nothing here runs {other}")),
+            Function::DailyDueSweeper => run(input, context, |event| self.sweeper.handle(event)).await,
+            Function::Archive => run(input, context, |event| self.archive.handle(event)).await,
+            Function::Report => run(input, context, |event| self.report.handle(event)).await,
+            Function::Recount => run(input, context, |event| self.recount.handle(event)).await,
+            other => Err(format!("no schedule invokes {other}")),
+        }
+    }
+
+    /// Invokes a function with the event of a stream or a queue, and returns its response.
+    ///
+    /// # Errors
+    /// The function's error, or why the event is invalid.
+    pub async fn deliver(&self, function: Function, event: Value) -> Result<Value, String> {
+        match function {
+            Function::Dispatch => {
+                written(&self.dispatch.handle(read(event)?).await.map_err(|error| chain(&*error))?)
+            }
+            Function::StreamAggregator => {
+                written(&self.aggregator.handle(read(event)?).await.map_err(|error| chain(&*error))?)
+            }
+            Function::Settle => written(&self.settle.handle(read(event)?).await),
+            other => Err(format!("no stream and no queue invokes {other}")),
         }
     }
 
@@ -191,6 +188,8 @@ pub struct Environment {
     pub max_report_rows: u32,
     /// The claim that names a token's accounts.
     pub account_claim: String,
+    /// How many shards the due payments are spread over.
+    pub shards: u16,
 }
 
 impl Environment {
@@ -208,6 +207,7 @@ impl Environment {
             moves_per_second: 100,
             max_report_rows: 100_000,
             account_claim: "custom:accounts".to_owned(),
+            shards: 10,
         }
     }
 
@@ -226,42 +226,24 @@ impl Environment {
             "REPORTS_URL" => "file:///reports".to_owned(),
             "MAX_REPORT_ROWS" => self.max_report_rows.to_string(),
             "ACCOUNT_CLAIM" => self.account_claim.clone(),
-            "WRITE_SHARDS" | "READ_SHARDS" => "10".to_owned(),
+            "WRITE_SHARDS" | "READ_SHARDS" => self.shards.to_string(),
             _ => return None,
         })
     }
 
-    /// The functions in this environment, on tables that are created where they are missing.
+    /// Returns the functions in this environment, each with what `of` returns for it.
     ///
     /// # Errors
-    /// Where a variable does not do or the engine does not answer.
-    pub async fn functions(&self, outside: &Outside) -> Result<Functions> {
-        let client = self.client().await;
-        payments_store::schema::create_tables(&client, &self.tables).await?;
-        self.functions_over(client, outside)
-    }
-
-    /// The same over a client of the caller's, on tables that are there.
-    ///
-    /// # Errors
-    /// Where a variable does not do.
-    pub fn functions_over(&self, client: Client, outside: &Outside) -> Result<Functions> {
+    /// When a variable is missing or invalid, or `of` fails.
+    pub fn functions(&self, of: impl Fn(Function) -> Result<Dependencies>) -> Result<Functions> {
         let get = |name: &str| self.get(name);
-        let store = Store::new(client, self.tables.clone());
-        let Outside { requests, clock, metrics, reports } = outside.clone();
-        Functions::new(&Lookup::new(&get), &Surroundings { store, requests, clock, metrics, reports })
+        Functions::new(&Lookup::new(&get), of)
     }
 
     /// The functions' client.
     pub async fn client(&self) -> Client {
         let client = dynamodb(Some(&self.endpoint)).await;
         Client::from_conf(client.config().to_builder().credentials_provider(self.credentials()).build())
-    }
-
-    /// The same over an HTTP client of the caller's.
-    pub async fn client_over(&self, http: impl HttpClient + 'static) -> Client {
-        let client = self.client().await;
-        Client::from_conf(client.config().to_builder().http_client(http).build())
     }
 
     fn credentials(&self) -> Credentials {

@@ -7,6 +7,7 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use aws_sdk_dynamodb::Client;
 use aws_smithy_http_client::Builder;
 use aws_smithy_runtime_api::client::http::{
     HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient, SharedHttpConnector,
@@ -263,6 +264,11 @@ fn cancellation(input: &Value, reason: &str) -> Value {
     let of_action = |place| json!({ "Code": if place == 0 { reason } else { "None" } });
     let reasons: Vec<Value> = (0..actions).map(of_action).collect();
     json!({ "__type": "TransactionCanceledException", "Message": "injected", "CancellationReasons": reasons })
+}
+
+/// Returns the same client over another HTTP client, such as an [`Interceptor`].
+pub fn client_over(client: &Client, http_client: impl HttpClient + 'static) -> Client {
+    Client::from_conf(client.config().to_builder().http_client(http_client).build())
 }
 
 fn lost() -> ConnectorError {

@@ -6,13 +6,16 @@ pub mod demo;
 pub mod docs;
 pub mod engine;
 pub mod event;
+pub mod function;
 pub mod functions;
 pub mod gateway;
 pub mod interceptor;
-pub mod plant;
+pub mod invocation;
 pub mod recorder;
-pub mod service;
+pub mod stack;
 pub mod token;
+pub mod transaction_service;
+pub mod triggers;
 pub mod welcome;
 
 use std::path::PathBuf;
@@ -21,24 +24,24 @@ use std::sync::Arc;
 use anyhow::Result;
 use background::Background;
 use chrono::TimeDelta;
-use payments_boot::{Clock, Metrics};
+use payments_boot::Clock;
 use payments_model::BusinessZone;
-use payments_queue::TransactionQueue;
-use plant::{Plant, Queues};
-use service::ServiceSettings;
 use token::Issuer;
+use transaction_service::TransactionServiceSettings;
 
 pub use engine::Engine;
-pub use functions::{Environment, Functions, Outside};
+pub use function::Function;
+pub use functions::{Dependencies, Environment, Functions};
 pub use gateway::Gateway;
 pub use interceptor::{Call, Fate, Interceptor};
 pub use recorder::{CapacityUse, Recorder};
+pub use stack::{EngineChoice, Stack};
 
 /// How often due payments are swept here: somebody is watching, and five minutes are long.
 const SWEEP_PERIOD: TimeDelta = TimeDelta::minutes(1);
 
 /// How the transaction service behaves here: within seconds, and the same each time.
-pub const SERVICE: ServiceSettings = ServiceSettings {
+pub const TRANSACTION_SERVICE: TransactionServiceSettings = TransactionServiceSettings {
     seed: 1,
     shortest_delay: TimeDelta::milliseconds(200),
     longest_delay: TimeDelta::seconds(3),
@@ -70,37 +73,29 @@ pub struct Options {
 pub struct System {
     gateway: Gateway,
     background: Background,
-    engine: Option<Engine>,
-    endpoint: String,
+    stack: Stack,
 }
 
 impl System {
     /// Starts everything.
     ///
     /// # Errors
-    /// Where a port is taken, the data folder cannot be used or the engine does not answer; the
-    /// message says what to do.
+    /// When a port is taken, the data folder cannot be used or the engine does not answer; the message says what to do.
     pub async fn start(options: &Options, clock: &Clock) -> Result<Self> {
-        let (engine, endpoint) = match &options.endpoint {
-            Some(endpoint) => (None, endpoint.clone()),
-            None => {
-                let engine = Engine::start(options.dynamodb_port, options.data.as_deref()).await?;
-                let url = engine.url();
-                (Some(engine), url)
-            }
-        };
-        let environment = Environment { time_zone: options.time_zone.to_string(), ..Environment::at(endpoint.clone()) };
-        let (queues, metrics) = (Queues::empty(), Metrics::captured());
-        let requests = TransactionQueue::InProcess(queues.requests.clone());
-        let reports = functions::reports_in(&options.reports)?;
-        let outside = Outside { requests, clock: clock.clone(), metrics: metrics.clone(), reports };
-        let functions = environment.functions(&outside).await?;
-        let stream = environment.stream().await?;
-        let issuer = options.require_tokens.then(|| Issuer::new(&environment.account_claim)).transpose()?.map(Arc::new);
+        let stack = Stack::on(EngineChoice::of(options.endpoint.clone(), options.data.clone()))
+            .port(options.dynamodb_port)
+            .environment(|environment| environment.time_zone = options.time_zone.to_string())
+            .clock(clock)
+            .reports(functions::reports_in(&options.reports)?)
+            .start()
+            .await?;
+        let functions = stack.functions(&stack.environment.client().await)?;
+        let account_claim = &stack.environment.account_claim;
+        let issuer = options.require_tokens.then(|| Issuer::new(account_claim)).transpose()?.map(Arc::new);
         let gateway = Gateway::start(options.api_port, functions.clone(), clock.clone(), issuer).await?;
-        let plant = Plant::new(functions, options.time_zone, clock.clone(), metrics, queues, stream, SERVICE)?;
-        let background = Background::start(plant.with_period("sweep", SWEEP_PERIOD), clock.clone());
-        Ok(Self { gateway, background, engine, endpoint })
+        let triggers = stack.triggers(functions, TRANSACTION_SERVICE).await?.with_period("sweep", SWEEP_PERIOD);
+        let background = Background::start(triggers, clock.clone());
+        Ok(Self { gateway, background, stack })
     }
 
     /// The URL of the HTTP API.
@@ -112,7 +107,7 @@ impl System {
     /// The URL of the DynamoDB API.
     #[must_use]
     pub fn dynamodb_url(&self) -> &str {
-        &self.endpoint
+        &self.stack.environment.endpoint
     }
 
     /// Stops everything after what is under way.
@@ -122,9 +117,6 @@ impl System {
     pub async fn stop(self) -> Result<()> {
         self.gateway.stop().await?;
         self.background.stop().await?;
-        match self.engine {
-            Some(engine) => engine.stop().await,
-            None => Ok(()),
-        }
+        self.stack.stop().await
     }
 }

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result};
 use payments_model::{AccountId, BusinessDate, IdempotencyKey, Outcome, PaymentId, TransactionId};
 
-use crate::SERVICE;
+use crate::TRANSACTION_SERVICE;
 use crate::docs::PAGE;
 use crate::gateway::TOKEN_PATH;
 
@@ -81,7 +81,7 @@ Put a payment in."#
 fn processed(account: &AccountId, begins: &str) -> Result<(String, TransactionId)> {
     let outcome = |number: u32| {
         let key = format!("{begins}-{number}");
-        match SERVICE.outcome_of(PaymentId::derive(account, &key.parse::<IdempotencyKey>().ok()?)) {
+        match TRANSACTION_SERVICE.outcome_of(PaymentId::derive(account, &key.parse::<IdempotencyKey>().ok()?)) {
             Outcome::Processed(transaction) => Some((key, transaction)),
             Outcome::Failed(_) => None,
         }

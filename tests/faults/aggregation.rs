@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::types::{DeleteRequest, WriteRequest};
 use chrono::{DateTime, Utc};
 use payments_delivery::{Delivery, StreamMapping};
 use payments_local::Functions;
-use payments_local::plant::AGGREGATOR_BATCHING_WINDOW;
+use payments_local::triggers::AGGREGATOR_BATCHING_WINDOW;
 use serde_json::Value;
 
 use crate::recount;

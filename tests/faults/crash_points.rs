@@ -10,7 +10,7 @@ use daily_due_sweeper::Action;
 use payments_tests::{Ask, Reply};
 use serde_json::json;
 
-use payments_local::plant::queues::RESULT_VISIBILITY;
+use payments_local::triggers::queues::RESULT_VISIBILITY;
 
 use crate::dice::Dice;
 use crate::ledger::{self, Intent, Stage};

@@ -13,7 +13,7 @@ use flate2::read::GzDecoder;
 use futures::{FutureExt as _, TryStreamExt as _};
 use lambda_runtime::Context;
 use object_store::{ObjectStore as _, ObjectStoreExt as _};
-use payments_local::Functions;
+use payments_local::{Function, Functions};
 use payments_tests::Ask;
 use serde_json::{Value, json};
 
@@ -35,11 +35,11 @@ const UNTIL_MORNING: TimeDelta = TimeDelta::hours(6);
 const TIMEOUT: TimeDelta = TimeDelta::minutes(14);
 
 /// Invokes a scheduled function as its schedule does.
-async fn invoke(rig: &Rig, functions: &Functions, function: &str) -> Result<Value, String> {
+async fn invoke(rig: &Rig, functions: &Functions, function: Function) -> Result<Value, String> {
     let mut context = Context::default();
     context.request_id = rig.new_name();
     context.deadline = u64::try_from((rig.time.now() + TIMEOUT).timestamp_millis()).unwrap_or(0);
-    functions.scheduled(function, json!({ "action": function }), context).await
+    functions.scheduled(function, json!({ "action": function.as_str() }), context).await
 }
 
 /// Payments that have come to all ends there are, in the night after their day.
@@ -87,7 +87,7 @@ async fn assert_seen_once(rig: &Rig, intents: &[Intent], when: &str) -> Result<(
 /// One case: a function whose k-th call fails in one way.
 #[derive(Debug, Clone, Copy)]
 struct Case {
-    function: &'static str,
+    function: Function,
     way: Way,
     k: usize,
     stormy: bool,
@@ -98,8 +98,8 @@ impl Case {
     async fn run(self, rig: &Rig) -> Result<(bool, bool)> {
         let intents = settled(rig, 4).await?;
         let before = published(rig).await?;
-        if self.function == "archive" {
-            invoke(rig, &rig.functions, "report").await.map_err(anyhow::Error::msg)?;
+        if self.function == Function::Archive {
+            invoke(rig, &rig.functions, Function::Report).await.map_err(anyhow::Error::msg)?;
         }
         let place = storm::place(rig).await?;
         if self.stormy {
@@ -111,14 +111,14 @@ impl Case {
         self.check(rig, &intents, "after the failure", Stage::UnderWay).await?;
         if self.stormy {
             // Whatever the index still shows or does not show yet, nothing is done wrongly.
-            for function in ["report", "archive"] {
+            for function in [Function::Report, Function::Archive] {
                 let _as_good_as_the_reads_were = invoke(rig, &rig.functions, function).await;
                 self.check(rig, &intents, "while reads lag", Stage::UnderWay).await?;
             }
             storm::redeliver_since(rig, &place, &mut Dice::seeded(7)).await?;
             storm::end(rig);
         }
-        for function in ["report", "archive"] {
+        for function in [Function::Report, Function::Archive] {
             invoke(rig, &rig.functions, function).await.map_err(anyhow::Error::msg).context(format!("{self:?}"))?;
         }
         self.check(rig, &intents, "at the end", Stage::Finished).await?;
@@ -171,7 +171,7 @@ async fn assert_night_is_over(
     Ok(())
 }
 
-async fn every_crash_point_of(function: &'static str) -> Result<()> {
+async fn every_crash_point_of(function: Function) -> Result<()> {
     let rig = Rig::set_up().await?;
     let (mut cases, mut calls) = (0, 0);
     for stormy in [false, true] {
@@ -194,29 +194,29 @@ async fn every_crash_point_of(function: &'static str) -> Result<()> {
 
 #[tokio::test]
 async fn every_crash_point_of_the_report() -> Result<()> {
-    every_crash_point_of("report").await
+    every_crash_point_of(Function::Report).await
 }
 
 #[tokio::test]
 async fn every_crash_point_of_the_archive() -> Result<()> {
-    every_crash_point_of("archive").await
+    every_crash_point_of(Function::Archive).await
 }
 
 #[tokio::test]
 async fn reports_and_archives_at_once_skip_nothing_and_repeat_nothing() -> Result<()> {
     let rig = Rig::set_up().await?;
     for (seed, pair) in (0..12).flat_map(|seed| {
-        [["report", "report"], ["archive", "archive"], ["report", "archive"]].map(move |pair| (seed, pair))
+        [[Function::Report, Function::Report], [Function::Archive, Function::Archive], [Function::Report, Function::Archive]].map(move |pair| (seed, pair))
     }) {
         let intents = settled(&rig, 5).await?;
         let before = published(&rig).await?;
-        if pair[0] == "archive" {
-            invoke(&rig, &rig.functions, "report").await.map_err(anyhow::Error::msg)?;
+        if pair[0] == Function::Archive {
+            invoke(&rig, &rig.functions, Function::Report).await.map_err(anyhow::Error::msg)?;
         }
         let sandboxes = [rig.functions_of_task(1).await?, rig.functions_of_task(2).await?];
         let runs = pair.iter().zip(&sandboxes).map(|(function, sandbox)| {
             // Of two runs at once either may find that the other was quicker.
-            invoke(&rig, sandbox, function).map(drop).boxed_local()
+            invoke(&rig, sandbox, *function).map(drop).boxed_local()
         });
         let mut dice = Dice::seeded(seed);
         rig.line.gate().schedule(runs.collect(), move |ready| dice.below(ready.len())).await;
@@ -224,7 +224,7 @@ async fn reports_and_archives_at_once_skip_nothing_and_repeat_nothing() -> Resul
         let violations = ledger::violations(&rig, &intents, Stage::UnderWay).await?;
         ensure!(violations.is_empty(), "{when}: {violations:#?}");
         assert_seen_once(&rig, &intents, &when).await?;
-        for function in ["report", "archive"] {
+        for function in [Function::Report, Function::Archive] {
             invoke(&rig, &rig.functions, function).await.map_err(anyhow::Error::msg)?;
         }
         assert_night_is_over(&rig, &intents, &before).await.with_context(|| when.clone())?;
@@ -242,7 +242,7 @@ async fn a_week_without_runs_is_made_up_for() -> Result<()> {
         rig.time.pass(UNTIL_MORNING);
     }
     rig.time.pass(UNTIL_NIGHT);
-    for function in ["archive", "report", "archive"] {
+    for function in [Function::Archive, Function::Report, Function::Archive] {
         invoke(&rig, &rig.functions, function).await.map_err(anyhow::Error::msg)?;
     }
     for intents in &week {

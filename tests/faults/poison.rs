@@ -5,8 +5,8 @@ use anyhow::{Context as _, Result, bail};
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::TimeDelta;
 use daily_due_sweeper::{Action, Report};
-use payments_local::plant::DISPATCH_RETRIES;
-use payments_local::plant::queues::{MAX_RESULT_RECEIVES, RESULT_VISIBILITY};
+use payments_local::triggers::DISPATCH_RETRIES;
+use payments_local::triggers::queues::{MAX_RESULT_RECEIVES, RESULT_VISIBILITY};
 use serde_json::{Value, json};
 
 use crate::ledger::{self, Intent, Stage};

@@ -3,9 +3,10 @@
 
 use anyhow::Result;
 use payments_delivery::{StreamMapping, StreamSettings};
+use payments_local::triggers::dispatch_settings;
 
 use crate::dice::Dice;
-use crate::rig::{Rig, dispatch, dispatch_settings, stream_of};
+use crate::rig::{Rig, dispatch, stream_of};
 use crate::staleness::Lag;
 use crate::weakness::Weakness;
 

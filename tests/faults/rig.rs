@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::{RetryConfig, RetryPartition};
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
@@ -14,15 +14,13 @@ use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
 use chrono::{SecondsFormat, TimeDelta};
 use daily_due_sweeper::{Action, Report, Request};
 use lambda_runtime::{Context, LambdaEvent};
-use payments_boot::{Lookup, Metrics};
+use payments_boot::Metrics;
 use payments_delivery::{
-    Delivery, DynamoDbStream, FilterCriteria, QueueMapping, QueueMappingSettings, Source, StreamMapping, StreamSettings,
+    Delivery, DynamoDbStream, QueueMapping, QueueMappingSettings, Source, StreamMapping,
 };
-use payments_local::Functions;
-use payments_local::functions::Surroundings;
-use payments_local::plant::queues::{MAX_RESULT_RECEIVES, RESULT_VISIBILITY};
-use payments_local::plant::{DISPATCH_FILTER, DISPATCH_RETRIES, aggregator_settings};
-use payments_queue::in_process::{QueueSettings, RedrivePolicy};
+use payments_local::{Dependencies, Environment, Function, Functions};
+use payments_local::triggers::queues::{MAX_RESULT_RECEIVES, RESULT_VISIBILITY};
+use payments_local::triggers::{Queues, aggregator_settings, dispatch_settings};
 use payments_queue::{Queue, TransactionQueue};
 use payments_store::Store;
 use payments_tests::{Ask, Reply, World, with_role};
@@ -55,7 +53,7 @@ pub(crate) struct Rig {
     pub(crate) put_aside: Queue,
     pub(crate) functions: Functions,
     /// What the functions work with, for handlers that tests write themselves.
-    pub(crate) surroundings: Surroundings,
+    pub(crate) surroundings: Dependencies,
     pub(crate) dispatching: tokio::sync::Mutex<StreamMapping>,
     pub(crate) aggregating: tokio::sync::Mutex<StreamMapping>,
     pub(crate) settling: QueueMapping,
@@ -75,19 +73,13 @@ impl Rig {
         let time = Time::morning()?;
         let stream = stream_of(&world).await?;
         let staleness = Staleness::of(stream.clone(), world.environment.tables.clone()).await?;
-        let requests = Queue::new(QueueSettings::named("payment-requests"));
-        let dead_results = Queue::new(QueueSettings::named("payment-results-dead"));
-        let policy = RedrivePolicy { max_receive_count: MAX_RESULT_RECEIVES, dead_letter_queue: dead_results.clone() };
-        let settings = QueueSettings::named("payment-results");
-        let settings =
-            QueueSettings { visibility_timeout: RESULT_VISIBILITY, redrive_policy: Some(policy), ..settings };
-        let (results, put_aside) = (Queue::new(settings), Queue::new(QueueSettings::named("dispatch-failures")));
+        let Queues { requests, results, result_dead_letters, dispatch_failures, .. } = Queues::empty();
         let mapping = QueueMappingSettings { batch_size: 10, report_batch_item_failures: true };
         let line = Line::new(world.wire.clone(), time.clone(), requests.clone(), staleness);
         let metrics = Metrics::captured();
         let (client, surroundings) = surroundings(&world, &line, &time, &metrics).await;
         let functions = wired(&world, &client, &surroundings, shards)?;
-        let dispatching = StreamMapping::new(dispatch_settings(&put_aside)?, stream.clone())?;
+        let dispatching = StreamMapping::new(dispatch_settings(&dispatch_failures)?, stream.clone())?;
         let aggregating = StreamMapping::new(aggregator_settings()?, stream.clone())?;
         Ok(Self {
             source: Source::from(stream.clone()),
@@ -101,8 +93,8 @@ impl Rig {
             metrics,
             requests,
             results,
-            dead_results,
-            put_aside,
+            dead_results: result_dead_letters,
+            put_aside: dispatch_failures,
             functions,
             surroundings,
             shards,
@@ -260,44 +252,21 @@ impl Rig {
 
 /// The function behind the stream mapping.
 pub(crate) async fn dispatch(functions: &Functions, event: Value) -> Result<Value, String> {
-    let event = serde_json::from_value(event).map_err(|error| error.to_string())?;
-    let response = functions.dispatch.handle(event).await.map_err(|error| error.to_string())?;
-    serde_json::to_value(response).map_err(|error| error.to_string())
+    functions.deliver(Function::Dispatch, event).await
 }
 
 /// The function behind the queue mapping.
 pub(crate) async fn settle(functions: &Functions, event: Value) -> Result<Value, String> {
-    let event = serde_json::from_value(event).map_err(|error| error.to_string())?;
-    serde_json::to_value(functions.settle.handle(event).await).map_err(|error| error.to_string())
-}
-
-/// The settings of the stream mapping of `dispatch`.
-pub(crate) fn dispatch_settings(put_aside: &Queue) -> Result<StreamSettings> {
-    Ok(StreamSettings {
-        filter_criteria: FilterCriteria::parse([DISPATCH_FILTER])?,
-        report_batch_item_failures: true,
-        bisect_batch_on_function_error: true,
-        maximum_retry_attempts: Some(DISPATCH_RETRIES),
-        on_failure: Some(put_aside.clone()),
-        ..StreamSettings::of("dispatch")
-    })
+    functions.deliver(Function::Settle, event).await
 }
 
 /// The stream of a bank's hot table.
 pub(crate) async fn stream_of(world: &World) -> Result<DynamoDbStream> {
-    use aws_sdk_dynamodbstreams::config::{BehaviorVersion, Credentials, Region};
-    let config = aws_sdk_dynamodbstreams::Config::builder()
-        .behavior_version(BehaviorVersion::latest())
-        .region(Region::from_static("local"))
-        .credentials_provider(Credentials::new("local", "local", None, None, "test"))
-        .endpoint_url(&world.environment.endpoint)
-        .build();
-    let client = aws_sdk_dynamodbstreams::Client::from_conf(config);
-    Ok(DynamoDbStream::of_table(client, &world.environment.tables.payments).await?)
+    world.environment.stream().await
 }
 
 /// What functions work with over a line: the SDKs with their retries, but without their waiting.
-async fn surroundings(world: &World, line: &Line, time: &Time, metrics: &Metrics) -> (Client, Surroundings) {
+async fn surroundings(world: &World, line: &Line, time: &Time, metrics: &Metrics) -> (Client, Dependencies) {
     use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
     let wait = Duration::from_millis(1);
     let retries = RetryConfig::standard().with_max_attempts(3).with_initial_backoff(wait).with_max_backoff(wait);
@@ -320,26 +289,20 @@ async fn surroundings(world: &World, line: &Line, time: &Time, metrics: &Metrics
         .build();
     let queue_url = "http://127.0.0.1:9/payment-requests".to_owned();
     let client = Client::from_conf(config);
-    let surroundings = Surroundings {
-        store: Store::new(client.clone(), world.environment.tables.clone()),
+    let surroundings = Dependencies {
         requests: TransactionQueue::Sqs { client: aws_sdk_sqs::Client::from_conf(sqs), queue_url },
         clock: time.clock(),
         metrics: metrics.clone(),
-        reports: Arc::clone(&world.outside.reports),
+        ..world.dependencies(client.clone())
     };
     (client, surroundings)
 }
 
 /// The functions, each with its role of the template.
-fn wired(world: &World, client: &Client, surroundings: &Surroundings, shards: u16) -> Result<Functions> {
-    let get = |name: &str| match name {
-        "WRITE_SHARDS" | "READ_SHARDS" => Some(shards.to_string()),
-        _ => world.environment.get(name),
-    };
-    let tables = &world.environment.tables;
-    let of = |function| {
-        let store = Store::new(with_role(client, function, tables)?, tables.clone());
-        Ok(Surroundings { store, ..surroundings.clone() })
-    };
-    Functions::each(&Lookup::new(&get), of).context("the functions cannot be wired")
+fn wired(world: &World, client: &Client, surroundings: &Dependencies, shards: u16) -> Result<Functions> {
+    let environment = Environment { shards, ..world.environment.clone() };
+    environment.functions(|function| {
+        let store = Store::new(with_role(client, function, &environment.tables)?, environment.tables.clone());
+        Ok(Dependencies { store, ..surroundings.clone() })
+    })
 }

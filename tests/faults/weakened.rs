@@ -5,7 +5,8 @@ use anyhow::{Context as _, Result, ensure};
 use chrono::TimeDelta;
 use daily_due_sweeper::Action;
 use payments_delivery::{QueueMapping, QueueMappingSettings, StreamMapping, StreamSettings};
-use payments_local::plant::queues::RESULT_VISIBILITY;
+use payments_local::triggers::dispatch_settings;
+use payments_local::triggers::queues::RESULT_VISIBILITY;
 use payments_model::PaymentId;
 use payments_queue::PaymentRequest;
 use payments_tests::Ask;
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::ledger::{self, Intent, Stage};
 use payments_local::Fate;
-use crate::rig::{Rig, dispatch_settings, settle, stream_of};
+use crate::rig::{Rig, settle, stream_of};
 use crate::service;
 use crate::staleness::Lag;
 use crate::weakness::Weakness;

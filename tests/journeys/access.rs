@@ -218,7 +218,10 @@ async fn only_on_sam_local_may_a_request_come_without_an_authorizer() -> Result<
             "AWS_LAMBDA_LOG_STREAM_NAME" => Some(log_stream.to_owned()),
             other => world.environment.get(other),
         };
-        let functions = Functions::new(&Lookup::new(&get), &world.surroundings_over(&world.wire).await)?;
+        let functions = {
+        let surroundings = world.surroundings_over(&world.wire).await;
+        Functions::new(&Lookup::new(&get), |_| Ok(surroundings.clone()))?
+    };
         let parts = http::Request::post("/accounts/tenant/payments").header("Content-Type", "application/json");
         let (parts, ()) = parts.header("Idempotency-Key", "rent").body(())?.into_parts();
         let now = chrono::DateTime::UNIX_EPOCH;

@@ -2,12 +2,10 @@
 
 use anyhow::{Context as _, Result};
 use chrono::TimeDelta;
-use payments_boot::{Clock, Metrics};
+use payments_boot::Clock;
 use payments_local::demo::{self, Progress, Settings};
-use payments_local::plant::{Plant, Queues};
-use payments_local::service::ServiceSettings;
-use payments_local::{Engine, Environment, Outside, event};
-use payments_queue::TransactionQueue;
+use payments_local::transaction_service::TransactionServiceSettings;
+use payments_local::{EngineChoice, Stack, event};
 use payments_tests::Reply;
 use serde_json::{Value, json};
 
@@ -84,18 +82,15 @@ async fn payments_of_8_kb_cost_their_budget() -> Result<()> {
 async fn a_tick_does_what_has_fallen_due_and_tells_it() -> Result<()> {
     let start = chrono::DateTime::from_timestamp(1_795_168_800, 0).context("an instant")?;
     let clock = Clock::simulated(move || start, |_| {});
-    let (engine, queues, metrics) = (Engine::start(0, None).await?, Queues::empty(), Metrics::captured());
-    let environment = Environment::at(engine.url());
-    let requests = TransactionQueue::InProcess(queues.requests.clone());
-    let reports = tempfile::tempdir()?;
-    let reports = payments_local::functions::reports_in(reports.path())?;
-    let outside = Outside { requests, clock: clock.clone(), metrics: metrics.clone(), reports };
-    let functions = environment.functions(&outside).await?;
-    let service = ServiceSettings { failures_per_thousand: 0, repeats_per_thousand: 0, ..ServiceSettings::seeded(1) };
-    let stream = environment.stream().await?;
-    let mut plant = Plant::new(functions.clone(), "Europe/London".parse()?, clock, metrics, queues, stream, service)?
-        .with_period("sweep", TimeDelta::minutes(1));
-    assert_eq!(plant.tick(start).await.to_string(), "", "there is nothing to do");
+    let stack = Stack::on(EngineChoice::Memory).clock(&clock).start().await?;
+    let functions = stack.functions(&stack.environment.client().await)?;
+    let service = TransactionServiceSettings {
+        failures_per_thousand: 0,
+        repeats_per_thousand: 0,
+        ..TransactionServiceSettings::seeded(1)
+    };
+    let mut triggers = stack.triggers(functions.clone(), service).await?.with_period("sweep", TimeDelta::minutes(1));
+    assert_eq!(triggers.tick(start).await.to_string(), "", "there is nothing to do");
 
     let body = json!({ "payeeAccountId": "b", "amountMinor": 5, "currency": "GBP", "scheduledFor": "2026-11-20" });
     let ask = http::Request::post("/accounts/a/payments").header("Content-Type", "application/json");
@@ -111,7 +106,7 @@ async fn a_tick_does_what_has_fallen_due_and_tells_it() -> Result<()> {
         (151, ""),
         (8_000, "report: 1 payments"),
     ] {
-        assert_eq!(plant.tick(start + TimeDelta::seconds(seconds)).await.to_string(), told, "after {seconds} s");
+        assert_eq!(triggers.tick(start + TimeDelta::seconds(seconds)).await.to_string(), told, "after {seconds} s");
     }
-    engine.stop().await
+    stack.stop().await
 }

@@ -14,13 +14,11 @@ use anyhow::{Context as _, Result, bail, ensure};
 use aws_lambda_events::sqs::SqsEvent;
 use chrono::{DateTime, TimeDelta, Utc};
 use futures::{StreamExt as _, TryStreamExt as _};
-use lambda_runtime::Context;
 use object_store::local::LocalFileSystem;
-use payments_boot::{Clock, Lookup, Metrics, dynamodb};
-use payments_local::{Engine, Environment, Functions, Outside};
+use payments_boot::{Clock, Lookup, dynamodb};
+use payments_local::invocation::context;
+use payments_local::{Engine, EngineChoice, Environment, Function, Functions, Stack};
 use payments_model::{Actor, BusinessZone, Details, Head, Instruction, Money, PaymentId, UtcSecond};
-use payments_queue::TransactionQueue;
-use payments_queue::in_process::{Queue, QueueSettings};
 use payments_store::Store;
 use serde_json::{Value, json};
 
@@ -129,10 +127,10 @@ fn scheduled(n: usize) -> Result<Head> {
 async fn measure(work: &str, url: &str, payments: usize) -> Result<()> {
     let reports = tempfile::tempdir()?;
     let now: DateTime<Utc> = NOW.parse()?;
-    let metrics = Metrics::captured();
-    let functions = functions(url, &reports, now, &metrics).await?;
+    let stack = stack(url, &reports, now).await?;
+    let functions = stack.functions(&stack.environment.client().await)?;
     // A first tick opens the connections; a day without payments is too little for work.
-    run(&functions, "recount", json!({ "action": "recount", "from": "2026-01-01", "to": "2026-01-01" }), now).await?;
+    run(&functions, Function::Recount, json!({ "action": "recount", "from": "2026-01-01", "to": "2026-01-01" }), now).await?;
     let idle = resident("VmRSS")?;
     std::fs::write("/proc/self/clear_refs", "5").context("the peak cannot be reset")?;
     let mut done = 0;
@@ -141,7 +139,7 @@ async fn measure(work: &str, url: &str, payments: usize) -> Result<()> {
             "sweep" => {
                 tick(
                     &functions,
-                    "daily-due-sweeper",
+                    Function::DailyDueSweeper,
                     json!({ "action": "sweep" }),
                     &["/claimed", "/alreadyClaimed"],
                     now,
@@ -149,20 +147,20 @@ async fn measure(work: &str, url: &str, payments: usize) -> Result<()> {
                 .await?
             }
             "settle" => settle(&functions, done, payments).await?,
-            "report" => tick(&functions, "report", json!({ "action": "report" }), &["/reported"], now).await?,
+            "report" => tick(&functions, Function::Report, json!({ "action": "report" }), &["/reported"], now).await?,
             "recount" => {
                 let day = json!({ "action": "recount", "from": DAY, "to": DAY });
-                tick(&functions, "recount", day, &["/drifts/0/recounted/total"], now).await?
+                tick(&functions, Function::Recount, day, &["/drifts/0/recounted/total"], now).await?
             }
             "archive" => {
-                tick(&functions, "archive", json!({ "action": "archive" }), &["/archived", "/alreadyGone"], now).await?
+                tick(&functions, Function::Archive, json!({ "action": "archive" }), &["/archived", "/alreadyGone"], now).await?
             }
             other => bail!("there is no {other}"),
         };
         ensure!(some > 0, "{work} stops at {done} of {payments}");
         done += some;
         // The test's own memory.
-        drop(metrics.take());
+        drop(stack.metrics.take());
     }
     let above = resident("VmHWM")?.saturating_sub(idle);
     println!("{work}: {done} payments, {above} KiB above idle at the most");
@@ -173,7 +171,7 @@ async fn measure(work: &str, url: &str, payments: usize) -> Result<()> {
 /// One run of a schedule's function. Says how many payments it has dealt with, which its report tells.
 async fn tick(
     functions: &Functions,
-    function: &str,
+    function: Function,
     input: Value,
     counted: &[&str],
     now: DateTime<Utc>,
@@ -207,21 +205,18 @@ async fn settle(functions: &Functions, from: usize, payments: usize) -> Result<u
     bail!("payments {from} to {} are not settled", from + count)
 }
 
-async fn functions(url: &str, reports: &tempfile::TempDir, now: DateTime<Utc>, metrics: &Metrics) -> Result<Functions> {
-    let unpaced = Environment { claims_per_second: 0, moves_per_second: 0, ..Environment::at(url.to_owned()) };
-    let outside = Outside {
-        requests: TransactionQueue::InProcess(Queue::new(QueueSettings::named("payment-requests"))),
-        clock: Clock::simulated(move || now, |_| {}),
-        metrics: metrics.clone(),
-        reports: Arc::new(LocalFileSystem::new_with_prefix(reports.path())?),
-    };
-    unpaced.functions(&outside).await
+async fn stack(url: &str, reports: &tempfile::TempDir, now: DateTime<Utc>) -> Result<Stack> {
+    Stack::on(EngineChoice::Endpoint(url.to_owned()))
+        .environment(|environment| (environment.claims_per_second, environment.moves_per_second) = (0, 0))
+        .clock(&Clock::simulated(move || now, |_| {}))
+        .reports(Arc::new(LocalFileSystem::new_with_prefix(reports.path())?))
+        .start()
+        .await
 }
 
-async fn run(functions: &Functions, function: &str, input: Value, now: DateTime<Utc>) -> Result<Value> {
-    let mut context = Context::default();
+async fn run(functions: &Functions, function: Function, input: Value, now: DateTime<Utc>) -> Result<Value> {
+    let mut context = context(now + TimeDelta::minutes(14));
     context.request_id = "memory".to_owned();
-    context.deadline = u64::try_from((now + TimeDelta::minutes(14)).timestamp_millis())?;
     functions.scheduled(function, input, context).await.map_err(anyhow::Error::msg)
 }
 

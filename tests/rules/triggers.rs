@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result, ensure};
-use payments_local::plant::queues::{MAX_REQUEST_RECEIVES, MAX_RESULT_RECEIVES, RESULT_VISIBILITY};
-use payments_local::plant::{
+use payments_local::triggers::queues::{MAX_REQUEST_RECEIVES, MAX_RESULT_RECEIVES, RESULT_VISIBILITY};
+use payments_local::triggers::{
     AGGREGATOR_FILTER, DISPATCH_BATCH, DISPATCH_FILTER, DISPATCH_RETRIES, SCHEDULES, SETTLE_BATCH, aggregator_settings,
 };
 use serde_json::{Value, json};
@@ -152,7 +152,7 @@ fn schedules_are_those_of_the_local_clock() -> Result<()> {
         Ok(((*function).to_owned(), expression.to_owned(), text(&event["Input"])?.to_owned()))
     };
     let found: BTreeSet<_> = events(&template, "ScheduleV2")?.iter().map(of).collect::<Result<_>>()?;
-    let local = SCHEDULES.iter().map(|it| (it.function.to_owned(), it.expression.to_owned(), it.input.to_owned()));
+    let local = SCHEDULES.iter().map(|it| (it.function.to_string(), it.expression.to_owned(), it.input.to_owned()));
     assert_eq!(found, local.collect());
     Ok(())
 }

@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, ensure};
 use chrono::{DateTime, TimeDelta, Utc};
 use payments_delivery::{Delivery, Outcome, StreamMapping};
 use payments_local::Functions;
-use payments_local::plant::{AGGREGATOR_BATCHING_WINDOW, aggregator_settings};
+use payments_local::triggers::{AGGREGATOR_BATCHING_WINDOW, aggregator_settings};
 use serde_json::{Value, json};
 
 use crate::World;

@@ -6,8 +6,8 @@ use std::sync::{Arc, LazyLock};
 
 use anyhow::{Context as _, Result, anyhow};
 use aws_sdk_dynamodb::Client;
-use payments_local::Interceptor;
-use payments_local::interceptor::refuse;
+use payments_local::interceptor::{client_over, refuse};
+use payments_local::{Function, Interceptor};
 use payments_store::TableNames;
 use serde_json::Value;
 
@@ -21,9 +21,9 @@ static ROLES: LazyLock<Result<BTreeMap<String, Role>, String>> =
 ///
 /// # Errors
 /// Where the template has no such function, or the client no HTTP client of its own.
-pub fn with_role(client: &Client, function: &'static str, tables: &TableNames) -> Result<Client> {
+pub fn with_role(client: &Client, function: Function, tables: &TableNames) -> Result<Client> {
     let roles = ROLES.as_ref().map_err(|error| anyhow!("{error}"))?;
-    let role = roles.get(function).with_context(|| format!("the template has no {function}"))?;
+    let role = roles.get(function.as_str()).with_context(|| format!("the template has no {function}"))?;
     let inner = client.config().http_client().context("the client has no HTTP client")?;
     let tables = Arc::new(tables.clone());
     let interceptor = Interceptor::over(inner, move |call, next| {
@@ -35,7 +35,7 @@ pub fn with_role(client: &Client, function: &'static str, tables: &TableNames) -
             refuse(400, "AccessDeniedException", &why)
         }
     });
-    Ok(Client::from_conf(client.config().to_builder().http_client(interceptor).build()))
+    Ok(client_over(client, interceptor))
 }
 
 /// What a call needs to be allowed: an action, on a table or an index, for these partition keys. The

@@ -11,13 +11,9 @@ use aws_sdk_dynamodb::config::retry::{RetryConfig, RetryPartition};
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::DateTime;
 use object_store::ObjectStore;
-use object_store::memory::InMemory;
 use payments_boot::{Clock, Lookup, Metrics};
-use payments_local::functions::Surroundings;
-use payments_local::Recorder;
-use payments_local::{Engine, Environment, Functions, event};
-use payments_queue::TransactionQueue;
-use payments_queue::in_process::{Queue, QueueSettings};
+use payments_local::{Dependencies, EngineChoice, Environment, Functions, Recorder, Stack, event};
+use payments_queue::Queue;
 use payments_store::{Item, Store};
 use serde_json::Value;
 
@@ -43,7 +39,7 @@ pub struct Outside {
 /// A bank.
 #[derive(Debug)]
 pub struct World {
-    engine: Option<Engine>,
+    stack: Stack,
     /// What its functions are told.
     pub environment: Environment,
     seconds: Arc<AtomicI64>,
@@ -68,34 +64,28 @@ impl World {
     /// # Errors
     /// Where the engine does not start or the environment does not do.
     pub async fn with(change: impl FnOnce(&mut Environment)) -> Result<Self> {
-        let (engine, endpoint) = match Lookup::environment().text("DYNAMODB_ENDPOINT") {
-            Some(endpoint) => (None, endpoint),
-            None => {
-                let engine = Engine::start(0, None).await?;
-                let url = engine.url();
-                (Some(engine), url)
-            }
-        };
-        let mut environment = Environment::at(endpoint);
-        if engine.is_none() {
-            // A shared engine: each world has tables of its own, and an access key, in which DynamoDB Local
-            // takes nothing but letters and digits.
-            let (process, world) = (std::process::id(), WORLDS.fetch_add(1, Ordering::Relaxed));
-            environment.tables.payments = format!("payments-{process}-{world}");
-            environment.tables.history = format!("payment-history-{process}-{world}");
-            environment.access_key = format!("world{process}x{world}");
-        }
-        change(&mut environment);
+        let endpoint = Lookup::environment().text("DYNAMODB_ENDPOINT");
+        let is_shared = endpoint.is_some();
         let seconds = Arc::new(AtomicI64::new(0));
+        let stack = Stack::on(EngineChoice::of(endpoint, None)).clock(&clock_of(&seconds)).environment(|environment| {
+            if is_shared {
+                // A shared engine: each world has tables of its own, and an access key, in which DynamoDB Local
+                // takes nothing but letters and digits.
+                let (process, world) = (std::process::id(), WORLDS.fetch_add(1, Ordering::Relaxed));
+                environment.tables.payments = format!("payments-{process}-{world}");
+                environment.tables.history = format!("payment-history-{process}-{world}");
+                environment.access_key = format!("world{process}x{world}");
+            }
+            change(environment);
+        });
+        let stack = stack.start().await?;
         let wire = Recorder::new();
-        let client = client(&environment, &wire).await;
-        payments_store::schema::create_tables(&client, &environment.tables).await?;
-        let requests = Queue::new(QueueSettings::named("payment-requests"));
-        let outside = Outside { requests, metrics: Metrics::captured(), reports: Arc::new(InMemory::new()) };
-        let functions = guarded(&environment, &client, &clock_of(&seconds), &outside)?;
-        let world = Self { engine, environment, seconds, wire, outside, functions };
+        let functions = with_roles(&stack, &client(&stack.environment, &wire).await)?;
+        let requests = stack.queues.requests.clone();
+        let outside = Outside { requests, metrics: stack.metrics.clone(), reports: Arc::clone(&stack.reports) };
+        let environment = stack.environment.clone();
+        let world = Self { stack, environment, seconds, wire, outside, functions };
         world.set_clock(MORNING)?;
-        drop((world.wire.take_operations(), world.wire.take_capacity_use()));
         Ok(world)
     }
 
@@ -104,22 +94,26 @@ impl World {
     /// # Errors
     /// Where the environment does not do.
     pub async fn functions_over(&self, wire: &Recorder) -> Result<Functions> {
-        let client = client(&self.environment, wire).await;
-        guarded(&self.environment, &client, &clock_of(&self.seconds), &self.outside)
+        with_roles(&self.stack, &client(&self.environment, wire).await)
     }
 
     /// What this bank's functions work with, over another wire.
-    pub async fn surroundings_over(&self, wire: &Recorder) -> Surroundings {
-        let client = client(&self.environment, wire).await;
-        surroundings(&self.environment, client, clock_of(&self.seconds), &self.outside)
+    pub async fn surroundings_over(&self, wire: &Recorder) -> Dependencies {
+        self.stack.dependencies(client(&self.environment, wire).await)
+    }
+
+    /// What this bank's functions work with, over another client.
+    #[must_use]
+    pub fn dependencies(&self, client: Client) -> Dependencies {
+        self.stack.dependencies(client)
     }
 
     /// This bank's functions with other surroundings.
     ///
     /// # Errors
     /// Where the environment does not do.
-    pub fn functions_in(&self, surroundings: &Surroundings) -> Result<Functions> {
-        wired(&self.environment, surroundings)
+    pub fn functions_in(&self, surroundings: &Dependencies) -> Result<Functions> {
+        self.environment.functions(|_| Ok(surroundings.clone()))
     }
 
     /// A client of the bank's engine over its wire.
@@ -232,12 +226,9 @@ impl World {
     /// # Errors
     /// Where its engine had failed.
     pub async fn close(self) -> Result<()> {
-        let Self { engine, functions, wire, .. } = self;
+        let Self { stack, functions, wire, .. } = self;
         drop((functions, wire));
-        match engine {
-            Some(engine) => engine.stop().await,
-            None => Ok(()),
-        }
+        stack.stop().await
     }
 }
 
@@ -258,24 +249,9 @@ fn clock_of(seconds: &Arc<AtomicI64>) -> Clock {
     })
 }
 
-fn wired(environment: &Environment, surroundings: &Surroundings) -> Result<Functions> {
-    let get = |name: &str| environment.get(name);
-    Functions::new(&Lookup::new(&get), surroundings)
-}
-
 /// The functions, each with the role that the template gives it.
-fn guarded(environment: &Environment, client: &Client, clock: &Clock, outside: &Outside) -> Result<Functions> {
-    let get = |name: &str| environment.get(name);
-    Functions::each(&Lookup::new(&get), |function| {
-        let client = with_role(client, function, &environment.tables)?;
-        Ok(surroundings(environment, client, clock.clone(), outside))
-    })
-}
-
-fn surroundings(environment: &Environment, client: Client, clock: Clock, outside: &Outside) -> Surroundings {
-    let Outside { requests, metrics, reports } = outside.clone();
-    let (store, requests) = (Store::new(client, environment.tables.clone()), TransactionQueue::InProcess(requests));
-    Surroundings { store, requests, clock, metrics, reports }
+fn with_roles(stack: &Stack, client: &Client) -> Result<Functions> {
+    stack.functions_each(|function| with_role(client, function, &stack.environment.tables))
 }
 
 /// The production client over a wire: its retries, but without their waiting, and with a retry

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::client::Client;
 use super::script::{Order, Script};
-use crate::service::ServiceSettings;
+use crate::transaction_service::TransactionServiceSettings;
 
 /// What was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub(super) async fn audit(
     client: &Client,
     script: &Script,
     acknowledged: &HashSet<String>,
-    service: &ServiceSettings,
+    service: &TransactionServiceSettings,
 ) -> Result<Audit> {
     let mut audit = Audit { by_status: Status::ALL.map(|status| (status.as_str(), 0)).into(), ..Audit::default() };
     let mut listed: HashMap<String, String> = HashMap::with_capacity(acknowledged.len());
@@ -92,7 +92,7 @@ impl Audit {
         payment: &Value,
         listed: &mut HashMap<String, String>,
         transactions: &mut HashSet<String>,
-        service: &ServiceSettings,
+        service: &TransactionServiceSettings,
     ) {
         let (id, status) = (text(payment, "paymentId"), text(payment, "status"));
         self.misplaced += u64::from(listed.remove(id).as_deref() != Some(status));

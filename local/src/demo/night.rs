@@ -12,6 +12,7 @@ use payments_store::{DueRange, DueUntil, Store};
 use serde_json::{Value, json};
 
 use super::client::Client;
+use crate::function::Function;
 use crate::functions::Functions;
 
 /// What was found in the morning.
@@ -82,7 +83,7 @@ impl Night {
         listed: &Value,
     ) -> Result<()> {
         let input = json!({ "action": "recount", "from": day.to_string(), "to": day.to_string() });
-        let recount = functions.scheduled("recount", input, context).await.map_err(anyhow::Error::msg)?;
+        let recount = functions.scheduled(Function::Recount, input, context).await.map_err(anyhow::Error::msg)?;
         let counts = client.get(&format!("/counts?from={day}&to={day}")).await?;
         let counts = &counts["counts"][0];
         ensure!(counts["date"] == day.to_string(), "no counts of {day}: {counts}");

@@ -4,6 +4,7 @@
 use serde::Serialize;
 use serde_json::Number;
 
+use crate::function::Function;
 use crate::recorder::{Recorder, write_units};
 
 /// The budget: the write units of one 8 KB payment, phase by phase.
@@ -47,6 +48,19 @@ impl Recorders {
             reported: Recorder::new(),
             archive: Recorder::new(),
             counters: Recorder::new(),
+        }
+    }
+
+    /// Returns the recorder of a function, if it writes payments.
+    pub(super) fn of(&self, function: Function) -> Option<&Recorder> {
+        match function {
+            Function::Ingest => Some(&self.insert),
+            Function::DailyDueSweeper => Some(&self.pending),
+            Function::Settle => Some(&self.settled),
+            Function::Report => Some(&self.reported),
+            Function::Archive => Some(&self.archive),
+            Function::StreamAggregator => Some(&self.counters),
+            _ => None,
         }
     }
 

@@ -1,6 +1,5 @@
 //! The functions over an engine, and the payments that both sides of a pair work on.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Result, ensure};
@@ -8,17 +7,15 @@ use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use aws_sdk_dynamodb::Client;
 use chrono::{DateTime, TimeDelta, Utc};
 use futures::{StreamExt as _, TryStreamExt as _};
-use lambda_runtime::Context;
-use object_store::memory::InMemory;
-use payments_boot::{Clock, Metrics, dynamodb};
+use payments_boot::Clock;
 use payments_load::Settings;
 use payments_load::orders::{Order, Orders};
-use payments_local::{Environment, Functions, Outside, Recorder, event};
+use payments_local::interceptor::client_over;
+use payments_local::invocation::context;
+use payments_local::{EngineChoice, Environment, Function, Functions, Recorder, Stack, event};
 use payments_model::{
     Actor, BusinessZone, Details, Head, Instruction, JsonText, Money, PaymentId, ShardCount, UtcSecond,
 };
-use payments_queue::TransactionQueue;
-use payments_queue::in_process::{Queue, QueueSettings};
 use payments_store::Store;
 use serde::Deserialize;
 use serde_json::json;
@@ -75,24 +72,18 @@ impl Bank {
     /// # Errors
     /// Where the engine does not answer.
     pub async fn over(url: &str, wire: Option<&Recorder>) -> Result<Self> {
-        let environment = Environment { claims_per_second: 0, ..Environment::at(url.to_owned()) };
-        let plain = dynamodb(Some(url)).await;
-        payments_store::schema::create_tables(&plain, &environment.tables).await?;
-        let client = match wire {
-            Some(wire) => environment.client_over(wire.clone()).await,
-            None => plain.clone(),
-        };
         let instant: DateTime<Utc> = NOW.parse()?;
-        let outside = Outside {
-            requests: TransactionQueue::InProcess(Queue::new(QueueSettings::named("payment-requests"))),
-            clock: Clock::simulated(move || instant, |_| {}),
-            metrics: Metrics::captured(),
-            reports: Arc::new(InMemory::new()),
-        };
+        let stack = Stack::on(EngineChoice::Endpoint(url.to_owned()))
+            .environment(|environment| environment.claims_per_second = 0)
+            .clock(&Clock::simulated(move || instant, |_| {}))
+            .start()
+            .await?;
+        let (plain, environment) = (stack.environment.client().await, stack.environment.clone());
+        let client = wire.map_or_else(|| plain.clone(), |wire| client_over(&plain, wire.clone()));
         let zone: BusinessZone = environment.time_zone.parse()?;
         let settings = Settings { accounts: ACCOUNTS, busiest: 0, ..Settings::of(1, zone) };
         Ok(Self {
-            functions: environment.functions_over(client.clone(), &outside)?,
+            functions: stack.functions(&client)?,
             recorder: Recorder::over(&client, &environment.tables),
             store: Store::new(plain, environment.tables.clone()),
             client,
@@ -174,12 +165,10 @@ impl Bank {
     /// # Errors
     /// Where it fails, or leaves something undone.
     pub async fn sweep(&self) -> Result<u64> {
-        let mut context = Context::default();
-        let deadline = self.now.as_chrono() + TimeDelta::minutes(15);
-        context.deadline = u64::try_from(deadline.timestamp_millis())?;
+        let context = context(self.now.as_chrono() + TimeDelta::minutes(15));
         let input = json!({ "action": "sweep" });
         // Boxed: the chain of calls is deeper than the compiler follows in one type.
-        let report = Box::pin(self.functions.scheduled("daily-due-sweeper", input, context)).await;
+        let report = Box::pin(self.functions.scheduled(Function::DailyDueSweeper, input, context)).await;
         let report = report.map_err(anyhow::Error::msg)?;
         let left = [&report["failed"], &report["remaining"], &report["shardsGivenUp"], &report["alreadyClaimed"]];
         ensure!(left.iter().all(|left| *left == 0), "the sweep left something: {report}");

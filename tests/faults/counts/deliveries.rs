@@ -10,7 +10,7 @@ use anyhow::{Result, ensure};
 use chrono::{DateTime, TimeDelta, Utc};
 use payments_delivery::{Outcome, Record, ShardId, StreamMapping, StreamSettings};
 use payments_local::Functions;
-use payments_local::plant::aggregator_settings;
+use payments_local::triggers::aggregator_settings;
 use proptest::prelude::*;
 use serde_json::Value;
 

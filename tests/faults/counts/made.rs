@@ -3,7 +3,7 @@
 
 use anyhow::{Context as _, Result};
 use payments_delivery::{Delivery, InMemoryStream, Record, ShardId, StreamMapping};
-use payments_local::plant::aggregator_settings;
+use payments_local::triggers::aggregator_settings;
 use serde_json::{Value, json};
 
 use super::shards;

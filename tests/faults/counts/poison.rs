@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use anyhow::{Context as _, Result};
 use chrono::TimeDelta;
 use payments_delivery::{Invocation, Outcome, Position, StreamMapping, StreamSettings};
-use payments_local::plant::{AGGREGATOR_TUMBLING_WINDOW, aggregator_settings};
+use payments_local::triggers::{AGGREGATOR_TUMBLING_WINDOW, aggregator_settings};
 use serde_json::{Value, json};
 
 use super::made::Made;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use payments_delivery::SequenceNumber;
-use payments_local::plant::AGGREGATOR_BATCH;
+use payments_local::triggers::AGGREGATOR_BATCH;
 use payments_model::BusinessDate;
 
 use super::made::Made;

@@ -9,7 +9,7 @@ use futures::FutureExt as _;
 use object_store::ObjectStoreExt as _;
 use object_store::path::Path;
 use payments_local::Functions;
-use payments_local::functions::Surroundings;
+use payments_local::Dependencies;
 use payments_local::{Call, Fate, Recorder};
 use payments_tests::World;
 use serde_json::Value;
@@ -25,7 +25,7 @@ async fn functions_over(
 ) -> Result<Functions> {
     let surroundings = world.surroundings_over(wire).await;
     let reports = Faulty::over(&surroundings.reports, decide);
-    world.functions_in(&Surroundings { reports, ..surroundings })
+    world.functions_in(&Dependencies { reports, ..surroundings })
 }
 
 /// How an invocation ends before its time.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use payments_local::functions::Surroundings;
+use payments_local::Dependencies;
 use payments_local::{Fate, Recorder};
 use payments_tests::World;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ async fn two_attempts(world: &World) -> Result<[Value; 2]> {
         let written = operation == "put" && path.as_ref().ends_with("summary.json");
         if written { FileFate::Meet } else { FileFate::Pass }
     });
-    let functions = world.functions_in(&Surroundings { reports, ..surroundings })?;
+    let functions = world.functions_in(&Dependencies { reports, ..surroundings })?;
     let (one, other) = tokio::join!(invoke(&functions, "one", END_OF_TIME), invoke(&functions, "other", END_OF_TIME));
     Ok([one.map_err(anyhow::Error::msg)?, other.map_err(anyhow::Error::msg)?])
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::Result;
 use aws_sdk_dynamodb::Client;
 use payments_local::interceptor::{Answer, Next, read_whole, respond};
-use payments_local::functions::Surroundings;
+use payments_local::Dependencies;
 use payments_local::{Call, Functions, Interceptor};
 use payments_store::Store;
 use payments_tests::World;
@@ -40,7 +40,7 @@ async fn over_a_stale_index(world: &World) -> Result<Functions> {
     let index = Interceptor::over(world.wire.clone(), move |call, next| stale(call, next, Arc::clone(&answers)));
     let config = world.client().await.config().to_builder().http_client(index).build();
     let store = Store::new(Client::from_conf(config), world.environment.tables.clone());
-    world.functions_in(&Surroundings { store, ..surroundings })
+    world.functions_in(&Dependencies { store, ..surroundings })
 }
 
 #[tokio::test]

@@ -3,16 +3,15 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use chrono::TimeDelta;
-use lambda_runtime::Context;
-use payments_boot::{Clock, Metrics};
+use payments_boot::Clock;
 use payments_local::background::Background;
 use payments_local::functions::reports_in;
-use payments_local::plant::{Plant, Queues};
-use payments_local::{Engine, Environment, Functions, Options, Outside, SERVICE, System, Recorder};
+use payments_local::interceptor::client_over;
+use payments_local::invocation::context;
+use payments_local::{EngineChoice, Function, Functions, Options, Recorder, Stack, System, TRANSACTION_SERVICE};
 use payments_model::{BusinessDate, BusinessZone};
-use payments_queue::TransactionQueue;
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -49,7 +48,7 @@ pub struct Bank {
 
 #[derive(Debug)]
 enum Works {
-    Here { functions: Box<Functions>, background: Background, engine: Option<Engine>, _reports: TempDir },
+    Here { functions: Box<Functions>, background: Background, stack: Box<Stack>, _reports: TempDir },
     Local(Box<System>, TempDir),
     Elsewhere,
 }
@@ -61,33 +60,31 @@ impl Bank {
     /// # Errors
     /// Where the engine does not start; the message says what to do.
     pub async fn in_process(place: &Place, zone: BusinessZone, wire: Option<Recorder>) -> Result<Self> {
-        let engine = match (&place.endpoint, &place.data) {
-            (Some(_), _) => None,
-            (None, Some(data)) => Some(Engine::start(0, Some(data)).await?),
-            (None, None) => Some(Engine::scratch().await?),
+        let engine = match place {
+            Place { endpoint: None, data: None } => EngineChoice::Scratch,
+            Place { endpoint, data } => EngineChoice::of(endpoint.clone(), data.clone()),
         };
-        let endpoint = place.endpoint.clone().or(engine.as_ref().map(Engine::url)).context("an endpoint")?;
-        let environment = Environment { time_zone: zone.to_string(), ..Environment::at(endpoint) };
-        let (clock, queues, metrics) = (Clock::system(), Queues::empty(), Metrics::captured());
-        let folder = tempfile::tempdir()?;
-        let requests = TransactionQueue::InProcess(queues.requests.clone());
-        let reports = reports_in(folder.path())?;
-        let outside = Outside { requests, clock: clock.clone(), metrics: metrics.clone(), reports };
-        let functions = environment.functions(&outside).await?;
-        let stream = environment.stream().await?;
-        let plant = Plant::new(functions.clone(), zone, clock.clone(), metrics, queues, stream, SERVICE)?;
-        let background = Background::start(plant.with_period("sweep", SWEEP_PERIOD), clock.clone());
+        let (folder, is_new) = (tempfile::tempdir()?, engine == EngineChoice::Scratch);
+        let stack = Stack::on(engine)
+            .environment(|environment| environment.time_zone = zone.to_string())
+            .reports(reports_in(folder.path())?)
+            .start()
+            .await?;
+        let (client, clock) = (stack.environment.client().await, stack.clock.clone());
+        let functions = stack.functions(&client)?;
+        let triggers = stack.triggers(functions.clone(), TRANSACTION_SERVICE).await?;
+        let background = Background::start(triggers.with_period("sweep", SWEEP_PERIOD), clock.clone());
         let asked = match &wire {
-            Some(wire) => environment.functions_over(environment.client_over(wire.clone()).await, &outside)?,
+            Some(wire) => stack.functions(&client_over(&client, wire.clone()))?,
             None => functions.clone(),
         };
         Ok(Self {
             door: Door::functions(asked, clock.clone()),
             wire,
             clock,
-            is_new: engine.is_some() && place.data.is_none(),
+            is_new,
             what: "in process",
-            works: Works::Here { functions: Box::new(functions), background, engine, _reports: folder },
+            works: Works::Here { functions: Box::new(functions), background, stack: Box::new(stack), _reports: folder },
         })
     }
 
@@ -148,12 +145,11 @@ impl Bank {
     /// Where the function fails or does not come to an end.
     pub async fn counters_are_exact(&self, date: BusinessDate) -> Result<Option<bool>> {
         let Works::Here { functions, .. } = &self.works else { return Ok(None) };
-        let mut context = Context::default();
-        context.deadline = u64::try_from((self.clock.instant() + RECOUNT_TIMEOUT).timestamp_millis())?;
+        let context = context(self.clock.instant() + RECOUNT_TIMEOUT);
         let date = date.to_string();
         let input = json!({ "action": "recount", "from": date, "to": date });
         // Boxed: the chain of calls is deeper than the compiler follows in one type.
-        let report = Box::pin(functions.scheduled("recount", input, context)).await.map_err(anyhow::Error::msg)?;
+        let report = Box::pin(functions.scheduled(Function::Recount, input, context)).await.map_err(anyhow::Error::msg)?;
         match (report["exact"].as_u64(), report["drifted"].as_u64()) {
             (Some(1), _) => Ok(Some(true)),
             (_, Some(1)) => Ok(Some(false)),
@@ -170,13 +166,10 @@ impl Bank {
         match self.works {
             Works::Elsewhere => Ok(()),
             Works::Local(system, _folder) => system.stop().await,
-            Works::Here { functions, background, engine, _reports } => {
+            Works::Here { functions, background, stack, _reports } => {
                 drop(functions);
                 background.stop().await?;
-                match engine {
-                    Some(engine) => engine.stop().await,
-                    None => Ok(()),
-                }
+                stack.stop().await
             }
         }
     }

@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 /// How the service behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ServiceSettings {
+pub struct TransactionServiceSettings {
     /// What everything it does at random follows from.
     pub seed: u64,
     /// The shortest time from a request to its result.
@@ -31,7 +31,7 @@ pub struct ServiceSettings {
     pub repeats_per_thousand: u16,
 }
 
-impl ServiceSettings {
+impl TransactionServiceSettings {
     /// A service that takes a second to a minute and a half, refuses 2 payments in a hundred and
     /// repeats 3 results in a hundred.
     #[must_use]
@@ -112,7 +112,7 @@ pub struct Step {
 /// The service at work.
 #[derive(Debug)]
 pub struct TransactionService {
-    settings: ServiceSettings,
+    settings: TransactionServiceSettings,
     requests: Queue,
     results: Queue,
     known: HashMap<PaymentId, Known>,
@@ -153,14 +153,14 @@ type Fields = BTreeMap<String, Box<RawValue>>;
 impl TransactionService {
     /// A service that has seen nothing yet.
     #[must_use]
-    pub fn new(settings: ServiceSettings, requests: Queue, results: Queue) -> Self {
+    pub fn new(settings: TransactionServiceSettings, requests: Queue, results: Queue) -> Self {
         let (known, outgoing) = (HashMap::new(), BTreeMap::new());
         Self { settings, requests, results, known, outgoing, decided: 0, saw: Saw::default() }
     }
 
     /// How it behaves.
     #[must_use]
-    pub fn settings(&self) -> &ServiceSettings {
+    pub fn settings(&self) -> &TransactionServiceSettings {
         &self.settings
     }
 

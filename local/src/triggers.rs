@@ -2,7 +2,7 @@
 //! queues to and from the transaction service, and that service itself.
 //!
 //! On AWS these are EventBridge, Lambda's event source mappings and SQS, as `template.yaml` sets
-//! them up. Here one [`Plant::tick`] does all that falls due now. The functions are invoked as
+//! them up. Here one [`Triggers::tick`] does all that falls due now. The functions are invoked as
 //! Lambda invokes them: through JSON, and with a deadline.
 
 pub mod queues;
@@ -13,21 +13,20 @@ use std::time::Instant;
 
 use anyhow::Result;
 use aws_lambda_events::encodings::Body;
-use aws_lambda_events::{dynamodb, sqs};
 use chrono::{DateTime, TimeDelta, Utc};
-use lambda_runtime::Context;
 use payments_boot::{Clock, Metrics};
 use payments_delivery::queue::QueueMappingSettings;
 use payments_delivery::{
     Delivery, DynamoDbStream, FilterCriteria, Outcome, QueueMapping, StreamMapping, StreamSettings,
 };
-use payments_model::BusinessZone;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use payments_queue::Queue;
 use serde_json::Value;
 
+use crate::function::Function;
 use crate::functions::Functions;
-use crate::service::{ServiceSettings, TransactionService};
+use crate::invocation::{chain, context};
+use crate::stack::Stack;
+use crate::transaction_service::{TransactionService, TransactionServiceSettings};
 
 pub use queues::Queues;
 pub use schedule::{SCHEDULES, Schedule, ScheduleSpec};
@@ -60,6 +59,22 @@ pub const AGGREGATOR_TUMBLING_WINDOW: TimeDelta = TimeDelta::seconds(60);
 /// The most results of one invocation of `settle`.
 pub const SETTLE_BATCH: usize = 10;
 
+/// The stream mapping of `dispatch`, which sends what it gives up to `failures`.
+///
+/// # Errors
+/// When the filter is invalid, which a test rules out.
+pub fn dispatch_settings(failures: &Queue) -> Result<StreamSettings> {
+    Ok(StreamSettings {
+        batch_size: DISPATCH_BATCH,
+        filter_criteria: FilterCriteria::parse([DISPATCH_FILTER])?,
+        maximum_retry_attempts: Some(DISPATCH_RETRIES),
+        bisect_batch_on_function_error: true,
+        report_batch_item_failures: true,
+        on_failure: Some(failures.clone()),
+        ..StreamSettings::of("dispatch")
+    })
+}
+
 /// The stream mapping of `stream-aggregator`. It never gives a record up: what cannot be read, the
 /// function counts, and what cannot be written has to wait.
 ///
@@ -83,7 +98,7 @@ const SETTLE_POLLERS: usize = 5;
 const TIMEOUT: TimeDelta = TimeDelta::seconds(30);
 
 /// All that runs by itself.
-pub struct Plant {
+pub struct Triggers {
     functions: Functions,
     clock: Clock,
     metrics: Metrics,
@@ -95,40 +110,28 @@ pub struct Plant {
     service: TransactionService,
 }
 
-impl Plant {
-    /// The plant around `functions`, which have to send to `queues.requests` and to put their
-    /// metrics into `metrics`. Nothing runs yet.
+impl Triggers {
+    /// Creates the triggers of `functions`, which send to the stack's queue of requests. Nothing runs yet.
     ///
-    /// The stream is read from its oldest record: what was handed over before is pending no more
-    /// or handed over again, and what was counted before is behind its checkpoint.
+    /// The stream is read from its oldest record. A payment that was dispatched before is either no longer pending or is
+    /// dispatched again, and a change that was counted before is behind its checkpoint.
     ///
     /// # Errors
-    /// Where a mapping or a schedule is set up wrongly, which a test rules out.
-    pub fn new(
+    /// When a mapping or a schedule is invalid, which a test rules out.
+    pub(crate) fn new(
+        stack: &Stack,
         functions: Functions,
-        zone: BusinessZone,
-        clock: Clock,
-        metrics: Metrics,
-        queues: Queues,
         stream: DynamoDbStream,
-        service: ServiceSettings,
+        service: TransactionServiceSettings,
     ) -> Result<Self> {
-        let settings = StreamSettings {
-            batch_size: DISPATCH_BATCH,
-            filter_criteria: FilterCriteria::parse([DISPATCH_FILTER])?,
-            maximum_retry_attempts: Some(DISPATCH_RETRIES),
-            bisect_batch_on_function_error: true,
-            report_batch_item_failures: true,
-            on_failure: Some(queues.dispatch_failures.clone()),
-            ..StreamSettings::of("dispatch")
-        };
+        let (zone, queues) = (stack.environment.time_zone.parse()?, stack.queues.clone());
         let settle = QueueMappingSettings { batch_size: SETTLE_BATCH, report_batch_item_failures: true };
         Ok(Self {
             functions,
-            clock,
-            metrics,
+            clock: stack.clock.clone(),
+            metrics: stack.metrics.clone(),
             schedules: SCHEDULES.iter().map(|spec| Schedule::new(spec, zone)).collect::<Result<_>>()?,
-            dispatch: StreamMapping::new(settings, stream.clone())?,
+            dispatch: StreamMapping::new(dispatch_settings(&queues.dispatch_failures)?, stream.clone())?,
             aggregator: StreamMapping::new(aggregator_settings()?, stream)?,
             settle: QueueMapping::new(settle, queues.results.clone()),
             service: TransactionService::new(service, queues.requests.clone(), queues.results.clone()),
@@ -164,13 +167,13 @@ impl Plant {
         let mut tick = Tick::default();
         self.run_schedules(now, &mut tick).await;
         loop {
-            let relayed = self.relay(now, &mut tick).await;
+            let dispatched = self.dispatch(now, &mut tick).await;
             let step = self.service.step(now);
             tick.taken += step.taken;
             tick.answered += step.answered;
             let settled = self.settle(now, &mut tick).await;
             let counted = self.count(now, &mut tick).await;
-            if !relayed && !settled && !counted && step == Default::default() {
+            if !dispatched && !settled && !counted && step == Default::default() {
                 break;
             }
         }
@@ -186,70 +189,38 @@ impl Plant {
             self.schedules.iter_mut().filter_map(|it| it.falls_due(now).then_some(it.spec())).collect();
         for spec in due {
             let started = Instant::now();
-            let context = context(self.clock.instant(), TIMEOUT);
-            if let Err(error) = invoke(&self.functions, &spec, context).await {
+            if let Err(error) = self.run(&spec).await {
                 tick.troubles.push(format!("{}: {error}", spec.name));
             }
+            let took = &mut tick.took;
             let took = match spec.function {
-                "archive" => &mut tick.took.archive,
-                "report" => &mut tick.took.report,
-                "recount" => &mut tick.took.recount,
-                _ => &mut tick.took.sweep,
+                Function::Archive => &mut took.archive,
+                Function::Report => &mut took.report,
+                Function::Recount => &mut took.recount,
+                _ => &mut took.sweep,
             };
             *took += started.elapsed();
         }
     }
 
-    /// The stream to `dispatch`, until nothing is left of it. Says whether there was anything.
-    async fn relay(&mut self, now: DateTime<Utc>, tick: &mut Tick) -> bool {
-        let (started, mut any) = (Instant::now(), false);
-        let dispatch = &self.functions.dispatch;
-        let function = |event: Value| async move {
-            let event: dynamodb::Event = read(event)?;
-            written(&dispatch.handle(event).await.map_err(|error| chain(&*error))?)
-        };
-        loop {
-            match self.dispatch.step(now, function).await {
-                Ok(deliveries) if deliveries.is_empty() => break,
-                Ok(deliveries) => {
-                    any = true;
-                    deliveries.iter().for_each(|delivery| tell("dispatch", delivery, tick));
-                }
-                Err(error) => {
-                    tick.troubles.push(format!("dispatch: {}", chain(&error)));
-                    break;
-                }
-            }
-        }
+    /// Invokes the function of a schedule with its input.
+    async fn run(&self, spec: &ScheduleSpec) -> Result<(), String> {
+        let input: Value = serde_json::from_str(spec.input).map_err(|error| chain(&error))?;
+        self.functions.scheduled(spec.function, input, context(self.clock.instant() + TIMEOUT)).await.map(drop)
+    }
+
+    /// Delivers the stream to `dispatch` until nothing is left. Says whether there was anything.
+    async fn dispatch(&mut self, now: DateTime<Utc>, tick: &mut Tick) -> bool {
+        let started = Instant::now();
+        let any = drain(&mut self.dispatch, Function::Dispatch, &self.functions, now, tick).await;
         tick.took.dispatch += started.elapsed();
         any
     }
 
-    /// The stream to `stream-aggregator`, until nothing is left of it. Says whether there was anything.
+    /// Delivers the stream to `stream-aggregator` until nothing is left. Says whether there was anything.
     async fn count(&mut self, now: DateTime<Utc>, tick: &mut Tick) -> bool {
-        let (started, mut any) = (Instant::now(), false);
-        let aggregator = &self.functions.aggregator;
-        let function = |event: Value| async move {
-            let event: stream_aggregator::Event = read(event)?;
-            written(&aggregator.handle(event).await.map_err(|error| chain(&*error))?)
-        };
-        loop {
-            match self.aggregator.step(now, function).await {
-                Ok(deliveries) if deliveries.is_empty() => break,
-                Ok(deliveries) => {
-                    any = true;
-                    deliveries.iter().for_each(|delivery| tell("stream-aggregator", delivery, tick));
-                    // What cannot be counted now comes again at the next tick, and not at once.
-                    if deliveries.iter().any(|delivery| matches!(delivery.outcome, Outcome::Retrying { .. })) {
-                        break;
-                    }
-                }
-                Err(error) => {
-                    tick.troubles.push(format!("stream-aggregator: {}", chain(&error)));
-                    break;
-                }
-            }
-        }
+        let started = Instant::now();
+        let any = drain(&mut self.aggregator, Function::StreamAggregator, &self.functions, now, tick).await;
         tick.took.aggregate += started.elapsed();
         any
     }
@@ -257,11 +228,8 @@ impl Plant {
     /// The results to `settle`, until none is visible. Says whether there was any.
     async fn settle(&mut self, now: DateTime<Utc>, tick: &mut Tick) -> bool {
         let (started, mut any) = (Instant::now(), false);
-        let settle = &self.functions.settle;
-        let function = |event: Value| async move {
-            let event: sqs::SqsEvent = read(event)?;
-            written(&settle.handle(event).await)
-        };
+        let functions = &self.functions;
+        let function = |event| functions.deliver(Function::Settle, event);
         loop {
             let pollers = (0..SETTLE_POLLERS).map(|_| self.settle.step(now, function));
             let steps: Vec<_> = futures::future::join_all(pollers).await.into_iter().flatten().collect();
@@ -278,50 +246,50 @@ impl Plant {
     }
 }
 
-impl std::fmt::Debug for Plant {
+impl std::fmt::Debug for Triggers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Plant({:?})", self.schedules)
+        write!(f, "Triggers({:?})", self.schedules)
     }
 }
 
-/// Invokes the function of a schedule with its input.
-async fn invoke(functions: &Functions, spec: &ScheduleSpec, context: Context) -> Result<(), String> {
-    let input: Value = serde_json::from_str(spec.input).map_err(|error| chain(&error))?;
-    functions.scheduled(spec.function, input, context).await.map(drop)
+/// Delivers a stream to a function until nothing is left. Says whether there was anything.
+async fn drain(
+    mapping: &mut StreamMapping,
+    function: Function,
+    functions: &Functions,
+    now: DateTime<Utc>,
+    tick: &mut Tick,
+) -> bool {
+    let mut any = false;
+    loop {
+        let deliveries = match mapping.step(now, |event| functions.deliver(function, event)).await {
+            Ok(deliveries) => deliveries,
+            Err(error) => {
+                tick.troubles.push(format!("{function}: {}", chain(&error)));
+                return any;
+            }
+        };
+        deliveries.iter().for_each(|delivery| tell(function, delivery, tick));
+        any |= !deliveries.is_empty();
+        // `dispatch` is retried at once and not for ever; `stream-aggregator` at the next tick.
+        let retries = deliveries.iter().any(|delivery| matches!(delivery.outcome, Outcome::Retrying { .. }));
+        if deliveries.is_empty() || (retries && function == Function::StreamAggregator) {
+            return any;
+        }
+    }
 }
 
 /// Today's counts as the API has them.
 async fn today(functions: &Functions, now: DateTime<Utc>) -> Option<String> {
     let (parts, ()) = http::Request::get("/counts").body(()).ok()?.into_parts();
-    let (function, event) = crate::event::of(&parts, b"", "plant", now).ok()?;
+    let (function, event) = crate::event::of(&parts, b"", "triggers", now).ok()?;
     let Some(Body::Text(answer)) = functions.invoke(function, event).await.body else { return None };
     let answer: Value = serde_json::from_str(&answer).ok()?;
     tick::told(answer["counts"].get(0)?)
 }
 
-/// What Lambda tells a function about its invocation.
-fn context(now: DateTime<Utc>, timeout: TimeDelta) -> Context {
-    let mut context = Context::default();
-    context.deadline = u64::try_from((now + timeout).timestamp_millis()).unwrap_or(0);
-    context
-}
-
-/// An error with all its causes, in one line.
-pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
-}
-
-pub(crate) fn read<T: DeserializeOwned>(event: Value) -> Result<T, String> {
-    serde_json::from_value(event).map_err(|error| error.to_string())
-}
-
-pub(crate) fn written(answer: &impl Serialize) -> Result<Value, String> {
-    serde_json::to_value(answer).map_err(|error| error.to_string())
-}
-
 /// Tells what did not go well with a delivery.
-fn tell(function: &str, delivery: &Delivery, tick: &mut Tick) {
+fn tell(function: Function, delivery: &Delivery, tick: &mut Tick) {
     match &delivery.outcome {
         Outcome::Succeeded => {}
         Outcome::Retrying { why, remaining } => {

@@ -15,7 +15,7 @@ struct Bench {
     service: TransactionService,
 }
 
-fn bench(settings: ServiceSettings) -> Bench {
+fn bench(settings: TransactionServiceSettings) -> Bench {
     let dead_letters = Queue::new(QueueSettings::named("dead"));
     let policy = RedrivePolicy { max_receive_count: 2, dead_letter_queue: dead_letters.clone() };
     let requests = Queue::new(QueueSettings { redrive_policy: Some(policy), ..QueueSettings::named("requests") });
@@ -47,7 +47,7 @@ fn reports(bench: &Bench, now: DateTime<Utc>) -> Vec<SettlementReport> {
 }
 
 fn run(seed: u64, numbers: impl Iterator<Item = u32>) -> (Vec<SettlementReport>, Saw) {
-    let mut bench = bench(ServiceSettings::seeded(seed));
+    let mut bench = bench(TransactionServiceSettings::seeded(seed));
     for number in numbers {
         bench.requests.send(request(number, 1, "1"), at(0)).unwrap();
     }
@@ -98,7 +98,7 @@ fn results_are_seeded_late_repeated_out_of_order_and_some_fail() {
 
 #[test]
 fn a_redelivered_payment_gets_the_same_answer_and_another_content_is_noticed() {
-    let mut bench = bench(ServiceSettings { repeats_per_thousand: 0, ..ServiceSettings::seeded(7) });
+    let mut bench = bench(TransactionServiceSettings { repeats_per_thousand: 0, ..TransactionServiceSettings::seeded(7) });
     for (text, others) in [
         (request(1, 1, r#"{"a":1}"#), 0),
         (request(1, 2, r#"{"a":1}"#), 0),
@@ -120,7 +120,7 @@ fn a_redelivered_payment_gets_the_same_answer_and_another_content_is_noticed() {
 
 #[test]
 fn what_is_no_request_ends_in_the_dead_letters() {
-    let mut bench = bench(ServiceSettings::seeded(1));
+    let mut bench = bench(TransactionServiceSettings::seeded(1));
     for text in ["hello", "[]", "{}", r#"{"paymentId":7}"#, r#"{"paymentId":"seven"}"#] {
         bench.requests.send(text, at(0)).unwrap();
     }

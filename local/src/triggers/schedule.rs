@@ -6,13 +6,15 @@ use anyhow::{Context as _, Result, bail};
 use chrono::{DateTime, TimeDelta, Utc};
 use payments_model::{BusinessZone, UtcSecond};
 
+use crate::function::Function;
+
 /// One schedule as the template has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScheduleSpec {
     /// Its name.
     pub name: &'static str,
     /// The function that it invokes.
-    pub function: &'static str,
+    pub function: Function,
     /// When: a rate, or a cron expression that the bank's clocks decide.
     pub expression: &'static str,
     /// The event that the function gets, in JSON.
@@ -24,32 +26,32 @@ pub struct ScheduleSpec {
 pub const SCHEDULES: [ScheduleSpec; 6] = [
     ScheduleSpec {
         name: "sweep",
-        function: "daily-due-sweeper",
+        function: Function::DailyDueSweeper,
         expression: "rate(5 minutes)",
         input: r#"{"action":"sweep"}"#,
     },
     ScheduleSpec {
         name: "redrive",
-        function: "daily-due-sweeper",
+        function: Function::DailyDueSweeper,
         expression: "rate(1 hour)",
         input: r#"{"action":"redrive"}"#,
     },
-    ScheduleSpec { name: "report", function: "report", expression: "rate(1 hour)", input: r#"{"action":"report"}"# },
+    ScheduleSpec { name: "report", function: Function::Report, expression: "rate(1 hour)", input: r#"{"action":"report"}"# },
     ScheduleSpec {
         name: "archive-begins",
-        function: "archive",
+        function: Function::Archive,
         expression: "cron(30,45 2 * * ? *)",
         input: r#"{"action":"archive"}"#,
     },
     ScheduleSpec {
         name: "archive",
-        function: "archive",
+        function: Function::Archive,
         expression: "cron(0/15 3-5 * * ? *)",
         input: r#"{"action":"archive"}"#,
     },
     ScheduleSpec {
         name: "recount",
-        function: "recount",
+        function: Function::Recount,
         expression: "cron(30 0 * * ? *)",
         input: r#"{"action":"recount"}"#,
     },
