@@ -6,9 +6,8 @@
 //! each payment, and the day has gone well only if that is what had to.
 
 mod audit;
-mod client;
+mod ingest;
 mod night;
-mod progress;
 mod script;
 mod spend;
 mod summary;
@@ -26,10 +25,11 @@ use payments_boot::Clock;
 use payments_model::{BusinessDate, BusinessZone, UtcSecond};
 use payments_store::Store;
 
-pub use progress::Progress;
+pub use crate::progress::Progress;
 pub use spend::WriteUnits;
 pub use summary::{Seconds, Summary};
 
+use crate::client::Client;
 use crate::functions::{Functions, reports_in};
 use crate::interceptor::client_over;
 use crate::invocation::context;
@@ -37,7 +37,6 @@ use crate::stack::{EngineChoice, Stack};
 use crate::triggers::{Tick, Triggers};
 use crate::transaction_service::TransactionServiceSettings;
 use audit::Audit;
-use client::Client;
 use night::{Night, left_in_hot};
 use script::{FEED_BEGINS, Script};
 use spend::Recorders;
@@ -62,6 +61,9 @@ const LAST_MINUTES: u32 = 2;
 
 /// How many shards the bank has.
 const SHARDS: &str = "10";
+
+/// The progress bars of the demo.
+pub const BARS: [&str; 3] = ["created", "pending", "settled"];
 
 /// What the day is to be like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,7 +151,7 @@ impl Bank {
             Ok(recorder.map_or_else(|| plain.clone(), |recorder| client_over(&plain, recorder)))
         })?;
         let store = stack.dependencies(plain).store;
-        let client = Client::new(functions.clone(), time.clock());
+        let client = Client::of_functions(functions.clone(), time.clock());
         let triggers = stack.triggers(functions.clone(), TransactionServiceSettings::seeded(seed)).await?;
         Ok(Self { stack, time, recorders, triggers, client, functions, store })
     }
@@ -168,10 +170,10 @@ impl Bank {
             let started = Instant::now();
             let orders = |numbers: Vec<u64>| numbers.into_iter().map(|number| script.order(number));
             if let Some(numbers) = feed.remove(&minute) {
-                log.acknowledged.extend(self.client.feed(orders(numbers)).await?);
+                log.acknowledged.extend(ingest::feed(&self.client, orders(numbers)).await?);
             }
             if let Some(numbers) = daytime.remove(&minute) {
-                log.acknowledged.extend(self.client.create(orders(numbers)).await?);
+                log.acknowledged.extend(ingest::create(&self.client, orders(numbers)).await?);
             }
             log.seconds.ingest += started.elapsed();
             log.add(self.triggers.tick(now.as_chrono()).await, now);
@@ -228,7 +230,7 @@ impl Log {
     }
 
     fn show(&self, minute: u32, progress: &Progress) {
-        let put_in = u64::try_from(self.acknowledged.len()).unwrap_or(u64::MAX);
+        let created = u64::try_from(self.acknowledged.len()).unwrap_or(u64::MAX);
         let what = match minute {
             ..360 => "the feed",
             360..1_080 => "the day",
@@ -236,7 +238,8 @@ impl Log {
             _ => "the night",
         };
         let time = format!("{DAY} {}  {what}", table::clock_face(minute.into()));
-        progress.show(time, put_in, self.tick.counts.claimed, self.tick.counts.settled());
+        progress.say(time);
+        progress.show(&[created, self.tick.counts.claimed, self.tick.counts.settled()]);
     }
 }
 

@@ -17,23 +17,13 @@ use payments_http::routes::{self, RouteSpec};
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
-/// Who makes requests on one machine, as the trail names them.
-const DEVELOPMENT_CLIENT: &str = "local-development";
+/// The client that makes requests on one machine, as the trail names it.
+pub const DEVELOPMENT_CLIENT: &str = "local-development";
 
-/// The event of one request by the development client, which may do everything, and the function it
-/// goes to.
-///
-/// # Errors
-/// Where the event does not have the shape that the functions' event type asks for.
-pub fn of(
-    parts: &Parts,
-    body: &[u8],
-    request_id: &str,
-    now: DateTime<Utc>,
-) -> Result<(&'static str, ApiGatewayV2httpRequest)> {
-    let scopes = Scope::ALL.map(Scope::as_str).join(" ");
-    let claims = json!({ "client_id": DEVELOPMENT_CLIENT, "scope": scopes });
-    with_authorizer(parts, body, request_id, now, &jwt(&claims))
+/// Returns the authorizer's part of an event whose token has every scope.
+#[must_use]
+pub fn all_scopes(client_id: &str) -> Value {
+    jwt(&json!({ "client_id": client_id, "scope": Scope::ALL.map(Scope::as_str).join(" ") }))
 }
 
 /// What the JWT authorizer says of a token with these claims: each as text, an array as its elements
@@ -55,12 +45,11 @@ fn as_text(claim: &Value) -> String {
     }
 }
 
-/// The event of one request of which an authorizer says this, and the function it goes to. Without an
-/// authorizer it is null.
+/// Returns the event of a request, and the function that it goes to. Without an authorizer its part is null.
 ///
 /// # Errors
-/// Where the event does not have the shape that the functions' event type asks for.
-pub fn with_authorizer(
+/// When the event does not have the shape of the functions' event type.
+pub fn of(
     parts: &Parts,
     body: &[u8],
     request_id: &str,

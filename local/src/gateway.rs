@@ -90,16 +90,16 @@ async fn answer(State(backend): State<Arc<Backend>>, request: Request) -> Respon
     };
     let number = backend.requests.fetch_add(1, Ordering::Relaxed) + 1;
     let (request_id, now) = (format!("local-{number}"), backend.clock.instant());
-    let event = match &backend.issuer {
-        None => event::of(&parts, &body, &request_id, now),
+    let authorizer = match &backend.issuer {
+        None => event::all_scopes(event::DEVELOPMENT_CLIENT),
         Some(issuer) if parts.uri.path() == TOKEN_PATH => return token(issuer, &body, now),
         Some(issuer) => {
             let header = parts.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
             let Some(claims) = issuer.accept(header, now) else { return unauthorized() };
-            event::with_authorizer(&parts, &body, &request_id, now, &event::jwt(&claims))
+            event::jwt(&claims)
         }
     };
-    match event {
+    match event::of(&parts, &body, &request_id, now, &authorizer) {
         Ok((function, event)) => rendered(backend.functions.invoke(function, event).await),
         Err(_) => gateway_error(StatusCode::BAD_REQUEST, "Bad Request"),
     }

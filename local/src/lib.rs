@@ -2,6 +2,7 @@
 //! that run on AWS, invoked as there: by requests, schedules, a stream and queues.
 
 pub mod background;
+pub mod client;
 pub mod demo;
 pub mod docs;
 pub mod engine;
@@ -11,6 +12,7 @@ pub mod functions;
 pub mod gateway;
 pub mod interceptor;
 pub mod invocation;
+pub mod progress;
 pub mod recorder;
 pub mod stack;
 pub mod token;

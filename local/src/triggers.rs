@@ -12,7 +12,6 @@ mod tick;
 use std::time::Instant;
 
 use anyhow::Result;
-use aws_lambda_events::encodings::Body;
 use chrono::{DateTime, TimeDelta, Utc};
 use payments_boot::{Clock, Metrics};
 use payments_delivery::queue::QueueMappingSettings;
@@ -22,6 +21,7 @@ use payments_delivery::{
 use payments_queue::Queue;
 use serde_json::Value;
 
+use crate::client::Client;
 use crate::function::Function;
 use crate::functions::Functions;
 use crate::invocation::{chain, context};
@@ -179,7 +179,7 @@ impl Triggers {
         }
         tick.counts = Counts::of(&self.metrics.take());
         if tick.counts.counted > 0 {
-            tick.today = today(&self.functions, now).await;
+            tick.today = today(&self.functions, &self.clock).await;
         }
         tick
     }
@@ -279,12 +279,9 @@ async fn drain(
     }
 }
 
-/// Today's counts as the API has them.
-async fn today(functions: &Functions, now: DateTime<Utc>) -> Option<String> {
-    let (parts, ()) = http::Request::get("/counts").body(()).ok()?.into_parts();
-    let (function, event) = crate::event::of(&parts, b"", "triggers", now).ok()?;
-    let Some(Body::Text(answer)) = functions.invoke(function, event).await.body else { return None };
-    let answer: Value = serde_json::from_str(&answer).ok()?;
+/// Returns today's counts as the API has them, in words.
+async fn today(functions: &Functions, clock: &Clock) -> Option<String> {
+    let answer = Client::of_functions(functions.clone(), clock.clone()).get("/counts").await.ok()?;
     tick::told(answer["counts"].get(0)?)
 }
 

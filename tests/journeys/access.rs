@@ -218,15 +218,10 @@ async fn only_on_sam_local_may_a_request_come_without_an_authorizer() -> Result<
             "AWS_LAMBDA_LOG_STREAM_NAME" => Some(log_stream.to_owned()),
             other => world.environment.get(other),
         };
-        let functions = {
         let surroundings = world.surroundings_over(&world.wire).await;
-        Functions::new(&Lookup::new(&get), |_| Ok(surroundings.clone()))?
-    };
-        let parts = http::Request::post("/accounts/tenant/payments").header("Content-Type", "application/json");
-        let (parts, ()) = parts.header("Idempotency-Key", "rent").body(())?.into_parts();
+        let functions = Functions::new(&Lookup::new(&get), |_| Ok(surroundings.clone()))?;
         let now = chrono::DateTime::UNIX_EPOCH;
-        let body = rent().to_string();
-        let (function, event) = event::with_authorizer(&parts, body.as_bytes(), "test", now, &authorizer)?;
+        let (function, event) = Ask::create("tenant", "rent", &rent()).event("test", now, &authorizer)?;
         let reply = Reply::of(Box::pin(functions.invoke(function, event)).await)?;
         assert_eq!(reply.status, status, "{sam_local:?} {log_stream:?} {authorizer}: {reply}");
     }

@@ -3,10 +3,10 @@
 use anyhow::{Context as _, Result};
 use chrono::TimeDelta;
 use payments_boot::Clock;
+use payments_local::client::{Client, Request};
 use payments_local::demo::{self, Progress, Settings};
 use payments_local::transaction_service::TransactionServiceSettings;
-use payments_local::{EngineChoice, Stack, event};
-use payments_tests::Reply;
+use payments_local::{EngineChoice, Stack};
 use serde_json::{Value, json};
 
 const DAY: Settings = Settings { payments: 200, seed: 1, data_bytes: None };
@@ -93,11 +93,9 @@ async fn a_tick_does_what_has_fallen_due_and_tells_it() -> Result<()> {
     assert_eq!(triggers.tick(start).await.to_string(), "", "there is nothing to do");
 
     let body = json!({ "payeeAccountId": "b", "amountMinor": 5, "currency": "GBP", "scheduledFor": "2026-11-20" });
-    let ask = http::Request::post("/accounts/a/payments").header("Content-Type", "application/json");
-    let (parts, ()) = ask.header("Idempotency-Key", "coffee").body(())?.into_parts();
-    let (function, event) = event::of(&parts, body.to_string().as_bytes(), "test", start)?;
-    let put = Reply::of(functions.invoke(function, event).await)?;
-    assert_eq!(put.status, 201, "{put}");
+    let client = Client::of_functions(functions, clock);
+    let put = client.send_until(&Request::create("a", "coffee", &body), |_| true).await?;
+    assert_eq!(put.status, 201, "{put:?}");
     for (seconds, told) in [
         (59, ""),
         (60, "sweep: 1 claimed, 0 left · dispatch: 1 sent"),

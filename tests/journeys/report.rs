@@ -255,10 +255,8 @@ async fn a_thousand_shards_are_walked_page_by_page() -> Result<()> {
         "READ_SHARDS" => Some("1000".to_owned()),
         _ => world.environment.get(name),
     };
-    let functions = {
-        let surroundings = world.surroundings_over(&world.wire).await;
-        Functions::new(&Lookup::new(&get), |_| Ok(surroundings.clone()))?
-    };
+    let surroundings = world.surroundings_over(&world.wire).await;
+    let functions = Functions::new(&Lookup::new(&get), |_| Ok(surroundings.clone()))?;
     drop(world.wire.take_operations());
     let answer = invoke(&functions, "wide", bank::END_OF_TIME).await.map_err(anyhow::Error::msg)?;
     assert_eq!((&answer["reported"], &answer["moreWaits"]), (&json!(300), &json!(false)), "{answer}");

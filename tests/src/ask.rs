@@ -2,77 +2,11 @@
 
 use std::fmt;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use aws_lambda_events::apigw::ApiGatewayV2httpResponse;
-use aws_lambda_events::encodings::Body;
 use serde_json::Value;
 
-/// A request.
-#[derive(Debug, Clone)]
-pub struct Ask {
-    method: &'static str,
-    path: String,
-    headers: Vec<(String, String)>,
-    pub(crate) body: String,
-}
-
-impl Ask {
-    fn new(method: &'static str, path: &str) -> Self {
-        Self { method, path: path.to_owned(), headers: Vec::new(), body: String::new() }
-    }
-
-    /// The request without its body.
-    pub(crate) fn parts(&self) -> Result<http::request::Parts> {
-        let request = http::Request::builder().method(self.method).uri(&self.path);
-        let request = self.headers.iter().fold(request, |request, (name, value)| request.header(name, value));
-        Ok(request.body(())?.into_parts().0)
-    }
-
-    /// A GET.
-    #[must_use]
-    pub fn get(path: &str) -> Self {
-        Self::new("GET", path)
-    }
-
-    /// A POST without a body.
-    #[must_use]
-    pub fn post(path: &str) -> Self {
-        Self::new("POST", path)
-    }
-
-    /// The create of a payment of `account` under `key`.
-    #[must_use]
-    pub fn create(account: &str, key: &str, body: &Value) -> Self {
-        Self::post(&format!("/accounts/{account}/payments")).header("Idempotency-Key", key).json(body)
-    }
-
-    /// The cancel of a payment.
-    #[must_use]
-    pub fn cancel(account: &str, payment_id: &str) -> Self {
-        Self::post(&format!("/accounts/{account}/payments/{payment_id}/cancel"))
-    }
-
-    /// The same with a header.
-    #[must_use]
-    pub fn header(mut self, name: &str, value: &str) -> Self {
-        self.headers.push((name.to_owned(), value.to_owned()));
-        self
-    }
-
-    /// The same with a JSON body.
-    #[must_use]
-    pub fn json(self, body: &Value) -> Self {
-        self.text(&body.to_string())
-    }
-
-    /// The same with a body that says it is JSON.
-    #[must_use]
-    pub fn text(self, body: &str) -> Self {
-        let typed = self.headers.iter().any(|(name, _)| name == "Content-Type");
-        let typed = if typed { self } else { self.header("Content-Type", "application/json") };
-        Self { body: body.to_owned(), ..typed }
-    }
-}
+pub use payments_local::client::Request as Ask;
 
 /// A reply. Shown, it reads as on the wire: status, headers, JSON.
 #[derive(Debug, Clone, PartialEq)]
@@ -93,14 +27,9 @@ impl Reply {
     /// # Errors
     /// Where the body is not JSON text.
     pub fn of(response: ApiGatewayV2httpResponse) -> Result<Self> {
-        let Some(Body::Text(text)) = response.body else { anyhow::bail!("the body is not text") };
-        let body = serde_json::from_str(&text).with_context(|| format!("the body is not JSON: {text}"))?;
-        let named = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
-            (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned())
-        };
-        let mut headers: Vec<_> = response.headers.iter().map(named).collect();
-        headers.sort();
-        Ok(Self { status: response.status_code, headers, text, body })
+        let reply = payments_local::client::Reply::of(response)?;
+        let body = reply.json()?;
+        Ok(Self { status: reply.status.into(), headers: reply.headers, text: reply.text, body })
     }
 
     /// The value of a header.

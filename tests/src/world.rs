@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::{RetryConfig, RetryPartition};
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -187,11 +186,7 @@ impl World {
     /// # Errors
     /// Where the request cannot be built or the reply is not JSON.
     pub async fn send_as(&self, client_id: &str, ask: Ask) -> Result<Reply> {
-        let now = clock_of(&self.seconds).instant();
-        let (function, event) = event::of(&ask.parts()?, ask.body.as_bytes(), "test-request", now)?;
-        let mut event = serde_json::to_value(event)?;
-        event["requestContext"]["authorizer"]["jwt"]["claims"]["client_id"] = client_id.into();
-        replied(&self.functions, function, serde_json::from_value(event)?).await
+        self.send_authorized(&event::all_scopes(client_id), ask).await
     }
 
     /// The same with what an authorizer says of it; null where there is none.
@@ -199,10 +194,7 @@ impl World {
     /// # Errors
     /// Where the request cannot be built or the reply is not JSON.
     pub async fn send_authorized(&self, authorizer: &Value, ask: Ask) -> Result<Reply> {
-        let now = clock_of(&self.seconds).instant();
-        let (parts, body) = (ask.parts()?, ask.body.as_bytes());
-        let (function, event) = event::with_authorizer(&parts, body, "test-request", now, authorizer)?;
-        replied(&self.functions, function, event).await
+        self.replied(&self.functions, authorizer, &ask).await
     }
 
     /// The same to other functions of this bank.
@@ -210,9 +202,17 @@ impl World {
     /// # Errors
     /// Where the request cannot be built or the reply is not JSON.
     pub async fn send_to(&self, functions: &Functions, ask: Ask) -> Result<Reply> {
-        let now = clock_of(&self.seconds).instant();
-        let (function, event) = event::of(&ask.parts()?, ask.body.as_bytes(), "test-request", now)?;
-        replied(functions, function, event).await
+        self.replied(functions, &event::all_scopes(event::DEVELOPMENT_CLIENT), &ask).await
+    }
+
+    /// What a function replies, which has to be in the API's description.
+    async fn replied(&self, functions: &Functions, authorizer: &Value, ask: &Ask) -> Result<Reply> {
+        let (function, event) = ask.event("test-request", self.stack.clock.instant(), authorizer)?;
+        let key = event.route_key.clone().unwrap_or_default();
+        // In a box, so that a test of many requests stays within its thread's stack.
+        let reply = Reply::of(Box::pin(functions.invoke(function, event)).await)?;
+        Contract::get()?.check(&key, &reply)?;
+        Ok(reply)
     }
 
     /// The functions.
@@ -230,15 +230,6 @@ impl World {
         drop((functions, wire));
         stack.stop().await
     }
-}
-
-/// What a function replies, which has to be in the API's description.
-async fn replied(functions: &Functions, function: &str, event: ApiGatewayV2httpRequest) -> Result<Reply> {
-    let key = event.route_key.clone().unwrap_or_default();
-    // In a box, so that a test of many requests stays within its thread's stack.
-    let reply = Reply::of(Box::pin(functions.invoke(function, event)).await)?;
-    Contract::get()?.check(&key, &reply)?;
-    Ok(reply)
 }
 
 fn clock_of(seconds: &Arc<AtomicI64>) -> Clock {

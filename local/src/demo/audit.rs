@@ -7,8 +7,8 @@ use anyhow::Result;
 use payments_model::{Outcome, PaymentId, Status};
 use serde_json::Value;
 
-use super::client::Client;
 use super::script::{Order, Script};
+use crate::client::Client;
 use crate::transaction_service::TransactionServiceSettings;
 
 /// What was found.
@@ -39,9 +39,9 @@ pub(super) async fn unsettled(client: &Client, script: &Script) -> Result<u64> {
     let mut unsettled = 0;
     for status in [Status::Scheduled, Status::Pending] {
         let path = format!("/payments?dueDate={}&status={status}&limit=1000", script.day());
-        client.each(&path, |_| unsettled += 1).await?;
+        client.pages(&path, |payments| unsettled += payments.len()).await?;
     }
-    Ok(unsettled)
+    Ok(unsettled.try_into()?)
 }
 
 /// Reads all payments of the day: the list of the date by status, the lists of the accounts for
@@ -55,27 +55,27 @@ pub(super) async fn audit(
     let mut audit = Audit { by_status: Status::ALL.map(|status| (status.as_str(), 0)).into(), ..Audit::default() };
     let mut listed: HashMap<String, String> = HashMap::with_capacity(acknowledged.len());
     let path = format!("/payments?dueDate={}&limit=1000", script.day());
-    let list = client.each(&path, |payment| {
+    let mut each = |payment: &Value| {
         let (id, status) = (text(payment, "paymentId"), text(payment, "status"));
         if let Some(count) = audit.by_status.get_mut(status) {
             *count += 1;
         }
         let again = listed.insert(id.to_owned(), status.to_owned()).is_some();
         audit.misplaced += u64::from(again || !acknowledged.contains(id));
-    });
-    list.await?;
+    };
+    client.pages(&path, |payments| payments.iter().for_each(&mut each)).await?;
 
     let mut transactions: HashSet<String> = HashSet::new();
     let numbers = script.numbers()?;
     for account in script.accounts() {
         let path = format!("/accounts/{account}/payments?from={}&limit=1000&include=data", script.day());
-        let each = |payment: &Value| {
+        let mut each = |payment: &Value| {
             audit.look_at(payment, &mut listed, &mut transactions, service);
             let order = numbers.get(text(payment, "paymentId")).map(|number| script.order(*number));
             let agrees = |order: Order| payment["accountId"] == order.account && is_within(&order.body, payment);
             audit.altered += u64::from(!order.is_some_and(agrees));
         };
-        client.each(&path, each).await?;
+        client.pages(&path, |payments| payments.iter().for_each(&mut each)).await?;
     }
     audit.a_transaction = transactions.iter().min().cloned();
     audit.transaction_ids = u64::try_from(transactions.len())?;

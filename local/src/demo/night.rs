@@ -11,7 +11,7 @@ use payments_model::{BusinessDate, ShardCount, Status};
 use payments_store::{DueRange, DueUntil, Store};
 use serde_json::{Value, json};
 
-use super::client::Client;
+use crate::client::Client;
 use crate::function::Function;
 use crate::functions::Functions;
 

@@ -10,6 +10,7 @@ use futures::{StreamExt as _, TryStreamExt as _};
 use payments_boot::Clock;
 use payments_load::Settings;
 use payments_load::orders::{Order, Orders};
+use payments_local::client::Request;
 use payments_local::interceptor::client_over;
 use payments_local::invocation::context;
 use payments_local::{EngineChoice, Environment, Function, Functions, Recorder, Stack, event};
@@ -177,17 +178,14 @@ impl Bank {
 
     /// The event of a request.
     pub(crate) fn event(&self, method: &str, uri: &str, key: &str, body: &str) -> Result<ApiGatewayV2httpRequest> {
-        let mut request = http::Request::builder().method(method).uri(uri);
+        let mut request = Request::new(method.parse()?, uri);
         if !body.is_empty() {
-            request = request.header("content-type", "application/json");
+            request = request.text(body);
         }
         if !key.is_empty() {
-            request = request.header("idempotency-key", key);
+            request = request.header("Idempotency-Key", key);
         }
-        let (parts, ()) = request.body(())?.into_parts();
-        let claims = json!({ "client_id": CLIENT, "scope": "payments/operate payments/read payments/write" });
-        let (now, id) = (self.now.as_chrono(), "compare");
-        Ok(event::with_authorizer(&parts, body.as_bytes(), id, now, &event::jwt(&claims))?.1)
+        Ok(request.event("compare", self.now.as_chrono(), &event::all_scopes(CLIENT))?.1)
     }
 
     /// Asks a function for each of these, and wants each to be answered with `status`.

@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use chrono::TimeDelta;
 use payments_boot::Clock;
 use payments_local::background::Background;
+use payments_local::client::Client;
 use payments_local::functions::reports_in;
 use payments_local::interceptor::client_over;
 use payments_local::invocation::context;
@@ -14,8 +15,6 @@ use payments_local::{EngineChoice, Function, Functions, Options, Recorder, Stack
 use payments_model::{BusinessDate, BusinessZone};
 use serde_json::json;
 use tempfile::TempDir;
-
-use crate::door::Door;
 
 /// How often due payments are swept in this process.
 const SWEEP_PERIOD: TimeDelta = TimeDelta::seconds(10);
@@ -35,8 +34,8 @@ pub struct Place {
 /// A bank, open.
 #[derive(Debug)]
 pub struct Bank {
-    pub(crate) door: Door,
-    /// The wire under the functions that the door leads to, if what they spend is counted.
+    pub(crate) client: Client,
+    /// The wire under the functions that the client asks, if what they spend is counted.
     pub(crate) wire: Option<Recorder>,
     /// The bank's clock, as far as this process knows it.
     pub(crate) clock: Clock,
@@ -79,7 +78,7 @@ impl Bank {
             None => functions.clone(),
         };
         Ok(Self {
-            door: Door::functions(asked, clock.clone()),
+            client: Client::of_functions(asked, clock.clone()),
             wire,
             clock,
             is_new,
@@ -105,7 +104,7 @@ impl Bank {
         };
         let system = System::start(&options, &clock).await?;
         Ok(Self {
-            door: Door::http(&system.api_url(), None)?,
+            client: Client::of_url(&system.api_url(), None)?,
             wire: None,
             clock,
             is_new: *place == Place::default(),
@@ -119,8 +118,8 @@ impl Bank {
     /// # Errors
     /// Where it is no URL.
     pub fn at(url: &str, token: Option<&str>) -> Result<Self> {
-        let door = Door::http(url, token)?;
-        Ok(Self { door, wire: None, clock: Clock::system(), is_new: false, what: "url", works: Works::Elsewhere })
+        let client = Client::of_url(url, token)?;
+        Ok(Self { client, wire: None, clock: Clock::system(), is_new: false, what: "url", works: Works::Elsewhere })
     }
 
     /// What kind of bank it is, in a word or two.
@@ -162,7 +161,7 @@ impl Bank {
     /// # Errors
     /// Where a part had failed before.
     pub async fn close(self) -> Result<()> {
-        drop(self.door);
+        drop(self.client);
         match self.works {
             Works::Elsewhere => Ok(()),
             Works::Local(system, _folder) => system.stop().await,

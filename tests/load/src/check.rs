@@ -3,9 +3,8 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+use payments_local::client::Client;
 use payments_model::BusinessDate;
-
-use crate::door::Door;
 
 /// How often the counters are asked for while they follow.
 const PERIOD: Duration = Duration::from_millis(250);
@@ -29,14 +28,14 @@ pub(crate) struct Standing {
 
 impl Standing {
     /// What a date holds before the load.
-    pub(crate) async fn before(door: &Door, date: BusinessDate) -> Result<Self> {
-        Ok(Self { counts: counts(door, date).await?, listed: listed(door, date, |_| {}).await? })
+    pub(crate) async fn before(client: &Client, date: BusinessDate) -> Result<Self> {
+        Ok(Self { counts: counts(client, date).await?, listed: listed(client, date, |_| {}).await? })
     }
 }
 
 /// What the counters of a date say now.
-pub(crate) async fn counts(door: &Door, date: BusinessDate) -> Result<Counts> {
-    let answer = door.get(&format!("/counts?from={date}&to={date}")).await?;
+pub(crate) async fn counts(client: &Client, date: BusinessDate) -> Result<Counts> {
+    let answer = client.get(&format!("/counts?from={date}&to={date}")).await?;
     let counts = &answer["counts"][0];
     let number = |path: &str| {
         counts.pointer(path).and_then(serde_json::Value::as_u64).with_context(|| format!("{path} in {answer}"))
@@ -47,15 +46,15 @@ pub(crate) async fn counts(door: &Door, date: BusinessDate) -> Result<Counts> {
 
 /// The counters once they are as wanted, or have not moved for as long as `patience`.
 pub(crate) async fn awaited(
-    door: &Door,
+    client: &Client,
     date: BusinessDate,
     patience: Duration,
     is_wanted: impl Fn(Counts) -> bool,
 ) -> Result<Counts> {
-    let (mut latest, mut since) = (counts(door, date).await?, Instant::now());
+    let (mut latest, mut since) = (counts(client, date).await?, Instant::now());
     while !is_wanted(latest) && since.elapsed() < patience {
         tokio::time::sleep(PERIOD).await;
-        let now = counts(door, date).await?;
+        let now = counts(client, date).await?;
         if now != latest {
             (latest, since) = (now, Instant::now());
         }
@@ -64,16 +63,12 @@ pub(crate) async fn awaited(
 }
 
 /// How many payments the list of a date has, read to its end.
-pub(crate) async fn listed(door: &Door, date: BusinessDate, mut show: impl FnMut(u64)) -> Result<u64> {
-    let path = format!("/payments?dueDate={date}&limit=1000");
-    let (mut found, mut next) = (0, path.clone());
-    loop {
-        let page = door.get(&next).await?;
-        let payments = page["payments"].as_array().with_context(|| format!("{next} was answered without payments"))?;
-        found += u64::try_from(payments.len())?;
+pub(crate) async fn listed(client: &Client, date: BusinessDate, mut show: impl FnMut(u64)) -> Result<u64> {
+    let mut found = 0;
+    let each_page = |payments: &[serde_json::Value]| {
+        found += u64::try_from(payments.len()).unwrap_or(u64::MAX);
         show(found);
-        let Some(cursor) = page["nextCursor"].as_str() else { return Ok(found) };
-        let cursor: String = form_urlencoded::byte_serialize(cursor.as_bytes()).collect();
-        next = format!("{path}&cursor={cursor}");
-    }
+    };
+    client.pages(&format!("/payments?dueDate={date}&limit=1000"), each_page).await?;
+    Ok(found)
 }

@@ -3,12 +3,10 @@
 
 mod bank;
 mod check;
-mod door;
 mod lane;
 mod load;
 mod meter;
 pub mod orders;
-mod progress;
 pub mod settings;
 mod summary;
 
@@ -21,16 +19,18 @@ use payments_local::recorder::write_units;
 use payments_model::BusinessDate;
 
 pub use bank::{Bank, Place};
-pub use door::{Ask, Door, Reply};
 pub use lane::FEED_PER_SECOND;
 pub use meter::Quantiles;
-pub use progress::Progress;
+pub use payments_local::progress::Progress;
 pub use settings::{Settings, Size};
 pub use summary::Summary;
 
 use check::Standing;
 use load::Load;
 use orders::Orders;
+
+/// The progress bars of a load.
+pub const BARS: [&str; 2] = ["created", "counted"];
 
 /// Runs a load against a bank and says what was found. Whether that is what had to be found,
 /// [`Summary::check`] says.
@@ -40,30 +40,30 @@ use orders::Orders;
 pub async fn run(settings: &Settings, bank: &Bank, progress: &Progress) -> Result<Summary> {
     let due = settings.due.unwrap_or_else(|| default_due(settings, bank));
     progress.say("looking at what is there");
-    let before = Standing::before(&bank.door, due).await?;
+    let before = Standing::before(&bank.client, due).await?;
     bank.wire.as_ref().map(Recorder::take_capacity_use);
     // Where nothing was before, a seed makes the same payments, ids included, each time.
     let begins = if bank.is_new { 0 } else { bank.clock.instant().timestamp_millis() };
     let orders = Orders::of(settings, &format!("{}-{begins}", settings.seed), &due.to_string());
-    let load = Arc::new(Load::new(settings, orders, bank.door.clone(), due)?);
+    let load = Arc::new(Load::new(settings, orders, bank.client.clone(), due)?);
     progress.say("putting payments in");
     load.run(bank.wire.as_ref(), progress, before.counts.total).await?;
     let wrote = bank.wire.as_ref().map(|wire| write_units(&wire.take_capacity_use()));
     let (marks, ended) = (load.course.marks(), Instant::now());
-    progress.show(marks.latest.payments, marks.rate(), 0);
+    progress.show(&[marks.latest.payments, 0]);
 
     progress.say("waiting for the counters");
     let wanted = before.counts.total + load.outcome.acknowledged();
-    let mut counts = check::awaited(&bank.door, due, settings.patience, |counts| counts.total >= wanted).await?;
+    let mut counts = check::awaited(&bank.client, due, settings.patience, |counts| counts.total >= wanted).await?;
     let drain = ended.elapsed();
     if settings.mixed {
         progress.say("waiting for payments to be settled");
         // Sweeps come at their own times: a minute apart in `local`.
         let patience = settings.patience * 3;
-        counts = check::awaited(&bank.door, due, patience, |counts| counts.open <= before.counts.open).await?;
+        counts = check::awaited(&bank.client, due, patience, |counts| counts.open <= before.counts.open).await?;
     }
     let show = |found| progress.say(format!("reading the list of the date: {found}"));
-    let listed = check::listed(&bank.door, due, show).await?;
+    let listed = check::listed(&bank.client, due, show).await?;
     progress.say("recounting");
     let counters_exact = bank.counters_are_exact(due).await?;
     progress.clear();
@@ -80,7 +80,7 @@ pub async fn run(settings: &Settings, bank: &Bank, progress: &Progress) -> Resul
         rates: [marks.rate(), marks.first_tenth(), marks.last_tenth()],
         acknowledged: load.outcome.acknowledged(),
         errors: load.outcome.errors(),
-        retries: bank.door.retries(),
+        retries: bank.client.retries(),
         counted,
         recounted: more(listed, before.listed)?,
         counters_exact,

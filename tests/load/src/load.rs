@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use payments_local::Recorder;
+use payments_local::client::{Client, Reply, Request};
 use payments_model::BusinessDate;
 use serde::Deserialize;
 use serde_json::Value;
@@ -13,11 +14,10 @@ use tokio::task::JoinSet;
 use tokio::time::interval;
 
 use crate::check;
-use crate::door::{Ask, Door, Reply};
 use crate::lane::{Job, Kind, Lane};
 use crate::meter::Course;
 use crate::orders::{self, Orders};
-use crate::progress::Progress;
+use payments_local::progress::Progress;
 use crate::settings::Settings;
 
 /// How often the bars move.
@@ -36,7 +36,7 @@ pub(crate) struct Load {
     pub(crate) course: Course,
     pub(crate) outcome: Outcome,
     orders: Orders,
-    door: Door,
+    client: Client,
     due: BusinessDate,
     is_over: AtomicBool,
     transactions: Mutex<Vec<String>>,
@@ -65,13 +65,13 @@ struct Entry {
 
 impl Load {
     /// A load that begins now.
-    pub(crate) fn new(settings: &Settings, orders: Orders, door: Door, due: BusinessDate) -> Result<Self> {
+    pub(crate) fn new(settings: &Settings, orders: Orders, client: Client, due: BusinessDate) -> Result<Self> {
         Ok(Self {
             lanes: Lane::of(settings)?,
             course: Course::of(settings.payments),
             outcome: Outcome::default(),
             orders,
-            door,
+            client,
             due,
             is_over: AtomicBool::new(false),
             transactions: Mutex::default(),
@@ -99,10 +99,12 @@ impl Load {
                     wire.map(Recorder::take_operations);
                     let marks = self.course.marks();
                     let counted = match progress.is_visible() {
-                        true => check::counts(&self.door, self.due).await.map_or(0, |counts| counts.total),
+                        true => check::counts(&self.client, self.due).await.map_or(0, |counts| counts.total),
                         false => 0,
                     };
-                    progress.show(marks.latest.payments, marks.rate(), counted.saturating_sub(before));
+                    progress.show(&[marks.latest.payments, counted.saturating_sub(before)]);
+                    let rate = marks.rate().map_or_else(String::new, |rate| format!(", {rate} a second"));
+                    progress.say(format!("creating payments{rate}"));
                 }
             }
         }
@@ -137,11 +139,11 @@ impl Load {
         let orders: Vec<_> = (job.payments.0..job.payments.1).map(|number| self.orders.order(number)).collect();
         let body = orders::batch(&orders)?;
         let asked = u64::try_from(orders.len())?;
-        let ask = Ask { method: "POST", path: "/payment-batches", key: "", body: &body };
+        let request = Request::post("/payment-batches").text(body);
         let done = |reply: &Reply| {
             !reply.is_for_later() && entries(reply).iter().all(|entry| entry.status < 500 && entry.status != 429)
         };
-        let answered = self.door.patiently(ask, done).await;
+        let answered = self.client.send_until(&request, done).await;
         let put = answered.as_ref().map_or_else(|_| Vec::new(), entries);
         let acknowledged = u64::try_from(put.iter().filter(|entry| entry.status == 201).count())?;
         let refused = put.into_iter().find(|entry| entry.status != 201).map(|entry| entry.problem.to_string());
@@ -156,9 +158,9 @@ impl Load {
 
     async fn put_one(&self, job: Job) -> Result<bool> {
         let order = self.orders.order(job.payments.0);
-        let (path, body) = (format!("/accounts/{}/payments", order.account), order.single()?);
-        let ask = Ask { method: "POST", path: &path, key: &order.key, body: &body };
-        let answered = self.door.patiently(ask, |reply| !reply.is_for_later()).await;
+        let request = Request::post(&format!("/accounts/{}/payments", order.account));
+        let request = request.header("Idempotency-Key", &order.key).text(order.single()?);
+        let answered = self.client.send_until(&request, |reply| !reply.is_for_later()).await;
         let acknowledged = u64::from(answered.as_ref().is_ok_and(|reply| reply.status == 201));
         self.outcome.enter(acknowledged, 1 - acknowledged, || match answered {
             Ok(reply) => format!("a payment was answered {}: {}", reply.status, reply.text),
@@ -188,21 +190,13 @@ impl Load {
                 format!("/accounts/{account}/payments?from={due}&limit=100")
             }
         };
-        match self.found(&path).await {
+        // A transaction id is found by an index, which follows within moments.
+        match self.client.get_until(&path, |reply| reply.status == 200).await {
             Ok(answer) if kind == Kind::List => self.remember(&answer),
             Ok(_) => {}
             Err(error) => self.outcome.enter(0, 1, || format!("{error:#}")),
         }
         true
-    }
-
-    /// What is at a path. A transaction id is found by an index, which follows within moments.
-    async fn found(&self, path: &str) -> Result<Value> {
-        let reply = self.door.patiently(Ask::get(path), |reply| reply.status == 200).await?;
-        if reply.status != 200 {
-            bail!("GET {path} was answered {}: {}", reply.status, reply.text);
-        }
-        Ok(serde_json::from_str(&reply.text)?)
     }
 
     fn remember(&self, list: &Value) {

@@ -8,7 +8,7 @@ use anyhow::Result;
 use clap::Parser;
 use payments_boot::Lookup;
 use payments_load::settings::{BATCHES, MAX_BATCH, PATIENCE, SINGLES};
-use payments_load::{Bank, Place, Progress, Settings, Size, run};
+use payments_load::{BARS, Bank, Place, Progress, Settings, Size, run};
 use payments_local::Recorder;
 use payments_model::{BusinessDate, BusinessZone};
 
@@ -122,7 +122,7 @@ async fn main() -> Result<()> {
     log.with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal()).init();
     let (settings, json) = (settings(&arguments), arguments.json);
     let bank = bank(arguments).await?;
-    let progress = if json { Progress::hidden() } else { Progress::on_stderr(settings.payments) }?;
+    let progress = if json { Progress::hidden() } else { Progress::on_stderr(settings.payments, &BARS) }?;
     let found = run(&settings, &bank, &progress).await;
     progress.clear();
     bank.close().await?;

@@ -11,9 +11,9 @@ use axum::Router;
 use axum::body::to_bytes;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
-use payments_load::{Ask, Bank, Door, Place, Progress, Settings, Size, Summary};
-use payments_local::Recorder;
-use payments_local::{Call, Fate};
+use payments_load::{Bank, Place, Progress, Settings, Size, Summary};
+use payments_local::client::{Client, Request as Ask};
+use payments_local::{Call, Fate, Recorder};
 use payments_model::BusinessZone;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -118,7 +118,7 @@ async fn a_write_that_never_succeeds_is_an_error_and_a_payment_lost() -> Result<
 
 /// A bank in front of another that says yes to one payment and forgets it.
 struct Forgetful {
-    bank: Door,
+    bank: Client,
     has_forgotten: AtomicBool,
 }
 
@@ -130,15 +130,21 @@ async fn answer(State(forgetful): State<Arc<Forgetful>>, request: Request) -> (S
     let body = to_bytes(body, usize::MAX).await.map(|body| String::from_utf8_lossy(&body).into_owned());
     let key = parts.headers.get("idempotency-key").and_then(|key| key.to_str().ok()).unwrap_or_default();
     let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
-    let ask = Ask { method: parts.method.as_str(), path, key, body: &body.unwrap_or_default() };
-    match forgetful.bank.patiently(ask, |_| true).await {
+    let mut ask = Ask::new(parts.method, path);
+    if !key.is_empty() {
+        ask = ask.header("Idempotency-Key", key);
+    }
+    if let Some(body) = body.ok().filter(|body| !body.is_empty()) {
+        ask = ask.text(body);
+    }
+    match forgetful.bank.send_until(&ask, |_| true).await {
         Ok(reply) => (StatusCode::from_u16(reply.status).unwrap_or_default(), reply.text),
         Err(error) => (StatusCode::BAD_GATEWAY, error.to_string()),
     }
 }
 
 async fn forgetful(bank: &Bank) -> Result<(String, JoinHandle<std::io::Result<()>>)> {
-    let bank = Door::http(&bank.url().context("a bank that answers over HTTP")?, None)?;
+    let bank = Client::of_url(&bank.url().context("a bank that answers over HTTP")?, None)?;
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("http://{}", listener.local_addr()?);
     let forgetful = Arc::new(Forgetful { bank, has_forgotten: AtomicBool::new(false) });
