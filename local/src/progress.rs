@@ -35,7 +35,8 @@ impl Progress {
         let message = bars.add(ProgressBar::new_spinner().with_style(ProgressStyle::with_template("  {msg}")?));
         let style = ProgressStyle::with_template("  {prefix:8} {bar:40.green} {human_pos:>9} of {human_len}")?;
         let style = style.progress_chars("━╸─");
-        let bar = |name: &&'static str| bars.add(ProgressBar::new(payments).with_style(style.clone()).with_prefix(*name));
+        let bar =
+            |name: &&'static str| bars.add(ProgressBar::new(payments).with_style(style.clone()).with_prefix(*name));
         let counts = names.iter().map(bar).collect();
         Ok(Self { bars, message, counts })
     }

@@ -14,9 +14,9 @@ use payments_local::triggers::queues::RESULT_VISIBILITY;
 
 use crate::dice::Dice;
 use crate::ledger::{self, Intent, Stage};
-use payments_local::{Call, Fate};
 use crate::rig::Rig;
 use crate::{service, storm};
+use payments_local::{Call, Fate};
 
 /// How the k-th call fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

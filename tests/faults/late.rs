@@ -5,8 +5,8 @@ use anyhow::{Context as _, Result};
 use chrono::{DateTime, TimeDelta};
 
 use crate::ledger::{Stage, violations};
-use payments_local::Fate;
 use crate::rig::Rig;
+use payments_local::Fate;
 
 /// The minute before the day ends.
 const EVENING: &str = "2026-11-20T23:58:00Z";

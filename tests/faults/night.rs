@@ -20,9 +20,9 @@ use serde_json::{Value, json};
 use crate::crash_points::{WAYS, Way};
 use crate::dice::Dice;
 use crate::ledger::{self, Intent, Stage};
-use payments_local::Fate;
 use crate::rig::Rig;
 use crate::storm;
+use payments_local::Fate;
 
 /// From the morning of the payments' day to the night after it: past 02:30, whatever the time they
 /// were put in between 09:00 and 12:00.
@@ -206,7 +206,12 @@ async fn every_crash_point_of_the_archive() -> Result<()> {
 async fn reports_and_archives_at_once_skip_nothing_and_repeat_nothing() -> Result<()> {
     let rig = Rig::set_up().await?;
     for (seed, pair) in (0..12).flat_map(|seed| {
-        [[Function::Report, Function::Report], [Function::Archive, Function::Archive], [Function::Report, Function::Archive]].map(move |pair| (seed, pair))
+        [
+            [Function::Report, Function::Report],
+            [Function::Archive, Function::Archive],
+            [Function::Report, Function::Archive],
+        ]
+        .map(move |pair| (seed, pair))
     }) {
         let intents = settled(&rig, 5).await?;
         let before = published(&rig).await?;

@@ -10,10 +10,10 @@ use payments_local::triggers::queues::{MAX_RESULT_RECEIVES, RESULT_VISIBILITY};
 use serde_json::{Value, json};
 
 use crate::ledger::{self, Intent, Stage};
-use payments_local::Fate;
 use crate::rig::Rig;
 use crate::service;
 use crate::staleness::Lag;
+use payments_local::Fate;
 
 /// Payments that have become pending and were not sent yet.
 async fn pending(rig: &Rig, count: usize) -> Result<Vec<Intent>> {

@@ -2,7 +2,6 @@
 //! triggers them, and the transaction service at the other end.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -15,12 +14,10 @@ use chrono::{SecondsFormat, TimeDelta};
 use daily_due_sweeper::{Action, Report, Request};
 use lambda_runtime::{Context, LambdaEvent};
 use payments_boot::Metrics;
-use payments_delivery::{
-    Delivery, DynamoDbStream, QueueMapping, QueueMappingSettings, Source, StreamMapping,
-};
-use payments_local::{Dependencies, Environment, Function, Functions};
+use payments_delivery::{Delivery, DynamoDbStream, QueueMapping, QueueMappingSettings, Source, StreamMapping};
 use payments_local::triggers::queues::{MAX_RESULT_RECEIVES, RESULT_VISIBILITY};
 use payments_local::triggers::{Queues, aggregator_settings, dispatch_settings};
+use payments_local::{Dependencies, Environment, Function, Functions};
 use payments_queue::{Queue, TransactionQueue};
 use payments_store::Store;
 use payments_tests::{Ask, Reply, World, with_role};

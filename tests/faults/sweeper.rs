@@ -10,9 +10,9 @@ use daily_due_sweeper::{Action, Report, SweepReport};
 use payments_store::Item;
 
 use crate::ledger::{Stage, violations};
-use payments_local::{Call, Fate};
 use crate::rig::Rig;
 use crate::staleness::Lag;
+use payments_local::{Call, Fate};
 
 /// What was written since the last time, in units, by operation and place.
 fn written(rig: &Rig) -> BTreeMap<(String, String), u64> {

@@ -13,11 +13,11 @@ use payments_tests::Ask;
 use serde_json::{Value, json};
 
 use crate::ledger::{self, Intent, Stage};
-use payments_local::Fate;
 use crate::rig::{Rig, settle, stream_of};
 use crate::service;
 use crate::staleness::Lag;
 use crate::weakness::Weakness;
+use payments_local::Fate;
 
 /// Payments that have fallen due.
 async fn due(rig: &Rig, count: usize) -> Result<Vec<Intent>> {

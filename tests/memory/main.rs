@@ -130,7 +130,8 @@ async fn measure(work: &str, url: &str, payments: usize) -> Result<()> {
     let stack = stack(url, &reports, now).await?;
     let functions = stack.functions(&stack.environment.client().await)?;
     // A first tick opens the connections; a day without payments is too little for work.
-    run(&functions, Function::Recount, json!({ "action": "recount", "from": "2026-01-01", "to": "2026-01-01" }), now).await?;
+    run(&functions, Function::Recount, json!({ "action": "recount", "from": "2026-01-01", "to": "2026-01-01" }), now)
+        .await?;
     let idle = resident("VmRSS")?;
     std::fs::write("/proc/self/clear_refs", "5").context("the peak cannot be reset")?;
     let mut done = 0;
@@ -153,7 +154,8 @@ async fn measure(work: &str, url: &str, payments: usize) -> Result<()> {
                 tick(&functions, Function::Recount, day, &["/drifts/0/recounted/total"], now).await?
             }
             "archive" => {
-                tick(&functions, Function::Archive, json!({ "action": "archive" }), &["/archived", "/alreadyGone"], now).await?
+                tick(&functions, Function::Archive, json!({ "action": "archive" }), &["/archived", "/alreadyGone"], now)
+                    .await?
             }
             other => bail!("there is no {other}"),
         };

@@ -19,8 +19,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
-use payments_store::Store;
 use payments_local::Function;
+use payments_store::Store;
 use payments_tests::{Ask, Permission, Role, World, template, with_role};
 use syn::visit::{self, Visit};
 

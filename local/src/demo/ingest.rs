@@ -54,7 +54,13 @@ async fn create_batch(client: &Client, orders: Vec<Order>) -> Result<Vec<String>
     let reply = client.send_until(&request, done).await?;
     let id = |result: &Value| id_of(&result["payment"]).with_context(|| result.to_string());
     let ids: Vec<String> = results(&reply).iter().map(id).collect::<Result<_>>()?;
-    ensure!(ids.len() == entries.len(), "{} payments of the feed got {} results: {}", entries.len(), ids.len(), reply.text);
+    ensure!(
+        ids.len() == entries.len(),
+        "{} payments of the feed got {} results: {}",
+        entries.len(),
+        ids.len(),
+        reply.text
+    );
     Ok(ids)
 }
 

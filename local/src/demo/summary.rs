@@ -9,8 +9,8 @@ use serde_json::{Number, Value, json};
 use super::audit::Audit;
 use super::night::Night;
 use super::spend::{BUDGET, WriteUnits, hundredths_each, number};
-use crate::triggers::Counts;
 use crate::transaction_service::Saw;
+use crate::triggers::Counts;
 
 /// What happened in a day and the night after it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -98,7 +98,8 @@ fn results_are_seeded_late_repeated_out_of_order_and_some_fail() {
 
 #[test]
 fn a_redelivered_payment_gets_the_same_answer_and_another_content_is_noticed() {
-    let mut bench = bench(TransactionServiceSettings { repeats_per_thousand: 0, ..TransactionServiceSettings::seeded(7) });
+    let mut bench =
+        bench(TransactionServiceSettings { repeats_per_thousand: 0, ..TransactionServiceSettings::seeded(7) });
     for (text, others) in [
         (request(1, 1, r#"{"a":1}"#), 0),
         (request(1, 2, r#"{"a":1}"#), 0),

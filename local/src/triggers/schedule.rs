@@ -36,7 +36,12 @@ pub const SCHEDULES: [ScheduleSpec; 6] = [
         expression: "rate(1 hour)",
         input: r#"{"action":"redrive"}"#,
     },
-    ScheduleSpec { name: "report", function: Function::Report, expression: "rate(1 hour)", input: r#"{"action":"report"}"# },
+    ScheduleSpec {
+        name: "report",
+        function: Function::Report,
+        expression: "rate(1 hour)",
+        input: r#"{"action":"report"}"#,
+    },
     ScheduleSpec {
         name: "archive-begins",
         function: Function::Archive,

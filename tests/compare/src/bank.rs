@@ -23,7 +23,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::AT_ONCE;
-use crate::calls::Recorder;
+use crate::calls::Collector;
 
 /// What the clock shows, so that every run does the same.
 const NOW: &str = "2026-11-21T12:00:00Z";
@@ -46,7 +46,7 @@ pub struct Bank {
     pub(crate) client: Client,
     pub(crate) functions: Functions,
     pub(crate) store: Store,
-    pub(crate) recorder: Recorder,
+    pub(crate) recorder: Collector,
     pub(crate) environment: Environment,
     pub(crate) zone: BusinessZone,
     pub(crate) now: UtcSecond,
@@ -85,7 +85,7 @@ impl Bank {
         let settings = Settings { accounts: ACCOUNTS, busiest: 0, ..Settings::of(1, zone) };
         Ok(Self {
             functions: stack.functions(&client)?,
-            recorder: Recorder::over(&client, &environment.tables),
+            recorder: Collector::over(&client, &environment.tables),
             store: Store::new(plain, environment.tables.clone()),
             client,
             zone,

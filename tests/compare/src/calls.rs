@@ -24,7 +24,7 @@ pub(crate) enum Call {
 
 /// The store over a client that keeps calls.
 #[derive(Debug, Clone)]
-pub(crate) struct Recorder {
+pub(crate) struct Collector {
     store: Store,
     kept: Kept,
 }
@@ -52,7 +52,7 @@ impl Intercept for Kept {
     }
 }
 
-impl Recorder {
+impl Collector {
     pub(crate) fn over(client: &Client, tables: &TableNames) -> Self {
         let kept = Kept::default();
         let config = client.config().to_builder().interceptor(kept.clone()).build();

@@ -11,9 +11,9 @@ use super::made::Made;
 use super::mishap::{Mishap, Way};
 use super::shards;
 use crate::aggregation::{aggregate, drain, next_batch};
-use payments_local::Fate;
 use crate::recount::{between, counters};
 use crate::rig::Rig;
+use payments_local::Fate;
 
 /// The calls of a batch on these dates: the checkpoint is read, and three transactions are written.
 const CALLS: usize = 4;

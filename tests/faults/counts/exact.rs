@@ -12,10 +12,10 @@ use tokio::runtime::Runtime;
 
 use super::deliveries::{Deliveries, Move, POLLERS, Seen};
 use super::past;
-use payments_local::Fate;
 use crate::recount;
 use crate::rig::Rig;
 use crate::weakness::Weakness;
+use payments_local::Fate;
 
 /// How many pasts there are.
 const PASTS: u8 = 3;

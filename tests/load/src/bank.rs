@@ -148,7 +148,8 @@ impl Bank {
         let date = date.to_string();
         let input = json!({ "action": "recount", "from": date, "to": date });
         // Boxed: the chain of calls is deeper than the compiler follows in one type.
-        let report = Box::pin(functions.scheduled(Function::Recount, input, context)).await.map_err(anyhow::Error::msg)?;
+        let report =
+            Box::pin(functions.scheduled(Function::Recount, input, context)).await.map_err(anyhow::Error::msg)?;
         match (report["exact"].as_u64(), report["drifted"].as_u64()) {
             (Some(1), _) => Ok(Some(true)),
             (_, Some(1)) => Ok(Some(false)),

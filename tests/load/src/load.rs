@@ -17,8 +17,8 @@ use crate::check;
 use crate::lane::{Job, Kind, Lane};
 use crate::meter::Course;
 use crate::orders::{self, Orders};
-use payments_local::progress::Progress;
 use crate::settings::Settings;
+use payments_local::progress::Progress;
 
 /// How often the bars move.
 const REFRESH: Duration = Duration::from_millis(500);

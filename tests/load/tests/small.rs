@@ -102,7 +102,8 @@ async fn a_write_that_never_succeeds_is_an_error_and_a_payment_lost() -> Result<
     let victim = OnceLock::new();
     let decide = move |call: &Call| {
         let is_head = call.operation == "PutItem" && call.input()["TableName"] == "payments";
-        let is_victim = is_head && *victim.get_or_init(|| call.input()["Item"]["sk"].clone()) == call.input()["Item"]["sk"];
+        let is_victim =
+            is_head && *victim.get_or_init(|| call.input()["Item"]["sk"].clone()) == call.input()["Item"]["sk"];
         if is_victim { Fate::Refuse(500, "InternalServerError") } else { Fate::Pass }
     };
     let summary = load(&settings()?, in_process(Recorder::with_fate(decide)).await?).await?;
