@@ -1,0 +1,88 @@
+# The steps of .ci/run by name, for https://just.systems. Nothing needs just: each recipe is the command itself.
+# Recipes that need tools of .tools/ work after one run of .ci/run, which installs them.
+
+set shell := ["bash", "-euo", "pipefail", "-c"]
+
+architecture := if arch() == "aarch64" { "arm64" } else { "x86_64" }
+tools := justfile_directory() / ".tools"
+export PATH := tools / "sam/bin:" + tools / "bin:" + env("PATH") + ":" + tools / "checkov/bin"
+export SAM_CLI_TELEMETRY := "0"
+
+# List the recipes.
+default:
+    @just --list
+
+# Run everything that a change must pass.
+ci:
+    .ci/run
+
+# Run the system on this machine.
+local *arguments:
+    cargo local {{arguments}}
+
+# Play a banking day on a fast clock.
+demo payments="1000":
+    cargo local demo --payments {{payments}}
+
+# Check the formatting.
+format:
+    cargo fmt --all --check
+
+# Run clippy.
+lint:
+    cargo clippy --workspace --all-targets --locked -- -D warnings
+
+# Validate the template.
+template:
+    .ci/validate-template
+
+# Check the template against security rules.
+policies:
+    .ci/check-policies
+
+# Build the Rust documentation.
+doc:
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
+
+# Run the tests.
+test:
+    cargo test --workspace --locked
+
+# Run the journeys on DynamoDB Local.
+second-engine:
+    .ci/test-second-engine {{tools}}/dynamodb-local
+
+# Create 20,000 payments and check that none is lost.
+load:
+    cargo build --workspace --locked --bin load
+    target/debug/load --payments 20000 --json
+
+# Put faults into the template and check that they are found.
+template-faults:
+    .ci/try-template-faults
+
+# Build the functions as they are deployed.
+build:
+    sam build --parameter-overrides Architecture={{architecture}}
+
+# Run the built functions under Lambda's emulator.
+bootstraps: build
+    .ci/run-bootstraps
+
+# Deploy the built functions to an emulator of AWS.
+deployment: build
+    python3 .ci/try-deployment.py {{tools}}/emulator/bin/ministack
+
+# Send generated requests to the API and compare the responses with openapi.yaml.
+fuzz:
+    cargo build --workspace --locked --bin local
+    .ci/fuzz-api
+
+# Check licences, banned crates and sources.
+licences:
+    cargo-deny --locked check --hide-inclusion-graph licenses bans sources
+
+# Check for known vulnerabilities.
+advisories:
+    cargo-deny fetch db
+    cargo-deny --locked check advisories
