@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context as _, Result, ensure};
 use payments_boot::Lookup;
 
-const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/performance.md");
+const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/performance.md");
 
 /// Two tests may write at once.
 static WRITING: Mutex<()> = Mutex::new(());

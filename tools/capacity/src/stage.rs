@@ -14,9 +14,9 @@ use tokio::runtime::Runtime;
 
 use crate::buckets::{Buckets, Kind, Name, Warmth};
 use crate::design::{Bench, Design};
+use crate::feed::Stage;
 use crate::life::{Accounts, Act, DAY, Look, Payment, account_count, account_name, account_of, payment_id};
-use crate::line::Stage;
-use crate::meter::{Charge, Meter};
+use crate::throttle::{Charge, Meter};
 
 /// The payments of the feed: a million within half an hour.
 pub(crate) const PAYMENTS: u32 = 1_000_000;

@@ -3,7 +3,7 @@
 //! The engine, the filling of it and each function are processes of their own, so that only a
 //! function's own memory is measured, and none uses what another has given back. They meet the same
 //! payments, in the order of a payment's life: each finds what the one before has left.
-//! `PAYMENTS=100000 cargo test -p payments-tests --test memory` takes a quarter of an hour; without the
+//! `PAYMENTS=100000 cargo test -p payments-memory` takes a quarter of an hour; without the
 //! variable there are fewer, so that every run can afford it.
 
 use std::io::{BufRead as _, BufReader, Read as _};

@@ -11,8 +11,8 @@ use payments_local::{Engine, Recorder};
 
 use crate::design::{Bench, Design};
 use crate::document;
-use crate::fixture::{KEYS_ONLY, TEXTBOOK};
 use crate::life::{Act, Look, Payment};
+use crate::other_designs::{KEYS_ONLY, TEXTBOOK};
 use crate::stage::largest_data;
 
 /// How many payments share a page, and so what reading it costs.
@@ -255,5 +255,5 @@ async fn a_whole_life_costs_a_quarter_of_the_textbooks() -> Result<()> {
         println!("{text}");
         return Ok(());
     }
-    document::holds("ledger", &text)
+    document::holds("capacity-use", &text)
 }

@@ -10,9 +10,9 @@ use payments_boot::Lookup;
 use crate::buckets::{Name, Warmth};
 use crate::design::Design;
 use crate::document;
-use crate::fixture::{BY_DATE, TEXTBOOK};
+use crate::feed::{Outcome, Play, run};
 use crate::life::{Accounts, Act};
-use crate::line::{Outcome, Play, run};
+use crate::other_designs::{BY_DATE, TEXTBOOK};
 use crate::stage::{PAYMENTS, Real, Scene, Virtual, ids, measured};
 
 /// The feed's pace: a million in half an hour.
@@ -66,7 +66,7 @@ fn play(design: Design, mut stage: Virtual, part: Part) -> Result<Played> {
 
 /// Tables as warm as the production stage deploys them.
 fn deployed() -> Result<Warmth> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../samconfig.toml");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../samconfig.toml");
     let text = std::fs::read_to_string(path).context(path)?;
     let units = text.split_once("HistoryWarmWriteUnits=").context("the production stage warms nothing")?.1;
     let units = units.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default().parse()?;

@@ -2,12 +2,12 @@
 //! DynamoDB's partition keys on a virtual clock.
 
 mod buckets;
+mod capacity_use;
 mod design;
 mod document;
-mod fixture;
-mod ledger;
+mod feed;
 mod life;
-mod line;
-mod meter;
+mod other_designs;
 mod partitions;
 mod stage;
+mod throttle;

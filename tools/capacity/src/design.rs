@@ -6,8 +6,8 @@ use payments_model::{Head, State, Status};
 use payments_store::schema::{HISTORY, Index, PAYMENTS, create_tables};
 use payments_store::{DueRange, DueUntil, Moved, PutDetails, PutHead, Removed, Store, TableNames, UnreportedSort};
 
-use crate::fixture::Layout;
 use crate::life::{Act, Look, PENDING, Payment, SETTLED, by};
+use crate::other_designs::Layout;
 
 /// A data model for payments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
