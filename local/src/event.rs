@@ -12,8 +12,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chrono::{DateTime, Utc};
 use http::request::Parts;
-use payments_http::Scope;
 use payments_http::routes::{self, RouteSpec};
+use payments_http::{HttpFunction, Scope};
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
@@ -55,7 +55,7 @@ pub fn of(
     request_id: &str,
     now: DateTime<Utc>,
     authorizer: &Value,
-) -> Result<(&'static str, ApiGatewayV2httpRequest)> {
+) -> Result<(HttpFunction, ApiGatewayV2httpRequest)> {
     let path = parts.uri.path();
     let spec = routes::at_path(path).find(|spec| spec.method == parts.method);
     let key = spec.map_or_else(|| "$default".to_owned(), RouteSpec::key);

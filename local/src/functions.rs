@@ -17,6 +17,7 @@ use lambda_runtime::{Context, LambdaEvent};
 use object_store::ObjectStore;
 use payments_boot::{Clock, Lookup, Metrics, dynamodb};
 use payments_delivery::DynamoDbStream;
+use payments_http::HttpFunction;
 use payments_queue::TransactionQueue;
 use payments_store::{Store, TableNames};
 use query_account::QueryAccount;
@@ -143,12 +144,12 @@ impl Functions {
         }
     }
 
-    /// Invokes the HTTP function of this name with an API Gateway event.
-    pub async fn invoke(&self, function: &str, event: ApiGatewayV2httpRequest) -> ApiGatewayV2httpResponse {
+    /// Invokes an HTTP function with an API Gateway event.
+    pub async fn invoke(&self, function: HttpFunction, event: ApiGatewayV2httpRequest) -> ApiGatewayV2httpResponse {
         match function {
-            "ingest" => self.ingest.handle(event).await,
-            "query-due" => self.query_due.handle(event).await,
-            _ => self.query_account.handle(event).await,
+            HttpFunction::Ingest => self.ingest.handle(event).await,
+            HttpFunction::QueryAccount => self.query_account.handle(event).await,
+            HttpFunction::QueryDue => self.query_due.handle(event).await,
         }
     }
 }

@@ -5,7 +5,7 @@ mod tokens;
 use anyhow::{Context as _, Result};
 use payments_boot::Lookup;
 use payments_http::routes::ROUTES;
-use payments_http::{Kind, Route, Scope};
+use payments_http::{ProblemKind, Route, Scope};
 use payments_local::{Functions, event};
 use payments_tests::{Ask, Reply, World};
 use serde_json::{Value, json};
@@ -46,14 +46,14 @@ async fn every_route_wants_its_scope_and_its_account() -> Result<()> {
         let right = scope.as_str();
         let wrong = Scope::ALL.into_iter().filter(|other| *other != scope).map(Scope::as_str);
         let (wrong, all) = (wrong.collect::<Vec<_>>().join(" "), Scope::ALL.map(Scope::as_str).join(" "));
-        let forbidden = Some(Kind::Forbidden);
+        let forbidden = Some(ProblemKind::Forbidden);
         let own_account = if of_account { None } else { forbidden };
-        let other_account = if of_account { Some(Kind::NoSuchPayment) } else { forbidden };
+        let other_account = if of_account { Some(ProblemKind::NoSuchPayment) } else { forbidden };
         for (authorizer, refusal) in [
-            (Value::Null, Some(Kind::TokenRequired)),
-            (json!({}), Some(Kind::TokenRequired)),
-            (json!({ "lambda": { "scope": right } }), Some(Kind::TokenRequired)),
-            (json!({ "iam": { "callerId": "AROAEXAMPLE:feed" } }), Some(Kind::TokenRequired)),
+            (Value::Null, Some(ProblemKind::TokenRequired)),
+            (json!({}), Some(ProblemKind::TokenRequired)),
+            (json!({ "lambda": { "scope": right } }), Some(ProblemKind::TokenRequired)),
+            (json!({ "iam": { "callerId": "AROAEXAMPLE:feed" } }), Some(ProblemKind::TokenRequired)),
             (json!({ "jwt": { "claims": null, "scopes": null } }), forbidden),
             // What a route asks for is not what the token has.
             (json!({ "jwt": { "claims": { "sub": "x" }, "scopes": [right] } }), forbidden),
@@ -78,7 +78,7 @@ async fn every_route_wants_its_scope_and_its_account() -> Result<()> {
             match refusal {
                 None => assert_eq!(reply.status, let_in, "{shown}"),
                 Some(kind) => {
-                    assert_eq!((reply.status, reply.problem()), (i64::from(kind.facts().0), kind.facts().1), "{shown}");
+                    assert_eq!((reply.status, reply.problem()), (i64::from(kind.status()), kind.slug()), "{shown}");
                     assert!(world.wire.take_operations().is_empty(), "nothing is read for who may not: {shown}");
                 }
             }

@@ -4,7 +4,11 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use payments_http::Kind;
+use payments_http::problem::ProblemKind::{
+    self, BodyTooLarge, DateBeyondHorizon, DatePassed, Forbidden, IdempotencyKeyReused, InvalidAmount, InvalidCurrency,
+    InvalidDate, InvalidIdempotencyKey, InvalidParameter, InvalidPayee, InvalidShape, MethodNotAllowed, NoSuchPayment,
+    NoSuchRoute, NotJson, PaymentTooLarge, TokenRequired, UnsupportedMediaType,
+};
 use payments_http::problem::TYPE_BASE;
 use payments_local::event;
 use payments_tests::{Ask, World};
@@ -17,7 +21,7 @@ fn every_problem_is_documented_in_the_order_of_reporting() -> Result<()> {
     let (_, table) = document.split_once("\n## Every problem\n").context("no table of problems")?;
     let (table, _) = table.split_once("\n## ").context("no end of the table")?;
     let documented: Vec<(&str, &str)> = table.lines().filter_map(row).collect();
-    let kinds = Kind::ALL.map(|kind| (kind.facts().0.to_string(), format!("`{}`", kind.facts().1)));
+    let kinds = ProblemKind::ALL.map(|kind| (kind.status().to_string(), format!("`{}`", kind.slug())));
     let kinds: Vec<(&str, &str)> = kinds.iter().map(|(status, slug)| (status.as_str(), slug.as_str())).collect();
     assert_eq!(documented, kinds);
     Ok(())
@@ -38,23 +42,23 @@ async fn of_several_faults_the_first_in_that_order_is_reported() -> Result<()> {
     let (bad, long) = ("a%231", "{".repeat(70_000));
     // Each row heals the fault of the row above it and keeps those of the rows below.
     for (kind, ask) in [
-        (Kind::NoSuchRoute, create(&format!("{bad}/b"), "", &long).header("Content-Type", "text/plain")),
-        (Kind::UnsupportedMediaType, create(bad, "", &long).header("Content-Type", "text/plain")),
-        (Kind::BodyTooLarge, create(bad, "", &long)),
-        (Kind::InvalidParameter, create(bad, "", "{")),
-        (Kind::InvalidIdempotencyKey, create("tenant", "", "{")),
-        (Kind::NotJson, create("tenant", "used", "{")),
-        (Kind::InvalidShape, create("tenant", "used", &body("tenant", "\"x\"", "?", "?", 9_000))),
-        (Kind::InvalidPayee, create("tenant", "used", &body("tenant", "1.5", "?", "?", 9_000))),
-        (Kind::InvalidAmount, create("tenant", "used", &body("landlord", "1.5", "?", "?", 9_000))),
-        (Kind::InvalidCurrency, create("tenant", "used", &body("landlord", "2", "?", "?", 9_000))),
-        (Kind::InvalidDate, create("tenant", "used", &body("landlord", "2", "GBP", "?", 9_000))),
-        (Kind::IdempotencyKeyReused, create("tenant", "used", &body("landlord", "2", "GBP", "2026-11-19", 9_000))),
-        (Kind::PaymentTooLarge, create("tenant", "new", &body("landlord", "2", "GBP", "2026-11-19", 9_000))),
-        (Kind::DatePassed, create("tenant", "new", &body("landlord", "2", "GBP", "2026-11-19", 1))),
+        (NoSuchRoute, create(&format!("{bad}/b"), "", &long).header("Content-Type", "text/plain")),
+        (UnsupportedMediaType, create(bad, "", &long).header("Content-Type", "text/plain")),
+        (BodyTooLarge, create(bad, "", &long)),
+        (InvalidParameter, create(bad, "", "{")),
+        (InvalidIdempotencyKey, create("tenant", "", "{")),
+        (NotJson, create("tenant", "used", "{")),
+        (InvalidShape, create("tenant", "used", &body("tenant", "\"x\"", "?", "?", 9_000))),
+        (InvalidPayee, create("tenant", "used", &body("tenant", "1.5", "?", "?", 9_000))),
+        (InvalidAmount, create("tenant", "used", &body("landlord", "1.5", "?", "?", 9_000))),
+        (InvalidCurrency, create("tenant", "used", &body("landlord", "2", "?", "?", 9_000))),
+        (InvalidDate, create("tenant", "used", &body("landlord", "2", "GBP", "?", 9_000))),
+        (IdempotencyKeyReused, create("tenant", "used", &body("landlord", "2", "GBP", "2026-11-19", 9_000))),
+        (PaymentTooLarge, create("tenant", "new", &body("landlord", "2", "GBP", "2026-11-19", 9_000))),
+        (DatePassed, create("tenant", "new", &body("landlord", "2", "GBP", "2026-11-19", 1))),
     ] {
         let reply = world.send(ask).await?;
-        assert_eq!(reply.problem(), kind.facts().1, "{reply}");
+        assert_eq!(reply.problem(), kind.slug(), "{reply}");
     }
     world.close().await
 }
@@ -68,15 +72,15 @@ async fn a_token_is_judged_after_the_route_and_before_all_else() -> Result<()> {
     let ours = "/accounts/a%231/payments?dryRun=true";
     // Each row heals the fault of the row above it and keeps those of the rows below.
     for (kind, authorizer, ask) in [
-        (Kind::NoSuchRoute, Value::Null, create("/accounts/a%231/payments/b/c/d")),
-        (Kind::MethodNotAllowed, Value::Null, Ask::post("/payments")),
-        (Kind::TokenRequired, Value::Null, create(ours)),
-        (Kind::Forbidden, token(json!({ "custom:accounts": "tenant" })), create(ours)),
-        (Kind::NoSuchPayment, token(json!({ "custom:accounts": "tenant", "scope": anything })), create(ours)),
-        (Kind::UnsupportedMediaType, token(json!({ "scope": anything })), create(ours)),
+        (NoSuchRoute, Value::Null, create("/accounts/a%231/payments/b/c/d")),
+        (MethodNotAllowed, Value::Null, Ask::post("/payments")),
+        (TokenRequired, Value::Null, create(ours)),
+        (Forbidden, token(json!({ "custom:accounts": "tenant" })), create(ours)),
+        (NoSuchPayment, token(json!({ "custom:accounts": "tenant", "scope": anything })), create(ours)),
+        (UnsupportedMediaType, token(json!({ "scope": anything })), create(ours)),
     ] {
         let reply = world.send_authorized(&authorizer, ask).await?;
-        assert_eq!(reply.problem(), kind.facts().1, "{reply}");
+        assert_eq!(reply.problem(), kind.slug(), "{reply}");
     }
     world.close().await
 }
@@ -94,36 +98,32 @@ async fn the_fine_print_of_the_order_is_true() -> Result<()> {
     let list = |account: &str, query: &str| Ask::get(&format!("/accounts/{account}/payments?{query}"));
     for (kind, field, ask) in [
         // The query of a POST.
-        (Kind::UnsupportedMediaType, "", plain(Ask::post("/payment-batches?dryRun=true"), "{")),
-        (Kind::InvalidParameter, "dryRun", Ask::post("/payment-batches?dryRun=true").text("{")),
-        (Kind::InvalidParameter, "dryRun", cancel("tenant", "?dryRun=true").text("{")),
+        (UnsupportedMediaType, "", plain(Ask::post("/payment-batches?dryRun=true"), "{")),
+        (InvalidParameter, "dryRun", Ask::post("/payment-batches?dryRun=true").text("{")),
+        (InvalidParameter, "dryRun", cancel("tenant", "?dryRun=true").text("{")),
         // Among a GET's parameters.
-        (Kind::InvalidParameter, "accountId", list("a%231", "status=OPEN&from=soon&state=OPEN")),
-        (Kind::InvalidParameter, "state", list("tenant", "status=OPEN&from=soon&state=OPEN")),
-        (Kind::InvalidParameter, "from", list("tenant", "cursor=x&limit=0&status=OPEN&from=soon")),
-        (Kind::InvalidParameter, "dueDate", Ask::get("/payments?cursor=x&shard=10&status=OPEN&dueDate=soon")),
-        (Kind::InvalidParameter, "shard", Ask::get("/payments?cursor=x&shard=10")),
+        (InvalidParameter, "accountId", list("a%231", "status=OPEN&from=soon&state=OPEN")),
+        (InvalidParameter, "state", list("tenant", "status=OPEN&from=soon&state=OPEN")),
+        (InvalidParameter, "from", list("tenant", "cursor=x&limit=0&status=OPEN&from=soon")),
+        (InvalidParameter, "dueDate", Ask::get("/payments?cursor=x&shard=10&status=OPEN&dueDate=soon")),
+        (InvalidParameter, "shard", Ask::get("/payments?cursor=x&shard=10")),
         // JSON from its beginning.
-        (Kind::InvalidShape, "urgent", create("tenant", "new", r#"{"urgent":true,"#)),
-        (Kind::InvalidShape, "currency", create("tenant", "new", r#"{"currency":1,"#)),
-        (Kind::InvalidShape, "currency", create("tenant", "new", r#"{"amountMinor":"1","currency":1}"#)),
-        (Kind::InvalidShape, "payeeAccountId", create("tenant", "new", r#"{"amountMinor":"1"}"#)),
-        (Kind::InvalidShape, "amountMinor", create("tenant", "new", r#"{"payeeAccountId":"","amountMinor":"1"}"#)),
-        (Kind::InvalidShape, "currency", create("tenant", "new", r#"{"payeeAccountId":"","amountMinor":0}"#)),
+        (InvalidShape, "urgent", create("tenant", "new", r#"{"urgent":true,"#)),
+        (InvalidShape, "currency", create("tenant", "new", r#"{"currency":1,"#)),
+        (InvalidShape, "currency", create("tenant", "new", r#"{"amountMinor":"1","currency":1}"#)),
+        (InvalidShape, "payeeAccountId", create("tenant", "new", r#"{"amountMinor":"1"}"#)),
+        (InvalidShape, "amountMinor", create("tenant", "new", r#"{"payeeAccountId":"","amountMinor":"1"}"#)),
+        (InvalidShape, "currency", create("tenant", "new", r#"{"payeeAccountId":"","amountMinor":0}"#)),
         // A cancel.
-        (Kind::UnsupportedMediaType, "", plain(cancel("a%231", ""), "{")),
-        (Kind::BodyTooLarge, "", cancel("a%231", "").text(&"{".repeat(70_000))),
-        (Kind::InvalidParameter, "accountId", cancel("a%231", "").text("{")),
-        (Kind::NotJson, "", cancel("tenant", "").text("{")),
+        (UnsupportedMediaType, "", plain(cancel("a%231", ""), "{")),
+        (BodyTooLarge, "", cancel("a%231", "").text(&"{".repeat(70_000))),
+        (InvalidParameter, "accountId", cancel("a%231", "").text("{")),
+        (NotJson, "", cancel("tenant", "").text("{")),
         // The date, once accepted.
-        (
-            Kind::DateBeyondHorizon,
-            "scheduledFor",
-            create("tenant", "new", &body("landlord", "2", "GBP", "2036-11-19", 1)),
-        ),
+        (DateBeyondHorizon, "scheduledFor", create("tenant", "new", &body("landlord", "2", "GBP", "2036-11-19", 1))),
     ] {
         let reply = world.send(ask).await?;
-        assert_eq!((reply.problem(), reply.field("field")), (kind.facts().1, field), "{reply}");
+        assert_eq!((reply.problem(), reply.field("field")), (kind.slug(), field), "{reply}");
     }
     world.set_clock("2026-12-02T00:01:00Z")?;
     let again = world.send(create("tenant", "used", &used)).await?;
@@ -138,16 +138,16 @@ async fn an_entry_is_judged_by_its_shape_then_its_account_and_key_then_its_other
     let world = World::open().await?;
     // Each row heals the fault of the row above it and keeps those of the rows below.
     for (kind, field, entry) in [
-        (Kind::InvalidShape, "urgent", r##"{"accountId":"#","idempotencyKey":"é","urgent":true}"##.to_owned()),
-        (Kind::InvalidShape, "payeeAccountId", r##"{"accountId":"#","idempotencyKey":"é"}"##.to_owned()),
-        (Kind::InvalidParameter, "accountId", entry("#", "é")),
-        (Kind::InvalidIdempotencyKey, "idempotencyKey", entry("tenant", "é")),
-        (Kind::InvalidPayee, "payeeAccountId", entry("tenant", "new")),
+        (InvalidShape, "urgent", r##"{"accountId":"#","idempotencyKey":"é","urgent":true}"##.to_owned()),
+        (InvalidShape, "payeeAccountId", r##"{"accountId":"#","idempotencyKey":"é"}"##.to_owned()),
+        (InvalidParameter, "accountId", entry("#", "é")),
+        (InvalidIdempotencyKey, "idempotencyKey", entry("tenant", "é")),
+        (InvalidPayee, "payeeAccountId", entry("tenant", "new")),
     ] {
         let reply = world.send(Ask::post("/payment-batches").text(&format!(r#"{{"payments":[{entry}]}}"#))).await?;
         let problem = &reply.body["results"][0]["problem"];
         let kind_of = problem["type"].as_str().and_then(|kind| kind.strip_prefix(TYPE_BASE));
-        assert_eq!((kind_of, problem["field"].as_str()), (Some(kind.facts().1), Some(field)), "{reply}");
+        assert_eq!((kind_of, problem["field"].as_str()), (Some(kind.slug()), Some(field)), "{reply}");
     }
     world.close().await
 }

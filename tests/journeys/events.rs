@@ -40,7 +40,7 @@ fn every_event_file_belongs_to_a_function() -> Result<()> {
         let event = http_event(&name)?;
         let key = event.route_key.as_deref().unwrap_or_default();
         let answers = by_key(key).map_or(DEFAULT_FUNCTION, |spec| spec.function);
-        assert_eq!(answers, function_of(&name)?, "events/{name}.json is for {key}");
+        assert_eq!(answers.name(), function_of(&name)?, "events/{name}.json is for {key}");
         assert_eq!(event.version.as_deref(), Some("2.0"), "events/{name}.json");
         assert_eq!(event.request_context.route_key.as_deref(), Some(key), "events/{name}.json");
     }

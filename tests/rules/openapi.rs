@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use payments_http::problem::TYPE_BASE;
 use payments_http::routes::{ROUTES, RouteSpec};
-use payments_http::{Kind, PageLimit, Route};
+use payments_http::{PageLimit, ProblemKind, Route};
 use payments_model::{
     AccountId, AmountMinor, BusinessDate, Currency, IdempotencyKey, PaymentId, ScheduledFor, ShardCount, Status,
     TransactionId,
@@ -164,8 +164,8 @@ fn problems_are_those_of_the_code_each_where_its_status_is() -> Result<()> {
         all.map(|kind| kind.trim_start_matches(TYPE_BASE).to_owned()).collect()
     };
     let all = types(&contract.document()["components"]["schemas"]["Problem"]["properties"]["type"]);
-    assert_eq!(all, Kind::ALL.map(|kind| kind.facts().1));
-    let statuses: BTreeMap<&str, u16> = Kind::ALL.map(|kind| (kind.facts().1, kind.facts().0)).into();
+    assert_eq!(all, ProblemKind::ALL.map(|kind| kind.slug()));
+    let statuses: BTreeMap<&str, u16> = ProblemKind::ALL.map(|kind| (kind.slug(), kind.status())).into();
     let mut described = BTreeSet::new();
     for (key, operation) in contract.operations()? {
         for (status, answer) in operation["responses"].as_object().context("no responses")? {

@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use aws_sdk_dynamodb::types::AttributeValue;
 use lambda_runtime::LambdaEvent;
+use payments_http::routes::{DEFAULT_FUNCTION, by_key};
 use payments_model::settlement::FailureReason;
 use payments_model::{Actor, Head, PaymentId, State};
 use payments_store::{HeadKey, HeadSort, Moved};
@@ -222,9 +223,11 @@ async fn scheduled(world: &World, payment_id: PaymentId) -> Result<(HeadKey, Hea
 /// # Errors
 /// Where there is no such event, or the reply is not JSON.
 pub async fn run(world: &World, name: &str) -> Result<Reply> {
-    let function = function_of(name)?;
+    let event = http_event(name)?;
+    let function =
+        by_key(event.route_key.as_deref().unwrap_or_default()).map_or(DEFAULT_FUNCTION, |spec| spec.function);
     // In a box, so that a preparation of many requests stays within its thread's stack.
-    let response = Box::pin(world.functions().invoke(&function, http_event(name)?)).await;
+    let response = Box::pin(world.functions().invoke(function, event)).await;
     Reply::of(response).with_context(|| name.to_owned())
 }
 

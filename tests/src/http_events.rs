@@ -111,7 +111,7 @@ pub fn http_events() -> Result<BTreeSet<String>> {
     let mut http = BTreeSet::new();
     for name in events()? {
         let function = function_of(&name)?;
-        if ROUTES.iter().any(|spec| spec.function == function) {
+        if ROUTES.iter().any(|spec| spec.function.name() == function) {
             http.insert(name);
         }
     }

@@ -155,7 +155,7 @@ pub fn trigger_events() -> Result<BTreeSet<String>> {
     let mut triggers = BTreeSet::new();
     for name in events()? {
         let function = function_of(&name)?;
-        if ROUTES.iter().all(|spec| spec.function != function) {
+        if ROUTES.iter().all(|spec| spec.function.name() != function) {
             triggers.insert(name);
         }
     }

@@ -29,10 +29,10 @@ impl Config {
     /// [`ConfigError`], which names the variable.
     pub fn read(lookup: &Lookup<'_>) -> Result<Self, ConfigError> {
         Ok(Self {
-            data: DataConfig::read(lookup)?,
-            zone: lookup.required("BUSINESS_TIME_ZONE", "the bank's time zone, such as Europe/London")?,
-            read_shards: lookup.required("READ_SHARDS", "the number of shards to read, at least WRITE_SHARDS")?,
-            moves_per_second: lookup.optional("MOVES_PER_SECOND_PER_SHARD")?.unwrap_or(DEFAULT_MOVES_PER_SECOND),
+            data: lookup.data()?,
+            zone: lookup.zone()?,
+            read_shards: lookup.read_shards()?,
+            moves_per_second: lookup.number("MOVES_PER_SECOND_PER_SHARD", DEFAULT_MOVES_PER_SECOND)?,
         })
     }
 }

@@ -34,11 +34,11 @@ impl Config {
     /// [`ConfigError`], which names the variable.
     pub fn read(lookup: &Lookup<'_>) -> Result<Self, ConfigError> {
         Ok(Self {
-            data: DataConfig::read(lookup)?,
-            zone: lookup.required("BUSINESS_TIME_ZONE", "the bank's time zone, such as Europe/London")?,
-            read_shards: lookup.required("READ_SHARDS", "the number of shards to read, at least WRITE_SHARDS")?,
-            claims_per_second: lookup.optional("CLAIMS_PER_SECOND_PER_SHARD")?.unwrap_or(DEFAULT_CLAIMS_PER_SECOND),
-            max_attempts: lookup.optional("MAX_DISPATCH_ATTEMPTS")?.unwrap_or(DEFAULT_MAX_ATTEMPTS),
+            data: lookup.data()?,
+            zone: lookup.zone()?,
+            read_shards: lookup.read_shards()?,
+            claims_per_second: lookup.number("CLAIMS_PER_SECOND_PER_SHARD", DEFAULT_CLAIMS_PER_SECOND)?,
+            max_attempts: lookup.number("MAX_DISPATCH_ATTEMPTS", DEFAULT_MAX_ATTEMPTS)?,
         })
     }
 }

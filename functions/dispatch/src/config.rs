@@ -18,6 +18,6 @@ impl Config {
     /// [`ConfigError`], which names the variable.
     pub fn read(lookup: &Lookup<'_>) -> Result<Self, ConfigError> {
         let queue_url = lookup.required("REQUEST_QUEUE_URL", "the URL of the transaction service's queue")?;
-        Ok(Self { data: DataConfig::read(lookup)?, queue_url })
+        Ok(Self { data: lookup.data()?, queue_url })
     }
 }

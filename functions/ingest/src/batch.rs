@@ -7,7 +7,6 @@ use payments_boot::Deadline;
 use payments_http::{PaymentView, Problem};
 use payments_model::{Actor, PaymentId};
 use serde::Serialize;
-use serde_json::value::RawValue;
 
 use crate::Ingest;
 use crate::create::Created;
@@ -33,17 +32,13 @@ struct EntryView {
     #[serde(skip_serializing_if = "Option::is_none")]
     payment: Option<PaymentView>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    problem: Option<Box<RawValue>>,
+    problem: Option<Problem>,
 }
 
 impl Ingest {
     /// Works a batch off. Entries with the same key go one after the other, so that the first of
     /// them is the payment and the others are its retries.
-    pub(crate) async fn create_all(
-        &self,
-        entries: Vec<Result<Order, Problem>>,
-        by: &Actor,
-    ) -> Result<BatchView, Problem> {
+    pub(crate) async fn create_all(&self, entries: Vec<Result<Order, Problem>>, by: &Actor) -> BatchView {
         let count = entries.len();
         let mut answers: Vec<(usize, Result<Created, Problem>)> = Vec::with_capacity(count);
         let mut groups: BTreeMap<PaymentId, Vec<(usize, Order)>> = BTreeMap::new();
@@ -60,8 +55,7 @@ impl Ingest {
         let worked: Vec<Vec<_>> = worked.buffer_unordered(CONCURRENCY).collect().await;
         answers.extend(worked.into_iter().flatten());
         answers.sort_unstable_by_key(|(position, _)| *position);
-        let results = answers.into_iter().map(|(position, answer)| view(position, answer)).collect::<Result<_, _>>()?;
-        Ok(BatchView { results })
+        BatchView { results: answers.into_iter().map(|(position, answer)| view(position, answer)).collect() }
     }
 
     async fn create_in_order(
@@ -79,8 +73,8 @@ impl Ingest {
     }
 }
 
-fn view(position: usize, answer: Result<Created, Problem>) -> Result<EntryView, Problem> {
-    Ok(match answer {
+fn view(position: usize, answer: Result<Created, Problem>) -> EntryView {
+    match answer {
         Ok(Created { head, replayed }) => EntryView {
             status: 201,
             idempotent_replayed: replayed,
@@ -92,8 +86,7 @@ fn view(position: usize, answer: Result<Created, Problem>) -> Result<EntryView, 
             if status >= 500 {
                 problem.log(position);
             }
-            let problem = problem.json().map_err(Problem::internal)?;
             EntryView { status, idempotent_replayed: false, payment: None, problem: Some(problem) }
         }
-    })
+    }
 }

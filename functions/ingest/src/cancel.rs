@@ -1,6 +1,6 @@
 //! Taking a scheduled payment back.
 
-use payments_http::{Kind, Problem};
+use payments_http::{Problem, ProblemKind};
 use payments_model::transition::decide;
 use payments_model::{AccountId, Actor, Decision, Event, Head, PaymentId, State, Status};
 use payments_store::Moved;
@@ -11,18 +11,16 @@ use crate::create::key_of;
 impl Ingest {
     /// Cancels a payment of `account`, or finds that it is cancelled.
     pub(crate) async fn cancel(&self, account: &AccountId, payment_id: PaymentId, by: Actor) -> Result<Head, Problem> {
-        let details = self.store.details(payment_id).await.map_err(Problem::outage)?;
+        let details = self.store.details(payment_id).await?;
         let details =
             details.filter(|details| details.instruction.account == *account).ok_or_else(Problem::no_such_payment)?;
         // A scheduled payment is as it was created, so the step needs no look at the head first.
         let step = Head::scheduled(&details).step(State::Cancelled, self.clock.now(), by);
         let key = key_of(&details);
-        let found = match self.store.transition(&key, details.due_date, &step).await.map_err(Problem::outage)? {
+        let found = match self.store.transition(&key, details.due_date, &step).await? {
             Moved::Done(head) => return Ok(*head),
             Moved::Elsewhere(Some(head)) => *head,
-            Moved::Elsewhere(None) => {
-                self.store.archived_head(&key).await.map_err(Problem::outage)?.ok_or_else(Problem::no_such_payment)?
-            }
+            Moved::Elsewhere(None) => self.store.archived_head(&key).await?.ok_or_else(Problem::no_such_payment)?,
         };
         match decide(&found.state, &Event::Cancel) {
             Decision::Already => Ok(found),
@@ -34,5 +32,5 @@ impl Ingest {
 
 fn too_late(status: Status) -> Problem {
     let detail = format!("The payment is {status}; only a SCHEDULED payment can be cancelled.");
-    Problem::new(Kind::NotCancellable, detail)
+    Problem::new(ProblemKind::NotCancellable, detail)
 }

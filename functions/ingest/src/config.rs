@@ -1,47 +1,47 @@
-//! What `ingest` has to be told.
+//! Configuration of `ingest`.
 
-use payments_boot::{AccessConfig, ConfigError, DataConfig, Lookup};
+use payments_boot::{ConfigError, DataConfig, Lookup};
 use payments_http::Access;
 use payments_model::{BusinessZone, ShardCount};
 
-/// How far ahead payments are taken, in days, unless `HORIZON_DAYS` says otherwise: two years.
+/// The default of `HORIZON_DAYS`: two years.
 const DEFAULT_HORIZON_DAYS: u32 = 731;
 
 /// The configuration of `ingest`.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where the data is.
+    /// The tables.
     pub data: DataConfig,
-    /// Who may do what.
+    /// The access rules.
     pub access: Access,
-    /// `BUSINESS_TIME_ZONE`.
+    /// The bank's time zone.
     pub zone: BusinessZone,
-    /// `WRITE_SHARDS`: over how many shards new payments are spread.
+    /// `WRITE_SHARDS`: the number of shards that new payments are spread over.
     pub write_shards: ShardCount,
-    /// `HORIZON_DAYS`: how many days ahead a payment may be.
+    /// `HORIZON_DAYS`: how many days ahead a payment may be due.
     pub horizon_days: u32,
 }
 
 impl Config {
-    /// Reads it.
+    /// Reads the configuration.
     ///
     /// # Errors
     /// [`ConfigError`], which names the variable.
     pub fn read(lookup: &Lookup<'_>) -> Result<Self, ConfigError> {
         let shards = "the number of shards that payments are spread over, such as 10";
         let write_shards: ShardCount = lookup.required("WRITE_SHARDS", shards)?;
-        let read_shards: ShardCount = lookup.required("READ_SHARDS", "the number of shards that readers look at")?;
+        let read_shards = lookup.read_shards()?;
         if write_shards > read_shards {
             let why = format!("it is more than READ_SHARDS, {}, so payments would not be found", read_shards.get());
             return Err(ConfigError::Invalid("WRITE_SHARDS", write_shards.get().to_string(), why));
         }
-        let AccessConfig { account_claim, is_sam_local } = AccessConfig::read(lookup)?;
+        let access = Access { account_claim: lookup.account_claim()?, is_open: lookup.is_sam_local() };
         Ok(Self {
-            data: DataConfig::read(lookup)?,
-            access: Access { account_claim, is_open: is_sam_local },
-            zone: lookup.required("BUSINESS_TIME_ZONE", "the bank's time zone, such as Europe/London")?,
+            data: lookup.data()?,
+            access,
+            zone: lookup.zone()?,
             write_shards,
-            horizon_days: lookup.optional("HORIZON_DAYS")?.unwrap_or(DEFAULT_HORIZON_DAYS),
+            horizon_days: lookup.number("HORIZON_DAYS", DEFAULT_HORIZON_DAYS)?,
         })
     }
 }
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn writers_never_spread_further_than_readers_look() {
+    fn writers_use_at_most_the_shards_that_readers_read() {
         let with = |write: &'static str, read: &'static str| {
             let value = move |name: &str| match name {
                 "WRITE_SHARDS" => Some(write.to_owned()),

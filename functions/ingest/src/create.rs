@@ -4,7 +4,7 @@
 //! without a head: nothing visible, and the retry completes it.
 
 use chrono::TimeDelta;
-use payments_http::{Kind, Problem};
+use payments_http::{Problem, ProblemKind};
 use payments_model::{Actor, BusinessDate, Details, Head, Instruction};
 use payments_store::{HeadKey, HeadSort, PutDetails, PutHead, details_excess};
 
@@ -34,12 +34,12 @@ impl Ingest {
         if let Err(refusal) = self.judge(&details, zone.date_of(now)) {
             // Size and date are judged once, when the payment is accepted: a retry of an accepted
             // one is a replay, whatever the date is by now and whoever asks.
-            return match self.store.details(order.payment_id).await.map_err(Problem::outage)? {
+            return match self.store.details(order.payment_id).await? {
                 Some(stored) => self.replay(stored, &order.instruction).await,
                 None => Err(refusal),
             };
         }
-        match self.store.put_details(&details).await.map_err(Problem::outage)? {
+        match self.store.put_details(&details).await? {
             PutDetails::Created => self.complete(&details, false).await,
             PutDetails::Existing(stored) => self.replay(*stored, &order.instruction).await,
         }
@@ -47,10 +47,10 @@ impl Ingest {
 
     /// Whether a new payment is acceptable.
     fn judge(&self, details: &Details, today: BusinessDate) -> Result<(), Problem> {
-        if let Some(excess) = details_excess(details).map_err(Problem::outage)? {
+        if let Some(excess) = details_excess(details)? {
             let detail =
                 format!("The payment with its data is {excess} bytes larger than a payment may be; shorten the data.");
-            return Err(Problem::new(Kind::PaymentTooLarge, detail).at("data").excess(excess));
+            return Err(Problem::new(ProblemKind::PaymentTooLarge, detail).at("data").excess(excess));
         }
         judge_date(details.due_date, today, self.config.horizon_days)
     }
@@ -63,9 +63,9 @@ impl Ingest {
             let detail = format!(
                 "The idempotency key belongs to a payment with another {fields}; use a new key for a new payment."
             );
-            return Err(Problem::new(Kind::IdempotencyKeyReused, detail).at_all(differences));
+            return Err(Problem::new(ProblemKind::IdempotencyKeyReused, detail).at_all(differences));
         }
-        match self.store.head(&key_of(&stored)).await.map_err(Problem::outage)? {
+        match self.store.head(&key_of(&stored)).await? {
             Some(head) => Ok(Created { head, replayed: true }),
             None => self.complete(&stored, true).await,
         }
@@ -78,7 +78,7 @@ impl Ingest {
         if self.clock.now() >= closes {
             return Err(passed(details.due_date));
         }
-        match self.store.put_head(&head).await.map_err(Problem::outage)? {
+        match self.store.put_head(&head).await? {
             PutHead::Created => Ok(Created { head, replayed }),
             PutHead::Existing(head) => Ok(Created { head: *head, replayed }),
         }
@@ -98,14 +98,14 @@ fn judge_date(due_date: BusinessDate, today: BusinessDate, horizon_days: u32) ->
     }
     if due_date.days_since(today) > horizon_days.into() {
         let detail = format!("Payments are taken {horizon_days} days ahead, until {}.", today.plus_days(horizon_days));
-        return Err(Problem::new(Kind::DateBeyondHorizon, detail).at("scheduledFor"));
+        return Err(Problem::new(ProblemKind::DateBeyondHorizon, detail).at("scheduledFor"));
     }
     Ok(())
 }
 
 fn passed(due_date: BusinessDate) -> Problem {
     let detail = format!("The business date {due_date} has passed; choose today or later.");
-    Problem::new(Kind::DatePassed, detail).at("scheduledFor")
+    Problem::new(ProblemKind::DatePassed, detail).at("scheduledFor")
 }
 
 #[cfg(test)]
@@ -117,10 +117,10 @@ mod tests {
         let date = |text: &str| text.parse::<BusinessDate>().unwrap();
         let today = date("2026-11-20");
         for (due, want) in [
-            ("2026-11-19", Err(Kind::DatePassed)),
+            ("2026-11-19", Err(ProblemKind::DatePassed)),
             ("2026-11-20", Ok(())),
             ("2027-11-20", Ok(())),
-            ("2027-11-21", Err(Kind::DateBeyondHorizon)),
+            ("2027-11-21", Err(ProblemKind::DateBeyondHorizon)),
         ] {
             assert_eq!(judge_date(date(due), today, 365).map_err(|problem| problem.kind()), want, "{due}");
         }

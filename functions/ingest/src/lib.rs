@@ -10,9 +10,8 @@ use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse
 use http::HeaderName;
 use http::header::LOCATION;
 use payments_boot::Clock;
-use payments_http::answer::respond;
 use payments_http::json::read;
-use payments_http::{Answer, Kind, PaymentView, Problem, Request, Route};
+use payments_http::{Answer, PaymentView, Problem, Request, Route, serve};
 use payments_store::Store;
 use serde::Deserialize;
 
@@ -50,23 +49,20 @@ impl Ingest {
     /// Answers one request.
     pub async fn handle(&self, event: ApiGatewayV2httpRequest) -> ApiGatewayV2httpResponse {
         // Boxed: the chain of calls below is deeper than the compiler follows in one type.
-        let result = Box::pin(self.answer(&event)).await;
-        respond(&event, result)
+        serve(&event, &self.config.access, |request| Box::pin(self.answer(request))).await
     }
 
-    async fn answer(&self, event: &ApiGatewayV2httpRequest) -> Result<Answer, Problem> {
-        let request = Request::of(event, &self.config.access)?;
+    async fn answer(&self, request: Request<'_>) -> Result<Answer, Problem> {
         match request.route() {
             Route::CreatePayment => self.answer_create(request).await,
             Route::CreateBatch => {
                 let body = request.json_body(MAX_BATCH_BODY_BYTES)?;
                 request.query(&[])?;
                 let entries = order::read_batch(&body)?;
-                Answer::json(200, &self.create_all(entries, &request.caller()).await?)
+                Answer::json(200, &self.create_all(entries, &request.caller()).await)
             }
             Route::CancelPayment => {
-                let has_body = event.body.as_deref().is_some_and(|body| !body.is_empty());
-                let body = has_body.then(|| request.json_body(MAX_BODY_BYTES)).transpose()?;
+                let body = request.has_body().then(|| request.json_body(MAX_BODY_BYTES)).transpose()?;
                 let (account, payment) = (request.account()?, request.payment()?);
                 request.query(&[])?;
                 if let Some(body) = body {
@@ -74,7 +70,7 @@ impl Ingest {
                 }
                 Answer::json(200, &PaymentView::of(&self.cancel(&account, payment, request.caller()).await?))
             }
-            _ => Err(Problem::new(Kind::NoSuchRoute, "This route is not answered here.")),
+            _ => Err(Problem::wrong_function()),
         }
     }
 

@@ -1,10 +1,10 @@
 //! Orders: what a create asks for, read from JSON with one fault reported at a time.
 //!
-//! A body's faults are reported in the order of [`payments_http::Kind`]: first its syntax and
+//! A body's faults are reported in the order of [`payments_http::ProblemKind`]: first its syntax and
 //! shape, then its values in the order of the API's fields.
 
 use payments_http::json::{read, required};
-use payments_http::{Kind, Problem};
+use payments_http::{Problem, ProblemKind};
 use payments_model::{AccountId, IdempotencyKey, Instruction, JsonText, Money, PaymentId, ScheduledFor};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -81,7 +81,7 @@ impl Order {
             if given.is_some() {
                 let detail =
                     format!("The field \"{field}\" has no place here: the path has the account, a header the key.");
-                return Err(Problem::new(Kind::InvalidShape, detail).at(field));
+                return Err(Problem::new(ProblemKind::InvalidShape, detail).at(field));
             }
         }
         Self::of(account, key, &Given::of(&body)?)
@@ -97,10 +97,11 @@ impl Order {
         let key = required("idempotencyKey", body.idempotency_key.as_deref())?;
         let given = Given::of(&body)?;
         let account = account.parse().map_err(|e| {
-            Problem::new(Kind::InvalidParameter, format!("The account is not acceptable: {e}.")).at("accountId")
+            Problem::new(ProblemKind::InvalidParameter, format!("The account is not acceptable: {e}.")).at("accountId")
         })?;
         let key = key.parse().map_err(|e| {
-            Problem::new(Kind::InvalidIdempotencyKey, format!("The key is not acceptable: {e}.")).at("idempotencyKey")
+            Problem::new(ProblemKind::InvalidIdempotencyKey, format!("The key is not acceptable: {e}."))
+                .at("idempotencyKey")
         })?;
         Self::of(account, &key, &given)
     }
@@ -108,26 +109,22 @@ impl Order {
     fn of(account: AccountId, key: &IdempotencyKey, given: &Given<'_>) -> Result<Self, Problem> {
         let refuse = |kind, field, why: String| Problem::new(kind, format!("{why}.")).at(field);
 
-        let payee: AccountId = given
-            .payee
-            .parse()
-            .map_err(|e| refuse(Kind::InvalidPayee, "payeeAccountId", format!("The payee is not acceptable: {e}")))?;
+        let payee: AccountId = given.payee.parse().map_err(|e| {
+            refuse(ProblemKind::InvalidPayee, "payeeAccountId", format!("The payee is not acceptable: {e}"))
+        })?;
         if payee == account {
             let why = "The payee is the payer; name another account".to_owned();
-            return Err(refuse(Kind::InvalidPayee, "payeeAccountId", why));
+            return Err(refuse(ProblemKind::InvalidPayee, "payeeAccountId", why));
         }
-        let amount = given
-            .amount
-            .parse()
-            .map_err(|e| refuse(Kind::InvalidAmount, "amountMinor", format!("The amount is not acceptable: {e}")))?;
-        let currency = given
-            .currency
-            .parse()
-            .map_err(|e| refuse(Kind::InvalidCurrency, "currency", format!("The currency is not acceptable: {e}")))?;
-        let scheduled_for: ScheduledFor = given
-            .scheduled_for
-            .parse()
-            .map_err(|e| refuse(Kind::InvalidDate, "scheduledFor", format!("The date is not acceptable: {e}")))?;
+        let amount = given.amount.parse().map_err(|e| {
+            refuse(ProblemKind::InvalidAmount, "amountMinor", format!("The amount is not acceptable: {e}"))
+        })?;
+        let currency = given.currency.parse().map_err(|e| {
+            refuse(ProblemKind::InvalidCurrency, "currency", format!("The currency is not acceptable: {e}"))
+        })?;
+        let scheduled_for: ScheduledFor = given.scheduled_for.parse().map_err(|e| {
+            refuse(ProblemKind::InvalidDate, "scheduledFor", format!("The date is not acceptable: {e}"))
+        })?;
         Ok(Self {
             payment_id: PaymentId::derive(&account, key),
             instruction: Instruction {
@@ -150,7 +147,7 @@ pub(crate) fn read_batch(json: &[u8]) -> Result<Vec<Result<Order, Problem>>, Pro
     let entries = required("payments", body.payments)?;
     if !(1..=MAX_BATCH).contains(&entries.len()) {
         let detail = format!("A batch has 1 to {MAX_BATCH} payments, this one has {}.", entries.len());
-        return Err(Problem::new(Kind::InvalidBatchSize, detail).at("payments"));
+        return Err(Problem::new(ProblemKind::InvalidBatchSize, detail).at("payments"));
     }
     Ok(entries.into_iter().map(|entry| Order::entry(entry.get().as_bytes())).collect())
 }
@@ -161,5 +158,5 @@ fn number<'b>(field: &'static str, value: &'b RawValue) -> Result<&'b str, Probl
     if text.starts_with(|first: char| first == '-' || first.is_ascii_digit()) {
         return Ok(text);
     }
-    Err(Problem::new(Kind::InvalidShape, format!("The field \"{field}\" is not a number.")).at(field))
+    Err(Problem::new(ProblemKind::InvalidShape, format!("The field \"{field}\" is not a number.")).at(field))
 }

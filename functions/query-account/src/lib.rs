@@ -7,8 +7,7 @@ mod plan;
 
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use payments_boot::{Clock, Deadline};
-use payments_http::answer::respond;
-use payments_http::{Answer, Kind, PaymentView, Problem, Request, Route};
+use payments_http::{Answer, PaymentView, Problem, Request, Route, serve};
 use payments_model::{AccountId, PaymentId};
 use payments_store::{HeadKey, HeadSort, Store};
 
@@ -33,12 +32,10 @@ impl QueryAccount {
 
     /// Answers one request.
     pub async fn handle(&self, event: ApiGatewayV2httpRequest) -> ApiGatewayV2httpResponse {
-        let result = self.answer(&event).await;
-        respond(&event, result)
+        serve(&event, &self.config.access, |request| self.answer(request)).await
     }
 
-    async fn answer(&self, event: &ApiGatewayV2httpRequest) -> Result<Answer, Problem> {
-        let request = Request::of(event, &self.config.access)?;
+    async fn answer(&self, request: Request<'_>) -> Result<Answer, Problem> {
         match request.route() {
             Route::ListPayments => self.list(request).await,
             Route::GetPayment => {
@@ -46,7 +43,7 @@ impl QueryAccount {
                 request.query(&[])?;
                 Answer::json(200, &self.get(account, payment).await?)
             }
-            _ => Err(Problem::new(Kind::NoSuchRoute, "This route is not answered here.")),
+            _ => Err(Problem::wrong_function()),
         }
     }
 
@@ -55,18 +52,18 @@ impl QueryAccount {
         let today = zone.date_of(self.clock.now());
         let deadline = Deadline::of_http(&self.clock);
         let plan = Plan::of(account, &request.query(plan::PARAMETERS)?, today)?;
-        let read = self.store.account_page(&plan.read(zone, today)?).await.map_err(Problem::outage)?;
+        let read = self.store.account_page(&plan.read(zone, today)?).await?;
         Answer::json(200, &page::render(&self.store, &plan, read, &deadline).await?)
     }
 
     /// One payment with its data. The details say where its head is; without a head it was never
     /// acknowledged, and is not there.
     async fn get(&self, account: AccountId, payment_id: PaymentId) -> Result<PaymentView, Problem> {
-        let details = self.store.details(payment_id).await.map_err(Problem::outage)?;
+        let details = self.store.details(payment_id).await?;
         let details =
             details.filter(|details| details.instruction.account == account).ok_or_else(Problem::no_such_payment)?;
         let key = HeadKey { account, sort: HeadSort { due_at: details.due_at, payment_id } };
-        let head = self.store.head(&key).await.map_err(Problem::outage)?.ok_or_else(Problem::no_such_payment)?;
+        let head = self.store.head(&key).await?.ok_or_else(Problem::no_such_payment)?;
         PaymentView::of(&head).with_data(details.instruction.data.as_ref())
     }
 }

@@ -63,7 +63,7 @@ pub(crate) async fn render(
     for heads in read.heads.chunks(DATA_CHUNK) {
         let data = if plan.with_data {
             let ids: Vec<PaymentId> = heads.iter().map(|head| head.payment_id).collect();
-            store.data_of(&ids).await.map_err(Problem::outage)?
+            store.data_of(&ids).await?
         } else {
             vec![None; heads.len()]
         };

@@ -1,34 +1,29 @@
-//! What `query-due` has to be told.
+//! Configuration of `query-due`.
 
-use payments_boot::{AccessConfig, ConfigError, DataConfig, Lookup};
+use payments_boot::{ConfigError, DataConfig, Lookup};
 use payments_http::Access;
 use payments_model::{BusinessZone, ShardCount};
 
 /// The configuration of `query-due`.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where the data is.
+    /// The tables.
     pub data: DataConfig,
-    /// Who may do what.
+    /// The access rules.
     pub access: Access,
-    /// `BUSINESS_TIME_ZONE`.
+    /// The bank's time zone.
     pub zone: BusinessZone,
-    /// `READ_SHARDS`: over how many shards payments may be spread.
+    /// The number of shards to read.
     pub read_shards: ShardCount,
 }
 
 impl Config {
-    /// Reads it.
+    /// Reads the configuration.
     ///
     /// # Errors
     /// [`ConfigError`], which names the variable.
     pub fn read(lookup: &Lookup<'_>) -> Result<Self, ConfigError> {
-        let AccessConfig { account_claim, is_sam_local } = AccessConfig::read(lookup)?;
-        Ok(Self {
-            data: DataConfig::read(lookup)?,
-            access: Access { account_claim, is_open: is_sam_local },
-            zone: lookup.required("BUSINESS_TIME_ZONE", "the bank's time zone, such as Europe/London")?,
-            read_shards: lookup.required("READ_SHARDS", "the number of shards to read, at least WRITE_SHARDS")?,
-        })
+        let access = Access { account_claim: lookup.account_claim()?, is_open: lookup.is_sam_local() };
+        Ok(Self { data: lookup.data()?, access, zone: lookup.zone()?, read_shards: lookup.read_shards()? })
     }
 }

@@ -39,7 +39,7 @@ impl QueryDue {
     /// The numbers of every date of a range, in order. A date without payments has zeros.
     pub(crate) async fn counts(&self, query: &Query<'_>) -> Result<Counts, Problem> {
         let (from, to) = range(query, self.config.zone.date_of(self.clock.now()))?;
-        let mut counters = self.store.counters(from, to).await.map_err(Problem::outage)?;
+        let mut counters = self.store.counters(from, to).await?;
         let mut counts_of = |date: BusinessDate| {
             let DateCounters { counts, .. } = counters.remove(&date).unwrap_or_default();
             DateCounts { date: date.to_string(), counts: CountsView::of(&counts) }

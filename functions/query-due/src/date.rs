@@ -3,7 +3,7 @@
 use payments_boot::Deadline;
 use payments_http::cursor::foreign;
 use payments_http::request::invalid_parameter;
-use payments_http::{DueCursor, DueView, Kind, PageLimit, Problem, Query};
+use payments_http::{DueCursor, PageLimit, Problem, ProblemKind, Query};
 use payments_model::{BusinessDate, Shard, ShardCount, Status};
 use payments_store::{DueRange, DueRow, DueSort, DueUntil, HeadSort};
 use serde::Serialize;
@@ -23,6 +23,23 @@ const MAX_STRETCHES: usize = 50;
 pub(crate) struct DatePage {
     payments: Vec<DueView>,
     next_cursor: Option<String>,
+}
+
+/// A payment as the index has it: without what only its head has.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DueView {
+    payment_id: String,
+    account_id: String,
+    payee_account_id: String,
+    amount_minor: i64,
+    currency: String,
+    due_at: String,
+    due_date: String,
+    status: &'static str,
+    version: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    settled_at: Option<String>,
 }
 
 /// The list asked for, and where in it to go on.
@@ -106,7 +123,7 @@ impl QueryDue {
                 } else {
                     self.store.due_page(&range, limit).await
                 };
-                let page = page.map_err(Problem::outage)?;
+                let page = page?;
                 for row in page.rows {
                     match row {
                         Ok(row) => payments.push(view(&row)),
@@ -137,7 +154,7 @@ fn stretches(
 
 fn missing_date() -> Problem {
     let detail = "The parameter \"dueDate\" is missing; name a date as YYYY-MM-DD.";
-    Problem::new(Kind::InvalidParameter, detail).at("dueDate")
+    Problem::new(ProblemKind::InvalidParameter, detail).at("dueDate")
 }
 
 fn in_range(number: u16, shards: ShardCount) -> Result<Shard, Problem> {

@@ -7,8 +7,7 @@ mod date;
 
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use payments_boot::Clock;
-use payments_http::answer::respond;
-use payments_http::{Answer, Kind, PaymentView, Problem, Request, Route};
+use payments_http::{Answer, PaymentView, Problem, ProblemKind, Request, Route, serve};
 use payments_model::TransactionId;
 use payments_store::Store;
 
@@ -33,12 +32,10 @@ impl QueryDue {
 
     /// Answers one request.
     pub async fn handle(&self, event: ApiGatewayV2httpRequest) -> ApiGatewayV2httpResponse {
-        let result = self.answer(&event).await;
-        respond(&event, result)
+        serve(&event, &self.config.access, |request| self.answer(request)).await
     }
 
-    async fn answer(&self, event: &ApiGatewayV2httpRequest) -> Result<Answer, Problem> {
-        let request = Request::of(event, &self.config.access)?;
+    async fn answer(&self, request: Request<'_>) -> Result<Answer, Problem> {
         match request.route() {
             Route::ListDue => Answer::json(200, &self.list_date(&request.query(date::PARAMETERS)?).await?),
             Route::GetCounts => Answer::json(200, &self.counts(&request.query(counts::PARAMETERS)?).await?),
@@ -47,18 +44,18 @@ impl QueryDue {
                 request.query(&[])?;
                 Answer::json(200, &self.of_transaction(&id).await?)
             }
-            _ => Err(Problem::new(Kind::NoSuchRoute, "This route is not answered here.")),
+            _ => Err(Problem::wrong_function()),
         }
     }
 
     /// The index says where the payment is; what is shown is its head.
     async fn of_transaction(&self, id: &TransactionId) -> Result<PaymentView, Problem> {
-        for key in self.store.payments_of_transaction(id).await.map_err(Problem::outage)? {
-            let head = self.store.head(&key).await.map_err(Problem::outage)?;
+        for key in self.store.payments_of_transaction(id).await? {
+            let head = self.store.head(&key).await?;
             if let Some(head) = head.filter(|head| head.transaction_id() == Some(id)) {
                 return Ok(PaymentView::of(&head));
             }
         }
-        Err(Problem::new(Kind::NoSuchPayment, "No payment carries this transaction id."))
+        Err(Problem::new(ProblemKind::NoSuchPayment, "No payment carries this transaction id."))
     }
 }

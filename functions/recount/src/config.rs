@@ -20,10 +20,6 @@ impl Config {
     /// # Errors
     /// [`ConfigError`], which names the variable.
     pub fn read(lookup: &Lookup<'_>) -> Result<Self, ConfigError> {
-        Ok(Self {
-            data: DataConfig::read(lookup)?,
-            zone: lookup.required("BUSINESS_TIME_ZONE", "the bank's time zone, such as Europe/London")?,
-            read_shards: lookup.required("READ_SHARDS", "the number of shards to read, at least WRITE_SHARDS")?,
-        })
+        Ok(Self { data: lookup.data()?, zone: lookup.zone()?, read_shards: lookup.read_shards()? })
     }
 }

@@ -37,8 +37,8 @@ impl Config {
     /// [`ConfigError`], which names the variable.
     pub fn read(lookup: &Lookup<'_>) -> Result<Self, ConfigError> {
         Ok(Self {
-            data: DataConfig::read(lookup)?,
-            read_shards: lookup.required("READ_SHARDS", "the number of shards to read, at least WRITE_SHARDS")?,
+            data: lookup.data()?,
+            read_shards: lookup.read_shards()?,
             storage: lookup.required("REPORTS_URL", "where reports are stored, such as s3://bucket/prefix")?,
             max_rows: lookup.optional("MAX_REPORT_ROWS")?.unwrap_or(MaxRows(DEFAULT_MAX_ROWS)),
         })

@@ -18,7 +18,7 @@ impl Config {
     /// # Errors
     /// [`ConfigError`], which names the variable.
     pub fn read(lookup: &Lookup<'_>) -> Result<Self, ConfigError> {
-        let zone = lookup.required("BUSINESS_TIME_ZONE", "the bank's time zone, such as Europe/London")?;
-        Ok(Self { data: DataConfig::read(lookup)?, zone })
+        let zone = lookup.zone()?;
+        Ok(Self { data: lookup.data()?, zone })
     }
 }

@@ -15,6 +15,6 @@ impl Config {
     /// # Errors
     /// [`ConfigError`], which names the variable.
     pub fn read(lookup: &Lookup<'_>) -> Result<Self, ConfigError> {
-        Ok(Self { data: DataConfig::read(lookup)? })
+        Ok(Self { data: lookup.data()? })
     }
 }

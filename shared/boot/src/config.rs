@@ -3,24 +3,24 @@
 use std::fmt::{self, Display};
 use std::str::FromStr;
 
+use payments_model::{BusinessZone, ShardCount};
 use payments_store::TableNames;
 
-/// Looks a variable up by its name. Tests bring their own, so that they never touch the process's
-/// environment.
+/// Looks up environment variables. Tests pass their own function instead of changing the process's environment.
 pub struct Lookup<'a>(&'a dyn Fn(&str) -> Option<String>);
 
-/// A variable that is missing or does not do.
+/// A variable that is missing or invalid.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// It is not set, or empty.
     #[error("the environment variable {0} is not set; set it to {1}")]
     Missing(&'static str, &'static str),
-    /// It is set to something else than it should be.
+    /// It has an invalid value.
     #[error("the environment variable {0} is {1:?}: {2}")]
     Invalid(&'static str, String, String),
 }
 
-/// As text: what a function's `main` returns is shown by `Debug`, and a person has to read it.
+/// The same text as `Display`: Rust prints an error that `main` returns with `Debug`.
 impl fmt::Debug for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")
@@ -28,22 +28,22 @@ impl fmt::Debug for ConfigError {
 }
 
 impl<'a> Lookup<'a> {
-    /// A lookup through any function.
+    /// Creates a lookup through any function.
     #[must_use]
     pub fn new(lookup: &'a dyn Fn(&str) -> Option<String>) -> Self {
         Self(lookup)
     }
 
-    /// The value of a variable, if it is set and not empty.
+    /// The value of a variable; none if it is unset or empty.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<String> {
         (self.0)(name).filter(|value| !value.is_empty())
     }
 
-    /// A variable that has to be there; `wants` says what it is.
+    /// Reads a required variable; `wants` tells the operator what to set it to.
     ///
     /// # Errors
-    /// [`ConfigError`].
+    /// [`ConfigError`] if it is missing or invalid.
     pub fn required<T: FromStr<Err: Display>>(
         &self,
         name: &'static str,
@@ -52,7 +52,7 @@ impl<'a> Lookup<'a> {
         self.optional(name)?.ok_or(ConfigError::Missing(name, wants))
     }
 
-    /// A variable that may be there.
+    /// Reads an optional variable.
     ///
     /// # Errors
     /// [`ConfigError::Invalid`].
@@ -60,10 +60,72 @@ impl<'a> Lookup<'a> {
         let parse = |text: String| text.parse().map_err(|e: T::Err| ConfigError::Invalid(name, text, e.to_string()));
         self.text(name).map(parse).transpose()
     }
+
+    /// Reads an optional whole number.
+    ///
+    /// # Errors
+    /// [`ConfigError::Invalid`].
+    pub fn number(&self, name: &'static str, default: u32) -> Result<u32, ConfigError> {
+        let Some(text) = self.text(name) else { return Ok(default) };
+        text.parse().map_err(|_| {
+            let why = format!("it has to be a whole number, such as {default}");
+            ConfigError::Invalid(name, text, why)
+        })
+    }
+
+    /// Reads `PAYMENTS_TABLE`, `HISTORY_TABLE` and `DYNAMODB_ENDPOINT`.
+    ///
+    /// # Errors
+    /// [`ConfigError`], which names the variable.
+    pub fn data(&self) -> Result<DataConfig, ConfigError> {
+        let tables = TableNames {
+            payments: self.required("PAYMENTS_TABLE", "the name of the hot table")?,
+            history: self.required("HISTORY_TABLE", "the name of the long-term table")?,
+        };
+        Ok(DataConfig { tables, endpoint: self.text("DYNAMODB_ENDPOINT") })
+    }
+
+    /// Reads `BUSINESS_TIME_ZONE`.
+    ///
+    /// # Errors
+    /// [`ConfigError`], which names the variable.
+    pub fn zone(&self) -> Result<BusinessZone, ConfigError> {
+        self.required("BUSINESS_TIME_ZONE", "the bank's time zone, such as Europe/London")
+    }
+
+    /// Reads `READ_SHARDS`: the number of shards that readers look at.
+    ///
+    /// # Errors
+    /// [`ConfigError`], which names the variable.
+    pub fn read_shards(&self) -> Result<ShardCount, ConfigError> {
+        self.required("READ_SHARDS", "the number of shards to read, at least WRITE_SHARDS")
+    }
+
+    /// Reads `ACCOUNT_CLAIM`: the claim that names a token's accounts. It has no default: a forgotten variable
+    /// would give every customer's token a machine's access.
+    ///
+    /// # Errors
+    /// [`ConfigError`], which names the variable.
+    pub fn account_claim(&self) -> Result<String, ConfigError> {
+        self.required("ACCOUNT_CLAIM", "the claim that names a token's accounts")
+    }
+
+    /// Whether this is `sam local`, which has no JWT authorizers, so that requests arrive without claims.
+    ///
+    /// A deployed function never looks like it. Only `sam local` sets `AWS_SAM_LOCAL`, and a test keeps it out of
+    /// the template. Someone who may configure a function could still set it, so the log stream has to agree:
+    /// `sam local` names it `$LATEST` (aws-sam-cli 1.170, `samcli/local/lambdafn/env_vars.py`). Lambda names it by
+    /// date, version and sandbox (`2026/11/20/[$LATEST]…`), and reserves the variable, so nobody can change it.
+    /// If a later `sam local` changes the name, its requests are rejected.
+    #[must_use]
+    pub fn is_sam_local(&self) -> bool {
+        let is = |name: &str, value: &str| self.text(name).is_some_and(|text| text == value);
+        is("AWS_SAM_LOCAL", "true") && is("AWS_LAMBDA_LOG_STREAM_NAME", "$LATEST")
+    }
 }
 
 impl Lookup<'static> {
-    /// A lookup in the process's environment.
+    /// Creates a lookup in the process's environment.
     #[must_use]
     #[expect(clippy::disallowed_methods, reason = "this is where configuration comes from")]
     pub fn environment() -> Self {
@@ -71,59 +133,13 @@ impl Lookup<'static> {
     }
 }
 
-/// Where the data is: what every function with a store needs.
+/// The tables, and the engine that has them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataConfig {
-    /// `PAYMENTS_TABLE` and `HISTORY_TABLE`.
+    /// The names of the tables.
     pub tables: TableNames,
-    /// `DYNAMODB_ENDPOINT`: another engine than AWS's own, for one machine and tests.
+    /// The engine's URL, if it is not AWS's: for one machine and tests.
     pub endpoint: Option<String>,
-}
-
-impl DataConfig {
-    /// Reads it.
-    ///
-    /// # Errors
-    /// [`ConfigError`], which names the variable.
-    pub fn read(lookup: &Lookup<'_>) -> Result<Self, ConfigError> {
-        let tables = TableNames {
-            payments: lookup.required("PAYMENTS_TABLE", "the name of the hot table")?,
-            history: lookup.required("HISTORY_TABLE", "the name of the long-term table")?,
-        };
-        Ok(Self { tables, endpoint: lookup.text("DYNAMODB_ENDPOINT") })
-    }
-}
-
-/// Who is let in: what every function of the HTTP API needs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AccessConfig {
-    /// `ACCOUNT_CLAIM`: the claim of a token that names the accounts it is for.
-    pub account_claim: String,
-    /// Whether this is `sam local`, which has no JWT authorizers, so that requests come without a
-    /// token's claims.
-    ///
-    /// A stack that is deployed cannot be made to look like it. `AWS_SAM_LOCAL` is set by `sam local`
-    /// alone, and a test keeps it out of the template; but whoever may configure a function could set it.
-    /// So the log stream has to agree: `sam local` names it `$LATEST` (aws-sam-cli 1.170,
-    /// `samcli/local/lambdafn/env_vars.py`), where Lambda names it by date, version and sandbox
-    /// (`2026/11/20/[$LATEST]…`) and, the variable being a reserved one, lets nobody say otherwise. Should
-    /// a later `sam local` name it otherwise, requests there are refused, which harms nobody.
-    pub is_sam_local: bool,
-}
-
-impl AccessConfig {
-    /// Reads it.
-    ///
-    /// # Errors
-    /// [`ConfigError`], which names the variable.
-    pub fn read(lookup: &Lookup<'_>) -> Result<Self, ConfigError> {
-        let is = |name: &str, value: &str| lookup.text(name).is_some_and(|text| text == value);
-        Ok(Self {
-            // Without a default: a forgotten variable would make a machine of every customer's token.
-            account_claim: lookup.required("ACCOUNT_CLAIM", "the claim that names a token's accounts")?,
-            is_sam_local: is("AWS_SAM_LOCAL", "true") && is("AWS_LAMBDA_LOG_STREAM_NAME", "$LATEST"),
-        })
-    }
 }
 
 #[cfg(test)]
@@ -131,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_sam_local_is_sam_local() {
+    fn only_sam_local_looks_like_sam_local() {
         let of_lambda = "2026/11/20/[$LATEST]8f4c2a30d5e14b7c9f0e6d1b2a3c4d5e";
         for (sam_local, log_stream, want) in [
             (Some("true"), Some("$LATEST"), true),
@@ -145,15 +161,17 @@ mod tests {
             (None, None, false),
         ] {
             let set = |name: &str| match name {
-                "ACCOUNT_CLAIM" => Some("accounts".to_owned()),
                 "AWS_SAM_LOCAL" => sam_local.map(str::to_owned),
                 "AWS_LAMBDA_LOG_STREAM_NAME" => log_stream.map(str::to_owned),
                 _ => None,
             };
-            let read = AccessConfig::read(&Lookup::new(&set)).unwrap();
-            assert_eq!(read.is_sam_local, want, "{sam_local:?} {log_stream:?}");
+            assert_eq!(Lookup::new(&set).is_sam_local(), want, "{sam_local:?} {log_stream:?}");
         }
-        assert!(AccessConfig::read(&Lookup::new(&|_| None)).is_err(), "which claim names the accounts has to be said");
+    }
+
+    #[test]
+    fn the_account_claim_has_no_default() {
+        assert!(Lookup::new(&|_| None).account_claim().is_err());
     }
 
     #[test]
@@ -165,13 +183,15 @@ mod tests {
             _ => None,
         };
         let lookup = Lookup::new(&set);
-        let missing = DataConfig::read(&lookup).unwrap_err().to_string();
+        let missing = lookup.data().unwrap_err().to_string();
         assert_eq!(
             missing,
             "the environment variable HISTORY_TABLE is not set; set it to the name of the long-term table"
         );
-        let invalid = lookup.optional::<u32>("HORIZON_DAYS").unwrap_err().to_string();
-        assert_eq!(invalid, "the environment variable HORIZON_DAYS is \"many\": invalid digit found in string");
+        let invalid = lookup.number("HORIZON_DAYS", 731).unwrap_err().to_string();
+        let want = "the environment variable HORIZON_DAYS is \"many\": it has to be a whole number, such as 731";
+        assert_eq!(invalid, want);
+        assert_eq!(lookup.number("NONE", 731), Ok(731));
         assert_eq!(lookup.optional::<u32>("NONE"), Ok(None));
     }
 }

@@ -12,7 +12,7 @@ mod telemetry;
 
 pub use client::{dynamodb, sqs};
 pub use clock::Clock;
-pub use config::{AccessConfig, ConfigError, DataConfig, Lookup};
+pub use config::{ConfigError, DataConfig, Lookup};
 pub use connection::connector;
 pub use deadline::Deadline;
 pub use metrics::Metrics;

@@ -1,80 +1,57 @@
-//! Who may do what: the one place that decides, before any handler sees the request.
+//! Authorization: decides from a token's claims, before any handler sees the request.
 //!
-//! API Gateway's authorizer has checked the token's signature, issuer, audience and times. What is
-//! left is what the token is for:
+//! API Gateway's authorizer has already checked the token's signature, issuer, audience and times. The claims
+//! decide the rest:
 //!
-//! | the token | reaches |
+//! | the token's account claim | allows |
 //! |---|---|
-//! | has no claim of accounts: a machine | every route whose scope it has, and every account |
-//! | has one | the routes of an account whose scope it has, of its own accounts; other accounts are not there |
+//! | absent (a machine's token) | every route whose scope it has, for every account |
+//! | present | routes of one account whose scope it has, for its own accounts; other accounts do not exist for it |
 //!
-//! Scopes do not imply each other. Whatever cannot be read reaches nothing.
+//! No scope implies another. A claim that cannot be parsed allows nothing.
 
 use std::collections::HashMap;
 
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use payments_model::AccountId;
 
+use crate::problem::{Problem, ProblemKind};
 use crate::routes::RouteSpec;
-use crate::{Kind, Problem};
 
-/// What a token may do. The names are those of the template's resource server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    /// See payments of accounts.
-    Read,
-    /// Put payments into accounts, and take them back.
-    Write,
-    /// What concerns the bank as a whole: batches, dates, counts, transactions.
-    Operate,
-}
-
-impl Scope {
-    /// Every scope.
-    pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Operate];
-
-    /// The scope as tokens name it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Read => "payments/read",
-            Self::Write => "payments/write",
-            Self::Operate => "payments/operate",
-        }
-    }
-}
-
-/// How a function of the HTTP API tells what a request may do.
+/// The access rules of a function of the HTTP API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Access {
-    /// The claim that names the accounts a token is for.
+    /// The claim that names a token's accounts.
     pub account_claim: String,
-    /// Whether a request that no authorizer saw may do everything: on one machine only.
+    /// Whether a request without an authorizer is allowed everything: on one machine only.
     pub is_open: bool,
 }
 
 impl Access {
-    /// Lets the request in, or says what is answered instead.
+    /// Checks that the request's token allows this route.
     ///
     /// # Errors
-    /// [`Kind::TokenRequired`] without a token; [`Kind::Forbidden`] where the token lacks the route's
-    /// scope, or is for accounts and the route is for none; [`Problem::no_such_payment`] where the
-    /// route is for another account than the token, whatever else the request holds.
-    pub fn check(&self, event: &ApiGatewayV2httpRequest, spec: &RouteSpec) -> Result<(), Problem> {
+    /// [`ProblemKind::TokenRequired`] without a token. [`ProblemKind::Forbidden`] if the token lacks the route's
+    /// scope, or has an account claim and the route is not of one account. [`Problem::no_such_payment`] if the
+    /// token is for other accounts, whatever else the request holds.
+    pub(crate) fn check(&self, event: &ApiGatewayV2httpRequest, spec: &RouteSpec) -> Result<(), Problem> {
         let Some(claims) = claims(event) else {
             if self.is_open && event.request_context.authorizer.is_none() {
                 return Ok(());
             }
             let detail = "Send an access token as Authorization: Bearer; see the API's description.";
-            return Err(Problem::new(Kind::TokenRequired, detail));
+            return Err(Problem::new(ProblemKind::TokenRequired, detail));
         };
         if !scopes(claims).any(|scope| scope == spec.scope.as_str()) {
             let scope = spec.scope.as_str();
-            return Err(Problem::new(Kind::Forbidden, format!("This token lacks the scope {scope}.")));
+            return Err(Problem::new(ProblemKind::Forbidden, format!("This token lacks the scope {scope}.")));
         }
         let Some(own) = claims.get(&self.account_claim) else { return Ok(()) };
         if !spec.is_of_one_account() {
-            return Err(Problem::new(Kind::Forbidden, "This token is for single accounts, and this route is not."));
+            return Err(Problem::new(
+                ProblemKind::Forbidden,
+                "This token is for single accounts, and this route is not.",
+            ));
         }
         let asked = event.path_parameters.get(RouteSpec::ACCOUNT).and_then(|account| account.parse().ok());
         if asked.is_some_and(|asked: AccountId| accounts(own).contains(&asked)) {
@@ -84,20 +61,20 @@ impl Access {
     }
 }
 
-/// The claims of the token that API Gateway checked.
+/// The claims of the token, which API Gateway checked.
 pub(crate) fn claims(event: &ApiGatewayV2httpRequest) -> Option<&HashMap<String, String>> {
     let authorizer = event.request_context.authorizer.as_ref()?;
     authorizer.jwt.as_ref().map(|jwt| &jwt.claims)
 }
 
-/// The scopes that the token itself names: `scope` is OAuth 2.0's claim (RFC 8693), `scp` that of some
-/// providers. The event's own list of scopes does not count: API Gateway fills it only for routes that
-/// ask it to look at scopes, and what a route asks for is not what a token has.
+/// The scopes in the token's claims: `scope` is OAuth 2.0's claim (RFC 8693), `scp` that of some providers.
+/// The event's own list of scopes is ignored: API Gateway fills it with what a route requires, and only for
+/// routes that require scopes.
 fn scopes(claims: &HashMap<String, String>) -> impl Iterator<Item = &str> {
     ["scope", "scp"].into_iter().filter_map(|name| claims.get(name)).flat_map(|claim| words(claim))
 }
 
-/// The accounts that a claim names; none where any of them is not an account's id.
+/// The accounts that a claim names; none if any of them is not an account id.
 fn accounts(claim: &str) -> Vec<AccountId> {
     let parsed: Result<Vec<AccountId>, _> = match serde_json::from_str::<Vec<String>>(claim) {
         Ok(texts) => texts.iter().map(|text| text.parse()).collect(),
@@ -106,9 +83,8 @@ fn accounts(claim: &str) -> Vec<AccountId> {
     parsed.unwrap_or_default()
 }
 
-/// The words of a claim that names several things. API Gateway hands a claim on as text: a string as it
-/// is, and an array as its elements between brackets, with a space between them. Inside a string,
-/// providers separate by spaces (RFC 8693) or commas.
+/// The words of a claim. API Gateway passes each claim as text: a string as it is, an array as its elements
+/// in brackets, separated by spaces. Within a string, providers use spaces (RFC 8693) or commas.
 fn words(claim: &str) -> impl Iterator<Item = &str> {
     let inner = claim.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     inner.unwrap_or(claim).split([' ', ',']).filter(|word| !word.is_empty())
@@ -117,9 +93,10 @@ fn words(claim: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scope::Scope;
 
     #[test]
-    fn a_claim_names_accounts_in_any_of_its_forms_or_none() {
+    fn an_account_claim_is_read_in_each_of_its_forms_and_invalid_ones_name_none() {
         for (claim, want) in [
             ("acc-1", vec!["acc-1"]),
             ("acc-1,acc-2", vec!["acc-1", "acc-2"]),

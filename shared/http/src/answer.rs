@@ -1,14 +1,19 @@
-//! Answers, and the boundary where a result is logged once and becomes API Gateway's response.
+//! Answers, and the boundary where each result is logged once and becomes API Gateway's response.
 
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use aws_lambda_events::encodings::Body;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
 
-use crate::Problem;
+use crate::access::Access;
+use crate::problem::{Problem, ProblemKind};
+use crate::request::Request;
 
-/// What a client gets.
+/// How long a client should wait before it repeats a request that was throttled or met an outage.
+const RETRY_AFTER_SECONDS: &str = "1";
+
+/// The answer to a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     status: u16,
@@ -17,9 +22,8 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// An answer with a body of this type. Nothing here may be cached: it is about money.
-    #[must_use]
-    pub fn new(status: u16, content_type: &'static str, body: String) -> Self {
+    /// Creates an answer that may not be cached.
+    fn new(status: u16, content_type: &'static str, body: String) -> Self {
         let headers = HeaderMap::from_iter([
             (CONTENT_TYPE, HeaderValue::from_static(content_type)),
             (CACHE_CONTROL, HeaderValue::from_static("no-store")),
@@ -27,16 +31,16 @@ impl Answer {
         Self { status, headers, body }
     }
 
-    /// A JSON answer.
+    /// Creates a JSON answer.
     ///
     /// # Errors
-    /// [`Problem::internal`] where the value cannot be written as JSON.
+    /// [`Problem::internal`] if the value cannot be written as JSON.
     pub fn json(status: u16, value: &impl Serialize) -> Result<Self, Problem> {
         let body = serde_json::to_string(value).map_err(Problem::internal)?;
         Ok(Self::new(status, "application/json", body))
     }
 
-    /// The same with one more header; a value that no header can carry is left out.
+    /// Adds a header; a value that is invalid in a header is left out.
     #[must_use]
     pub fn header(mut self, name: HeaderName, value: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(value) {
@@ -46,10 +50,37 @@ impl Answer {
     }
 }
 
-/// Turns a handler's result into the response, and writes the request's one log line: ids and the
-/// route, never bodies, names or amounts.
-#[must_use]
-pub fn respond(event: &ApiGatewayV2httpRequest, result: Result<Answer, Problem>) -> ApiGatewayV2httpResponse {
+impl From<&Problem> for Answer {
+    fn from(problem: &Problem) -> Self {
+        let body = serde_json::to_string(problem).unwrap_or_default();
+        let answer = Self::new(problem.status(), "application/problem+json", body);
+        match problem.kind() {
+            ProblemKind::Throttled | ProblemKind::Unavailable => answer.header(RETRY_AFTER, RETRY_AFTER_SECONDS),
+            // RFC 6750, section 3.
+            ProblemKind::TokenRequired => answer.header(WWW_AUTHENTICATE, "Bearer"),
+            ProblemKind::Forbidden => answer.header(WWW_AUTHENTICATE, r#"Bearer error="insufficient_scope""#),
+            ProblemKind::MethodNotAllowed => answer.header(ALLOW, problem.allowed_methods()),
+            _ => answer,
+        }
+    }
+}
+
+/// Answers one request: checks that it may be made, passes it to `handle`, and logs the result once.
+pub async fn serve<'e, Handled: Future<Output = Result<Answer, Problem>>>(
+    event: &'e ApiGatewayV2httpRequest,
+    access: &Access,
+    handle: impl FnOnce(Request<'e>) -> Handled,
+) -> ApiGatewayV2httpResponse {
+    let result = match Request::of(event, access) {
+        Ok(request) => handle(request).await,
+        Err(problem) => Err(problem),
+    };
+    respond(event, result)
+}
+
+/// Turns a result into the response, and writes the request's one log line: ids and the route, never bodies,
+/// names or amounts.
+fn respond(event: &ApiGatewayV2httpRequest, result: Result<Answer, Problem>) -> ApiGatewayV2httpResponse {
     let context = &event.request_context;
     let (route, request_id) = (context.route_key.as_deref(), context.request_id.as_deref());
     let answer = match result {
@@ -58,13 +89,13 @@ pub fn respond(event: &ApiGatewayV2httpRequest, result: Result<Answer, Problem>)
             answer
         }
         Err(problem) => {
-            let (status, kind, _) = problem.kind().facts();
+            let (status, kind) = (problem.status(), problem.kind().slug());
             if status >= 500 {
                 tracing::error!(route, request_id, status, problem = kind, causes = ?problem.causes(), "failed");
             } else {
-                tracing::info!(route, request_id, status, problem = kind, "refused");
+                tracing::info!(route, request_id, status, problem = kind, "rejected");
             }
-            problem.answer()
+            Answer::from(&problem)
         }
     };
     let mut response = ApiGatewayV2httpResponse::default();

@@ -1,39 +1,40 @@
-//! Where a list goes on: opaque to clients, bound to the list that made it.
+//! The cursors of lists: opaque to clients, bound to the list that made them.
 //!
-//! A cursor is not secret and not signed. It holds no more than its owner has seen, and whatever
-//! somebody puts into one, it is only ever read within the account that the request itself names.
+//! A cursor is neither secret nor signed. It holds only what its owner has seen. A forged one is harmless: it is
+//! read only within the account that the request itself names.
+
+use std::str::FromStr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use payments_model::{AccountId, BusinessDate, PaymentId, Status, UtcSecond};
 
-use crate::{Kind, Problem};
+use crate::problem::{Problem, ProblemKind};
 
-/// The first part of a cursor, one for each list, changed when its parts change.
+/// The first part of a cursor: one for each list, changed whenever the cursor's parts change.
 const ACCOUNT_FORMAT: &str = "a1";
 const DUE_FORMAT: &str = "d1";
 
-/// The longest cursor looked at, in characters: the parts below have at most 190 bytes, which
-/// base64 makes 254.
+/// The longest cursor that is decoded, in characters: the parts below have at most 190 bytes, 254 in base64.
 const MAX_CURSOR_CHARS: usize = 256;
 
-/// The continuation of an account's list.
+/// A cursor of an account's list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccountCursor {
-    /// Whose list.
+    /// The account.
     pub account: AccountId,
-    /// From which day.
+    /// The first day.
     pub from: BusinessDate,
-    /// To which day, inclusive.
+    /// The last day, inclusive.
     pub to: BusinessDate,
-    /// Of which status only.
+    /// The only status listed, if not all.
     pub status: Option<Status>,
-    /// The last payment seen: when it is due, and its id.
+    /// The due time and id of the last payment seen.
     pub after: (UtcSecond, PaymentId),
 }
 
 impl AccountCursor {
-    /// The cursor as a client gets it.
+    /// Encodes the cursor for the client.
     #[must_use]
     pub fn encode(&self) -> String {
         let status = self.status.map_or("", Status::as_str);
@@ -44,10 +45,10 @@ impl AccountCursor {
         ))
     }
 
-    /// Reads a cursor that a client sent back.
+    /// Decodes a cursor that a client sent.
     ///
     /// # Errors
-    /// [`Kind::InvalidCursor`] for anything that [`AccountCursor::encode`] did not make.
+    /// [`ProblemKind::InvalidCursor`] for a text that [`AccountCursor::encode`] cannot have made.
     pub fn decode(text: &str) -> Result<Self, Problem> {
         Self::parse(text).ok_or_else(altered)
     }
@@ -60,29 +61,29 @@ impl AccountCursor {
             account: account.parse().ok()?,
             from: from.parse().ok()?,
             to: to.parse().ok()?,
-            status: if status.is_empty() { None } else { Some(status.parse().ok()?) },
+            status: optional(status)?,
             after: (due_at.parse().ok()?, payment_id.parse().ok()?),
         })
     }
 }
 
-/// The continuation of the list of a date across accounts.
+/// A cursor of the list of a date, across accounts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DueCursor {
-    /// Which date.
+    /// The date.
     pub due_date: BusinessDate,
-    /// Of which status only.
+    /// The only status listed, if not all.
     pub only_status: Option<Status>,
-    /// Of which shard only.
+    /// The only shard listed, if not all.
     pub only_shard: Option<u16>,
-    /// The status and the shard to go on in.
+    /// The status and shard to continue in.
     pub at: (Status, u16),
-    /// The last payment seen there: when it is due, and its id.
+    /// The due time and id of the last payment seen there.
     pub after: Option<(UtcSecond, PaymentId)>,
 }
 
 impl DueCursor {
-    /// The cursor as a client gets it.
+    /// Encodes the cursor for the client.
     #[must_use]
     pub fn encode(&self) -> String {
         let Self { due_date, only_status, only_shard, at: (status, shard), after } = self;
@@ -93,10 +94,10 @@ impl DueCursor {
         URL_SAFE_NO_PAD.encode(format!("{DUE_FORMAT}#{due_date}#{only_status}#{only_shard}#{status}#{shard}#{after}"))
     }
 
-    /// Reads a cursor that a client sent back.
+    /// Decodes a cursor that a client sent.
     ///
     /// # Errors
-    /// [`Kind::InvalidCursor`] for anything that [`DueCursor::encode`] did not make.
+    /// [`ProblemKind::InvalidCursor`] for a text that [`DueCursor::encode`] cannot have made.
     pub fn decode(text: &str) -> Result<Self, Problem> {
         Self::parse(text).ok_or_else(altered)
     }
@@ -108,22 +109,23 @@ impl DueCursor {
         else {
             return None;
         };
-        let after = if due_at.is_empty() && payment_id.is_empty() {
-            None
-        } else {
-            Some((due_at.parse().ok()?, payment_id.parse().ok()?))
-        };
         let cursor = Self {
             due_date: due_date.parse().ok()?,
-            only_status: if only_status.is_empty() { None } else { Some(only_status.parse().ok()?) },
-            only_shard: if only_shard.is_empty() { None } else { Some(only_shard.parse().ok()?) },
+            only_status: optional(only_status)?,
+            only_shard: optional(only_shard)?,
             at: (status.parse().ok()?, shard.parse().ok()?),
-            after,
+            after: optional(due_at)?.zip(optional(payment_id)?),
         };
-        let fits = cursor.only_status.is_none_or(|only| only == cursor.at.0)
+        let fits = due_at.is_empty() == payment_id.is_empty()
+            && cursor.only_status.is_none_or(|only| only == cursor.at.0)
             && cursor.only_shard.is_none_or(|only| only == cursor.at.1);
         fits.then_some(cursor)
     }
+}
+
+/// A part that may be empty.
+fn optional<T: FromStr>(part: &str) -> Option<Option<T>> {
+    if part.is_empty() { Some(None) } else { part.parse().ok().map(Some) }
 }
 
 /// The text inside a cursor.
@@ -136,11 +138,11 @@ fn altered() -> Problem {
     foreign("It was not made by this API, or it was altered.")
 }
 
-/// A cursor that does not belong to the list it was sent to.
+/// A cursor that cannot continue the list it was sent to.
 #[must_use]
 pub fn foreign(why: &str) -> Problem {
     Problem::new(
-        Kind::InvalidCursor,
+        ProblemKind::InvalidCursor,
         format!("This cursor does not continue this list. {why} Start again without a cursor."),
     )
     .at("cursor")
@@ -176,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn cursors_of_a_date_are_read_back() {
+    fn a_cursor_of_a_date_is_read_back() {
         let (due_at, payment_id) = cursor().after;
         for (only_status, only_shard, after) in
             [(None, None, None), (Some(Status::Cancelled), Some(999), Some((due_at, payment_id)))]
@@ -187,19 +189,19 @@ mod tests {
             let elsewhere = DueCursor { at: (Status::Pending, 3), ..cursor };
             assert_eq!(DueCursor::decode(&elsewhere.encode()).is_ok(), only_status.is_none());
         }
-        assert!(DueCursor::decode(&cursor().encode()).is_err(), "an account's cursor is none of a date's");
+        assert!(DueCursor::decode(&cursor().encode()).is_err(), "a date's list rejects an account's cursor");
     }
 
     proptest! {
         #[test]
-        fn whatever_is_sent_is_refused_or_a_cursor(text in ".{0,300}") {
+        fn any_text_is_rejected_or_decodes_to_a_cursor_that_encodes_to_it(text in ".{0,300}") {
             if let Ok(cursor) = AccountCursor::decode(&text) {
                 prop_assert_eq!(cursor.encode(), text);
             }
         }
 
         #[test]
-        fn an_altered_cursor_is_refused_or_another(at in 0_usize..200, byte in prop::sample::select(b"ABCxyz019-_".to_vec())) {
+        fn an_altered_cursor_is_rejected_or_decodes_to_another(at in 0_usize..200, byte in prop::sample::select(b"ABCxyz019-_".to_vec())) {
             let mut text = cursor().encode().into_bytes();
             let at = at % text.len();
             text[at] = byte;

@@ -1,26 +1,26 @@
-//! JSON bodies: strict on the way in, and clear about what is wrong with them.
+//! JSON bodies: strict reading, with a problem that says what is wrong.
 
 use serde::Deserialize;
 use serde_json::error::Category;
 
-use crate::{Kind, Problem};
+use crate::problem::{Problem, ProblemKind};
 
-/// What is said of anything that is no object, be it a body or an entry of one.
+/// The detail for a body, or an entry of one, that is not an object.
 const NO_OBJECT: &str = "This is not a JSON object; send one.";
 
-/// Reads a whole body, a JSON object, as `T`. Unknown and repeated fields are refused by `T`
-/// itself (`deny_unknown_fields`).
+/// Reads a whole body, a JSON object, as `T`. `T` itself rejects unknown and repeated fields
+/// (`deny_unknown_fields`).
 ///
 /// # Errors
-/// [`Kind::NotJson`] or [`Kind::InvalidShape`], which names the field.
+/// [`ProblemKind::NotJson`], or [`ProblemKind::InvalidShape`], which names the field.
 pub fn read<'de, T: Deserialize<'de>>(body: &'de [u8]) -> Result<T, Problem> {
     let mut deserializer = serde_json::Deserializer::from_slice(body);
     let value = serde_path_to_error::deserialize(&mut deserializer)
         .map_err(|error| explain(error.inner(), Some(&error.path().to_string())))?;
     deserializer.end().map_err(|error| explain(&error, None))?;
-    // Serde would take an array for an object whose fields it lists in order.
+    // Serde also accepts an array that lists an object's fields in order.
     if body.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
-        return Err(Problem::new(Kind::InvalidShape, NO_OBJECT));
+        return Err(Problem::new(ProblemKind::InvalidShape, NO_OBJECT));
     }
     Ok(value)
 }
@@ -29,20 +29,20 @@ fn explain(error: &serde_json::Error, path: Option<&str>) -> Problem {
     match error.classify() {
         Category::Data => misshapen(error, path),
         Category::Eof if error.line() <= 1 && error.column() == 0 => {
-            Problem::new(Kind::NotJson, "The request has no body; send a JSON object.")
+            Problem::new(ProblemKind::NotJson, "The request has no body; send a JSON object.")
         }
         Category::Io | Category::Syntax | Category::Eof => {
-            Problem::new(Kind::NotJson, format!("The body is not JSON: {error}."))
+            Problem::new(ProblemKind::NotJson, format!("The body is not JSON: {error}."))
         }
     }
 }
 
-/// JSON of another shape than the documented one, in the API's words where serde's are Rust's.
+/// A problem for JSON of the wrong shape, in the API's words instead of serde's.
 fn misshapen(error: &serde_json::Error, path: Option<&str>) -> Problem {
     let said = error.to_string();
     let said = said.split(" at line ").next().unwrap_or_default();
     let quoted = said.split('`').nth(1);
-    let refuse = |detail: String| Problem::new(Kind::InvalidShape, detail);
+    let refuse = |detail: String| Problem::new(ProblemKind::InvalidShape, detail);
     if let (true, Some(field)) = (said.starts_with("unknown field"), quoted) {
         return refuse(format!("There is no field \"{field}\" here."))
             .at(path.filter(|path| named(path)).unwrap_or(field));
@@ -60,17 +60,18 @@ fn misshapen(error: &serde_json::Error, path: Option<&str>) -> Problem {
     }
 }
 
-/// Whether a path names a field: "." is the body itself, "?" a place without a name, "[0]" an
-/// element of a body that is a list.
+/// Whether a path names a field: "." is the body itself, "?" an unnamed place, "[0]" an element of a body that
+/// is a list.
 fn named(path: &str) -> bool {
     !path.starts_with(['.', '?', '['])
 }
 
-/// The value of a field that has to be there.
+/// The value of a required field.
 ///
 /// # Errors
-/// [`Kind::InvalidShape`], which names the field.
+/// [`ProblemKind::InvalidShape`], which names the field.
 pub fn required<T>(field: &'static str, value: Option<T>) -> Result<T, Problem> {
-    value
-        .ok_or_else(|| Problem::new(Kind::InvalidShape, format!("The field \"{field}\" is missing or null.")).at(field))
+    value.ok_or_else(|| {
+        Problem::new(ProblemKind::InvalidShape, format!("The field \"{field}\" is missing or null.")).at(field)
+    })
 }

@@ -2,14 +2,15 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`routes`] | the one table of routes |
-//! | [`access`] | who may do what, decided before any handler |
-//! | [`request`] | what a request carries, parsed |
-//! | [`json`] | JSON bodies, and what to say when they are none |
-//! | [`problem`] | every way to say no |
+//! | [`routes`] | the table of routes |
+//! | [`scope`] | the scopes of access tokens |
+//! | [`access`] | authorization, before any handler |
+//! | [`request`] | requests: route, parameters, headers, body and caller, parsed |
+//! | [`json`] | JSON bodies, and the problems with them |
+//! | [`problem`] | the kinds of problem, and their JSON |
 //! | [`answer`] | answers, and the boundary that logs and renders |
-//! | [`cursor`] | where a list goes on |
-//! | [`view`] | payments and their numbers as the API shows them |
+//! | [`cursor`] | the cursors of lists |
+//! | [`view`] | the JSON of payments and counts |
 
 pub mod access;
 pub mod answer;
@@ -18,12 +19,14 @@ pub mod json;
 pub mod problem;
 pub mod request;
 pub mod routes;
+pub mod scope;
 pub mod view;
 
-pub use access::{Access, Scope};
-pub use answer::Answer;
+pub use access::Access;
+pub use answer::{Answer, serve};
 pub use cursor::{AccountCursor, DueCursor};
-pub use problem::{Kind, Problem};
+pub use problem::{Problem, ProblemKind};
 pub use request::{PageLimit, Query, Request};
-pub use routes::Route;
-pub use view::{CountsView, DueView, PaymentView};
+pub use routes::{HttpFunction, Route};
+pub use scope::Scope;
+pub use view::{CountsView, PaymentView};

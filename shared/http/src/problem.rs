@@ -1,155 +1,116 @@
-//! Every way to say no: RFC 9457 problem details with a stable type, a detail that says what to
-//! fix, and nothing internal.
+//! Problems: RFC 9457 problem details with a stable type and a detail that says what to fix.
 
 use std::error::Error;
 
-use http::header::{ALLOW, RETRY_AFTER, WWW_AUTHENTICATE};
 use payments_model::{Outage, OutageKind, causes};
-use serde::Serialize;
-use serde_json::value::RawValue;
+use serde::{Serialize, Serializer};
 
-use crate::Answer;
-
-/// Where the types live. They are identifiers, not pages; `docs/problems.md` explains each.
+/// The prefix of the types. They are identifiers, not pages; `docs/problems.md` explains each.
 pub const TYPE_BASE: &str = "https://bank-payments.example/problems/";
 
-/// How long a client should wait before it repeats a call that met a throttle or an outage.
-const RETRY_AFTER_SECONDS: &str = "1";
-
-/// The kinds of problem, in the order in which several faults of one request are reported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// The path is none of the API's.
-    NoSuchRoute,
-    /// The path does not take this method.
-    MethodNotAllowed,
-    /// No token came with the request.
-    TokenRequired,
-    /// The token is not for this route.
-    Forbidden,
-    /// The body is not `application/json`.
-    UnsupportedMediaType,
-    /// The body is longer than its route takes.
-    BodyTooLarge,
-    /// A path or query parameter is malformed or unknown.
-    InvalidParameter,
-    /// The cursor was not made by this list.
-    InvalidCursor,
-    /// The `Idempotency-Key` is missing or malformed.
-    InvalidIdempotencyKey,
-    /// The body is not JSON.
-    NotJson,
-    /// A field is unknown, missing, given twice or of the wrong type.
-    InvalidShape,
-    /// The batch has no entries, or too many.
-    InvalidBatchSize,
-    /// The payee is malformed, or the payer.
-    InvalidPayee,
-    /// The amount is not a positive whole number in range.
-    InvalidAmount,
-    /// The currency is none of ISO 4217's.
-    InvalidCurrency,
-    /// The date is malformed or does not exist.
-    InvalidDate,
-    /// The idempotency key was used for another payment.
-    IdempotencyKeyReused,
-    /// The payment with its data is larger than a payment may be.
-    PaymentTooLarge,
-    /// The date has passed.
-    DatePassed,
-    /// The date is further ahead than the bank takes payments.
-    DateBeyondHorizon,
-    /// There is no such payment in this account.
-    NoSuchPayment,
-    /// The payment is past the status in which it could be cancelled.
-    NotCancellable,
-    /// Too much at once; the same call succeeds later.
-    Throttled,
-    /// Something outside does not answer; the same call succeeds later.
-    Unavailable,
-    /// A fault of ours.
-    Internal,
-}
-
-impl Kind {
-    /// Every kind, for the tests that hold documents against the code.
-    pub const ALL: [Self; 25] = [
-        Self::NoSuchRoute,
-        Self::MethodNotAllowed,
-        Self::TokenRequired,
-        Self::Forbidden,
-        Self::UnsupportedMediaType,
-        Self::BodyTooLarge,
-        Self::InvalidParameter,
-        Self::InvalidCursor,
-        Self::InvalidIdempotencyKey,
-        Self::NotJson,
-        Self::InvalidShape,
-        Self::InvalidBatchSize,
-        Self::InvalidPayee,
-        Self::InvalidAmount,
-        Self::InvalidCurrency,
-        Self::InvalidDate,
-        Self::IdempotencyKeyReused,
-        Self::PaymentTooLarge,
-        Self::DatePassed,
-        Self::DateBeyondHorizon,
-        Self::NoSuchPayment,
-        Self::NotCancellable,
-        Self::Throttled,
-        Self::Unavailable,
-        Self::Internal,
-    ];
-
-    /// The HTTP status, the last part of the type, and the title.
-    #[must_use]
-    pub fn facts(self) -> (u16, &'static str, &'static str) {
-        match self {
-            Self::NoSuchRoute => (404, "no-such-route", "No such route"),
-            Self::MethodNotAllowed => (405, "method-not-allowed", "Method not allowed"),
-            Self::TokenRequired => (401, "token-required", "Token required"),
-            Self::Forbidden => (403, "forbidden", "Forbidden"),
-            Self::UnsupportedMediaType => (415, "unsupported-media-type", "Unsupported media type"),
-            Self::BodyTooLarge => (413, "body-too-large", "Body too large"),
-            Self::InvalidParameter => (400, "invalid-parameter", "Invalid parameter"),
-            Self::InvalidCursor => (400, "invalid-cursor", "Invalid cursor"),
-            Self::InvalidIdempotencyKey => (400, "invalid-idempotency-key", "Invalid idempotency key"),
-            Self::NotJson => (400, "not-json", "Not JSON"),
-            Self::InvalidShape => (400, "invalid-shape", "Invalid shape"),
-            Self::InvalidBatchSize => (400, "invalid-batch-size", "Invalid batch size"),
-            Self::InvalidPayee => (422, "invalid-payee", "Invalid payee"),
-            Self::InvalidAmount => (422, "invalid-amount", "Invalid amount"),
-            Self::InvalidCurrency => (422, "invalid-currency", "Invalid currency"),
-            Self::InvalidDate => (422, "invalid-date", "Invalid date"),
-            Self::PaymentTooLarge => (413, "payment-too-large", "Payment too large"),
-            Self::DatePassed => (422, "date-passed", "Date passed"),
-            Self::DateBeyondHorizon => (422, "date-beyond-horizon", "Date beyond horizon"),
-            Self::IdempotencyKeyReused => (422, "idempotency-key-reused", "Idempotency key reused"),
-            Self::NoSuchPayment => (404, "no-such-payment", "No such payment"),
-            Self::NotCancellable => (409, "not-cancellable", "Not cancellable"),
-            Self::Throttled => (503, "throttled", "Throttled"),
-            Self::Unavailable => (503, "unavailable", "Unavailable"),
-            Self::Internal => (500, "internal", "Internal error"),
+/// Defines [`ProblemKind`]: each kind with its status, the last part of its type, and its title.
+macro_rules! kinds {
+    ($($(#[$doc:meta])+ $kind:ident: $status:literal, $slug:literal, $title:literal;)+) => {
+        /// The kinds of problem, in the order in which several faults of one request are reported.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum ProblemKind {
+            $($(#[$doc])+ $kind,)+
         }
-    }
+
+        impl ProblemKind {
+            /// Every kind, for the tests that compare documents with the code.
+            pub const ALL: [Self; [$($slug),+].len()] = [$(Self::$kind),+];
+
+            /// The HTTP status.
+            #[must_use]
+            pub const fn status(self) -> u16 {
+                match self { $(Self::$kind => $status,)+ }
+            }
+
+            /// The last part of the type.
+            #[must_use]
+            pub const fn slug(self) -> &'static str {
+                match self { $(Self::$kind => $slug,)+ }
+            }
+
+            /// The title.
+            #[must_use]
+            pub const fn title(self) -> &'static str {
+                match self { $(Self::$kind => $title,)+ }
+            }
+        }
+    };
 }
 
-/// A refusal on its way to the client; boxed, so that results stay small.
+kinds! {
+    /// The API has no route at this path.
+    NoSuchRoute: 404, "no-such-route", "No such route";
+    /// The path exists, but not with this method.
+    MethodNotAllowed: 405, "method-not-allowed", "Method not allowed";
+    /// The request has no token.
+    TokenRequired: 401, "token-required", "Token required";
+    /// The token does not allow this route.
+    Forbidden: 403, "forbidden", "Forbidden";
+    /// The body is not `application/json`.
+    UnsupportedMediaType: 415, "unsupported-media-type", "Unsupported media type";
+    /// The body is longer than its route allows.
+    BodyTooLarge: 413, "body-too-large", "Body too large";
+    /// A path or query parameter is malformed or unknown.
+    InvalidParameter: 400, "invalid-parameter", "Invalid parameter";
+    /// The cursor belongs to another list or was altered.
+    InvalidCursor: 400, "invalid-cursor", "Invalid cursor";
+    /// The `Idempotency-Key` is missing or malformed.
+    InvalidIdempotencyKey: 400, "invalid-idempotency-key", "Invalid idempotency key";
+    /// The body is not JSON.
+    NotJson: 400, "not-json", "Not JSON";
+    /// A field is unknown, missing, repeated or of the wrong type.
+    InvalidShape: 400, "invalid-shape", "Invalid shape";
+    /// The batch has no entries, or too many.
+    InvalidBatchSize: 400, "invalid-batch-size", "Invalid batch size";
+    /// The payee is malformed, or is the payer.
+    InvalidPayee: 422, "invalid-payee", "Invalid payee";
+    /// The amount is not a positive whole number in range.
+    InvalidAmount: 422, "invalid-amount", "Invalid amount";
+    /// The currency is not in ISO 4217.
+    InvalidCurrency: 422, "invalid-currency", "Invalid currency";
+    /// The date is malformed or does not exist.
+    InvalidDate: 422, "invalid-date", "Invalid date";
+    /// The idempotency key was used for another payment.
+    IdempotencyKeyReused: 422, "idempotency-key-reused", "Idempotency key reused";
+    /// The payment with its data is larger than a payment may be.
+    PaymentTooLarge: 413, "payment-too-large", "Payment too large";
+    /// The date has passed.
+    DatePassed: 422, "date-passed", "Date passed";
+    /// The date is too far ahead.
+    DateBeyondHorizon: 422, "date-beyond-horizon", "Date beyond horizon";
+    /// The account has no such payment.
+    NoSuchPayment: 404, "no-such-payment", "No such payment";
+    /// The payment is no longer scheduled, so it cannot be cancelled.
+    NotCancellable: 409, "not-cancellable", "Not cancellable";
+    /// The service is throttled; the same request succeeds later.
+    Throttled: 503, "throttled", "Throttled";
+    /// A service that this one needs does not answer; the same request succeeds later.
+    Unavailable: 503, "unavailable", "Unavailable";
+    /// A fault in this service.
+    Internal: 500, "internal", "Internal error";
+}
+
+/// A problem, as JSON for the client and with its cause for the log; boxed to keep results small.
 #[derive(Debug)]
 pub struct Problem(Box<Parts>);
 
 #[derive(Debug)]
 struct Parts {
-    kind: Kind,
+    kind: ProblemKind,
     detail: String,
     field: Option<String>,
     fields: Vec<&'static str>,
     excess_bytes: Option<usize>,
-    allow: Option<String>,
+    allow: String,
     cause: Option<Box<dyn Error + Send + Sync>>,
 }
 
-/// A problem as JSON.
+/// A problem's JSON.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Body<'p> {
@@ -166,47 +127,37 @@ struct Body<'p> {
 }
 
 impl Problem {
-    /// A problem with what the client should do about it.
+    /// Creates a problem; `detail` tells the client what to do.
     #[must_use]
-    pub fn new(kind: Kind, detail: impl Into<String>) -> Self {
-        let detail = detail.into();
-        let (field, fields, excess_bytes, allow, cause) = (None, Vec::new(), None, None, None);
-        Self(Box::new(Parts { kind, detail, field, fields, excess_bytes, allow, cause }))
+    pub fn new(kind: ProblemKind, detail: impl Into<String>) -> Self {
+        let (field, fields, excess_bytes, allow, cause) = (None, Vec::new(), None, String::new(), None);
+        Self(Box::new(Parts { kind, detail: detail.into(), field, fields, excess_bytes, allow, cause }))
     }
 
-    /// A failed call to something outside. The client learns its kind, the log its cause.
-    #[must_use]
-    pub fn outage(error: impl Outage) -> Self {
-        let (kind, detail) = match error.kind() {
-            OutageKind::Throttled => {
-                (Kind::Throttled, "Too much is going on just now; repeat the request a little later.")
-            }
-            OutageKind::Unavailable => {
-                (Kind::Unavailable, "A part of the bank does not answer just now; repeat the request a little later.")
-            }
-            OutageKind::Broken => return Self::internal(error),
-        };
-        Self::new(kind, detail).because(error)
-    }
-
-    /// No such payment in this account, for this token. One sentence for all that is not there, and for
-    /// all that the token does not reach, so that nobody can tell the two apart.
+    /// A payment that does not exist in this account, or is out of this token's reach. Both cases share one
+    /// text, so that a client cannot tell them apart.
     #[must_use]
     pub fn no_such_payment() -> Self {
-        Self::new(Kind::NoSuchPayment, "There is no such payment, or this token does not reach its account.")
+        Self::new(ProblemKind::NoSuchPayment, "There is no such payment, or this token does not reach its account.")
     }
 
-    /// What there was no time for: nothing was tried.
+    /// A batch's entry that was not tried, because the batch's time was over.
     #[must_use]
     pub fn out_of_time() -> Self {
-        Self::new(Kind::Unavailable, "There was no time left for this payment; send it again.")
+        Self::new(ProblemKind::Unavailable, "There was no time left for this payment; send it again.")
     }
 
-    /// A fault of ours.
+    /// A route that belongs to another function. Only a wrong template gets here.
+    #[must_use]
+    pub fn wrong_function() -> Self {
+        Self::new(ProblemKind::NoSuchRoute, "This route is not answered here.")
+    }
+
+    /// A fault in this service.
     #[must_use]
     pub fn internal(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         let detail = "Something went wrong on the bank's side; repeating the request will not help.";
-        Self::new(Kind::Internal, detail).because(cause)
+        Self::new(ProblemKind::Internal, detail).because(cause)
     }
 
     fn because(mut self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
@@ -214,92 +165,91 @@ impl Problem {
         self
     }
 
-    /// The same, about one field or parameter.
+    /// Names the field or parameter at fault.
     #[must_use]
     pub fn at(mut self, field: impl Into<String>) -> Self {
         self.0.field = Some(field.into());
         self
     }
 
-    /// The same, about several fields.
+    /// Names several fields.
     #[must_use]
     pub fn at_all(mut self, fields: Vec<&'static str>) -> Self {
         self.0.fields = fields;
         self
     }
 
-    /// The same, with the number of bytes that have to go.
+    /// Adds the number of bytes over the limit.
     #[must_use]
     pub fn excess(mut self, bytes: usize) -> Self {
         self.0.excess_bytes = Some(bytes);
         self
     }
 
-    /// The same, with the methods that would do.
-    #[must_use]
-    pub fn allowing(mut self, methods: String) -> Self {
-        self.0.allow = Some(methods);
+    /// Adds the methods that the path allows.
+    pub(crate) fn allowing(mut self, methods: String) -> Self {
+        self.0.allow = methods;
         self
+    }
+
+    /// The methods that the path allows.
+    pub(crate) fn allowed_methods(&self) -> &str {
+        &self.0.allow
     }
 
     /// The kind.
     #[must_use]
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ProblemKind {
         self.0.kind
     }
 
     /// The HTTP status.
     #[must_use]
     pub fn status(&self) -> u16 {
-        self.0.kind.facts().0
+        self.0.kind.status()
     }
 
-    /// What lies behind it, innermost last, for the log only.
-    #[must_use]
-    pub fn causes(&self) -> Vec<String> {
+    /// The cause and its own causes, outermost first, for the log only.
+    pub(crate) fn causes(&self) -> Vec<String> {
         self.0.cause.as_deref().map(|cause| causes(cause)).unwrap_or_default()
     }
 
-    /// Logs an entry of a batch that failed for a reason that is not the client's.
+    /// Logs a failed entry of a batch.
     pub fn log(&self, entry: usize) {
-        let (status, kind, _) = self.0.kind.facts();
-        tracing::error!(entry, status, problem = kind, causes = ?self.causes(), "failed");
+        let (status, problem) = (self.status(), self.kind().slug());
+        tracing::error!(entry, status, problem, causes = ?self.causes(), "failed");
     }
+}
 
-    /// The problem as the JSON of its own answer or of a batch's entry.
-    ///
-    /// # Errors
-    /// Never in practice: every part is a plain string or number.
-    pub fn json(&self) -> Result<Box<RawValue>, serde_json::Error> {
-        let (status, slug, title) = self.0.kind.facts();
-        serde_json::value::to_raw_value(&Body {
-            r#type: format!("{TYPE_BASE}{slug}"),
-            title,
-            status,
-            detail: &self.0.detail,
-            field: self.0.field.as_deref(),
-            fields: &self.0.fields,
-            excess_bytes: self.0.excess_bytes,
-        })
+impl Serialize for Problem {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Parts { kind, detail, field, fields, excess_bytes, .. } = &*self.0;
+        let body = Body {
+            r#type: format!("{TYPE_BASE}{}", kind.slug()),
+            title: kind.title(),
+            status: kind.status(),
+            detail,
+            field: field.as_deref(),
+            fields,
+            excess_bytes: *excess_bytes,
+        };
+        body.serialize(serializer)
     }
+}
 
-    /// The whole answer.
-    #[must_use]
-    pub fn answer(&self) -> Answer {
-        let body = self.json().map_or_else(|_| String::new(), |json| json.get().to_owned());
-        let mut answer = Answer::new(self.status(), "application/problem+json", body);
-        if matches!(self.0.kind, Kind::Throttled | Kind::Unavailable) {
-            answer = answer.header(RETRY_AFTER, RETRY_AFTER_SECONDS);
-        }
-        // RFC 6750, section 3.
-        match self.0.kind {
-            Kind::TokenRequired => answer = answer.header(WWW_AUTHENTICATE, "Bearer"),
-            Kind::Forbidden => answer = answer.header(WWW_AUTHENTICATE, r#"Bearer error="insufficient_scope""#),
-            _ => {}
-        }
-        if let Some(methods) = &self.0.allow {
-            answer = answer.header(ALLOW, methods);
-        }
-        answer
+/// A failed call to another service. The client gets the kind, the log the cause.
+impl<E: Outage> From<E> for Problem {
+    fn from(error: E) -> Self {
+        let (kind, detail) = match error.kind() {
+            OutageKind::Throttled => {
+                (ProblemKind::Throttled, "Too much is going on just now; repeat the request a little later.")
+            }
+            OutageKind::Unavailable => (
+                ProblemKind::Unavailable,
+                "A part of the bank does not answer just now; repeat the request a little later.",
+            ),
+            OutageKind::Broken => return Self::internal(error),
+        };
+        Self::new(kind, detail).because(error)
     }
 }

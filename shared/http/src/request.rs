@@ -1,4 +1,4 @@
-//! What a request carries, parsed: its route, parameters, headers, body and caller.
+//! Requests: route, parameters, headers, body and caller, parsed.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -11,10 +11,10 @@ use http::header::CONTENT_TYPE;
 use payments_model::{AccountId, Actor, IdempotencyKey, PaymentId, TransactionId};
 
 use crate::access::{Access, claims};
+use crate::problem::{Problem, ProblemKind};
 use crate::routes::{self, Route, RouteSpec};
-use crate::{Kind, Problem};
 
-/// A request to one of the API's routes, by somebody who may make it: there is no other way to one.
+/// An authorized request to one of the API's routes. [`Request::of`] is the only way to get one.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'e> {
     event: &'e ApiGatewayV2httpRequest,
@@ -22,12 +22,12 @@ pub struct Request<'e> {
 }
 
 impl<'e> Request<'e> {
-    /// The request in `event`.
+    /// Authorizes the request in `event`.
     ///
     /// # Errors
-    /// [`Kind::NoSuchRoute`] or [`Kind::MethodNotAllowed`] for what came through `$default`; what
-    /// [`Access::check`] says of whoever may not make it.
-    pub fn of(event: &'e ApiGatewayV2httpRequest, access: &Access) -> Result<Self, Problem> {
+    /// [`ProblemKind::NoSuchRoute`] or [`ProblemKind::MethodNotAllowed`] if it came through `$default`, and the
+    /// problems of [`Access::check`].
+    pub(crate) fn of(event: &'e ApiGatewayV2httpRequest, access: &Access) -> Result<Self, Problem> {
         if let Some(spec) = event.route_key.as_deref().and_then(routes::by_key) {
             access.check(event, spec)?;
             return Ok(Self { event, route: spec.route });
@@ -36,19 +36,22 @@ impl<'e> Request<'e> {
         let mut methods: Vec<&str> = routes::at_path(path).map(|spec| spec.method.as_str()).collect();
         methods.sort_unstable();
         if methods.is_empty() {
-            return Err(Problem::new(Kind::NoSuchRoute, "There is nothing at this path; see the API's description."));
+            return Err(Problem::new(
+                ProblemKind::NoSuchRoute,
+                "There is nothing at this path; see the API's description.",
+            ));
         }
         let methods = methods.join(", ");
-        Err(Problem::new(Kind::MethodNotAllowed, format!("This path takes {methods}.")).allowing(methods))
+        Err(Problem::new(ProblemKind::MethodNotAllowed, format!("This path takes {methods}.")).allowing(methods))
     }
 
-    /// What it asks for.
+    /// The route.
     #[must_use]
     pub fn route(&self) -> Route {
         self.route
     }
 
-    /// Who asks, as trails name them: the client or subject of the token that API Gateway checked.
+    /// The caller, as trails name it: the token's client or subject.
     #[must_use]
     pub fn caller(&self) -> Actor {
         let name = claims(self.event).and_then(|claims| claims.get("client_id").or_else(|| claims.get("sub")));
@@ -58,7 +61,7 @@ impl<'e> Request<'e> {
     /// The account in the path.
     ///
     /// # Errors
-    /// [`Kind::InvalidParameter`].
+    /// [`ProblemKind::InvalidParameter`].
     pub fn account(&self) -> Result<AccountId, Problem> {
         self.path(RouteSpec::ACCOUNT)
     }
@@ -66,7 +69,7 @@ impl<'e> Request<'e> {
     /// The payment in the path.
     ///
     /// # Errors
-    /// [`Kind::InvalidParameter`].
+    /// [`ProblemKind::InvalidParameter`].
     pub fn payment(&self) -> Result<PaymentId, Problem> {
         self.path("paymentId")
     }
@@ -74,7 +77,7 @@ impl<'e> Request<'e> {
     /// The transaction id in the path.
     ///
     /// # Errors
-    /// [`Kind::InvalidParameter`].
+    /// [`ProblemKind::InvalidParameter`].
     pub fn transaction(&self) -> Result<TransactionId, Problem> {
         self.path("transactionId")
     }
@@ -87,10 +90,10 @@ impl<'e> Request<'e> {
     /// The idempotency key in the headers.
     ///
     /// # Errors
-    /// [`Kind::InvalidIdempotencyKey`] where it is missing or malformed.
+    /// [`ProblemKind::InvalidIdempotencyKey`] if it is missing or malformed.
     pub fn idempotency_key(&self) -> Result<IdempotencyKey, Problem> {
         const NAME: &str = "Idempotency-Key";
-        let refuse = |why: String| Problem::new(Kind::InvalidIdempotencyKey, why).at(NAME);
+        let refuse = |why: String| Problem::new(ProblemKind::InvalidIdempotencyKey, why).at(NAME);
         let Some(key) = self.event.headers.get(NAME) else {
             let why =
                 "Send an Idempotency-Key header, unique for each payment you intend, and the same for its retries.";
@@ -100,26 +103,32 @@ impl<'e> Request<'e> {
         key.parse().map_err(|error| refuse(format!("The Idempotency-Key is not acceptable: {error}.")))
     }
 
-    /// The query parameters, all of which have to be among `known`.
+    /// The query parameters; all of them must be among `known`.
     ///
     /// # Errors
-    /// [`Kind::InvalidParameter`] for an unknown one.
+    /// [`ProblemKind::InvalidParameter`] if one is unknown.
     pub fn query(&self, known: &'static [&'static str]) -> Result<Query<'e>, Problem> {
         let given = self.event.query_string_parameters.iter().map(|(name, _)| name);
         match given.filter(|name| !known.contains(name)).min() {
             Some(name) => {
                 let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
                 let detail = format!("There is no parameter \"{name}\" here; the parameters are: {known}.");
-                Err(Problem::new(Kind::InvalidParameter, detail).at(name))
+                Err(Problem::new(ProblemKind::InvalidParameter, detail).at(name))
             }
             None => Ok(Query { event: self.event }),
         }
     }
 
-    /// The body, at most `limit` bytes of it, decoded where API Gateway had to encode it.
+    /// Whether the request has a body.
+    #[must_use]
+    pub fn has_body(&self) -> bool {
+        self.event.body.as_deref().is_some_and(|body| !body.is_empty())
+    }
+
+    /// The body, at most `limit` bytes, decoded if API Gateway encoded it.
     ///
     /// # Errors
-    /// [`Kind::UnsupportedMediaType`] or [`Kind::BodyTooLarge`].
+    /// [`ProblemKind::UnsupportedMediaType`] or [`ProblemKind::BodyTooLarge`].
     pub fn json_body(&self, limit: usize) -> Result<Cow<'e, [u8]>, Problem> {
         self.require_json()?;
         let body = self.event.body.as_deref().unwrap_or_default();
@@ -131,7 +140,7 @@ impl<'e> Request<'e> {
         match body.len().checked_sub(limit) {
             Some(excess) if excess > 0 => {
                 let detail = format!("The body has {} bytes, {excess} more than are read here.", body.len());
-                Err(Problem::new(Kind::BodyTooLarge, detail).excess(excess))
+                Err(Problem::new(ProblemKind::BodyTooLarge, detail).excess(excess))
             }
             _ => Ok(body),
         }
@@ -143,7 +152,7 @@ impl<'e> Request<'e> {
         if essence.eq_ignore_ascii_case("application/json") {
             return Ok(());
         }
-        Err(Problem::new(Kind::UnsupportedMediaType, "Send the body as Content-Type: application/json."))
+        Err(Problem::new(ProblemKind::UnsupportedMediaType, "Send the body as Content-Type: application/json."))
     }
 }
 
@@ -154,11 +163,11 @@ pub struct Query<'e> {
 }
 
 impl<'e> Query<'e> {
-    /// The text of a parameter, if it is there.
+    /// The text of a parameter, if it is present.
     ///
     /// # Errors
-    /// [`Kind::InvalidParameter`] where it is given more than once, or with a comma, which is how
-    /// API Gateway joins several.
+    /// [`ProblemKind::InvalidParameter`] if it is repeated or has a comma, with which API Gateway joins repeated
+    /// ones.
     pub fn text(&self, name: &'static str) -> Result<Option<&'e str>, Problem> {
         match self.event.query_string_parameters.all(name).as_deref() {
             None | Some([]) => Ok(None),
@@ -167,24 +176,23 @@ impl<'e> Query<'e> {
         }
     }
 
-    /// A parameter parsed, if it is there.
+    /// A parameter, parsed, if it is present.
     ///
     /// # Errors
-    /// [`Kind::InvalidParameter`] where it is given more than once or does not parse.
+    /// [`ProblemKind::InvalidParameter`] if it is repeated or does not parse.
     pub fn get<T: FromStr<Err: Display>>(&self, name: &'static str) -> Result<Option<T>, Problem> {
         self.text(name)?.map(|text| text.parse().map_err(|error| invalid_parameter(name, &error))).transpose()
     }
 }
 
-/// The size of a page: 1 to 1,000, so that a page is what DynamoDB reads at once, a megabyte, at
-/// most.
+/// The size of a page: 1 to 1,000 payments, at most the megabyte that DynamoDB reads at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageLimit(u16);
 
 impl PageLimit {
     const MAX: u16 = 1_000;
 
-    /// The size of a page that nobody asked to be larger or smaller.
+    /// The default size.
     pub const DEFAULT: Self = Self(100);
 
     /// The number of payments.
@@ -203,8 +211,8 @@ impl FromStr for PageLimit {
     }
 }
 
-/// A parameter that does not do, and why.
+/// A problem for an invalid parameter; `why` is a clause without a full stop.
 #[must_use]
 pub fn invalid_parameter(name: &'static str, why: &dyn Display) -> Problem {
-    Problem::new(Kind::InvalidParameter, format!("The parameter \"{name}\" is not valid: {why}.")).at(name)
+    Problem::new(ProblemKind::InvalidParameter, format!("The parameter \"{name}\" is not valid: {why}.")).at(name)
 }

@@ -1,116 +1,100 @@
-//! The one table of routes. The functions, the local runner and a test of `template.yaml` all
-//! read it.
+//! The table of routes. The functions, the local gateway and a test of `template.yaml` all read it.
 
 use http::Method;
 
-use crate::access::Scope;
+use crate::scope::Scope;
 
 /// What a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Route {
-    /// Put one payment in.
+    /// Create one payment.
     CreatePayment,
-    /// Put up to a hundred payments in, each answered on its own.
+    /// Create up to a hundred payments, each with its own answer.
     CreateBatch,
-    /// Take a scheduled payment back.
+    /// Cancel a scheduled payment.
     CancelPayment,
-    /// An account's payments by due time.
+    /// List an account's payments by due time.
     ListPayments,
-    /// One payment.
+    /// Get one payment.
     GetPayment,
-    /// All payments of a date, across accounts.
+    /// List all payments of a date, across accounts.
     ListDue,
-    /// The numbers of dates.
+    /// Get the counts and sums of dates.
     GetCounts,
-    /// The payment of a transaction id.
+    /// Get the payment of a transaction id.
     GetTransaction,
+}
+
+/// A function that answers HTTP requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HttpFunction {
+    /// Creates and cancels payments.
+    Ingest,
+    /// Reads one account's payments.
+    QueryAccount,
+    /// Reads across accounts.
+    QueryDue,
+}
+
+impl HttpFunction {
+    /// The name of its package.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ingest => "ingest",
+            Self::QueryAccount => "query-account",
+            Self::QueryDue => "query-due",
+        }
+    }
 }
 
 /// One row of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RouteSpec {
-    /// What it asks for.
+    /// The route.
     pub route: Route,
-    /// With which method.
+    /// Its method.
     pub method: Method,
-    /// At which path; `{name}` stands for one segment.
+    /// Its path; `{name}` stands for one segment.
     pub path: &'static str,
-    /// The function that answers it, by its package name.
-    pub function: &'static str,
-    /// What a token needs to ask for it.
+    /// The function that answers it.
+    pub function: HttpFunction,
+    /// The scope that its tokens need.
     pub scope: Scope,
 }
 
+const fn row(route: Route, method: Method, path: &'static str, function: HttpFunction, scope: Scope) -> RouteSpec {
+    RouteSpec { route, method, path, function, scope }
+}
+
 /// Every route.
-pub const ROUTES: [RouteSpec; 8] = [
-    RouteSpec {
-        route: Route::CreatePayment,
-        method: Method::POST,
-        path: "/accounts/{accountId}/payments",
-        function: "ingest",
-        scope: Scope::Write,
-    },
-    RouteSpec {
-        route: Route::CreateBatch,
-        method: Method::POST,
-        path: "/payment-batches",
-        function: "ingest",
-        scope: Scope::Operate,
-    },
-    RouteSpec {
-        route: Route::CancelPayment,
-        method: Method::POST,
-        path: "/accounts/{accountId}/payments/{paymentId}/cancel",
-        function: "ingest",
-        scope: Scope::Write,
-    },
-    RouteSpec {
-        route: Route::ListPayments,
-        method: Method::GET,
-        path: "/accounts/{accountId}/payments",
-        function: "query-account",
-        scope: Scope::Read,
-    },
-    RouteSpec {
-        route: Route::GetPayment,
-        method: Method::GET,
-        path: "/accounts/{accountId}/payments/{paymentId}",
-        function: "query-account",
-        scope: Scope::Read,
-    },
-    RouteSpec {
-        route: Route::ListDue,
-        method: Method::GET,
-        path: "/payments",
-        function: "query-due",
-        scope: Scope::Operate,
-    },
-    RouteSpec {
-        route: Route::GetCounts,
-        method: Method::GET,
-        path: "/counts",
-        function: "query-due",
-        scope: Scope::Operate,
-    },
-    RouteSpec {
-        route: Route::GetTransaction,
-        method: Method::GET,
-        path: "/transactions/{transactionId}",
-        function: "query-due",
-        scope: Scope::Operate,
-    },
-];
+pub const ROUTES: [RouteSpec; 8] = {
+    use HttpFunction::{Ingest, QueryAccount, QueryDue};
+    use Scope::{Operate, Read, Write};
+    const PAYMENTS: &str = "/accounts/{accountId}/payments";
+    const PAYMENT: &str = "/accounts/{accountId}/payments/{paymentId}";
+    const CANCEL: &str = "/accounts/{accountId}/payments/{paymentId}/cancel";
+    [
+        row(Route::CreatePayment, Method::POST, PAYMENTS, Ingest, Write),
+        row(Route::CreateBatch, Method::POST, "/payment-batches", Ingest, Operate),
+        row(Route::CancelPayment, Method::POST, CANCEL, Ingest, Write),
+        row(Route::ListPayments, Method::GET, PAYMENTS, QueryAccount, Read),
+        row(Route::GetPayment, Method::GET, PAYMENT, QueryAccount, Read),
+        row(Route::ListDue, Method::GET, "/payments", QueryDue, Operate),
+        row(Route::GetCounts, Method::GET, "/counts", QueryDue, Operate),
+        row(Route::GetTransaction, Method::GET, "/transactions/{transactionId}", QueryDue, Operate),
+    ]
+};
 
 /// The function behind `$default`, which answers 404 and 405.
-pub const DEFAULT_FUNCTION: &str = "query-account";
+pub const DEFAULT_FUNCTION: HttpFunction = HttpFunction::QueryAccount;
 
 impl RouteSpec {
-    /// The name of the path parameter that says whose payments a route is about.
+    /// The name of the path parameter that holds the account.
     pub(crate) const ACCOUNT: &str = "accountId";
 
-    /// Whether its path names the one account that it is about.
-    #[must_use]
-    pub fn is_of_one_account(&self) -> bool {
+    /// Whether the route's path names an account.
+    pub(crate) fn is_of_one_account(&self) -> bool {
         self.parameters(self.path).into_iter().flatten().any(|(name, _)| name == Self::ACCOUNT)
     }
 
@@ -120,7 +104,7 @@ impl RouteSpec {
         format!("{} {}", self.method, self.path)
     }
 
-    /// The path parameters of `path`, not decoded, if this is its route.
+    /// The path parameters of `path`, not decoded, if the path matches this route.
     #[must_use]
     pub fn parameters<'p>(&self, path: &'p str) -> Option<Vec<(&'static str, &'p str)>> {
         let (wanted, given) = (self.path.split('/'), path.split('/'));
@@ -155,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_find_their_routes() {
+    fn a_path_finds_its_routes() {
         use Route::{CancelPayment, CreateBatch, CreatePayment, GetPayment, ListPayments};
         for (path, want) in [
             ("/accounts/a/payments", vec![CreatePayment, ListPayments]),
@@ -173,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_find_their_routes() {
+    fn a_key_finds_its_route() {
         for spec in &ROUTES {
             assert_eq!(by_key(&spec.key()).map(|found| found.route), Some(spec.route));
         }

@@ -1,4 +1,4 @@
-//! Payments and their numbers as the API shows them.
+//! The JSON of payments and counts.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +6,9 @@ use payments_model::{DayCounts, Head, JsonText, Status, TrailEntry};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::Problem;
+use crate::problem::Problem;
 
-/// A payment in JSON, its fields in the documented order.
+/// A payment's JSON, its fields in the documented order.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PaymentView {
@@ -35,33 +35,6 @@ pub struct PaymentView {
     data: Option<Box<RawValue>>,
 }
 
-/// A payment in the list of a date, as the index shows it: without what only its head has.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct DueView {
-    /// Its id.
-    pub payment_id: String,
-    /// Who pays.
-    pub account_id: String,
-    /// Who is paid.
-    pub payee_account_id: String,
-    /// How much, in minor units.
-    pub amount_minor: i64,
-    /// Of what.
-    pub currency: String,
-    /// When it falls due.
-    pub due_at: String,
-    /// Its business date.
-    pub due_date: String,
-    /// Where it is in its life.
-    pub status: &'static str,
-    /// Its version.
-    pub version: u32,
-    /// When it was settled, if it was.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub settled_at: Option<String>,
-}
-
 #[derive(Debug, Serialize)]
 struct TrailView {
     status: &'static str,
@@ -70,7 +43,7 @@ struct TrailView {
 }
 
 impl PaymentView {
-    /// A payment without its data.
+    /// Creates the view of a payment without its data.
     #[must_use]
     pub fn of(head: &Head) -> Self {
         let trail = |TrailEntry { status, at, by }: TrailEntry| TrailView {
@@ -99,18 +72,18 @@ impl PaymentView {
         }
     }
 
-    /// The same with its data, byte for byte as it was put in.
+    /// Adds the data, byte for byte as the client sent it.
     ///
     /// # Errors
-    /// [`Problem::internal`] where the stored data is not JSON.
+    /// [`Problem::internal`] if the stored data is not JSON.
     pub fn with_data(self, data: Option<&JsonText>) -> Result<Self, Problem> {
         let raw = data.map(|data| RawValue::from_string(data.as_str().to_owned()));
         Ok(Self { data: raw.transpose().map_err(Problem::internal)?, ..self })
     }
 }
 
-/// The numbers of a date. All of them are whole: JSON knows no limit for them, but a reader may, and
-/// sums can be larger than 64 bits.
+/// The counts and sums of a date. All are whole numbers, and sums can exceed 64 bits. JSON has no limit for
+/// numbers, but a reader may.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CountsView {
@@ -122,7 +95,7 @@ pub struct CountsView {
     sums: BTreeMap<String, ByStatus<i128>>,
 }
 
-/// A number for each status, in the order of a payment's life.
+/// A number per status, in the order of a payment's life.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ByStatus<N>([N; Status::ALL.len()]);
 
@@ -133,7 +106,7 @@ impl<N: Serialize> Serialize for ByStatus<N> {
 }
 
 impl CountsView {
-    /// The numbers, with a sum for every status of each currency that has one.
+    /// Creates the view of a date; a currency with a sum in any status gets one in each.
     #[must_use]
     pub fn of(counts: &DayCounts) -> Self {
         let sums = counts.sums().map(|(currency, ..)| {
@@ -154,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_written_to_their_last_digit() {
+    fn large_numbers_are_written_in_full() {
         let mut counts = DayCounts::default();
         counts.shift(Status::Pending, 2);
         counts.shift_sum("GBP".parse().unwrap(), Status::Pending, 10_i128.pow(38) - 1);

@@ -8,6 +8,7 @@ use aws_sdk_dynamodb::Client;
 use chrono::{DateTime, TimeDelta, Utc};
 use futures::{StreamExt as _, TryStreamExt as _};
 use payments_boot::Clock;
+use payments_http::HttpFunction;
 use payments_load::Settings;
 use payments_load::orders::{Order, Orders};
 use payments_local::client::Request;
@@ -191,14 +192,14 @@ impl Bank {
     /// Asks a function for each of these, and wants each to be answered with `status`.
     pub(crate) async fn ask(
         &self,
-        function: &'static str,
+        function: HttpFunction,
         events: Vec<ApiGatewayV2httpRequest>,
         at_once: usize,
         status: i64,
     ) -> Result<()> {
         let asked = futures::stream::iter(events).map(|event| async move {
             let answer = Box::pin(self.functions.invoke(function, event)).await;
-            ensure!(answer.status_code == status, "{function} answered {answer:?}");
+            ensure!(answer.status_code == status, "{} answered {answer:?}", function.name());
             Ok(())
         });
         asked.buffer_unordered(at_once).try_collect().await

@@ -1,6 +1,7 @@
 //! Payments put in: a request each, a hundred a request, and the two PutItems of each alone.
 
 use anyhow::{Result, ensure};
+use payments_http::HttpFunction;
 use payments_load::orders;
 use payments_load::settings::MAX_BATCH;
 use payments_model::Head;
@@ -18,7 +19,7 @@ pub(crate) fn singly(bank: &Bank, size: u64) -> Result<Work<'_>> {
         let uri = format!("/accounts/{}/payments", order.account);
         events.push(bank.event("POST", &uri, &order.key, &order.single()?)?);
     }
-    Ok(Box::pin(bank.ask("ingest", events, AT_ONCE, 201)))
+    Ok(Box::pin(bank.ask(HttpFunction::Ingest, events, AT_ONCE, 201)))
 }
 
 pub(crate) fn in_batches(bank: &Bank, size: u64) -> Result<Work<'_>> {
@@ -26,7 +27,7 @@ pub(crate) fn in_batches(bank: &Bank, size: u64) -> Result<Work<'_>> {
     for some in bank.orders(size).chunks(usize::try_from(MAX_BATCH)?) {
         events.push(bank.event("POST", "/payment-batches", "", &orders::batch(some)?)?);
     }
-    Ok(Box::pin(bank.ask("ingest", events, BATCHES_AT_ONCE, 200)))
+    Ok(Box::pin(bank.ask(HttpFunction::Ingest, events, BATCHES_AT_ONCE, 200)))
 }
 
 pub(crate) async fn barely(bank: &Bank, size: u64) -> Result<Work<'_>> {

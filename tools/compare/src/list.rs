@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Result, ensure};
+use payments_http::HttpFunction;
 use payments_model::{AccountId, BusinessDate, Head};
 use payments_store::AccountQuery;
 
@@ -39,7 +40,7 @@ pub(crate) fn by_handler(bank: &Bank, size: u64) -> Result<Work<'_>> {
     let uri = |account| format!("/accounts/{account}/payments?from={FUTURE}&limit={PAGE}");
     let events = accounts(bank, size)?.into_iter().map(|account| bank.event("GET", &uri(account), "", ""));
     let events = events.collect::<Result<_>>()?;
-    Ok(Box::pin(bank.ask("query-account", events, AT_ONCE, 200)))
+    Ok(Box::pin(bank.ask(HttpFunction::QueryAccount, events, AT_ONCE, 200)))
 }
 
 pub(crate) async fn barely(bank: &Bank, size: u64) -> Result<Work<'_>> {
