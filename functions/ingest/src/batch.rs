@@ -1,4 +1,4 @@
-//! A batch of creates, each answered on its own.
+//! Batches of creates; each entry gets its own answer.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use crate::Ingest;
 use crate::create::Created;
 use crate::order::Order;
 
-/// How many entries are worked on at once: enough to hide DynamoDB's latency, few enough that a
-/// function's other requests are not starved of connections.
+/// How many payments of a batch are created at once: enough to hide DynamoDB's latency, few enough to leave
+/// connections to the function's other requests.
 const CONCURRENCY: usize = 16;
 
 /// A batch's answer.
@@ -36,8 +36,8 @@ struct EntryView {
 }
 
 impl Ingest {
-    /// Works a batch off. Entries with the same key go one after the other, so that the first of
-    /// them is the payment and the others are its retries.
+    /// Creates a batch's payments. Entries with the same key run one after the other: the first creates the
+    /// payment and the others are its retries.
     pub(crate) async fn create_all(&self, entries: Vec<Result<Order, Problem>>, by: &Actor) -> BatchView {
         let count = entries.len();
         let mut answers: Vec<(usize, Result<Created, Problem>)> = Vec::with_capacity(count);
@@ -51,7 +51,7 @@ impl Ingest {
         let deadline = Deadline::of_http(&self.clock);
         let worked =
             futures::stream::iter(groups.into_values().map(|group| self.create_in_order(group, by, &deadline)));
-        // Collected to the end: no entry is left in flight when the batch is answered.
+        // The whole stream is collected, so that no write is in flight when the batch is answered.
         let worked: Vec<Vec<_>> = worked.buffer_unordered(CONCURRENCY).collect().await;
         answers.extend(worked.into_iter().flatten());
         answers.sort_unstable_by_key(|(position, _)| *position);

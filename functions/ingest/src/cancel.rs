@@ -1,4 +1,4 @@
-//! Taking a scheduled payment back.
+//! Cancelling a scheduled payment.
 
 use payments_http::{Problem, ProblemKind};
 use payments_model::transition::decide;
@@ -9,12 +9,12 @@ use crate::Ingest;
 use crate::create::key_of;
 
 impl Ingest {
-    /// Cancels a payment of `account`, or finds that it is cancelled.
+    /// Cancels a payment of `account`; a repeated cancel returns the cancelled payment.
     pub(crate) async fn cancel(&self, account: &AccountId, payment_id: PaymentId, by: Actor) -> Result<Head, Problem> {
         let details = self.store.details(payment_id).await?;
         let details =
             details.filter(|details| details.instruction.account == *account).ok_or_else(Problem::no_such_payment)?;
-        // A scheduled payment is as it was created, so the step needs no look at the head first.
+        // A scheduled head is as it was created, so it need not be read first.
         let step = Head::scheduled(&details).step(State::Cancelled, self.clock.now(), by);
         let key = key_of(&details);
         let found = match self.store.transition(&key, details.due_date, &step).await? {

@@ -32,7 +32,10 @@ impl Config {
         let write_shards: ShardCount = lookup.required("WRITE_SHARDS", shards)?;
         let read_shards = lookup.read_shards()?;
         if write_shards > read_shards {
-            let why = format!("it is more than READ_SHARDS, {}, so payments would not be found", read_shards.get());
+            let why = format!(
+                "it is more than READ_SHARDS, {}, so readers would miss payments; raise READ_SHARDS first",
+                read_shards.get()
+            );
             return Err(ConfigError::Invalid("WRITE_SHARDS", write_shards.get().to_string(), why));
         }
         let access = Access { account_claim: lookup.account_claim()?, is_open: lookup.is_sam_local() };
@@ -63,7 +66,7 @@ mod tests {
             Config::read(&Lookup::new(&value)).map(|config| config.write_shards.get()).map_err(|e| e.to_string())
         };
         assert_eq!(with("10", "20"), Ok(10));
-        let why = "the environment variable WRITE_SHARDS is \"11\": it is more than READ_SHARDS, 10, so payments would not be found";
+        let why = "the environment variable WRITE_SHARDS is \"11\": it is more than READ_SHARDS, 10, so readers would miss payments; raise READ_SHARDS first";
         assert_eq!(with("11", "10"), Err(why.to_owned()));
     }
 }

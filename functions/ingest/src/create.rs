@@ -1,7 +1,7 @@
-//! Creating a payment: details first, then the head built from the stored details.
+//! Creating a payment: first its details, then a head built from the stored details.
 //!
-//! Each write changes nothing when it is repeated, and a crash between the two leaves details
-//! without a head: nothing visible, and the retry completes it.
+//! Both writes are idempotent. A crash between them leaves details without a head: no reader sees such a payment,
+//! and a retry completes it.
 
 use chrono::TimeDelta;
 use payments_http::{Problem, ProblemKind};
@@ -11,32 +11,31 @@ use payments_store::{HeadKey, HeadSort, PutDetails, PutHead, details_excess};
 use crate::Ingest;
 use crate::order::Order;
 
-/// How long after its business day a payment whose details were accepted in time may still get
-/// its missing head. The archive waits an hour, so a head put within this never comes back from
-/// the dead.
+/// How long after its business day a payment with details may still get a missing head. The archive waits an
+/// hour, so a head written within this time was not archived before.
 const COMPLETION_GRACE: TimeDelta = TimeDelta::minutes(30);
 
-/// A payment that is there now.
+/// A created payment.
 #[derive(Debug)]
 pub(crate) struct Created {
-    /// As it stands.
+    /// Its current head.
     pub(crate) head: Head,
-    /// Whether an earlier try had accepted it.
+    /// Whether an earlier request accepted it.
     pub(crate) replayed: bool,
 }
 
 impl Ingest {
-    /// Puts one payment in, or finds that it is.
+    /// Creates one payment; a repeated create returns the first payment.
     pub(crate) async fn create(&self, order: &Order, by: &Actor) -> Result<Created, Problem> {
         let (zone, now) = (self.config.zone, self.clock.now());
         let instruction = order.instruction.clone();
         let details = Details::accept(order.payment_id, instruction, zone, self.config.write_shards, now, by.clone());
-        if let Err(refusal) = self.judge(&details, zone.date_of(now)) {
-            // Size and date are judged once, when the payment is accepted: a retry of an accepted
-            // one is a replay, whatever the date is by now and whoever asks.
+        if let Err(problem) = self.judge(&details, zone.date_of(now)) {
+            // Size and date are judged only once: a retry of a created payment succeeds on any later date and
+            // for any caller.
             return match self.store.details(order.payment_id).await? {
                 Some(stored) => self.replay(stored, &order.instruction).await,
-                None => Err(refusal),
+                None => Err(problem),
             };
         }
         match self.store.put_details(&details).await? {
@@ -45,7 +44,7 @@ impl Ingest {
         }
     }
 
-    /// Whether a new payment is acceptable.
+    /// Checks a new payment's size and date.
     fn judge(&self, details: &Details, today: BusinessDate) -> Result<(), Problem> {
         if let Some(excess) = details_excess(details)? {
             let detail =
@@ -55,13 +54,13 @@ impl Ingest {
         judge_date(details.due_date, today, self.config.horizon_days)
     }
 
-    /// Answers a key that was used before.
+    /// Answers a request whose key was used before.
     async fn replay(&self, stored: Details, asked: &Instruction) -> Result<Created, Problem> {
         let differences = stored.instruction.differences(asked);
         if !differences.is_empty() {
             let fields = differences.join(", ");
             let detail = format!(
-                "The idempotency key belongs to a payment with another {fields}; use a new key for a new payment."
+                "The idempotency key belongs to a payment that differs in {fields}; use a new key for a new payment."
             );
             return Err(Problem::new(ProblemKind::IdempotencyKeyReused, detail).at_all(differences));
         }
@@ -71,7 +70,7 @@ impl Ingest {
         }
     }
 
-    /// Puts the head of accepted details, unless its time is over.
+    /// Writes the head of stored details, unless it is too late for that.
     async fn complete(&self, details: &Details, replayed: bool) -> Result<Created, Problem> {
         let head = Head::scheduled(details);
         let closes = self.config.zone.end_of(details.due_date).saturating_add(COMPLETION_GRACE);
@@ -91,13 +90,16 @@ pub(crate) fn key_of(details: &Details) -> HeadKey {
     HeadKey { account: details.instruction.account.clone(), sort }
 }
 
-/// Whether a new payment may have this date: today or later, and within the horizon.
+/// Checks a new payment's date: today or later, and within the horizon.
 fn judge_date(due_date: BusinessDate, today: BusinessDate, horizon_days: u32) -> Result<(), Problem> {
     if due_date < today {
         return Err(passed(due_date));
     }
     if due_date.days_since(today) > horizon_days.into() {
-        let detail = format!("Payments are taken {horizon_days} days ahead, until {}.", today.plus_days(horizon_days));
+        let detail = format!(
+            "The business date {due_date} is more than {horizon_days} days ahead; choose {} or earlier.",
+            today.plus_days(horizon_days)
+        );
         return Err(Problem::new(ProblemKind::DateBeyondHorizon, detail).at("scheduledFor"));
     }
     Ok(())
@@ -113,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn today_is_allowed_and_yesterday_is_not() {
+    fn dates_from_today_to_the_horizon_are_allowed() {
         let date = |text: &str| text.parse::<BusinessDate>().unwrap();
         let today = date("2026-11-20");
         for (due, want) in [

@@ -1,4 +1,4 @@
-//! `ingest`: payments in, one or a hundred at a time, and back out while they are scheduled.
+//! `ingest`: creates payments, one or up to a hundred at a time, and cancels scheduled ones.
 
 mod batch;
 mod cancel;
@@ -19,11 +19,11 @@ pub use config::Config;
 use create::Created;
 use order::Order;
 
-/// The longest body of a single create, in bytes: the 8 KB a payment may have, eight times over,
-/// so that the answer to somewhat too much data can still say by how much.
+/// The longest body of a single create or cancel, in bytes: eight times the 8 KB of a payment, so that the answer
+/// to a payment that is too large can say by how much.
 const MAX_BODY_BYTES: usize = 64 * 1024;
 
-/// The longest body of a batch, in bytes: a hundred payments of 8 KB, twice over.
+/// The longest body of a batch, in bytes: more than twice a hundred payments of 8 KB.
 const MAX_BATCH_BODY_BYTES: usize = 2 * 1024 * 1024;
 
 /// The function.
@@ -40,7 +40,7 @@ pub struct Ingest {
 struct Nothing {}
 
 impl Ingest {
-    /// The function with all it needs.
+    /// Creates the function.
     #[must_use]
     pub fn new(config: Config, store: Store, clock: Clock) -> Self {
         Self { config, store, clock }
@@ -48,7 +48,7 @@ impl Ingest {
 
     /// Answers one request.
     pub async fn handle(&self, event: ApiGatewayV2httpRequest) -> ApiGatewayV2httpResponse {
-        // Boxed: the chain of calls below is deeper than the compiler follows in one type.
+        // Boxed, because the future's type is too deeply nested for the compiler otherwise.
         serve(&event, &self.config.access, |request| Box::pin(self.answer(request))).await
     }
 

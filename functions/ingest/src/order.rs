@@ -1,7 +1,10 @@
-//! Orders: what a create asks for, read from JSON with one fault reported at a time.
+//! Orders: creates as clients send them, parsed, with one fault reported at a time.
 //!
-//! A body's faults are reported in the order of [`payments_http::ProblemKind`]: first its syntax and
-//! shape, then its values in the order of the API's fields.
+//! Faults are reported in the order of [`payments_http::ProblemKind`]: first those of syntax and shape, then those
+//! of values, in the order of the API's fields.
+
+use std::fmt::Display;
+use std::str::FromStr;
 
 use payments_http::json::{read, required};
 use payments_http::{Problem, ProblemKind};
@@ -10,14 +13,14 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 /// The most payments of one batch: at 8 KB each they stay below a megabyte.
-pub(crate) const MAX_BATCH: usize = 100;
+const MAX_BATCH: usize = 100;
 
-/// A payment that is asked for, well-formed, not yet judged by its date.
+/// A well-formed create, whose size and date are not judged yet.
 #[derive(Debug, Clone)]
 pub(crate) struct Order {
-    /// Its id, made of its account and idempotency key.
+    /// The payment id, made of the account and the idempotency key.
     pub(crate) payment_id: PaymentId,
-    /// What is asked for.
+    /// The instruction.
     pub(crate) instruction: Instruction,
 }
 
@@ -36,7 +39,7 @@ struct Body<'b> {
     data: Option<&'b RawValue>,
 }
 
-/// The fields of a body that every create has, all of them there.
+/// The fields that every create has, with all required ones present.
 struct Given<'b> {
     payee: &'b str,
     amount: &'b str,
@@ -65,7 +68,7 @@ struct BatchBody<'b> {
     payments: Option<Vec<&'b RawValue>>,
 }
 
-/// `null` is data like any other; only an absent field is none.
+/// Reads a field whose `null` is data like any other; only an absent field is `None`.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
@@ -79,8 +82,10 @@ impl Order {
         let body: Body<'_> = read(json)?;
         for (field, given) in [("accountId", &body.account_id), ("idempotencyKey", &body.idempotency_key)] {
             if given.is_some() {
-                let detail =
-                    format!("The field \"{field}\" has no place here: the path has the account, a header the key.");
+                let detail = format!(
+                    "The field \"{field}\" is for batches only; send the account in the path, the key in the \
+                     Idempotency-Key header."
+                );
                 return Err(Problem::new(ProblemKind::InvalidShape, detail).at(field));
             }
         }
@@ -91,40 +96,25 @@ impl Order {
     ///
     /// # Errors
     /// The first fault.
-    pub(crate) fn entry(json: &[u8]) -> Result<Self, Problem> {
+    fn entry(json: &[u8]) -> Result<Self, Problem> {
         let body: Body<'_> = read(json)?;
         let account = required("accountId", body.account_id.as_deref())?;
         let key = required("idempotencyKey", body.idempotency_key.as_deref())?;
         let given = Given::of(&body)?;
-        let account = account.parse().map_err(|e| {
-            Problem::new(ProblemKind::InvalidParameter, format!("The account is not acceptable: {e}.")).at("accountId")
-        })?;
-        let key = key.parse().map_err(|e| {
-            Problem::new(ProblemKind::InvalidIdempotencyKey, format!("The key is not acceptable: {e}."))
-                .at("idempotencyKey")
-        })?;
+        let account = parse("account", account, "accountId", ProblemKind::InvalidParameter)?;
+        let key = parse("idempotency key", key, "idempotencyKey", ProblemKind::InvalidIdempotencyKey)?;
         Self::of(account, &key, &given)
     }
 
     fn of(account: AccountId, key: &IdempotencyKey, given: &Given<'_>) -> Result<Self, Problem> {
-        let refuse = |kind, field, why: String| Problem::new(kind, format!("{why}.")).at(field);
-
-        let payee: AccountId = given.payee.parse().map_err(|e| {
-            refuse(ProblemKind::InvalidPayee, "payeeAccountId", format!("The payee is not acceptable: {e}"))
-        })?;
+        let payee: AccountId = parse("payee", given.payee, "payeeAccountId", ProblemKind::InvalidPayee)?;
         if payee == account {
-            let why = "The payee is the payer; name another account".to_owned();
-            return Err(refuse(ProblemKind::InvalidPayee, "payeeAccountId", why));
+            let detail = "The payee is the payer; name another account.";
+            return Err(Problem::new(ProblemKind::InvalidPayee, detail).at("payeeAccountId"));
         }
-        let amount = given.amount.parse().map_err(|e| {
-            refuse(ProblemKind::InvalidAmount, "amountMinor", format!("The amount is not acceptable: {e}"))
-        })?;
-        let currency = given.currency.parse().map_err(|e| {
-            refuse(ProblemKind::InvalidCurrency, "currency", format!("The currency is not acceptable: {e}"))
-        })?;
-        let scheduled_for: ScheduledFor = given.scheduled_for.parse().map_err(|e| {
-            refuse(ProblemKind::InvalidDate, "scheduledFor", format!("The date is not acceptable: {e}"))
-        })?;
+        let amount = parse("amount", given.amount, "amountMinor", ProblemKind::InvalidAmount)?;
+        let currency = parse("currency", given.currency, "currency", ProblemKind::InvalidCurrency)?;
+        let scheduled_for: ScheduledFor = parse("date", given.scheduled_for, "scheduledFor", ProblemKind::InvalidDate)?;
         Ok(Self {
             payment_id: PaymentId::derive(&account, key),
             instruction: Instruction {
@@ -138,7 +128,12 @@ impl Order {
     }
 }
 
-/// Reads a batch: each entry on its own, so that one fault does not stop the others.
+/// Parses a field's text; `thing` is what the detail calls it.
+fn parse<T: FromStr<Err: Display>>(thing: &str, text: &str, field: &str, kind: ProblemKind) -> Result<T, Problem> {
+    text.parse().map_err(|error| Problem::new(kind, format!("The {thing} is invalid: {error}.")).at(field))
+}
+
+/// Reads a batch: each entry on its own, so that one entry's fault leaves the others alone.
 ///
 /// # Errors
 /// A fault of the batch as a whole.
@@ -146,7 +141,7 @@ pub(crate) fn read_batch(json: &[u8]) -> Result<Vec<Result<Order, Problem>>, Pro
     let body: BatchBody<'_> = read(json)?;
     let entries = required("payments", body.payments)?;
     if !(1..=MAX_BATCH).contains(&entries.len()) {
-        let detail = format!("A batch has 1 to {MAX_BATCH} payments, this one has {}.", entries.len());
+        let detail = format!("The batch has {} payments; send 1 to {MAX_BATCH}.", entries.len());
         return Err(Problem::new(ProblemKind::InvalidBatchSize, detail).at("payments"));
     }
     Ok(entries.into_iter().map(|entry| Order::entry(entry.get().as_bytes())).collect())
@@ -158,5 +153,6 @@ fn number<'b>(field: &'static str, value: &'b RawValue) -> Result<&'b str, Probl
     if text.starts_with(|first: char| first == '-' || first.is_ascii_digit()) {
         return Ok(text);
     }
-    Err(Problem::new(ProblemKind::InvalidShape, format!("The field \"{field}\" is not a number.")).at(field))
+    let detail = format!("The field \"{field}\" is not a number; send a number without quotes.");
+    Err(Problem::new(ProblemKind::InvalidShape, detail).at(field))
 }

@@ -1,5 +1,4 @@
-//! `query-account`: an account's payments, and one of them. Strongly consistent, over the hot and
-//! the long-term table.
+//! `query-account`: lists an account's payments and returns single ones, strongly consistent, from both tables.
 
 mod config;
 mod page;
@@ -24,7 +23,7 @@ pub struct QueryAccount {
 }
 
 impl QueryAccount {
-    /// The function with all it needs.
+    /// Creates the function.
     #[must_use]
     pub fn new(config: Config, store: Store, clock: Clock) -> Self {
         Self { config, store, clock }
@@ -56,8 +55,8 @@ impl QueryAccount {
         Answer::json(200, &page::render(&self.store, &plan, read, &deadline).await?)
     }
 
-    /// One payment with its data. The details say where its head is; without a head it was never
-    /// acknowledged, and is not there.
+    /// Returns one payment with its data. Its details give its head's key. Without a head, the payment was never
+    /// acknowledged and does not exist.
     async fn get(&self, account: AccountId, payment_id: PaymentId) -> Result<PaymentView, Problem> {
         let details = self.store.details(payment_id).await?;
         let details =

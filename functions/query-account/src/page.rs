@@ -1,4 +1,4 @@
-//! One page of an account's payments, cut where Lambda's response would get too large.
+//! Pages of an account's payments, cut before Lambda's response becomes too large.
 
 use payments_boot::Deadline;
 use payments_http::{PaymentView, Problem};
@@ -9,17 +9,17 @@ use serde_json::value::RawValue;
 
 use crate::plan::Plan;
 
-/// The largest page, in bytes as they travel in Lambda's response, where the body is a JSON
-/// string and every quote and backslash takes two. Lambda's own limit is 6 MB.
+/// The largest page, in bytes of Lambda's response, where the body is a JSON string and each quote and backslash
+/// takes two bytes. Lambda's own limit is 6 MB.
 const MAX_PAGE_BYTES: usize = 4 * 1024 * 1024;
 
-/// Room for what surrounds the payments: the object, the cursor.
+/// The bytes kept for the object around the payments and its cursor.
 const FRAME_BYTES: usize = 1_024;
 
-/// How many payments' data is read at once: what one BatchGetItem takes.
+/// How many payments' data is read at once: the most keys of one BatchGetItem.
 const DATA_CHUNK: usize = 100;
 
-/// A page as JSON.
+/// A page's JSON.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PageView {
@@ -27,7 +27,7 @@ pub(crate) struct PageView {
     next_cursor: Option<String>,
 }
 
-/// A page that grows until it is full.
+/// A page under construction.
 struct Page {
     payments: Vec<Box<RawValue>>,
     bytes: usize,
@@ -40,7 +40,7 @@ impl Page {
         let view = PaymentView::of(head).with_data(data)?;
         let json = serde_json::value::to_raw_value(&view).map_err(Problem::internal)?;
         let bytes = self.bytes + escaped_bytes(json.get()) + ",".len();
-        // A payment is far smaller than a page, so the first one always fits.
+        // The first payment always fits: a payment is far smaller than a page.
         if bytes > MAX_PAGE_BYTES {
             return Ok(false);
         }
@@ -51,7 +51,7 @@ impl Page {
     }
 }
 
-/// Renders what was read, with the data where it was asked for.
+/// Renders a page of heads, with the payments' data if the plan includes it.
 pub(crate) async fn render(
     store: &Store,
     plan: &Plan,
@@ -70,7 +70,7 @@ pub(crate) async fn render(
         for (head, data) in heads.iter().zip(data) {
             full = full || !page.push(head, data.as_ref())?;
         }
-        // Where the reads are slow the page ends short, and the cursor goes on.
+        // If reads are slow, the page ends early, and its cursor continues there.
         full = full || deadline.has_come();
         if full {
             break;
@@ -81,7 +81,7 @@ pub(crate) async fn render(
     Ok(PageView { payments: page.payments, next_cursor: next.map(|after| plan.cursor(after)) })
 }
 
-/// The bytes of a text inside a JSON string.
+/// The bytes that a text takes inside a JSON string.
 fn escaped_bytes(text: &str) -> usize {
     let escape = |byte: u8| match byte {
         b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 1,
@@ -98,8 +98,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn escapes_are_counted_as_they_travel(value in ".{0,40}", blank in "[ \n\r\t]{0,4}") {
-            // Whatever a client's JSON may hold: escaped strings and white space between values.
+        fn escaped_bytes_are_what_serde_json_writes(value in ".{0,40}", blank in "[ \n\r\t]{0,4}") {
+            // A client's JSON may have escaped strings, and white space between values.
             let json = format!("{blank}{}", serde_json::to_string(&value)?);
             let travels = serde_json::to_string(&json)?;
             prop_assert_eq!(escaped_bytes(&json) + "\"\"".len(), travels.len());

@@ -1,5 +1,6 @@
-//! How many payments a date has, and of how much: status by status, for a range of dates. The
-//! counters know, so that it costs the same however many payments there are.
+//! Counts and sums of payments by date and status, for a range of dates.
+//!
+//! They come from the counters, so their cost does not depend on the number of payments.
 
 use std::iter::successors;
 
@@ -11,18 +12,17 @@ use serde::Serialize;
 
 use crate::QueryDue;
 
-/// The parameters.
+/// The query parameters of the counts.
 pub const PARAMETERS: &[&str] = &["from", "to"];
 
-/// How far the answer reaches unless `to` says otherwise, in days after `from`.
+/// The default of `to`, in days after `from`.
 const DEFAULT_DAYS: u32 = 90;
 
-/// The furthest that it can reach, in days after `from`: 366 dates, a leap year. Each has at most
-/// eight counters, of a kilobyte where there are ten currencies, so that some 3 MB are read and less
-/// than 1 MB is answered.
+/// The latest `to`, in days after `from`: 366 dates, a leap year. Each date has at most eight counters, of 1 KB
+/// with ten currencies, so a request reads about 3 MB and returns less than 1 MB.
 const MAX_DAYS: i64 = 365;
 
-/// The answer as JSON.
+/// The answer's JSON.
 #[derive(Serialize)]
 pub(crate) struct Counts {
     counts: Vec<DateCounts>,
@@ -36,7 +36,7 @@ struct DateCounts {
 }
 
 impl QueryDue {
-    /// The numbers of every date of a range, in order. A date without payments has zeros.
+    /// Returns the counts of each date of a range, in order. A date without payments has zeros.
     pub(crate) async fn counts(&self, query: &Query<'_>) -> Result<Counts, Problem> {
         let (from, to) = range(query, self.config.zone.date_of(self.clock.now()))?;
         let mut counters = self.store.counters(from, to).await?;
@@ -49,7 +49,7 @@ impl QueryDue {
     }
 }
 
-/// The first and the last date asked for.
+/// The first and last date of the range.
 fn range(query: &Query<'_>, today: BusinessDate) -> Result<(BusinessDate, BusinessDate), Problem> {
     let (from, to) = (query.get::<BusinessDate>("from")?, query.get::<BusinessDate>("to")?);
     let from = from.unwrap_or(today);
@@ -58,7 +58,7 @@ fn range(query: &Query<'_>, today: BusinessDate) -> Result<(BusinessDate, Busine
         return Err(invalid_parameter("from", &format!("{from} is after {to}")));
     }
     if to.days_since(from) > MAX_DAYS {
-        return Err(invalid_parameter("to", &format!("the counts reach at most {MAX_DAYS} days after their first")));
+        return Err(invalid_parameter("to", &format!("{to} is more than {MAX_DAYS} days after {from}")));
     }
     Ok((from, to))
 }

@@ -1,7 +1,7 @@
-//! All payments of a date, across accounts: status by status, shard by shard.
+//! The payments of a date, across accounts, ordered by status and shard.
 
 use payments_boot::Deadline;
-use payments_http::cursor::foreign;
+use payments_http::cursor::invalid_cursor;
 use payments_http::request::invalid_parameter;
 use payments_http::{DueCursor, PageLimit, Problem, ProblemKind, Query};
 use payments_model::{BusinessDate, Shard, ShardCount, Status};
@@ -10,14 +10,13 @@ use serde::Serialize;
 
 use crate::QueryDue;
 
-/// The parameters of the list.
+/// The query parameters of the list.
 pub const PARAMETERS: &[&str] = &["dueDate", "status", "shard", "limit", "cursor"];
 
-/// How many stretches of the index one page looks at before it ends short: enough
-/// for all statuses of ten shards.
-const MAX_STRETCHES: usize = 50;
+/// The most reads of the index for one page, which may then end early: enough for all statuses of ten shards.
+const MAX_READS: usize = 50;
 
-/// A page as JSON.
+/// A page's JSON.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DatePage {
@@ -25,7 +24,7 @@ pub(crate) struct DatePage {
     next_cursor: Option<String>,
 }
 
-/// A payment as the index has it: without what only its head has.
+/// A payment's JSON, with the attributes that the index has.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct DueView {
@@ -42,14 +41,14 @@ struct DueView {
     settled_at: Option<String>,
 }
 
-/// The list asked for, and where in it to go on.
+/// The list that a request describes, and where to continue it.
 #[derive(Debug)]
 struct Plan {
     due_date: BusinessDate,
     only_status: Option<Status>,
     only_shard: Option<Shard>,
     limit: PageLimit,
-    /// The stretches still to be read, in order.
+    /// The stretches of the index still to be read, in order.
     stretches: Vec<(Status, Shard)>,
     after: Option<HeadSort>,
 }
@@ -71,9 +70,9 @@ impl Plan {
             && (only_status.is_none() || only_status == cursor.only_status)
             && only_shard.is_none_or(|shard| Some(shard.get()) == cursor.only_shard);
         if !agrees {
-            return Err(foreign("It belongs to a list of another date, status or shard."));
+            return Err(invalid_cursor("it belongs to a list of another date, status or shard"));
         }
-        let known = |number| in_range(number, shards).map_err(|_| foreign("Its shard is out of range."));
+        let known = |number| in_range(number, shards).map_err(|_| invalid_cursor("its shard is out of range"));
         let only_shard = cursor.only_shard.map(known).transpose()?;
         let at = (cursor.at.0, known(cursor.at.1)?);
         let rest = stretches(cursor.only_status, only_shard, shards).skip_while(|stretch| *stretch != at).collect();
@@ -101,17 +100,17 @@ impl Plan {
 }
 
 impl QueryDue {
-    /// One page. Its cost is that of the rows it returns, and two small reads per stretch.
+    /// Returns one page. It costs the rows that it returns, and two small reads per stretch.
     pub(crate) async fn list_date(&self, query: &Query<'_>) -> Result<DatePage, Problem> {
         let plan = Plan::of(query, self.config.read_shards)?;
-        // Only days that are over are ever archived.
+        // Only payments of past days are archived.
         let with_history = plan.due_date < self.config.zone.date_of(self.clock.now());
         let deadline = Deadline::of_http(&self.clock);
         let (mut payments, mut after, mut reads) = (Vec::new(), plan.after, 0);
         for &(status, shard) in &plan.stretches {
             loop {
                 let room = usize::from(plan.limit.get()) - payments.len();
-                if room == 0 || reads == MAX_STRETCHES || deadline.has_come() {
+                if room == 0 || reads == MAX_READS || deadline.has_come() {
                     return Ok(DatePage { payments, next_cursor: Some(plan.cursor((status, shard), after)) });
                 }
                 reads += 1;
@@ -127,7 +126,7 @@ impl QueryDue {
                 for row in page.rows {
                     match row {
                         Ok(row) => payments.push(view(&row)),
-                        Err(error) => tracing::error!(%error, "a payment is left out of the list"),
+                        Err(error) => tracing::error!(%error, "a payment cannot be read and is left out of the list"),
                     }
                 }
                 after = page.next.map(|next| next.head);
@@ -153,13 +152,14 @@ fn stretches(
 }
 
 fn missing_date() -> Problem {
-    let detail = "The parameter \"dueDate\" is missing; name a date as YYYY-MM-DD.";
+    let detail = "The parameter \"dueDate\" is missing; send a date as YYYY-MM-DD.";
     Problem::new(ProblemKind::InvalidParameter, detail).at("dueDate")
 }
 
 fn in_range(number: u16, shards: ShardCount) -> Result<Shard, Problem> {
     let shard = shards.all().nth(number.into());
-    shard.ok_or_else(|| invalid_parameter("shard", &format!("the shards are 0 to {}", shards.get() - 1)))
+    shard
+        .ok_or_else(|| invalid_parameter("shard", &format!("a shard is a whole number from 0 to {}", shards.get() - 1)))
 }
 
 fn view(row: &DueRow) -> DueView {

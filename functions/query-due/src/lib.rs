@@ -1,5 +1,6 @@
-//! `query-due`: questions across accounts: all payments of a date and the payment of a transaction,
-//! answered from indexes and so eventually consistent, and the numbers of dates.
+//! `query-due`: reads across accounts: the payments of a date, the payment of a transaction, the counts of dates.
+//!
+//! The first two come from indexes, so they are eventually consistent.
 
 mod config;
 mod counts;
@@ -24,7 +25,7 @@ pub struct QueryDue {
 }
 
 impl QueryDue {
-    /// The function with all it needs.
+    /// Creates the function.
     #[must_use]
     pub fn new(config: Config, store: Store, clock: Clock) -> Self {
         Self { config, store, clock }
@@ -48,7 +49,7 @@ impl QueryDue {
         }
     }
 
-    /// The index says where the payment is; what is shown is its head.
+    /// Finds the payment in the index, and returns its head.
     async fn of_transaction(&self, id: &TransactionId) -> Result<PaymentView, Problem> {
         for key in self.store.payments_of_transaction(id).await? {
             let head = self.store.head(&key).await?;
@@ -56,6 +57,6 @@ impl QueryDue {
                 return Ok(PaymentView::of(&head));
             }
         }
-        Err(Problem::new(ProblemKind::NoSuchPayment, "No payment carries this transaction id."))
+        Err(Problem::new(ProblemKind::NoSuchPayment, "No payment has this transaction id; check the id."))
     }
 }

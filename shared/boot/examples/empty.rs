@@ -1,5 +1,4 @@
-//! The least that a function on DynamoDB can be: Lambda's runtime, an SDK client, and an answer. What the
-//! real functions' cold starts are compared with.
+//! The smallest function with a DynamoDB client, as a baseline for the cold starts of the real functions.
 
 use aws_config::BehaviorVersion;
 use aws_sdk_dynamodb::Client;

@@ -1,4 +1,4 @@
-//! The clock, handed to whatever needs the time.
+//! The clock, which functions get as an argument.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use payments_model::UtcSecond;
 
-/// Tells the time, and lets it pass. Functions on AWS get [`Clock::system`]; tests and the local
-/// runner make their own with [`Clock::simulated`].
+/// A source of the current time, on which callers can also wait. Functions on AWS get [`Clock::system`]; tests and
+/// the local runner create their own with [`Clock::simulated`].
 #[derive(Clone)]
 pub struct Clock {
     now: Arc<dyn Fn() -> DateTime<Utc> + Send + Sync>,
@@ -18,15 +18,14 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// The machine's clock.
+    /// Creates the machine's clock.
     #[must_use]
-    #[expect(clippy::disallowed_methods, reason = "this is where the time comes from")]
+    #[expect(clippy::disallowed_methods, reason = "the clock is the one reader of the system's time")]
     pub fn system() -> Self {
         Self { now: Arc::new(Utc::now), sleep: Arc::new(|time| tokio::time::sleep(time).boxed()) }
     }
 
-    /// A clock that shows what `now` says; whoever waits on it tells `pass` for how long, and
-    /// goes on at once.
+    /// Creates a clock that shows what `now` returns. A wait passes its length to `pass`, and ends at once.
     #[must_use]
     pub fn simulated(
         now: impl Fn() -> DateTime<Utc> + Send + Sync + 'static,
@@ -39,19 +38,19 @@ impl Clock {
         Self { now: Arc::new(now), sleep: Arc::new(sleep) }
     }
 
-    /// Waits.
+    /// Waits for `time`.
     pub async fn sleep(&self, time: Duration) {
         (self.sleep)(time).await;
     }
 
-    /// The whole second it is now; a clock outside the calendar's years is held at their end.
+    /// The current time in whole seconds; a time outside the calendar's years becomes the nearest one inside.
     #[must_use]
     pub fn now(&self) -> UtcSecond {
         let now = (self.now)();
         UtcSecond::of(now).unwrap_or(if now < UtcSecond::MIN.as_chrono() { UtcSecond::MIN } else { UtcSecond::MAX })
     }
 
-    /// The instant it is now, with all the precision there is: for deadlines, never for payments.
+    /// The current time with full precision: for deadlines, never for payments.
     #[must_use]
     pub fn instant(&self) -> DateTime<Utc> {
         (self.now)()

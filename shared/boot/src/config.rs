@@ -127,7 +127,7 @@ impl<'a> Lookup<'a> {
 impl Lookup<'static> {
     /// Creates a lookup in the process's environment.
     #[must_use]
-    #[expect(clippy::disallowed_methods, reason = "this is where configuration comes from")]
+    #[expect(clippy::disallowed_methods, reason = "the one reader of the process's environment")]
     pub fn environment() -> Self {
         Self(&|name| std::env::var(name).ok())
     }

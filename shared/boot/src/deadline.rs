@@ -1,4 +1,4 @@
-//! How long an invocation may still work before it has to stop by itself.
+//! Deadlines: when an invocation stops starting work, so that it ends before Lambda or API Gateway cuts it off.
 
 use std::time::Duration;
 
@@ -6,16 +6,15 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::Clock;
 
-/// The time kept for what is under way and for the answer: one operation's timeout (5 s) and a
-/// second for the rest, but never more than half of all there is.
+/// The time reserved for work in progress and the answer: one operation's timeout (5 s) and 1 s for the rest, but
+/// at most half of the time that is left.
 const MARGIN: TimeDelta = TimeDelta::seconds(6);
 
-/// How long an HTTP request takes up new work. The longest chain of calls of one payment is four
-/// (details, details, head, head), each at most 5 s, so all is over within 25 s: below the functions'
-/// timeout of 28 s, which is below API Gateway's of 30 s.
+/// How long an HTTP request starts work. One payment takes at most four calls (details, details, head, head) of at
+/// most 5 s each, so a request ends within 25 s: before the functions' timeout of 28 s and API Gateway's of 30 s.
 const HTTP_BUDGET: TimeDelta = TimeDelta::seconds(5);
 
-/// The instant at which an invocation stops taking up new work.
+/// The instant at which an invocation stops starting work.
 #[derive(Debug, Clone)]
 pub struct Deadline {
     clock: Clock,
@@ -23,8 +22,8 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// The stop before Lambda's own deadline, given in milliseconds since 1970 as the invocation's
-    /// context has it.
+    /// Creates a deadline some time before Lambda's own, which the invocation's context gives in milliseconds since
+    /// 1970.
     #[must_use]
     pub fn before(lambda_deadline_millis: u64, clock: &Clock) -> Self {
         let now = clock.instant();
@@ -33,28 +32,28 @@ impl Deadline {
         Self { clock: clock.clone(), stop: end - margin }
     }
 
-    /// The stop of an HTTP request: what is begun within five seconds is finished before API
-    /// Gateway gives up.
+    /// Creates the deadline of an HTTP request: work that starts within five seconds ends before API Gateway's
+    /// timeout.
     #[must_use]
     pub fn of_http(clock: &Clock) -> Self {
         Self { clock: clock.clone(), stop: clock.instant() + HTTP_BUDGET }
     }
 
-    /// The same, but `by` earlier, for work that something longer has to follow; never by more than
-    /// half of what is left.
+    /// Creates a deadline that is `by` earlier, but by at most half of the time left: for work that needs time
+    /// after it.
     #[must_use]
     pub fn earlier(&self, by: TimeDelta) -> Self {
         let left = self.stop - self.clock.instant();
         Self { clock: self.clock.clone(), stop: self.stop - by.min(left / 2) }
     }
 
-    /// Whether it is time to stop.
+    /// Whether the deadline has passed.
     #[must_use]
     pub fn has_come(&self) -> bool {
         self.clock.instant() >= self.stop
     }
 
-    /// Waits, but not past the deadline.
+    /// Waits for `time`, or until the deadline if that is sooner.
     pub async fn sleep(&self, time: Duration) {
         let left = (self.stop - self.clock.instant()).to_std().unwrap_or_default();
         self.clock.sleep(time.min(left)).await;
@@ -66,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keeps_a_margin_but_never_more_than_half() {
+    fn a_deadline_keeps_a_margin_of_at_most_half_the_time_left() {
         let start = DateTime::from_timestamp_millis(1_000_000).unwrap();
         let clock = Clock::simulated(move || start, |_| {});
         for (millis, stop) in [(120_000, 114_000), (12_000, 6_000), (3_000, 1_500), (0, 0)] {

@@ -1,5 +1,6 @@
-//! What a function's start needs: configuration, clients, the log and the clock. The only place
-//! that looks at the process's environment, the wall clock or the network's configuration.
+//! The start of a function: configuration, clients, log, metrics, clock, deadlines.
+//!
+//! Only this crate reads the process's environment, the system's clock and the network's configuration.
 
 mod client;
 mod clock;

@@ -39,18 +39,21 @@ impl Access {
             if self.is_open && event.request_context.authorizer.is_none() {
                 return Ok(());
             }
-            let detail = "Send an access token as Authorization: Bearer; see the API's description.";
+            let detail = "The request has no access token; send one as Authorization: Bearer <token>.";
             return Err(Problem::new(ProblemKind::TokenRequired, detail));
         };
         if !scopes(claims).any(|scope| scope == spec.scope.as_str()) {
             let scope = spec.scope.as_str();
-            return Err(Problem::new(ProblemKind::Forbidden, format!("This token lacks the scope {scope}.")));
+            return Err(Problem::new(
+                ProblemKind::Forbidden,
+                format!("The token lacks the scope {scope}; get a token with this scope."),
+            ));
         }
         let Some(own) = claims.get(&self.account_claim) else { return Ok(()) };
         if !spec.is_of_one_account() {
             return Err(Problem::new(
                 ProblemKind::Forbidden,
-                "This token is for single accounts, and this route is not.",
+                "The token is for single accounts, but this route covers all accounts; use a machine's token.",
             ));
         }
         let asked = event.path_parameters.get(RouteSpec::ACCOUNT).and_then(|account| account.parse().ok());

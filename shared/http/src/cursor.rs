@@ -135,15 +135,15 @@ fn opened(cursor: &str) -> Option<String> {
 }
 
 fn altered() -> Problem {
-    foreign("It was not made by this API, or it was altered.")
+    invalid_cursor("it was altered, or was not made by this API")
 }
 
-/// A cursor that cannot continue the list it was sent to.
+/// A problem for a cursor that cannot continue its list; `why` is a clause without a full stop.
 #[must_use]
-pub fn foreign(why: &str) -> Problem {
+pub fn invalid_cursor(why: &str) -> Problem {
     Problem::new(
         ProblemKind::InvalidCursor,
-        format!("This cursor does not continue this list. {why} Start again without a cursor."),
+        format!("The cursor is invalid: {why}; start the list again without a cursor."),
     )
     .at("cursor")
 }

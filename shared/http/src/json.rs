@@ -6,7 +6,7 @@ use serde_json::error::Category;
 use crate::problem::{Problem, ProblemKind};
 
 /// The detail for a body, or an entry of one, that is not an object.
-const NO_OBJECT: &str = "This is not a JSON object; send one.";
+const NO_OBJECT: &str = "The JSON is not an object; send an object.";
 
 /// Reads a whole body, a JSON object, as `T`. `T` itself rejects unknown and repeated fields
 /// (`deny_unknown_fields`).
@@ -32,7 +32,7 @@ fn explain(error: &serde_json::Error, path: Option<&str>) -> Problem {
             Problem::new(ProblemKind::NotJson, "The request has no body; send a JSON object.")
         }
         Category::Io | Category::Syntax | Category::Eof => {
-            Problem::new(ProblemKind::NotJson, format!("The body is not JSON: {error}."))
+            Problem::new(ProblemKind::NotJson, format!("The body is not valid JSON: {error}."))
         }
     }
 }
@@ -44,17 +44,17 @@ fn misshapen(error: &serde_json::Error, path: Option<&str>) -> Problem {
     let quoted = said.split('`').nth(1);
     let refuse = |detail: String| Problem::new(ProblemKind::InvalidShape, detail);
     if let (true, Some(field)) = (said.starts_with("unknown field"), quoted) {
-        return refuse(format!("There is no field \"{field}\" here."))
+        return refuse(format!("The field \"{field}\" is unknown; remove it."))
             .at(path.filter(|path| named(path)).unwrap_or(field));
     }
     if let (true, Some(field)) = (said.starts_with("duplicate field"), quoted) {
-        return refuse(format!("The field \"{field}\" is given twice.")).at(field);
+        return refuse(format!("The field \"{field}\" is repeated; send it once.")).at(field);
     }
     match path.filter(|path| named(path)) {
         Some(path) => {
-            let wanted = said.split("expected ").nth(1).unwrap_or("another");
+            let wanted = said.split("expected ").nth(1).unwrap_or("another type");
             let wanted = if wanted == "a sequence" { "a list" } else { wanted };
-            refuse(format!("The field \"{path}\" has the wrong type; it has to be {wanted}.")).at(path)
+            refuse(format!("The field \"{path}\" has the wrong type; send {wanted}.")).at(path)
         }
         None => refuse(NO_OBJECT.to_owned()),
     }
@@ -72,6 +72,7 @@ fn named(path: &str) -> bool {
 /// [`ProblemKind::InvalidShape`], which names the field.
 pub fn required<T>(field: &'static str, value: Option<T>) -> Result<T, Problem> {
     value.ok_or_else(|| {
-        Problem::new(ProblemKind::InvalidShape, format!("The field \"{field}\" is missing or null.")).at(field)
+        Problem::new(ProblemKind::InvalidShape, format!("The field \"{field}\" is missing or null; give it a value."))
+            .at(field)
     })
 }

@@ -138,25 +138,28 @@ impl Problem {
     /// text, so that a client cannot tell them apart.
     #[must_use]
     pub fn no_such_payment() -> Self {
-        Self::new(ProblemKind::NoSuchPayment, "There is no such payment, or this token does not reach its account.")
+        Self::new(
+            ProblemKind::NoSuchPayment,
+            "The payment does not exist, or this token has no access to its account; check the ids and the token.",
+        )
     }
 
     /// A batch's entry that was not tried, because the batch's time was over.
     #[must_use]
     pub fn out_of_time() -> Self {
-        Self::new(ProblemKind::Unavailable, "There was no time left for this payment; send it again.")
+        Self::new(ProblemKind::Unavailable, "The batch ran out of time before this payment; send it again.")
     }
 
     /// A route that belongs to another function. Only a wrong template gets here.
     #[must_use]
     pub fn wrong_function() -> Self {
-        Self::new(ProblemKind::NoSuchRoute, "This route is not answered here.")
+        Self::new(ProblemKind::NoSuchRoute, "This function does not answer this route.")
     }
 
     /// A fault in this service.
     #[must_use]
     pub fn internal(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        let detail = "Something went wrong on the bank's side; repeating the request will not help.";
+        let detail = "The service has a fault, so repeating the request will not help; report it with its time.";
         Self::new(ProblemKind::Internal, detail).because(cause)
     }
 
@@ -242,11 +245,11 @@ impl<E: Outage> From<E> for Problem {
     fn from(error: E) -> Self {
         let (kind, detail) = match error.kind() {
             OutageKind::Throttled => {
-                (ProblemKind::Throttled, "Too much is going on just now; repeat the request a little later.")
+                (ProblemKind::Throttled, "The service has too much work at the moment; repeat the request later.")
             }
             OutageKind::Unavailable => (
                 ProblemKind::Unavailable,
-                "A part of the bank does not answer just now; repeat the request a little later.",
+                "A part of the service does not answer at the moment; repeat the request later.",
             ),
             OutageKind::Broken => return Self::internal(error),
         };

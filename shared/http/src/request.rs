@@ -36,13 +36,14 @@ impl<'e> Request<'e> {
         let mut methods: Vec<&str> = routes::at_path(path).map(|spec| spec.method.as_str()).collect();
         methods.sort_unstable();
         if methods.is_empty() {
-            return Err(Problem::new(
-                ProblemKind::NoSuchRoute,
-                "There is nothing at this path; see the API's description.",
-            ));
+            return Err(Problem::new(ProblemKind::NoSuchRoute, "The API has no route at this path; check the path."));
         }
         let methods = methods.join(", ");
-        Err(Problem::new(ProblemKind::MethodNotAllowed, format!("This path takes {methods}.")).allowing(methods))
+        Err(Problem::new(
+            ProblemKind::MethodNotAllowed,
+            format!("The method is not allowed at this path; use {methods}."),
+        )
+        .allowing(methods))
     }
 
     /// The route.
@@ -93,14 +94,12 @@ impl<'e> Request<'e> {
     /// [`ProblemKind::InvalidIdempotencyKey`] if it is missing or malformed.
     pub fn idempotency_key(&self) -> Result<IdempotencyKey, Problem> {
         const NAME: &str = "Idempotency-Key";
-        let refuse = |why: String| Problem::new(ProblemKind::InvalidIdempotencyKey, why).at(NAME);
-        let Some(key) = self.event.headers.get(NAME) else {
-            let why =
-                "Send an Idempotency-Key header, unique for each payment you intend, and the same for its retries.";
-            return Err(refuse(why.to_owned()));
-        };
+        const MISSING: &str = "The Idempotency-Key header is missing; send a new key with each payment, and the same key \
+                               with its retries.";
+        let problem = |detail| Problem::new(ProblemKind::InvalidIdempotencyKey, detail).at(NAME);
+        let key = self.event.headers.get(NAME).ok_or_else(|| problem(MISSING.to_owned()))?;
         let key = String::from_utf8_lossy(key.as_bytes());
-        key.parse().map_err(|error| refuse(format!("The Idempotency-Key is not acceptable: {error}.")))
+        key.parse().map_err(|error| problem(format!("The Idempotency-Key is invalid: {error}.")))
     }
 
     /// The query parameters; all of them must be among `known`.
@@ -111,8 +110,11 @@ impl<'e> Request<'e> {
         let given = self.event.query_string_parameters.iter().map(|(name, _)| name);
         match given.filter(|name| !known.contains(name)).min() {
             Some(name) => {
-                let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-                let detail = format!("There is no parameter \"{name}\" here; the parameters are: {known}.");
+                let known = match known {
+                    [] => "this route has no query parameters".to_owned(),
+                    known => format!("the query parameters of this route are {}", known.join(", ")),
+                };
+                let detail = format!("The parameter \"{name}\" is unknown; {known}.");
                 Err(Problem::new(ProblemKind::InvalidParameter, detail).at(name))
             }
             None => Ok(Query { event: self.event }),
@@ -139,7 +141,8 @@ impl<'e> Request<'e> {
         };
         match body.len().checked_sub(limit) {
             Some(excess) if excess > 0 => {
-                let detail = format!("The body has {} bytes, {excess} more than are read here.", body.len());
+                let detail =
+                    format!("The body has {} bytes, {excess} more than this route allows; send fewer.", body.len());
                 Err(Problem::new(ProblemKind::BodyTooLarge, detail).excess(excess))
             }
             _ => Ok(body),
@@ -152,7 +155,10 @@ impl<'e> Request<'e> {
         if essence.eq_ignore_ascii_case("application/json") {
             return Ok(());
         }
-        Err(Problem::new(ProblemKind::UnsupportedMediaType, "Send the body as Content-Type: application/json."))
+        Err(Problem::new(
+            ProblemKind::UnsupportedMediaType,
+            "The body is not declared as JSON; send it as Content-Type: application/json.",
+        ))
     }
 }
 
@@ -172,7 +178,7 @@ impl<'e> Query<'e> {
         match self.event.query_string_parameters.all(name).as_deref() {
             None | Some([]) => Ok(None),
             Some([value]) => Ok(Some(value)),
-            Some(_) => Err(invalid_parameter(name, &"it is given more than once, or has a comma")),
+            Some(_) => Err(invalid_parameter(name, &"it is repeated or contains a comma")),
         }
     }
 
@@ -214,5 +220,5 @@ impl FromStr for PageLimit {
 /// A problem for an invalid parameter; `why` is a clause without a full stop.
 #[must_use]
 pub fn invalid_parameter(name: &'static str, why: &dyn Display) -> Problem {
-    Problem::new(ProblemKind::InvalidParameter, format!("The parameter \"{name}\" is not valid: {why}.")).at(name)
+    Problem::new(ProblemKind::InvalidParameter, format!("The parameter \"{name}\" is invalid: {why}.")).at(name)
 }
