@@ -23,10 +23,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads the configuration.
-    ///
-    /// # Errors
-    /// [`ConfigError`], which names the variable.
+    /// Reads the configuration. An error names the variable.
     pub fn read(lookup: &Lookup<'_>) -> Result<Self, ConfigError> {
         let shards = "the number of shards that payments are spread over, such as 10";
         let write_shards: ShardCount = lookup.required("WRITE_SHARDS", shards)?;

@@ -16,10 +16,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads the configuration.
-    ///
-    /// # Errors
-    /// [`ConfigError`], which names the variable.
+    /// Reads the configuration. An error names the variable.
     pub fn read(lookup: &Lookup<'_>) -> Result<Self, ConfigError> {
         let access = Access { account_claim: lookup.account_claim()?, is_open: lookup.is_sam_local() };
         Ok(Self { data: lookup.data()?, access, zone: lookup.zone()? })

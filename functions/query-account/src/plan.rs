@@ -3,16 +3,13 @@
 use std::str::FromStr;
 
 use payments_http::cursor::invalid_cursor;
-use payments_http::request::invalid_parameter;
+use payments_http::request::date_range;
 use payments_http::{AccountCursor, PageLimit, Problem, Query};
 use payments_model::{AccountId, BusinessDate, BusinessZone, Status};
 use payments_store::{AccountQuery, HeadSort};
 
 /// The query parameters of a list.
 pub const PARAMETERS: &[&str] = &["from", "to", "status", "limit", "cursor", "include"];
-
-/// The default of `to`, in days after `from`.
-const DEFAULT_DAYS: u32 = 90;
 
 /// The latest `to`, in days after `from`.
 const MAX_DAYS: i64 = 366;
@@ -50,9 +47,7 @@ impl Plan {
         let with_data = query.get::<Include>("include")?.is_some();
         let cursor = query.text("cursor")?.map(AccountCursor::decode).transpose()?;
         let Some(cursor) = cursor else {
-            let from = from.unwrap_or(today);
-            let to = to.unwrap_or_else(|| from.plus_days(DEFAULT_DAYS));
-            check_range(from, to)?;
+            let (from, to) = date_range(from, to, today, MAX_DAYS)?;
             return Ok(Self { account, from, to, status, after: None, limit, with_data });
         };
         let agrees = cursor.account == account
@@ -62,10 +57,11 @@ impl Plan {
         if !agrees {
             return Err(invalid_cursor("it belongs to a list of another account, range or status"));
         }
-        check_range(cursor.from, cursor.to).map_err(|_| invalid_cursor("its range is invalid"))?;
+        let (from, to) = date_range(Some(cursor.from), Some(cursor.to), today, MAX_DAYS)
+            .map_err(|_| invalid_cursor("its range is invalid"))?;
         let (due_at, payment_id) = cursor.after;
         let after = Some(HeadSort { due_at, payment_id });
-        Ok(Self { account, from: cursor.from, to: cursor.to, status: cursor.status, after, limit, with_data })
+        Ok(Self { account, from, to, status: cursor.status, after, limit, with_data })
     }
 
     /// The store's query for one page.
@@ -92,14 +88,4 @@ impl Plan {
         let after = (after.due_at, after.payment_id);
         AccountCursor { account: account.clone(), from: *from, to: *to, status: *status, after }.encode()
     }
-}
-
-fn check_range(from: BusinessDate, to: BusinessDate) -> Result<(), Problem> {
-    if from > to {
-        return Err(invalid_parameter("from", &format!("{from} is after {to}")));
-    }
-    if to.days_since(from) > MAX_DAYS {
-        return Err(invalid_parameter("to", &format!("{to} is more than {MAX_DAYS} days after {from}")));
-    }
-    Ok(())
 }

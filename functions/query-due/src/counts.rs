@@ -4,7 +4,7 @@
 
 use std::iter::successors;
 
-use payments_http::request::invalid_parameter;
+use payments_http::request::date_range;
 use payments_http::{CountsView, Problem, Query};
 use payments_model::BusinessDate;
 use payments_store::DateCounters;
@@ -14,9 +14,6 @@ use crate::QueryDue;
 
 /// The query parameters of the counts.
 pub const PARAMETERS: &[&str] = &["from", "to"];
-
-/// The default of `to`, in days after `from`.
-const DEFAULT_DAYS: u32 = 90;
 
 /// The latest `to`, in days after `from`: 366 dates, a leap year. Each date has at most eight counters, of 1 KB
 /// with ten currencies, so a request reads about 3 MB and returns less than 1 MB.
@@ -38,7 +35,8 @@ struct DateCounts {
 impl QueryDue {
     /// Returns the counts of each date of a range, in order. A date without payments has zeros.
     pub(crate) async fn counts(&self, query: &Query<'_>) -> Result<Counts, Problem> {
-        let (from, to) = range(query, self.config.zone.date_of(self.clock.now()))?;
+        let today = self.config.zone.date_of(self.clock.now());
+        let (from, to) = date_range(query.get("from")?, query.get("to")?, today, MAX_DAYS)?;
         let mut counters = self.store.counters(from, to).await?;
         let mut counts_of = |date: BusinessDate| {
             let DateCounters { counts, .. } = counters.remove(&date).unwrap_or_default();
@@ -47,18 +45,4 @@ impl QueryDue {
         let dates = successors(Some(from), |date| (*date < to).then(|| date.plus_days(1)));
         Ok(Counts { counts: dates.map(&mut counts_of).collect() })
     }
-}
-
-/// The first and last date of the range.
-fn range(query: &Query<'_>, today: BusinessDate) -> Result<(BusinessDate, BusinessDate), Problem> {
-    let (from, to) = (query.get::<BusinessDate>("from")?, query.get::<BusinessDate>("to")?);
-    let from = from.unwrap_or(today);
-    let to = to.unwrap_or_else(|| from.plus_days(DEFAULT_DAYS));
-    if from > to {
-        return Err(invalid_parameter("from", &format!("{from} is after {to}")));
-    }
-    if to.days_since(from) > MAX_DAYS {
-        return Err(invalid_parameter("to", &format!("{to} is more than {MAX_DAYS} days after {from}")));
-    }
-    Ok((from, to))
 }

@@ -60,8 +60,7 @@ impl Plan {
         let only_shard =
             query.text("shard")?.map(|text| in_range(text.parse().unwrap_or(u16::MAX), shards)).transpose()?;
         let limit = query.get("limit")?.unwrap_or(PageLimit::DEFAULT);
-        let cursor = query.text("cursor")?.map(DueCursor::decode).transpose()?;
-        let Some(cursor) = cursor else {
+        let Some(cursor) = query.text("cursor")?.map(DueCursor::decode).transpose()? else {
             let due_date = due_date.ok_or_else(missing_date)?;
             let stretches = stretches(only_status, only_shard, shards).collect();
             return Ok(Self { due_date, only_status, only_shard, limit, stretches, after: None });
@@ -72,19 +71,12 @@ impl Plan {
         if !agrees {
             return Err(invalid_cursor("it belongs to a list of another date, status or shard"));
         }
+        let DueCursor { due_date, only_status, only_shard, at, after } = cursor;
         let known = |number| in_range(number, shards).map_err(|_| invalid_cursor("its shard is out of range"));
-        let only_shard = cursor.only_shard.map(known).transpose()?;
-        let at = (cursor.at.0, known(cursor.at.1)?);
-        let rest = stretches(cursor.only_status, only_shard, shards).skip_while(|stretch| *stretch != at).collect();
-        let after = cursor.after.map(|(due_at, payment_id)| HeadSort { due_at, payment_id });
-        Ok(Self {
-            due_date: cursor.due_date,
-            only_status: cursor.only_status,
-            only_shard,
-            limit,
-            stretches: rest,
-            after,
-        })
+        let (only_shard, at) = (only_shard.map(known).transpose()?, (at.0, known(at.1)?));
+        let stretches = stretches(only_status, only_shard, shards).skip_while(|stretch| *stretch != at).collect();
+        let after = after.map(|(due_at, payment_id)| HeadSort { due_at, payment_id });
+        Ok(Self { due_date, only_status, only_shard, limit, stretches, after })
     }
 
     fn cursor(&self, (status, shard): (Status, Shard), after: Option<HeadSort>) -> String {

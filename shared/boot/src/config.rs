@@ -74,9 +74,6 @@ impl<'a> Lookup<'a> {
     }
 
     /// Reads `PAYMENTS_TABLE`, `HISTORY_TABLE` and `DYNAMODB_ENDPOINT`.
-    ///
-    /// # Errors
-    /// [`ConfigError`], which names the variable.
     pub fn data(&self) -> Result<DataConfig, ConfigError> {
         let tables = TableNames {
             payments: self.required("PAYMENTS_TABLE", "the name of the hot table")?,
@@ -86,26 +83,17 @@ impl<'a> Lookup<'a> {
     }
 
     /// Reads `BUSINESS_TIME_ZONE`.
-    ///
-    /// # Errors
-    /// [`ConfigError`], which names the variable.
     pub fn zone(&self) -> Result<BusinessZone, ConfigError> {
         self.required("BUSINESS_TIME_ZONE", "the bank's time zone, such as Europe/London")
     }
 
     /// Reads `READ_SHARDS`: the number of shards that readers look at.
-    ///
-    /// # Errors
-    /// [`ConfigError`], which names the variable.
     pub fn read_shards(&self) -> Result<ShardCount, ConfigError> {
         self.required("READ_SHARDS", "the number of shards to read, at least WRITE_SHARDS")
     }
 
     /// Reads `ACCOUNT_CLAIM`: the claim that names a token's accounts. It has no default: a forgotten variable
     /// would give every customer's token a machine's access.
-    ///
-    /// # Errors
-    /// [`ConfigError`], which names the variable.
     pub fn account_claim(&self) -> Result<String, ConfigError> {
         self.required("ACCOUNT_CLAIM", "the claim that names a token's accounts")
     }

@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use payments_model::{Outage, OutageKind, causes};
-use serde::{Serialize, Serializer};
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
 /// The prefix of the types. They are identifiers, not pages; `docs/problems.md` explains each.
 pub const TYPE_BASE: &str = "https://bank-payments.example/problems/";
@@ -95,35 +95,36 @@ kinds! {
     Internal: 500, "internal", "Internal error";
 }
 
-/// A problem, as JSON for the client and with its cause for the log; boxed to keep results small.
-#[derive(Debug)]
-pub struct Problem(Box<Parts>);
-
-#[derive(Debug)]
-struct Parts {
-    kind: ProblemKind,
-    detail: String,
-    field: Option<String>,
-    fields: Vec<&'static str>,
-    excess_bytes: Option<usize>,
-    allow: String,
-    cause: Option<Box<dyn Error + Send + Sync>>,
+impl Serialize for ProblemKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(3))?;
+        map.serialize_entry("type", &format!("{TYPE_BASE}{}", self.slug()))?;
+        map.serialize_entry("title", self.title())?;
+        map.serialize_entry("status", &self.status())?;
+        map.end()
+    }
 }
 
-/// A problem's JSON.
-#[derive(Serialize)]
+/// A problem: its JSON is for the client, its cause for the log. Boxed, to keep results small.
+#[derive(Debug, Serialize)]
+pub struct Problem(Box<Parts>);
+
+#[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Body<'p> {
-    r#type: String,
-    title: &'static str,
-    status: u16,
-    detail: &'p str,
+struct Parts {
+    #[serde(flatten)]
+    kind: ProblemKind,
+    detail: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    field: Option<&'p str>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    fields: &'p [&'static str],
+    field: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    fields: Vec<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     excess_bytes: Option<usize>,
+    #[serde(skip)]
+    allow: String,
+    #[serde(skip)]
+    cause: Option<Box<dyn Error + Send + Sync>>,
 }
 
 impl Problem {
@@ -221,22 +222,6 @@ impl Problem {
     pub fn log(&self, entry: usize) {
         let (status, problem) = (self.status(), self.kind().slug());
         tracing::error!(entry, status, problem, causes = ?self.causes(), "failed");
-    }
-}
-
-impl Serialize for Problem {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Parts { kind, detail, field, fields, excess_bytes, .. } = &*self.0;
-        let body = Body {
-            r#type: format!("{TYPE_BASE}{}", kind.slug()),
-            title: kind.title(),
-            status: kind.status(),
-            detail,
-            field: field.as_deref(),
-            fields,
-            excess_bytes: *excess_bytes,
-        };
-        body.serialize(serializer)
     }
 }
 

@@ -8,7 +8,7 @@ use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::header::CONTENT_TYPE;
-use payments_model::{AccountId, Actor, IdempotencyKey, PaymentId, TransactionId};
+use payments_model::{AccountId, Actor, BusinessDate, IdempotencyKey, PaymentId, TransactionId};
 
 use crate::access::{Access, claims};
 use crate::problem::{Problem, ProblemKind};
@@ -59,26 +59,17 @@ impl<'e> Request<'e> {
         Actor::named(name.map_or("anonymous", String::as_str))
     }
 
-    /// The account in the path.
-    ///
-    /// # Errors
-    /// [`ProblemKind::InvalidParameter`].
+    /// The account in the path, or [`ProblemKind::InvalidParameter`].
     pub fn account(&self) -> Result<AccountId, Problem> {
         self.path(RouteSpec::ACCOUNT)
     }
 
-    /// The payment in the path.
-    ///
-    /// # Errors
-    /// [`ProblemKind::InvalidParameter`].
+    /// The payment in the path, or [`ProblemKind::InvalidParameter`].
     pub fn payment(&self) -> Result<PaymentId, Problem> {
         self.path("paymentId")
     }
 
-    /// The transaction id in the path.
-    ///
-    /// # Errors
-    /// [`ProblemKind::InvalidParameter`].
+    /// The transaction id in the path, or [`ProblemKind::InvalidParameter`].
     pub fn transaction(&self) -> Result<TransactionId, Problem> {
         self.path("transactionId")
     }
@@ -215,6 +206,30 @@ impl FromStr for PageLimit {
         let limit = text.parse().ok().filter(|limit| (1..=Self::MAX).contains(limit));
         limit.map(Self).ok_or_else(|| format!("a limit is a whole number from 1 to {}", Self::MAX))
     }
+}
+
+/// The default of a list's `to`, in days after `from`.
+const DEFAULT_DAYS: u32 = 90;
+
+/// The first and last date of a list: `from`, by default today, and `to`, at most `max_days` after it.
+///
+/// # Errors
+/// [`ProblemKind::InvalidParameter`] if the range is reversed or too wide.
+pub fn date_range(
+    from: Option<BusinessDate>,
+    to: Option<BusinessDate>,
+    today: BusinessDate,
+    max_days: i64,
+) -> Result<(BusinessDate, BusinessDate), Problem> {
+    let from = from.unwrap_or(today);
+    let to = to.unwrap_or_else(|| from.plus_days(DEFAULT_DAYS));
+    if from > to {
+        return Err(invalid_parameter("from", &format!("{from} is after {to}")));
+    }
+    if to.days_since(from) > max_days {
+        return Err(invalid_parameter("to", &format!("{to} is more than {max_days} days after {from}")));
+    }
+    Ok((from, to))
 }
 
 /// A problem for an invalid parameter; `why` is a clause without a full stop.
