@@ -13,6 +13,7 @@ use aws_smithy_types::byte_stream::ByteStream;
 use chrono::{DateTime, Utc};
 use http::Method;
 use payments_boot::Clock;
+use payments_http::HttpFunction;
 use serde_json::Value;
 
 use crate::event;
@@ -123,7 +124,7 @@ impl Request {
         id: &str,
         now: DateTime<Utc>,
         authorizer: &Value,
-    ) -> Result<(&'static str, ApiGatewayV2httpRequest)> {
+    ) -> Result<(HttpFunction, ApiGatewayV2httpRequest)> {
         let (parts, ()) = self.to(&self.path).body(())?.into_parts();
         event::of(&parts, self.body.as_bytes(), id, now, authorizer)
     }

@@ -48,8 +48,7 @@ impl Ingest {
 
     /// Answers one request.
     pub async fn handle(&self, event: ApiGatewayV2httpRequest) -> ApiGatewayV2httpResponse {
-        // Boxed, because the future's type is too deeply nested for the compiler otherwise.
-        serve(&event, &self.config.access, |request| Box::pin(self.answer(request))).await
+        serve(&event, &self.config.access, |request| self.answer(request)).await
     }
 
     async fn answer(&self, request: Request<'_>) -> Result<Answer, Problem> {

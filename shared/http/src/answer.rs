@@ -72,7 +72,8 @@ pub async fn serve<'e, Handled: Future<Output = Result<Answer, Problem>>>(
     handle: impl FnOnce(Request<'e>) -> Handled,
 ) -> ApiGatewayV2httpResponse {
     let result = match Request::of(event, access) {
-        Ok(request) => handle(request).await,
+        // Boxed: without it, a function's whole chain of calls is one type, too deep for the compiler.
+        Ok(request) => Box::pin(handle(request)).await,
         Err(problem) => Err(problem),
     };
     respond(event, result)

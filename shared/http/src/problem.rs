@@ -3,7 +3,8 @@
 use std::error::Error;
 
 use payments_model::{Outage, OutageKind, causes};
-use serde::ser::{Serialize, SerializeMap as _, Serializer};
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
 
 /// The prefix of the types. They are identifiers, not pages; `docs/problems.md` explains each.
 pub const TYPE_BASE: &str = "https://bank-payments.example/problems/";

@@ -68,7 +68,7 @@ const fn row(route: Route, method: Method, path: &'static str, function: HttpFun
 }
 
 /// Every route.
-pub const ROUTES: [RouteSpec; 8] = {
+pub static ROUTES: [RouteSpec; 8] = {
     use HttpFunction::{Ingest, QueryAccount, QueryDue};
     use Scope::{Operate, Read, Write};
     const PAYMENTS: &str = "/accounts/{accountId}/payments";
@@ -126,12 +126,12 @@ impl RouteSpec {
 /// The route with this route key.
 #[must_use]
 pub fn by_key(key: &str) -> Option<&'static RouteSpec> {
-    const { &ROUTES }.iter().find(|spec| spec.key() == key)
+    ROUTES.iter().find(|spec| spec.key() == key)
 }
 
 /// The routes at this path, whatever their method.
 pub fn at_path(path: &str) -> impl Iterator<Item = &'static RouteSpec> {
-    const { &ROUTES }.iter().filter(move |spec| spec.parameters(path).is_some())
+    ROUTES.iter().filter(move |spec| spec.parameters(path).is_some())
 }
 
 #[cfg(test)]
