@@ -16,7 +16,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use payments_boot::{Clock, Metrics};
 use payments_delivery::queue::QueueMappingSettings;
 use payments_delivery::{
-    Delivery, DynamoDbStream, FilterCriteria, Outcome, QueueMapping, StreamMapping, StreamSettings,
+    Delivery, DeliveryOutcome, DynamoDbStream, Filter, QueueMapping, StreamMapping, StreamSettings,
 };
 use payments_queue::Queue;
 use serde_json::Value;
@@ -66,7 +66,7 @@ pub const SETTLE_BATCH: usize = 10;
 pub fn dispatch_settings(failures: &Queue) -> Result<StreamSettings> {
     Ok(StreamSettings {
         batch_size: DISPATCH_BATCH,
-        filter_criteria: FilterCriteria::parse([DISPATCH_FILTER])?,
+        filter: Some(Filter::parse(DISPATCH_FILTER)?),
         maximum_retry_attempts: Some(DISPATCH_RETRIES),
         bisect_batch_on_function_error: true,
         report_batch_item_failures: true,
@@ -84,7 +84,7 @@ pub fn aggregator_settings() -> Result<StreamSettings> {
     Ok(StreamSettings {
         batch_size: AGGREGATOR_BATCH,
         maximum_batching_window: AGGREGATOR_BATCHING_WINDOW,
-        filter_criteria: FilterCriteria::parse([AGGREGATOR_FILTER])?,
+        filter: Some(Filter::parse(AGGREGATOR_FILTER)?),
         tumbling_window: Some(AGGREGATOR_TUMBLING_WINDOW),
         ..StreamSettings::of("stream-aggregator")
     })
@@ -272,7 +272,7 @@ async fn drain(
         deliveries.iter().for_each(|delivery| tell(function, delivery, tick));
         any |= !deliveries.is_empty();
         // `dispatch` is retried at once and not for ever; `stream-aggregator` at the next tick.
-        let retries = deliveries.iter().any(|delivery| matches!(delivery.outcome, Outcome::Retrying { .. }));
+        let retries = deliveries.iter().any(|delivery| matches!(delivery.outcome, DeliveryOutcome::Retrying { .. }));
         if deliveries.is_empty() || (retries && function == Function::StreamAggregator) {
             return any;
         }
@@ -288,12 +288,12 @@ async fn today(functions: &Functions, clock: &Clock) -> Option<String> {
 /// Tells what did not go well with a delivery.
 fn tell(function: Function, delivery: &Delivery, tick: &mut Tick) {
     match &delivery.outcome {
-        Outcome::Succeeded => {}
-        Outcome::Retrying { why, remaining } => {
+        DeliveryOutcome::Succeeded => {}
+        DeliveryOutcome::Retrying { why, remaining } => {
             tick.troubles.push(format!("{function}: {remaining} records come again: {why}"));
         }
-        Outcome::Discarded { condition, records } => {
-            tick.troubles.push(format!("{function}: {records} records put aside: {}", condition.as_str()));
+        DeliveryOutcome::Discarded { records } => {
+            tick.troubles.push(format!("{function}: {records} records are discarded, their retries are exhausted"));
         }
     }
 }

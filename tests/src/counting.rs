@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use chrono::{DateTime, TimeDelta, Utc};
-use payments_delivery::{Delivery, Outcome, StreamMapping};
+use payments_delivery::{Delivery, DeliveryOutcome, StreamMapping};
 use payments_local::Functions;
 use payments_local::triggers::{AGGREGATOR_BATCHING_WINDOW, aggregator_settings};
 use serde_json::{Value, json};
@@ -69,7 +69,7 @@ impl Counting {
                 return Ok(records);
             }
             for delivery in deliveries {
-                ensure!(delivery.outcome == Outcome::Succeeded, "{delivery:?}");
+                ensure!(delivery.outcome == DeliveryOutcome::Succeeded, "{delivery:?}");
                 records += delivery.records;
             }
         }

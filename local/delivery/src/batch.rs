@@ -1,36 +1,37 @@
-//! A batch in flight: what an answer does to it.
+//! A batch in flight, and what a response does to it.
 //!
-//! Sources: *AWS Lambda Developer Guide*, "Retain discarded records for a DynamoDB event source in
-//! Lambda" (retries, splitting) and "Configuring partial batch response with DynamoDB and Lambda"
-//! (checkpoints, "Bisecting a batch"). Where the guide is silent, this decides:
-//! - retries are counted for the same batch: a batch that was split or whose first records are done
-//!   counts anew ("splitting batches doesn't consume the retry quota");
-//! - a batch is split on every failure, also when the retry quota is 0;
-//! - a partial answer splits at the record it names; if that is the first one, which would leave the
-//!   batch as it was, the batch is halved. So a record that always fails ends alone.
+//! Sources: *AWS Lambda Developer Guide*, "Retain discarded records for a DynamoDB event source in Lambda" (retries,
+//! splitting) and "Configuring partial batch response with DynamoDB and Lambda" (checkpoints, "Bisecting a batch").
+//! The guide leaves open what this decides:
+//! - Retries are counted for the same batch. A batch that was split, or whose first records succeeded, counts anew
+//!   ("splitting batches doesn't consume the retry quota").
+//! - A batch is split on every failure, also when the retry quota is 0.
+//! - A partial response splits the batch at the record that it names. If that is the first one, the batch is halved,
+//!   so a record that always fails ends alone.
 
 use serde_json::Value;
 
 use crate::record::Record;
 use crate::response::{self, BatchResponse};
-use crate::stream::StreamSettings;
+use crate::settings::StreamSettings;
+use crate::window::MAX_STATE_BYTES;
 
-/// Records that are handed over together.
+/// Records that are delivered together.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Batch {
     pub(crate) records: Vec<Record>,
-    /// How often exactly this batch was handed over.
+    /// How often exactly this batch was delivered.
     pub(crate) invocations: u32,
 }
 
-/// What an invocation with a batch came to.
+/// How an invocation with a batch ended.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Verdict {
-    /// Every record is done.
+pub(crate) enum BatchOutcome {
+    /// Every record succeeded.
     Done,
-    /// The records before this index are done.
+    /// The records before this index succeeded.
     DoneBefore(usize),
-    /// None is.
+    /// No record succeeded.
     Failed(Failure),
 }
 
@@ -38,26 +39,30 @@ pub(crate) enum Verdict {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Failure {
     pub(crate) why: String,
-    /// The invocation ended in an error: it gave no answer.
+    /// Whether the invocation ended in an error and not in a response.
     pub(crate) function_error: bool,
 }
 
-/// What becomes of a batch that is not done.
+/// What happens next to a batch that failed.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Next {
-    /// These batches are handed over, in this order.
+    /// These batches are delivered, in this order.
     Again(Vec<Batch>),
-    /// It has been tried often enough.
-    GiveUp(Batch),
+    /// Its retries are exhausted.
+    Discard(Batch),
 }
 
-/// What a function returned of a window's state, or why its answer counts as a failure.
+/// Returns a window's state from a response.
 pub(crate) fn state(answer: &Result<Value, String>) -> Result<Value, Failure> {
     let answer = answer.as_ref().map_err(|why| Failure { why: why.clone(), function_error: true })?;
-    answer.get("state").filter(|state| !state.is_null()).cloned().ok_or_else(|| Failure {
-        why: "the response of a function with a tumbling window has no state".to_owned(),
-        function_error: false,
-    })
+    let failure = |why: &str| Failure { why: why.to_owned(), function_error: false };
+    match answer.get("state").filter(|state| !state.is_null()) {
+        None => Err(failure("the response of a function with a tumbling window has no state")),
+        Some(state) if state.to_string().len() > MAX_STATE_BYTES => {
+            Err(failure("the state of a tumbling window is larger than 1 MB, which ends the window in Lambda"))
+        }
+        Some(state) => Ok(state.clone()),
+    }
 }
 
 impl Batch {
@@ -65,21 +70,21 @@ impl Batch {
         Self { records, invocations: 0 }
     }
 
-    /// Judges an answer.
-    pub(crate) fn judge(&self, settings: &StreamSettings, answer: &Result<Value, String>) -> Verdict {
+    /// Returns how the invocation with this answer ended.
+    pub(crate) fn outcome(&self, settings: &StreamSettings, answer: &Result<Value, String>) -> BatchOutcome {
         let answer = match answer {
             Ok(answer) => answer,
-            Err(why) => return Verdict::Failed(Failure { why: why.clone(), function_error: true }),
+            Err(why) => return BatchOutcome::Failed(Failure { why: why.clone(), function_error: true }),
         };
         if !settings.report_batch_item_failures {
-            return Verdict::Done;
+            return BatchOutcome::Done;
         }
         match response::read(answer, |id| self.index(id).is_some()) {
-            BatchResponse::Success => Verdict::Done,
-            BatchResponse::Failure(why) => Verdict::Failed(Failure { why: why.to_owned(), function_error: false }),
+            BatchResponse::Success => BatchOutcome::Done,
+            BatchResponse::Failure(why) => BatchOutcome::Failed(Failure { why: why.to_owned(), function_error: false }),
             BatchResponse::Failures(ids) => match ids.iter().filter_map(|id| self.index(id)).min() {
-                Some(lowest) => Verdict::DoneBefore(lowest),
-                None => Verdict::Done,
+                Some(lowest) => BatchOutcome::DoneBefore(lowest),
+                None => BatchOutcome::Done,
             },
         }
     }
@@ -88,14 +93,14 @@ impl Batch {
         self.records.iter().position(|record| record.sequence_number().as_str() == id)
     }
 
-    /// What becomes of this batch after a failure that left none of its records done.
+    /// Returns what happens next after a failure of the whole batch.
     pub(crate) fn retry(mut self, settings: &StreamSettings) -> Next {
         if settings.bisect_batch_on_function_error && self.records.len() > 1 {
             let half = self.records.len().div_ceil(2);
             let second = self.records.split_off(half);
             Next::Again(vec![Self::of(self.records), Self::of(second)])
         } else if settings.maximum_retry_attempts.is_some_and(|retries| self.invocations > retries) {
-            Next::GiveUp(self)
+            Next::Discard(self)
         } else {
             Next::Again(vec![self])
         }

@@ -9,8 +9,8 @@ use aws_sdk_dynamodbstreams::operation::get_records::GetRecordsOutput;
 use aws_sdk_dynamodbstreams::types::{self, AttributeValue, ShardIteratorType};
 use serde::Serialize;
 
+use crate::page::{Cursor, Page, Position, ShardId, SourceError, StreamShard};
 use crate::record::Record;
-use crate::source::{Cursor, Page, Position, ShardId, SourceError, StreamShard};
 use payments_model::sequence_number::SequenceNumber;
 
 /// A table's stream.
@@ -20,7 +20,7 @@ pub struct DynamoDbStream {
     arn: String,
 }
 
-/// A record of a Lambda event. What a change has not is left out, as Lambda does.
+/// A record of a Lambda event. As in Lambda, an image that the change does not have is absent.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct EventRecord<'a> {
@@ -51,7 +51,7 @@ struct Change<'a> {
     stream_view_type: &'a str,
 }
 
-/// Who made the change, where it was not a caller: DynamoDB itself, for TTL.
+/// Who made the change, if no caller did: DynamoDB itself, for TTL.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct UserIdentity<'a> {
@@ -60,10 +60,10 @@ struct UserIdentity<'a> {
 }
 
 impl DynamoDbStream {
-    /// The stream of a table: the one that was enabled last.
+    /// Returns the stream of a table: the one that was enabled last.
     ///
     /// # Errors
-    /// [`SourceError::NoStream`] where there is none, or a failed call.
+    /// [`SourceError::NoStream`] if there is none, or the error of a call.
     pub async fn of_table(client: Client, table: &str) -> Result<Self, SourceError> {
         let (mut from, mut latest) = (None, None);
         loop {
@@ -79,7 +79,7 @@ impl DynamoDbStream {
         }
     }
 
-    /// The stream's ARN.
+    /// Returns the stream's ARN.
     #[must_use]
     pub fn arn(&self) -> &str {
         &self.arn
@@ -102,8 +102,8 @@ impl DynamoDbStream {
         }
     }
 
-    /// A shard has ended when GetRecords leads no further. The ending sequence number of
-    /// DescribeStream would say so too, but the embedded engine gives open shards one.
+    /// Reads a page. A shard has ended when GetRecords returns no further iterator. The ending sequence number of
+    /// DescribeStream is no help: the embedded engine gives open shards one, too.
     pub(crate) async fn read(&self, shard: &ShardId, cursor: &mut Cursor, limit: usize) -> Result<Page, SourceError> {
         let page = self.page(shard, cursor, limit).await?;
         let event = |record: &types::Record| self.event(record);
@@ -119,7 +119,7 @@ impl DynamoDbStream {
         let limit = i32::try_from(limit).unwrap_or(i32::MAX);
         if let Some(iterator) = &cursor.iterator {
             let page = self.client.get_records().shard_iterator(iterator).limit(limit).send().await;
-            // An iterator lives for 15 minutes; the position leads to a new one.
+            // An iterator expires after 15 minutes; the position leads to a new one.
             let expired = |error: &SdkError<_>| {
                 error.as_service_error().is_some_and(
                     aws_sdk_dynamodbstreams::operation::get_records::GetRecordsError::is_expired_iterator_exception,
@@ -137,7 +137,6 @@ impl DynamoDbStream {
     async fn iterator(&self, shard: &ShardId, position: &Position) -> Result<String, SourceError> {
         let (kind, number) = match position {
             Position::TrimHorizon => (ShardIteratorType::TrimHorizon, None),
-            Position::Latest => (ShardIteratorType::Latest, None),
             Position::At(number) => (ShardIteratorType::AtSequenceNumber, Some(number)),
             Position::After(number) => (ShardIteratorType::AfterSequenceNumber, Some(number)),
         };

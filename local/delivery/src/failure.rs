@@ -1,60 +1,42 @@
-//! What a stream mapping leaves at its on-failure destination: where the records are, not the
-//! records.
+//! The failure record of a discarded batch, for the on-failure destination. It says where the records are.
 //!
-//! Source: *AWS Lambda Developer Guide*, "Retain discarded records for a DynamoDB event source in
-//! Lambda".
+//! Source: *AWS Lambda Developer Guide*, "Retain discarded records for a DynamoDB event source in Lambda".
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Value, json};
 
+use crate::page::ShardId;
 use crate::record::Record;
-use crate::source::ShardId;
 
-/// Why records were discarded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Condition {
-    /// The function failed on the same batch more often than it is retried.
-    RetryAttemptsExhausted,
-    /// The records are older than the mapping takes.
-    RecordAgeExceeded,
-}
+/// Why records are discarded: the function failed on the same batch more often than it is retried.
+const CONDITION: &str = "RetryAttemptsExhausted";
 
-impl Condition {
-    /// The condition's name in the failure record.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::RetryAttemptsExhausted => "RetryAttemptsExhausted",
-            Self::RecordAgeExceeded => "RecordAgeExceeded",
-        }
-    }
-}
-
-/// A batch that is given up.
+/// A batch whose retries are exhausted.
 pub(crate) struct Discarded<'a> {
     pub(crate) function: &'a str,
     pub(crate) arn: &'a str,
     pub(crate) shard: &'a ShardId,
     pub(crate) records: &'a [Record],
-    pub(crate) condition: Condition,
     /// How often the function was invoked with the batch.
     pub(crate) invocations: u32,
-    /// Whether the last invocation ended in an error, not in an answer that reports failures.
+    /// Whether the last invocation ended in an error, not in a response that reports failures.
     pub(crate) function_error: bool,
 }
 
 impl Discarded<'_> {
-    /// The failure record; `request` numbers it. Nothing for no records.
+    /// Returns the failure record, with the number `request`, if there are records.
     pub(crate) fn record(&self, request: u64, now: DateTime<Utc>) -> Option<Value> {
         let (first, last) = (self.records.first()?, self.records.last()?);
         let written = |at: DateTime<Utc>, precision| at.to_rfc3339_opts(precision, true);
-        let mut record = json!({
+        let function_error = self.function_error.then_some("Unhandled");
+        Some(json!({
             "requestContext": {
                 "requestId": format!("00000000-0000-4000-8000-{request:012x}"),
                 "functionArn": format!("arn:aws:lambda:local:000000000000:function:{}", self.function),
-                "condition": self.condition.as_str(),
+                "condition": CONDITION,
                 "approximateInvokeCount": self.invocations,
             },
+            "responseContext": { "statusCode": 200, "executedVersion": "$LATEST", "functionError": function_error },
             "version": "1.0",
             "timestamp": written(now, SecondsFormat::Millis),
             "DDBStreamBatchInfo": {
@@ -66,13 +48,7 @@ impl Discarded<'_> {
                 "batchSize": self.records.len(),
                 "streamArn": self.arn,
             },
-        });
-        if self.invocations > 0 {
-            let function_error = self.function_error.then_some("Unhandled");
-            record["responseContext"] =
-                json!({"statusCode": 200, "executedVersion": "$LATEST", "functionError": function_error});
-        }
-        Some(record)
+        }))
     }
 }
 
@@ -81,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_record_is_aws_s() {
+    fn a_failure_record_has_the_shape_of_lambda_s() {
         let record = |number: &str, created: i64| {
             let change = json!({"SequenceNumber": number, "ApproximateCreationDateTime": created});
             Record::of_event(json!({"dynamodb": change})).unwrap()
@@ -91,7 +67,6 @@ mod tests {
             arn: "arn:aws:dynamodb:local:000000000000:table/payments/stream/1",
             shard: &"shardId-1".into(),
             records: &[record("800000000003126276362", 1_796_000_000), record("800000000003126276370", 1_796_000_007)],
-            condition: Condition::RetryAttemptsExhausted,
             invocations: 4,
             function_error: true,
         };
@@ -124,8 +99,6 @@ mod tests {
         "#);
         let answered = Discarded { function_error: false, ..discarded };
         assert_eq!(answered.record(1, now).unwrap()["responseContext"]["functionError"], Value::Null);
-        let never = Discarded { invocations: 0, condition: Condition::RecordAgeExceeded, ..answered };
-        assert_eq!(never.record(1, now).unwrap().get("responseContext"), None);
-        assert_eq!(Discarded { records: &[], ..never }.record(1, now), None);
+        assert_eq!(Discarded { records: &[], ..answered }.record(1, now), None);
     }
 }

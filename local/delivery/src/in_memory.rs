@@ -1,12 +1,12 @@
-//! A stream in memory: what an embedded engine's single shard hides, several shards that split.
+//! A stream in memory, with several shards that split. The stream of an embedded engine has one shard.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::page::{Cursor, Page, Position, ShardId, SourceError, StreamShard};
 use crate::record::Record;
-use crate::source::{Cursor, Page, Position, ShardId, SourceError, StreamShard};
 use payments_model::sequence_number::SequenceNumber;
 
-/// A stream of records that are put in by hand; clones share it.
+/// A stream that tests push records to. Clones share it.
 #[derive(Debug, Clone)]
 pub struct InMemoryStream {
     arn: Arc<str>,
@@ -20,40 +20,40 @@ struct Shard {
     closed: bool,
 }
 
-/// Something that no stream does.
+/// An operation that is impossible in a real stream.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InMemoryError {
-    /// There is a shard of this name already.
-    #[error("there is a shard {0} already")]
+    /// The shard exists already.
+    #[error("shard {0} exists already")]
     ShardExists(ShardId),
     /// There is no such shard.
-    #[error("no shard {0}")]
+    #[error("there is no shard {0}")]
     NoShard(ShardId),
     /// The shard has ended.
     #[error("shard {0} is closed")]
     Closed(ShardId),
-    /// A record's number is not above that of the record before it.
-    #[error("sequence number {0} is not above the last one of its shard")]
+    /// The sequence number is not above that of the record before it.
+    #[error("sequence number {0} is not above the last one of the shard")]
     Order(SequenceNumber),
 }
 
 impl InMemoryStream {
-    /// A stream without shards.
+    /// Creates a stream without shards.
     #[must_use]
     pub fn new(arn: &str) -> Self {
         Self { arn: arn.into(), shards: Arc::default() }
     }
 
-    /// The stream's ARN.
+    /// Returns the stream's ARN.
     #[must_use]
     pub fn arn(&self) -> &str {
         &self.arn
     }
 
-    /// Adds an open shard, with a parent that need not be listed (then it has been trimmed).
+    /// Adds an open shard. A parent that does not exist counts as trimmed.
     ///
     /// # Errors
-    /// [`InMemoryError::ShardExists`].
+    /// [`InMemoryError::ShardExists`] if there is a shard of this id.
     pub fn add_shard(&self, id: ShardId, parent: Option<ShardId>) -> Result<(), InMemoryError> {
         let mut shards = self.lock();
         if shards.iter().any(|shard| shard.place.id == id) {
@@ -63,10 +63,10 @@ impl InMemoryStream {
         Ok(())
     }
 
-    /// Puts a record at the end of a shard.
+    /// Adds a record at the end of a shard.
     ///
     /// # Errors
-    /// [`InMemoryError`], where a real shard could not hold it.
+    /// [`InMemoryError`] if a real shard could not hold it.
     pub fn push(&self, id: &ShardId, record: Record) -> Result<(), InMemoryError> {
         let mut shards = self.lock();
         let shard = find(&mut shards, id)?;
@@ -83,7 +83,7 @@ impl InMemoryStream {
     /// Ends a shard; `children` continue it.
     ///
     /// # Errors
-    /// [`InMemoryError`].
+    /// [`InMemoryError`] if there is no such shard, or a child exists already.
     pub fn split(&self, id: &ShardId, children: &[ShardId]) -> Result<(), InMemoryError> {
         find(&mut self.lock(), id)?.closed = true;
         children.iter().try_for_each(|child| self.add_shard(child.clone(), Some(id.clone())))
@@ -98,13 +98,11 @@ impl InMemoryStream {
         let shard = find(&mut shards, id).map_err(|_| SourceError::NoShard(id.clone()))?;
         let start = match &cursor.position {
             Position::TrimHorizon => 0,
-            Position::Latest => shard.records.len(),
             Position::At(number) => shard.records.partition_point(|record| record.sequence_number() < number),
             Position::After(number) => shard.records.partition_point(|record| record.sequence_number() <= number),
         };
         let end = shard.records.len().min(start + limit);
         let records = shard.records[start..end].to_vec();
-        // The newest record is looked up once: what comes after the first read is new.
         cursor.position = match shard.records[..end].last() {
             Some(last) => Position::After(last.sequence_number().clone()),
             None => Position::TrimHorizon,
@@ -152,25 +150,11 @@ mod tests {
             (at(4), vec!["5", "7"], vec!["9"]),
             (after(3), vec!["5", "7"], vec!["9"]),
             (after(9), vec![], vec![]),
-            (Position::Latest, vec![], vec![]),
         ] {
             let mut cursor = Cursor::at(position);
             assert_eq!(numbers(&stream.read(&id, &mut cursor, 2).unwrap()), first);
             assert_eq!(numbers(&stream.read(&id, &mut cursor, 2).unwrap()), second);
         }
-    }
-
-    #[test]
-    fn latest_sees_what_comes_after_the_first_read() {
-        let stream = InMemoryStream::new("arn");
-        let id = ShardId::from("a");
-        stream.add_shard(id.clone(), None).unwrap();
-        let mut early = Cursor::at(Position::Latest);
-        assert_eq!(numbers(&stream.read(&id, &mut early, 9).unwrap()), [""; 0]);
-        stream.push(&id, record(1)).unwrap();
-        assert_eq!(numbers(&stream.read(&id, &mut early, 9).unwrap()), ["1"]);
-        let mut late = Cursor::at(Position::Latest);
-        assert_eq!(numbers(&stream.read(&id, &mut late, 9).unwrap()), [""; 0]);
     }
 
     #[test]
@@ -189,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn order_within_a_shard_is_kept() {
+    fn a_sequence_number_out_of_order_is_an_error() {
         let stream = InMemoryStream::new("arn");
         let id = ShardId::from("a");
         stream.add_shard(id.clone(), None).unwrap();

@@ -1,10 +1,9 @@
 //! The event source mapping from an SQS queue to a function.
 //!
-//! Source: *AWS Lambda Developer Guide*, "Using Lambda with Amazon SQS" (the event), "Configuring
-//! scaling behavior..." (batches) and "Handling errors for an SQS event source in Lambda": what
-//! succeeded is deleted; what failed is left alone and comes again when the queue's visibility
-//! timeout ends, raised in its receive count, until the queue's redrive policy takes it. What Lambda
-//! has and this has not: scaling, filters, `md5OfBody`, and the payload limit of 6 MB.
+//! Source: *AWS Lambda Developer Guide*, "Using Lambda with Amazon SQS" (the event), "Configuring scaling behavior..."
+//! (batches) and "Handling errors for an SQS event source in Lambda". A message that succeeded is deleted. A message that
+//! failed is received again after the queue's visibility timeout, with a higher receive count, until the queue's redrive
+//! policy moves it. Not simulated: scaling, filters, `md5OfBody`, and the payload limit of 6 MB.
 
 use std::collections::HashSet;
 
@@ -15,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::response::{self, BatchResponse};
 
-/// The largest batch of a standard queue. Above 10, AWS asks for a batching window.
+/// The largest batch of a standard queue. Above 10, AWS requires a batching window.
 pub const MAX_BATCH_SIZE: usize = 10_000;
 
 /// A mapping's settings, under their names in CloudFormation.
@@ -28,7 +27,7 @@ pub struct QueueMappingSettings {
 }
 
 impl Default for QueueMappingSettings {
-    /// AWS's defaults: batches of 10, which succeed or fail as a whole.
+    /// Returns AWS's defaults: batches of 10, which succeed or fail as a whole.
     fn default() -> Self {
         Self { batch_size: 10, report_batch_item_failures: false }
     }
@@ -37,16 +36,16 @@ impl Default for QueueMappingSettings {
 /// What one step did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueDelivery {
-    /// How many messages were handed over.
+    /// How many messages the function was invoked with.
     pub messages: usize,
-    /// How many of them succeeded and were deleted. A message whose visibility timeout ended
-    /// meanwhile and that was received again is not deleted, and not counted.
+    /// How many of them succeeded and were deleted. A message that was received again meanwhile, because its visibility
+    /// timeout ended, is not deleted and not counted.
     pub deleted: usize,
-    /// The function's error, or what is wrong with its answer, where the whole batch failed.
+    /// The function's error, or why its response is invalid, if the whole batch failed.
     pub error: Option<String>,
 }
 
-/// A mapping at work. Several may work on one queue, as Lambda's pollers do.
+/// A mapping. Several may share a queue, as Lambda's pollers do.
 #[derive(Debug, Clone)]
 pub struct QueueMapping {
     settings: QueueMappingSettings,
@@ -54,17 +53,16 @@ pub struct QueueMapping {
 }
 
 impl QueueMapping {
-    /// A mapping of `queue`. The batch size is held within 1 and [`MAX_BATCH_SIZE`].
+    /// Creates a mapping of `queue`. The batch size is clamped to 1 and [`MAX_BATCH_SIZE`].
     #[must_use]
     pub fn new(settings: QueueMappingSettings, queue: Queue) -> Self {
         let batch_size = settings.batch_size.clamp(1, MAX_BATCH_SIZE);
         Self { settings: QueueMappingSettings { batch_size, ..settings }, queue }
     }
 
-    /// Receives a batch and hands it to the function; `None` where the queue has nothing to receive.
+    /// Receives a batch and invokes the function with it. Returns nothing if there is no message to receive.
     ///
-    /// A future that is dropped in between leaves the messages in flight, as a function that is
-    /// killed does.
+    /// If the future is dropped before it ends, the messages stay in flight, as when a function is killed.
     pub async fn step<Answer: Future<Output = Result<Value, String>>>(
         &self,
         now: DateTime<Utc>,
@@ -76,7 +74,7 @@ impl QueueMapping {
         }
         let records: Vec<Value> = batch.iter().map(|message| self.record(message)).collect();
         let answer = function(json!({ "Records": records })).await;
-        let (failed, error) = self.judge(&batch, answer);
+        let (failed, error) = self.failures(&batch, answer);
         let done = batch.iter().filter(|message| !failed.contains(&message.message_id.to_string()));
         let deleted = done.filter(|message| self.queue.delete(&message.receipt_handle)).count();
         Some(QueueDelivery { messages: batch.len(), deleted, error })
@@ -95,8 +93,8 @@ impl QueueMapping {
         }
     }
 
-    /// The ids of the failed messages, and the error of a batch that failed as a whole.
-    fn judge(&self, batch: &[Received], answer: Result<Value, String>) -> (HashSet<String>, Option<String>) {
+    /// Returns the ids of the failed messages, and the error of a batch that failed as a whole.
+    fn failures(&self, batch: &[Received], answer: Result<Value, String>) -> (HashSet<String>, Option<String>) {
         let ids = || batch.iter().map(|message| message.message_id.to_string()).collect::<HashSet<_>>();
         let answer = match answer {
             Ok(_) if !self.settings.report_batch_item_failures => return (HashSet::new(), None),

@@ -1,8 +1,7 @@
 //! A stream record as a function sees it: one element of `Records`.
 //!
-//! The JSON is kept as Lambda sends it (*AWS Lambda Developer Guide*, "Using AWS Lambda with Amazon
-//! DynamoDB"): images that a change has not are absent, not empty, which the types of
-//! `aws_lambda_events` cannot say.
+//! The JSON is that of Lambda (*AWS Lambda Developer Guide*, "Using AWS Lambda with Amazon DynamoDB"). An image that a
+//! change does not have is absent and not empty, which the types of `aws_lambda_events` cannot express.
 
 use std::sync::Arc;
 
@@ -27,11 +26,11 @@ pub enum RecordError {
     /// A field that delivery relies on is missing or of another type.
     #[error("not a stream record")]
     Json(#[from] serde_json::Error),
-    /// `dynamodb.SequenceNumber` is malformed.
-    #[error("dynamodb.SequenceNumber")]
+    /// `dynamodb.SequenceNumber` is invalid.
+    #[error("dynamodb.SequenceNumber is invalid")]
     SequenceNumber(#[from] SequenceNumberError),
-    /// `dynamodb.ApproximateCreationDateTime` lies outside what the calendar knows.
-    #[error("dynamodb.ApproximateCreationDateTime {0} is no time")]
+    /// `dynamodb.ApproximateCreationDateTime` is outside the range of dates.
+    #[error("dynamodb.ApproximateCreationDateTime {0} is not a valid time")]
     Created(i64),
 }
 
@@ -48,10 +47,10 @@ struct Change {
 }
 
 impl Record {
-    /// Takes a record in the shape of the Lambda event, with its creation time in whole seconds.
+    /// Creates a record from an element of a Lambda event's `Records`.
     ///
     /// # Errors
-    /// [`RecordError`].
+    /// [`RecordError`] if the value is not a stream record.
     pub fn of_event(event: Value) -> Result<Self, RecordError> {
         let Envelope { dynamodb } = Envelope::deserialize(&event)?;
         let seconds = dynamodb.approximate_creation_date_time;
@@ -63,7 +62,7 @@ impl Record {
         })
     }
 
-    /// The same change at another place: for histories that are spread over several shards.
+    /// Returns the same change with another sequence number, for histories that are spread over several shards.
     #[must_use]
     pub fn at(&self, sequence_number: SequenceNumber) -> Self {
         let mut event = Value::clone(&self.event);
@@ -71,25 +70,25 @@ impl Record {
         Self { sequence_number, created_at: self.created_at, bytes: self.bytes, event: Arc::new(event) }
     }
 
-    /// Its place in its shard.
+    /// Returns its place in its shard.
     #[must_use]
     pub fn sequence_number(&self) -> &SequenceNumber {
         &self.sequence_number
     }
 
-    /// When the change was made, approximately, in whole seconds.
+    /// Returns the approximate time of the change, in whole seconds.
     #[must_use]
     pub fn created_at(&self) -> DateTime<Utc> {
         self.created_at
     }
 
-    /// The record as the function sees it.
+    /// Returns the record as the function sees it.
     #[must_use]
     pub fn event(&self) -> &Value {
         &self.event
     }
 
-    /// Its size as JSON, which counts towards an invocation's payload.
+    /// Returns its size as JSON, which counts towards the payload of an invocation.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -117,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn other_values_are_refused() {
+    fn other_values_are_errors() {
         for bad in
             [json!(null), json!({}), event("x", &json!(1)), event("1", &json!("1")), event("1", &json!(i64::MAX))]
         {

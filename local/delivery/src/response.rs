@@ -1,25 +1,25 @@
-//! What a function's answer says about its batch, for mappings that report batch item failures.
+//! The response of a function whose mapping reports batch item failures.
 //!
-//! Source: *AWS Lambda Developer Guide*, "Configuring partial batch response with DynamoDB and
-//! Lambda" and "Implementing partial batch responses" (SQS), under "Success and failure conditions".
+//! Source: *AWS Lambda Developer Guide*, "Configuring partial batch response with DynamoDB and Lambda" and "Implementing
+//! partial batch responses" (SQS), under "Success and failure conditions".
 
 use serde_json::Value;
 
-/// An answer, read.
+/// A response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum BatchResponse {
     /// Everything succeeded.
     Success,
-    /// These items failed, by their identifiers; all of them are of the batch.
+    /// These items of the batch failed, by their identifiers.
     Failures(Vec<String>),
-    /// The answer makes no sense, so everything failed.
+    /// The response is invalid, so everything failed.
     Failure(&'static str),
 }
 
-/// Reads an answer; `known` says whether an identifier is of the batch.
+/// Reads a response; `known` says whether an identifier is of the batch.
 ///
-/// Success is nothing (`null`, `{}`, `[]`), no list, a null list or an empty one. An identifier that
-/// is missing under its name, null, empty, no string or unknown fails the whole batch.
+/// An empty response (`null`, `{}`, `[]`), and one whose list is missing, null or empty, is a success. An identifier that
+/// is missing, null, empty, not a string or unknown fails the whole batch.
 pub(crate) fn read(response: &Value, known: impl Fn(&str) -> bool) -> BatchResponse {
     let failures = match response {
         Value::Null => return BatchResponse::Success,
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn conditions_are_those_of_the_guide() {
+    fn success_and_failure_conditions_are_those_of_the_guide() {
         let stranger = BatchResponse::Failure("batchItemFailures names an item that is not of the batch");
         for (response, want) in [
             (json!(null), BatchResponse::Success),

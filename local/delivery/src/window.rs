@@ -1,17 +1,16 @@
-//! Tumbling windows, and the events they travel in.
+//! Tumbling windows, and the events of invocations.
 //!
-//! Source: *AWS Lambda Developer Guide*, "Implementing stateful DynamoDB stream processing in
-//! Lambda". Windows are cut by the records' creation times; the guide does not say where they begin,
-//! and this aligns them to the epoch. A window ends with one final invocation, without records; it
-//! is over when a record of a later window follows, when its end has passed and nothing is left to
-//! read, or when the shard ends. A state that outgrows 1 MB ends it early: an invocation that says
-//! so, and the same window goes on with an empty state.
+//! Source: *AWS Lambda Developer Guide*, "Implementing stateful DynamoDB stream processing in Lambda". Windows are cut
+//! by the records' creation times. The guide does not say where they begin,
+//! so they are aligned to the epoch here. A window ends with one final invocation, without records. It is over when a
+//! record of a later window follows, when its end has passed and nothing is left to read, or when the shard ends. In
+//! Lambda a state larger than 1 MB ends its window early; here it is a failure, since no function keeps a state.
 
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use serde_json::{Value, json};
 
+use crate::page::ShardId;
 use crate::record::Record;
-use crate::source::ShardId;
 
 /// The largest state, in bytes of JSON.
 pub(crate) const MAX_STATE_BYTES: usize = 1024 * 1024;
@@ -19,12 +18,10 @@ pub(crate) const MAX_STATE_BYTES: usize = 1024 * 1024;
 /// Why a function is invoked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Invocation {
-    /// With a batch of records.
+    /// There is a batch of records.
     Batch,
-    /// For the end of a window.
+    /// A window has ended.
     WindowEnd,
-    /// For a window whose state has become too large.
-    WindowTerminatedEarly,
 }
 
 /// A window that records fall into.
@@ -32,38 +29,25 @@ pub enum Invocation {
 pub(crate) struct Window {
     pub(crate) start: DateTime<Utc>,
     pub(crate) end: DateTime<Utc>,
-    state: Value,
-    /// Whether the state is too large, which the next invocation says.
-    pub(crate) overflowing: bool,
+    /// The state that the function returned last.
+    pub(crate) state: Value,
 }
 
-/// Where the window that holds `instant` starts.
+/// Returns the start of the window that holds `instant`.
 pub(crate) fn start(instant: DateTime<Utc>, length: TimeDelta) -> DateTime<Utc> {
     let seconds = instant.timestamp().rem_euclid(length.num_seconds().max(1));
     instant - TimeDelta::seconds(seconds)
 }
 
 impl Window {
-    /// The window of `length` that holds `instant`, with an empty state.
+    /// Creates the window of `length` that holds `instant`, with an empty state.
     pub(crate) fn holding(instant: DateTime<Utc>, length: TimeDelta) -> Self {
         let start = start(instant, length);
-        Self { start, end: start + length, state: json!({}), overflowing: false }
-    }
-
-    /// Takes the state that a function returned.
-    pub(crate) fn carry(&mut self, state: Value) {
-        self.overflowing = state.to_string().len() > MAX_STATE_BYTES;
-        self.state = state;
-    }
-
-    /// Starts again with nothing, within the same time.
-    pub(crate) fn reset(&mut self) {
-        self.overflowing = false;
-        self.state = json!({});
+        Self { start, end: start + length, state: json!({}) }
     }
 }
 
-/// The event of one invocation.
+/// Returns the event of one invocation.
 pub(crate) fn event<'a>(
     records: impl IntoIterator<Item = &'a Record>,
     window: Option<&Window>,
@@ -80,7 +64,7 @@ pub(crate) fn event<'a>(
         event["shardId"] = shard.as_str().into();
         event["eventSourceARN"] = arn.into();
         event["isFinalInvokeForWindow"] = (invocation == Invocation::WindowEnd).into();
-        event["isWindowTerminatedEarly"] = (invocation == Invocation::WindowTerminatedEarly).into();
+        event["isWindowTerminatedEarly"] = false.into();
     }
     event
 }
@@ -105,9 +89,9 @@ mod tests {
     }
 
     #[test]
-    fn an_event_with_a_window_is_lambdas() {
+    fn an_event_with_a_window_has_the_shape_of_lambda_s() {
         let mut window = Window::holding(at(1_796_000_000), TimeDelta::seconds(300));
-        window.carry(json!({"batches": "2"}));
+        window.state = json!({"batches": "2"});
         let event = event([], Some(&window), &"shardId-1".into(), "arn:aws:dynamodb:x", Invocation::WindowEnd);
         let read: TimeWindowEvent = serde_json::from_value(event.clone()).unwrap();
         assert_eq!(read.time_window_properties.shard_id.as_deref(), Some("shardId-1"));
@@ -135,16 +119,5 @@ mod tests {
         let event = event([], None, &"shardId-1".into(), "arn", Invocation::Batch);
         assert_eq!(event, json!({"Records": []}));
         assert!(serde_json::from_value::<Event>(event).is_ok());
-    }
-
-    #[test]
-    fn a_state_overflows_beyond_1_mb() {
-        let mut window = Window::holding(at(0), TimeDelta::seconds(60));
-        window.carry(json!("x".repeat(MAX_STATE_BYTES - 2)));
-        assert!(!window.overflowing);
-        window.carry(json!("x".repeat(MAX_STATE_BYTES - 1)));
-        assert!(window.overflowing);
-        window.reset();
-        assert_eq!(window, Window::holding(at(0), TimeDelta::seconds(60)));
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
-use payments_delivery::Outcome;
+use payments_delivery::DeliveryOutcome;
 use payments_model::BusinessDate;
 use payments_store::MAX_DATES_PER_COMMIT;
 
@@ -44,7 +44,7 @@ async fn a_batch_of_several_transactions_is_counted_once_wherever_it_fails() -> 
         assert_eq!(befallen, mishap != Mishap::None && !on_checkpoint, "{mishap:?}");
         // Meeting another transaction is an ordinary thing.
         let ordinary = matches!(mishap, Mishap::Call(_, Way::Conflict | Way::Elsewhere | Way::ReplyLostOnce));
-        let succeeded = broken.is_some_and(|all| all.iter().all(|one| one.outcome == Outcome::Succeeded));
+        let succeeded = broken.is_some_and(|all| all.iter().all(|one| one.outcome == DeliveryOutcome::Succeeded));
         assert_eq!(succeeded, ordinary || !befallen, "{mishap:?}");
 
         drain(&mut mapping, shards::beginning(), |event| aggregate(&rig.functions, event)).await?;

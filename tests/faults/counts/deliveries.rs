@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use anyhow::{Result, ensure};
 use chrono::{DateTime, TimeDelta, Utc};
-use payments_delivery::{Outcome, Record, ShardId, StreamMapping, StreamSettings};
+use payments_delivery::{DeliveryOutcome, Record, ShardId, StreamMapping, StreamSettings};
 use payments_local::Functions;
 use payments_local::triggers::aggregator_settings;
 use proptest::prelude::*;
@@ -131,7 +131,7 @@ impl<'r> Deliveries<'r> {
                 continue;
             }
             let delivered = drain(poller, self.now, |event| aggregate(functions, event)).await?;
-            let failed = delivered.iter().find(|delivery| delivery.outcome != Outcome::Succeeded);
+            let failed = delivered.iter().find(|delivery| delivery.outcome != DeliveryOutcome::Succeeded);
             ensure!(failed.is_none(), "{failed:?}");
         }
         Ok(())

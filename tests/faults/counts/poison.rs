@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use anyhow::{Context as _, Result};
 use chrono::TimeDelta;
-use payments_delivery::{Invocation, Outcome, Position, StreamMapping, StreamSettings};
+use payments_delivery::{DeliveryOutcome, Invocation, Position, StreamMapping, StreamSettings};
 use payments_local::triggers::{AGGREGATOR_TUMBLING_WINDOW, aggregator_settings};
 use serde_json::{Value, json};
 
@@ -43,7 +43,7 @@ async fn a_record_that_cannot_be_read_is_counted_as_that_and_stops_no_other() ->
     let mut want = made.counts();
     want.extend([(format!("{DAY} unparsed"), 2), ("? unparsed".to_owned(), 3)]);
     let delivered = made.deliver(&rig).await?;
-    assert!(delivered.iter().all(|delivery| delivery.outcome == Outcome::Succeeded), "{delivered:?}");
+    assert!(delivered.iter().all(|delivery| delivery.outcome == DeliveryOutcome::Succeeded), "{delivered:?}");
     assert_eq!(between(&counters(&rig).await?, &want), [""; 0]);
     let lines = rig.metrics.take();
     assert_eq!(["Counted", "Skipped", "Unparsed"].map(|name| rig.metric(&lines, name)), [2, 0, 5], "{lines:?}");
@@ -97,7 +97,7 @@ async fn a_mapping_that_is_set_up_wrongly_is_an_error_and_changes_nothing() -> R
     let mut windowless = StreamMapping::new(settings, made.stream.clone())?;
     for _ in 0..20 {
         let step = next_batch(&mut windowless, shards::beginning(), |event| aggregate(&rig.functions, event)).await?;
-        assert!(matches!(step[0].outcome, Outcome::Retrying { remaining: 1, .. }), "{step:?}");
+        assert!(matches!(step[0].outcome, DeliveryOutcome::Retrying { remaining: 1, .. }), "{step:?}");
     }
     assert_eq!((rig.line.calls(), counters(&rig).await?.len()), (0, 0));
     made.deliver(&rig).await?;
@@ -122,7 +122,9 @@ async fn the_end_of_a_window_is_answered_without_a_call() -> Result<()> {
     };
     let later = shards::beginning() + AGGREGATOR_TUMBLING_WINDOW;
     let ends = mapping.step(later, function).await?;
-    assert!(ends.iter().all(|end| (end.invocation, &end.outcome) == (Invocation::WindowEnd, &Outcome::Succeeded)));
+    assert!(
+        ends.iter().all(|end| (end.invocation, &end.outcome) == (Invocation::WindowEnd, &DeliveryOutcome::Succeeded))
+    );
     let answers = answers.into_inner().unwrap_or_default();
     let [(true, Ok(answer))] = answers.as_slice() else { anyhow::bail!("{answers:?}") };
     assert_eq!(answer["state"], json!({}));

@@ -1,4 +1,4 @@
-//! The embedded engine's streams, over loopback, as the local runner reads them.
+//! The embedded engine's streams, read over loopback as the local runner reads them.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -12,8 +12,9 @@ use dynoxide::storage_backend::ManualClock;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::filter::FilterCriteria;
-use crate::stream::{StreamMapping, StreamSettings};
+use crate::filter::Filter;
+use crate::settings::StreamSettings;
+use crate::stream::StreamMapping;
 
 const NOW: u64 = 1_796_000_000;
 
@@ -100,7 +101,7 @@ fn now() -> DateTime<chrono::Utc> {
 }
 
 #[tokio::test]
-async fn an_item_s_life_arrives_as_lambda_events() {
+async fn changes_of_an_item_arrive_as_lambda_events() {
     let engine = Engine::start().await;
     engine.create_table(true).await;
     let stream = DynamoDbStream::of_table(engine.streams.clone(), "payments").await.unwrap();
@@ -151,14 +152,14 @@ async fn an_item_s_life_arrives_as_lambda_events() {
 }
 
 #[tokio::test]
-async fn a_pump_goes_on_filters_and_starts_again() {
+async fn a_mapping_goes_on_filters_and_starts_again() {
     let engine = Engine::start().await;
     engine.create_table(true).await;
     let stream = DynamoDbStream::of_table(engine.streams.clone(), "payments").await.unwrap();
     let pending = r#"{"dynamodb":{"NewImage":{"status":{"S":["PENDING"]}}}}"#;
     let settings = StreamSettings {
         batch_size: 2,
-        filter_criteria: FilterCriteria::parse([pending]).unwrap(),
+        filter: Some(Filter::parse(pending).unwrap()),
         ..StreamSettings::of("dispatch")
     };
     let mut mapping = StreamMapping::new(settings, stream).unwrap();
@@ -186,7 +187,7 @@ async fn a_pump_goes_on_filters_and_starts_again() {
 }
 
 #[tokio::test]
-async fn more_than_a_read_and_any_position() {
+async fn a_stream_is_read_page_by_page_and_from_any_position() {
     let engine = Engine::start().await;
     engine.create_table(true).await;
     let stream = DynamoDbStream::of_table(engine.streams.clone(), "payments").await.unwrap();
@@ -202,17 +203,15 @@ async fn more_than_a_read_and_any_position() {
         assert_eq!((page.records.len(), page.closed), (want, false));
         read.extend(page.records);
     }
-    for (position, from) in [
-        (Position::At(read[4].sequence_number().clone()), 4),
-        (Position::After(read[4].sequence_number().clone()), 5),
-        (Position::Latest, 12),
-    ] {
+    for (position, from) in
+        [(Position::At(read[4].sequence_number().clone()), 4), (Position::After(read[4].sequence_number().clone()), 5)]
+    {
         assert_eq!(source.read_all(&shard.id, position).await.unwrap(), read[from..]);
     }
 }
 
 #[tokio::test]
-async fn a_table_without_a_stream_is_said_to_have_none() {
+async fn a_table_without_a_stream_is_an_error() {
     let engine = Engine::start().await;
     engine.create_table(false).await;
     let stream = DynamoDbStream::of_table(engine.streams.clone(), "payments").await;

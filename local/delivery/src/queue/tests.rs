@@ -1,4 +1,4 @@
-//! A queue, a function, and what becomes of messages.
+//! Queue mappings, message by message.
 
 use std::cell::RefCell;
 
@@ -28,7 +28,7 @@ fn reporting(queue: &Queue) -> QueueMapping {
     QueueMapping::new(settings, queue.clone())
 }
 
-/// The answer of a function that fails on the bodies that start with `x`.
+/// Returns the response of a function that fails on the bodies that start with `x`.
 fn failing_on_x(event: &Value) -> Value {
     let records = event["Records"].as_array().unwrap().iter();
     let poison = records.filter(|record| record["body"].as_str().unwrap().starts_with('x'));
@@ -40,7 +40,7 @@ fn delivered(messages: usize, deleted: usize, error: Option<&str>) -> Option<Que
 }
 
 #[tokio::test]
-async fn the_event_is_lambdas() {
+async fn the_event_has_the_shape_of_lambda_s() {
     let (queue, _) = queue(&["{\"a\": 1}"]);
     drop(queue.receive(1, at(1)));
     let seen = RefCell::new(Value::Null);
@@ -60,7 +60,7 @@ async fn the_event_is_lambdas() {
 }
 
 #[tokio::test]
-async fn only_the_failed_come_again_and_die_with_their_content() {
+async fn only_failed_messages_are_received_again_and_end_in_the_dead_letter_queue() {
     let (queue, dead) = queue(&["a", "x-poison", "b"]);
     let mapping = reporting(&queue);
     let function = async |event: Value| Ok(failing_on_x(&event));
@@ -74,7 +74,7 @@ async fn only_the_failed_come_again_and_die_with_their_content() {
 }
 
 #[tokio::test]
-async fn an_error_or_a_senseless_answer_fails_all() {
+async fn an_error_or_an_invalid_response_fails_all() {
     let unknown = json!({"batchItemFailures": [{"itemIdentifier": "stranger"}]});
     let why = "batchItemFailures names an item that is not of the batch";
     for (answer, error) in [(Err("boom".to_owned()), "boom"), (Ok(unknown), why)] {
@@ -87,7 +87,7 @@ async fn an_error_or_a_senseless_answer_fails_all() {
 }
 
 #[tokio::test]
-async fn without_the_setting_an_answer_is_not_read() {
+async fn without_the_setting_a_response_is_not_read() {
     let (queue, _) = queue(&["a", "x"]);
     let mapping = QueueMapping::new(QueueMappingSettings::default(), queue.clone());
     let step = mapping.step(at(0), async |event: Value| Ok(failing_on_x(&event))).await;
@@ -107,11 +107,11 @@ async fn batches_are_filled_by_receives_of_ten() {
 }
 
 #[tokio::test]
-async fn a_function_slower_than_the_timeout_deletes_nothing_of_others() {
+async fn a_message_that_was_received_again_is_not_deleted() {
     let (queue, _) = queue(&["a"]);
     let other = queue.clone();
     let slow = async |_| {
-        assert_eq!(other.receive(1, at(31)).len(), 1, "somebody else has it by now");
+        assert_eq!(other.receive(1, at(31)).len(), 1, "another poller receives it");
         Ok(Value::Null)
     };
     assert_eq!(reporting(&queue).step(at(0), slow).await, delivered(1, 0, None));

@@ -1,4 +1,4 @@
-//! Mappings on streams in memory: a story of hand-overs each.
+//! Mappings on streams in memory, delivery by delivery.
 
 mod batches;
 mod failures;
@@ -10,8 +10,13 @@ use std::cell::RefCell;
 
 use serde_json::json;
 
+use chrono::TimeDelta;
+use payments_queue::Queue;
+
 use super::*;
+use crate::filter::Filter;
 use crate::in_memory::InMemoryStream;
+use crate::outcome::DeliveryOutcome;
 use crate::record::Record;
 
 const ARN: &str = "arn:aws:dynamodb:local:000000000000:table/payments/stream/1";
@@ -25,7 +30,7 @@ fn shard() -> ShardId {
     "shardId-1".into()
 }
 
-/// A record with this number, made `seconds` after the beginning, of a kind that filters can tell.
+/// Returns a record with this number, created at a second, of a kind that filters can test.
 fn record(number: u64, seconds: i64, kind: &str) -> Record {
     let event = json!({
         "eventName": "MODIFY",
@@ -38,7 +43,7 @@ fn record(number: u64, seconds: i64, kind: &str) -> Record {
     Record::of_event(event).unwrap()
 }
 
-/// A stream of one shard with the records 1 to `count`, made at second 0.
+/// Returns a stream of one shard with the records 1 to `count`, created at second 0.
 fn stream(count: u64) -> InMemoryStream {
     let stream = InMemoryStream::new(ARN);
     stream.add_shard(shard(), None).unwrap();
@@ -54,13 +59,13 @@ fn settings() -> StreamSettings {
     StreamSettings::of("dispatch")
 }
 
-/// The sequence numbers of an event.
+/// Returns the sequence numbers of an event.
 fn numbers(event: &Value) -> Vec<u64> {
     let number = |record: &Value| record["dynamodb"]["SequenceNumber"].as_str().unwrap().parse().unwrap();
     event["Records"].as_array().unwrap().iter().map(number).collect()
 }
 
-/// What a function was handed, invocation by invocation.
+/// The records that a function was invoked with, by invocation.
 #[derive(Default)]
 struct Log(RefCell<Vec<Vec<u64>>>);
 
@@ -77,18 +82,18 @@ impl Log {
     }
 }
 
-/// The answer that reports these records.
+/// Returns the response that reports these records.
 fn failed(numbers: impl IntoIterator<Item = u64>) -> Value {
     let failures = numbers.into_iter().map(|number| json!({"itemIdentifier": number.to_string()}));
     json!({"batchItemFailures": failures.collect::<Vec<_>>()})
 }
 
-fn outcomes(deliveries: Vec<Delivery>) -> Vec<Outcome> {
+fn outcomes(deliveries: Vec<Delivery>) -> Vec<DeliveryOutcome> {
     deliveries.into_iter().map(|delivery| delivery.outcome).collect()
 }
 
-fn retrying(why: &str, remaining: usize) -> Outcome {
-    Outcome::Retrying { why: why.to_owned(), remaining }
+fn retrying(why: &str, remaining: usize) -> DeliveryOutcome {
+    DeliveryOutcome::Retrying { why: why.to_owned(), remaining }
 }
 
 fn checkpoint(mapping: &StreamMapping) -> Option<SequenceNumber> {
@@ -96,14 +101,13 @@ fn checkpoint(mapping: &StreamMapping) -> Option<SequenceNumber> {
 }
 
 #[test]
-fn settings_outside_aws_s_ranges_are_refused() {
+fn settings_outside_aws_s_ranges_are_errors() {
     let seconds = TimeDelta::seconds;
     for (settings, want) in [
         (StreamSettings { batch_size: 0, ..settings() }, "BatchSize"),
         (StreamSettings { batch_size: 10_001, ..settings() }, "BatchSize"),
         (StreamSettings { maximum_batching_window: seconds(301), ..settings() }, "MaximumBatchingWindowInSeconds"),
         (StreamSettings { maximum_retry_attempts: Some(10_001), ..settings() }, "MaximumRetryAttempts"),
-        (StreamSettings { maximum_record_age: Some(seconds(59)), ..settings() }, "MaximumRecordAgeInSeconds"),
         (StreamSettings { tumbling_window: Some(seconds(0)), ..settings() }, "TumblingWindowInSeconds"),
         (StreamSettings { tumbling_window: Some(seconds(901)), ..settings() }, "TumblingWindowInSeconds"),
     ] {

@@ -1,4 +1,4 @@
-//! What one invocation is handed.
+//! The batches that a function is invoked with.
 
 use super::*;
 
@@ -13,11 +13,10 @@ async fn batches_are_full_until_the_stream_is_read() {
 }
 
 #[tokio::test]
-async fn what_the_filter_holds_back_is_passed_over() {
+async fn records_that_do_not_match_the_filter_are_skipped() {
     let stream = stream(0);
-    let patterns = [r#"{"dynamodb":{"NewImage":{"kind":{"S":["head"]}}}}"#];
-    let filter_criteria = FilterCriteria::parse(patterns).unwrap();
-    let mut mapping = mapping(StreamSettings { filter_criteria, batch_size: 2, ..settings() }, &stream);
+    let filter = Filter::parse(r#"{"dynamodb":{"NewImage":{"kind":{"S":["head"]}}}}"#).ok();
+    let mut mapping = mapping(StreamSettings { filter, batch_size: 2, ..settings() }, &stream);
     let kinds = ["counts", "head", "counts", "head", "counts", "head", "counts"];
     for (number, kind) in (1..).zip(kinds) {
         stream.push(&shard(), record(number, 0, kind)).unwrap();
@@ -30,7 +29,7 @@ async fn what_the_filter_holds_back_is_passed_over() {
     assert_eq!(log.take(), [vec![2, 4], vec![6]]);
     assert_eq!(checkpoint(&mapping), Some(7.into()));
     stream.push(&shard(), record(8, 0, "counts")).unwrap();
-    assert_eq!(mapping.step(at(0), function).await.unwrap(), [], "nothing to hand over");
+    assert_eq!(mapping.step(at(0), function).await.unwrap(), [], "nothing to deliver");
     assert_eq!(checkpoint(&mapping), Some(8.into()));
 }
 
@@ -58,7 +57,7 @@ async fn a_batching_window_waits_for_a_full_batch() {
 }
 
 #[tokio::test]
-async fn a_payload_has_6_mb() {
+async fn a_payload_has_at_most_6_mb() {
     let stream = stream(0);
     for number in 1..=20 {
         stream.push(&shard(), record(number, 0, &"x".repeat(400 * 1024))).unwrap();
@@ -68,22 +67,6 @@ async fn a_payload_has_6_mb() {
     mapping(settings(), &stream).drain(at(0), 9, function).await.unwrap();
     // 6 MB / 400 KB = 15.4, with the frame of each record.
     assert_eq!(log.take().iter().map(Vec::len).collect::<Vec<_>>(), [15, 5]);
-}
-
-#[tokio::test]
-async fn latest_begins_after_what_is_there() {
-    let stream = stream(5);
-    let settings = StreamSettings { starting_position: StartingPosition::Latest, ..settings() };
-    let mut mapping = mapping(settings, &stream);
-    let log = Log::default();
-    let function = async |event: Value| Ok(json!(log.note(&event).len()));
-    assert_eq!(mapping.step(at(0), function).await.unwrap(), []);
-    stream.push(&shard(), record(6, 0, "head")).unwrap();
-    // A shard that appears later is read from its beginning.
-    stream.add_shard("shardId-2".into(), None).unwrap();
-    stream.push(&"shardId-2".into(), record(70, 0, "head")).unwrap();
-    mapping.drain(at(0), 9, function).await.unwrap();
-    assert_eq!(log.take(), [vec![6], vec![70]]);
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Retries, partial answers, splits, and what is given up.
+//! Retries, partial responses, splits, and discarded batches.
 
 use payments_queue::in_process::QueueSettings;
 
@@ -11,7 +11,7 @@ fn with_destination(settings: StreamSettings) -> (StreamSettings, Queue) {
     (StreamSettings { on_failure: Some(queue.clone()), ..settings }, queue)
 }
 
-/// What a failure record says, in short.
+/// A failure record, in short.
 #[derive(Debug, PartialEq)]
 struct Lost {
     from: u64,
@@ -41,7 +41,7 @@ fn lost(queue: &Queue) -> Vec<Lost> {
 }
 
 #[tokio::test]
-async fn a_failing_batch_is_retried_whole_and_holds_up_its_shard() {
+async fn a_failing_batch_is_retried_whole_and_blocks_its_shard() {
     let mut mapping = mapping(StreamSettings { batch_size: 2, ..settings() }, &stream(3));
     let log = Log::default();
     for _ in 0..50 {
@@ -63,8 +63,8 @@ async fn exhausted_retries_leave_a_failure_record_and_move_on() {
         let function = async |event: Value| if numbers(&event)[0] == 1 { Err("boom".to_owned()) } else { Ok(json!(0)) };
         let done = mapping.drain(at(0), 99, function).await.unwrap();
         let mut want = vec![retrying("boom", 2); usize::try_from(retries).unwrap()];
-        want.push(Outcome::Discarded { condition: Condition::RetryAttemptsExhausted, records: 2 });
-        want.push(Outcome::Succeeded);
+        want.push(DeliveryOutcome::Discarded { records: 2 });
+        want.push(DeliveryOutcome::Succeeded);
         assert_eq!(outcomes(done), want);
         assert_eq!(lost(&failures), [exhausted(1, 2, 2, invocations)]);
         assert_eq!(checkpoint(&mapping), Some(3.into()));
@@ -72,7 +72,7 @@ async fn exhausted_retries_leave_a_failure_record_and_move_on() {
 }
 
 #[tokio::test]
-async fn a_partial_answer_goes_on_from_its_lowest_record() {
+async fn a_partial_response_goes_on_from_its_lowest_record() {
     let settings = StreamSettings { report_batch_item_failures: true, ..settings() };
     let mut mapping = mapping(settings, &stream(11));
     let log = Log::default();
@@ -97,12 +97,12 @@ async fn progress_makes_a_new_batch_with_retries_of_its_own() {
     };
     mapping.drain(at(0), 99, function).await.unwrap();
     assert_eq!(log.take(), [vec![1, 2, 3], vec![2, 3], vec![2, 3]]);
-    // Without bisect, what stood behind the failed record is given up with it.
+    // Without bisecting, the records behind the failed one are discarded with it.
     assert_eq!(lost(&failures), [exhausted(2, 3, 2, 2)]);
 }
 
 #[tokio::test]
-async fn senseless_answers_fail_the_whole_batch() {
+async fn an_invalid_response_fails_the_whole_batch() {
     let settings = StreamSettings { report_batch_item_failures: true, ..settings() };
     for answer in [
         json!({"batchItemFailures": [{"itemIdentifier": ""}]}),
@@ -112,20 +112,20 @@ async fn senseless_answers_fail_the_whole_batch() {
     ] {
         let mut mapping = mapping(settings.clone(), &stream(3));
         let step = mapping.step(at(0), async |_| Ok(answer.clone())).await.unwrap();
-        assert!(matches!(&step[0].outcome, Outcome::Retrying { remaining: 3, .. }), "{answer}: {step:?}");
+        assert!(matches!(&step[0].outcome, DeliveryOutcome::Retrying { remaining: 3, .. }), "{answer}: {step:?}");
         assert_eq!(checkpoint(&mapping), None);
     }
 }
 
 #[tokio::test]
-async fn without_the_setting_an_answer_is_not_read() {
+async fn without_the_setting_a_response_is_not_read() {
     let mut mapping = mapping(settings(), &stream(3));
     let step = mapping.step(at(0), async |_| Ok(failed([2]))).await.unwrap();
-    assert_eq!(outcomes(step), [Outcome::Succeeded]);
+    assert_eq!(outcomes(step), [DeliveryOutcome::Succeeded]);
 }
 
 #[tokio::test]
-async fn bisecting_isolates_the_poison() {
+async fn bisecting_isolates_a_poison_record() {
     let settings =
         StreamSettings { bisect_batch_on_function_error: true, maximum_retry_attempts: Some(1), ..settings() };
     let (settings, failures) = with_destination(settings);
@@ -143,7 +143,7 @@ async fn bisecting_isolates_the_poison() {
 }
 
 #[tokio::test]
-async fn bisecting_with_partial_answers_isolates_the_poison() {
+async fn bisecting_with_partial_responses_isolates_a_poison_record() {
     let settings = StreamSettings {
         bisect_batch_on_function_error: true,
         report_batch_item_failures: true,
@@ -161,25 +161,7 @@ async fn bisecting_with_partial_answers_isolates_the_poison() {
 }
 
 #[tokio::test]
-async fn what_is_too_old_is_discarded_unseen() {
-    let settings = StreamSettings { maximum_record_age: Some(TimeDelta::seconds(60)), ..settings() };
-    let (settings, failures) = with_destination(settings);
-    let stream = stream(2);
-    stream.push(&shard(), record(3, 30, "head")).unwrap();
-    let mut mapping = mapping(settings, &stream);
-    let log = Log::default();
-    let failing = async |event: Value| Err(format!("{:?}", log.note(&event)));
-    mapping.step(at(60), failing).await.unwrap();
-    let step = mapping.step(at(61), failing).await.unwrap();
-    assert_eq!(outcomes(step), [Outcome::Discarded { condition: Condition::RecordAgeExceeded, records: 2 }]);
-    mapping.drain(at(62), 9, async |event| Ok(json!(log.note(&event)))).await.unwrap();
-    assert_eq!(log.take(), [vec![1, 2, 3], vec![3]]);
-    let want = Lost { condition: "RecordAgeExceeded".to_owned(), ..exhausted(1, 2, 2, 1) };
-    assert_eq!(lost(&failures), [want]);
-}
-
-#[tokio::test]
-async fn without_a_destination_the_shard_moves_on_all_the_same() {
+async fn without_a_destination_the_shard_moves_on() {
     let settings = StreamSettings { batch_size: 1, maximum_retry_attempts: Some(0), ..settings() };
     let mut mapping = mapping(settings, &stream(3));
     let done = mapping.drain(at(0), 99, async |_| Err("boom".to_owned())).await.unwrap();

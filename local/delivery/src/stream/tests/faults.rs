@@ -1,4 +1,4 @@
-//! The faults that a caller can inject, and what holds under all of them.
+//! Faults that a caller can inject, and a property that holds under all of them.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 
 #[tokio::test]
-async fn a_past_stretch_is_handed_over_again_and_nothing_moves() {
+async fn a_redelivery_moves_no_checkpoint() {
     let mut mapping = mapping(StreamSettings { batch_size: 2, ..settings() }, &stream(6));
     let log = Log::default();
     let function = async |event: Value| Ok(json!(log.note(&event)));
@@ -42,7 +42,7 @@ async fn a_redelivery_has_windows_with_an_empty_state() {
 }
 
 #[tokio::test]
-async fn a_mapping_that_starts_again_reads_everything_with_no_state() {
+async fn a_restarted_mapping_reads_everything_with_no_state() {
     let settings = StreamSettings { tumbling_window: Some(TimeDelta::seconds(900)), ..settings() };
     let mut mapping = mapping(settings, &stream(3));
     let log = RefCell::new(Vec::new());
@@ -75,11 +75,11 @@ async fn a_killed_function_is_invoked_again() {
     assert_eq!(log.take(), [vec![1, 2, 3], vec![1, 2, 3]]);
 }
 
-/// The local runner spawns its pumps on a runtime of several threads.
+/// A runtime of several threads can move a mapping between them.
 #[tokio::test]
 async fn a_step_can_run_on_any_thread() {
     let mut mapping = mapping(settings(), &stream(3)).with_batch_cuts(|fits| fits);
-    let pump = tokio::spawn(async move {
+    let task = tokio::spawn(async move {
         let function = async |_: Value| {
             tokio::task::yield_now().await;
             Ok(Value::Null)
@@ -87,10 +87,10 @@ async fn a_step_can_run_on_any_thread() {
         mapping.redeliver(&shard(), &1.into(), &2.into(), function).await.unwrap();
         mapping.drain(at(0), 9, function).await.unwrap().len()
     });
-    assert_eq!(pump.await.unwrap(), 1);
+    assert_eq!(task.await.unwrap(), 1);
 }
 
-/// Numbers that look random, from a seed.
+/// Returns a source of pseudo-random numbers.
 fn random(seed: u64) -> impl FnMut(usize) -> usize + Send {
     let mut state = seed | 1;
     move |below| {
@@ -99,9 +99,9 @@ fn random(seed: u64) -> impl FnMut(usize) -> usize + Send {
     }
 }
 
-/// What `hand_over` varies.
+/// What [`deliver`] varies.
 #[derive(Debug, Clone, Copy)]
-struct Weather {
+struct Variation {
     seed: u64,
     count: u64,
     bisect: bool,
@@ -109,9 +109,9 @@ struct Weather {
     recut: bool,
 }
 
-/// Hands a stream over with random cuts, splits, errors, lost answers and partial answers, and
-/// returns the records that succeeded, in order of success.
-async fn hand_over(Weather { seed, count, bisect, windows, recut }: Weather) -> Vec<u64> {
+/// Delivers a stream with random cuts, splits, errors, lost responses and partial responses, and returns the records that
+/// succeeded, in order of success.
+async fn deliver(Variation { seed, count, bisect, windows, recut }: Variation) -> Vec<u64> {
     let settings = StreamSettings {
         batch_size: 7,
         report_batch_item_failures: true,
@@ -158,12 +158,12 @@ async fn hand_over(Weather { seed, count, bisect, windows, recut }: Weather) -> 
 
 proptest! {
     #[test]
-    fn everything_is_handed_over_and_first_in_order(
+    fn everything_is_delivered_and_first_in_order(
         seed in any::<u32>(), count in 0_u64..60, bisect in any::<bool>(), windows in any::<bool>(),
         recut in any::<bool>(),
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-        let done = runtime.block_on(hand_over(Weather { seed: seed.into(), count, bisect, windows, recut }));
+        let done = runtime.block_on(deliver(Variation { seed: seed.into(), count, bisect, windows, recut }));
         let mut seen = BTreeSet::new();
         let first: Vec<u64> = done.into_iter().filter(|number| seen.insert(*number)).collect();
         prop_assert_eq!(first, (1..=count).collect::<Vec<_>>());

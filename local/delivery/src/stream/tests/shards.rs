@@ -1,4 +1,4 @@
-//! Several shards: independent of each other, children after their parents.
+//! Several shards are independent of each other, and children come after their parents.
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn two_shards() -> InMemoryStream {
     stream
 }
 
-/// Which shard's records an event holds, by the kind they were given.
+/// Returns the kind of an event's records, which is their shard.
 fn kind(event: &Value) -> String {
     event["Records"][0]["dynamodb"]["NewImage"]["kind"]["S"].as_str().unwrap_or("end").to_owned()
 }
@@ -24,7 +24,7 @@ fn one_by_one() -> StreamSettings {
 }
 
 #[tokio::test]
-async fn a_failing_shard_stops_no_other() {
+async fn a_failing_shard_blocks_no_other() {
     let mut mapping = mapping(one_by_one(), &two_shards());
     let function = async |event: Value| if kind(&event) == "a" { Err("boom".to_owned()) } else { Ok(Value::Null) };
     for _ in 0..3 {
@@ -65,7 +65,7 @@ async fn a_child_whose_parent_is_trimmed_is_read_at_once() {
     stream.add_shard("child".into(), Some("long-gone".into())).unwrap();
     stream.push(&"child".into(), record(1, 0, "child")).unwrap();
     let done = mapping(settings(), &stream).drain(at(0), 9, async |_| Ok(Value::Null)).await.unwrap();
-    assert_eq!(outcomes(done), [Outcome::Succeeded]);
+    assert_eq!(outcomes(done), [DeliveryOutcome::Succeeded]);
 }
 
 #[tokio::test]
