@@ -1,5 +1,5 @@
-"""What a schema cannot say of good requests, for .ci/fuzz-api: which dates the bank takes, that a range
-has two ends, which ids are there. Only requests that are meant to be good are touched."""
+"""Makes generated requests valid where a schema cannot, for .ci/fuzz-api: dates that the API accepts, ranges
+in order, ids that exist. It changes only requests that are meant to be valid."""
 
 import datetime
 import itertools
@@ -10,17 +10,17 @@ import schemathesis
 from hypothesis import strategies as st
 from schemathesis.core.parameters import ParameterLocation
 
-# Written by .ci/fuzz-api: the account, payments, cursors and transaction that it put in.
+# Written by .ci/fuzz-api: the account, payments, cursors and transaction that exist.
 KNOWN = json.loads(os.environ["FUZZ_KNOWN"])
 TODAY = datetime.date.fromisoformat(KNOWN["today"])
 
-# The bank's years, which few of all dates are in.
+# The years that the API accepts.
 FIRST, LAST = datetime.date(2000, 1, 1), datetime.date(2099, 12, 31)
 DATES = st.dates(FIRST, LAST)
 schemathesis.openapi.format("date", DATES.map(str))
 schemathesis.openapi.format("date-time", DATES.map(lambda date: f"{date}T09:30:00Z"))
 
-# How far apart the ends of a range may be, in days, by operation.
+# The maximum length of a range, in days, by operation.
 WIDEST = {"GET /counts": 365, "GET /accounts/{accountId}/payments": 366}
 
 numbers = itertools.count()
@@ -32,13 +32,13 @@ def as_date(text):
 
 
 def ahead(text):
-    """A day that payments are taken for, and always the same one for the same text."""
+    """Returns a date for which payments can be created, always the same one for the same text."""
     date = as_date(text[:10])
     return TODAY + datetime.timedelta(days=1 + date.toordinal() % 700)
 
 
 def fresh(account, key):
-    """The key, or one like it where the account has used it: two contents under one are refused."""
+    """Returns the key, or a similar one if the account has used it."""
     while (account, key) in used_keys:
         key = f"{key[:240]}-{next(numbers)}"
     used_keys.add((account, key))
@@ -46,11 +46,10 @@ def fresh(account, key):
 
 
 def settle_order(order, account):
-    """A payment that the bank takes: a currency that exists, a date ahead, a payee who is not the
-    payer."""
+    """Makes a payment valid: a currency that exists, a date ahead, a payee who is not the payer."""
     if order["payeeAccountId"] == account:
         order["payeeAccountId"] = "acc-2" if account != "acc-2" else "acc-1"
-    # To JSON Schema 350.0 is an integer, and to the bank it is none: amounts pass through no float.
+    # To JSON Schema 350.0 is an integer, but not to the API, which parses no amount as a float.
     order["amountMinor"] = int(order["amountMinor"])
     order["currency"] = ["GBP", "EUR", "JPY", "KWD"][sum(map(ord, order["currency"])) % 4]
     asked = order["scheduledFor"]
@@ -58,7 +57,7 @@ def settle_order(order, account):
 
 
 def settle_query(label, query):
-    """A range with its ends in order, a shard that is there, and a cursor, alone, if any."""
+    """Makes a query valid: a range in order, a shard that exists, and a cursor only by itself."""
     if "cursor" in query:
         query.clear()
         query["cursor"] = KNOWN["dueCursor" if label == "GET /payments" else "accountCursor"]
@@ -74,7 +73,7 @@ def settle_query(label, query):
 
 
 def settle_path(label, path, has_cursor):
-    """Two thirds ask for what is there; a cursor is one account's."""
+    """Makes two thirds of the paths name things that exist. A cursor belongs to one account."""
     is_known = next(numbers) % 3
     if "transactionId" in path and is_known:
         path["transactionId"] = KNOWN["transaction"]
@@ -87,7 +86,7 @@ def settle_path(label, path, has_cursor):
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    """Makes a good request one that this bank, with what is in it today, can accept."""
+    """Makes a request that is meant to be valid acceptable to the running system."""
     if case.meta is None or not case.meta.generation.mode.is_positive:
         return
     label = case.operation.label
@@ -108,14 +107,14 @@ def before_call(context, case, kwargs):
 
 
 @schemathesis.check
-def entries_of_a_batch_are_judged(ctx, response, case):
-    """A batch is answered with 200 whatever its entries are, so these are looked at one by one: all of a
-    good one are taken, and of a bad one not all."""
+def entries_of_a_batch_are_checked(ctx, response, case):
+    """A batch returns 200 whatever its entries are, so this checks each: a valid batch creates all of its
+    payments, an invalid one does not."""
     if case.operation.label != "POST /payment-batches" or response.status_code != 200:
         return
     statuses = [result["status"] for result in response.json()["results"]]
-    is_taken = all(status == 201 for status in statuses)
+    all_created = all(status == 201 for status in statuses)
     if case.meta.generation.mode.is_positive:
-        assert is_taken, f"A good batch is answered with {statuses}"
+        assert all_created, f"A valid batch returned {statuses}"
     elif case.meta.is_negative_at(ParameterLocation.BODY):
-        assert not is_taken, f"A bad batch is answered with {statuses}"
+        assert not all_created, f"An invalid batch returned {statuses}"

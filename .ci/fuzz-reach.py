@@ -1,5 +1,4 @@
-"""Fails when a run of schemathesis asked too little: fewer requests than wanted, or an operation that no
-request got a success of.
+"""Fails if a run of schemathesis sent too few requests, or if no request to some operation succeeded.
 
 Usage: fuzz-reach.py REPORT.NDJSON LEAST
 """
@@ -18,12 +17,12 @@ with open(report, encoding="utf-8") as lines:
                 value = recorder["cases"][case]["value"]
                 statuses[value["method"], value["path"]][interaction["response"]["status_code"]] += 1
 
-# A method that the API does not have is refused each time, and meant to be.
+# A method that the API does not have is always rejected, on purpose.
 operations = {name: counts for name, counts in statuses.items() if set(counts) != {405}}
 for (method, path), counts in sorted(operations.items()):
     print(f"{method} {path}:", ", ".join(f"{status} {count} times" for status, count in sorted(counts.items())))
 requests = sum(sum(counts.values()) for counts in statuses.values())
-print(f"{requests} requests, of at least {least}")
+print(f"{requests} requests; the minimum is {least}")
 barren = [name for name, counts in operations.items() if not any(200 <= status < 300 for status in counts)]
 if barren or requests < least:
     sys.exit(f"too few requests, or an operation without a success: {barren}")

@@ -1,6 +1,6 @@
-"""Fails when a route of a translated template can be called without a token that was checked.
+"""Fails if a route of a translated template can be called without a checked token.
 
-A route is closed when each of its ways in is a JWT authorizer of its API that reads the
+A route is closed if every security scheme it accepts is a JWT authorizer of its API that reads the
 Authorization header and names an issuer and an audience.
 """
 
@@ -9,7 +9,7 @@ import sys
 
 
 def checks_tokens(scheme):
-    """Whether a security scheme is such an authorizer."""
+    """Returns whether a security scheme is such an authorizer."""
     authorizer = scheme.get("x-amazon-apigateway-authorizer", {})
     jwt = authorizer.get("jwtConfiguration", {})
     return (
@@ -21,17 +21,17 @@ def checks_tokens(scheme):
 
 
 def is_closed(schemes, security):
-    """Whether a route with this security wants a token whichever of its entries is taken."""
+    """Returns whether every entry of a route's security requires a checked token."""
     is_checked = lambda name: checks_tokens(schemes.get(name, {}))
     return bool(security) and all(entry and all(map(is_checked, entry)) for entry in security)
 
 
 with open(sys.argv[1], encoding="utf-8") as file:
     resources = json.load(file)["Resources"].values()
-# Whatever the transform makes of the API's routes is in its body; routes beside it would not be looked at here.
+# The transform writes the API's routes into its body. Routes outside of it would not be checked here.
 beside = [r["Type"] for r in resources if r["Type"] in ("AWS::ApiGatewayV2::Route", "AWS::Lambda::Url")]
 if beside:
-    sys.exit(f"routes that are not checked: {', '.join(beside)}")
+    sys.exit(f"routes outside of the API's body are not checked: {', '.join(beside)}")
 bodies = [r["Properties"]["Body"] for r in resources if r["Type"] == "AWS::ApiGatewayV2::Api"]
 routes = [
     (f"{method} {path}", body.get("components", {}).get("securitySchemes", {}), route.get("security"))
@@ -41,5 +41,5 @@ routes = [
 ]
 open_routes = [name for name, schemes, security in routes if not is_closed(schemes, security)]
 if open_routes or not routes:
-    sys.exit(f"open to the world: {', '.join(open_routes)}" if routes else "there are no routes")
-print(f"each of {len(routes)} routes wants a token")
+    sys.exit(f"open to the world: {', '.join(open_routes)}" if routes else "the template has no routes")
+print(f"each of {len(routes)} routes needs a token")

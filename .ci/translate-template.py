@@ -1,4 +1,4 @@
-"""Prints a SAM template as CloudFormation gets to see it: with the SAM transform applied."""
+"""Prints a SAM template as CloudFormation sees it: after the SAM transform."""
 
 import json
 import sys
@@ -12,7 +12,7 @@ with open(sys.argv[1], encoding="utf-8") as file:
     template = yaml_parse(file.read())
 for resource in template["Resources"].values():
     if resource["Type"] == "AWS::Serverless::Function":
-        # The transform wants code that has been uploaded; nothing looks at it here.
+        # The transform requires uploaded code, but nothing reads it here.
         resource["Properties"]["CodeUri"] = "s3://placeholder/code.zip"
 translator = Translator({}, Parser(), boto_session=boto3.Session())
 json.dump(translator.translate(template, {}), sys.stdout, indent=2)

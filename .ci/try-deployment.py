@@ -1,13 +1,12 @@
 """Deploys the template with `sam deploy` to an emulator of AWS on this machine, and takes a payment through
-its life there: what CloudFormation would make of the template, as far as anything but AWS can tell.
+its life there.
 
 Usage: python3 .ci/try-deployment.py SERVER, after `sam build` for this machine's processor, with sam and its
-python3 first on PATH. SERVER is ministack's program, which has an environment of its own.
+python3 first on PATH. SERVER is ministack's program, which has its own virtual environment.
 
-Tried: the roles, functions and their variables, both tables with their indexes, the queues, the stream and
-queue mappings, the report's bucket. Not tried, because the emulator leaves them out or has them otherwise:
-alarms over several metrics (they are taken out of the copy that is deployed), routes and authorizer of the
-HTTP API, partial batch failures of streams, tumbling windows (so not the counters), time to live, permissions.
+Tested: the roles, functions and their variables, both tables with their indexes, the queues, the stream and
+queue mappings, the report's bucket. Not tested, because the emulator lacks them or differs: alarms
+over several metrics (the deployed copy leaves them out), routes and authorizer of the HTTP API, partial batch failures of streams, tumbling windows (so not the counters), time to live, permissions.
 """
 
 import base64
@@ -34,8 +33,8 @@ STACK = "payments-try"
 REGION = "eu-west-2"
 ACCOUNT = "acc-1"
 TRANSACTION = "TX-1"
-# Far more than anything here takes; what waits longer never comes.
-PATIENCE_SECONDS = 120
+# Far more than any step takes.
+TIMEOUT_SECONDS = 120
 
 
 def main(server):
@@ -85,7 +84,7 @@ def deploy(environment):
     left_out = [name for name, it in resources.items() if "Metrics" in it.get("Properties", {})]
     for name in left_out:
         del resources[name]
-    # Beside the original, because the programs are named by their place relative to it.
+    # Beside the original, because paths of the programs are relative to it.
     copy = BUILT.replace("template", "template-of-emulator")
     with open(copy, "w", encoding="utf-8") as file:
         file.write(yaml_dump(template))
@@ -93,17 +92,17 @@ def deploy(environment):
     command += ["--no-confirm-changeset", "--capabilities", "CAPABILITY_IAM", "--no-progressbar"]
     command += ["--parameter-overrides", f"Stage=dev Architecture={ARCHITECTURE}"]
     subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
-    print(f"sam deploy: the stack is there, but for {', '.join(left_out)}")
+    print(f"sam deploy: the stack is there, without {', '.join(left_out)}")
 
 
 def live(stack):
-    """A payment's life, each step checked by what it leaves behind."""
+    """Takes a payment through its life, and checks the result of each step."""
     today = datetime.now(ZoneInfo("Europe/London")).date().isoformat()
     order = {"payeeAccountId": "acc-2", "amountMinor": 12050, "currency": "GBP", "scheduledFor": today, "data": {}}
     created = stack.ask("IngestFunction", "POST", "/accounts/{accountId}/payments", order, accountId=ACCOUNT)
     payment = created["paymentId"]
     check(created["status"], "SCHEDULED")
-    print(f"put in: payment {payment}, due today")
+    print(f"created: payment {payment}, due today")
 
     def shown():
         route = "/accounts/{accountId}/payments/{paymentId}"
@@ -112,7 +111,7 @@ def live(stack):
     check(shown()["status"], "SCHEDULED")
     check(stack.invoke("DailyDueSweeperFunction", {"action": "sweep"})["claimed"], 1)
     check(shown()["status"], "PENDING")
-    print("swept: it is pending")
+    print("claimed: it is pending")
 
     requests = stack.output("RequestQueueUrl")
     received = wait_until("dispatch sends it", lambda: stack.receive(requests))
@@ -139,10 +138,10 @@ def live(stack):
 
 
 class Stack:
-    """What was deployed, and how to speak to it."""
+    """The deployed stack, and clients for it."""
 
     def __init__(self, url):
-        # No tries but the first: what happens twice here should be seen.
+        # No retries, which could hide that something happens twice.
         config = Config(retries={"total_max_attempts": 1}, read_timeout=60)
         names = ["cloudformation", "lambda", "sqs", "s3"]
         common = dict(endpoint_url=url, region_name=REGION, aws_access_key_id="any", aws_secret_access_key="any")
@@ -163,7 +162,7 @@ class Stack:
         return payload
 
     def ask(self, function, method, route, body=None, **parameters):
-        """The event that the HTTP API makes of a request with a machine's token that may do everything."""
+        """Sends the event of an HTTP request with a machine's token that has every scope."""
         path = route.format(**parameters)
         claims = {"client_id": "try", "scope": "payments/read payments/write payments/operate"}
         event = {
@@ -203,13 +202,13 @@ def check(found, wanted):
 
 
 def wait_until(what, look):
-    end = time.monotonic() + PATIENCE_SECONDS
+    end = time.monotonic() + TIMEOUT_SECONDS
     while time.monotonic() < end:
         found = look()
         if found:
             return found
         time.sleep(0.5)
-    raise SystemExit(f"waited {PATIENCE_SECONDS} s until {what}, in vain")
+    raise SystemExit(f"waited {TIMEOUT_SECONDS} s in vain until {what}")
 
 
 def free_port():

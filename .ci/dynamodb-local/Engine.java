@@ -11,15 +11,15 @@ import software.amazon.dynamodb.services.local.server.LocalDynamoDBRequestHandle
 import software.amazon.dynamodb.services.local.server.LocalDynamoDBServerHandler;
 
 /**
- * DynamoDB Local in memory, for tests: on the loopback interface only, and without what is kept of tests that
- * are over. Its own ServerRunner has no option for either. It says its port, and ends with its standard input,
- * so that it never outlives who started it.
+ * DynamoDB Local in memory, for tests. It listens on the loopback interface only, and drops the databases of
+ * finished tests; its own ServerRunner has no option for either. It prints its port, and ends with its standard
+ * input, so that it never outlives its parent process.
  */
 final class Engine extends Handler.Abstract {
-    /** How many databases there are at most. A test has one or two, and each has threads that look for work. */
+    /** The maximum number of databases. A test has one or two, and each has threads that poll. */
     private static final int DATABASES = 16;
 
-    /** A database for each access key, the one that was used last at the end. */
+    /** A database for each access key, the last used one at the end. */
     private final Map<String, Database> databases = new LinkedHashMap<>(DATABASES, 0.75f, true);
 
     private record Database(LocalDynamoDBRequestHandler requests, LocalDynamoDBServerHandler server) {}
