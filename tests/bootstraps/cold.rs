@@ -18,19 +18,19 @@ use crate::tools::Tools;
 /// What each function is first asked: the file of an event, or, of the functions that work by schedule, a text in
 /// its place that finds nothing to do, so that starting is compared and not a night's work.
 const FIRST: [(&str, Option<&str>); 12] = [
-    ("ingest-create", None),
-    ("query-account-list", None),
-    ("query-due-transaction", None),
-    ("daily-due-sweeper-action-unknown", Some(r#"{"action":"sweep"}"#)),
-    ("dispatch-became-pending", None),
-    ("settle-processed", None),
-    ("stream-aggregator-became-pending", None),
+    ("ingest/create", None),
+    ("query-account/list", None),
+    ("query-due/transaction", None),
+    ("daily-due-sweeper/action-unknown", Some(r#"{"action":"sweep"}"#)),
+    ("dispatch/became-pending", None),
+    ("settle/processed", None),
+    ("stream-aggregator/became-pending", None),
     // Refused; the least that these two do otherwise is in the line below each: 27 queries, and 3 in a row.
-    ("recount-from-after-to", None),
-    ("recount-action-unknown", Some(r#"{"action":"recount","from":"2090-06-15","to":"2090-06-15"}"#)),
-    ("archive-action-unknown", None),
-    ("archive-action-unknown", Some(r#"{"action":"archive"}"#)),
-    ("report-action-unknown", Some(r#"{"action":"report"}"#)),
+    ("recount/from-after-to", None),
+    ("recount/action-unknown", Some(r#"{"action":"recount","from":"2090-06-15","to":"2090-06-15"}"#)),
+    ("archive/action-unknown", None),
+    ("archive/action-unknown", Some(r#"{"action":"archive"}"#)),
+    ("report/action-unknown", Some(r#"{"action":"report"}"#)),
 ];
 
 /// Measures, where the environment asks for it: `COLD_STARTS` pairs of each function and the program at
@@ -51,7 +51,7 @@ pub(crate) fn measure(tools: &Tools) -> Result<bool> {
 
 /// A line of the table: medians, and the median of the pairs' ratios.
 async fn row(tools: &Tools, empty: &Path, event: &str, text: Option<&str>, pairs: usize) -> Result<String> {
-    let function = Deployed::of_package(&function_of(event)?)?;
+    let function = Deployed::of_package(function_of(event))?;
     let bootstrap = tools.bootstrap(&function.id, &function.package)?;
     let (mut ours, mut theirs, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..pairs {

@@ -107,7 +107,7 @@ impl Arranged {
             (triggers::bank(found_by(name)).await?, times)
         };
         let requests = Requests::start(world.outside.requests.clone(), times.now).await?;
-        let (function, event) = (Deployed::of_package(&function_of(name)?)?, delivered(&world, name)?);
+        let (function, event) = (Deployed::of_package(function_of(name))?, delivered(&world, name)?);
         let other = BTreeMap::from([("AWS_ENDPOINT_URL_SQS".to_owned(), requests.endpoint())]);
         Ok(Self { world, function, event, times, other, reports: tempfile::tempdir()?, requests })
     }

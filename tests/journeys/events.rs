@@ -1,12 +1,14 @@
 //! The event files of the HTTP functions, run: each is what API Gateway sends, goes through its
 //! function's own handler in a bank of its own, and its answer is written down.
 
+use std::path::Path;
+
 use anyhow::Result;
-use insta::{Settings, assert_snapshot};
+use insta::assert_snapshot;
 use payments_http::problem::TYPE_BASE;
 use payments_http::routes::{DEFAULT_FUNCTION, by_key};
 use payments_tests::Reply;
-use payments_tests::given::{answers, assert_names_events, events, function_of, http_event, run};
+use payments_tests::given::{answers, assert_names_events, events, function_of, http_event, run, snapshot_of};
 use payments_tests::http_events::{GIVEN, bank, http_events};
 
 /// The operations whose result depends on what is there.
@@ -21,11 +23,8 @@ async fn every_event_is_answered_as_written_down() -> Result<()> {
         let reads = operations.iter().any(|operation| READS.contains(&operation.as_str()));
         assert!(is_stated || !reads, "events/{name}.json reads: say in GIVEN what it finds");
         assert_is_whole(&name, &reply);
-        let mut settings = Settings::clone_current();
-        settings.set_prepend_module_to_snapshot(false);
-        settings.set_omit_expression(true);
-        settings.set_description(format!("events/{name}.json, which finds: {given:?}"));
-        settings.bind(|| assert_snapshot!(name.as_str(), reply));
+        let (settings, case) = snapshot_of(&name, given);
+        settings.bind(|| assert_snapshot!(case, reply));
         world.close().await?;
     }
     Ok(())
@@ -34,13 +33,14 @@ async fn every_event_is_answered_as_written_down() -> Result<()> {
 #[test]
 fn every_event_file_belongs_to_a_function() -> Result<()> {
     for name in events()? {
-        function_of(&name)?;
+        let function = Path::new(env!("CARGO_MANIFEST_DIR")).join("../functions").join(function_of(&name));
+        assert!(function.is_dir(), "events/{name}.json is in no function's folder");
     }
     for name in http_events()? {
         let event = http_event(&name)?;
         let key = event.route_key.as_deref().unwrap_or_default();
         let answers = by_key(key).map_or(DEFAULT_FUNCTION, |spec| spec.function);
-        assert_eq!(answers.name(), function_of(&name)?, "events/{name}.json is for {key}");
+        assert_eq!(answers.name(), function_of(&name), "events/{name}.json is for {key}");
         assert_eq!(event.version.as_deref(), Some("2.0"), "events/{name}.json");
         assert_eq!(event.request_context.route_key.as_deref(), Some(key), "events/{name}.json");
     }
@@ -51,7 +51,7 @@ fn every_event_file_belongs_to_a_function() -> Result<()> {
 fn what_events_find_and_get_is_about_events_that_are_there() -> Result<()> {
     assert_names_events(&GIVEN, &http_events()?);
     let (events, answers) = (events()?, answers()?);
-    let stale: Vec<_> = answers.iter().filter(|name| function_of(name).is_ok() && !events.contains(*name)).collect();
+    let stale: Vec<_> = answers.difference(&events).collect();
     assert!(stale.is_empty(), "snapshots without an event: {stale:?}");
     Ok(())
 }

@@ -5,11 +5,11 @@
 use anyhow::{Context as _, Result, bail};
 use aws_lambda_events::dynamodb;
 use aws_sdk_dynamodb::types::AttributeValue;
-use insta::{Settings, assert_snapshot};
+use insta::assert_snapshot;
 use lambda_runtime::{Context, LambdaEvent};
 use payments_store::Item;
 use payments_tests::World;
-use payments_tests::given::{ACCOUNT, Given, assert_names_events, event_text, function_of};
+use payments_tests::given::{ACCOUNT, Given, assert_names_events, event_text, function_of, snapshot_of};
 use payments_tests::trigger_events::{
     GIVEN, bank, deadline_of, delivered, found_by, in_order_of_ids, now_of, trigger_events, written_down,
 };
@@ -23,11 +23,8 @@ async fn every_trigger_does_what_is_written_down() -> Result<()> {
         world.set_clock(now_of(&name))?;
         let answer = run(&world, &name).await?;
         let what_happened = written_down(&world, &answer, &world.outside.metrics.take()).await?;
-        let mut settings = Settings::clone_current();
-        settings.set_prepend_module_to_snapshot(false);
-        settings.set_omit_expression(true);
-        settings.set_description(format!("events/{name}.json, which finds: {given:?}"));
-        settings.bind(|| assert_snapshot!(name.as_str(), what_happened));
+        let (settings, case) = snapshot_of(&name, given);
+        settings.bind(|| assert_snapshot!(case, what_happened));
         world.close().await?;
     }
     Ok(())
@@ -42,8 +39,8 @@ fn what_triggers_find_is_about_events_that_are_there() -> Result<()> {
 #[tokio::test]
 async fn the_images_in_the_stream_events_are_what_the_store_writes() -> Result<()> {
     for (name, before, after) in [
-        ("dispatch-became-pending", Given::OnePayment, Given::Pending),
-        ("dispatch-redriven", Given::Pending, Given::Redriven),
+        ("dispatch/became-pending", Given::OnePayment, Given::Pending),
+        ("dispatch/redriven", Given::Pending, Given::Redriven),
     ] {
         let event: dynamodb::Event = serde_json::from_str(&event_text(name)?)?;
         let change = event.records.into_iter().next().context("a record")?.change;
@@ -62,7 +59,7 @@ async fn the_images_in_the_stream_events_are_what_the_store_writes() -> Result<(
 /// Lambda's runtime, with the reason.
 async fn run(world: &World, name: &str) -> Result<Value> {
     let (text, functions) = (delivered(world, name)?, world.functions());
-    let answer = match function_of(name)?.as_str() {
+    let answer = match function_of(name) {
         "archive" => match serde_json::from_str(&text) {
             Ok(request) => {
                 let report = functions.archive.handle(LambdaEvent::new(request, context(name)?)).await;

@@ -2,8 +2,6 @@
 //! and every answer that is written down for an event of HTTP.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use base64::Engine as _;
@@ -16,6 +14,8 @@ use payments_model::{
     TransactionId,
 };
 use payments_tests::contract::conforms;
+use payments_tests::given::{answer, event_text};
+use payments_tests::http_events::http_events;
 use payments_tests::{Contract, Reply};
 use serde_json::{Value, json};
 
@@ -264,23 +264,20 @@ fn every_body_that_was_accepted_is_described() -> Result<()> {
 
 /// Every event of HTTP with its answer, from the files.
 fn exchanges() -> Result<Vec<Exchange>> {
-    let mut exchanges = Vec::new();
-    for file in fs::read_dir(in_repository("../events"))? {
-        let path = file?.path();
-        let name = path.file_stem().context("a name")?.to_string_lossy().into_owned();
-        let event: Value = serde_json::from_slice(&fs::read(&path)?).with_context(|| name.clone())?;
-        let Some(key) = event["routeKey"].as_str().map(str::to_owned) else { continue };
-        let snapshot = fs::read_to_string(in_repository(&format!("journeys/snapshots/{name}.snap")))?;
-        let reply = written(&snapshot).with_context(|| format!("{name}.snap"))?;
-        exchanges.push(Exchange { name, key, event, reply });
-    }
+    let exchanges: Vec<_> = http_events()?.into_iter().map(exchange).collect::<Result<_>>()?;
     ensure!(exchanges.len() > 100, "{} events", exchanges.len());
     Ok(exchanges)
 }
 
-/// The reply in a snapshot: below its own head, status, headers and body.
-fn written(snapshot: &str) -> Result<Reply> {
-    let (_, reply) = snapshot.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n")).context("no head")?;
+fn exchange(name: String) -> Result<Exchange> {
+    let event: Value = serde_json::from_str(&event_text(&name)?).with_context(|| name.clone())?;
+    let key = text(&event["routeKey"])?.to_owned();
+    let reply = written(&answer(&name)?).with_context(|| format!("{name}.snap"))?;
+    Ok(Exchange { name, key, event, reply })
+}
+
+/// Parses a stored reply: status, headers and body.
+fn written(reply: &str) -> Result<Reply> {
     let (head, text) = reply.split_once("\n\n").context("no body")?;
     let mut lines = head.lines();
     let status = lines.next().context("no status")?.parse()?;
@@ -291,8 +288,4 @@ fn written(snapshot: &str) -> Result<Reply> {
 
 fn text(value: &Value) -> Result<&str> {
     value.as_str().with_context(|| format!("no text: {value}"))
-}
-
-fn in_repository(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }

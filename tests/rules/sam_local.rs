@@ -77,7 +77,7 @@ fn the_readme_names_functions_and_events_that_there_are() -> Result<()> {
     for (id, event) in &named {
         let (_, function) = functions.iter().find(|(name, _)| name == id).with_context(|| format!("no {id}"))?;
         let package = package(function)?;
-        let is_its = event.strip_prefix("events/").is_some_and(|name| name.starts_with(&format!("{package}-")));
+        let is_its = event.strip_prefix("events/").is_some_and(|name| name.starts_with(&format!("{package}/")));
         ensure!(is_its && in_repository(event).is_file(), "{event} is no event for {id}");
         left.remove(id.as_str());
     }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use aws_sdk_dynamodb::types::AttributeValue;
+use insta::Settings;
 use lambda_runtime::LambdaEvent;
 use payments_http::routes::{DEFAULT_FUNCTION, by_key};
 use payments_model::settlement::FailureReason;
@@ -35,9 +36,9 @@ const TRANSACTION: &str = "TX-20900615-1";
 pub enum Given {
     /// An empty bank.
     Nothing,
-    /// The payment of `ingest-create`, `SCHEDULED`.
+    /// The payment of `ingest/create`, `SCHEDULED`.
     OnePayment,
-    /// The two payments of `ingest-batch`; the first is also `ingest-create`'s.
+    /// The two payments of `ingest/batch`; the first is also `ingest/create`'s.
     TwoPayments,
     /// The same, and the first one cancelled.
     OneOfTwoCancelled,
@@ -45,7 +46,7 @@ pub enum Given {
     OneOfTwoPending,
     /// The same, and the first one settled, the second one swept.
     OneProcessedOnePending,
-    /// The payment of `ingest-create`, swept.
+    /// The payment of `ingest/create`, swept.
     Pending,
     /// The same, handed over a second time.
     Redriven,
@@ -75,12 +76,12 @@ pub async fn prepare(world: &World, given: Given, moved_at: &str) -> Result<()> 
     let failed = || vec![State::Pending, State::Failed(FailureReason::cut("The payee's account is closed."))];
     match given {
         Given::Nothing => {}
-        Given::OnePayment => drop(put(world, "ingest-create").await?),
-        Given::TwoPayments => drop(put(world, "ingest-batch").await?),
+        Given::OnePayment => drop(put(world, "ingest/create").await?),
+        Given::TwoPayments => drop(put(world, "ingest/batch").await?),
         Given::OneOfTwoCancelled => {
-            put(world, "ingest-batch").await?;
+            put(world, "ingest/batch").await?;
             world.set_clock(moved_at)?;
-            put(world, "ingest-cancel").await?;
+            put(world, "ingest/cancel").await?;
         }
         Given::OneOfTwoPending => move_on(world, of_batch(world, 0).await?, pending(), moved_at).await?,
         Given::OneProcessedOnePending => {
@@ -132,14 +133,14 @@ async fn put(world: &World, name: &str) -> Result<Reply> {
     Ok(reply)
 }
 
-/// The payment of `ingest-create`.
+/// The payment of `ingest/create`.
 async fn created(world: &World) -> Result<PaymentId> {
-    Ok(put(world, "ingest-create").await?.field("paymentId").parse()?)
+    Ok(put(world, "ingest/create").await?.field("paymentId").parse()?)
 }
 
-/// One payment of `ingest-batch`, which may be there already.
+/// One payment of `ingest/batch`, which may be there already.
 async fn of_batch(world: &World, position: usize) -> Result<PaymentId> {
-    let reply = put(world, "ingest-batch").await?;
+    let reply = put(world, "ingest/batch").await?;
     let payment_id = reply.body["results"][position]["payment"]["paymentId"].as_str();
     Ok(payment_id.context("the batch was refused")?.parse()?)
 }
@@ -248,21 +249,18 @@ pub fn event_text(name: &str) -> Result<String> {
     fs::read_to_string(&path).with_context(|| path.display().to_string())
 }
 
-/// The names of all events.
+/// The names of all events: `<function>/<case>`.
 ///
 /// # Errors
-/// Where the folder cannot be read.
+/// When a folder cannot be read.
 pub fn events() -> Result<BTreeSet<String>> {
-    let mut events = names("../events", ".json")?;
-    // What `sam local` is told besides.
-    events.remove("env");
-    Ok(events)
+    names("../events", ".json")
 }
 
-/// The names of all answers that are written down.
+/// The names of the events whose answers are stored.
 ///
 /// # Errors
-/// Where the folder cannot be read.
+/// When a folder cannot be read.
 pub fn answers() -> Result<BTreeSet<String>> {
     names("journeys/snapshots", ".snap")
 }
@@ -279,24 +277,38 @@ pub fn answer(name: &str) -> Result<String> {
     Ok(answer.trim_end().to_owned())
 }
 
-/// The function whose package name an event's name begins with.
-///
-/// # Errors
-/// Where there is none.
-pub fn function_of(name: &str) -> Result<String> {
-    let functions = names("../functions", "")?.into_iter();
-    let longest = functions.filter(|function| name.starts_with(&format!("{function}-"))).max_by_key(String::len);
-    longest.with_context(|| format!("{name} begins with no function's name"))
+/// The settings of the snapshot of an event's answer, and its name: the snapshots lie in folders like the events.
+#[must_use]
+pub fn snapshot_of(name: &str, given: Given) -> (Settings, &str) {
+    let (function, case) = name.split_once('/').unwrap_or_default();
+    let mut settings = Settings::clone_current();
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.set_snapshot_path(format!("snapshots/{function}"));
+    settings.set_description(format!("events/{name}.json, which finds: {given:?}"));
+    (settings, case)
 }
 
-/// The names of the files or folders in a folder, without their ending.
-fn names(folder: &str, ending: &str) -> Result<BTreeSet<String>> {
+/// The package of the function that an event is for.
+#[must_use]
+pub fn function_of(name: &str) -> &str {
+    name.split_once('/').map_or(name, |(function, _)| function)
+}
+
+/// The files in the folders of a folder, as `<folder>/<file>`, without their ending.
+fn names(root: &str, ending: &str) -> Result<BTreeSet<String>> {
     let mut names = BTreeSet::new();
-    for entry in fs::read_dir(in_repository(folder)).with_context(|| folder.to_owned())? {
-        let name = entry?.file_name().to_string_lossy().into_owned();
-        names.extend(name.strip_suffix(ending).map(str::to_owned));
+    for folder in fs::read_dir(in_repository(root)).with_context(|| root.to_owned())? {
+        let folder = folder?;
+        if !folder.file_type()?.is_dir() {
+            continue;
+        }
+        for file in fs::read_dir(folder.path())? {
+            let file = format!("{}/{}", folder.file_name().display(), file?.file_name().display());
+            names.extend(file.strip_suffix(ending).map(str::to_owned));
+        }
     }
-    ensure!(!names.is_empty(), "{folder} has no *{ending}");
+    ensure!(!names.is_empty(), "{root} has no */*{ending}");
     Ok(names)
 }
 

@@ -19,72 +19,72 @@ pub const GIVEN: [(Given, &[&str]); 9] = [
     (
         Given::Nothing,
         &[
-            "ingest-batch-mixed",
-            "ingest-cancel-unknown",
-            "ingest-create-date-beyond-horizon",
-            "ingest-create-data-too-large",
-            "ingest-create-date-passed",
-            "query-account-get-unknown",
-            "query-account-list-account-unknown",
-            "query-due-list-date-over",
+            "ingest/batch-mixed",
+            "ingest/cancel-unknown",
+            "ingest/create-date-beyond-horizon",
+            "ingest/create-data-too-large",
+            "ingest/create-date-passed",
+            "query-account/get-unknown",
+            "query-account/list-account-unknown",
+            "query-due/list-date-over",
         ],
     ),
     (
         Given::OnePayment,
         &[
-            "ingest-batch-same-key",
-            "ingest-cancel",
-            "ingest-cancel-empty-object",
-            "ingest-cancel-other-account",
-            "ingest-create-again",
-            "ingest-create-key-reused",
-            "query-account-get",
-            "query-account-get-other-account",
-            "query-account-get-token-of-account",
+            "ingest/batch-same-key",
+            "ingest/cancel",
+            "ingest/cancel-empty-object",
+            "ingest/cancel-other-account",
+            "ingest/create-again",
+            "ingest/create-key-reused",
+            "query-account/get",
+            "query-account/get-other-account",
+            "query-account/get-token-of-account",
         ],
     ),
     (
         Given::TwoPayments,
         &[
-            "ingest-batch-again",
-            "query-account-list",
-            "query-account-list-data",
-            "query-account-list-page-1",
-            "query-account-list-page-2",
-            "query-account-list-cursor-alone",
+            "ingest/batch-again",
+            "query-account/list",
+            "query-account/list-data",
+            "query-account/list-page-1",
+            "query-account/list-page-2",
+            "query-account/list-cursor-alone",
         ],
     ),
     (
         Given::OneOfTwoCancelled,
         &[
-            "ingest-cancel-again",
-            "ingest-create-again-after-cancel",
-            "query-account-get-cancelled",
-            "query-account-list-status",
+            "ingest/cancel-again",
+            "ingest/create-again-after-cancel",
+            "query-account/get-cancelled",
+            "query-account/list-status",
         ],
     ),
-    (Given::Pending, &["ingest-cancel-pending"]),
+    (Given::Pending, &["ingest/cancel-pending"]),
     (
         Given::Processed,
         &[
-            "ingest-cancel-processed",
-            "query-account-get-processed",
-            "query-due-transaction",
-            "query-due-transaction-unknown",
+            "ingest/cancel-processed",
+            "query-account/get-processed",
+            "query-due/transaction",
+            "query-due/transaction-unknown",
         ],
     ),
-    (Given::Failed, &["query-account-get-failed"]),
-    (Given::ADayCounted, &["query-due-counts"]),
+    (Given::Failed, &["query-account/get-failed"]),
+    (Given::ADayCounted, &["query-due/counts"]),
     (
         Given::ADay,
         &[
-            "query-due-list",
-            "query-due-list-cursor-alone",
-            "query-due-list-date-empty",
-            "query-due-list-page-1",
-            "query-due-list-page-2",
-            "query-due-list-shard",
-            "query-due-list-status",
+            "query-due/list",
+            "query-due/list-cursor-alone",
+            "query-due/list-date-empty",
+            "query-due/list-page-1",
+            "query-due/list-page-2",
+            "query-due/list-shard",
+            "query-due/list-status",
         ],
     ),
 ];
@@ -106,14 +106,8 @@ pub async fn bank(name: &str) -> Result<(World, Given, bool)> {
 /// The names of the events of functions that answer HTTP.
 ///
 /// # Errors
-/// Where the folders cannot be read.
+/// When a folder cannot be read.
 pub fn http_events() -> Result<BTreeSet<String>> {
-    let mut http = BTreeSet::new();
-    for name in events()? {
-        let function = function_of(&name)?;
-        if ROUTES.iter().any(|spec| spec.function.name() == function) {
-            http.insert(name);
-        }
-    }
-    Ok(http)
+    let is_http = |name: &String| ROUTES.iter().any(|spec| spec.function.name() == function_of(name));
+    Ok(events()?.into_iter().filter(is_http).collect())
 }

@@ -7,11 +7,11 @@ use std::fmt::Write as _;
 use anyhow::{Context as _, Result};
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::{DateTime, TimeDelta, Utc};
-use payments_http::routes::ROUTES;
 use serde_json::{Value, json};
 
 use crate::World;
-use crate::given::{ACCOUNT, Given, HORIZON_DAYS, event_text, events, function_of, given, prepare};
+use crate::given::{ACCOUNT, Given, HORIZON_DAYS, event_text, events, given, prepare};
+use crate::http_events::http_events;
 
 /// When the events arrive: on the day of the first payment.
 const NOW: &str = "2090-06-15T09:00:00Z";
@@ -24,30 +24,30 @@ const THE_NIGHT_AFTER: &str = "2090-06-16T01:30:00Z";
 
 /// What each event finds. One that is not named here finds nothing.
 pub const GIVEN: [(Given, &[&str]); 12] = [
-    (Given::Nothing, &["settle-malformed", "settle-unknown-payment"]),
-    (Given::OnePayment, &["settle-early"]),
-    (Given::TwoPayments, &["daily-due-sweeper-sweep"]),
-    (Given::OneOfTwoPending, &["settle-mixed-batch"]),
-    (Given::OneProcessedOnePending, &["settle-shared-transaction-id"]),
+    (Given::Nothing, &["settle/malformed", "settle/unknown-payment"]),
+    (Given::OnePayment, &["settle/early"]),
+    (Given::TwoPayments, &["daily-due-sweeper/sweep"]),
+    (Given::OneOfTwoPending, &["settle/mixed-batch"]),
+    (Given::OneProcessedOnePending, &["settle/shared-transaction-id"]),
     (
         Given::Pending,
         &[
-            "daily-due-sweeper-redrive",
-            "dispatch-became-pending",
-            "dispatch-poison-record",
-            "dispatch-twice-in-one-batch",
-            "settle-failed",
-            "settle-processed",
-            "settle-processed-with-echo",
-            "stream-aggregator-became-pending",
+            "daily-due-sweeper/redrive",
+            "dispatch/became-pending",
+            "dispatch/poison-record",
+            "dispatch/twice-in-one-batch",
+            "settle/failed",
+            "settle/processed",
+            "settle/processed-with-echo",
+            "stream-aggregator/became-pending",
         ],
     ),
-    (Given::Redriven, &["dispatch-redriven"]),
-    (Given::ADay, &["report-report"]),
-    (Given::ADayHalfReported, &["archive-archive"]),
-    (Given::ADayCounted, &["recount-recount"]),
-    (Given::ADayMiscounted, &["recount-recount-dates", "recount-repair"]),
-    (Given::Processed, &["dispatch-moved-on", "settle-conflicting", "settle-repeated"]),
+    (Given::Redriven, &["dispatch/redriven"]),
+    (Given::ADay, &["report/report"]),
+    (Given::ADayHalfReported, &["archive/archive"]),
+    (Given::ADayCounted, &["recount/recount"]),
+    (Given::ADayMiscounted, &["recount/recount-dates", "recount/repair"]),
+    (Given::Processed, &["dispatch/moved-on", "settle/conflicting", "settle/repeated"]),
 ];
 
 /// What of a head is written down, in this order.
@@ -82,7 +82,7 @@ pub fn delivered(world: &World, name: &str) -> Result<String> {
 /// When an event arrives.
 #[must_use]
 pub fn now_of(name: &str) -> &'static str {
-    if name.starts_with("archive-") { THE_NIGHT_AFTER } else { NOW }
+    if name.starts_with("archive/") { THE_NIGHT_AFTER } else { NOW }
 }
 
 /// When an event's invocation has to be over: five minutes later.
@@ -150,14 +150,7 @@ fn plain(value: &AttributeValue) -> &str {
 /// The names of the events of functions that answer no HTTP.
 ///
 /// # Errors
-/// Where the folders cannot be read.
+/// When a folder cannot be read.
 pub fn trigger_events() -> Result<BTreeSet<String>> {
-    let mut triggers = BTreeSet::new();
-    for name in events()? {
-        let function = function_of(&name)?;
-        if ROUTES.iter().all(|spec| spec.function.name() != function) {
-            triggers.insert(name);
-        }
-    }
-    Ok(triggers)
+    Ok(&events()? - &http_events()?)
 }
