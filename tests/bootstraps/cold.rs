@@ -63,7 +63,6 @@ async fn row(tools: &Tools, empty: &Path, event: &str, text: Option<&str>, pairs
         }
         let least = first_answer(tools, empty, &arranged).await?;
         let took = first_answer(tools, &bootstrap, &arranged).await?;
-        arranged.world.close().await?;
         ratios.push(took * 100 / least.max(1));
         ours.push(took);
         theirs.push(least);

@@ -59,7 +59,7 @@ async fn answers_http(tools: &Tools, name: &str) -> Result<()> {
     }
     let response: ApiGatewayV2httpResponse = serde_json::from_value(delivery.answer)?;
     assert_as_written_down(name, &Reply::of(response)?.to_string())?;
-    arranged.world.close().await
+    Ok(())
 }
 
 /// An event of a schedule, the stream or the queue leads to the same as in process.
@@ -73,7 +73,7 @@ async fn does_its_work(tools: &Tools, name: &str) -> Result<()> {
     }
     let happened = written_down(&arranged.world, &in_order_of_ids(answer), &delivery.measured).await?;
     assert_as_written_down(name, &happened)?;
-    arranged.world.close().await
+    Ok(())
 }
 
 /// A bank as an event finds it, and all that the event's function needs.

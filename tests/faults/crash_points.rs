@@ -320,7 +320,7 @@ async fn every_crash_point_of(trigger: Trigger) -> Result<()> {
     }
     println!("{trigger:?}: {cases} cases over {calls} calls");
     assert!(cases >= calls * 8, "each call fails in each way: {cases} cases over {calls} calls");
-    rig.close().await
+    rig.assert_counters_exact().await
 }
 
 #[tokio::test]

@@ -39,7 +39,7 @@ async fn a_missing_head_is_completed_until_half_an_hour_after_its_day() -> Resul
         assert_eq!(heads, usize::from(want == 201), "at {retry_at}");
         assert_eq!(violations(&rig, &intents, Stage::UnderWay).await?, [""; 0]);
         assert_eq!(rig.finish(&intents, None).await?, [""; 0]);
-        rig.close().await?;
+        rig.assert_counters_exact().await?;
     }
     Ok(())
 }

@@ -189,7 +189,7 @@ async fn every_crash_point_of(function: Function) -> Result<()> {
     println!("{function}: {cases} cases over {calls} calls");
     // Ten ways, of which two are for writes and SQS alone, in two weathers.
     assert!(cases >= calls * 11, "each call fails in each way: {cases} cases over {calls} calls");
-    rig.close().await
+    rig.assert_counters_exact().await
 }
 
 #[tokio::test]
@@ -235,7 +235,7 @@ async fn reports_and_archives_at_once_skip_nothing_and_repeat_nothing() -> Resul
         assert_night_is_over(&rig, &intents, &before).await.with_context(|| when.clone())?;
         rig.time.pass(UNTIL_MORNING);
     }
-    rig.close().await
+    rig.assert_counters_exact().await
 }
 
 #[tokio::test]
@@ -254,5 +254,5 @@ async fn a_week_without_runs_is_made_up_for() -> Result<()> {
         assert_night_is_over(&rig, intents, &BTreeMap::new()).await?;
         assert_seen_once(&rig, intents, "after a week").await?;
     }
-    rig.close().await
+    rig.assert_counters_exact().await
 }

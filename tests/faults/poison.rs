@@ -83,7 +83,7 @@ async fn every_odd_result_has_an_end_of_its_own_and_the_others_are_settled_at_on
         assert_eq!(rig.metric(&lines, metric), want, "{metric}");
     }
     assert_eq!(ledger::violations(&rig, &early, Stage::UnderWay).await?, [""; 0]);
-    rig.close().await
+    rig.assert_counters_exact().await
 }
 
 #[tokio::test]
@@ -102,7 +102,7 @@ async fn an_early_result_settles_when_its_payment_is_pending() -> Result<()> {
     // What the stream still says of it is past: nothing is sent for a settled payment.
     rig.dispatch_all().await?;
     assert_eq!(rig.line.sent(), 0);
-    rig.close().await
+    rig.assert_counters_exact().await
 }
 
 #[tokio::test]
@@ -132,7 +132,7 @@ async fn contradictions_and_shared_transaction_ids_change_nothing_and_raise_alar
     let mut statuses: Vec<String> = heads.iter().map(status).collect();
     statuses.sort();
     assert_eq!(statuses, ["PENDING", "PROCESSED", "PROCESSED"]);
-    rig.close().await
+    rig.assert_counters_exact().await
 }
 
 /// Sets an attribute of a payment's head, past every rule.
@@ -198,7 +198,7 @@ async fn a_head_that_cannot_be_read_is_isolated_and_sent_once_it_can() -> Result
     let statuses: Vec<_> =
         rig.world.heads(&intents[0].account).await?.iter().map(|head| head["status"].clone()).collect();
     assert!(statuses.iter().all(|status| status.as_s().is_ok_and(|status| status != "PENDING")), "{statuses:?}");
-    rig.close().await
+    rig.assert_counters_exact().await
 }
 
 #[tokio::test]
@@ -215,7 +215,7 @@ async fn what_the_stream_had_to_give_up_is_found_by_the_redrive() -> Result<()> 
     assert!(rig.dispatch_all().await?.is_empty());
     assert_eq!(rig.finish(&intents, None).await?, [""; 0]);
     assert_eq!(sent(&rig, &intents), [true; 5]);
-    rig.close().await
+    rig.assert_counters_exact().await
 }
 
 /// One payment of a shard cannot be read from the index, or not be updated: the others are claimed.
@@ -226,7 +226,7 @@ async fn a_sweep_past(attribute: &str, value: AttributeValue) -> Result<()> {
     rig.time.pass(TimeDelta::seconds(61));
     let Report::Sweep(report) = rig.tick(Action::Sweep).await? else { bail!("not a sweep") };
     assert_eq!((report.claimed, report.failed, report.remaining), (39, 1, 0), "{report:?}");
-    rig.close().await
+    rig.assert_counters_exact().await
 }
 
 #[tokio::test]
@@ -242,7 +242,7 @@ async fn an_index_entry_that_cannot_be_read_stops_no_other_redrive() -> Result<(
     rig.time.pass(TimeDelta::minutes(61));
     let Report::Redrive(report) = rig.tick(Action::Redrive).await? else { bail!("not a redrive") };
     assert_eq!((report.redriven, report.failed), (2, 1), "{report:?}");
-    rig.close().await
+    rig.assert_counters_exact().await
 }
 
 #[tokio::test]
@@ -272,5 +272,5 @@ async fn a_shared_transaction_id_raises_its_alarm_once_the_index_shows_it() -> R
     tell()?;
     rig.settle_all().await?;
     assert_eq!(rig.metric(&rig.metrics.take(), "SharedTransactionIds"), 2);
-    rig.close().await
+    rig.assert_counters_exact().await
 }

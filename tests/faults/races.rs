@@ -259,10 +259,8 @@ fn race(race: Race, weakness: Option<Weakness>) -> Result<Raced> {
         let violations = violations.map_err(|error| TestCaseError::fail(format!("{error:#}")))?;
         if violations.is_empty() { Ok(()) } else { Err(TestCaseError::fail(violations.join("; "))) }
     });
-    let Track { rig, sandboxes, seen } = track;
-    drop(sandboxes);
-    runtime.block_on(rig.close())?;
-    Ok((found, seen.into_inner()))
+    runtime.block_on(track.rig.assert_counters_exact())?;
+    Ok((found, track.seen.into_inner()))
 }
 
 fn no_schedule_breaks(this: Race) -> Result<()> {
@@ -331,8 +329,7 @@ async fn the_same_schedule_is_the_same_interleaving() -> Result<()> {
             let weather = Weather { stormy: false, weakness: None };
             assert_eq!(track.run(Race::CancelAgainstSweep, weather, &schedule).await?, [""; 0]);
             interleavings.push(track.seen.take().interleavings);
-            let Track { rig, .. } = track;
-            rig.close().await?;
+            track.rig.assert_counters_exact().await?;
         }
         assert_eq!(interleavings[0], interleavings[1], "by {schedule:?}");
     }

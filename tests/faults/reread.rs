@@ -36,7 +36,7 @@ async fn a_re_read_stream_sends_nothing_again() -> Result<()> {
             assert_eq!(rig.line.sent(), sent, "in batches of {batch_size}");
         }
     }
-    rig.close().await
+    rig.assert_counters_exact().await
 }
 
 #[tokio::test]
@@ -51,5 +51,5 @@ async fn it_would_with_stale_reads() -> Result<()> {
     rig.dispatching.lock().await.restart_from_trim_horizon();
     rig.dispatch_all().await?;
     assert!(rig.line.sent() > sent, "a stale read shows settled payments as pending");
-    rig.close().await
+    rig.assert_counters_exact().await
 }

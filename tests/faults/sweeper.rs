@@ -52,7 +52,7 @@ async fn a_sweep_costs_three_per_payment_and_a_stale_page_at_most_one() -> Resul
     for head in rig.world.heads(&intents[0].account).await? {
         assert!(payments_store::item_bytes(&head) <= 1_024, "more than a unit: {head:?}");
     }
-    rig.close().await
+    rig.assert_counters_exact().await
 }
 
 #[tokio::test]
@@ -80,7 +80,7 @@ async fn a_settlement_costs_five_or_four() -> Result<()> {
         assert_eq!((written(&rig), rig.line.tries_of("UpdateItem")), (rows(&[]), 1));
         assert_eq!(violations(&rig, &intents, Stage::Finished).await?, [""; 0]);
     }
-    rig.close().await
+    rig.assert_counters_exact().await
 }
 
 fn request_of(rig: &Rig, account: &str) -> Result<serde_json::Value> {
@@ -142,7 +142,7 @@ async fn a_sweeper_with_three_seconds_gets_through_five_thousand_tick_by_tick() 
     }
     assert_eq!(claimed, 5_000);
     assert!(ticks > 1, "three seconds are not enough for all");
-    rig.close().await
+    rig.assert_counters_exact().await
 }
 
 #[tokio::test]
@@ -167,7 +167,7 @@ async fn time_lost_is_not_made_up_for_in_a_burst() -> Result<()> {
     for (claim, later) in claims.iter().zip(claims.iter().skip(232)) {
         assert!(*later - *claim >= TimeDelta::seconds(1), "233 claims within a second of {claim}");
     }
-    rig.close().await
+    rig.assert_counters_exact().await
 }
 
 #[tokio::test]
@@ -200,7 +200,7 @@ async fn a_shard_that_is_throttled_for_good_stops_no_other() -> Result<()> {
         rig.line.mend();
         let report = swept(rig.tick(Action::Sweep).await?)?;
         assert_eq!((report.claimed, report.remaining), (20, 0));
-        rig.close().await?;
+        rig.assert_counters_exact().await?;
     }
     Ok(())
 }

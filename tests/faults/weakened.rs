@@ -61,7 +61,7 @@ async fn a_lagging_index_breaks_a_sweeper_without_a_condition() -> Result<()> {
         said.push(violations(&rig, &intents, Stage::UnderWay).await?);
     }
     assert_seen(&said[0], "CANCELLED v2 became PENDING", &said[1]);
-    rig.close().await
+    rig.assert_counters_exact().await
 }
 
 #[tokio::test]
@@ -82,7 +82,7 @@ async fn stale_reads_break_a_dispatch_that_does_not_ask_for_consistency() -> Res
         said.push(violations(&rig, &intents, Stage::Finished).await?);
     }
     assert_seen(&said[0], "is PENDING when everything is over", &said[1]);
-    rig.close().await
+    rig.assert_counters_exact().await
 }
 
 #[tokio::test]
@@ -101,7 +101,7 @@ async fn stale_reads_break_a_get_that_does_not_ask_for_consistency() -> Result<(
         statuses.push((one.status, list.payments().len()));
     }
     assert_eq!(statuses, [(404, 0), (200, 1)]);
-    rig.close().await
+    rig.assert_counters_exact().await
 }
 
 /// A dispatch that sends what the record shows, without a look at the head.
@@ -138,7 +138,7 @@ async fn a_stream_that_repeats_itself_breaks_a_dispatch_that_trusts_its_records(
     let mut mapping = StreamMapping::new(dispatch_settings(&rig.put_aside)?, stream_of(&rig.world).await?)?;
     mapping.drain(rig.time.now(), 99, |event| trusting_dispatch(&rig, event)).await?;
     assert_eq!(rig.line.sent(), before + 3, "settled payments are sent again");
-    rig.close().await
+    rig.assert_counters_exact().await
 }
 
 #[tokio::test]
@@ -160,7 +160,7 @@ async fn repeated_and_contradicting_results_break_a_settle_without_a_condition()
         said.push(violations(&rig, &intents, Stage::Finished).await?);
     }
     assert_seen(&said[0], "v3 became PROCESSED v3", &said[1]);
-    rig.close().await
+    rig.assert_counters_exact().await
 }
 
 #[tokio::test]
@@ -177,7 +177,7 @@ async fn a_result_that_overtakes_breaks_a_settle_without_a_condition() -> Result
         said.push(violations(&rig, &intents, Stage::UnderWay).await?);
     }
     assert_seen(&said[0], "SCHEDULED v1 became", &said[1]);
-    rig.close().await
+    rig.assert_counters_exact().await
 }
 
 #[tokio::test]
@@ -198,7 +198,7 @@ async fn a_conflict_breaks_a_settle_that_reports_no_failures() -> Result<()> {
         said.push(violations(&rig, &intents, Stage::Finished).await?);
     }
     assert_seen(&said[0], "is PENDING when everything is over", &said[1]);
-    rig.close().await
+    rig.assert_counters_exact().await
 }
 
 #[tokio::test]
@@ -218,7 +218,7 @@ async fn a_throttle_breaks_a_dispatch_that_reports_no_failures() -> Result<()> {
         rig.settle_all().await?;
         let said = violations(&rig, &intents, Stage::Finished).await?;
         assert_eq!(said.contains("is PENDING when everything is over"), !report_batch_item_failures, "{said}");
-        rig.close().await?;
+        rig.assert_counters_exact().await?;
     }
     Ok(())
 }
@@ -241,7 +241,7 @@ async fn a_lost_reply_breaks_an_ingest_with_random_ids() -> Result<()> {
         said.push(violations(&rig, &[intent], Stage::UnderWay).await?);
     }
     assert_seen(&said[0], "is there 2 times", &said[1]);
-    rig.close().await
+    rig.assert_counters_exact().await
 }
 
 /// A sweeper that sends a payment and then makes it pending, or the other way round without anybody
@@ -270,7 +270,7 @@ async fn a_kill_breaks_a_sweeper_that_sends_before_the_update() -> Result<()> {
     assert!(intents[0].cancelled);
     let said = violations(&rig, &intents, Stage::Finished).await?;
     assert!(said.contains("without being pending") && said.contains("was cancelled and sent"), "{said}");
-    rig.close().await
+    rig.assert_counters_exact().await
 }
 
 #[tokio::test]
@@ -288,5 +288,5 @@ async fn a_kill_breaks_a_sweeper_that_sends_after_the_update_without_an_outbox()
     assert!(said.contains("is PENDING when everything is over"), "{said}");
     // Our own dispatch finds it in the stream.
     assert_eq!(rig.finish(&intents, None).await?, [""; 0]);
-    rig.close().await
+    rig.assert_counters_exact().await
 }

@@ -84,7 +84,7 @@ async fn every_route_wants_its_scope_and_its_account() -> Result<()> {
             }
         }
     }
-    world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -123,7 +123,7 @@ async fn another_account_is_not_told_apart_from_a_payment_that_is_not_there() ->
     let kept = world.send(Ask::get("/accounts/landlord/payments")).await?;
     assert_eq!(kept.payments().len(), 2, "{kept}");
     assert_eq!(kept.payments().iter().filter(|payment| payment["status"] == "SCHEDULED").count(), 1, "{kept}");
-    world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -149,7 +149,7 @@ async fn a_cursor_of_another_accounts_list_leads_nowhere() -> Result<()> {
         assert_eq!((reply.status, reply.problem()), (status, problem), "{account}: {reply}");
         assert!(!reply.text.contains("landlord\""), "{reply}");
     }
-    world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -179,7 +179,7 @@ async fn a_claim_of_accounts_is_read_in_all_its_forms() -> Result<()> {
             assert_eq!(reply.status, want, "{claims}: {reply}");
         }
     }
-    world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -198,7 +198,7 @@ async fn trails_name_the_client_of_the_token_or_its_subject() -> Result<()> {
         let put = world.send_authorized(&token(claims), Ask::create("tenant", &n.to_string(), &rent())).await?;
         assert_eq!(put.body["trail"][0]["by"], by, "{put}");
     }
-    world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -225,7 +225,7 @@ async fn only_on_sam_local_may_a_request_come_without_an_authorizer() -> Result<
         let reply = Reply::of(Box::pin(functions.invoke(function, event)).await)?;
         assert_eq!(reply.status, status, "{sam_local:?} {log_stream:?} {authorizer}: {reply}");
     }
-    world.close().await
+    Ok(())
 }
 
 /// What the authorizer says of a token with these claims.

@@ -33,7 +33,7 @@ async fn a_happy_insert_is_two_puts_and_no_read() -> Result<()> {
     assert_eq!(reply.status, 201, "{reply}");
     assert!(!replayed(&reply));
     assert_eq!(world.wire.take_operations(), ["PutItem", "PutItem"]);
-    world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -47,7 +47,7 @@ async fn the_same_request_again_is_the_same_payment() -> Result<()> {
         assert_eq!(again.header("location"), first.header("location"));
     }
     assert_eq!(listed(&world, "tenant").await?.len(), 1);
-    world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -63,7 +63,7 @@ async fn a_retry_by_another_client_is_a_replay_also_of_the_largest_payment() -> 
     // Details name who put the payment in, so they would be larger if they were this client's.
     let again = world.send_as("another-client", Ask::create("tenant", "rent-1", &largest)).await?;
     assert_eq!((again.status, &again.body, replayed(&again)), (201, &first.body, true), "{again}");
-    world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -75,7 +75,7 @@ async fn fifty_at_once_are_one_payment() -> Result<()> {
     }
     assert_eq!(replies.iter().filter(|reply| !replayed(reply)).count(), 1);
     assert_eq!(listed(&world, "tenant").await?.len(), 1);
-    world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -103,7 +103,7 @@ async fn another_content_under_the_same_key_changes_nothing() -> Result<()> {
     assert_eq!(reply.body["fields"], json!(["data"]), "{reply}");
 
     assert_eq!(listed(&world, "tenant").await?, [first.body]);
-    world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -112,7 +112,7 @@ async fn keys_belong_to_their_account() -> Result<()> {
     let one = world.send(Ask::create("tenant-1", "rent-1", &rent())).await?;
     let other = world.send(Ask::create("tenant-2", "rent-1", &rent())).await?;
     assert_ne!(one.field("paymentId"), other.field("paymentId"));
-    world.close().await
+    Ok(())
 }
 
 /// Loses every try of putting the head: the process dies between the two writes.
@@ -132,7 +132,7 @@ async fn a_crash_between_the_writes_leaves_nothing_visible_and_the_retry_complet
     let retry = world.send(Ask::create("tenant", "rent-1", &rent())).await?;
     assert_eq!((retry.status, replayed(&retry)), (201, true), "{retry}");
     assert_eq!(listed(&world, "tenant").await?, [retry.body]);
-    world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -147,7 +147,6 @@ async fn whichever_call_is_lost_the_retry_leaves_one_payment() -> Result<()> {
             let retry = world.send(Ask::create("tenant", "rent-1", &rent())).await?;
             assert_eq!(retry.status, 201, "{fate:?} from {lost}: {retry}");
             assert_eq!(listed(&world, "tenant").await?, [retry.body], "{fate:?} from {lost}");
-            world.close().await?;
             if first.status == 201 {
                 break;
             }
@@ -170,7 +169,7 @@ async fn a_retry_after_midnight_is_a_replay_and_a_new_payment_for_yesterday_is_n
     assert_eq!((new.status, new.problem(), new.field("field")), (422, "date-passed", "scheduledFor"), "{new}");
     let other = world.send(Ask::create("tenant", "rent-1", &rent_on("2026-11-19"))).await?;
     assert_eq!(other.problem(), "idempotency-key-reused", "{other}");
-    world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -184,7 +183,6 @@ async fn a_missing_head_is_completed_until_half_an_hour_after_its_day() -> Resul
         let retry = world.send(Ask::create("tenant", "rent-1", &rent_on("2026-11-20"))).await?;
         assert_eq!(retry.status, want, "{retried_at}: {retry}");
         assert_eq!(listed(&world, "tenant").await?.len(), usize::from(want == 201), "{retried_at}");
-        world.close().await?;
     }
     Ok(())
 }
@@ -201,7 +199,7 @@ async fn a_changed_time_zone_database_still_gives_one_head() -> Result<()> {
     assert_eq!((retry.status, retry.field("dueAt")), (201, "2026-12-01T00:00:00Z"), "{retry}");
     world.send(Ask::create("tenant", "rent-1", &rent())).await?;
     assert_eq!(world.heads("tenant").await?.len(), 1);
-    world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -220,7 +218,7 @@ async fn a_retry_after_archiving_is_a_replay_and_brings_nothing_back() -> Result
     let got = world.send(Ask::get(&format!("/accounts/tenant/payments/{id}"))).await?;
     assert_eq!((got.status, got.field("status")), (200, "CANCELLED"), "{got}");
     assert!(world.heads("tenant").await?.is_empty());
-    world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -236,7 +234,7 @@ async fn cancel_is_repeatable_and_names_who() -> Result<()> {
     assert_eq!(cancelled.body["trail"][1], last);
     world.set_clock("2026-11-20T11:00:00Z")?;
     assert_eq!(world.send(Ask::cancel("tenant", id)).await?.body, cancelled.body);
-    world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -261,5 +259,5 @@ async fn a_batch_answers_each_entry_and_makes_one_payment_of_a_repeated_key() ->
     assert_eq!(results[1]["problem"]["field"], "amountMinor");
     assert_eq!(listed(&world, "tenant-1").await?.len(), 1);
     assert_eq!(listed(&world, "tenant-2").await?.len(), 1);
-    world.close().await
+    Ok(())
 }

@@ -25,7 +25,6 @@ async fn every_event_is_answered_as_written_down() -> Result<()> {
         assert_is_whole(&name, &reply);
         let (settings, case) = snapshot_of(&name, given);
         settings.bind(|| assert_snapshot!(case, reply));
-        world.close().await?;
     }
     Ok(())
 }

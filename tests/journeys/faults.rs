@@ -70,7 +70,6 @@ async fn lasting_trouble_at_any_call_is_a_503_or_a_500_and_changes_no_answer_lat
                 // When the trouble is over, the same request gets its good answer.
                 let later = world.send(ask).await?;
                 assert_eq!(later.status, good, "after {trouble:?}: {later}");
-                world.close().await?;
             }
         }
     }
@@ -93,7 +92,6 @@ async fn passing_trouble_is_retried_by_the_sdk_and_nobody_notices() -> Result<()
             let wire = Recorder::with_fate(move |call| if call.number == 0 { trouble } else { Fate::Pass });
             let reply = world.send_to(&world.functions_over(&wire).await?, ask.clone()).await?;
             assert_eq!(reply.status, good, "{trouble:?} once in {ask:?}: {reply}");
-            world.close().await?;
         }
     }
     Ok(())

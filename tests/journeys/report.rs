@@ -107,7 +107,7 @@ async fn the_first_report_lists_each_settlement_once() -> Result<()> {
     assert_eq!(files.len(), 4, "two files, as attempt and published: {:?}", files.keys());
     assert_eq!(unreported(&world).await?, BTreeSet::new());
     assert_snapshot!(measured(&world)?, @r#"{"Drained":3,"Function":"captured","OldestUnreportedSeconds":2400,"ReportFailed":0,"ReportFileAltered":0,"Reported":3,"RunsCommitted":1,"Skipped":0}"#);
-    world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -120,7 +120,7 @@ async fn an_empty_run_writes_nothing() -> Result<()> {
     assert_eq!(files(&world).await?.len(), 0);
     let operations = world.wire.take_operations();
     assert!(operations.iter().all(|operation| operation == "GetItem" || operation == "Query"), "{operations:?}");
-    world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -143,7 +143,7 @@ async fn a_run_asks_for_what_is_unreported_and_not_for_what_the_table_holds() ->
         assert!(with_work.len() <= of_an_empty_table.len() * 3 + 60, "{} calls", with_work.len());
         assert_eq!(calls().await?, of_an_empty_table, "with {} reported payments in the table", 40 * (tag + 1));
     }
-    world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -165,7 +165,7 @@ async fn later_reports_hold_only_what_is_new() -> Result<()> {
     // And a third time there is nothing.
     assert_eq!(run(&world).await?["runsCommitted"], 0);
     assert_eq!(files(&world).await?, after);
-    world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -180,7 +180,7 @@ async fn what_was_not_settled_is_not_reported() -> Result<()> {
     let settled = settled(&world, "2026-11-20T09:20:00Z", &BILLS[..1]).await?;
     run(&world).await?;
     assert_eq!(reported_ids(&world).await?, settled);
-    world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -212,7 +212,7 @@ async fn awkward_reasons_are_quoted_as_rfc_4180_says() -> Result<()> {
     let mut reader = csv::Reader::from_reader(csv.as_bytes());
     let read: BTreeSet<String> = reader.records().map(|row| Ok(row?[9].to_owned())).collect::<Result<_>>()?;
     assert_eq!(read, reasons.into_iter().map(str::to_owned).collect());
-    world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -226,7 +226,7 @@ async fn sums_are_exact_beyond_what_an_amount_can_be() -> Result<()> {
         files.iter().find(|(name, _)| name.starts_with("reports/") && name.ends_with(".json")).context("a summary")?;
     let want = format!("\"sumMinor\": {}", 3 * i128::from(i64::MAX));
     assert!(String::from_utf8(summary.clone())?.contains(&want), "{}", String::from_utf8_lossy(summary));
-    world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -243,7 +243,7 @@ async fn rows_come_in_the_order_of_their_settlement() -> Result<()> {
         reader.records().map(|row| row.map(|row| (row[10].to_owned(), row[0].to_owned()))).collect::<Result<_, _>>()?;
     assert!(keys.is_sorted(), "{keys:?}");
     assert_eq!(keys.len(), all.len());
-    world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -263,7 +263,7 @@ async fn a_thousand_shards_are_walked_page_by_page() -> Result<()> {
     assert_eq!(reported_ids(&world).await?, all);
     let queries = world.wire.take_operations().iter().filter(|operation| *operation == "Query").count();
     assert!((1_010..1_040).contains(&queries), "{queries}");
-    world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -281,7 +281,7 @@ async fn a_backlog_is_committed_in_bounded_pieces() -> Result<()> {
         published(&world).await?.iter().map(|(_, csv)| Ok(rows(csv)?.len())).collect::<Result<_>>()?;
     assert_eq!(lengths, [70, 70, 70, 35]);
     assert_eq!(unreported(&world).await?, BTreeSet::new());
-    world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -290,7 +290,7 @@ async fn a_report_that_takes_all_there_is_says_that_nothing_waits() -> Result<()
     many(&world, "2026-11-20T09:20:00Z", 40, 0).await?;
     let answer = run(&world).await?;
     assert_eq!((&answer["runsCommitted"], &answer["moreWaits"]), (&json!(2), &json!(false)), "{answer}");
-    world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -301,7 +301,7 @@ async fn time_that_is_over_leaves_the_rest_to_the_next_run() -> Result<()> {
     assert_eq!((&answer["runsCommitted"], &answer["moreWaits"]), (&json!(0), &json!(true)), "{answer}");
     assert_eq!(files(&world).await?.len(), 0);
     assert_eq!(run(&world).await?["reported"], all.len());
-    world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -321,7 +321,6 @@ async fn throttles_are_left_to_the_next_run_and_refusals_are_loud() -> Result<()
         let answer = run(&world).await?;
         assert_eq!(answer["moreWaits"], false, "{operation}: {answer}");
         assert_eq!(reported_ids(&world).await?, all, "{operation}");
-        world.close().await?;
     }
     Ok(())
 }
@@ -338,7 +337,7 @@ async fn a_head_that_cannot_be_read_stops_no_other() -> Result<()> {
         "{answer}"
     );
     assert_eq!(reported_ids(&world).await?.len(), all.len() - 1);
-    world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -369,7 +368,7 @@ async fn reporting_a_payment_costs_two_and_changes_nothing_else_of_it() -> Resul
     .collect::<Result<_>>()?;
     assert_eq!(writes, want);
     assert_eq!(bank::heads_without(&world, "unreported").await?, before);
-    world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -382,5 +381,5 @@ async fn a_settlement_reported_again_by_its_service_is_not_reported_again() -> R
     settle(&world, &again).await?;
     assert_eq!(run(&world).await?["runsCommitted"], 0);
     assert_eq!(reported_ids(&world).await?, ids);
-    world.close().await
+    Ok(())
 }

@@ -25,7 +25,6 @@ async fn every_trigger_does_what_is_written_down() -> Result<()> {
         let what_happened = written_down(&world, &answer, &world.outside.metrics.take()).await?;
         let (settings, case) = snapshot_of(&name, given);
         settings.bind(|| assert_snapshot!(case, what_happened));
-        world.close().await?;
     }
     Ok(())
 }
@@ -49,7 +48,6 @@ async fn the_images_in_the_stream_events_are_what_the_store_writes() -> Result<(
             let image: Item = image.map(|(name, value)| (name, AttributeValue::from(value))).collect();
             let world = bank(given).await?;
             assert_eq!(world.heads(ACCOUNT).await?, [image], "events/{name}.json: {given:?}");
-            world.close().await?;
         }
     }
     Ok(())

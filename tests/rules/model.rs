@@ -81,7 +81,6 @@ async fn sample() -> Result<(Vec<Item>, Vec<Item>)> {
         Ok(items)
     };
     let all = (scan(&tables.payments).await?, scan(&tables.history).await?);
-    world.close().await?;
     Ok(all)
 }
 

@@ -220,16 +220,6 @@ impl World {
     pub fn functions(&self) -> &Functions {
         &self.functions
     }
-
-    /// Closes the bank.
-    ///
-    /// # Errors
-    /// Where its engine had failed.
-    pub async fn close(self) -> Result<()> {
-        let Self { stack, functions, wire, .. } = self;
-        drop((functions, wire));
-        stack.stop().await
-    }
 }
 
 fn clock_of(seconds: &Arc<AtomicI64>) -> Clock {

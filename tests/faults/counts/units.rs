@@ -61,7 +61,6 @@ async fn a_batch_costs_two_for_each_date_and_two_for_the_checkpoint() -> Result<
         assert_eq!(between(&counters(&rig).await?, &made.counts()), [""; 0], "{case}");
         // Delivered again, it costs one read.
         assert_eq!(cost(&rig, &made).await?, units(0)?, "{case}");
-        rig.world.close().await?;
     }
     Ok(())
 }
@@ -80,7 +79,7 @@ async fn a_whole_life_within_a_batch_costs_what_one_change_does() -> Result<()> 
     let counts = counters(&rig).await?;
     assert_eq!(between(&counts, &made.counts()), [""; 0]);
     assert_eq!(counts.get("2026-12-01 archived"), Some(&100));
-    rig.world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -103,7 +102,7 @@ async fn changes_that_count_nothing_cost_no_write() -> Result<()> {
     let last = SequenceNumber::from(made.records);
     made.mapping()?.redeliver(&made.shard, &last, &last, |event| aggregate(&rig.functions, event)).await?;
     assert_eq!(between(&counters(&rig).await?, &made.counts()), [""; 0]);
-    rig.world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -121,5 +120,5 @@ async fn a_batch_of_more_currencies_than_an_expression_takes_is_cut() -> Result<
         assert_eq!(rig.line.tries_of("TransactWriteItems"), transactions, "{} currencies", codes.len());
         assert_eq!(between(&counters(&rig).await?, &made.counts()), [""; 0]);
     }
-    rig.world.close().await
+    Ok(())
 }

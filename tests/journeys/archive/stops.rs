@@ -50,7 +50,6 @@ async fn a_run_that_was_stopped_anywhere_is_resumed() -> Result<()> {
         assert_eq!(tick(&world).await?, ArchiveReport { archived: left, ..ArchiveReport::default() });
         assert_eq!(world.archived_heads("tenant").await?, before, "{operation} {fate:?}");
         assert_eq!(places(&world, "tenant").await?, (0, 3), "{operation} {fate:?}");
-        world.close().await?;
     }
     Ok(())
 }
@@ -74,7 +73,7 @@ async fn an_answer_that_is_lost_once_is_no_trouble() -> Result<()> {
     let report = tick_of(&world.functions_over(&lossy).await?).await?;
     assert_eq!(report, ArchiveReport { already_gone: 3, ..ArchiveReport::default() });
     assert_eq!((world.heads("tenant").await?.len(), world.archived_heads("tenant").await?), (0, before));
-    world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -95,7 +94,7 @@ async fn another_head_in_history_is_kept_and_so_is_the_one_here() -> Result<()> 
         assert_eq!(world.archived_heads("tenant").await?, std::slice::from_ref(&different));
     }
     assert_eq!(places(&world, "other").await?, (0, 2));
-    world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -123,7 +122,7 @@ async fn what_cannot_be_read_stops_nothing_else() -> Result<()> {
     for (account, want) in [("head", (1, 0)), ("entry", (1, 0)), ("archived", (1, 1)), ("tenant", (0, 30))] {
         assert_eq!(places(&world, account).await?, want, "{account}");
     }
-    world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -146,7 +145,7 @@ async fn a_head_is_removed_only_as_it_was_read() -> Result<()> {
     report_all(&world, "tenant").await?;
     assert_eq!(store.remove_head(&head).await?, Removed::Done);
     assert_eq!(store.remove_head(&head).await?, Removed::Gone);
-    world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -161,7 +160,7 @@ async fn two_runs_at_once_harm_nothing() -> Result<()> {
     assert_eq!((one.failed, other.failed, one.changed, other.changed), (0, 0, 0, 0), "{one:?} {other:?}");
     assert!(one.already_gone + other.already_gone > 0, "they met: {one:?} {other:?}");
     assert_eq!((world.heads("tenant").await?.len(), world.archived_heads("tenant").await?), (0, before));
-    world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -194,7 +193,7 @@ async fn a_throttled_shard_stops_no_other_and_a_refusal_is_loud() -> Result<()> 
     assert_eq!(metric(&world, "Archived")?, 0, "what was done is measured all the same");
     assert_eq!(tick(&world).await?.archived, count);
     assert!(world.archived_heads("tenant").await?.iter().all(|head| status_of(head) == "CANCELLED"));
-    world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -215,7 +214,7 @@ async fn what_a_run_gives_up_it_counts_as_far_as_it_can() -> Result<()> {
         assert_eq!(places(&world, "tenant").await?, (3, 0), "{operation}");
     }
     assert_eq!(tick(&world).await?, ArchiveReport { archived: 3, ..ArchiveReport::default() });
-    world.close().await
+    Ok(())
 }
 
 /// The archive on a clock on which every call takes 5 ms.
@@ -262,5 +261,5 @@ async fn the_deadline_stops_it_and_the_next_ticks_do_the_rest() -> Result<()> {
     }
     assert!(ticks > 1, "four seconds are not enough for all");
     assert_eq!((world.heads("tenant").await?.len(), world.archived_heads("tenant").await?), (0, before));
-    world.close().await
+    Ok(())
 }

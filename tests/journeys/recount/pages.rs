@@ -65,7 +65,6 @@ async fn every_payment_of_either_table_is_counted_once_however_the_pages_fall() 
             found["sums"]["EUR"]["CANCELLED"]
         ]);
         assert_eq!(found, want, "{name}");
-        world.close().await?;
     }
     Ok(())
 }

@@ -86,7 +86,6 @@ async fn killed_at_any_call_the_next_run_loses_nothing_and_repeats_nothing() -> 
             let is_over = calls.load(Ordering::Relaxed) <= at;
             run(&world).await.with_context(|| format!("{end:?} {at}, after {answer:?}"))?;
             assert_whole(&world, &all, &before, &format!("{end:?} {at}, after {answer:?}")).await?;
-            world.close().await?;
             if is_over {
                 ensure!(answer.is_ok(), "{answer:?}");
                 break;
@@ -223,7 +222,6 @@ async fn killed_at_any_step_the_next_run_completes_it() -> Result<()> {
         assert_eq!(answer["drained"], PAYMENTS - stop.drained, "{}: {answer}", stop.step);
         assert_eq!(answer["alreadyDrained"], stop.drained, "{}: {answer}", stop.step);
         assert_whole(&world, &all, &before, stop.step).await?;
-        world.close().await?;
     }
     Ok(())
 }
@@ -287,7 +285,6 @@ async fn a_committed_file_that_is_missing_or_altered_stops_the_job() -> Result<(
             assert_stops(&world, name, why)
                 .await
                 .with_context(|| format!("{step}, {damage}, summary: {is_summary}"))?;
-            world.close().await?;
         }
     }
     Ok(())
@@ -302,7 +299,7 @@ async fn a_published_file_that_somebody_removed_is_published_again_as_it_was() -
     world.outside.reports.delete(&Path::parse(committed(&world).await?.csv.published)?).await?;
     run(&world).await?;
     assert_whole(&world, &all, &before, "removed").await?;
-    world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -316,7 +313,7 @@ async fn an_attempt_that_is_gone_does_no_harm_once_it_is_published() -> Result<(
     }
     run(&world).await?;
     assert_whole(&world, &all, &before, "without its attempt").await?;
-    world.close().await
+    Ok(())
 }
 
 #[tokio::test]
@@ -342,7 +339,6 @@ async fn a_file_that_another_replaces_is_neither_overwritten_nor_believed() -> R
         assert!(error.contains("reports/") && error.contains("run-000001.csv.gz"), "{error}");
         assert_eq!(unreported(&world).await?.len(), all.len(), "{operation}");
         assert!(files(&world).await?.values().any(|bytes| bytes == b"another's"), "{operation}");
-        world.close().await?;
     }
     Ok(())
 }
