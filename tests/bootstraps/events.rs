@@ -155,9 +155,9 @@ fn answered(answer: &Value) -> Result<Value> {
         let reason = message.strip_prefix(NOT_READ).with_context(|| format!("the runtime says: {message}"))?;
         let place = reason.strip_prefix('[').and_then(|rest| rest.split_once("] "));
         let reason = place.and_then(|(place, rest)| rest.strip_prefix(place)?.strip_prefix(": ")).unwrap_or(reason);
-        return Ok(json!({ "notTaken": reason.trim_end() }));
+        return Ok(json!({ "notParsed": reason.trim_end() }));
     }
-    Ok(json!({ "refused": message }))
+    Ok(json!({ "error": message }))
 }
 
 fn assert_as_written_down(name: &str, found: &str) -> Result<()> {

@@ -7,8 +7,6 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use aws_sdk_dynamodb::types::AttributeValue;
-use payments_store::Item;
 use serde_json::{Value, json};
 
 use crate::line::Sent;
@@ -273,21 +271,4 @@ pub(crate) fn number(item: &Value, name: &str) -> u64 {
 
 fn trail(head: &Value) -> &[Value] {
     head["trail"]["L"].as_array().map_or(&[], Vec::as_slice)
-}
-
-/// An item as DynamoDB's JSON has it.
-pub(crate) fn json_of_item(item: &Item) -> Value {
-    Value::Object(item.iter().map(|(name, value)| (name.clone(), json_of(value))).collect())
-}
-
-fn json_of(value: &AttributeValue) -> Value {
-    match value {
-        AttributeValue::S(text) => json!({ "S": text }),
-        AttributeValue::N(number) => json!({ "N": number }),
-        AttributeValue::L(list) => json!({ "L": list.iter().map(json_of).collect::<Vec<_>>() }),
-        AttributeValue::M(map) => {
-            json!({ "M": json_of_item(map) })
-        }
-        _ => Value::Null,
-    }
 }

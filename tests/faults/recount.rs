@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use payments_model::{BusinessDate, Status};
 use payments_store::Store;
+use payments_tests::tables::json_of_item;
 use serde_json::Value;
 
-use crate::ledger::{json_of_item, text};
+use crate::ledger::text;
 use crate::rig::Rig;
 use crate::staleness::{Key, key_of};
 

@@ -20,11 +20,12 @@ use payments_local::triggers::{Queues, aggregator_settings, dispatch_settings};
 use payments_local::{Dependencies, Environment, Function, Functions};
 use payments_queue::{Queue, TransactionQueue};
 use payments_store::Store;
+use payments_tests::tables::json_of_item;
 use payments_tests::{Ask, Reply, World, with_role};
 use serde_json::Value;
 
 use crate::dice::Dice;
-use crate::ledger::{self, Intent, Stage, json_of_item};
+use crate::ledger::{self, Intent, Stage};
 use crate::line::Line;
 use crate::service;
 use crate::staleness::Staleness;

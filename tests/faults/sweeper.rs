@@ -1,6 +1,6 @@
 //! What a sweep costs, that it keeps its deadline, and that one hot shard stops no other.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, bail};
@@ -8,24 +8,14 @@ use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
 use chrono::{DateTime, TimeDelta, Utc};
 use daily_due_sweeper::{Action, Report, SweepReport};
 use payments_store::Item;
+use payments_tests::tables::Units;
 
 use crate::ledger::{Stage, violations};
 use crate::rig::Rig;
 use crate::staleness::Lag;
 use payments_local::{Call, Fate};
 
-/// What was written since the last time, in units, by operation and place.
-fn written(rig: &Rig) -> BTreeMap<(String, String), u64> {
-    let tables = &rig.world.environment.tables;
-    let plain = |place: String| place.replace(&tables.history, "history").replace(&tables.payments, "payments");
-    let ledger = rig.line.wire().take_capacity_use().into_iter();
-    let writes = ledger.filter(|((operation, _), halves)| {
-        *halves > 0 && !matches!(operation.as_str(), "Query" | "GetItem" | "BatchGetItem")
-    });
-    writes.map(|((operation, place), halves)| ((operation, plain(place)), halves / 2)).collect()
-}
-
-fn rows(rows: &[(&str, u64)]) -> BTreeMap<(String, String), u64> {
+fn rows(rows: &[(&str, u64)]) -> Units {
     rows.iter().map(|(place, units)| (("UpdateItem".to_owned(), (*place).to_owned()), *units)).collect()
 }
 
@@ -38,9 +28,9 @@ async fn a_sweep_costs_three_per_payment_and_a_stale_page_at_most_one() -> Resul
     let rig = Rig::set_up().await?;
     let intents = rig.created(7).await?;
     rig.time.pass(TimeDelta::seconds(61));
-    drop(written(&rig));
+    drop(rig.world.take_write_units());
     assert_eq!(swept(rig.tick(Action::Sweep).await?)?.claimed, 7);
-    assert_eq!(written(&rig), rows(&[("payments", 7), ("payments/due", 14)]));
+    assert_eq!(rig.world.take_write_units(), rows(&[("payments", 7), ("payments/due", 14)]));
 
     // The index still shows all seven as scheduled. A refused update costs what the item costs.
     rig.line.staleness().set(Lag::always(7));
@@ -48,7 +38,7 @@ async fn a_sweep_costs_three_per_payment_and_a_stale_page_at_most_one() -> Resul
     let again = swept(rig.tick(Action::Sweep).await?)?;
     assert_eq!((again.claimed, again.already_claimed, again.remaining), (0, 7, 0));
     assert_eq!((rig.line.tries_of("UpdateItem"), rig.line.calls()), (7, 3 + 7));
-    assert_eq!(written(&rig), rows(&[]), "nothing was written");
+    assert_eq!(rig.world.take_write_units(), rows(&[]), "nothing was written");
     for head in rig.world.heads(&intents[0].account).await? {
         assert!(payments_store::item_bytes(&head) <= 1_024, "more than a unit: {head:?}");
     }
@@ -64,12 +54,12 @@ async fn a_settlement_costs_five_or_four() -> Result<()> {
         rig.tick(Action::Sweep).await?;
         rig.dispatch_all().await?;
         rig.serve(None)?;
-        drop(written(&rig));
+        drop(rig.world.take_write_units());
         rig.settle_all().await?;
         let failed = intents[0].amount.is_multiple_of(4);
         let mut want = rows(&[("payments", 1), ("payments/due", 2), ("payments/unreported", 1)]);
         want.extend(rows(&[("payments/transaction", 1)]).into_iter().filter(|_| !failed));
-        assert_eq!(written(&rig), want, "payment {}", intents[0].amount);
+        assert_eq!(rig.world.take_write_units(), want, "payment {}", intents[0].amount);
         assert_eq!(want.values().sum::<u64>(), if failed { 4 } else { 5 });
 
         // The same result again: refused, and nothing is written.
@@ -77,7 +67,7 @@ async fn a_settlement_costs_five_or_four() -> Result<()> {
         rig.results
             .send(crate::service::result_of(&request_of(&rig, &intents[0].account)?).to_string(), rig.time.now())?;
         rig.settle_all().await?;
-        assert_eq!((written(&rig), rig.line.tries_of("UpdateItem")), (rows(&[]), 1));
+        assert_eq!((rig.world.take_write_units(), rig.line.tries_of("UpdateItem")), (rows(&[]), 1));
         assert_eq!(violations(&rig, &intents, Stage::Finished).await?, [""; 0]);
     }
     rig.assert_counters_exact().await

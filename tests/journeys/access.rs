@@ -38,7 +38,7 @@ const LET_IN: [(Route, i64); 8] = [
 #[tokio::test]
 async fn every_route_wants_its_scope_and_its_account() -> Result<()> {
     let world = World::open().await?;
-    let id = put(&world, "tenant").await?;
+    let id = world.create("tenant", "rent", &rent()).await?;
     assert_eq!(ROUTES.each_ref().map(|spec| spec.route), NEEDS.map(|(route, ..)| route), "each route needs a row");
     for (route, scope, of_account) in NEEDS {
         let spec = ROUTES.iter().find(|spec| spec.route == route).context("a route")?;
@@ -90,9 +90,9 @@ async fn every_route_wants_its_scope_and_its_account() -> Result<()> {
 #[tokio::test]
 async fn another_account_is_not_told_apart_from_a_payment_that_is_not_there() -> Result<()> {
     let world = World::open().await?;
-    let scheduled = put(&world, "landlord").await?;
-    let cancelled = world.send(Ask::create("landlord", "gone", &rent())).await?.field("paymentId").to_owned();
-    assert_eq!(world.send(Ask::cancel("landlord", &cancelled)).await?.status, 200);
+    let scheduled = world.create("landlord", "rent", &rent()).await?;
+    let cancelled = world.create("landlord", "gone", &rent()).await?;
+    world.cancel("landlord", &cancelled).await?;
     let tenant = token(json!({ "scope": "payments/read payments/write", "custom:accounts": "tenant" }));
     let unknown = "00000000-0000-5000-8000-000000000000";
     let none = world.send_authorized(&tenant, Ask::get(&format!("/accounts/tenant/payments/{unknown}"))).await?;
@@ -130,7 +130,7 @@ async fn another_account_is_not_told_apart_from_a_payment_that_is_not_there() ->
 async fn a_cursor_of_another_accounts_list_leads_nowhere() -> Result<()> {
     let world = World::open().await?;
     for (account, key) in [("landlord", "1"), ("landlord", "2"), ("tenant", "1"), ("tenant", "2")] {
-        assert_eq!(world.send(Ask::create(account, key, &rent())).await?.status, 201);
+        world.create(account, key, &rent()).await?;
     }
     let of_landlord = world.send(Ask::get("/accounts/landlord/payments?limit=1")).await?;
     let of_date = world.send(Ask::get("/payments?dueDate=2026-12-01&limit=1")).await?;
@@ -235,13 +235,6 @@ fn token(claims: Value) -> Value {
 
 fn rent() -> Value {
     json!({ "payeeAccountId": "bank", "amountMinor": 5, "currency": "GBP", "scheduledFor": "2026-12-01" })
-}
-
-/// Puts a payment of an account in, and returns its id.
-async fn put(world: &World, account: &str) -> Result<String> {
-    let put = world.send(Ask::create(account, "rent", &rent())).await?;
-    assert_eq!(put.status, 201, "{put}");
-    Ok(put.field("paymentId").to_owned())
 }
 
 /// A request of a route that has nothing wrong with it.

@@ -5,13 +5,14 @@ mod stops;
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use archive::{Action, ArchiveReport, Request};
 use aws_sdk_dynamodb::types::AttributeValue;
-use lambda_runtime::{Context, LambdaEvent};
+use lambda_runtime::LambdaEvent;
 use payments_local::Functions;
 use payments_store::Item;
-use payments_tests::{Ask, World};
+use payments_tests::World;
+use payments_tests::tables::{NO_DEADLINE, context};
 use serde_json::{Value, json};
 
 /// The day of these payments, which is also the one on which they are put in.
@@ -20,26 +21,13 @@ const DAY: &str = "2026-11-20";
 /// The night after it, when the archive runs.
 const NIGHT: &str = "2026-11-21T02:30:00Z";
 
-/// Lambda's deadline, where none is tested: in the year 2100, in milliseconds.
-const NO_DEADLINE: u64 = 4_102_444_800_000;
-
 fn body(date: &str, data: &str) -> Value {
     json!({ "payeeAccountId": "landlord", "amountMinor": 120_000, "currency": "GBP", "scheduledFor": date, "data": data })
 }
 
-/// Puts a payment of the day in.
+/// Creates a payment of the day.
 async fn put(world: &World, account: &str, key: &str) -> Result<String> {
-    let reply = world.send(Ask::create(account, key, &body(DAY, key))).await?;
-    ensure!(reply.status == 201, "{reply}");
-    Ok(reply.field("paymentId").to_owned())
-}
-
-async fn sweep(world: &World) -> Result<()> {
-    let mut context = Context::default();
-    context.deadline = NO_DEADLINE;
-    let request = daily_due_sweeper::Request { action: daily_due_sweeper::Action::Sweep };
-    world.functions().sweeper.handle(LambdaEvent::new(request, context)).await.map_err(anyhow::Error::msg)?;
-    Ok(())
+    world.create(account, key, &body(DAY, key)).await
 }
 
 /// Brings a result of the transaction service in.
@@ -64,7 +52,7 @@ async fn put_processed(world: &World, account: &str, keys: &[&str], reported: bo
     for key in keys {
         ids.push(put(world, account, key).await?);
     }
-    sweep(world).await?;
+    world.sweep().await?;
     for id in &ids {
         settle(world, processed(id)).await?;
     }
@@ -77,23 +65,9 @@ async fn put_processed(world: &World, account: &str, keys: &[&str], reported: bo
 /// What a report does at its end: the account's payments wait for none any more.
 async fn report_all(world: &World, account: &str) -> Result<()> {
     for head in world.heads(account).await? {
-        alter(world, &head, "REMOVE unreported", &[]).await?;
+        world.update(&head, "REMOVE unreported", &[]).await?;
     }
     Ok(())
-}
-
-/// Changes a head of the hot table behind everybody's back.
-async fn alter(world: &World, head: &Item, change: &str, values: &[(&str, AttributeValue)]) -> Result<()> {
-    let update = world.client().await.update_item().table_name(&world.environment.tables.payments);
-    let values = values.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-    let values = Some(values).filter(|values: &std::collections::HashMap<_, _>| !values.is_empty());
-    let update = update.set_key(Some(key_of(head))).update_expression(change).set_expression_attribute_values(values);
-    update.send().await?;
-    Ok(())
-}
-
-fn key_of(head: &Item) -> Item {
-    ["pk", "sk"].map(|name| (name.to_owned(), head[name].clone())).into()
 }
 
 async fn tick(world: &World) -> Result<ArchiveReport> {
@@ -101,27 +75,8 @@ async fn tick(world: &World) -> Result<ArchiveReport> {
 }
 
 async fn tick_of(functions: &Functions) -> Result<ArchiveReport> {
-    let mut context = Context::default();
-    context.deadline = NO_DEADLINE;
-    let request = Request { action: Action::Archive };
-    functions.archive.handle(LambdaEvent::new(request, context)).await.map_err(anyhow::Error::msg)
-}
-
-/// A number of the latest run.
-fn metric(world: &World, name: &str) -> Result<u64> {
-    let lines = world.outside.metrics.take();
-    let line: Value = serde_json::from_str(lines.last().context("nothing was measured")?)?;
-    line[name].as_u64().with_context(|| format!("no {name} in {line}"))
-}
-
-/// The writes since the last time, in units by operation and place.
-fn written(world: &World) -> BTreeMap<(String, String), u64> {
-    let tables = &world.environment.tables;
-    let plain = |place: String| place.replace(&tables.history, "history").replace(&tables.payments, "payments");
-    let ledger = world.wire.take_capacity_use().into_iter();
-    let writes =
-        ledger.filter(|((op, _), halves)| *halves > 0 && !matches!(op.as_str(), "Query" | "GetItem" | "BatchGetItem"));
-    writes.map(|((op, place), halves)| ((op, plain(place)), halves / 2)).collect()
+    let event = LambdaEvent::new(Request { action: Action::Archive }, context(NO_DEADLINE));
+    functions.archive.handle(event).await.map_err(anyhow::Error::msg)
 }
 
 fn status_of(head: &Item) -> &str {
@@ -138,9 +93,9 @@ async fn what_is_past_and_reported_moves_and_nothing_else() -> Result<()> {
     settle(&world, refused(&swept(&world, "seven").await?)).await?;
     swept(&world, "eight").await?;
     let cancelled = put(&world, "tenant", "nine").await?;
-    world.send(Ask::cancel("tenant", &cancelled)).await?;
-    let of_today = world.send(Ask::create("tenant", "ten", &body("2026-11-21", "ten"))).await?;
-    world.send(Ask::cancel("tenant", of_today.field("paymentId"))).await?;
+    world.cancel("tenant", &cancelled).await?;
+    let of_today = world.create("tenant", "ten", &body("2026-11-21", "ten")).await?;
+    world.cancel("tenant", &of_today).await?;
     let before = world.heads("tenant").await?;
     assert_eq!(before.len(), 10);
 
@@ -169,7 +124,7 @@ async fn what_is_past_and_reported_moves_and_nothing_else() -> Result<()> {
 /// Puts a payment in and has it become pending.
 async fn swept(world: &World, key: &str) -> Result<String> {
     let id = put(world, "tenant", key).await?;
-    sweep(world).await?;
+    world.sweep().await?;
     Ok(id)
 }
 
@@ -190,8 +145,8 @@ async fn nothing_moves_before_an_hour_after_the_end_of_its_day() -> Result<()> {
         ("2027-10-31", "2027-11-01T01:00:00Z", true),
     ] {
         world.set_clock("2026-11-20T09:00:00Z")?;
-        let put_in = world.send(Ask::create("tenant", &format!("for-{day}"), &body(day, "x"))).await?;
-        assert_eq!(world.send(Ask::cancel("tenant", put_in.field("paymentId"))).await?.status, 200, "{day}");
+        let id = world.create("tenant", &format!("for-{day}"), &body(day, "x")).await?;
+        world.cancel("tenant", &id).await?;
         world.set_clock(at)?;
         assert_eq!(tick(&world).await?.archived, u64::from(moves), "{day} at {at}");
     }
@@ -206,9 +161,9 @@ async fn a_second_run_does_nothing_and_writes_nothing() -> Result<()> {
     world.set_clock(NIGHT)?;
     assert_eq!(tick(&world).await?.archived, 2);
     let (hot, history) = (world.heads("tenant").await?, world.archived_heads("tenant").await?);
-    drop((written(&world), world.wire.take_operations()));
+    drop((world.take_write_units(), world.wire.take_operations()));
     assert_eq!(tick(&world).await?, ArchiveReport { waiting_for_report: 1, ..ArchiveReport::default() });
-    assert_eq!(written(&world), BTreeMap::new());
+    assert_eq!(world.take_write_units(), BTreeMap::new());
     let operations = world.wire.take_operations();
     // Three statuses of ten shards, and the heads of the one that is left.
     assert_eq!(operations.iter().filter(|operation| *operation == "Query").count(), 30);
@@ -233,21 +188,19 @@ async fn moving_a_processed_payment_costs_six_and_the_others_four() -> Result<()
     for (status, want) in [("PROCESSED", six), ("FAILED", four.clone()), ("CANCELLED", four)] {
         world.set_clock("2026-11-20T09:00:00Z")?;
         // As much data as fits: with the rest of it, 8 KB.
-        let put_in = world.send(Ask::create("tenant", status, &body(DAY, &"x".repeat(7_700)))).await?;
-        assert_eq!(put_in.status, 201, "{put_in}");
-        let id = put_in.field("paymentId");
+        let id = &world.create("tenant", status, &body(DAY, &"x".repeat(7_700))).await?;
         match status {
-            "CANCELLED" => drop(world.send(Ask::cancel("tenant", id)).await?),
+            "CANCELLED" => world.cancel("tenant", id).await?,
             _ => {
-                sweep(&world).await?;
+                world.sweep().await?;
                 settle(&world, if status == "FAILED" { refused(id) } else { processed(id) }).await?;
                 report_all(&world, "tenant").await?;
             }
         }
         world.set_clock(NIGHT)?;
-        drop(written(&world));
+        drop(world.take_write_units());
         assert_eq!(tick(&world).await?.archived, 1, "{status}");
-        assert_eq!(written(&world), BTreeMap::from_iter(want), "{status}");
+        assert_eq!(world.take_write_units(), BTreeMap::from_iter(want), "{status}");
     }
     Ok(())
 }
@@ -258,7 +211,7 @@ async fn what_stays_for_more_than_a_day_is_measured_by_its_reason() -> Result<()
     put_processed(&world, "tenant", &["one", "two"], false).await?;
     put_processed(&world, "broken", &["three"], true).await?;
     let broken = world.heads("broken").await?.remove(0);
-    alter(&world, &broken, "SET trail = :none", &[(":none", AttributeValue::L(vec![]))]).await?;
+    world.update(&broken, "SET trail = :none", &[(":none", AttributeValue::L(vec![]))]).await?;
     // They could have moved at one o'clock of the night after.
     for (at, waiting, unmovable) in
         [("2026-11-21T01:00:00Z", 0, 0), ("2026-11-22T01:00:00Z", 0, 0), ("2026-11-22T01:00:01Z", 2, 1)]
@@ -267,11 +220,11 @@ async fn what_stays_for_more_than_a_day_is_measured_by_its_reason() -> Result<()
         let report = tick(&world).await?;
         assert_eq!((report.waiting_for_report, report.failed), (2, 1), "{at}");
         assert_eq!((report.overdue_waiting_for_report, report.overdue_unmovable), (waiting, unmovable), "{at}");
-        assert_eq!(metric(&world, "OverdueWaitingForReport")?, waiting, "{at}");
+        assert_eq!(world.metric("OverdueWaitingForReport")?, waiting, "{at}");
         tick(&world).await?;
-        assert_eq!(metric(&world, "OverdueUnmovable")?, unmovable, "{at}");
+        assert_eq!(world.metric("OverdueUnmovable")?, unmovable, "{at}");
         tick(&world).await?;
-        assert_eq!(metric(&world, "ArchiveFailed")?, 1, "{at}");
+        assert_eq!(world.metric("ArchiveFailed")?, 1, "{at}");
     }
     Ok(())
 }

@@ -13,6 +13,7 @@ mod events;
 mod faults;
 mod list;
 mod local;
+mod queries;
 mod recount;
 mod report;
 mod triggers;

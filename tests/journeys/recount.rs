@@ -8,12 +8,12 @@ mod stops;
 
 use anyhow::{Context as _, Result, ensure};
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::types::AttributeValue;
-use lambda_runtime::{Context, LambdaEvent};
+use lambda_runtime::LambdaEvent;
 use payments_local::Functions;
 use payments_local::{Call, Fate, Recorder};
 use payments_store::Item;
 use payments_tests::given::{ACCOUNT, Given, HORIZON_DAYS, prepare};
+use payments_tests::tables::{NO_DEADLINE, context, number, text};
 use payments_tests::{Ask, World};
 use recount::RecountReport;
 use serde_json::{Value, json};
@@ -26,9 +26,6 @@ const THAT_NIGHT: &str = "2090-06-15T00:05:00Z";
 
 /// When they are recounted: the night after.
 const NIGHT: &str = "2090-06-16T02:30:00Z";
-
-/// Lambda's deadline, where none is tested: in the year 2100, in milliseconds.
-const NO_DEADLINE: u64 = 4_102_444_800_000;
 
 /// A bank after a day of payments in every status, all of which are counted.
 async fn a_counted_day() -> Result<World> {
@@ -44,18 +41,15 @@ async fn a_counted_day() -> Result<World> {
 async fn put(world: &World, key: &str, now: &str) -> Result<String> {
     world.set_clock("2090-06-15T12:00:00Z")?;
     let body = json!({ "payeeAccountId": "shop", "amountMinor": 99, "currency": "EUR", "scheduledFor": DAY });
-    let reply = world.send(Ask::create(ACCOUNT, key, &body)).await?;
+    let id = world.create(ACCOUNT, key, &body).await?;
     world.set_clock(now)?;
-    ensure!(reply.status == 201, "{reply}");
-    Ok(reply.field("paymentId").to_owned())
+    Ok(id)
 }
 
 /// Runs these functions' recount or repair over some dates.
 async fn run_of(functions: &Functions, action: &str, (from, to): (&str, &str), deadline: u64) -> Result<RecountReport> {
-    let mut context = Context::default();
-    context.deadline = deadline;
     let request = serde_json::from_value(json!({ "action": action, "from": from, "to": to }))?;
-    functions.recount.handle(LambdaEvent::new(request, context)).await.map_err(anyhow::Error::msg)
+    functions.recount.handle(LambdaEvent::new(request, context(deadline))).await.map_err(anyhow::Error::msg)
 }
 
 /// Recounts the date and its neighbours.
@@ -71,12 +65,12 @@ async fn repair(world: &World) -> Result<RecountReport> {
 /// Changes numbers of a counter by hand.
 async fn add(client: &Client, table: &str, lane: usize, numbers: &[(&str, i64)]) -> Result<()> {
     let update = client.update_item().table_name(table);
-    let update = update.key("pk", AttributeValue::S(format!("COUNTS#{lane}"))).key("sk", AttributeValue::S(DAY.into()));
+    let update = update.key("pk", text(format!("COUNTS#{lane}"))).key("sk", text(DAY));
     let terms: Vec<_> = (0..numbers.len()).map(|place| format!("#{place} :{place}")).collect();
     let update = update.update_expression(format!("ADD {}", terms.join(", ")));
     let update = numbers.iter().enumerate().fold(update, |update, (place, (name, by))| {
         let update = update.expression_attribute_names(format!("#{place}"), *name);
-        update.expression_attribute_values(format!(":{place}"), AttributeValue::N(by.to_string()))
+        update.expression_attribute_values(format!(":{place}"), number(by))
     });
     update.send().await?;
     Ok(())
@@ -90,8 +84,7 @@ async fn alter(world: &World, lane: usize, numbers: &[(&str, i64)]) -> Result<()
 /// What is kept of the date.
 async fn evidence(world: &World) -> Result<Option<Item>> {
     let get = world.client().await.get_item().table_name(&world.environment.tables.payments);
-    let get =
-        get.key("pk", AttributeValue::S("CHECKPOINT#recount".to_owned())).key("sk", AttributeValue::S(DAY.into()));
+    let get = get.key("pk", text("CHECKPOINT#recount")).key("sk", text(DAY));
     Ok(get.send().await?.item)
 }
 
@@ -131,19 +124,12 @@ fn reads_counters(call: &Call) -> bool {
     values[":pk"]["S"] == "COUNTS#0" && values[":from"]["S"] == DAY
 }
 
-/// A number of the latest run.
-fn metric(world: &World, name: &str) -> Result<u64> {
-    let lines = world.outside.metrics.take();
-    let line: Value = serde_json::from_str(lines.last().context("nothing was measured")?)?;
-    line[name].as_u64().with_context(|| format!("no {name} in {line}"))
-}
-
 #[tokio::test]
 async fn a_day_that_was_counted_is_exact_and_only_queries_tell_so() -> Result<()> {
     let world = a_counted_day().await?;
     let exact = RecountReport { exact: 3, ..RecountReport::default() };
     assert_eq!(recount(&world).await?, exact);
-    assert_eq!(metric(&world, "DatesExact")?, 3);
+    assert_eq!(world.metric("DatesExact")?, 3);
     let operations = world.wire.take_operations();
     // One for what is kept; of each date eight lanes twice, and of each shard five statuses, three of
     // which can be in history.
@@ -167,20 +153,15 @@ async fn a_day_that_was_counted_is_exact_and_only_queries_tell_so() -> Result<()
 async fn a_payment_in_both_tables_counts_once_and_one_in_history_alone_is_archived() -> Result<()> {
     let world = a_counted_day().await?;
     // The archive was stopped between its two writes, for all that is over.
-    let client = world.client().await;
-    for head in world.heads(ACCOUNT).await? {
-        if head["status"].as_s().is_ok_and(|status| ["PROCESSED", "FAILED", "CANCELLED"].contains(&status.as_str())) {
-            client.put_item().table_name(&world.environment.tables.history).set_item(Some(head)).send().await?;
-        }
-    }
+    let mut over = world.heads(ACCOUNT).await?;
+    over.retain(|head| head["status"].as_s().is_ok_and(|status| !["SCHEDULED", "PENDING"].contains(&status.as_str())));
+    world.put_items(&world.environment.tables.history, over).await?;
     assert_eq!(recount(&world).await?.exact, 3);
     assert_eq!(shown(&world).await?["archived"], 0);
 
     // It comes back and moves what no report waits for.
-    let mut context = Context::default();
-    context.deadline = NO_DEADLINE;
     let request = archive::Request { action: archive::Action::Archive };
-    let report = world.functions().archive.handle(LambdaEvent::new(request, context)).await;
+    let report = world.functions().archive.handle(LambdaEvent::new(request, context(NO_DEADLINE))).await;
     assert_eq!(report.map_err(anyhow::Error::msg)?.archived, 2);
     let moved = recount(&world).await?;
     assert_eq!((moved.exact, moved.drifted), (2, 1), "the counters have not heard of it yet: {moved:?}");
@@ -227,8 +208,6 @@ async fn entries_that_cannot_be_read_make_a_date_unjudgeable_and_no_other() -> R
     alter(&world, 0, &[("SCHEDULED", 1)]).await?;
     assert_eq!(recount(&world).await?.drifted, 1);
     let (client, tables) = (world.client().await, &world.environment.tables);
-    let text = |text: &str| AttributeValue::S(text.to_owned());
-    let number = |number: &str| AttributeValue::N(number.to_owned());
     let due = |status: &str, id: &str| format!("{status}#{DAY}#2090-06-15T08:00:00Z#{id}");
     let good = due("FAILED", "626e8292-8e84-575a-b684-0af73927405b");
     for (table, due, amount, currency) in [
@@ -250,7 +229,7 @@ async fn entries_that_cannot_be_read_make_a_date_unjudgeable_and_no_other() -> R
             let unreadable = vec![DAY.to_owned()];
             let want = RecountReport { exact: 2, unreadable, unreadable_entries: 1, ..RecountReport::default() };
             assert_eq!(report, want, "{action}: {due}");
-            assert_eq!(metric(&world, "UnreadableEntries")?, 1);
+            assert_eq!(world.metric("UnreadableEntries")?, 1);
         }
         client.delete_item().table_name(table).key("pk", pk).key("sk", sk).send().await?;
     }

@@ -13,12 +13,11 @@ use insta::assert_snapshot;
 use payments_boot::Lookup;
 use payments_local::Functions;
 use payments_local::{Fate, Recorder};
-use payments_tests::{Ask, World};
+use payments_tests::World;
+use payments_tests::tables::Units;
 use serde_json::{Value, json};
 
-use bank::{
-    Bill, files, invoke, many, measured, published, reported_ids, rows, run, settle, settled, sweep, unreported,
-};
+use bank::{Bill, files, invoke, many, measured, published, reported_ids, rows, run, settle, settled, unreported};
 
 /// Three settlements of two payees, in two statuses and two currencies.
 const BILLS: [Bill; 3] = [
@@ -113,7 +112,7 @@ async fn the_first_report_lists_each_settlement_once() -> Result<()> {
 #[tokio::test]
 async fn an_empty_run_writes_nothing() -> Result<()> {
     let world = World::open().await?;
-    world.send(Ask::create("tenant", "rent", &bank::body(&BILLS[0], "2026-12-01"))).await?;
+    world.create("tenant", "rent", &bank::body(&BILLS[0], "2026-12-01")).await?;
     drop((world.wire.take_operations(), world.wire.take_capacity_use()));
     let answer = run(&world).await?;
     assert_eq!((&answer["runsCommitted"], &answer["moreWaits"]), (&json!(0), &json!(false)), "{answer}");
@@ -171,12 +170,12 @@ async fn later_reports_hold_only_what_is_new() -> Result<()> {
 #[tokio::test]
 async fn what_was_not_settled_is_not_reported() -> Result<()> {
     let world = World::open().await?;
-    let cancelled = world.send(Ask::create("tenant", "rent", &bank::body(&BILLS[0], "2026-12-01"))).await?;
-    assert_eq!(world.send(Ask::cancel("tenant", cancelled.field("paymentId"))).await?.status, 200);
+    let cancelled = world.create("tenant", "rent", &bank::body(&BILLS[0], "2026-12-01")).await?;
+    world.cancel("tenant", &cancelled).await?;
     // Pending, and scheduled.
-    world.send(Ask::create("tenant", "due", &bank::body(&BILLS[0], "2026-11-20"))).await?;
-    sweep(&world).await?;
-    world.send(Ask::create("tenant", "later", &bank::body(&BILLS[0], "2026-12-01"))).await?;
+    world.create("tenant", "due", &bank::body(&BILLS[0], "2026-11-20")).await?;
+    world.sweep().await?;
+    world.create("tenant", "later", &bank::body(&BILLS[0], "2026-12-01")).await?;
     let settled = settled(&world, "2026-11-20T09:20:00Z", &BILLS[..1]).await?;
     run(&world).await?;
     assert_eq!(reported_ids(&world).await?, settled);
@@ -347,26 +346,16 @@ async fn reporting_a_payment_costs_two_and_changes_nothing_else_of_it() -> Resul
     let before = bank::heads_without(&world, "unreported").await?;
     drop(world.wire.take_capacity_use());
     run(&world).await?;
-    let table = &world.environment.tables.payments;
-    let writes: Vec<(String, String, u64)> = world
-        .wire
-        .take_capacity_use()
-        .into_iter()
-        .filter(|((operation, _), _)| matches!(operation.as_str(), "PutItem" | "UpdateItem"))
-        .map(|((operation, place), halves)| (operation, place.replace(table, "payments"), halves / 2))
-        .collect();
     let row = |operation: &str, place: &str, units: usize| {
-        Ok((operation.to_owned(), place.to_owned(), u64::try_from(units)?))
+        Ok(((operation.to_owned(), place.to_owned()), u64::try_from(units)?))
     };
     // One to commit, one to say that all is done.
-    let want: Vec<_> = [
+    let want = [
         row("PutItem", "payments", 1),
         row("UpdateItem", "payments", all.len() + 1),
         row("UpdateItem", "payments/unreported", all.len()),
-    ]
-    .into_iter()
-    .collect::<Result<_>>()?;
-    assert_eq!(writes, want);
+    ];
+    assert_eq!(world.take_write_units(), want.into_iter().collect::<Result<Units>>()?);
     assert_eq!(bank::heads_without(&world, "unreported").await?, before);
     Ok(())
 }

@@ -6,13 +6,16 @@ use anyhow::{Context as _, Result, bail};
 use aws_lambda_events::dynamodb;
 use aws_sdk_dynamodb::types::AttributeValue;
 use insta::assert_snapshot;
-use lambda_runtime::{Context, LambdaEvent};
+use lambda_runtime::LambdaEvent;
 use payments_store::Item;
 use payments_tests::World;
 use payments_tests::given::{ACCOUNT, Given, assert_names_events, event_text, function_of, snapshot_of};
+use payments_tests::tables::context;
 use payments_tests::trigger_events::{
     GIVEN, bank, deadline_of, delivered, found_by, in_order_of_ids, now_of, trigger_events, written_down,
 };
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -53,59 +56,46 @@ async fn the_images_in_the_stream_events_are_what_the_store_writes() -> Result<(
     Ok(())
 }
 
-/// Runs an event through its function. One that its function cannot even read is answered by
-/// Lambda's runtime, with the reason.
+/// Runs an event through its function.
 async fn run(world: &World, name: &str) -> Result<Value> {
     let (text, functions) = (delivered(world, name)?, world.functions());
-    let answer = match function_of(name) {
-        "archive" => match serde_json::from_str(&text) {
-            Ok(request) => {
-                let report = functions.archive.handle(LambdaEvent::new(request, context(name)?)).await;
-                serde_json::to_value(report.map_err(anyhow::Error::msg)?)?
-            }
-            Err(error) => json!({ "notTaken": error.to_string() }),
-        },
-        "daily-due-sweeper" => match serde_json::from_str(&text) {
-            Ok(request) => {
-                let report = functions.sweeper.handle(LambdaEvent::new(request, context(name)?)).await;
-                serde_json::to_value(report.map_err(anyhow::Error::msg)?)?
-            }
-            Err(error) => json!({ "notTaken": error.to_string() }),
-        },
+    match function_of(name) {
+        "archive" => scheduled(name, &text, |event| functions.archive.handle(event)).await,
+        "daily-due-sweeper" => scheduled(name, &text, |event| functions.sweeper.handle(event)).await,
+        "recount" => scheduled(name, &text, |event| functions.recount.handle(event)).await,
+        "report" => scheduled(name, &text, |event| functions.report.handle(event)).await,
         "dispatch" => {
             let response = functions.dispatch.handle(serde_json::from_str(&text)?).await;
-            serde_json::to_value(response.map_err(anyhow::Error::msg)?)?
+            Ok(serde_json::to_value(response.map_err(anyhow::Error::msg)?)?)
         }
-        "recount" => match serde_json::from_str(&text) {
-            Ok(request) => match functions.recount.handle(LambdaEvent::new(request, context(name)?)).await {
-                Ok(report) => serde_json::to_value(report)?,
-                Err(error) => json!({ "refused": error.to_string() }),
-            },
-            Err(error) => json!({ "notTaken": error.to_string() }),
-        },
-        "report" => match serde_json::from_str(&text) {
-            Ok(request) => {
-                let report = functions.report.handle(LambdaEvent::new(request, context(name)?)).await;
-                serde_json::to_value(report.map_err(anyhow::Error::msg)?)?
-            }
-            Err(error) => json!({ "notTaken": error.to_string() }),
-        },
         "settle" => {
             let response = functions.settle.handle(serde_json::from_str(&text)?).await;
-            in_order_of_ids(serde_json::to_value(response)?)
+            Ok(in_order_of_ids(serde_json::to_value(response)?))
         }
         "stream-aggregator" => {
             let response = functions.aggregator.handle(serde_json::from_str(&text)?).await;
-            serde_json::to_value(response.map_err(anyhow::Error::msg)?)?
+            Ok(serde_json::to_value(response.map_err(anyhow::Error::msg)?)?)
         }
         other => bail!("nothing here runs {other}"),
-    };
-    Ok(answer)
+    }
 }
 
-/// An event's invocation with five minutes to go.
-fn context(name: &str) -> Result<Context> {
-    let mut context = Context::default();
-    context.deadline = u64::try_from(deadline_of(name)?.timestamp_millis())?;
-    Ok(context)
+/// Runs a scheduled function. Lambda's runtime answers a request that it cannot parse.
+async fn scheduled<Request: DeserializeOwned, Outcome: Serialize, Answer>(
+    name: &str,
+    text: &str,
+    handle: impl FnOnce(LambdaEvent<Request>) -> Answer,
+) -> Result<Value>
+where
+    Answer: Future<Output = Result<Outcome, lambda_runtime::Error>>,
+{
+    let request = match serde_json::from_str(text) {
+        Ok(request) => request,
+        Err(error) => return Ok(json!({ "notParsed": error.to_string() })),
+    };
+    let deadline = u64::try_from(deadline_of(name)?.timestamp_millis())?;
+    Ok(match handle(LambdaEvent::new(request, context(deadline))).await {
+        Ok(outcome) => serde_json::to_value(outcome)?,
+        Err(error) => json!({ "error": error.to_string() }),
+    })
 }

@@ -7,13 +7,6 @@ use payments_store::item_bytes;
 use payments_tests::{Ask, World};
 use serde_json::{Value, json};
 
-/// The ledger with `payments-7` read as `payments`, and whole units instead of halves.
-fn units(world: &World) -> BTreeMap<(String, String), u64> {
-    let tables = &world.environment.tables;
-    let plain = |place: String| place.replace(&tables.history, "history").replace(&tables.payments, "payments");
-    world.wire.take_capacity_use().into_iter().map(|((op, place), halves)| ((op, plain(place)), halves / 2)).collect()
-}
-
 fn row(operation: &str, place: &str, units: u64) -> ((String, String), u64) {
     ((operation.to_owned(), place.to_owned()), units)
 }
@@ -42,7 +35,7 @@ async fn inserting_the_largest_payment_costs_ten() -> Result<()> {
     let put = world.send(Ask::create("tenant", "size", &payment(largest))).await?;
     assert_eq!(put.status, 201, "{put}");
     let spent = [row("PutItem", "history", 8), row("PutItem", "payments", 1), row("PutItem", "payments/due", 1)];
-    assert_eq!(units(&world), BTreeMap::from(spent));
+    assert_eq!(world.take_units(), BTreeMap::from(spent));
     Ok(())
 }
 
@@ -52,7 +45,7 @@ async fn a_cancel_costs_three() -> Result<()> {
     let put = world.send(Ask::create("tenant", "rent", &payment(7_000))).await?;
     drop(world.wire.take_capacity_use());
     world.send(Ask::cancel("tenant", put.field("paymentId"))).await?;
-    let writes: BTreeMap<_, _> = units(&world).into_iter().filter(|((op, _), _)| op == "UpdateItem").collect();
+    let writes: BTreeMap<_, _> = world.take_units().into_iter().filter(|((op, _), _)| op == "UpdateItem").collect();
     assert_eq!(writes, BTreeMap::from([row("UpdateItem", "payments", 1), row("UpdateItem", "payments/due", 2)]));
     Ok(())
 }
@@ -71,7 +64,7 @@ async fn listing_a_hundred_payments_costs_what_their_heads_cost() -> Result<()> 
     assert_eq!(list.payments().len(), 100);
     assert_eq!(world.wire.take_operations(), ["Query"]);
     let read = u64::try_from(heads.div_ceil(4_096))?;
-    assert_eq!(units(&world), BTreeMap::from([row("Query", "payments", read)]));
+    assert_eq!(world.take_units(), BTreeMap::from([row("Query", "payments", read)]));
     assert!(read <= 25, "a hundred heads of at most 1 KB: {read}");
     Ok(())
 }

@@ -11,7 +11,7 @@
 //! function calls with its role, and what that does not allow is refused. Outside of this are what
 //! SAM itself adds to roles for event sources, destinations and logs, and the keys that encrypt.
 
-mod source;
+pub(crate) mod source;
 mod store;
 
 use std::collections::{BTreeMap, BTreeSet};

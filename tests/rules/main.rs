@@ -3,6 +3,7 @@
 
 mod access;
 mod alarms;
+mod circles;
 mod iam;
 mod model;
 mod openapi;
@@ -12,3 +13,4 @@ mod template;
 mod tree;
 mod triggers;
 mod variables;
+mod words;

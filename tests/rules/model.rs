@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context as _, Result, bail, ensure};
-use aws_sdk_dynamodb::types::AttributeValue;
-use lambda_runtime::{Context, LambdaEvent};
+use anyhow::{Context as _, Result, ensure};
+use lambda_runtime::LambdaEvent;
 use payments_boot::Lookup;
 use payments_store::Item;
 use payments_store::schema::{self, Index, KeyAttribute, Table};
 use payments_tests::given::{ACCOUNT, Given, HORIZON_DAYS, prepare};
+use payments_tests::tables::{NO_DEADLINE, context, json_of, text};
 use payments_tests::{Ask, World};
 use serde_json::{Value, from_value, json};
 
@@ -86,16 +86,14 @@ async fn sample() -> Result<(Vec<Item>, Vec<Item>)> {
 
 /// An invocation with time to spare.
 fn asked<Request>(request: Request) -> LambdaEvent<Request> {
-    let mut context = Context::default();
+    let mut context = context(NO_DEADLINE);
     "a-request".clone_into(&mut context.request_id);
-    context.deadline = 4_102_444_800_000;
     LambdaEvent::new(request, context)
 }
 
 /// An item without what differs between two engines or two runs: the names of stream shards, and
 /// with them the lane of a counter, and the places in them.
 fn without_the_engines_own(item: &mut Item) {
-    let text = |text: &str| AttributeValue::S(text.to_owned());
     if item["pk"].as_s().is_ok_and(|pk| pk.starts_with("COUNTS#")) {
         item.insert("pk".to_owned(), text("COUNTS#0"));
     }
@@ -117,8 +115,9 @@ fn table(name: &str, table: &Table, items: &[Item]) -> Result<Value> {
         let sorted: BTreeMap<_, _> = item.iter().collect();
         let mut row = serde_json::Map::new();
         for (attribute, value) in sorted {
-            let value = typed(value)?;
-            let kind = value.as_object().and_then(|value| value.keys().next()).context("no type")?;
+            let value = json_of(value);
+            let kind =
+                value.as_object().and_then(|value| value.keys().next()).context("an attribute of no known type")?;
             let known = attributes.entry(attribute).or_insert_with(|| kind.clone());
             ensure!(known == kind, "{name}: {attribute} is {known} and {kind}; Workbench knows one type of each");
             row.insert(attribute.clone(), value);
@@ -154,19 +153,4 @@ fn key_attributes(partition: KeyAttribute, sort: Option<KeyAttribute>) -> Value 
         Some(sort) => json!({"PartitionKey": attribute(partition), "SortKey": attribute(sort)}),
         None => json!({"PartitionKey": attribute(partition)}),
     }
-}
-
-/// A value as DynamoDB writes it in JSON.
-fn typed(value: &AttributeValue) -> Result<Value> {
-    Ok(match value {
-        AttributeValue::S(text) => json!({"S": text}),
-        AttributeValue::N(number) => json!({"N": number}),
-        AttributeValue::Bool(truth) => json!({"BOOL": truth}),
-        AttributeValue::L(list) => json!({"L": list.iter().map(typed).collect::<Result<Vec<_>>>()?}),
-        AttributeValue::M(map) => {
-            let entries = map.iter().map(|(name, value)| Ok((name, typed(value)?)));
-            json!({"M": entries.collect::<Result<BTreeMap<_, _>>>()?})
-        }
-        other => bail!("no item has {other:?}"),
-    })
 }

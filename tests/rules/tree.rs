@@ -7,15 +7,23 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 const MAX_FILE_LINES: usize = 400;
+const MAX_OPENING: usize = 120;
 const MAX_MAIN_LINES: usize = 20;
 
 /// The folders whose name begins with a dot and that are ours; others are git's and tools'.
 const OUR_DOT_FOLDERS: [&str; 2] = [".cargo", ".ci"];
 
 #[test]
-fn every_rust_file_says_why_it_exists() -> Result<()> {
-    let silent: Vec<_> = sources("")?.into_iter().filter(|(_, text)| !text.starts_with("//! ")).map(path).collect();
-    assert!(silent.is_empty(), "files without a //! line at the top: {silent:#?}");
+fn every_rust_file_opens_with_a_short_line_that_names_it() -> Result<()> {
+    let long = |(path, text): (PathBuf, String)| {
+        let opening = text.lines().next().unwrap_or_default().to_owned();
+        let is_good = opening.starts_with("//! ")
+            && opening.chars().count() <= MAX_OPENING
+            && !opening.contains(concat!("has ", "to be told"));
+        (!is_good).then(|| format!("{}: {opening}", path.display()))
+    };
+    let long: Vec<_> = sources("")?.into_iter().filter_map(long).collect();
+    assert!(long.is_empty(), "files that do not open with a //! line of {MAX_OPENING} characters at most: {long:#?}");
     Ok(())
 }
 
@@ -73,7 +81,7 @@ pub(crate) fn sources(folder: &str) -> Result<Vec<(PathBuf, String)>> {
 }
 
 /// The files in a folder of the repository, with their content.
-fn files(folder: &str) -> Result<Vec<(PathBuf, Vec<u8>)>> {
+pub(crate) fn files(folder: &str) -> Result<Vec<(PathBuf, Vec<u8>)>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut files = Vec::new();
     let mut folders = vec![root.join(folder)];

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
-use aws_sdk_dynamodb::types::AttributeValue;
 use insta::Settings;
 use lambda_runtime::LambdaEvent;
 use payments_http::routes::{DEFAULT_FUNCTION, by_key};
@@ -16,7 +15,8 @@ use payments_model::{Actor, Head, PaymentId, State};
 use payments_store::{HeadKey, HeadSort, Moved};
 use serde_json::json;
 
-use crate::{Ask, Reply, World};
+use crate::tables::{NO_DEADLINE, context, number, text};
+use crate::{Reply, World};
 
 /// How far ahead these banks take payments: the events ask for June 2090, so that the files work
 /// for a long time, also where the clock is a real one.
@@ -145,18 +145,19 @@ async fn of_batch(world: &World, position: usize) -> Result<PaymentId> {
     Ok(payment_id.context("the batch was refused")?.parse()?)
 }
 
-/// A payment of no event.
+/// Creates a payment that no event is about.
 async fn ask(world: &World, key: &str, date: &str) -> Result<PaymentId> {
     let body = json!({
         "payeeAccountId": "GB94BARC10201530093459", "amountMinor": 4_200, "currency": "GBP", "scheduledFor": date,
     });
-    let reply = world.send(Ask::create(ACCOUNT, key, &body)).await?;
-    ensure!(reply.status == 201, "{reply}");
-    Ok(reply.field("paymentId").parse()?)
+    Ok(world.create(ACCOUNT, key, &body).await?.parse()?)
 }
 
-/// Takes a scheduled payment through these states.
-async fn move_on(world: &World, payment_id: PaymentId, states: Vec<State>, at: &str) -> Result<()> {
+/// Moves a scheduled payment through these states.
+///
+/// # Errors
+/// When the payment is not scheduled, or the engine fails.
+pub async fn move_on(world: &World, payment_id: PaymentId, states: Vec<State>, at: &str) -> Result<()> {
     let store = world.store().await;
     let (key, mut head) = scheduled(world, payment_id).await?;
     for state in states {
@@ -176,21 +177,11 @@ async fn move_on(world: &World, payment_id: PaymentId, states: Vec<State>, at: &
 
 /// Alters the counters of 15 June 2090, and has that found out at seven of the morning before.
 async fn miscount(world: &World) -> Result<()> {
-    let number = |number: &str| AttributeValue::N(number.to_owned());
-    let update = world.client().await.update_item().table_name(&world.environment.tables.payments);
-    let update = update.key("pk", AttributeValue::S("COUNTS#0".to_owned()));
-    let update = update.key("sk", AttributeValue::S("2090-06-15".to_owned()));
-    let update = update.update_expression("ADD PENDING :two, unparsed :one");
-    update
-        .expression_attribute_values(":two", number("2"))
-        .expression_attribute_values(":one", number("1"))
-        .send()
-        .await?;
+    let counter = [("pk".to_owned(), text("COUNTS#0")), ("sk".to_owned(), text("2090-06-15"))].into();
+    world.update(&counter, "ADD PENDING :two, unparsed :one", &[(":two", number(2)), (":one", number(1))]).await?;
     world.set_clock("2090-06-14T07:00:00Z")?;
     let request = r#"{"action":"recount","from":"2090-06-15","to":"2090-06-15"}"#;
-    let mut context = lambda_runtime::Context::default();
-    context.deadline = 4_102_444_800_000;
-    let event = LambdaEvent::new(serde_json::from_str(request)?, context);
+    let event = LambdaEvent::new(serde_json::from_str(request)?, context(NO_DEADLINE));
     let found = world.functions().recount.handle(event).await.map_err(anyhow::Error::msg)?;
     ensure!(found.drifted == 1, "{found:?}");
     Ok(())
@@ -201,12 +192,9 @@ async fn miscount(world: &World) -> Result<()> {
 /// # Errors
 /// Where the engine fails.
 pub async fn report_took(world: &World, status: &str) -> Result<()> {
-    let client = world.client().await;
     for head in world.heads(ACCOUNT).await? {
         if head["status"].as_s().is_ok_and(|found| found == status) {
-            let key = ["pk", "sk"].map(|name| (name.to_owned(), head[name].clone()));
-            let update = client.update_item().table_name(&world.environment.tables.payments);
-            update.set_key(Some(key.into())).update_expression("REMOVE unreported").send().await?;
+            world.update(&head, "REMOVE unreported", &[]).await?;
         }
     }
     Ok(())

@@ -8,6 +8,7 @@ pub mod given;
 mod guard;
 pub mod http_events;
 mod role;
+pub mod tables;
 mod template;
 pub mod trigger_events;
 mod world;

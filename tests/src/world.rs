@@ -16,6 +16,7 @@ use payments_queue::Queue;
 use payments_store::{Item, Store};
 use serde_json::Value;
 
+use crate::tables::key_of;
 use crate::{Ask, Contract, Reply, with_role};
 
 /// When tests begin, unless they say otherwise: a Friday morning in winter, when London's clocks
@@ -132,9 +133,9 @@ impl World {
     pub async fn archive_all(&self, account: &str) -> Result<()> {
         let (client, tables) = (self.client().await, &self.environment.tables);
         for item in self.heads(account).await? {
-            let key = ["pk", "sk"].map(|name| (name.to_owned(), item[name].clone()));
+            let key = Some(key_of(&item));
             client.put_item().table_name(&tables.history).set_item(Some(item)).send().await?;
-            client.delete_item().table_name(&tables.payments).set_key(Some(key.into())).send().await?;
+            client.delete_item().table_name(&tables.payments).set_key(key).send().await?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use payments_local::{Fate, Recorder};
 use payments_tests::{Ask, Reply, World};
 use serde_json::{Value, json};
 
-use super::{DAY, NIGHT, body, metric, processed, put, put_processed, refused, settle, tick, tick_of, written};
+use super::{DAY, NIGHT, body, processed, put, put_processed, refused, settle, tick, tick_of};
 
 /// Every question whose answer is about the account's one payment of the day.
 async fn answers(world: &World, payment_id: &str) -> Result<Vec<(String, Reply)>> {
@@ -73,11 +73,11 @@ async fn a_retry_of_an_archived_payment_is_a_replay_and_writes_nothing() -> Resu
     assert_eq!(tick(&world).await?.archived, 1);
     for at in [NIGHT, "2031-01-01T09:00:00Z"] {
         world.set_clock(at)?;
-        drop((written(&world), world.wire.take_operations()));
+        drop((world.take_write_units(), world.wire.take_operations()));
         let again = world.send(Ask::create("tenant", "rent", &body(DAY, "rent"))).await?;
         assert_eq!((again.status, again.header("idempotent-replayed")), (201, Some("true")), "{at}: {again}");
         assert_eq!((again.field("paymentId"), again.field("status")), (id.as_str(), "PROCESSED"), "{at}: {again}");
-        assert!(written(&world).is_empty());
+        assert!(world.take_write_units().is_empty());
         assert_eq!(world.wire.take_operations(), ["GetItem"; 3], "details, the hot table, history");
         let other = world.send(Ask::create("tenant", "rent", &body(DAY, "other"))).await?;
         assert_eq!((other.status, other.problem()), (422, "idempotency-key-reused"), "{at}: {other}");
@@ -117,7 +117,7 @@ async fn results_for_an_archived_payment_change_nothing() -> Result<()> {
     };
     let mut other = processed(&id);
     other["transactionId"] = json!("TX-another");
-    drop((world.outside.metrics.take(), written(&world)));
+    drop((world.outside.metrics.take(), world.take_write_units()));
     for (result, number) in [
         (processed(&id), "RepeatedOutcomes"),
         (other.clone(), "ConflictingOutcomes"),
@@ -125,10 +125,10 @@ async fn results_for_an_archived_payment_change_nothing() -> Result<()> {
     ] {
         for result in [with_echo(result.clone()), result] {
             settle(&world, result.clone()).await?;
-            assert_eq!(metric(&world, number)?, 1, "{result}");
+            assert_eq!(world.metric(number)?, 1, "{result}");
         }
     }
-    assert!(written(&world).is_empty());
+    assert!(world.take_write_units().is_empty());
     assert_eq!((world.heads("tenant").await?.len(), world.archived_heads("tenant").await?), (0, history));
     Ok(())
 }

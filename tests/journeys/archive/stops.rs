@@ -11,13 +11,14 @@ use archive::{Action, Archive, ArchiveReport, Config, Request};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::DateTime;
-use lambda_runtime::{Context, LambdaEvent};
+use lambda_runtime::LambdaEvent;
 use payments_boot::{Clock, Lookup};
 use payments_local::{Call, Fate, Recorder};
 use payments_store::{HeadKey, Item, Removed, Store};
-use payments_tests::{Ask, World};
+use payments_tests::World;
+use payments_tests::tables::{context, number, text};
 
-use super::{NIGHT, alter, metric, put, put_processed, report_all, status_of, tick, tick_of};
+use super::{NIGHT, put, put_processed, report_all, status_of, tick, tick_of};
 
 /// A wire on which every try of an operation meets this fate.
 fn wire(operation: &'static str, fate: Fate) -> Recorder {
@@ -83,9 +84,8 @@ async fn another_head_in_history_is_kept_and_so_is_the_one_here() -> Result<()> 
     put_processed(&world, "other", &["two", "three"], true).await?;
     let hot = world.heads("tenant").await?;
     let mut different: Item = hot[0].clone();
-    different.insert("transactionId".to_owned(), AttributeValue::S("TX-of-somebody-else".to_owned()));
-    let put = world.client().await.put_item().table_name(&world.environment.tables.history);
-    put.set_item(Some(different.clone())).send().await?;
+    different.insert("transactionId".to_owned(), text("TX-of-somebody-else"));
+    world.put_items(&world.environment.tables.history, [different.clone()]).await?;
     world.set_clock(NIGHT)?;
     for archived in [2, 0] {
         let report = tick(&world).await?;
@@ -106,14 +106,12 @@ async fn what_cannot_be_read_stops_nothing_else() -> Result<()> {
     }
     let keys: Vec<String> = (0..30).map(|n| format!("k-{n}")).collect();
     put_processed(&world, "tenant", &keys.iter().map(String::as_str).collect::<Vec<_>>(), true).await?;
-    let number = |number: &str| AttributeValue::N(number.to_owned());
     let damage = [(":none", AttributeValue::L(vec![]))];
-    alter(&world, &world.heads("head").await?[0], "SET trail = :none", &damage).await?;
-    alter(&world, &world.heads("entry").await?[0], "SET amountMinor = :zero", &[(":zero", number("0"))]).await?;
+    world.update(&world.heads("head").await?[0], "SET trail = :none", &damage).await?;
+    world.update(&world.heads("entry").await?[0], "SET amountMinor = :zero", &[(":zero", number(0))]).await?;
     let mut archived = world.heads("archived").await?.remove(0);
-    archived.insert("version".to_owned(), number("7"));
-    let put = world.client().await.put_item().table_name(&world.environment.tables.history);
-    put.set_item(Some(archived)).send().await?;
+    archived.insert("version".to_owned(), number(7));
+    world.put_items(&world.environment.tables.history, [archived]).await?;
     world.set_clock(NIGHT)?;
     let report = tick(&world).await?;
     // An entry without a date is an alarm at once.
@@ -133,12 +131,12 @@ async fn a_head_is_removed_only_as_it_was_read() -> Result<()> {
     let sort = item["sk"].as_s().ok().context("a sort key")?.parse()?;
     let key = HeadKey { account: "tenant".parse()?, sort };
     let head = store.head(&key).await?.context("it is there")?;
-    let (one_more, back) = (AttributeValue::N("4".to_owned()), item["version"].clone());
-    let waits = AttributeValue::S("202611200900#...".to_owned());
+    let (one_more, back) = (number(4), item["version"].clone());
+    let waits = text("202611200900#...");
     for (change, value) in [("SET version = :v", one_more), ("SET version = :v, unreported = :u", back)] {
         let values = [(":v", value), (":u", waits.clone())];
         let used = if change.contains(":u") { &values[..] } else { &values[..1] };
-        alter(&world, &item, change, used).await?;
+        world.update(&item, change, used).await?;
         assert_eq!(store.remove_head(&head).await?, Removed::Changed, "{change}");
         assert_eq!(places(&world, "tenant").await?, (1, 0), "{change}");
     }
@@ -168,7 +166,7 @@ async fn a_throttled_shard_stops_no_other_and_a_refusal_is_loud() -> Result<()> 
     let world = World::open().await?;
     for n in 0..40 {
         let id = put(&world, "tenant", &format!("k-{n}")).await?;
-        world.send(Ask::cancel("tenant", &id)).await?;
+        world.cancel("tenant", &id).await?;
     }
     let heads = world.heads("tenant").await?;
     let of_seven = |head: &&Item| head["shard"].as_n().is_ok_and(|shard| shard == "7");
@@ -190,7 +188,7 @@ async fn a_throttled_shard_stops_no_other_and_a_refusal_is_loud() -> Result<()> 
     let refused = wire("DeleteItem", Fate::Refuse(400, "AccessDeniedException"));
     let error = tick_of(&world.functions_over(&refused).await?).await.err().context("it is loud")?;
     assert!(error.to_string().contains("DeleteItem"), "{error}");
-    assert_eq!(metric(&world, "Archived")?, 0, "what was done is measured all the same");
+    assert_eq!(world.metric("Archived")?, 0, "what was done is measured all the same");
     assert_eq!(tick(&world).await?.archived, count);
     assert!(world.archived_heads("tenant").await?.iter().all(|head| status_of(head) == "CANCELLED"));
     Ok(())
@@ -210,7 +208,7 @@ async fn what_a_run_gives_up_it_counts_as_far_as_it_can() -> Result<()> {
         assert_eq!((report.remaining, report.overdue_remaining), (remaining, remaining), "{operation}: {report:?}");
         assert_eq!(report.remaining_is_lower_bound, is_lower_bound, "{operation}: {report:?}");
         assert!(report.shards_given_up > 0, "{operation}: {report:?}");
-        assert_eq!(metric(&world, "OverdueRemaining")?, remaining, "{operation}");
+        assert_eq!(world.metric("OverdueRemaining")?, remaining, "{operation}");
         assert_eq!(places(&world, "tenant").await?, (3, 0), "{operation}");
     }
     assert_eq!(tick(&world).await?, ArchiveReport { archived: 3, ..ArchiveReport::default() });
@@ -241,7 +239,7 @@ async fn the_deadline_stops_it_and_the_next_ticks_do_the_rest() -> Result<()> {
     let world = World::open().await?;
     for n in 0..300 {
         let id = put(&world, "tenant", &format!("k-{n}")).await?;
-        world.send(Ask::cancel("tenant", &id)).await?;
+        world.cancel("tenant", &id).await?;
     }
     let before = world.heads("tenant").await?;
     world.set_clock("2026-11-23T02:30:00Z")?;
@@ -249,15 +247,14 @@ async fn the_deadline_stops_it_and_the_next_ticks_do_the_rest() -> Result<()> {
     let (mut archived, mut ticks) = (0, 0);
     while archived < 300 {
         let started = millis.load(Ordering::Relaxed);
-        let mut context = Context::default();
-        context.deadline = u64::try_from(started + 4_000)?;
-        let report = archive.handle(LambdaEvent::new(Request { action: Action::Archive }, context)).await;
+        let event = LambdaEvent::new(Request { action: Action::Archive }, context(u64::try_from(started + 4_000)?));
+        let report = archive.handle(event).await;
         let report = report.map_err(anyhow::Error::msg)?;
         (archived, ticks) = (archived + report.archived, ticks + 1);
         assert!(millis.load(Ordering::Relaxed) < started + 4_000, "tick {ticks} is in time: {report:?}");
         assert!(report.archived > 0, "tick {ticks} comes on: {report:?}");
         assert_eq!((report.remaining, report.remaining_is_lower_bound), (300 - archived, false), "tick {ticks}");
-        assert_eq!(metric(&world, "Remaining")?, report.remaining);
+        assert_eq!(world.metric("Remaining")?, report.remaining);
     }
     assert!(ticks > 1, "four seconds are not enough for all");
     assert_eq!((world.heads("tenant").await?.len(), world.archived_heads("tenant").await?), (0, before));

@@ -3,16 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use payments_local::Call;
 use payments_tests::given::ACCOUNT;
-use payments_tests::{Ask, Counting, World};
+use payments_tests::tables::{number, text};
+use payments_tests::{Counting, World};
 use recount::RecountReport;
 use serde_json::{Value, json};
 
-use super::{
-    DAY, NIGHT, NO_DEADLINE, a_counted_day, alter, evidence, metric, put, reads_counters, recount, run_of, shown,
-};
+use super::{DAY, NIGHT, NO_DEADLINE, a_counted_day, alter, evidence, put, reads_counters, recount, run_of, shown};
 
 /// The operations since the last time that are no queries.
 fn writes(world: &World) -> Vec<String> {
@@ -41,7 +40,7 @@ async fn altered_counters_are_drift_and_the_oldest_finding_stays() -> Result<()>
     assert_eq!(drift, want);
     assert_eq!(writes(&world), ["PutItem"]);
     let kept = evidence(&world).await?.context("nothing is kept")?;
-    assert_eq!(metric(&world, "DriftedDates")?, 1);
+    assert_eq!(world.metric("DriftedDates")?, 1);
 
     // The next night finds the same, and writes nothing.
     world.set_clock("2090-06-17T02:30:00Z")?;
@@ -98,7 +97,7 @@ async fn a_change_that_could_not_be_read_is_drift_also_where_the_numbers_are_rig
     alter(&world, 0, &[("unparsed", 1), ("moves", 1)]).await?;
     let report = recount(&world).await?;
     assert_eq!((report.drifted, report.unparsed_changes), (1, 1), "{report:?}");
-    assert_eq!(metric(&world, "UnparsedChanges")?, 1);
+    assert_eq!(world.metric("UnparsedChanges")?, 1);
     Ok(())
 }
 
@@ -118,8 +117,7 @@ async fn happen(what: Between, world: &World) -> Result<()> {
         Between::OneMoreComes => drop(put(world, "in-between", NIGHT).await?),
         Between::OneGoes(key) => {
             let again = put(world, key, NIGHT).await?;
-            let cancelled = world.send(Ask::cancel(ACCOUNT, &again)).await?;
-            ensure!(cancelled.status == 200, "{cancelled}");
+            world.cancel(ACCOUNT, &again).await?;
         }
         Between::CountersMove => alter(world, 7, &[("moves", 1)]).await?,
         Between::CountersAreAltered => alter(world, 7, &[("FAILED", 1)]).await?,
@@ -156,16 +154,14 @@ async fn what_changes_between_two_looks_is_no_drift() -> Result<()> {
 
 #[tokio::test]
 async fn a_report_names_a_hundred_dates_and_counts_the_others() -> Result<()> {
-    use aws_sdk_dynamodb::types::AttributeValue;
     let world = World::open().await?;
-    let client = world.client().await;
     let first: payments_model::BusinessDate = "2026-12-01".parse()?;
-    for days in 0..103 {
-        let put = client.put_item().table_name(&world.environment.tables.payments);
-        let put = put.item("pk", AttributeValue::S("COUNTS#2".to_owned()));
-        let put = put.item("sk", AttributeValue::S(first.plus_days(days).to_string()));
-        put.item("FAILED", AttributeValue::N("1".to_owned())).send().await?;
-    }
+    let counter = |days| {
+        let sk = first.plus_days(days).to_string();
+        [("pk", text("COUNTS#2")), ("sk", text(sk)), ("FAILED", number(1))]
+            .map(|(name, value)| (name.to_owned(), value))
+    };
+    world.put_items(&world.environment.tables.payments, (0..103).map(|days| counter(days).into())).await?;
     let dates = (first.to_string(), first.plus_days(103).to_string());
     let report = run_of(world.functions(), "recount", (&dates.0, &dates.1), NO_DEADLINE).await?;
     assert_eq!((report.exact, report.drifted), (1, 103));

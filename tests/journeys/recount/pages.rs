@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
+use aws_sdk_dynamodb::types::{PutRequest, WriteRequest};
 use payments_model::{IdempotencyKey, PaymentId};
 use payments_tests::World;
+use payments_tests::tables::{number, text};
 use serde_json::{Value, json};
 
 use super::{DAY, NO_DEADLINE, run_of};
@@ -14,19 +15,17 @@ use super::{DAY, NO_DEADLINE, run_of};
 /// its number says, so that sums tell which were counted.
 async fn put_all(world: &World, table: &str, numbers: &BTreeSet<usize>) -> Result<()> {
     let client = world.client().await;
-    let text = |text: String| AttributeValue::S(text);
-    let number = |number: usize| AttributeValue::N(number.to_string());
     let item = |n: usize| -> Result<_> {
         let id = PaymentId::derive(&"payer".parse()?, &n.to_string().parse::<IdempotencyKey>()?);
         // In the order of their numbers, several to a second.
         let at = format!("{DAY}T08:{:02}:{:02}Z", n / 240, n / 4 % 60);
         let request = PutRequest::builder()
-            .item("pk", text("ACCT#payer".to_owned()))
+            .item("pk", text("ACCT#payer"))
             .item("sk", text(format!("{at}#{id}")))
             .item("shard", number(3))
             .item("due", text(format!("CANCELLED#{DAY}#{at}#{id}")))
             .item("amountMinor", number(n + 1))
-            .item("currency", text("EUR".to_owned()));
+            .item("currency", text("EUR"));
         Ok(WriteRequest::builder().put_request(request.build()?).build())
     };
     let items: Vec<_> = numbers.iter().map(|n| item(*n)).collect::<Result<_>>()?;

@@ -5,18 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context as _, Result};
-use aws_sdk_dynamodb::types::AttributeValue;
 use payments_boot::Lookup;
 use payments_local::{Call, Fate, Recorder};
-use payments_store::Item;
 use payments_tests::World;
 use payments_tests::given::{Given, HORIZON_DAYS, prepare};
+use payments_tests::tables::{key_of, text};
 use recount::RecountReport;
 use serde_json::{Value, json};
 
-use super::{
-    DAY, NO_DEADLINE, a_counted_day, add, alter, evidence, interfered, metric, put, recount, repair, run_of, shown,
-};
+use super::{DAY, NO_DEADLINE, a_counted_day, add, alter, evidence, interfered, put, recount, repair, run_of, shown};
 
 /// When the recount of the night after finds drift, and when that can be repaired.
 const FOUND_AT: &str = "2090-06-16T02:30:10Z";
@@ -58,7 +55,7 @@ async fn drift_is_repaired_when_it_is_a_day_and_an_hour_old_and_not_before() -> 
     drop((world.wire.take_capacity_use(), world.outside.metrics.take()));
     let report = repair(&world).await?;
     assert_eq!((drifted(&report), report.drifts[0].repaired), ((1, 0, FOUND_AT), true), "{report:?}");
-    assert_eq!(metric(&world, "RepairedDates")?, 1);
+    assert_eq!(world.metric("RepairedDates")?, 1);
     // One lane takes the difference, seven are looked at, what was kept goes; 2 units each.
     let spent = world.wire.take_capacity_use().into_iter().filter(|((operation, _), _)| operation != "Query");
     let table = world.environment.tables.payments.clone();
@@ -160,10 +157,10 @@ async fn what_was_found_has_to_be_there_still_when_it_is_repaired() -> Result<()
     // Another run found the same anew, or all well.
     for change in ["SET foundAt = :at", "REMOVE foundAt"] {
         let (client, table) = (world.client().await, world.environment.tables.payments.clone());
-        let key: Item = ["pk", "sk"].map(|name| (name.to_owned(), whole[name].clone())).into();
+        let key = key_of(&whole);
         let functions = interfered(&world, transacts, move || {
             let update = client.update_item().table_name(&table).set_key(Some(key.clone())).update_expression(change);
-            let at = change.contains(":at").then(|| AttributeValue::S("2090-06-17T03:59:59Z".to_owned()));
+            let at = change.contains(":at").then(|| text("2090-06-17T03:59:59Z"));
             let update = update.set_expression_attribute_values(at.map(|at| [(":at".to_owned(), at)].into()));
             async move {
                 update.send().await?;
@@ -173,8 +170,7 @@ async fn what_was_found_has_to_be_there_still_when_it_is_repaired() -> Result<()
         let report = run_of(&functions.await?, "repair", (DAY, DAY), NO_DEADLINE).await?;
         assert_eq!(report, RecountReport { moving: vec![DAY.to_owned()], ..RecountReport::default() }, "{change}");
         assert_eq!(shown(&world).await?, wrong, "{change}");
-        let put = world.client().await.put_item().table_name(&world.environment.tables.payments);
-        put.set_item(Some(whole.clone())).send().await?;
+        world.put_items(&world.environment.tables.payments, [whole.clone()]).await?;
     }
     Ok(())
 }
@@ -238,7 +234,7 @@ async fn a_date_with_unparsed_changes_is_repaired() -> Result<()> {
     drop(world.outside.metrics.take());
     let report = repair(&world).await?;
     assert_eq!((report.repaired, report.unparsed_changes), (1, 0), "{report:?}");
-    assert_eq!(metric(&world, "UnparsedChanges")?, 0);
+    assert_eq!(world.metric("UnparsedChanges")?, 0);
     assert_eq!((shown(&world).await?, &right["unparsed"]), (right.clone(), &json!(0)));
     Ok(())
 }
@@ -260,12 +256,10 @@ async fn a_date_that_was_never_counted_gets_its_counters() -> Result<()> {
 async fn damaged_evidence_is_none() -> Result<()> {
     let (world, _) = a_drifted_day().await?;
     let whole = evidence(&world).await?.context("nothing is kept")?;
-    let (client, table) = (world.client().await, &world.environment.tables.payments);
-    let text = |text: &str| AttributeValue::S(text.to_owned());
     for (name, damage) in [("foundAt", text("long ago")), ("moves", text("0")), ("PENDING", text("1"))] {
         let mut item = whole.clone();
         item.insert(name.to_owned(), damage);
-        client.put_item().table_name(table).set_item(Some(item)).send().await?;
+        world.put_items(&world.environment.tables.payments, [item]).await?;
         world.set_clock("2090-06-17T04:00:00Z")?;
         assert_eq!(drifted(&repair(&world).await?), (0, 1, "2090-06-17T04:00:10Z"), "{name}");
     }

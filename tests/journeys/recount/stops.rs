@@ -7,7 +7,7 @@ use chrono::DateTime;
 use payments_local::{Call, Fate, Recorder};
 use recount::RecountReport;
 
-use super::{AFTER, BEFORE, DAY, NIGHT, NO_DEADLINE, a_counted_day, alter, evidence, interfered, metric, run_of};
+use super::{AFTER, BEFORE, DAY, NIGHT, NO_DEADLINE, a_counted_day, alter, evidence, interfered, run_of};
 
 /// The deadline of an invocation that has so many seconds from that night on.
 fn deadline(seconds: u64) -> Result<u64> {
@@ -35,7 +35,7 @@ async fn a_run_without_time_looks_at_nothing_and_says_so() -> Result<()> {
     let report = run_of(world.functions(), "recount", (BEFORE, AFTER), deadline(0)?).await?;
     assert_eq!(report, left(3, BEFORE, "deadline"));
     assert!(world.wire.take_operations().is_empty());
-    assert_eq!(metric(&world, "DatesLeft")?, 3);
+    assert_eq!(world.metric("DatesLeft")?, 3);
     Ok(())
 }
 

@@ -5,16 +5,15 @@ use std::io::Read as _;
 
 use anyhow::{Context as _, Result, ensure};
 use aws_lambda_events::sqs::SqsEvent;
-use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::DateTime;
-use daily_due_sweeper::Action;
 use flate2::read::GzDecoder;
 use futures::TryStreamExt as _;
-use lambda_runtime::{Context, LambdaEvent};
+use lambda_runtime::LambdaEvent;
 use object_store::{ObjectStore, ObjectStoreExt as _};
 use payments_local::Functions;
 use payments_store::Item;
-use payments_tests::{Ask, World};
+use payments_tests::World;
+use payments_tests::tables::{context, number};
 use serde_json::{Value, json};
 
 /// A deadline that never comes.
@@ -45,15 +44,13 @@ pub(crate) async fn settled(world: &World, at: &str, bills: &[Bill]) -> Result<V
     world.set_clock(at)?;
     let mut results = Vec::new();
     for (n, bill) in bills.iter().enumerate() {
-        let put = world.send(Ask::create(bill.account, &format!("{at}-{n}"), &body(bill, TODAY))).await?;
-        ensure!(put.status == 201, "{put}");
-        let id = put.field("paymentId").to_owned();
+        let id = world.create(bill.account, &format!("{at}-{n}"), &body(bill, TODAY)).await?;
         results.push(match bill.outcome {
             Ok(transaction) => json!({ "paymentId": id, "outcome": "PROCESSED", "transactionId": transaction }),
             Err(reason) => json!({ "paymentId": id, "outcome": "FAILED", "reason": reason }),
         });
     }
-    sweep(world).await?;
+    world.sweep().await?;
     settle(world, &results).await?;
     Ok(sorted(results.iter().map(|result| result["paymentId"].as_str().unwrap_or_default().to_owned())))
 }
@@ -67,15 +64,8 @@ pub(crate) async fn many(world: &World, at: &str, count: usize, tag: usize) -> R
             "payeeAccountId": format!("payee-{}", n % 7), "amountMinor": n + 1, "scheduledFor": TODAY,
         })
     };
-    let mut ids = Vec::new();
-    for batch in (0..count).collect::<Vec<_>>().chunks(100) {
-        let entries: Vec<Value> = batch.iter().map(|n| entry(*n)).collect();
-        let reply = world.send(Ask::post("/payment-batches").json(&json!({ "payments": entries }))).await?;
-        for result in reply.body["results"].as_array().with_context(|| reply.to_string())? {
-            ids.push(result["payment"]["paymentId"].as_str().with_context(|| result.to_string())?.to_owned());
-        }
-    }
-    sweep(world).await?;
+    let ids = world.create_all((0..count).map(entry)).await?;
+    world.sweep().await?;
     let result = |id: &String| json!({ "paymentId": id, "outcome": "PROCESSED", "transactionId": format!("TX-{id}") });
     settle(world, &ids.iter().map(result).collect::<Vec<_>>()).await?;
     Ok(sorted(ids))
@@ -83,13 +73,6 @@ pub(crate) async fn many(world: &World, at: &str, count: usize, tag: usize) -> R
 
 fn sorted(ids: impl IntoIterator<Item = String>) -> Vec<String> {
     ids.into_iter().collect::<BTreeSet<_>>().into_iter().collect()
-}
-
-/// One tick of the sweeper.
-pub(crate) async fn sweep(world: &World) -> Result<()> {
-    let request = daily_due_sweeper::Request { action: Action::Sweep };
-    let swept = world.functions().sweeper.handle(LambdaEvent::new(request, context("sweep", END_OF_TIME)?)).await;
-    swept.map(drop).map_err(anyhow::Error::from_boxed)
 }
 
 /// Delivers results of the transaction service.
@@ -109,18 +92,12 @@ pub(crate) async fn settle(world: &World, results: &[Value]) -> Result<()> {
     Ok(())
 }
 
-/// An invocation's context.
-fn context(request_id: &str, deadline: &str) -> Result<Context> {
-    let mut context = Context::default();
-    request_id.clone_into(&mut context.request_id);
-    context.deadline = u64::try_from(DateTime::parse_from_rfc3339(deadline)?.timestamp_millis())?;
-    Ok(context)
-}
-
 /// Invokes the report; an error as its text.
 pub(crate) async fn invoke(functions: &Functions, request_id: &str, deadline: &str) -> Result<Value, String> {
+    let deadline = DateTime::parse_from_rfc3339(deadline).map_err(|error| error.to_string())?.timestamp_millis();
+    let mut context = context(deadline.unsigned_abs());
+    request_id.clone_into(&mut context.request_id);
     let request = report::Request { action: report::Action::Report };
-    let context = context(request_id, deadline).map_err(|error| error.to_string())?;
     let report = functions.report.handle(LambdaEvent::new(request, context)).await;
     serde_json::to_value(report.map_err(|error| error.to_string())?).map_err(|error| error.to_string())
 }
@@ -182,7 +159,7 @@ pub(crate) async fn unreported(world: &World) -> Result<BTreeSet<String>> {
         let query = query
             .key_condition_expression("#shard = :shard")
             .expression_attribute_names("#shard", "shard")
-            .expression_attribute_values(":shard", AttributeValue::N(shard.to_string()));
+            .expression_attribute_values(":shard", number(shard));
         let items: Vec<Item> = query.into_paginator().items().send().collect::<Result<_, _>>().await?;
         let id = |item: &Item| item["sk"].as_s().ok().and_then(|sk| sk.split_once('#')).map(|(_, id)| id.to_owned());
         ids.extend(items.iter().filter_map(id));
@@ -203,10 +180,8 @@ pub(crate) async fn heads_without(world: &World, attribute: &str) -> Result<Vec<
 /// Makes an account's first head one that cannot be read.
 pub(crate) async fn damage(world: &World, account: &str) -> Result<()> {
     let mut head = world.heads(account).await?.into_iter().next().context("a head")?;
-    head.insert("version".to_owned(), AttributeValue::N("7".to_owned()));
-    let put = world.client().await.put_item().table_name(&world.environment.tables.payments).set_item(Some(head));
-    put.send().await?;
-    Ok(())
+    head.insert("version".to_owned(), number(7));
+    world.put_items(&world.environment.tables.payments, [head]).await
 }
 
 /// The one line of metrics since the last time, without its time.

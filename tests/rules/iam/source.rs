@@ -214,7 +214,7 @@ fn pattern_of(format: &syn::Macro) -> Option<String> {
 }
 
 /// What a macro is given, where it is expressions.
-pub(super) fn arguments_of(called: &syn::Macro) -> Option<Punctuated<Expr, Token![,]>> {
+pub(crate) fn arguments_of(called: &syn::Macro) -> Option<Punctuated<Expr, Token![,]>> {
     called.parse_body_with(Punctuated::parse_terminated).ok()
 }
 

@@ -1,0 +1,160 @@
+//! What tests do with a world beside its API: run the sweeper, change items, and read units and metrics.
+
+use std::collections::{BTreeMap, HashMap};
+
+use anyhow::{Context as _, Result, ensure};
+use aws_sdk_dynamodb::types::AttributeValue;
+use lambda_runtime::{Context, LambdaEvent};
+use payments_store::Item;
+use serde_json::{Value, json};
+
+use crate::{Ask, World};
+
+/// A Lambda deadline that no test reaches: in the year 2100, in milliseconds.
+pub const NO_DEADLINE: u64 = 4_102_444_800_000;
+
+/// Capacity units by operation and by table or index.
+pub type Units = BTreeMap<(String, String), u64>;
+
+/// The context of an invocation that ends at `deadline`, in milliseconds.
+#[must_use]
+pub fn context(deadline: u64) -> Context {
+    let mut context = Context::default();
+    context.deadline = deadline;
+    context
+}
+
+/// A string attribute.
+pub fn text(text: impl Into<String>) -> AttributeValue {
+    AttributeValue::S(text.into())
+}
+
+/// A number attribute.
+pub fn number(number: impl ToString) -> AttributeValue {
+    AttributeValue::N(number.to_string())
+}
+
+/// An item in DynamoDB's JSON.
+#[must_use]
+pub fn json_of_item(item: &Item) -> Value {
+    Value::Object(item.iter().map(|(name, value)| (name.clone(), json_of(value))).collect())
+}
+
+/// A value in DynamoDB's JSON; null if no item of ours has its type.
+#[must_use]
+pub fn json_of(value: &AttributeValue) -> Value {
+    match value {
+        AttributeValue::S(text) => json!({ "S": text }),
+        AttributeValue::N(number) => json!({ "N": number }),
+        AttributeValue::Bool(truth) => json!({ "BOOL": truth }),
+        AttributeValue::L(list) => json!({ "L": list.iter().map(json_of).collect::<Vec<_>>() }),
+        AttributeValue::M(map) => json!({ "M": json_of_item(map) }),
+        _ => Value::Null,
+    }
+}
+
+/// The primary key of an item.
+#[must_use]
+pub fn key_of(item: &Item) -> Item {
+    ["pk", "sk"].map(|name| (name.to_owned(), item[name].clone())).into()
+}
+
+impl World {
+    /// Creates a payment. Returns its id.
+    ///
+    /// # Errors
+    /// When the request is rejected.
+    pub async fn create(&self, account: &str, key: &str, body: &Value) -> Result<String> {
+        let reply = self.send(Ask::create(account, key, body)).await?;
+        ensure!(reply.status == 201, "{reply}");
+        Ok(reply.field("paymentId").to_owned())
+    }
+
+    /// Creates payments, a hundred to a batch. Returns their ids in this order.
+    ///
+    /// # Errors
+    /// When an entry is rejected.
+    pub async fn create_all(&self, entries: impl IntoIterator<Item = Value>) -> Result<Vec<String>> {
+        let mut ids = Vec::new();
+        for batch in entries.into_iter().collect::<Vec<_>>().chunks(100) {
+            let reply = self.send(Ask::post("/payment-batches").json(&json!({ "payments": batch }))).await?;
+            for result in reply.body["results"].as_array().with_context(|| reply.to_string())? {
+                ensure!(result["status"] == 201, "{result}");
+                ids.push(result["payment"]["paymentId"].as_str().with_context(|| result.to_string())?.to_owned());
+            }
+        }
+        Ok(ids)
+    }
+
+    /// Cancels a payment.
+    ///
+    /// # Errors
+    /// When the request is rejected.
+    pub async fn cancel(&self, account: &str, payment_id: &str) -> Result<()> {
+        let reply = self.send(Ask::cancel(account, payment_id)).await?;
+        ensure!(reply.status == 200, "{reply}");
+        Ok(())
+    }
+
+    /// Runs one sweep.
+    ///
+    /// # Errors
+    /// When the sweeper fails.
+    pub async fn sweep(&self) -> Result<()> {
+        let request = daily_due_sweeper::Request { action: daily_due_sweeper::Action::Sweep };
+        let swept = self.functions().sweeper.handle(LambdaEvent::new(request, context(NO_DEADLINE))).await;
+        swept.map(drop).map_err(anyhow::Error::from_boxed)
+    }
+
+    /// Puts items into a table.
+    ///
+    /// # Errors
+    /// When the engine fails.
+    pub async fn put_items(&self, table: &str, items: impl IntoIterator<Item = Item>) -> Result<()> {
+        let client = self.client().await;
+        for item in items {
+            client.put_item().table_name(table).set_item(Some(item)).send().await?;
+        }
+        Ok(())
+    }
+
+    /// Updates an item of the hot table.
+    ///
+    /// # Errors
+    /// When the engine fails.
+    pub async fn update(&self, item: &Item, expression: &str, values: &[(&str, AttributeValue)]) -> Result<()> {
+        let update = self.client().await.update_item().table_name(&self.environment.tables.payments);
+        let update = update.set_key(Some(key_of(item))).update_expression(expression);
+        let values: HashMap<_, _> = values.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+        update.set_expression_attribute_values(Some(values).filter(|values| !values.is_empty())).send().await?;
+        Ok(())
+    }
+
+    /// A metric of the latest invocation.
+    ///
+    /// # Errors
+    /// When the invocation emitted no such metric.
+    pub fn metric(&self, name: &str) -> Result<u64> {
+        let lines = self.outside.metrics.take();
+        let line: Value = serde_json::from_str(lines.last().context("no metrics were emitted")?)?;
+        line[name].as_u64().with_context(|| format!("no {name} in {line}"))
+    }
+
+    /// The units consumed since the last time. The tables are called `payments` and `history` here.
+    #[must_use]
+    pub fn take_units(&self) -> Units {
+        let tables = &self.environment.tables;
+        let plain = |place: String| place.replace(&tables.history, "history").replace(&tables.payments, "payments");
+        let used = self.wire.take_capacity_use().into_iter();
+        used.map(|((operation, place), halves)| ((operation, plain(place)), halves / 2)).collect()
+    }
+
+    /// The write units among them, without rows of zero.
+    #[must_use]
+    pub fn take_write_units(&self) -> Units {
+        let mut units = self.take_units();
+        let is_read = |operation: &str| matches!(operation, "Query" | "GetItem" | "BatchGetItem");
+        units.retain(|(operation, _), units| *units > 0 && !is_read(operation));
+        units
+    }
+}
