@@ -9,8 +9,8 @@ use payments_local::Functions;
 use payments_local::triggers::AGGREGATOR_BATCHING_WINDOW;
 use serde_json::Value;
 
+use crate::fixture::Fixture;
 use crate::recount;
-use crate::rig::Rig;
 use crate::staleness::Lag;
 
 /// The most steps in which a stream is emptied: none here has so many batches.
@@ -61,7 +61,7 @@ pub(crate) async fn drain<Answer: Future<Output = Result<Value, String>>>(
     anyhow::bail!("the stream does not end")
 }
 
-impl Rig {
+impl Fixture {
     /// One batch of the stream to `stream-aggregator`.
     pub(crate) async fn aggregate_step(&self) -> Result<Vec<Delivery>> {
         let function = |event| aggregate(&self.functions, event);
@@ -100,9 +100,9 @@ impl Rig {
 
     /// Ends all faults, then checks that the counters of every date equal a recount.
     pub(crate) async fn assert_counters_exact(&self) -> Result<()> {
-        self.line.mend();
-        self.line.weaken(None);
-        self.line.staleness().set(Lag::none());
+        self.faults.clear();
+        self.faults.weaken(None);
+        self.faults.staleness().set(Lag::none());
         let miscounted = self.miscounted().await?;
         ensure!(miscounted.is_empty(), "the counters differ from a recount: {miscounted:#?}");
         Ok(())

@@ -4,8 +4,8 @@
 mod crashes;
 mod deliveries;
 mod exact;
+mod fault;
 mod made;
-mod mishap;
 mod past;
 mod poison;
 mod shards;

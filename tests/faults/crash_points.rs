@@ -12,10 +12,17 @@ use serde_json::json;
 
 use payments_local::triggers::queues::RESULT_VISIBILITY;
 
+<<<<<<< HEAD
 use crate::dice::Dice;
 use crate::ledger::{self, Intent, Stage};
 use crate::rig::Rig;
 use crate::{service, storm};
+=======
+use crate::fixture::Fixture;
+use crate::invariants::{self, Intent, Stage};
+use crate::{disturbances, transaction_service};
+use fastrand::Rng;
+>>>>>>> 30bb6f0 (The fault tests name their parts by the glossary)
 use payments_local::{Call, Fate};
 
 /// How the k-th call fails.
@@ -116,71 +123,71 @@ impl Trigger {
     }
 
     /// Makes the bank such that the trigger has something to do.
-    async fn prepare(self, rig: &Rig, mut dice: Option<Dice>) -> Result<Vec<Intent>> {
+    async fn prepare(self, fixture: &Fixture, mut random: Option<Rng>) -> Result<Vec<Intent>> {
         match self {
-            Self::Create => Ok(vec![rig.intent(&rig.new_name())]),
+            Self::Create => Ok(vec![fixture.intent(&fixture.new_name())]),
             Self::Batch => {
-                let account = rig.new_name();
-                Ok(vec![rig.intent(&account), rig.intent(&account)])
+                let account = fixture.new_name();
+                Ok(vec![fixture.intent(&account), fixture.intent(&account)])
             }
-            Self::CreateAgain | Self::Cancel => rig.created(1).await,
+            Self::CreateAgain | Self::Cancel => fixture.created(1).await,
             Self::CancelAgain => {
-                let mut intents = rig.created(1).await?;
-                rig.cancel(&mut intents[0]).await?;
+                let mut intents = fixture.created(1).await?;
+                fixture.cancel(&mut intents[0]).await?;
                 Ok(intents)
             }
             Self::Sweep => {
-                let mut intents = rig.created(4).await?;
-                rig.cancel(&mut intents[3]).await?;
-                rig.time.pass(TimeDelta::seconds(61));
+                let mut intents = fixture.created(4).await?;
+                fixture.cancel(&mut intents[3]).await?;
+                fixture.time.pass(TimeDelta::seconds(61));
                 Ok(intents)
             }
             // Eleven are more than one SendMessageBatch takes.
-            Self::Dispatch => pending(rig, if dice.is_some() { 3 } else { 11 }).await,
+            Self::Dispatch => pending(fixture, if random.is_some() { 3 } else { 11 }).await,
             Self::Settle => {
-                let intents = pending(rig, 4).await?;
-                rig.dispatch_all().await?;
-                rig.serve(dice.as_mut())?;
+                let intents = pending(fixture, 4).await?;
+                fixture.dispatch_all().await?;
+                fixture.serve(random.as_mut())?;
                 Ok(intents)
             }
             Self::Redrive => {
-                let intents = pending(rig, 3).await?;
-                rig.dispatch_all().await?;
-                let requests = service::read(&rig.requests, &rig.time)?;
+                let intents = pending(fixture, 3).await?;
+                fixture.dispatch_all().await?;
+                let requests = transaction_service::read_requests(&fixture.requests, &fixture.time)?;
                 // One result comes late, but before the redrive; the others were lost.
-                service::report(&requests[..1], &rig.results, &rig.time, None)?;
-                rig.time.pass(TimeDelta::minutes(61));
-                rig.settle_all().await?;
+                transaction_service::send_results(&requests[..1], &fixture.results, &fixture.time, None)?;
+                fixture.time.pass(TimeDelta::minutes(61));
+                fixture.settle_all().await?;
                 Ok(intents)
             }
             Self::Aggregate => {
-                rig.aggregate_all().await?;
-                rig.dispatch_all().await?;
+                fixture.aggregate_all().await?;
+                fixture.dispatch_all().await?;
                 // One payment has come to its end and left, the others are anywhere.
-                let mut past = rig.created(1).await?;
-                rig.cancel(&mut past[0]).await?;
-                rig.world.archive_all(&past[0].account).await?;
-                let mut intents = rig.created(3).await?;
-                rig.cancel(&mut intents[0]).await?;
-                rig.time.pass(TimeDelta::seconds(61));
-                rig.tick(Action::Sweep).await?;
+                let mut past = fixture.created(1).await?;
+                fixture.cancel(&mut past[0]).await?;
+                fixture.world.archive_all(&past[0].account).await?;
+                let mut intents = fixture.created(3).await?;
+                fixture.cancel(&mut intents[0]).await?;
+                fixture.time.pass(TimeDelta::seconds(61));
+                fixture.tick(Action::Sweep).await?;
                 Ok(intents)
             }
         }
     }
 
     /// Pulls it once, as AWS or a client does.
-    async fn pull(self, rig: &Rig, intents: &mut [Intent]) -> Result<()> {
+    async fn pull(self, fixture: &Fixture, intents: &mut [Intent]) -> Result<()> {
         match self {
-            Self::Create | Self::CreateAgain => rig.create(&mut intents[0]).await.map(drop),
-            Self::Cancel | Self::CancelAgain => rig.cancel(&mut intents[0]).await.map(drop),
-            Self::Batch => rig.ask(batch_of(intents)).await.map(|reply| note_batch(&reply, intents)),
-            Self::Sweep => rig.tick(Action::Sweep).await.map(drop),
-            Self::Redrive => rig.tick(Action::Redrive).await.map(drop),
-            Self::Dispatch => rig.dispatch_step().await.map(drop),
-            Self::Aggregate => rig.aggregate_step().await.map(drop),
+            Self::Create | Self::CreateAgain => fixture.create(&mut intents[0]).await.map(drop),
+            Self::Cancel | Self::CancelAgain => fixture.cancel(&mut intents[0]).await.map(drop),
+            Self::Batch => fixture.ask(batch_of(intents)).await.map(|reply| note_batch(&reply, intents)),
+            Self::Sweep => fixture.tick(Action::Sweep).await.map(drop),
+            Self::Redrive => fixture.tick(Action::Redrive).await.map(drop),
+            Self::Dispatch => fixture.dispatch_step().await.map(drop),
+            Self::Aggregate => fixture.aggregate_step().await.map(drop),
             Self::Settle => {
-                rig.settle_step().await;
+                fixture.settle_step().await;
                 Ok(())
             }
         }
@@ -200,10 +207,10 @@ impl Trigger {
 }
 
 /// Payments that have become pending and were not sent yet.
-async fn pending(rig: &Rig, count: usize) -> Result<Vec<Intent>> {
-    let intents = rig.created(count).await?;
-    rig.time.pass(TimeDelta::seconds(61));
-    rig.tick(Action::Sweep).await?;
+async fn pending(fixture: &Fixture, count: usize) -> Result<Vec<Intent>> {
+    let intents = fixture.created(count).await?;
+    fixture.time.pass(TimeDelta::seconds(61));
+    fixture.tick(Action::Sweep).await?;
     Ok(intents)
 }
 
@@ -234,58 +241,58 @@ struct Case {
     k: usize,
     /// Whether the trigger is pulled again; a client may also give up.
     again: bool,
-    stormy: bool,
+    disturbed: bool,
 }
 
 impl Case {
     /// Runs it. Says whether there was a k-th call, and whether it failed.
-    async fn run(self, rig: &Rig) -> Result<(bool, bool)> {
-        let dice = self.stormy.then(|| Dice::seeded(u64::try_from(self.k).unwrap_or(0)));
-        let mut intents = self.trigger.prepare(rig, dice.clone()).await?;
-        let place = storm::place(rig).await?;
-        if self.stormy {
-            storm::begin(rig, u64::try_from(self.k).unwrap_or(0));
+    async fn run(self, fixture: &Fixture) -> Result<(bool, bool)> {
+        let random = self.disturbed.then(|| Rng::with_seed(u64::try_from(self.k).unwrap_or(0)));
+        let mut intents = self.trigger.prepare(fixture, random.clone()).await?;
+        let place = disturbances::place(fixture).await?;
+        if self.disturbed {
+            disturbances::begin(fixture, u64::try_from(self.k).unwrap_or(0));
         }
-        let failed = self.pull_broken(rig, &mut intents).await?;
-        let reached = rig.line.calls() > self.k;
-        rig.line.mend();
-        self.check("after the failure", ledger::violations(rig, &intents, Stage::UnderWay).await?)?;
+        let failed = self.pull_broken(fixture, &mut intents).await?;
+        let reached = fixture.faults.calls() > self.k;
+        fixture.faults.clear();
+        self.check("after the failure", invariants::violations(fixture, &intents, Stage::UnderWay).await?)?;
 
         if self.again {
             if self.trigger == Trigger::Settle {
-                rig.time.pass(RESULT_VISIBILITY);
+                fixture.time.pass(RESULT_VISIBILITY);
             }
-            self.trigger.pull(rig, &mut intents).await?;
+            self.trigger.pull(fixture, &mut intents).await?;
             ensure!(self.trigger.is_answered(&intents), "{self:?}: the client's retry did not succeed");
         }
-        if let Some(mut dice) = dice.clone() {
-            storm::redeliver_since(rig, &place, &mut dice).await?;
-            storm::end(rig);
+        if let Some(mut random) = random.clone() {
+            disturbances::redeliver_since(fixture, &place, &mut random).await?;
+            disturbances::end(fixture);
         }
         if self.trigger == Trigger::Aggregate {
-            self.check("when all is counted", rig.miscounted().await?)?;
+            self.check("when all is counted", fixture.miscounted().await?)?;
             return Ok((reached, failed));
         }
-        self.check("at the end", rig.finish(&intents, dice.clone()).await?)?;
-        if let Some(mut dice) = dice {
-            let sent = rig.line.sent();
-            storm::redeliver_since(rig, &place, &mut dice).await?;
-            ensure!(rig.line.sent() == sent, "{self:?}: what was over is sent again when the stream repeats it");
+        self.check("at the end", fixture.finish(&intents, random.clone()).await?)?;
+        if let Some(mut random) = random {
+            let sent = fixture.faults.sent();
+            disturbances::redeliver_since(fixture, &place, &mut random).await?;
+            ensure!(fixture.faults.sent() == sent, "{self:?}: what was over is sent again when the stream repeats it");
         }
         Ok((reached, failed))
     }
 
     /// Pulls the trigger with the k-th call failing; says whether one did.
-    async fn pull_broken(self, rig: &Rig, intents: &mut [Intent]) -> Result<bool> {
+    async fn pull_broken(self, fixture: &Fixture, intents: &mut [Intent]) -> Result<bool> {
         let failed = Arc::new(AtomicBool::new(false));
         let noted = Arc::clone(&failed);
-        rig.line.break_with(move |call| {
+        fixture.faults.inject(move |call| {
             let fate = self.way.fate(self.k, call);
             noted.fetch_or(fate != Fate::Pass, Ordering::Relaxed);
             fate
         });
         // Of a killed process there is no answer; any other is as good or bad as the calls were.
-        if let Some(pulled) = rig.line.until_killed(self.trigger.pull(rig, intents)).await {
+        if let Some(pulled) = fixture.faults.until_killed(self.trigger.pull(fixture, intents)).await {
             pulled?;
         }
         Ok(failed.load(Ordering::Relaxed))
@@ -299,16 +306,16 @@ impl Case {
 
 /// Runs a trigger's cases: each call in each way, in good weather and in bad.
 async fn every_crash_point_of(trigger: Trigger) -> Result<()> {
-    let rig = Rig::set_up().await?;
+    let fixture = Fixture::start().await?;
     let (mut cases, mut calls) = (0, 0);
-    for stormy in [false, true] {
+    for disturbed in [false, true] {
         for way in trigger.ways() {
             for again in [true, false] {
                 if !again && !trigger.is_a_client() {
                     continue;
                 }
                 for k in 0.. {
-                    let (reached, failed) = Case { trigger, way, k, again, stormy }.run(&rig).await?;
+                    let (reached, failed) = Case { trigger, way, k, again, disturbed }.run(&fixture).await?;
                     if !reached {
                         break;
                     }
@@ -320,7 +327,7 @@ async fn every_crash_point_of(trigger: Trigger) -> Result<()> {
     }
     println!("{trigger:?}: {cases} cases over {calls} calls");
     assert!(cases >= calls * 8, "each call fails in each way: {cases} cases over {calls} calls");
-    rig.assert_counters_exact().await
+    fixture.assert_counters_exact().await
 }
 
 #[tokio::test]

@@ -4,8 +4,13 @@
 use anyhow::{Context as _, Result};
 use chrono::{DateTime, TimeDelta};
 
+<<<<<<< HEAD
 use crate::ledger::{Stage, violations};
 use crate::rig::Rig;
+=======
+use crate::fixture::Fixture;
+use crate::invariants::{Stage, violations};
+>>>>>>> 30bb6f0 (The fault tests name their parts by the glossary)
 use payments_local::Fate;
 
 /// The minute before the day ends.
@@ -21,31 +26,31 @@ async fn a_missing_head_is_completed_until_half_an_hour_after_its_day() -> Resul
         ("2026-11-21T00:29:57Z", 2, 422),
         ("2026-11-29T09:00:00Z", 0, 422),
     ] {
-        let rig = Rig::set_up().await?;
-        pass_until(&rig, EVENING)?;
-        let mut intents = vec![rig.intent(&rig.new_name())];
-        rig.line.break_with(|call| if call.number == 1 { Fate::KillBefore } else { Fate::Pass });
-        assert!(rig.line.until_killed(rig.create(&mut intents[0])).await.is_none());
-        rig.line.mend();
+        let fixture = Fixture::start().await?;
+        pass_until(&fixture, EVENING)?;
+        let mut intents = vec![fixture.intent(&fixture.new_name())];
+        fixture.faults.inject(|call| if call.number == 1 { Fate::KillBefore } else { Fate::Pass });
+        assert!(fixture.faults.until_killed(fixture.create(&mut intents[0])).await.is_none());
+        fixture.faults.clear();
 
-        pass_until(&rig, retry_at)?;
-        rig.line.calls_take(TimeDelta::seconds(call_seconds));
+        pass_until(&fixture, retry_at)?;
+        fixture.faults.calls_take(TimeDelta::seconds(call_seconds));
         for retry in ["first", "second"] {
-            let reply = rig.create(&mut intents[0]).await?;
+            let reply = fixture.create(&mut intents[0]).await?;
             assert_eq!(reply.status, want, "{retry} retry at {retry_at}: {reply}");
         }
-        rig.line.calls_take(TimeDelta::zero());
-        let heads = rig.world.heads(&intents[0].account).await?.len();
+        fixture.faults.calls_take(TimeDelta::zero());
+        let heads = fixture.world.heads(&intents[0].account).await?.len();
         assert_eq!(heads, usize::from(want == 201), "at {retry_at}");
-        assert_eq!(violations(&rig, &intents, Stage::UnderWay).await?, [""; 0]);
-        assert_eq!(rig.finish(&intents, None).await?, [""; 0]);
-        rig.assert_counters_exact().await?;
+        assert_eq!(violations(&fixture, &intents, Stage::UnderWay).await?, [""; 0]);
+        assert_eq!(fixture.finish(&intents, None).await?, [""; 0]);
+        fixture.assert_counters_exact().await?;
     }
     Ok(())
 }
 
-fn pass_until(rig: &Rig, instant: &str) -> Result<()> {
+fn pass_until(fixture: &Fixture, instant: &str) -> Result<()> {
     let instant = DateTime::parse_from_rfc3339(instant).context("no instant")?.to_utc();
-    rig.time.pass(instant - rig.time.now());
+    fixture.time.pass(instant - fixture.time.now());
     Ok(())
 }

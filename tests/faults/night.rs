@@ -18,10 +18,17 @@ use payments_tests::Ask;
 use serde_json::{Value, json};
 
 use crate::crash_points::{WAYS, Way};
+<<<<<<< HEAD
 use crate::dice::Dice;
 use crate::ledger::{self, Intent, Stage};
 use crate::rig::Rig;
 use crate::storm;
+=======
+use crate::disturbances;
+use crate::fixture::Fixture;
+use crate::invariants::{self, Intent, Stage};
+use fastrand::Rng;
+>>>>>>> 30bb6f0 (The fault tests name their parts by the glossary)
 use payments_local::Fate;
 
 /// From the morning of the payments' day to the night after it: past 02:30, whatever the time they
@@ -35,26 +42,26 @@ const UNTIL_MORNING: TimeDelta = TimeDelta::hours(6);
 const TIMEOUT: TimeDelta = TimeDelta::minutes(14);
 
 /// Invokes a scheduled function as its schedule does.
-async fn invoke(rig: &Rig, functions: &Functions, function: Function) -> Result<Value, String> {
+async fn invoke(fixture: &Fixture, functions: &Functions, function: Function) -> Result<Value, String> {
     let mut context = Context::default();
-    context.request_id = rig.new_name();
-    context.deadline = u64::try_from((rig.time.now() + TIMEOUT).timestamp_millis()).unwrap_or(0);
+    context.request_id = fixture.new_name();
+    context.deadline = u64::try_from((fixture.time.now() + TIMEOUT).timestamp_millis()).unwrap_or(0);
     functions.scheduled(function, json!({ "action": function.as_str() }), context).await
 }
 
 /// Payments that have come to all ends there are, in the night after their day.
-async fn settled(rig: &Rig, count: usize) -> Result<Vec<Intent>> {
-    let mut intents = rig.created(count).await?;
-    rig.cancel(&mut intents[0]).await?;
-    let violations = rig.finish(&intents, None).await?;
+async fn settled(fixture: &Fixture, count: usize) -> Result<Vec<Intent>> {
+    let mut intents = fixture.created(count).await?;
+    fixture.cancel(&mut intents[0]).await?;
+    let violations = fixture.finish(&intents, None).await?;
     ensure!(violations.is_empty(), "{violations:#?}");
-    rig.time.pass(UNTIL_NIGHT);
+    fixture.time.pass(UNTIL_NIGHT);
     Ok(intents)
 }
 
 /// The published files with their payments' ids, and each file's bytes.
-async fn published(rig: &Rig) -> Result<BTreeMap<String, (Vec<String>, Vec<u8>)>> {
-    let files = &rig.world.outside.reports;
+async fn published(fixture: &Fixture) -> Result<BTreeMap<String, (Vec<String>, Vec<u8>)>> {
+    let files = &fixture.world.outside.reports;
     let names: Vec<_> = files.list(Some(&"reports".into())).map_ok(|meta| meta.location).try_collect().await?;
     let mut published = BTreeMap::new();
     for name in names.into_iter().filter(|name| name.as_ref().ends_with(".csv.gz")) {
@@ -68,17 +75,17 @@ async fn published(rig: &Rig) -> Result<BTreeMap<String, (Vec<String>, Vec<u8>)>
 }
 
 /// Each payment is seen once by its account, whatever the archive was doing.
-async fn assert_seen_once(rig: &Rig, intents: &[Intent], when: &str) -> Result<()> {
+async fn assert_seen_once(fixture: &Fixture, intents: &[Intent], when: &str) -> Result<()> {
     let account = &intents[0].account;
     let from = intents[0].due_at.get(..10).context("a date")?;
-    let reply = rig.ask(Ask::get(&format!("/accounts/{account}/payments?from={from}"))).await?;
+    let reply = fixture.ask(Ask::get(&format!("/accounts/{account}/payments?from={from}"))).await?;
     let mut seen: Vec<&str> = reply.payments().iter().filter_map(|payment| payment["paymentId"].as_str()).collect();
     let mut want: Vec<&str> = intents.iter().filter_map(|intent| intent.accepted.as_deref()).collect();
     seen.sort_unstable();
     want.sort_unstable();
     ensure!(seen == want, "{when}: {seen:?} are seen, of {want:?}");
     for id in want {
-        let reply = rig.ask(Ask::get(&format!("/accounts/{account}/payments/{id}"))).await?;
+        let reply = fixture.ask(Ask::get(&format!("/accounts/{account}/payments/{id}"))).await?;
         ensure!(reply.status == 200, "{when}: {reply}");
     }
     Ok(())
@@ -90,72 +97,75 @@ struct Case {
     function: Function,
     way: Way,
     k: usize,
-    stormy: bool,
+    disturbed: bool,
 }
 
 impl Case {
     /// Runs it, and says whether there was a k-th call, and whether it failed.
-    async fn run(self, rig: &Rig) -> Result<(bool, bool)> {
-        let intents = settled(rig, 4).await?;
-        let before = published(rig).await?;
+    async fn run(self, fixture: &Fixture) -> Result<(bool, bool)> {
+        let intents = settled(fixture, 4).await?;
+        let before = published(fixture).await?;
         if self.function == Function::Archive {
-            invoke(rig, &rig.functions, Function::Report).await.map_err(anyhow::Error::msg)?;
+            invoke(fixture, &fixture.functions, Function::Report).await.map_err(anyhow::Error::msg)?;
         }
-        let place = storm::place(rig).await?;
-        if self.stormy {
-            storm::begin(rig, u64::try_from(self.k).unwrap_or(0));
+        let place = disturbances::place(fixture).await?;
+        if self.disturbed {
+            disturbances::begin(fixture, u64::try_from(self.k).unwrap_or(0));
         }
-        let failed = self.invoke_broken(rig).await;
-        let reached = rig.line.calls() > self.k;
-        rig.line.mend();
-        self.check(rig, &intents, "after the failure", Stage::UnderWay).await?;
-        if self.stormy {
+        let failed = self.invoke_broken(fixture).await;
+        let reached = fixture.faults.calls() > self.k;
+        fixture.faults.clear();
+        self.check(fixture, &intents, "after the failure", Stage::UnderWay).await?;
+        if self.disturbed {
             // Whatever the index still shows or does not show yet, nothing is done wrongly.
             for function in [Function::Report, Function::Archive] {
-                let _as_good_as_the_reads_were = invoke(rig, &rig.functions, function).await;
-                self.check(rig, &intents, "while reads lag", Stage::UnderWay).await?;
+                let _as_good_as_the_reads_were = invoke(fixture, &fixture.functions, function).await;
+                self.check(fixture, &intents, "while reads lag", Stage::UnderWay).await?;
             }
-            storm::redeliver_since(rig, &place, &mut Dice::seeded(7)).await?;
-            storm::end(rig);
+            disturbances::redeliver_since(fixture, &place, &mut Rng::with_seed(7)).await?;
+            disturbances::end(fixture);
         }
         for function in [Function::Report, Function::Archive] {
-            invoke(rig, &rig.functions, function).await.map_err(anyhow::Error::msg).context(format!("{self:?}"))?;
+            invoke(fixture, &fixture.functions, function)
+                .await
+                .map_err(anyhow::Error::msg)
+                .context(format!("{self:?}"))?;
         }
-        self.check(rig, &intents, "at the end", Stage::Finished).await?;
-        assert_night_is_over(rig, &intents, &before).await.with_context(|| format!("{self:?}"))?;
-        rig.time.pass(UNTIL_MORNING);
+        self.check(fixture, &intents, "at the end", Stage::Finished).await?;
+        assert_night_is_over(fixture, &intents, &before).await.with_context(|| format!("{self:?}"))?;
+        fixture.time.pass(UNTIL_MORNING);
         Ok((reached, failed))
     }
 
     /// Invokes the function with its k-th call failing; says whether one did.
-    async fn invoke_broken(self, rig: &Rig) -> bool {
+    async fn invoke_broken(self, fixture: &Fixture) -> bool {
         let failed = Arc::new(AtomicBool::new(false));
         let noted = Arc::clone(&failed);
-        rig.line.break_with(move |call| {
+        fixture.faults.inject(move |call| {
             let fate = self.way.fate(self.k, call);
             noted.fetch_or(fate != Fate::Pass, Ordering::Relaxed);
             fate
         });
         // Of a killed process there is no answer; any other is as good or bad as the calls were.
-        drop(rig.line.until_killed(invoke(rig, &rig.functions, self.function)).await);
+        drop(fixture.faults.until_killed(invoke(fixture, &fixture.functions, self.function)).await);
         failed.load(Ordering::Relaxed)
     }
 
-    async fn check(self, rig: &Rig, intents: &[Intent], when: &str, stage: Stage) -> Result<()> {
-        let violations = ledger::violations(rig, intents, stage).await?;
+    async fn check(self, fixture: &Fixture, intents: &[Intent], when: &str, stage: Stage) -> Result<()> {
+        let violations = invariants::violations(fixture, intents, stage).await?;
         ensure!(violations.is_empty(), "{self:?}, {when}: {violations:#?}");
-        assert_seen_once(rig, intents, &format!("{self:?}, {when}")).await
+        assert_seen_once(fixture, intents, &format!("{self:?}, {when}")).await
     }
 }
 
 /// Each settlement is in exactly one report, what was published stays, and the hot table has none
 /// of these payments any more.
 async fn assert_night_is_over(
-    rig: &Rig,
+    fixture: &Fixture,
     intents: &[Intent],
     before: &BTreeMap<String, (Vec<String>, Vec<u8>)>,
 ) -> Result<()> {
-    let after = published(rig).await?;
+    let after = published(fixture).await?;
     ensure!(before.iter().all(|(name, file)| after.get(name) == Some(file)), "a published report has changed");
     let ids: Vec<&String> = after.values().flat_map(|(ids, _)| ids).collect();
     let distinct: BTreeSet<&String> = ids.iter().copied().collect();
@@ -164,20 +174,20 @@ async fn assert_night_is_over(
         let id = intent.accepted.as_ref().context("an id")?;
         ensure!(distinct.contains(id) != intent.cancelled, "{id} is in the reports: {}", distinct.contains(id));
     }
-    let tables = &rig.world.environment.tables;
+    let tables = &fixture.world.environment.tables;
     let pk = format!("ACCT#{}", intents[0].account);
-    let (hot, history) = (rig.items(&tables.payments, &pk).await?, rig.items(&tables.history, &pk).await?);
+    let (hot, history) = (fixture.items(&tables.payments, &pk).await?, fixture.items(&tables.history, &pk).await?);
     ensure!(hot.is_empty() && history.len() == intents.len(), "{} are in the hot table", hot.len());
     Ok(())
 }
 
 async fn every_crash_point_of(function: Function) -> Result<()> {
-    let rig = Rig::set_up().await?;
+    let fixture = Fixture::start().await?;
     let (mut cases, mut calls) = (0, 0);
-    for stormy in [false, true] {
+    for disturbed in [false, true] {
         for way in WAYS {
             for k in 0.. {
-                let (reached, failed) = Case { function, way, k, stormy }.run(&rig).await?;
+                let (reached, failed) = Case { function, way, k, disturbed }.run(&fixture).await?;
                 if !reached {
                     break;
                 }
@@ -189,7 +199,7 @@ async fn every_crash_point_of(function: Function) -> Result<()> {
     println!("{function}: {cases} cases over {calls} calls");
     // Ten ways, of which two are for writes and SQS alone, in two weathers.
     assert!(cases >= calls * 11, "each call fails in each way: {cases} cases over {calls} calls");
-    rig.assert_counters_exact().await
+    fixture.assert_counters_exact().await
 }
 
 #[tokio::test]
@@ -204,7 +214,7 @@ async fn every_crash_point_of_the_archive() -> Result<()> {
 
 #[tokio::test]
 async fn reports_and_archives_at_once_skip_nothing_and_repeat_nothing() -> Result<()> {
-    let rig = Rig::set_up().await?;
+    let fixture = Fixture::start().await?;
     for (seed, pair) in (0..12).flat_map(|seed| {
         [
             [Function::Report, Function::Report],
@@ -213,46 +223,46 @@ async fn reports_and_archives_at_once_skip_nothing_and_repeat_nothing() -> Resul
         ]
         .map(move |pair| (seed, pair))
     }) {
-        let intents = settled(&rig, 5).await?;
-        let before = published(&rig).await?;
+        let intents = settled(&fixture, 5).await?;
+        let before = published(&fixture).await?;
         if pair[0] == Function::Archive {
-            invoke(&rig, &rig.functions, Function::Report).await.map_err(anyhow::Error::msg)?;
+            invoke(&fixture, &fixture.functions, Function::Report).await.map_err(anyhow::Error::msg)?;
         }
-        let sandboxes = [rig.functions_of_task(1).await?, rig.functions_of_task(2).await?];
+        let sandboxes = [fixture.functions_of_task(1).await?, fixture.functions_of_task(2).await?];
         let runs = pair.iter().zip(&sandboxes).map(|(function, sandbox)| {
             // Of two runs at once either may find that the other was quicker.
-            invoke(&rig, sandbox, *function).map(drop).boxed_local()
+            invoke(&fixture, sandbox, *function).map(drop).boxed_local()
         });
-        let mut dice = Dice::seeded(seed);
-        rig.line.gate().schedule(runs.collect(), move |ready| dice.below(ready.len())).await;
+        let mut random = Rng::with_seed(seed);
+        fixture.faults.scheduler().run(runs.collect(), move |ready| random.usize(..ready.len())).await;
         let when = format!("{pair:?} {seed}");
-        let violations = ledger::violations(&rig, &intents, Stage::UnderWay).await?;
+        let violations = invariants::violations(&fixture, &intents, Stage::UnderWay).await?;
         ensure!(violations.is_empty(), "{when}: {violations:#?}");
-        assert_seen_once(&rig, &intents, &when).await?;
+        assert_seen_once(&fixture, &intents, &when).await?;
         for function in [Function::Report, Function::Archive] {
-            invoke(&rig, &rig.functions, function).await.map_err(anyhow::Error::msg)?;
+            invoke(&fixture, &fixture.functions, function).await.map_err(anyhow::Error::msg)?;
         }
-        assert_night_is_over(&rig, &intents, &before).await.with_context(|| when.clone())?;
-        rig.time.pass(UNTIL_MORNING);
+        assert_night_is_over(&fixture, &intents, &before).await.with_context(|| when.clone())?;
+        fixture.time.pass(UNTIL_MORNING);
     }
-    rig.assert_counters_exact().await
+    fixture.assert_counters_exact().await
 }
 
 #[tokio::test]
 async fn a_week_without_runs_is_made_up_for() -> Result<()> {
-    let rig = Rig::set_up().await?;
+    let fixture = Fixture::start().await?;
     let mut week = Vec::new();
     for _ in 0..7 {
-        week.push(settled(&rig, 3).await?);
-        rig.time.pass(UNTIL_MORNING);
+        week.push(settled(&fixture, 3).await?);
+        fixture.time.pass(UNTIL_MORNING);
     }
-    rig.time.pass(UNTIL_NIGHT);
+    fixture.time.pass(UNTIL_NIGHT);
     for function in [Function::Archive, Function::Report, Function::Archive] {
-        invoke(&rig, &rig.functions, function).await.map_err(anyhow::Error::msg)?;
+        invoke(&fixture, &fixture.functions, function).await.map_err(anyhow::Error::msg)?;
     }
     for intents in &week {
-        assert_night_is_over(&rig, intents, &BTreeMap::new()).await?;
-        assert_seen_once(&rig, intents, "after a week").await?;
+        assert_night_is_over(&fixture, intents, &BTreeMap::new()).await?;
+        assert_seen_once(&fixture, intents, "after a week").await?;
     }
-    rig.assert_counters_exact().await
+    fixture.assert_counters_exact().await
 }

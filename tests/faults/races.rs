@@ -16,12 +16,12 @@ use proptest::num::u8::ANY;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 use serde_json::{Value, json};
 
-use crate::dice::Dice;
-use crate::ledger::{self, Intent, Stage};
-use crate::rig::{Rig, dispatch, settle};
-use crate::service;
-use crate::storm;
+use crate::disturbances;
+use crate::fixture::{Fixture, dispatch, settle};
+use crate::invariants::{self, Intent, Stage};
+use crate::transaction_service;
 use crate::weakness::Weakness;
+use fastrand::Rng;
 
 /// How many schedules each race is run with.
 const SCHEDULES: u32 = 64;
@@ -49,7 +49,7 @@ type Task<'r> = Pin<Box<dyn Future<Output = Result<()>> + 'r>>;
 
 /// A bench with a sandbox of functions for each task.
 struct Track {
-    rig: Rig,
+    fixture: Fixture,
     sandboxes: Vec<Functions>,
     seen: RefCell<Seen>,
 }
@@ -67,40 +67,40 @@ struct Seen {
 impl Track {
     async fn lay() -> Result<Self> {
         // One shard, so that a sweep is as short as a cancel, and neither always wins.
-        let rig = Rig::with_shards(1).await?;
+        let fixture = Fixture::with_shards(1).await?;
         let mut sandboxes = Vec::new();
         for task in 0..TASKS {
-            sandboxes.push(rig.functions_of_task(task).await?);
+            sandboxes.push(fixture.functions_of_task(task).await?);
         }
-        Ok(Self { rig, sandboxes, seen: RefCell::default() })
+        Ok(Self { fixture, sandboxes, seen: RefCell::default() })
     }
 
     /// The payments that are raced for, and what was said of them already.
     async fn prepare(&self, race: Race) -> Result<(Vec<Intent>, Vec<Value>)> {
-        let rig = &self.rig;
+        let fixture = &self.fixture;
         if race == Race::RetryAgainstCancel {
-            return Ok((vec![rig.intent(&rig.new_name())], Vec::new()));
+            return Ok((vec![fixture.intent(&fixture.new_name())], Vec::new()));
         }
-        let mut intents = rig.created(2).await?;
-        rig.time.pass(TimeDelta::seconds(61));
+        let mut intents = fixture.created(2).await?;
+        fixture.time.pass(TimeDelta::seconds(61));
         if race == Race::Results {
             intents.iter_mut().for_each(|intent| intent.contested = true);
         }
         if !matches!(race, Race::Results | Race::RedriveAgainstLateResult) {
             return Ok((intents, Vec::new()));
         }
-        rig.tick(Action::Sweep).await?;
-        rig.dispatch_all().await?;
-        let requests = service::read(&rig.requests, &rig.time)?;
+        fixture.tick(Action::Sweep).await?;
+        fixture.dispatch_all().await?;
+        let requests = transaction_service::read_requests(&fixture.requests, &fixture.time)?;
         if race == Race::RedriveAgainstLateResult {
-            rig.time.pass(TimeDelta::minutes(61));
+            fixture.time.pass(TimeDelta::minutes(61));
         }
         Ok((intents, requests))
     }
 
     /// The tasks of a race. What clients are told is noted on `intents`.
     fn tasks<'r>(&'r self, race: Race, intents: &'r RefCell<Vec<Intent>>, requests: &[Value]) -> Vec<Task<'r>> {
-        let results: Vec<Value> = requests.iter().map(service::result_of).collect();
+        let results: Vec<Value> = requests.iter().map(transaction_service::result_of).collect();
         match race {
             Race::CancelAgainstSweep => {
                 vec![self.sweep(0), self.cancel(1, intents), self.dispatch(2)]
@@ -137,7 +137,7 @@ impl Track {
     }
 
     fn tick(&self, task: usize, action: Action) -> Task<'_> {
-        let tick = self.rig.tick_within(&self.sandboxes[task], action, TimeDelta::minutes(4));
+        let tick = self.fixture.tick_within(&self.sandboxes[task], action, TimeDelta::minutes(4));
         Box::pin(async { tick.await.map(drop) })
     }
 
@@ -146,9 +146,9 @@ impl Track {
         Box::pin(async move {
             for _ in 0..3 {
                 let function = |event| dispatch(&self.sandboxes[task], event);
-                self.rig.dispatching.lock().await.step(self.rig.time.now(), function).await?;
+                self.fixture.dispatching.lock().await.step(self.fixture.time.now(), function).await?;
                 // A call that does nothing is a place where another task may go first.
-                self.rig.line.of_task(task).pause().await;
+                self.fixture.faults.of_task(task).pause().await;
             }
             Ok(())
         })
@@ -168,7 +168,7 @@ impl Track {
             (intent.account.clone(), intent.key.clone(), intent.body())
         };
         Box::pin(async move {
-            let reply = self.rig.world.send_to(&self.sandboxes[task], Ask::create(&account, &key, &body)).await?;
+            let reply = self.fixture.world.send_to(&self.sandboxes[task], Ask::create(&account, &key, &body)).await?;
             anyhow::ensure!(reply.status == 201, "{reply}");
             intents.borrow_mut()[0].accepted = Some(reply.field("paymentId").to_owned());
             Ok(())
@@ -180,7 +180,7 @@ impl Track {
         let (account, key) = (intents.borrow()[0].account.clone(), intents.borrow()[0].key.clone());
         Box::pin(async move {
             let id = PaymentId::derive(&account.parse()?, &key.parse()?).to_string();
-            let reply = self.rig.world.send_to(&self.sandboxes[task], Ask::cancel(&account, &id)).await?;
+            let reply = self.fixture.world.send_to(&self.sandboxes[task], Ask::cancel(&account, &id)).await?;
             anyhow::ensure!(matches!(reply.status, 200 | 404 | 409), "{reply}");
             intents.borrow_mut()[0].cancelled |= reply.status == 200;
             Ok(())
@@ -189,7 +189,7 @@ impl Track {
 
     /// Runs a race by a schedule and tells what is not as it must be, during and after.
     async fn run(&self, race: Race, weather: Weather, schedule: &[u8]) -> Result<Vec<String>> {
-        let place = storm::place(&self.rig).await?;
+        let place = disturbances::place(&self.fixture).await?;
         let (intents, requests) = self.prepare(race).await?;
         let intents = RefCell::new(intents);
         let trouble = RefCell::new(Vec::new());
@@ -199,25 +199,25 @@ impl Track {
             }
         });
         let mut choices = schedule.iter().copied();
-        self.rig.line.weaken(weather.weakness);
-        if weather.stormy {
-            storm::begin(&self.rig, schedule.iter().copied().map(u64::from).sum());
+        self.fixture.faults.weaken(weather.weakness);
+        if weather.disturbed {
+            disturbances::begin(&self.fixture, schedule.iter().copied().map(u64::from).sum());
         }
         let choose = |_: &[usize]| usize::from(choices.next().unwrap_or(0));
-        self.rig.line.mend();
-        self.rig.line.gate().schedule(tasks.collect(), choose).await;
-        let order = self.rig.line.order();
-        self.rig.line.weaken(None);
-        storm::end(&self.rig);
+        self.fixture.faults.clear();
+        self.fixture.faults.scheduler().run(tasks.collect(), choose).await;
+        let order = self.fixture.faults.order();
+        self.fixture.faults.weaken(None);
+        disturbances::end(&self.fixture);
         let mut trouble = trouble.take();
         let intents = intents.into_inner();
         self.note(order, intents[0].cancelled);
-        trouble.extend(ledger::violations(&self.rig, &intents, Stage::UnderWay).await?);
+        trouble.extend(invariants::violations(&self.fixture, &intents, Stage::UnderWay).await?);
         if weather.weakness.is_none() {
-            trouble.extend(self.rig.finish(&intents, weather.stormy.then(|| Dice::seeded(1))).await?);
-            let sent = self.rig.line.sent();
-            storm::redeliver_since(&self.rig, &place, &mut Dice::seeded(2)).await?;
-            trouble.extend((self.rig.line.sent() > sent).then(|| "what was over is sent again".to_owned()));
+            trouble.extend(self.fixture.finish(&intents, weather.disturbed.then(|| Rng::with_seed(1))).await?);
+            let sent = self.fixture.faults.sent();
+            disturbances::redeliver_since(&self.fixture, &place, &mut Rng::with_seed(2)).await?;
+            trouble.extend((self.fixture.faults.sent() > sent).then(|| "what was over is sent again".to_owned()));
         }
         Ok(trouble)
     }
@@ -236,13 +236,13 @@ impl Track {
 #[derive(Debug, Clone, Copy)]
 struct Weather {
     /// Whether reads lag and results repeat themselves.
-    stormy: bool,
+    disturbed: bool,
     weakness: Option<Weakness>,
 }
 
 /// What the service will say of a payment, before it was asked.
 fn early_result(intent: &Intent) -> Value {
-    service::result_of(&json!({ "paymentId": intent.accepted, "amountMinor": intent.amount }))
+    transaction_service::result_of(&json!({ "paymentId": intent.accepted, "amountMinor": intent.amount }))
 }
 
 /// What came of many schedules, and what they were like.
@@ -254,12 +254,12 @@ fn race(race: Race, weakness: Option<Weakness>) -> Result<Raced> {
     let track = runtime.block_on(Track::lay())?;
     let config = Config { cases: SCHEDULES, failure_persistence: None, max_shrink_iters: 400, ..Config::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
-    let found = runner.run(&(proptest::bool::ANY, vec(ANY, 0..LONGEST)), |(stormy, schedule)| {
-        let violations = runtime.block_on(track.run(race, Weather { stormy, weakness }, &schedule));
+    let found = runner.run(&(proptest::bool::ANY, vec(ANY, 0..LONGEST)), |(disturbed, schedule)| {
+        let violations = runtime.block_on(track.run(race, Weather { disturbed, weakness }, &schedule));
         let violations = violations.map_err(|error| TestCaseError::fail(format!("{error:#}")))?;
         if violations.is_empty() { Ok(()) } else { Err(TestCaseError::fail(violations.join("; "))) }
     });
-    runtime.block_on(track.rig.assert_counters_exact())?;
+    runtime.block_on(track.fixture.assert_counters_exact())?;
     Ok((found, track.seen.into_inner()))
 }
 
@@ -320,16 +320,16 @@ fn a_schedule_that_breaks_updates_without_conditions_is_found_and_shrunk() -> Re
 
 #[tokio::test]
 async fn the_same_schedule_is_the_same_interleaving() -> Result<()> {
-    let mut dice = Dice::seeded(7);
+    let mut random = Rng::with_seed(7);
     for _ in 0..12 {
-        let schedule: Vec<u8> = (0..LONGEST).map(|_| u8::try_from(dice.below(256)).unwrap_or(0)).collect();
+        let schedule: Vec<u8> = (0..LONGEST).map(|_| u8::try_from(random.usize(..256)).unwrap_or(0)).collect();
         let mut interleavings = Vec::new();
         for _ in 0..2 {
             let track = Track::lay().await?;
-            let weather = Weather { stormy: false, weakness: None };
+            let weather = Weather { disturbed: false, weakness: None };
             assert_eq!(track.run(Race::CancelAgainstSweep, weather, &schedule).await?, [""; 0]);
             interleavings.push(track.seen.take().interleavings);
-            track.rig.assert_counters_exact().await?;
+            track.fixture.assert_counters_exact().await?;
         }
         assert_eq!(interleavings[0], interleavings[1], "by {schedule:?}");
     }

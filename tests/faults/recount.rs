@@ -9,8 +9,8 @@ use payments_store::Store;
 use payments_tests::tables::json_of_item;
 use serde_json::Value;
 
-use crate::ledger::text;
-use crate::rig::Rig;
+use crate::fixture::Fixture;
+use crate::invariants::text;
 use crate::staleness::{Key, key_of};
 
 /// Where the checkpoints of the stream's shards are.
@@ -42,9 +42,9 @@ pub(crate) fn of(hot: &Items, history: &Items) -> Numbers {
 }
 
 /// What the counters of every date say, and the checkpoints of what has no date.
-pub(crate) async fn counters(rig: &Rig) -> Result<Numbers> {
+pub(crate) async fn counters(fixture: &Fixture) -> Result<Numbers> {
     let mut numbers = Numbers::new();
-    let store = Store::new(rig.client.clone(), rig.world.environment.tables.clone());
+    let store = Store::new(fixture.client.clone(), fixture.world.environment.tables.clone());
     for (date, counters) in store.counters(BusinessDate::MIN, BusinessDate::MAX).await? {
         let counts = counters.counts;
         let mut add = |what: &str, number: i128| *numbers.entry(format!("{date} {what}")).or_default() += number;
@@ -53,32 +53,32 @@ pub(crate) async fn counters(rig: &Rig) -> Result<Numbers> {
         add("archived", counts.archived.into());
         add("unparsed", counts.unparsed.into());
     }
-    for checkpoint in checkpoints(rig).await? {
+    for checkpoint in checkpoints(fixture).await? {
         *numbers.entry("? unparsed".to_owned()).or_default() +=
-            i128::from(crate::ledger::number(&checkpoint, "unparsed"));
+            i128::from(crate::invariants::number(&checkpoint, "unparsed"));
     }
     numbers.retain(|_, number| *number != 0);
     Ok(numbers)
 }
 
 /// The checkpoints of all shards.
-pub(crate) async fn checkpoints(rig: &Rig) -> Result<Vec<Value>> {
-    rig.items(&rig.world.environment.tables.payments, CHECKPOINTS).await
+pub(crate) async fn checkpoints(fixture: &Fixture) -> Result<Vec<Value>> {
+    fixture.items(&fixture.world.environment.tables.payments, CHECKPOINTS).await
 }
 
 /// The heads of a table, all of them.
-pub(crate) async fn heads(rig: &Rig, table: &str) -> Result<Items> {
-    let scan = rig.client.scan().table_name(table).consistent_read(true).into_paginator().items().send();
+pub(crate) async fn heads(fixture: &Fixture, table: &str) -> Result<Items> {
+    let scan = fixture.client.scan().table_name(table).consistent_read(true).into_paginator().items().send();
     let items = scan.collect::<Result<Vec<_>, _>>().await?;
     let heads = items.iter().map(json_of_item).filter(|item| text(item, "pk").starts_with("ACCT#"));
     Ok(heads.map(|head| (key_of(&head), head)).collect())
 }
 
 /// Where the counters are not what a recount finds.
-pub(crate) async fn differences(rig: &Rig) -> Result<Vec<String>> {
-    let tables = &rig.world.environment.tables;
-    let found = of(&heads(rig, &tables.payments).await?, &heads(rig, &tables.history).await?);
-    Ok(between(&counters(rig).await?, &found))
+pub(crate) async fn differences(fixture: &Fixture) -> Result<Vec<String>> {
+    let tables = &fixture.world.environment.tables;
+    let found = of(&heads(fixture, &tables.payments).await?, &heads(fixture, &tables.history).await?);
+    Ok(between(&counters(fixture).await?, &found))
 }
 
 /// Where numbers differ.

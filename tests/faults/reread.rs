@@ -5,51 +5,51 @@ use anyhow::Result;
 use payments_delivery::{StreamMapping, StreamSettings};
 use payments_local::triggers::dispatch_settings;
 
-use crate::dice::Dice;
-use crate::rig::{Rig, dispatch, stream_of};
+use crate::fixture::{Fixture, dispatch, stream_of};
 use crate::staleness::Lag;
 use crate::weakness::Weakness;
+use fastrand::Rng;
 
 /// A day of payments, some of them cancelled; everything is over at its end.
-async fn a_day(rig: &Rig) -> Result<()> {
+async fn a_day(fixture: &Fixture) -> Result<()> {
     for morning in 0..4 {
-        let mut intents = rig.created(5).await?;
-        rig.cancel(&mut intents[morning]).await?;
-        assert_eq!(rig.finish(&intents, Some(Dice::seeded(1))).await?, [""; 0]);
+        let mut intents = fixture.created(5).await?;
+        fixture.cancel(&mut intents[morning]).await?;
+        assert_eq!(fixture.finish(&intents, Some(Rng::with_seed(1))).await?, [""; 0]);
     }
     Ok(())
 }
 
 #[tokio::test]
 async fn a_re_read_stream_sends_nothing_again() -> Result<()> {
-    let rig = Rig::set_up().await?;
-    a_day(&rig).await?;
-    let sent = rig.line.sent();
+    let fixture = Fixture::start().await?;
+    a_day(&fixture).await?;
+    let sent = fixture.faults.sent();
     assert!(sent >= 16, "{sent} were sent");
     for batch_size in [1, 3, 100] {
         for lag in [Lag::none(), Lag::always(40)] {
-            rig.line.staleness().set(lag);
-            let settings = StreamSettings { batch_size, ..dispatch_settings(&rig.put_aside)? };
-            let mut again = StreamMapping::new(settings, stream_of(&rig.world).await?)?;
-            let read = again.drain(rig.time.now(), 999, |event| dispatch(&rig.functions, event)).await?;
+            fixture.faults.staleness().set(lag);
+            let settings = StreamSettings { batch_size, ..dispatch_settings(&fixture.dispatch_failures)? };
+            let mut again = StreamMapping::new(settings, stream_of(&fixture.world).await?)?;
+            let read = again.drain(fixture.time.now(), 999, |event| dispatch(&fixture.functions, event)).await?;
             assert!(read.iter().map(|delivery| delivery.records).sum::<usize>() >= 16, "{read:?}");
-            assert_eq!(rig.line.sent(), sent, "in batches of {batch_size}");
+            assert_eq!(fixture.faults.sent(), sent, "in batches of {batch_size}");
         }
     }
-    rig.assert_counters_exact().await
+    fixture.assert_counters_exact().await
 }
 
 #[tokio::test]
 async fn it_would_with_stale_reads() -> Result<()> {
-    let rig = Rig::set_up().await?;
-    a_day(&rig).await?;
-    let sent = rig.line.sent();
-    rig.line.weaken(Some(Weakness::Inconsistent));
+    let fixture = Fixture::start().await?;
+    a_day(&fixture).await?;
+    let sent = fixture.faults.sent();
+    fixture.faults.weaken(Some(Weakness::Inconsistent));
     // The heads are read as they were before they were settled, the details as they are.
     let lag = Lag { details_too: false, ..Lag::always(5) };
-    rig.line.staleness().set(lag);
-    rig.dispatching.lock().await.restart_from_trim_horizon();
-    rig.dispatch_all().await?;
-    assert!(rig.line.sent() > sent, "a stale read shows settled payments as pending");
-    rig.assert_counters_exact().await
+    fixture.faults.staleness().set(lag);
+    fixture.dispatching.lock().await.restart_from_trim_horizon();
+    fixture.dispatch_all().await?;
+    assert!(fixture.faults.sent() > sent, "a stale read shows settled payments as pending");
+    fixture.assert_counters_exact().await
 }

@@ -13,7 +13,7 @@ use payments_delivery::{Cursor, DynamoDbStream, Position, ShardId, Source};
 use payments_store::TableNames;
 use serde_json::{Value, json};
 
-use crate::dice::Dice;
+use fastrand::Rng;
 
 /// How many records are read at once.
 const PAGE: usize = 1_000;
@@ -32,36 +32,36 @@ pub(crate) type Key = (String, String);
 /// How far reads lag.
 #[derive(Debug, Clone)]
 pub(crate) struct Lag {
-    /// Of the next index reads: each lags by up to this many changes, by its own dice.
+    /// Of the next index reads: each lags by up to this many changes, by its own random.
     pub(crate) indexes: BTreeMap<&'static str, usize>,
     /// Of the next reads that do not ask for consistency.
     pub(crate) reads: usize,
     /// Whether those of history are among them.
     pub(crate) details_too: bool,
     /// Whether lags are thrown, or always as long as they can be.
-    pub(crate) dice: Option<Dice>,
+    pub(crate) random: Option<Rng>,
 }
 
 impl Lag {
     /// No read lags.
     pub(crate) fn none() -> Self {
-        Self { indexes: BTreeMap::new(), reads: 0, details_too: false, dice: None }
+        Self { indexes: BTreeMap::new(), reads: 0, details_too: false, random: None }
     }
 
     /// Every index and every inconsistent read lags by up to `most` changes.
     pub(crate) fn up_to(most: usize, seed: u64) -> Self {
-        let (indexes, dice) =
-            ([("due", most), ("transaction", most), ("unreported", most)].into(), Some(Dice::seeded(seed)));
-        Self { indexes, reads: most, details_too: true, dice }
+        let (indexes, random) =
+            ([("due", most), ("transaction", most), ("unreported", most)].into(), Some(Rng::with_seed(seed)));
+        Self { indexes, reads: most, details_too: true, random }
     }
 
     /// Every read that can lag does, by this many changes.
     pub(crate) fn always(changes: usize) -> Self {
-        Self { dice: None, ..Self::up_to(changes, 0) }
+        Self { random: None, ..Self::up_to(changes, 0) }
     }
 
     fn throw(&mut self, most: usize) -> usize {
-        self.dice.as_mut().map_or(most, |dice| dice.below(most + 1))
+        self.random.as_mut().map_or(most, |random| random.usize(..=most))
     }
 }
 

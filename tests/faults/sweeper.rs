@@ -10,8 +10,13 @@ use daily_due_sweeper::{Action, Report, SweepReport};
 use payments_store::Item;
 use payments_tests::tables::Units;
 
+<<<<<<< HEAD
 use crate::ledger::{Stage, violations};
 use crate::rig::Rig;
+=======
+use crate::fixture::Fixture;
+use crate::invariants::{Stage, violations};
+>>>>>>> 30bb6f0 (The fault tests name their parts by the glossary)
 use crate::staleness::Lag;
 use payments_local::{Call, Fate};
 
@@ -25,63 +30,65 @@ fn swept(report: Report) -> Result<SweepReport> {
 
 #[tokio::test]
 async fn a_sweep_costs_three_per_payment_and_a_stale_page_at_most_one() -> Result<()> {
-    let rig = Rig::set_up().await?;
-    let intents = rig.created(7).await?;
-    rig.time.pass(TimeDelta::seconds(61));
-    drop(rig.world.take_write_units());
-    assert_eq!(swept(rig.tick(Action::Sweep).await?)?.claimed, 7);
-    assert_eq!(rig.world.take_write_units(), rows(&[("payments", 7), ("payments/due", 14)]));
+    let fixture = Fixture::start().await?;
+    let intents = fixture.created(7).await?;
+    fixture.time.pass(TimeDelta::seconds(61));
+    drop(fixture.world.take_write_units());
+    assert_eq!(swept(fixture.tick(Action::Sweep).await?)?.claimed, 7);
+    assert_eq!(fixture.world.take_write_units(), rows(&[("payments", 7), ("payments/due", 14)]));
 
     // The index still shows all seven as scheduled. A refused update costs what the item costs.
-    rig.line.staleness().set(Lag::always(7));
-    rig.line.mend();
-    let again = swept(rig.tick(Action::Sweep).await?)?;
+    fixture.faults.staleness().set(Lag::always(7));
+    fixture.faults.clear();
+    let again = swept(fixture.tick(Action::Sweep).await?)?;
     assert_eq!((again.claimed, again.already_claimed, again.remaining), (0, 7, 0));
-    assert_eq!((rig.line.tries_of("UpdateItem"), rig.line.calls()), (7, 3 + 7));
-    assert_eq!(rig.world.take_write_units(), rows(&[]), "nothing was written");
-    for head in rig.world.heads(&intents[0].account).await? {
+    assert_eq!((fixture.faults.tries_of("UpdateItem"), fixture.faults.calls()), (7, 3 + 7));
+    assert_eq!(fixture.world.take_write_units(), rows(&[]), "nothing was written");
+    for head in fixture.world.heads(&intents[0].account).await? {
         assert!(payments_store::item_bytes(&head) <= 1_024, "more than a unit: {head:?}");
     }
-    rig.assert_counters_exact().await
+    fixture.assert_counters_exact().await
 }
 
 #[tokio::test]
 async fn a_settlement_costs_five_or_four() -> Result<()> {
-    let rig = Rig::set_up().await?;
+    let fixture = Fixture::start().await?;
     for _ in 0..8 {
-        let intents = rig.created(1).await?;
-        rig.time.pass(TimeDelta::seconds(61));
-        rig.tick(Action::Sweep).await?;
-        rig.dispatch_all().await?;
-        rig.serve(None)?;
-        drop(rig.world.take_write_units());
-        rig.settle_all().await?;
+        let intents = fixture.created(1).await?;
+        fixture.time.pass(TimeDelta::seconds(61));
+        fixture.tick(Action::Sweep).await?;
+        fixture.dispatch_all().await?;
+        fixture.serve(None)?;
+        drop(fixture.world.take_write_units());
+        fixture.settle_all().await?;
         let failed = intents[0].amount.is_multiple_of(4);
         let mut want = rows(&[("payments", 1), ("payments/due", 2), ("payments/unreported", 1)]);
         want.extend(rows(&[("payments/transaction", 1)]).into_iter().filter(|_| !failed));
-        assert_eq!(rig.world.take_write_units(), want, "payment {}", intents[0].amount);
+        assert_eq!(fixture.world.take_write_units(), want, "payment {}", intents[0].amount);
         assert_eq!(want.values().sum::<u64>(), if failed { 4 } else { 5 });
 
         // The same result again: refused, and nothing is written.
-        rig.line.mend();
-        rig.results
-            .send(crate::service::result_of(&request_of(&rig, &intents[0].account)?).to_string(), rig.time.now())?;
-        rig.settle_all().await?;
-        assert_eq!((rig.world.take_write_units(), rig.line.tries_of("UpdateItem")), (rows(&[]), 1));
-        assert_eq!(violations(&rig, &intents, Stage::Finished).await?, [""; 0]);
+        fixture.faults.clear();
+        fixture.results.send(
+            crate::transaction_service::result_of(&request_of(&fixture, &intents[0].account)?).to_string(),
+            fixture.time.now(),
+        )?;
+        fixture.settle_all().await?;
+        assert_eq!((fixture.world.take_write_units(), fixture.faults.tries_of("UpdateItem")), (rows(&[]), 1));
+        assert_eq!(violations(&fixture, &intents, Stage::Finished).await?, [""; 0]);
     }
-    rig.assert_counters_exact().await
+    fixture.assert_counters_exact().await
 }
 
-fn request_of(rig: &Rig, account: &str) -> Result<serde_json::Value> {
-    Ok(rig.line.sent_for(account).into_iter().next().context("nothing was sent")?.request)
+fn request_of(fixture: &Fixture, account: &str) -> Result<serde_json::Value> {
+    Ok(fixture.faults.sent_for(account).into_iter().next().context("nothing was sent")?.request)
 }
 
 /// Puts this many due heads straight into the table, spread over the shards: copies of a real one.
 /// Returns their sort keys by shard.
-async fn many_due(rig: &Rig, count: u32, shards: u32) -> Result<HashMap<u32, HashSet<String>>> {
-    let intents = rig.created(1).await?;
-    let head = rig.world.heads(&intents[0].account).await?.pop().context("no head")?;
+async fn many_due(fixture: &Fixture, count: u32, shards: u32) -> Result<HashMap<u32, HashSet<String>>> {
+    let intents = fixture.created(1).await?;
+    let head = fixture.world.heads(&intents[0].account).await?.pop().context("no head")?;
     let text = |name: &str| head[name].as_s().map(String::as_str).unwrap_or_default();
     let (due_at, date) = (intents[0].due_at.clone(), text("due").split('#').nth(1).unwrap_or_default().to_owned());
     let mut by_shard: HashMap<u32, HashSet<String>> = HashMap::new();
@@ -98,28 +105,28 @@ async fn many_due(rig: &Rig, count: u32, shards: u32) -> Result<HashMap<u32, Has
         puts.push(WriteRequest::builder().put_request(PutRequest::builder().set_item(Some(item)).build()?).build());
     }
     for some in puts.chunks(25) {
-        let table = &rig.world.environment.tables.payments;
-        rig.client.batch_write_item().request_items(table, some.to_vec()).send().await?;
+        let table = &fixture.world.environment.tables.payments;
+        fixture.client.batch_write_item().request_items(table, some.to_vec()).send().await?;
     }
     // The model goes: only the copies are to be swept.
     let key = ["pk", "sk"].map(|name| (name.to_owned(), head[name].clone()));
-    let delete = rig.client.delete_item().table_name(&rig.world.environment.tables.payments);
+    let delete = fixture.client.delete_item().table_name(&fixture.world.environment.tables.payments);
     delete.set_key(Some(key.into())).send().await?;
-    rig.time.pass(TimeDelta::seconds(61));
+    fixture.time.pass(TimeDelta::seconds(61));
     Ok(by_shard)
 }
 
 #[tokio::test]
 async fn a_sweeper_with_three_seconds_gets_through_five_thousand_tick_by_tick() -> Result<()> {
-    let rig = Rig::with_shards(10).await?;
-    many_due(&rig, 5_000, 10).await?;
-    rig.line.calls_take(TimeDelta::milliseconds(1));
+    let fixture = Fixture::with_shards(10).await?;
+    many_due(&fixture, 5_000, 10).await?;
+    fixture.faults.calls_take(TimeDelta::milliseconds(1));
     let timeout = TimeDelta::seconds(3);
     let (mut ticks, mut claimed) = (0, 0);
     loop {
-        let started = rig.time.now();
-        let report = swept(rig.tick_within(&rig.functions, Action::Sweep, timeout).await?)?;
-        let took = rig.time.now() - started;
+        let started = fixture.time.now();
+        let report = swept(fixture.tick_within(&fixture.functions, Action::Sweep, timeout).await?)?;
+        let took = fixture.time.now() - started;
         println!("tick {ticks}: {took} {report:?}");
         assert!(took < timeout, "tick {ticks} took {took}");
         (ticks, claimed) = (ticks + 1, claimed + report.claimed);
@@ -132,16 +139,16 @@ async fn a_sweeper_with_three_seconds_gets_through_five_thousand_tick_by_tick() 
     }
     assert_eq!(claimed, 5_000);
     assert!(ticks > 1, "three seconds are not enough for all");
-    rig.assert_counters_exact().await
+    fixture.assert_counters_exact().await
 }
 
 #[tokio::test]
 async fn time_lost_is_not_made_up_for_in_a_burst() -> Result<()> {
-    let rig = Rig::with_shards(1).await?;
-    many_due(&rig, 600, 1).await?;
+    let fixture = Fixture::with_shards(1).await?;
+    many_due(&fixture, 600, 1).await?;
     let claims: Arc<Mutex<Vec<DateTime<Utc>>>> = Arc::default();
-    let (time, seen) = (rig.time.clone(), Arc::clone(&claims));
-    rig.line.break_with(move |call: &Call| {
+    let (time, seen) = (fixture.time.clone(), Arc::clone(&claims));
+    fixture.faults.inject(move |call: &Call| {
         if call.operation == "UpdateItem" {
             let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
             if seen.is_empty() {
@@ -151,23 +158,23 @@ async fn time_lost_is_not_made_up_for_in_a_burst() -> Result<()> {
         }
         Fate::Pass
     });
-    assert_eq!(swept(rig.tick(Action::Sweep).await?)?.claimed, 600);
+    assert_eq!(swept(fixture.tick(Action::Sweep).await?)?.claimed, 600);
     // 200 a second, the 16 of the step that was slow, and the 16 of the one after it.
     let claims = claims.lock().unwrap_or_else(PoisonError::into_inner).clone();
     for (claim, later) in claims.iter().zip(claims.iter().skip(232)) {
         assert!(*later - *claim >= TimeDelta::seconds(1), "233 claims within a second of {claim}");
     }
-    rig.assert_counters_exact().await
+    fixture.assert_counters_exact().await
 }
 
 #[tokio::test]
 async fn a_shard_that_is_throttled_for_good_stops_no_other() -> Result<()> {
     const HOT: u32 = 7;
     for (operation, known) in [("UpdateItem", true), ("Query", false)] {
-        let rig = Rig::with_shards(10).await?;
-        let by_shard = many_due(&rig, 200, 10).await?;
+        let fixture = Fixture::with_shards(10).await?;
+        let by_shard = many_due(&fixture, 200, 10).await?;
         let hot = by_shard.get(&HOT).cloned().unwrap_or_default();
-        rig.line.break_with(move |call: &Call| {
+        fixture.faults.inject(move |call: &Call| {
             let key = call.input()["Key"]["sk"]["S"].as_str().unwrap_or_default();
             let shard = call.input()["ExpressionAttributeValues"][":shard"]["N"].as_str();
             let is_hot = hot.contains(key) || shard == Some("7");
@@ -177,20 +184,20 @@ async fn a_shard_that_is_throttled_for_good_stops_no_other() -> Result<()> {
                 Fate::Pass
             }
         });
-        let started = rig.time.now();
-        let report = swept(rig.tick(Action::Sweep).await?)?;
-        let took = rig.time.now() - started;
+        let started = fixture.time.now();
+        let report = swept(fixture.tick(Action::Sweep).await?)?;
+        let took = fixture.time.now() - started;
         assert_eq!((report.claimed, report.shards_given_up), (180, 1), "{operation}: {report:?}");
         let remaining = if known { (20, false) } else { (0, true) };
         assert_eq!((report.remaining, report.remaining_is_lower_bound), remaining, "{operation}: {report:?}");
         assert!(took < TimeDelta::seconds(10), "patience ends: {took}");
-        let lines = rig.metrics.take();
-        assert_eq!(rig.metric(&lines, "ShardsGivenUp"), 1, "{lines:?}");
+        let lines = fixture.metrics.take();
+        assert_eq!(fixture.metric(&lines, "ShardsGivenUp"), 1, "{lines:?}");
         // Later the shard has room again.
-        rig.line.mend();
-        let report = swept(rig.tick(Action::Sweep).await?)?;
+        fixture.faults.clear();
+        let report = swept(fixture.tick(Action::Sweep).await?)?;
         assert_eq!((report.claimed, report.remaining), (20, 0));
-        rig.assert_counters_exact().await?;
+        fixture.assert_counters_exact().await?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::ledger::text;
+use crate::invariants::text;
 
 /// What a store can be weaker in than DynamoDB is asked to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

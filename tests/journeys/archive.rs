@@ -161,10 +161,10 @@ async fn a_second_run_does_nothing_and_writes_nothing() -> Result<()> {
     world.set_clock(NIGHT)?;
     assert_eq!(tick(&world).await?.archived, 2);
     let (hot, history) = (world.heads("tenant").await?, world.archived_heads("tenant").await?);
-    drop((world.take_write_units(), world.wire.take_operations()));
+    drop((world.take_write_units(), world.recorder.take_operations()));
     assert_eq!(tick(&world).await?, ArchiveReport { waiting_for_report: 1, ..ArchiveReport::default() });
     assert_eq!(world.take_write_units(), BTreeMap::new());
-    let operations = world.wire.take_operations();
+    let operations = world.recorder.take_operations();
     // Three statuses of ten shards, and the heads of the one that is left.
     assert_eq!(operations.iter().filter(|operation| *operation == "Query").count(), 30);
     assert_eq!(operations.iter().filter(|operation| *operation == "BatchGetItem").count(), 1);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, ensure};
 use aws_sdk_dynamodb::types::AttributeValue;
-use payments_local::{Fate, CapacityUse, Recorder};
+use payments_local::{CapacityUse, Fate, Recorder};
 use payments_tests::tables::{number, text};
 use payments_tests::{Ask, Reply, World};
 use serde_json::{Value, json};
@@ -129,7 +129,7 @@ async fn the_range_begins_today_and_is_ninety_days_long_unless_it_is_told() -> R
 #[tokio::test]
 async fn what_is_no_range_of_dates_is_refused_before_anything_is_read() -> Result<()> {
     let world = World::open().await?;
-    drop(world.wire.take_operations());
+    drop(world.recorder.take_operations());
     for (query, field) in [
         ("from=soon", "from"),
         ("to=2026-02-30", "to"),
@@ -147,7 +147,7 @@ async fn what_is_no_range_of_dates_is_refused_before_anything_is_read() -> Resul
         assert_eq!((reply.problem(), reply.field("field")), ("invalid-parameter", field), "{query}: {reply}");
         assert_eq!(reply.status, 400, "{query}");
     }
-    assert!(world.wire.take_operations().is_empty());
+    assert!(world.recorder.take_operations().is_empty());
     let method = world.send(Ask::post("/counts")).await?;
     assert_eq!((method.status, method.header("allow")), (405, Some("GET")), "{method}");
     Ok(())
@@ -155,9 +155,9 @@ async fn what_is_no_range_of_dates_is_refused_before_anything_is_read() -> Resul
 
 /// What an answer costs, in half units by operation and place.
 async fn cost(world: &World, query: &str) -> Result<(Vec<String>, CapacityUse)> {
-    drop((world.wire.take_operations(), world.wire.take_capacity_use()));
+    drop((world.recorder.take_operations(), world.recorder.take_capacity_use()));
     counts(world, query).await?;
-    Ok((world.wire.take_operations(), world.wire.take_capacity_use()))
+    Ok((world.recorder.take_operations(), world.recorder.take_capacity_use()))
 }
 
 #[tokio::test]
@@ -177,9 +177,15 @@ async fn an_answer_costs_what_its_dates_cost_however_many_payments_there_are() -
     assert_eq!(reads, [&place], "no index, and not history");
     assert!(spent <= 16, "{spent} half units");
     let refused = Fate::Refuse(400, "AccessDeniedException");
+<<<<<<< HEAD
     let wire =
         Recorder::with_fate(move |call| if call.input()["ConsistentRead"] == true { Fate::Pass } else { refused });
     let reply = world.send_to(&world.functions_over(&wire).await?, Ask::get("/counts")).await?;
+=======
+    let recorder =
+        Recorder::with_fate(move |call| if call.input()["ConsistentRead"] == true { Fate::Pass } else { refused });
+    let reply = world.send_to(&world.functions_over(&recorder).await?, Ask::get("/counts")).await?;
+>>>>>>> 30bb6f0 (The fault tests name their parts by the glossary)
     assert_eq!(reply.status, 200, "{reply}");
     Ok(())
 }
@@ -239,11 +245,11 @@ async fn trouble_at_any_lane_is_a_503_and_never_a_number_too_low() -> Result<()>
     {
         for lane in 0..8 {
             let at = format!("COUNTS#{lane}");
-            let wire = Recorder::with_fate(move |call| {
+            let recorder = Recorder::with_fate(move |call| {
                 let hit = call.input()["ExpressionAttributeValues"][":pk"]["S"] == at.as_str();
                 if hit { trouble } else { Fate::Pass }
             });
-            let troubled = world.functions_over(&wire).await?;
+            let troubled = world.functions_over(&recorder).await?;
             let reply = world.send_to(&troubled, Ask::get("/counts")).await?;
             assert_eq!(reply.header("retry-after"), Some("1"), "{trouble:?} at {lane}: {reply}");
             *answers.entry(reply.status).or_default() += 1;

@@ -32,7 +32,7 @@ async fn a_happy_insert_is_two_puts_and_no_read() -> Result<()> {
     let reply = world.send(Ask::create("tenant", "rent-1", &rent())).await?;
     assert_eq!(reply.status, 201, "{reply}");
     assert!(!replayed(&reply));
-    assert_eq!(world.wire.take_operations(), ["PutItem", "PutItem"]);
+    assert_eq!(world.recorder.take_operations(), ["PutItem", "PutItem"]);
     Ok(())
 }
 
@@ -141,8 +141,8 @@ async fn whichever_call_is_lost_the_retry_leaves_one_payment() -> Result<()> {
         for lost in 0.. {
             let world = World::open().await?;
             // From the k-th try on nothing gets through: the SDK's own retries are lost too.
-            let wire = Recorder::with_fate(move |call| if call.number >= lost { fate } else { Fate::Pass });
-            let dying = world.functions_over(&wire).await?;
+            let recorder = Recorder::with_fate(move |call| if call.number >= lost { fate } else { Fate::Pass });
+            let dying = world.functions_over(&recorder).await?;
             let first = world.send_to(&dying, Ask::create("tenant", "rent-1", &rent())).await?;
             let retry = world.send(Ask::create("tenant", "rent-1", &rent())).await?;
             assert_eq!(retry.status, 201, "{fate:?} from {lost}: {retry}");

@@ -168,7 +168,7 @@ async fn a_payment_that_moves_on_between_pages_is_seen_again_and_never_missed() 
 
 /// The half units read from both tables' `due` indexes since the last time; nothing else is read.
 fn half_units(world: &World) -> u64 {
-    let ledger = world.wire.take_capacity_use();
+    let ledger = world.recorder.take_capacity_use();
     assert!(
         ledger
             .iter()
@@ -190,10 +190,10 @@ async fn an_empty_date_costs_one_query_per_stretch() -> Result<()> {
         // A date that is over is looked for in both tables.
         ("dueDate=2026-11-19&status=PENDING".to_owned(), 2 * SHARDS),
     ] {
-        drop((world.wire.take_operations(), world.wire.take_capacity_use()));
+        drop((world.recorder.take_operations(), world.recorder.take_capacity_use()));
         let page = list(&world, &query).await?;
         assert_eq!((page.payments().len(), &page.body["nextCursor"]), (0, &Value::Null), "{query}");
-        assert_eq!(world.wire.take_operations(), vec!["Query"; queries], "{query}");
+        assert_eq!(world.recorder.take_operations(), vec!["Query"; queries], "{query}");
         // Half a unit each on AWS; DynamoDB Local charges nothing for a query that finds nothing.
         assert!(half_units(&world) <= u64::try_from(queries)?, "{query}");
     }
@@ -205,16 +205,16 @@ async fn a_page_costs_what_it_returns_however_many_payments_there_are() -> Resul
     let world = World::open().await?;
     let query = format!("dueDate={DAY}&status=SCHEDULED&shard=0&limit=5");
     put(&world, DAY, 150).await?;
-    drop((world.wire.take_operations(), world.wire.take_capacity_use()));
+    drop((world.recorder.take_operations(), world.recorder.take_capacity_use()));
     let few = list(&world, &query).await?;
-    let (few_operations, few_cost) = (world.wire.take_operations(), half_units(&world));
+    let (few_operations, few_cost) = (world.recorder.take_operations(), half_units(&world));
     put(&world, AFTER, 300).await?;
     put(&world, DAY, 600).await?;
-    drop((world.wire.take_operations(), world.wire.take_capacity_use()));
+    drop((world.recorder.take_operations(), world.recorder.take_capacity_use()));
     let many = list(&world, &query).await?;
     assert_eq!((few.payments().len(), many.payments().len()), (5, 5));
     assert_eq!((few_operations, few_cost), (vec!["Query".to_owned()], 1));
-    assert_eq!((world.wire.take_operations(), half_units(&world)), (vec!["Query".to_owned()], 1));
+    assert_eq!((world.recorder.take_operations(), half_units(&world)), (vec!["Query".to_owned()], 1));
 
     // The whole date: half a unit for each 4 KB of entries, and at most one more per stretch.
     let mut entries = 0;
@@ -226,10 +226,10 @@ async fn a_page_costs_what_it_returns_however_many_payments_there_are() -> Resul
             .map(item_bytes)
             .sum::<usize>();
     }
-    drop((world.wire.take_operations(), world.wire.take_capacity_use()));
+    drop((world.recorder.take_operations(), world.recorder.take_capacity_use()));
     assert_eq!(read_all(&world, "", 1_000).await?.len(), 600);
     let stretches = SHARDS * Status::ALL.len();
-    assert_eq!(world.wire.take_operations().len(), stretches);
+    assert_eq!(world.recorder.take_operations().len(), stretches);
     let cost = half_units(&world);
     assert!(cost <= u64::try_from(entries / 4_096 + stretches)?, "{cost} half units for {entries} bytes");
     Ok(())
@@ -255,10 +255,10 @@ async fn no_cursor_leaves_its_list() -> Result<()> {
         format!("dueDate={DAY}&cursor={}", beyond.encode()),
         format!("dueDate={DAY}&cursor={}", all.to_lowercase()),
     ] {
-        drop(world.wire.take_operations());
+        drop(world.recorder.take_operations());
         let reply = world.send(Ask::get(&format!("/payments?{query}"))).await?;
         assert_eq!((reply.status, reply.problem()), (400, "invalid-cursor"), "{query}: {reply}");
-        assert!(world.wire.take_operations().is_empty(), "{query} reads nothing");
+        assert!(world.recorder.take_operations().is_empty(), "{query} reads nothing");
     }
     // The other way round: a date's cursor is none of an account's.
     let reply = world.send(Ask::get(&format!("/accounts/payer-0/payments?cursor={all}"))).await?;

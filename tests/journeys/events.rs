@@ -19,7 +19,7 @@ async fn every_event_is_answered_as_written_down() -> Result<()> {
     for name in http_events()? {
         let (world, given, is_stated) = bank(&name).await?;
         let reply = run(&world, &name).await?;
-        let operations = world.wire.take_operations();
+        let operations = world.recorder.take_operations();
         let reads = operations.iter().any(|operation| READS.contains(&operation.as_str()));
         assert!(is_stated || !reads, "events/{name}.json reads: say in GIVEN what it finds");
         assert_is_whole(&name, &reply);

@@ -53,10 +53,10 @@ async fn lasting_trouble_at_any_call_is_a_503_or_a_500_and_changes_no_answer_lat
                 let world = World::open().await?;
                 let put = world.send(Ask::create("tenant", "rent", &rent())).await?;
                 let (ask, good) = requests(put.field("paymentId")).swap_remove(route);
-                let wire = Recorder::with_fate(move |call| if call.number >= from { trouble } else { Fate::Pass });
-                let troubled = world.functions_over(&wire).await?;
+                let recorder = Recorder::with_fate(move |call| if call.number >= from { trouble } else { Fate::Pass });
+                let troubled = world.functions_over(&recorder).await?;
                 let reply = world.send_to(&troubled, ask.clone()).await?;
-                let tries = wire.take_operations().len();
+                let tries = recorder.take_operations().len();
                 if tries <= from {
                     assert_eq!(reply.status, good, "{trouble:?} after the last call: {reply}");
                     break;
@@ -89,8 +89,8 @@ async fn passing_trouble_is_retried_by_the_sdk_and_nobody_notices() -> Result<()
             let world = World::open().await?;
             let put = world.send(Ask::create("tenant", "rent", &rent())).await?;
             let (ask, good) = requests(put.field("paymentId")).swap_remove(route);
-            let wire = Recorder::with_fate(move |call| if call.number == 0 { trouble } else { Fate::Pass });
-            let reply = world.send_to(&world.functions_over(&wire).await?, ask.clone()).await?;
+            let recorder = Recorder::with_fate(move |call| if call.number == 0 { trouble } else { Fate::Pass });
+            let reply = world.send_to(&world.functions_over(&recorder).await?, ask.clone()).await?;
             assert_eq!(reply.status, good, "{trouble:?} once in {ask:?}: {reply}");
         }
     }

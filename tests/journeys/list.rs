@@ -110,9 +110,9 @@ async fn a_range_into_the_past_merges_history_in_order_without_duplicates() -> R
         assert_eq!(seen, want, "limit {limit}");
     }
     // What lies ahead costs no look at history.
-    drop(world.wire.take_operations());
+    drop(world.recorder.take_operations());
     let ahead = world.send(Ask::get("/accounts/buyer/payments")).await?;
-    assert_eq!((ahead.payments().len(), world.wire.take_operations()), (4, vec!["Query".to_owned()]));
+    assert_eq!((ahead.payments().len(), world.recorder.take_operations()), (4, vec!["Query".to_owned()]));
     Ok(())
 }
 

@@ -33,7 +33,7 @@ async fn a_counted_day() -> Result<World> {
     prepare(&world, Given::ADayHalfReported, THAT_NIGHT).await?;
     world.count_all().await?;
     world.set_clock(NIGHT)?;
-    drop((world.outside.metrics.take(), world.wire.take_operations(), world.wire.take_capacity_use()));
+    drop((world.outside.metrics.take(), world.recorder.take_operations(), world.recorder.take_capacity_use()));
     Ok(world)
 }
 
@@ -105,7 +105,7 @@ async fn interfered<Done: Future<Output = Result<()>>>(
     what: impl Fn() -> Done + Send + Sync + 'static,
 ) -> Result<Functions> {
     let handle = tokio::runtime::Handle::current();
-    let wire = Recorder::with_fate(move |call| {
+    let recorder = Recorder::with_fate(move |call| {
         if !when(call) {
             return Fate::Pass;
         }
@@ -114,7 +114,7 @@ async fn interfered<Done: Future<Output = Result<()>>>(
             Err(_) => Fate::Refuse(400, "AccessDeniedException"),
         }
     });
-    world.functions_over(&wire).await
+    world.functions_over(&recorder).await
 }
 
 /// Whether a call reads the first lane of the date's counters: once before and once after the
@@ -130,11 +130,11 @@ async fn a_day_that_was_counted_is_exact_and_only_queries_tell_so() -> Result<()
     let exact = RecountReport { exact: 3, ..RecountReport::default() };
     assert_eq!(recount(&world).await?, exact);
     assert_eq!(world.metric("DatesExact")?, 3);
-    let operations = world.wire.take_operations();
+    let operations = world.recorder.take_operations();
     // One for what is kept; of each date eight lanes twice, and of each shard five statuses, three of
     // which can be in history.
     assert_eq!(operations, vec!["Query"; 1 + 3 * (2 * 8 + 10 * (5 + 3))]);
-    let read = world.wire.take_capacity_use();
+    let read = world.recorder.take_capacity_use();
     let head =
         |place: &str| [&world.environment.tables.payments, &world.environment.tables.history].map(|t| t == place);
     let of_tables = read.iter().filter(|((_, place), _)| head(place).contains(&true)).map(|(_, halves)| halves);
@@ -143,8 +143,8 @@ async fn a_day_that_was_counted_is_exact_and_only_queries_tell_so() -> Result<()
     // An index cannot be read consistently; all else is.
     let refused = Fate::Refuse(400, "AccessDeniedException");
     let lags = |call: &Call| call.input()["IndexName"] != "due" && call.input()["ConsistentRead"] != true;
-    let wire = Recorder::with_fate(move |call| if lags(call) { refused } else { Fate::Pass });
-    let functions = world.functions_over(&wire).await?;
+    let recorder = Recorder::with_fate(move |call| if lags(call) { refused } else { Fate::Pass });
+    let functions = world.functions_over(&recorder).await?;
     assert_eq!(run_of(&functions, "recount", (BEFORE, AFTER), NO_DEADLINE).await?, exact, "and again");
     Ok(())
 }

@@ -1,10 +1,10 @@
 //! The billing report: every settlement in exactly one published file, whatever happens in between.
 
-mod bank;
 mod crashes;
-mod faulty;
+mod faulty_store;
 mod races;
-mod stale;
+mod settlements;
+mod stale_index;
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,9 @@ use payments_tests::World;
 use payments_tests::tables::Units;
 use serde_json::{Value, json};
 
-use bank::{Bill, files, invoke, many, measured, published, reported_ids, rows, run, settle, settled, unreported};
+use settlements::{
+    Bill, files, invoke, many, measured, published, reported_ids, rows, run, settle, settled, unreported,
+};
 
 /// Three settlements of two payees, in two statuses and two currencies.
 const BILLS: [Bill; 3] = [
@@ -65,7 +67,7 @@ async fn the_first_report_lists_each_settlement_once() -> Result<()> {
     reports/2026-11-20T092000Z--2026-11-20T092000Z-run-000001.csv.gz
     reports/2026-11-20T092000Z--2026-11-20T092000Z-run-000001.summary.json
     "#);
-    assert_snapshot!(visible(&bank::unzipped(&files[names[0]])?), @r#"
+    assert_snapshot!(visible(&settlements::unzipped(&files[names[0]])?), @r#"
     paymentId,accountId,payeeAccountId,amountMinor,currency,dueAt,dueDate,status,transactionId,failureReason,settledAt␍
     4a4a943c-4c6b-5dac-a4d9-52fac7182040,tenant-1,landlord,120000,GBP,2026-11-20T00:00:00Z,2026-11-20,PROCESSED,TX-1,,2026-11-20T09:20:00Z␍
     9113225e-6b26-5e66-b41f-9b7ee1a8bfc6,tenant-1,gym,3999,EUR,2026-11-20T00:00:00Z,2026-11-20,PROCESSED,TX-2,,2026-11-20T09:20:00Z␍
@@ -112,12 +114,12 @@ async fn the_first_report_lists_each_settlement_once() -> Result<()> {
 #[tokio::test]
 async fn an_empty_run_writes_nothing() -> Result<()> {
     let world = World::open().await?;
-    world.create("tenant", "rent", &bank::body(&BILLS[0], "2026-12-01")).await?;
-    drop((world.wire.take_operations(), world.wire.take_capacity_use()));
+    world.create("tenant", "rent", &settlements::body(&BILLS[0], "2026-12-01")).await?;
+    drop((world.recorder.take_operations(), world.recorder.take_capacity_use()));
     let answer = run(&world).await?;
     assert_eq!((&answer["runsCommitted"], &answer["moreWaits"]), (&json!(0), &json!(false)), "{answer}");
     assert_eq!(files(&world).await?.len(), 0);
-    let operations = world.wire.take_operations();
+    let operations = world.recorder.take_operations();
     assert!(operations.iter().all(|operation| operation == "GetItem" || operation == "Query"), "{operations:?}");
     Ok(())
 }
@@ -126,16 +128,16 @@ async fn an_empty_run_writes_nothing() -> Result<()> {
 async fn a_run_asks_for_what_is_unreported_and_not_for_what_the_table_holds() -> Result<()> {
     let world = World::open().await?;
     let calls = async || {
-        drop(world.wire.take_operations());
+        drop(world.recorder.take_operations());
         run(&world).await?;
-        let mut operations = world.wire.take_operations();
+        let mut operations = world.recorder.take_operations();
         operations.sort_unstable();
         anyhow::Ok(operations)
     };
     let of_an_empty_table = calls().await?;
     assert_eq!(of_an_empty_table.iter().filter(|operation| *operation == "Query").count(), 10, "one for each shard");
     for tag in 0..2 {
-        bank::many(&world, "2026-11-20T09:20:00Z", 40, tag).await?;
+        settlements::many(&world, "2026-11-20T09:20:00Z", 40, tag).await?;
         let with_work = calls().await?;
         // A few reads, and one write for each payment; the commit is two more.
         assert!(with_work.iter().filter(|operation| *operation == "UpdateItem").count() <= 41, "{with_work:?}");
@@ -170,12 +172,12 @@ async fn later_reports_hold_only_what_is_new() -> Result<()> {
 #[tokio::test]
 async fn what_was_not_settled_is_not_reported() -> Result<()> {
     let world = World::open().await?;
-    let cancelled = world.create("tenant", "rent", &bank::body(&BILLS[0], "2026-12-01")).await?;
+    let cancelled = world.create("tenant", "rent", &settlements::body(&BILLS[0], "2026-12-01")).await?;
     world.cancel("tenant", &cancelled).await?;
     // Pending, and scheduled.
-    world.create("tenant", "due", &bank::body(&BILLS[0], "2026-11-20")).await?;
+    world.create("tenant", "due", &settlements::body(&BILLS[0], "2026-11-20")).await?;
     world.sweep().await?;
-    world.create("tenant", "later", &bank::body(&BILLS[0], "2026-12-01")).await?;
+    world.create("tenant", "later", &settlements::body(&BILLS[0], "2026-12-01")).await?;
     let settled = settled(&world, "2026-11-20T09:20:00Z", &BILLS[..1]).await?;
     run(&world).await?;
     assert_eq!(reported_ids(&world).await?, settled);
@@ -254,13 +256,22 @@ async fn a_thousand_shards_are_walked_page_by_page() -> Result<()> {
         "READ_SHARDS" => Some("1000".to_owned()),
         _ => world.environment.get(name),
     };
+<<<<<<< HEAD
     let surroundings = world.surroundings_over(&world.wire).await;
     let functions = Functions::new(&Lookup::new(&get), |_| Ok(surroundings.clone()))?;
     drop(world.wire.take_operations());
     let answer = invoke(&functions, "wide", bank::END_OF_TIME).await.map_err(anyhow::Error::msg)?;
+=======
+    let functions = {
+        let dependencies = world.dependencies_over(&world.recorder).await;
+        Functions::new(&Lookup::new(&get), |_| Ok(dependencies.clone()))?
+    };
+    drop(world.recorder.take_operations());
+    let answer = invoke(&functions, "wide", settlements::END_OF_TIME).await.map_err(anyhow::Error::msg)?;
+>>>>>>> 30bb6f0 (The fault tests name their parts by the glossary)
     assert_eq!((&answer["reported"], &answer["moreWaits"]), (&json!(300), &json!(false)), "{answer}");
     assert_eq!(reported_ids(&world).await?, all);
-    let queries = world.wire.take_operations().iter().filter(|operation| *operation == "Query").count();
+    let queries = world.recorder.take_operations().iter().filter(|operation| *operation == "Query").count();
     assert!((1_010..1_040).contains(&queries), "{queries}");
     Ok(())
 }
@@ -310,8 +321,8 @@ async fn throttles_are_left_to_the_next_run_and_refusals_are_loud() -> Result<()
         let world = World::open().await?;
         let all = many(&world, "2026-11-20T09:20:00Z", 20, 0).await?;
         for (fate, is_loud) in [(throttle, false), (Fate::Refuse(400, "AccessDeniedException"), true)] {
-            let wire = Recorder::with_fate(move |call| if call.operation == operation { fate } else { Fate::Pass });
-            let answer = invoke(&world.functions_over(&wire).await?, "troubled", bank::END_OF_TIME).await;
+            let recorder = Recorder::with_fate(move |call| if call.operation == operation { fate } else { Fate::Pass });
+            let answer = invoke(&world.functions_over(&recorder).await?, "troubled", settlements::END_OF_TIME).await;
             match answer {
                 Err(error) => assert!(is_loud && error.contains("refused"), "{operation}: {error}"),
                 Ok(answer) => assert!(!is_loud && answer["moreWaits"] == true, "{operation}: {answer}"),
@@ -328,7 +339,7 @@ async fn throttles_are_left_to_the_next_run_and_refusals_are_loud() -> Result<()
 async fn a_head_that_cannot_be_read_stops_no_other() -> Result<()> {
     let world = World::open().await?;
     let all = settled(&world, "2026-11-20T09:20:00Z", &BILLS).await?;
-    bank::damage(&world, "tenant-2").await?;
+    settlements::damage(&world, "tenant-2").await?;
     let answer = run(&world).await?;
     assert_eq!(
         (&answer["reported"], &answer["failed"], &answer["moreWaits"]),
@@ -343,8 +354,8 @@ async fn a_head_that_cannot_be_read_stops_no_other() -> Result<()> {
 async fn reporting_a_payment_costs_two_and_changes_nothing_else_of_it() -> Result<()> {
     let world = World::open().await?;
     let all = many(&world, "2026-11-20T09:20:00Z", 150, 0).await?;
-    let before = bank::heads_without(&world, "unreported").await?;
-    drop(world.wire.take_capacity_use());
+    let before = settlements::heads_without(&world, "unreported").await?;
+    drop(world.recorder.take_capacity_use());
     run(&world).await?;
     let row = |operation: &str, place: &str, units: usize| {
         Ok(((operation.to_owned(), place.to_owned()), u64::try_from(units)?))
@@ -356,7 +367,7 @@ async fn reporting_a_payment_costs_two_and_changes_nothing_else_of_it() -> Resul
         row("UpdateItem", "payments/unreported", all.len()),
     ];
     assert_eq!(world.take_write_units(), want.into_iter().collect::<Result<Units>>()?);
-    assert_eq!(bank::heads_without(&world, "unreported").await?, before);
+    assert_eq!(settlements::heads_without(&world, "unreported").await?, before);
     Ok(())
 }
 

@@ -30,7 +30,7 @@ async fn inserting_the_largest_payment_costs_ten() -> Result<()> {
     let largest = largest_data(&world).await?;
     let over = world.send(Ask::create("tenant", "size", &payment(largest + 1))).await?;
     assert_eq!((over.status, &over.body["excessBytes"]), (413, &json!(1)), "{over}");
-    drop(world.wire.take_capacity_use());
+    drop(world.recorder.take_capacity_use());
 
     let put = world.send(Ask::create("tenant", "size", &payment(largest))).await?;
     assert_eq!(put.status, 201, "{put}");
@@ -43,7 +43,7 @@ async fn inserting_the_largest_payment_costs_ten() -> Result<()> {
 async fn a_cancel_costs_three() -> Result<()> {
     let world = World::open().await?;
     let put = world.send(Ask::create("tenant", "rent", &payment(7_000))).await?;
-    drop(world.wire.take_capacity_use());
+    drop(world.recorder.take_capacity_use());
     world.send(Ask::cancel("tenant", put.field("paymentId"))).await?;
     let writes: BTreeMap<_, _> = world.take_units().into_iter().filter(|((op, _), _)| op == "UpdateItem").collect();
     assert_eq!(writes, BTreeMap::from([row("UpdateItem", "payments", 1), row("UpdateItem", "payments/due", 2)]));
@@ -58,11 +58,11 @@ async fn listing_a_hundred_payments_costs_what_their_heads_cost() -> Result<()> 
         assert_eq!(put.status, 201, "{put}");
     }
     let heads: usize = world.heads("tenant").await?.iter().map(item_bytes).sum();
-    drop((world.wire.take_capacity_use(), world.wire.take_operations()));
+    drop((world.recorder.take_capacity_use(), world.recorder.take_operations()));
 
     let list = world.send(Ask::get("/accounts/tenant/payments?limit=100")).await?;
     assert_eq!(list.payments().len(), 100);
-    assert_eq!(world.wire.take_operations(), ["Query"]);
+    assert_eq!(world.recorder.take_operations(), ["Query"]);
     let read = u64::try_from(heads.div_ceil(4_096))?;
     assert_eq!(world.take_units(), BTreeMap::from([row("Query", "payments", read)]));
     assert!(read <= 25, "a hundred heads of at most 1 KB: {read}");

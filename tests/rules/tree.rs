@@ -1,4 +1,4 @@
-//! Holds the tree to its shape: small files that say why they exist, functions that only wire and
+//! Holds the tree to its shape: small files that say why they exist, functions that only build and
 //! run, and no way to read a whole table. (That functions stay small is clippy's to hold.)
 
 use std::fs;

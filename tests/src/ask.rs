@@ -8,7 +8,7 @@ use serde_json::Value;
 
 pub use payments_local::client::Request as Ask;
 
-/// A reply. Shown, it reads as on the wire: status, headers, JSON.
+/// A reply. Shown, it reads as HTTP does: status, headers, JSON.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
     /// The HTTP status.

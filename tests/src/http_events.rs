@@ -99,7 +99,7 @@ pub async fn bank(name: &str) -> Result<(World, Given, bool)> {
     let prepared = prepare(&world, given, HALF_AN_HOUR_AGO).await;
     prepared.with_context(|| format!("preparing {given:?} for {name}"))?;
     world.set_clock(NOW)?;
-    drop(world.wire.take_operations());
+    drop(world.recorder.take_operations());
     Ok((world, given, is_stated))
 }
 

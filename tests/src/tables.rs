@@ -145,7 +145,7 @@ impl World {
     pub fn take_units(&self) -> Units {
         let tables = &self.environment.tables;
         let plain = |place: String| place.replace(&tables.history, "history").replace(&tables.payments, "payments");
-        let used = self.wire.take_capacity_use().into_iter();
+        let used = self.recorder.take_capacity_use().into_iter();
         used.map(|((operation, place), halves)| ((operation, plain(place)), halves / 2)).collect()
     }
 

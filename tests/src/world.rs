@@ -44,7 +44,7 @@ pub struct World {
     pub environment: Environment,
     seconds: Arc<AtomicI64>,
     /// What the functions' calls went over.
-    pub wire: Recorder,
+    pub recorder: Recorder,
     /// What lies outside of it.
     pub outside: Outside,
     functions: Functions,
@@ -79,27 +79,27 @@ impl World {
             change(environment);
         });
         let stack = stack.start().await?;
-        let wire = Recorder::new();
-        let functions = with_roles(&stack, &client(&stack.environment, &wire).await)?;
+        let recorder = Recorder::new();
+        let functions = with_roles(&stack, &client(&stack.environment, &recorder).await)?;
         let requests = stack.queues.requests.clone();
         let outside = Outside { requests, metrics: stack.metrics.clone(), reports: Arc::clone(&stack.reports) };
         let environment = stack.environment.clone();
-        let world = Self { stack, environment, seconds, wire, outside, functions };
+        let world = Self { stack, environment, seconds, recorder, outside, functions };
         world.set_clock(MORNING)?;
         Ok(world)
     }
 
-    /// The same bank's functions over another wire, as another sandbox of Lambda would have them.
+    /// The same bank's functions over another recorder, as another sandbox of Lambda would have them.
     ///
     /// # Errors
     /// Where the environment does not do.
-    pub async fn functions_over(&self, wire: &Recorder) -> Result<Functions> {
-        with_roles(&self.stack, &client(&self.environment, wire).await)
+    pub async fn functions_over(&self, recorder: &Recorder) -> Result<Functions> {
+        with_roles(&self.stack, &client(&self.environment, recorder).await)
     }
 
-    /// What this bank's functions work with, over another wire.
-    pub async fn surroundings_over(&self, wire: &Recorder) -> Dependencies {
-        self.stack.dependencies(client(&self.environment, wire).await)
+    /// What this bank's functions work with, over another recorder.
+    pub async fn dependencies_over(&self, recorder: &Recorder) -> Dependencies {
+        self.stack.dependencies(client(&self.environment, recorder).await)
     }
 
     /// What this bank's functions work with, over another client.
@@ -108,20 +108,20 @@ impl World {
         self.stack.dependencies(client)
     }
 
-    /// This bank's functions with other surroundings.
+    /// This bank's functions with other dependencies.
     ///
     /// # Errors
     /// Where the environment does not do.
-    pub fn functions_in(&self, surroundings: &Dependencies) -> Result<Functions> {
-        self.environment.functions(|_| Ok(surroundings.clone()))
+    pub fn functions_in(&self, dependencies: &Dependencies) -> Result<Functions> {
+        self.environment.functions(|_| Ok(dependencies.clone()))
     }
 
-    /// A client of the bank's engine over its wire.
+    /// A client of the bank's engine over its recorder.
     pub async fn client(&self) -> Client {
-        client(&self.environment, &self.wire).await
+        client(&self.environment, &self.recorder).await
     }
 
-    /// The bank's store, over its wire.
+    /// The bank's store, over its recorder.
     pub async fn store(&self) -> Store {
         Store::new(self.client().await, self.environment.tables.clone())
     }
@@ -236,9 +236,9 @@ fn with_roles(stack: &Stack, client: &Client) -> Result<Functions> {
     stack.functions_each(|function| with_role(client, function, &stack.environment.tables))
 }
 
-/// The production client over a wire: its retries, but without their waiting, and with a retry
+/// The production client over a recorder: its retries, but without their waiting, and with a retry
 /// quota of its own, so that one test's faults do not use up another's retries.
-async fn client(environment: &Environment, wire: &Recorder) -> Client {
+async fn client(environment: &Environment, recorder: &Recorder) -> Client {
     let production = environment.client().await;
     let retries = production.config().retry_config().cloned().unwrap_or_else(RetryConfig::standard);
     let wait = Duration::from_millis(1);
@@ -246,7 +246,7 @@ async fn client(environment: &Environment, wire: &Recorder) -> Client {
     let config = production
         .config()
         .to_builder()
-        .http_client(wire.clone())
+        .http_client(recorder.clone())
         .retry_config(retries.with_initial_backoff(wait).with_max_backoff(wait))
         .retry_partition(quota);
     Client::from_conf(config.build())

@@ -1,5 +1,5 @@
 //! Deliveries of a stream to the aggregator, move by move: two pollers that do not know of each other,
-//! mishaps, stretches of the past that come again, shards that split.
+//! faults, stretches of the past that come again, shards that split.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -14,11 +14,11 @@ use payments_local::triggers::aggregator_settings;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::mishap::Mishap;
+use super::fault::Fault;
 use super::shards::{self, Shards};
 use crate::aggregation::{aggregate, drain};
-use crate::dice::Dice;
-use crate::rig::Rig;
+use crate::fixture::Fixture;
+use fastrand::Rng;
 
 /// How many pollers read the stream.
 pub(crate) const POLLERS: usize = 2;
@@ -34,11 +34,11 @@ pub(crate) enum Move {
     /// A shard ends, and two or one go on.
     Split { shard: usize, in_two: bool },
     /// A poller hands over its next batch of a shard, or the end of a window.
-    Step { poller: usize, shard: usize, mishap: Mishap },
+    Step { poller: usize, shard: usize, fault: Fault },
     /// Both pollers do at once, their calls in an order that is drawn.
     Race { shard: usize, order: u64 },
     /// A stretch that was counted comes again, and perhaps some of what follows with it.
-    Again { shard: usize, from: usize, records: usize, mishap: Mishap },
+    Again { shard: usize, from: usize, records: usize, fault: Fault },
     /// A poller forgets where it was, and begins at the oldest record.
     Restart { poller: usize },
 }
@@ -47,14 +47,14 @@ impl Move {
     /// Any move.
     pub(crate) fn any() -> impl Strategy<Value = Self> {
         let (poller, shard) = (0..POLLERS, 0..8_usize);
-        let step = (poller.clone(), shard.clone(), Mishap::any());
-        let again = (shard.clone(), 0..64_usize, 1..24_usize, Mishap::any());
+        let step = (poller.clone(), shard.clone(), Fault::any());
+        let again = (shard.clone(), 0..64_usize, 1..24_usize, Fault::any());
         prop_oneof![
             5 => (1..MOST_AT_ONCE).prop_map(Self::Grow),
             2 => (shard.clone(), any::<bool>()).prop_map(|(shard, in_two)| Self::Split { shard, in_two }),
-            9 => step.prop_map(|(poller, shard, mishap)| Self::Step { poller, shard, mishap }),
+            9 => step.prop_map(|(poller, shard, fault)| Self::Step { poller, shard, fault }),
             4 => (shard, any::<u64>()).prop_map(|(shard, order)| Self::Race { shard, order }),
-            4 => again.prop_map(|(shard, from, records, mishap)| Self::Again { shard, from, records, mishap }),
+            4 => again.prop_map(|(shard, from, records, fault)| Self::Again { shard, from, records, fault }),
             1 => poller.prop_map(|poller| Self::Restart { poller }),
         ]
     }
@@ -64,7 +64,7 @@ impl Move {
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Seen {
     pub(crate) invocations: usize,
-    pub(crate) mishaps: usize,
+    pub(crate) faults: usize,
     pub(crate) kills: usize,
     pub(crate) failures: usize,
     pub(crate) races: usize,
@@ -73,7 +73,7 @@ pub(crate) struct Seen {
 
 /// A stream on its way to the aggregator.
 pub(crate) struct Deliveries<'r> {
-    rig: &'r Rig,
+    fixture: &'r Fixture,
     sandboxes: &'r [Functions],
     shards: Shards,
     pollers: [StreamMapping; POLLERS],
@@ -88,21 +88,21 @@ type Task<'t> = Pin<Box<dyn Future<Output = ()> + 't>>;
 
 impl<'r> Deliveries<'r> {
     pub(crate) fn begin(
-        rig: &'r Rig,
+        fixture: &'r Fixture,
         sandboxes: &'r [Functions],
         past: &[Record],
         seen: &'r RefCell<Seen>,
     ) -> Result<Self> {
-        let shards = Shards::of(rig.source.arn(), past)?;
+        let shards = Shards::of(fixture.source.arn(), past)?;
         let poller = |seed| -> Result<StreamMapping> {
             // Whether one waits for a full batch is for the moves to say.
             let settings = StreamSettings { maximum_batching_window: TimeDelta::zero(), ..aggregator_settings()? };
-            let mut dice = Dice::seeded(seed);
+            let mut random = Rng::with_seed(seed);
             let mapping = StreamMapping::new(settings, shards.stream.clone())?;
-            Ok(mapping.with_batch_cuts(move |most| 1 + dice.below(most)))
+            Ok(mapping.with_batch_cuts(move |most| 1 + random.usize(..most)))
         };
         let pollers = [poller(1)?, poller(2)?];
-        Ok(Self { rig, sandboxes, pollers, shards, counted: BTreeMap::new(), now: shards::beginning(), seen })
+        Ok(Self { fixture, sandboxes, pollers, shards, counted: BTreeMap::new(), now: shards::beginning(), seen })
     }
 
     pub(crate) async fn play(&mut self, moves: &[Move]) -> Result<()> {
@@ -111,9 +111,9 @@ impl<'r> Deliveries<'r> {
             match *this {
                 Move::Grow(records) => self.shards.grow(records)?,
                 Move::Split { shard, in_two } => self.shards.split(shard, in_two)?,
-                Move::Step { poller, shard, mishap } => self.step(poller, shard, mishap).await?,
+                Move::Step { poller, shard, fault } => self.step(poller, shard, fault).await?,
                 Move::Race { shard, order } => self.race(shard, order).await?,
-                Move::Again { shard, from, records, mishap } => self.again(shard, from, records, mishap).await?,
+                Move::Again { shard, from, records, fault } => self.again(shard, from, records, fault).await?,
                 Move::Restart { poller } => self.pollers[poller].restart_from_trim_horizon(),
             }
             self.note_counted();
@@ -137,24 +137,24 @@ impl<'r> Deliveries<'r> {
         Ok(())
     }
 
-    async fn step(&mut self, poller: usize, shard: usize, mishap: Mishap) -> Result<()> {
-        let Self { rig, sandboxes, pollers, now, seen, .. } = self;
+    async fn step(&mut self, poller: usize, shard: usize, fault: Fault) -> Result<()> {
+        let Self { fixture, sandboxes, pollers, now, seen, .. } = self;
         let (mapping, functions) = (&mut pollers[poller], &sandboxes[poller]);
         let ready = mapping.ready().await?;
         if ready.is_empty() {
             return Ok(());
         }
-        let befallen = mishap.befall(&rig.line);
-        let function = |event| invoke(functions, event, mishap, seen);
-        let step = rig.line.until_killed(mapping.step_shard(&ready[shard % ready.len()], *now, function)).await;
-        rig.line.mend();
-        note(seen, befallen.load(Ordering::Relaxed), step.is_none());
+        let happened = fault.inject(&fixture.faults);
+        let function = |event| invoke(functions, event, fault, seen);
+        let step = fixture.faults.until_killed(mapping.step_shard(&ready[shard % ready.len()], *now, function)).await;
+        fixture.faults.clear();
+        note(seen, happened.load(Ordering::Relaxed), step.is_none());
         step.transpose()?;
         Ok(())
     }
 
     async fn race(&mut self, shard: usize, order: u64) -> Result<()> {
-        let Self { rig, sandboxes, pollers: [one, other], now, seen, .. } = self;
+        let Self { fixture, sandboxes, pollers: [one, other], now, seen, .. } = self;
         let seen: &RefCell<Seen> = seen;
         let (ready, also) = (one.ready().await?, other.ready().await?);
         let both: Vec<&ShardId> = ready.iter().filter(|shard| also.contains(shard)).collect();
@@ -165,21 +165,21 @@ impl<'r> Deliveries<'r> {
         let tasks = [one, other].into_iter().zip(sandboxes.iter()).map(|(mapping, functions)| {
             let (now, trouble) = (*now, &trouble);
             let task: Task<'_> = Box::pin(async move {
-                let step = mapping.step_shard(shard, now, |event| invoke(functions, event, Mishap::None, seen)).await;
+                let step = mapping.step_shard(shard, now, |event| invoke(functions, event, Fault::None, seen)).await;
                 step.map_or_else(|error| drop(trouble.replace(Some(error))), drop);
             });
             task
         });
-        let mut dice = Dice::seeded(order);
-        rig.line.gate().schedule(tasks.collect(), |ready| dice.below(ready.len())).await;
+        let mut random = Rng::with_seed(order);
+        fixture.faults.scheduler().run(tasks.collect(), |ready| random.usize(..ready.len())).await;
         seen.borrow_mut().races += 1;
         trouble.into_inner().map_or(Ok(()), |error| Err(error.into()))
     }
 
     /// What follows the counted records may come with them, as from a poller that is ahead; but no
     /// poller leaves a record out, or goes on after a failure.
-    async fn again(&mut self, shard: usize, from: usize, records: usize, mishap: Mishap) -> Result<()> {
-        let Self { rig, sandboxes, pollers, shards, counted, seen, .. } = self;
+    async fn again(&mut self, shard: usize, from: usize, records: usize, fault: Fault) -> Result<()> {
+        let Self { fixture, sandboxes, pollers, shards, counted, seen, .. } = self;
         let all = shards.all();
         let shard = &all[shard % all.len()];
         let places = shards.places(shard);
@@ -187,19 +187,19 @@ impl<'r> Deliveries<'r> {
         let from = from % (counted + 1).min(places.len().max(1));
         let to = (from + records).min(places.len());
         let [from, .., to] = &places[from..to] else { return Ok(()) };
-        let befallen = mishap.befall(&rig.line);
+        let happened = fault.inject(&fixture.faults);
         let failed = Cell::new(false);
         let function = |event| async {
             if failed.get() {
                 return Err("a poller does not go on after a failure".to_owned());
             }
-            let answer = invoke(&sandboxes[0], event, mishap, seen).await;
+            let answer = invoke(&sandboxes[0], event, fault, seen).await;
             failed.set(answer.is_err());
             answer
         };
-        let again = rig.line.until_killed(pollers[0].redeliver(shard, from, to, function)).await;
-        rig.line.mend();
-        note(seen, befallen.load(Ordering::Relaxed), again.is_none());
+        let again = fixture.faults.until_killed(pollers[0].redeliver(shard, from, to, function)).await;
+        fixture.faults.clear();
+        note(seen, happened.load(Ordering::Relaxed), again.is_none());
         seen.borrow_mut().again += 1;
         again.transpose()?;
         Ok(())
@@ -217,15 +217,15 @@ impl<'r> Deliveries<'r> {
 }
 
 /// One invocation. Lambda may not hear of its success.
-async fn invoke(functions: &Functions, event: Value, mishap: Mishap, seen: &RefCell<Seen>) -> Result<Value, String> {
+async fn invoke(functions: &Functions, event: Value, fault: Fault, seen: &RefCell<Seen>) -> Result<Value, String> {
     seen.borrow_mut().invocations += 1;
     let answer = aggregate(functions, event).await;
     seen.borrow_mut().failures += usize::from(answer.is_err());
-    if mishap == Mishap::AnswerLost { Err("the answer is lost".to_owned()) } else { answer }
+    if fault == Fault::AnswerLost { Err("the answer is lost".to_owned()) } else { answer }
 }
 
-fn note(seen: &RefCell<Seen>, befallen: bool, killed: bool) {
+fn note(seen: &RefCell<Seen>, happened: bool, killed: bool) {
     let mut seen = seen.borrow_mut();
-    seen.mishaps += usize::from(befallen);
+    seen.faults += usize::from(happened);
     seen.kills += usize::from(killed);
 }

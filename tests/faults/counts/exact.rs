@@ -12,8 +12,11 @@ use tokio::runtime::Runtime;
 
 use super::deliveries::{Deliveries, Move, POLLERS, Seen};
 use super::past;
+<<<<<<< HEAD
+=======
+use crate::fixture::Fixture;
+>>>>>>> 30bb6f0 (The fault tests name their parts by the glossary)
 use crate::recount;
-use crate::rig::Rig;
 use crate::weakness::Weakness;
 use payments_local::Fate;
 
@@ -28,7 +31,7 @@ const MOST_MOVES: usize = 96;
 
 /// A bank with a past, and two sandboxes of Lambda that count it.
 struct Bank {
-    rig: Rig,
+    fixture: Fixture,
     sandboxes: Vec<Functions>,
     past: Vec<Record>,
     seen: RefCell<Seen>,
@@ -36,30 +39,30 @@ struct Bank {
 
 impl Bank {
     async fn with_past(seed: u64) -> Result<Self> {
-        let rig = Rig::set_up().await?;
+        let fixture = Fixture::start().await?;
         let mut sandboxes = Vec::new();
         for task in 0..POLLERS {
-            sandboxes.push(rig.functions_of_task(task).await?);
+            sandboxes.push(fixture.functions_of_task(task).await?);
         }
-        let past = past::happen(&rig, seed).await?;
-        Ok(Self { rig, sandboxes, past, seen: RefCell::default() })
+        let past = past::happen(&fixture, seed).await?;
+        Ok(Self { fixture, sandboxes, past, seen: RefCell::default() })
     }
 
     /// Delivers the past to an aggregator that has counted nothing yet, and tells what is wrong then.
     async fn deliver(&self, moves: &[Move], weakness: Option<Weakness>) -> Result<Vec<String>> {
-        self.rig.forget_counts().await?;
-        self.rig.line.weaken(weakness);
-        let mut deliveries = Deliveries::begin(&self.rig, &self.sandboxes, &self.past, &self.seen)?;
+        self.fixture.forget_counts().await?;
+        self.fixture.faults.weaken(weakness);
+        let mut deliveries = Deliveries::begin(&self.fixture, &self.sandboxes, &self.past, &self.seen)?;
         deliveries.play(moves).await?;
         deliveries.finish().await?;
-        self.rig.line.weaken(None);
-        recount::differences(&self.rig).await
+        self.fixture.faults.weaken(None);
+        recount::differences(&self.fixture).await
     }
 
     /// Counts the engine's own stream from its beginning.
     async fn assert_counters_exact(&self) -> Result<()> {
-        self.rig.forget_counts().await?;
-        self.rig.assert_counters_exact().await
+        self.fixture.forget_counts().await?;
+        self.fixture.assert_counters_exact().await
     }
 }
 
@@ -87,9 +90,9 @@ fn counters_equal_a_recount_however_the_stream_is_delivered() -> Result<()> {
     for seed in 0..PASTS {
         let bank = runtime.block_on(Bank::with_past(seed.into()))?;
         deliver(&runtime, &bank, None, seed, MOST_MOVES).with_context(|| format!("past {seed}"))?;
-        let lines = bank.rig.metrics.take();
+        let lines = bank.fixture.metrics.take();
         let [counted, skipped, conflicts] =
-            ["Counted", "Skipped", "Conflicts"].map(|name| bank.rig.metric(&lines, name));
+            ["Counted", "Skipped", "Conflicts"].map(|name| bank.fixture.metric(&lines, name));
         let seen = bank.seen.borrow();
         println!("past {seed}: {} changes, {seen:?}, {skipped} skipped, {conflicts} conflicts", bank.past.len());
         let Seen { kills, failures, races, again, .. } = *seen;
@@ -122,14 +125,14 @@ async fn a_checkpoint_that_moves_in_another_write_counts_twice_or_never() -> Res
         (Some(Weakness::CheckpointFirst), Some("2026-11-20 SCHEDULED: 0 counted, 3 found")),
         (None, None),
     ] {
-        let rig = Rig::set_up().await?;
-        rig.created(3).await?;
-        rig.line.weaken(weakness);
-        rig.line.break_with(|call| if call.operation == "TransactWriteItems" { Fate::KillAfter } else { Fate::Pass });
-        assert!(rig.line.until_killed(rig.aggregate_step()).await.is_none());
-        rig.line.mend();
-        rig.line.weaken(None);
-        let wrong = rig.miscounted().await?;
+        let fixture = Fixture::start().await?;
+        fixture.created(3).await?;
+        fixture.faults.weaken(weakness);
+        fixture.faults.inject(|call| if call.operation == "TransactWriteItems" { Fate::KillAfter } else { Fate::Pass });
+        assert!(fixture.faults.until_killed(fixture.aggregate_step()).await.is_none());
+        fixture.faults.clear();
+        fixture.faults.weaken(None);
+        let wrong = fixture.miscounted().await?;
         assert_eq!(wrong.first().map(String::as_str), want, "{weakness:?}: {wrong:?}");
     }
     Ok(())

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::shards;
 use crate::aggregation::{aggregate, drain};
+use crate::fixture::Fixture;
 use crate::recount::{self, Items, Numbers};
-use crate::rig::Rig;
 use crate::staleness::{Key, key_of};
 
 /// A stream of one shard, and what the tables would hold by it.
@@ -24,14 +24,14 @@ pub(crate) struct Made {
 
 impl Made {
     /// A stream of the table of this bank, without a record yet.
-    pub(crate) async fn of(rig: &Rig) -> Result<Self> {
-        let intents = rig.created(1).await?;
+    pub(crate) async fn of(fixture: &Fixture) -> Result<Self> {
+        let intents = fixture.created(1).await?;
         let pk = format!("ACCT#{}", intents[0].account);
-        let model = rig.items(&rig.world.environment.tables.payments, &pk).await?.pop().context("no head")?;
-        let (stream, shard) = (InMemoryStream::new(rig.source.arn()), ShardId::from("shardId-made"));
+        let model = fixture.items(&fixture.world.environment.tables.payments, &pk).await?.pop().context("no head")?;
+        let (stream, shard) = (InMemoryStream::new(fixture.source.arn()), ShardId::from("shardId-made"));
         stream.add_shard(shard.clone(), None)?;
-        rig.line.mend();
-        drop((rig.metrics.take(), rig.line.wire().take_capacity_use()));
+        fixture.faults.clear();
+        drop((fixture.metrics.take(), fixture.faults.recorder().take_capacity_use()));
         Ok(Self { stream, shard, records: 0, model, hot: Items::new(), history: Items::new() })
     }
 
@@ -92,8 +92,8 @@ impl Made {
     }
 
     /// Delivers the whole stream from its beginning.
-    pub(crate) async fn deliver(&self, rig: &Rig) -> Result<Vec<Delivery>> {
-        drain(&mut self.mapping()?, shards::beginning(), |event| aggregate(&rig.functions, event)).await
+    pub(crate) async fn deliver(&self, fixture: &Fixture) -> Result<Vec<Delivery>> {
+        drain(&mut self.mapping()?, shards::beginning(), |event| aggregate(&fixture.functions, event)).await
     }
 
     /// What counters should say.

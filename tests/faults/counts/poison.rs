@@ -12,17 +12,17 @@ use serde_json::{Value, json};
 use super::made::Made;
 use super::shards;
 use crate::aggregation::{aggregate, drain, next_batch};
-use crate::ledger::{number, text};
+use crate::fixture::Fixture;
+use crate::invariants::{number, text};
 use crate::recount::{between, checkpoints, counters};
-use crate::rig::Rig;
 use crate::staleness::key_of;
 
 const DAY: &str = "2026-12-01";
 
 #[tokio::test]
 async fn a_record_that_cannot_be_read_is_counted_as_that_and_stops_no_other() -> Result<()> {
-    let rig = Rig::set_up().await?;
-    let mut made = Made::of(&rig).await?;
+    let fixture = Fixture::start().await?;
+    let mut made = Made::of(&fixture).await?;
     made.put(made.head(0, DAY, "SCHEDULED", "GBP"))?;
     let poison = made.head(1, DAY, "SCHEDULED", "GBP");
     let key = key_of(&poison);
@@ -42,23 +42,23 @@ async fn a_record_that_cannot_be_read_is_counted_as_that_and_stops_no_other() ->
 
     let mut want = made.counts();
     want.extend([(format!("{DAY} unparsed"), 2), ("? unparsed".to_owned(), 3)]);
-    let delivered = made.deliver(&rig).await?;
+    let delivered = made.deliver(&fixture).await?;
     assert!(delivered.iter().all(|delivery| delivery.outcome == DeliveryOutcome::Succeeded), "{delivered:?}");
-    assert_eq!(between(&counters(&rig).await?, &want), [""; 0]);
-    let lines = rig.metrics.take();
-    assert_eq!(["Counted", "Skipped", "Unparsed"].map(|name| rig.metric(&lines, name)), [2, 0, 5], "{lines:?}");
+    assert_eq!(between(&counters(&fixture).await?, &want), [""; 0]);
+    let lines = fixture.metrics.take();
+    assert_eq!(["Counted", "Skipped", "Unparsed"].map(|name| fixture.metric(&lines, name)), [2, 0, 5], "{lines:?}");
 
-    made.deliver(&rig).await?;
-    assert_eq!(between(&counters(&rig).await?, &want), [""; 0], "poison is counted once, too");
-    let lines = rig.metrics.take();
-    assert_eq!(["Counted", "Skipped", "Unparsed"].map(|name| rig.metric(&lines, name)), [0, 7, 0], "{lines:?}");
+    made.deliver(&fixture).await?;
+    assert_eq!(between(&counters(&fixture).await?, &want), [""; 0], "poison is counted once, too");
+    let lines = fixture.metrics.take();
+    assert_eq!(["Counted", "Skipped", "Unparsed"].map(|name| fixture.metric(&lines, name)), [0, 7, 0], "{lines:?}");
 
     // Poison alone is reason enough to move the checkpoint.
     made.push(&key, None, None)?;
     want.insert("? unparsed".to_owned(), 4);
     for time in ["first", "second"] {
-        made.deliver(&rig).await?;
-        assert_eq!(between(&counters(&rig).await?, &want), [""; 0], "the {time} time");
+        made.deliver(&fixture).await?;
+        assert_eq!(between(&counters(&fixture).await?, &want), [""; 0], "the {time} time");
     }
     Ok(())
 }
@@ -76,8 +76,8 @@ async fn first_event(made: &Made) -> Result<Value> {
 
 #[tokio::test]
 async fn a_mapping_that_is_set_up_wrongly_is_an_error_and_changes_nothing() -> Result<()> {
-    let rig = Rig::set_up().await?;
-    let mut made = Made::of(&rig).await?;
+    let fixture = Fixture::start().await?;
+    let mut made = Made::of(&fixture).await?;
     made.put(made.head(0, DAY, "SCHEDULED", "GBP"))?;
     let event = first_event(&made).await?;
     let other = event["eventSourceARN"].as_str().unwrap_or_default().replace("/payments", "/payroll");
@@ -88,7 +88,7 @@ async fn a_mapping_that_is_set_up_wrongly_is_an_error_and_changes_nothing() -> R
     ] {
         let mut event = event.clone();
         event[field] = value;
-        let error = aggregate(&rig.functions, event).await.expect_err(field);
+        let error = aggregate(&fixture.functions, event).await.expect_err(field);
         assert!(error.contains(names), "{field}: {error}");
     }
 
@@ -96,27 +96,28 @@ async fn a_mapping_that_is_set_up_wrongly_is_an_error_and_changes_nothing() -> R
     let settings = StreamSettings { tumbling_window: None, ..aggregator_settings()? };
     let mut windowless = StreamMapping::new(settings, made.stream.clone())?;
     for _ in 0..20 {
-        let step = next_batch(&mut windowless, shards::beginning(), |event| aggregate(&rig.functions, event)).await?;
+        let step =
+            next_batch(&mut windowless, shards::beginning(), |event| aggregate(&fixture.functions, event)).await?;
         assert!(matches!(step[0].outcome, DeliveryOutcome::Retrying { remaining: 1, .. }), "{step:?}");
     }
-    assert_eq!((rig.line.calls(), counters(&rig).await?.len()), (0, 0));
-    made.deliver(&rig).await?;
-    assert_eq!(between(&counters(&rig).await?, &made.counts()), [""; 0]);
+    assert_eq!((fixture.faults.calls(), counters(&fixture).await?.len()), (0, 0));
+    made.deliver(&fixture).await?;
+    assert_eq!(between(&counters(&fixture).await?, &made.counts()), [""; 0]);
     Ok(())
 }
 
 #[tokio::test]
 async fn the_end_of_a_window_is_answered_without_a_call() -> Result<()> {
-    let rig = Rig::set_up().await?;
-    let mut made = Made::of(&rig).await?;
+    let fixture = Fixture::start().await?;
+    let mut made = Made::of(&fixture).await?;
     made.put(made.head(0, DAY, "SCHEDULED", "GBP"))?;
     let mut mapping = made.mapping()?;
-    drain(&mut mapping, shards::beginning(), |event| aggregate(&rig.functions, event)).await?;
-    rig.line.mend();
+    drain(&mut mapping, shards::beginning(), |event| aggregate(&fixture.functions, event)).await?;
+    fixture.faults.clear();
     let answers = Mutex::new(Vec::new());
     let function = |event: Value| async {
         let last = event["isFinalInvokeForWindow"] == true;
-        let answer = aggregate(&rig.functions, event).await;
+        let answer = aggregate(&fixture.functions, event).await;
         drop(answers.lock().map(|mut answers| answers.push((last, answer.clone()))));
         answer
     };
@@ -128,22 +129,22 @@ async fn the_end_of_a_window_is_answered_without_a_call() -> Result<()> {
     let answers = answers.into_inner().unwrap_or_default();
     let [(true, Ok(answer))] = answers.as_slice() else { anyhow::bail!("{answers:?}") };
     assert_eq!(answer["state"], json!({}));
-    assert_eq!((rig.line.calls(), rig.metrics.take().len()), (0, 1), "one line of metrics, of the batch");
+    assert_eq!((fixture.faults.calls(), fixture.metrics.take().len()), (0, 1), "one line of metrics, of the batch");
     Ok(())
 }
 
 #[tokio::test]
 async fn a_checkpoint_is_kept_for_a_week_after_its_last_move() -> Result<()> {
-    let rig = Rig::set_up().await?;
-    let mut made = Made::of(&rig).await?;
+    let fixture = Fixture::start().await?;
+    let mut made = Made::of(&fixture).await?;
     for (n, moves) in [(0, true), (1, true), (1, false)] {
         if moves {
             made.put(made.head(n, DAY, "SCHEDULED", "GBP"))?;
         }
-        rig.time.pass(TimeDelta::days(3));
-        let moved_at = rig.time.now() - if moves { TimeDelta::zero() } else { TimeDelta::days(3) };
-        made.deliver(&rig).await?;
-        let checkpoints = checkpoints(&rig).await?;
+        fixture.time.pass(TimeDelta::days(3));
+        let moved_at = fixture.time.now() - if moves { TimeDelta::zero() } else { TimeDelta::days(3) };
+        made.deliver(&fixture).await?;
+        let checkpoints = checkpoints(&fixture).await?;
         let [checkpoint] = checkpoints.as_slice() else { anyhow::bail!("{checkpoints:?}") };
         assert_eq!(text(checkpoint, "sk"), made.shard.as_str());
         assert_eq!(text(checkpoint, "sequenceNumber"), made.records.to_string());
@@ -155,25 +156,25 @@ async fn a_checkpoint_is_kept_for_a_week_after_its_last_move() -> Result<()> {
 
 #[tokio::test]
 async fn the_aggregator_never_sees_what_it_writes() -> Result<()> {
-    let rig = Rig::set_up().await?;
-    rig.created(5).await?;
+    let fixture = Fixture::start().await?;
+    fixture.created(5).await?;
     let seen = Mutex::new(Vec::new());
     let function = |event: Value| async {
         let keys =
             event["Records"].as_array().into_iter().flatten().map(|record| key_of(&record["dynamodb"]["Keys"]).0);
         drop(seen.lock().map(|mut seen| seen.extend(keys)));
-        aggregate(&rig.functions, event).await
+        aggregate(&fixture.functions, event).await
     };
-    let delivered = drain(&mut *rig.aggregating.lock().await, rig.time.now(), function).await?;
+    let delivered = drain(&mut *fixture.aggregating.lock().await, fixture.time.now(), function).await?;
     assert_eq!(delivered.iter().map(|delivery| delivery.records).sum::<usize>(), 5, "{delivered:?}");
-    assert_eq!(rig.line.tries_of("TransactWriteItems"), 1);
+    assert_eq!(fixture.faults.tries_of("TransactWriteItems"), 1);
 
     // Its writes are in the stream, and pass it by.
-    let shard = rig.source.shards().await?.pop().context("no shard")?;
-    let records = rig.source.read_all(&shard.id, Position::TrimHorizon).await?;
+    let shard = fixture.source.shards().await?.pop().context("no shard")?;
+    let records = fixture.source.read_all(&shard.id, Position::TrimHorizon).await?;
     let own = |record: &&payments_delivery::Record| !key_of(&record.event()["dynamodb"]["Keys"]).0.starts_with("ACCT#");
     assert_eq!(records.iter().filter(own).count(), 2, "a counter and a checkpoint");
     let seen = seen.into_inner().unwrap_or_default();
     assert!(seen.len() == 5 && seen.iter().all(|pk| pk.starts_with("ACCT#")), "{seen:?}");
-    rig.assert_counters_exact().await
+    fixture.assert_counters_exact().await
 }

@@ -10,19 +10,19 @@ use payments_model::BusinessDate;
 
 use super::made::Made;
 use crate::aggregation::aggregate;
+use crate::fixture::Fixture;
 use crate::recount::{between, counters};
-use crate::rig::Rig;
 use crate::staleness::key_of;
 
 /// Delivers the stream and tells what was spent, in half units by operation; a place other than the
 /// table itself would be under its name.
-async fn cost(rig: &Rig, made: &Made) -> Result<BTreeMap<String, u64>> {
-    drop(rig.line.wire().take_capacity_use());
-    rig.line.mend();
-    made.deliver(rig).await?;
-    let table = &rig.world.environment.tables.payments;
+async fn cost(fixture: &Fixture, made: &Made) -> Result<BTreeMap<String, u64>> {
+    drop(fixture.faults.recorder().take_capacity_use());
+    fixture.faults.clear();
+    made.deliver(fixture).await?;
+    let table = &fixture.world.environment.tables.payments;
     let named = |(operation, place): (String, String)| if place == *table { operation } else { place };
-    let spent = rig.line.wire().take_capacity_use().into_iter().filter(|(_, halves)| *halves > 0);
+    let spent = fixture.faults.recorder().take_capacity_use().into_iter().filter(|(_, halves)| *halves > 0);
     Ok(spent.map(|(place, halves)| (named(place), halves)).collect())
 }
 
@@ -48,35 +48,35 @@ async fn a_batch_costs_two_for_each_date_and_two_for_the_checkpoint() -> Result<
         (100, &["GBP"], 2),
         (250, &["GBP"], 3),
     ] {
-        let rig = Rig::set_up().await?;
-        let mut made = Made::of(&rig).await?;
+        let fixture = Fixture::start().await?;
+        let mut made = Made::of(&fixture).await?;
         for n in 0..AGGREGATOR_BATCH {
             let head =
                 made.head(n, &date(n * dates / AGGREGATOR_BATCH)?, "SCHEDULED", currencies[n % currencies.len()]);
             made.put(head)?;
         }
         let case = format!("{dates} dates in {currencies:?}");
-        assert_eq!(cost(&rig, &made).await?, units(2 * (dates + transactions))?, "{case}");
-        assert_eq!(rig.line.tries_of("TransactWriteItems"), transactions, "{case}");
-        assert_eq!(between(&counters(&rig).await?, &made.counts()), [""; 0], "{case}");
+        assert_eq!(cost(&fixture, &made).await?, units(2 * (dates + transactions))?, "{case}");
+        assert_eq!(fixture.faults.tries_of("TransactWriteItems"), transactions, "{case}");
+        assert_eq!(between(&counters(&fixture).await?, &made.counts()), [""; 0], "{case}");
         // Delivered again, it costs one read.
-        assert_eq!(cost(&rig, &made).await?, units(0)?, "{case}");
+        assert_eq!(cost(&fixture, &made).await?, units(0)?, "{case}");
     }
     Ok(())
 }
 
 #[tokio::test]
 async fn a_whole_life_within_a_batch_costs_what_one_change_does() -> Result<()> {
-    let rig = Rig::set_up().await?;
-    let mut made = Made::of(&rig).await?;
+    let fixture = Fixture::start().await?;
+    let mut made = Made::of(&fixture).await?;
     for n in 0..100 {
         for status in ["SCHEDULED", "PENDING", "PROCESSED"] {
             made.put(made.head(n, &date(0)?, status, "GBP"))?;
         }
         made.archive(&key_of(&made.head(n, &date(0)?, "PROCESSED", "GBP")))?;
     }
-    assert_eq!(cost(&rig, &made).await?, units(2 * (1 + 1))?);
-    let counts = counters(&rig).await?;
+    assert_eq!(cost(&fixture, &made).await?, units(2 * (1 + 1))?);
+    let counts = counters(&fixture).await?;
     assert_eq!(between(&counts, &made.counts()), [""; 0]);
     assert_eq!(counts.get("2026-12-01 archived"), Some(&100));
     Ok(())
@@ -84,31 +84,31 @@ async fn a_whole_life_within_a_batch_costs_what_one_change_does() -> Result<()> 
 
 #[tokio::test]
 async fn changes_that_count_nothing_cost_no_write() -> Result<()> {
-    let rig = Rig::set_up().await?;
-    let mut made = Made::of(&rig).await?;
+    let fixture = Fixture::start().await?;
+    let mut made = Made::of(&fixture).await?;
     made.put(made.head(0, &date(0)?, "PENDING", "GBP"))?;
-    assert_eq!(cost(&rig, &made).await?, units(2 * (1 + 1))?);
+    assert_eq!(cost(&fixture, &made).await?, units(2 * (1 + 1))?);
     for attempt in 2..500 {
         let mut again = made.head(0, &date(0)?, "PENDING", "GBP");
         again["dispatchAttempt"] = serde_json::json!({ "N": attempt.to_string() });
         made.put(again)?;
     }
-    assert_eq!(cost(&rig, &made).await?, units(0)?);
-    assert_eq!(between(&counters(&rig).await?, &made.counts()), [""; 0]);
+    assert_eq!(cost(&fixture, &made).await?, units(0)?);
+    assert_eq!(between(&counters(&fixture).await?, &made.counts()), [""; 0]);
     // Two changes that undo each other are no such thing: the second may come again alone.
     made.put(made.head(0, &date(0)?, "PROCESSED", "GBP"))?;
     made.put(made.head(0, &date(0)?, "PENDING", "GBP"))?;
-    assert_eq!(cost(&rig, &made).await?, units(2)?);
+    assert_eq!(cost(&fixture, &made).await?, units(2)?);
     let last = SequenceNumber::from(made.records);
-    made.mapping()?.redeliver(&made.shard, &last, &last, |event| aggregate(&rig.functions, event)).await?;
-    assert_eq!(between(&counters(&rig).await?, &made.counts()), [""; 0]);
+    made.mapping()?.redeliver(&made.shard, &last, &last, |event| aggregate(&fixture.functions, event)).await?;
+    assert_eq!(between(&counters(&fixture).await?, &made.counts()), [""; 0]);
     Ok(())
 }
 
 #[tokio::test]
 async fn a_batch_of_more_currencies_than_an_expression_takes_is_cut() -> Result<()> {
-    let rig = Rig::set_up().await?;
-    let mut made = Made::of(&rig).await?;
+    let fixture = Fixture::start().await?;
+    let mut made = Made::of(&fixture).await?;
     let codes = (b'A'..=b'Z').flat_map(|a| (b'A'..=b'E').map(move |b| String::from_iter(['X', a.into(), b.into()])));
     let codes: Vec<String> = codes.collect();
     // To become pending changes two sums of each currency.
@@ -116,9 +116,9 @@ async fn a_batch_of_more_currencies_than_an_expression_takes_is_cut() -> Result<
         for (n, code) in codes.iter().enumerate() {
             made.put(made.head(n, &date(0)?, status, code))?;
         }
-        cost(&rig, &made).await?;
-        assert_eq!(rig.line.tries_of("TransactWriteItems"), transactions, "{} currencies", codes.len());
-        assert_eq!(between(&counters(&rig).await?, &made.counts()), [""; 0]);
+        cost(&fixture, &made).await?;
+        assert_eq!(fixture.faults.tries_of("TransactWriteItems"), transactions, "{} currencies", codes.len());
+        assert_eq!(between(&counters(&fixture).await?, &made.counts()), [""; 0]);
     }
     Ok(())
 }

@@ -73,12 +73,12 @@ async fn a_retry_of_an_archived_payment_is_a_replay_and_writes_nothing() -> Resu
     assert_eq!(tick(&world).await?.archived, 1);
     for at in [NIGHT, "2031-01-01T09:00:00Z"] {
         world.set_clock(at)?;
-        drop((world.take_write_units(), world.wire.take_operations()));
+        drop((world.take_write_units(), world.recorder.take_operations()));
         let again = world.send(Ask::create("tenant", "rent", &body(DAY, "rent"))).await?;
         assert_eq!((again.status, again.header("idempotent-replayed")), (201, Some("true")), "{at}: {again}");
         assert_eq!((again.field("paymentId"), again.field("status")), (id.as_str(), "PROCESSED"), "{at}: {again}");
         assert!(world.take_write_units().is_empty());
-        assert_eq!(world.wire.take_operations(), ["GetItem"; 3], "details, the hot table, history");
+        assert_eq!(world.recorder.take_operations(), ["GetItem"; 3], "details, the hot table, history");
         let other = world.send(Ask::create("tenant", "rent", &body(DAY, "other"))).await?;
         assert_eq!((other.status, other.problem()), (422, "idempotency-key-reused"), "{at}: {other}");
         assert!(world.heads("tenant").await?.is_empty(), "nothing comes back from the dead");

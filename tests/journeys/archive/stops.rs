@@ -20,8 +20,8 @@ use payments_tests::tables::{context, number, text};
 
 use super::{NIGHT, put, put_processed, report_all, status_of, tick, tick_of};
 
-/// A wire on which every try of an operation meets this fate.
-fn wire(operation: &'static str, fate: Fate) -> Recorder {
+/// A recorder that gives every try of an operation this fate.
+fn recorder_of(operation: &'static str, fate: Fate) -> Recorder {
     Recorder::with_fate(move |call: &Call| if call.operation == operation { fate } else { Fate::Pass })
 }
 
@@ -43,7 +43,7 @@ async fn a_run_that_was_stopped_anywhere_is_resumed() -> Result<()> {
         put_processed(&world, "tenant", &["one", "two", "three"], true).await?;
         let before = world.heads("tenant").await?;
         world.set_clock(NIGHT)?;
-        let report = tick_of(&world.functions_over(&wire(operation, fate)).await?).await?;
+        let report = tick_of(&world.functions_over(&recorder_of(operation, fate)).await?).await?;
         assert_eq!((report.archived, report.remaining), (0, 3), "{operation} {fate:?}: {report:?}");
         assert!(report.shards_given_up > 0, "{operation} {fate:?}: {report:?}");
         assert_eq!(places(&world, "tenant").await?, then, "{operation} {fate:?}");
@@ -185,7 +185,7 @@ async fn a_throttled_shard_stops_no_other_and_a_refusal_is_loud() -> Result<()> 
     assert_eq!(world.heads("tenant").await?, hot);
 
     drop(world.outside.metrics.take());
-    let refused = wire("DeleteItem", Fate::Refuse(400, "AccessDeniedException"));
+    let refused = recorder_of("DeleteItem", Fate::Refuse(400, "AccessDeniedException"));
     let error = tick_of(&world.functions_over(&refused).await?).await.err().context("it is loud")?;
     assert!(error.to_string().contains("DeleteItem"), "{error}");
     assert_eq!(world.metric("Archived")?, 0, "what was done is measured all the same");
@@ -203,8 +203,8 @@ async fn what_a_run_gives_up_it_counts_as_far_as_it_can() -> Result<()> {
     for (operation, remaining, is_lower_bound) in
         [("Query", 0, true), ("BatchGetItem", 3, false), ("PutItem", 3, false)]
     {
-        let wire = wire(operation, Fate::Refuse(400, "ThrottlingException"));
-        let report = tick_of(&world.functions_over(&wire).await?).await?;
+        let recorder = recorder_of(operation, Fate::Refuse(400, "ThrottlingException"));
+        let report = tick_of(&world.functions_over(&recorder).await?).await?;
         assert_eq!((report.remaining, report.overdue_remaining), (remaining, remaining), "{operation}: {report:?}");
         assert_eq!(report.remaining_is_lower_bound, is_lower_bound, "{operation}: {report:?}");
         assert!(report.shards_given_up > 0, "{operation}: {report:?}");

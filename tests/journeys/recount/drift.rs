@@ -15,7 +15,7 @@ use super::{DAY, NIGHT, NO_DEADLINE, a_counted_day, alter, evidence, put, reads_
 
 /// The operations since the last time that are no queries.
 fn writes(world: &World) -> Vec<String> {
-    world.wire.take_operations().into_iter().filter(|operation| operation != "Query").collect()
+    world.recorder.take_operations().into_iter().filter(|operation| operation != "Query").collect()
 }
 
 fn found_at(report: &RecountReport) -> Vec<&str> {
@@ -28,7 +28,7 @@ async fn altered_counters_are_drift_and_the_oldest_finding_stays() -> Result<()>
     let right = shown(&world).await?;
     alter(&world, 5, &[("PENDING", 2), ("GBP.pro", -3)]).await?;
     let wrong = shown(&world).await?;
-    drop(world.wire.take_operations());
+    drop(world.recorder.take_operations());
     let report = recount(&world).await?;
     assert_eq!((report.exact, report.drifted, report.drifts.len()), (2, 1, 1), "{report:?}");
     let drift = serde_json::to_value(&report.drifts[0])?;
@@ -60,7 +60,7 @@ async fn altered_counters_are_drift_and_the_oldest_finding_stays() -> Result<()>
     // All is well again: nothing is kept, and that is written once.
     alter(&world, 5, &[("PENDING", -2), ("GBP.pro", 3)]).await?;
     world.count_all().await?;
-    drop(world.wire.take_operations());
+    drop(world.recorder.take_operations());
     for want in [vec!["DeleteItem"], vec![]] {
         assert_eq!(recount(&world).await?, RecountReport { exact: 3, ..RecountReport::default() });
         assert_eq!(writes(&world), want);

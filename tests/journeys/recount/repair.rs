@@ -26,7 +26,7 @@ async fn a_drifted_day() -> Result<(World, Value)> {
     alter(&world, 0, &[("SCHEDULED", -4), ("PROCESSED", 1), ("GBP.pro", 4_200), ("EUR.can", 7)]).await?;
     let found = recount(&world).await?;
     assert_eq!((found.drifted, found.drifts[0].found_at.as_str()), (1, FOUND_AT));
-    drop((world.wire.take_operations(), world.wire.take_capacity_use()));
+    drop((world.recorder.take_operations(), world.recorder.take_capacity_use()));
     Ok((world, right))
 }
 
@@ -50,14 +50,14 @@ async fn drift_is_repaired_when_it_is_a_day_and_an_hour_old_and_not_before() -> 
         assert_eq!(report.drifts[0].repairable_from, REPAIRABLE_FROM);
         assert_eq!(shown(&world).await?, wrong, "{too_early}");
     }
-    assert!(world.wire.take_operations().iter().all(|operation| operation == "Query"));
+    assert!(world.recorder.take_operations().iter().all(|operation| operation == "Query"));
     world.set_clock("2090-06-17T03:30:00Z")?;
-    drop((world.wire.take_capacity_use(), world.outside.metrics.take()));
+    drop((world.recorder.take_capacity_use(), world.outside.metrics.take()));
     let report = repair(&world).await?;
     assert_eq!((drifted(&report), report.drifts[0].repaired), ((1, 0, FOUND_AT), true), "{report:?}");
     assert_eq!(world.metric("RepairedDates")?, 1);
     // One lane takes the difference, seven are looked at, what was kept goes; 2 units each.
-    let spent = world.wire.take_capacity_use().into_iter().filter(|((operation, _), _)| operation != "Query");
+    let spent = world.recorder.take_capacity_use().into_iter().filter(|((operation, _), _)| operation != "Query");
     let table = world.environment.tables.payments.clone();
     let all = BTreeMap::from([(("TransactWriteItems".to_owned(), table), 2 * 18)]);
     if Lookup::environment().text("DYNAMODB_ENDPOINT").is_some() {
@@ -213,8 +213,8 @@ async fn a_repair_whose_answer_is_lost_is_done_once() -> Result<()> {
     let (world, right) = a_drifted_day().await?;
     world.set_clock("2090-06-17T04:00:00Z")?;
     for _ in 0..2 {
-        let wire = Recorder::with_fate(|call| if transacts(call) { Fate::LoseReply } else { Fate::Pass });
-        let functions = world.functions_over(&wire).await?;
+        let recorder = Recorder::with_fate(|call| if transacts(call) { Fate::LoseReply } else { Fate::Pass });
+        let functions = world.functions_over(&recorder).await?;
         let report = run_of(&functions, "repair", (DAY, DAY), NO_DEADLINE).await?;
         assert_eq!(report.repaired, 0, "nobody said so: {report:?}");
         assert_eq!(shown(&world).await?, right);

@@ -34,7 +34,7 @@ async fn a_run_without_time_looks_at_nothing_and_says_so() -> Result<()> {
     let world = a_counted_day().await?;
     let report = run_of(world.functions(), "recount", (BEFORE, AFTER), deadline(0)?).await?;
     assert_eq!(report, left(3, BEFORE, "deadline"));
-    assert!(world.wire.take_operations().is_empty());
+    assert!(world.recorder.take_operations().is_empty());
     assert_eq!(world.metric("DatesLeft")?, 3);
     Ok(())
 }
@@ -105,8 +105,8 @@ async fn lasting_trouble_leaves_the_rest_and_passing_trouble_nothing() -> Result
 async fn what_repeating_does_not_change_is_an_error_and_what_was_found_is_measured() -> Result<()> {
     let world = a_counted_day().await?;
     let refused = Fate::Refuse(400, "AccessDeniedException");
-    let wire = Recorder::with_fate(move |call| if reads_payments(call, DAY) { refused } else { Fate::Pass });
-    let functions = world.functions_over(&wire).await?;
+    let recorder = Recorder::with_fate(move |call| if reads_payments(call, DAY) { refused } else { Fate::Pass });
+    let functions = world.functions_over(&recorder).await?;
     let error = run_of(&functions, "recount", (BEFORE, AFTER), NO_DEADLINE).await;
     assert_eq!(error.map_err(|error| error.to_string()), Err("DynamoDB refused Query".to_owned()));
     let lines = world.outside.metrics.take().join("\n");

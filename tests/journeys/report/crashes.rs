@@ -14,18 +14,18 @@ use payments_local::{Call, Fate, Recorder};
 use payments_tests::World;
 use serde_json::Value;
 
-use super::bank::{self, END_OF_TIME, files, invoke, many, reported_ids, run, unreported};
-use super::faulty::{Faulty, FileFate};
+use super::faulty_store::{FaultyStore, FileFate};
+use super::settlements::{self, END_OF_TIME, files, invoke, many, reported_ids, run, unreported};
 
-/// The report's functions, over a wire and a place for reports of their own.
+/// The report's functions, over a recorder and a place for reports of their own.
 async fn functions_over(
     world: &World,
-    wire: &Recorder,
+    recorder: &Recorder,
     decide: impl Fn(usize, &str, &Path) -> FileFate + Send + Sync + 'static,
 ) -> Result<Functions> {
-    let surroundings = world.surroundings_over(wire).await;
-    let reports = Faulty::over(&surroundings.reports, decide);
-    world.functions_in(&Dependencies { reports, ..surroundings })
+    let dependencies = world.dependencies_over(recorder).await;
+    let reports = FaultyStore::over(&dependencies.reports, decide);
+    world.functions_in(&Dependencies { reports, ..dependencies })
 }
 
 /// How an invocation ends before its time.
@@ -69,18 +69,19 @@ async fn killed_at_any_call_the_next_run_loses_nothing_and_repeats_nothing() -> 
             let all = many(&world, "2026-11-20T09:20:00Z", 12, 0).await?;
             let calls = Arc::new(AtomicUsize::new(0));
             let (on_wire, on_files) = (Arc::clone(&calls), Arc::clone(&calls));
-            let wire = Recorder::with_fate(move |_| match on_wire.fetch_add(1, Ordering::Relaxed) {
+            let recorder = Recorder::with_fate(move |_| match on_wire.fetch_add(1, Ordering::Relaxed) {
                 call if call < at => Fate::Pass,
                 call if call == at && end != End::Before => Fate::LoseReply,
                 _ if end == End::Hiccup => Fate::Pass,
                 _ => Fate::LoseRequest,
             });
-            let doomed = functions_over(&world, &wire, move |_, _, _| match on_files.fetch_add(1, Ordering::Relaxed) {
-                call if call < at => FileFate::Pass,
-                call if call == at && end != End::Before => FileFate::LoseReply,
-                _ if end == End::Hiccup => FileFate::Pass,
-                _ => FileFate::Refuse,
-            });
+            let doomed =
+                functions_over(&world, &recorder, move |_, _, _| match on_files.fetch_add(1, Ordering::Relaxed) {
+                    call if call < at => FileFate::Pass,
+                    call if call == at && end != End::Before => FileFate::LoseReply,
+                    _ if end == End::Hiccup => FileFate::Pass,
+                    _ => FileFate::Refuse,
+                });
             let answer = invoke(&doomed.await?, "doomed", END_OF_TIME).await;
             let before = published(&world).await?;
             let is_over = calls.load(Ordering::Relaxed) <= at;
@@ -182,11 +183,11 @@ const STOPS: [Stop; 7] = [
 /// An invocation that stops at a step.
 async fn stopped(world: &World, stop: &'static Stop) -> Result<()> {
     let updates = AtomicUsize::new(0);
-    let wire = Recorder::with_fate(move |call| {
+    let recorder = Recorder::with_fate(move |call| {
         let updates = if is_update(call, "ACCT#") { updates.fetch_add(1, Ordering::Relaxed) } else { 0 };
         (stop.call)(call, updates)
     });
-    let functions = functions_over(world, &wire, |_, operation, path| (stop.file)(operation, path)).await?;
+    let functions = functions_over(world, &recorder, |_, operation, path| (stop.file)(operation, path)).await?;
     let answer = invoke(&functions, "stopped", END_OF_TIME).await;
     ensure!(answer.as_ref().map_or(true, |answer| answer["moreWaits"] == true), "{}: {answer:?}", stop.step);
     Ok(())
@@ -241,7 +242,7 @@ async fn assert_stops(world: &World, file: &str, why: &str) -> Result<()> {
     assert_eq!(files(world).await?, before, "{file}");
     assert_eq!(unreported(world).await?, waiting, "{file}");
     assert!(!committed(world).await?.finished);
-    let measured: Value = serde_json::from_str(&bank::measured(world)?)?;
+    let measured: Value = serde_json::from_str(&settlements::measured(world)?)?;
     assert_eq!((&measured["ReportFileAltered"], &measured["Drained"]), (&1.into(), &0.into()), "{measured}");
     Ok(())
 }
@@ -323,7 +324,7 @@ async fn a_file_that_another_replaces_is_neither_overwritten_nor_believed() -> R
         let world = World::open().await?;
         let all = many(&world, "2026-11-20T09:20:00Z", PAYMENTS, 0).await?;
         let (store, seen) = (Arc::clone(&world.outside.reports), AtomicUsize::new(0));
-        let functions = functions_over(&world, &world.wire, move |_, called, path| {
+        let functions = functions_over(&world, &world.recorder, move |_, called, path| {
             let is_report = path.as_ref().ends_with(".csv.gz") && called == operation;
             if is_report && seen.fetch_add(1, Ordering::Relaxed) == occurrence {
                 let published = Path::from("reports/2026-11-20T092000Z--2026-11-20T092000Z-run-000001.csv.gz");

@@ -8,17 +8,17 @@ use payments_local::{Fate, Recorder};
 use payments_tests::World;
 use serde_json::{Value, json};
 
-use super::bank::{END_OF_TIME, files, invoke, many, reported_ids, run, unreported};
-use super::faulty::{Faulty, FileFate};
+use super::faulty_store::{FaultyStore, FileFate};
+use super::settlements::{END_OF_TIME, files, invoke, many, reported_ids, run, unreported};
 
 /// Two invocations that have both written their attempts before one of them commits.
 async fn two_attempts(world: &World) -> Result<[Value; 2]> {
-    let surroundings = world.surroundings_over(&world.wire).await;
-    let reports = Faulty::over(&surroundings.reports, |_, operation, path| {
+    let dependencies = world.dependencies_over(&world.recorder).await;
+    let reports = FaultyStore::over(&dependencies.reports, |_, operation, path| {
         let written = operation == "put" && path.as_ref().ends_with("summary.json");
         if written { FileFate::Meet } else { FileFate::Pass }
     });
-    let functions = world.functions_in(&Dependencies { reports, ..surroundings })?;
+    let functions = world.functions_in(&Dependencies { reports, ..dependencies })?;
     let (one, other) = tokio::join!(invoke(&functions, "one", END_OF_TIME), invoke(&functions, "other", END_OF_TIME));
     Ok([one.map_err(anyhow::Error::msg)?, other.map_err(anyhow::Error::msg)?])
 }
@@ -54,8 +54,9 @@ async fn of_two_reports_at_once_one_commits() -> Result<()> {
 async fn two_may_drain_the_same_file() -> Result<()> {
     let world = World::open().await?;
     let all = many(&world, "2026-11-20T09:20:00Z", 200, 0).await?;
-    let wire = Recorder::with_fate(|call| if call.operation == "UpdateItem" { Fate::LoseRequest } else { Fate::Pass });
-    let stopped = invoke(&world.functions_over(&wire).await?, "stopped", END_OF_TIME).await;
+    let recorder =
+        Recorder::with_fate(|call| if call.operation == "UpdateItem" { Fate::LoseRequest } else { Fate::Pass });
+    let stopped = invoke(&world.functions_over(&recorder).await?, "stopped", END_OF_TIME).await;
     assert_eq!(stopped.map_err(anyhow::Error::msg)?["drained"], 0);
     let before = files(&world).await?;
     let functions = world.functions();
@@ -74,7 +75,7 @@ async fn a_commit_whose_answer_is_lost_is_not_taken_for_another_ones() -> Result
     let world = World::open().await?;
     let all = many(&world, "2026-11-20T09:20:00Z", 10, 0).await?;
     // The first try is done and not answered; the SDK repeats it, and meets its own run.
-    let wire = Recorder::with_fate(|call| {
+    let recorder = Recorder::with_fate(|call| {
         if call.operation == "PutItem" && call.input()["Item"]["sk"]["S"] == "job" && is_first(call.number) {
             Fate::LoseReply
         } else {
@@ -82,15 +83,15 @@ async fn a_commit_whose_answer_is_lost_is_not_taken_for_another_ones() -> Result
         }
     });
     let answer =
-        invoke(&world.functions_over(&wire).await?, "unlucky", END_OF_TIME).await.map_err(anyhow::Error::msg)?;
-    let commits = wire.take_operations().iter().filter(|operation| *operation == "PutItem").count();
+        invoke(&world.functions_over(&recorder).await?, "unlucky", END_OF_TIME).await.map_err(anyhow::Error::msg)?;
+    let commits = recorder.take_operations().iter().filter(|operation| *operation == "PutItem").count();
     assert_eq!(commits, 2);
     assert_eq!((&answer["runsCommitted"], &answer["drained"]), (&json!(1), &json!(10)), "{answer}");
     assert_eq!(reported_ids(&world).await?, all);
     Ok(())
 }
 
-/// Whether a commit is its wire's first: one read of the job's item, ten shards, one batch of heads.
+/// Whether a commit is its recorder's first: one read of the job's item, ten shards, one batch of heads.
 fn is_first(number: usize) -> bool {
     number == 12
 }

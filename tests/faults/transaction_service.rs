@@ -1,12 +1,12 @@
 //! The transaction service as tests want it: what it says of a payment depends on the payment alone,
-//! how often and in which order it says so is up to the dice.
+//! how often and in which order it sends so is random.
 
 use anyhow::Result;
 use payments_queue::Queue;
 use serde_json::{Value, json};
 
-use crate::dice::Dice;
 use crate::time::Time;
+use fastrand::Rng;
 
 /// What it says of the payment of a request: every fourth amount fails, and every odd one is echoed
 /// with its account and due time.
@@ -24,8 +24,8 @@ pub(crate) fn result_of(request: &Value) -> Value {
     result
 }
 
-/// Reads all requests and returns what they say.
-pub(crate) fn read(requests: &Queue, time: &Time) -> Result<Vec<Value>> {
+/// Receives all requests.
+pub(crate) fn read_requests(requests: &Queue, time: &Time) -> Result<Vec<Value>> {
     let mut read = Vec::new();
     loop {
         let received = requests.receive(10, time.now());
@@ -39,16 +39,16 @@ pub(crate) fn read(requests: &Queue, time: &Time) -> Result<Vec<Value>> {
     }
 }
 
-/// Reports the results of requests: each once and in order, or as the dice fall.
-pub(crate) fn report(requests: &[Value], results: &Queue, time: &Time, dice: Option<&mut Dice>) -> Result<()> {
-    let mut reports: Vec<Value> = requests.iter().map(result_of).collect();
-    if let Some(dice) = dice {
-        let again: Vec<Value> = reports.iter().filter(|_| dice.one_in(2)).cloned().collect();
-        reports.extend(again);
-        dice.shuffle(&mut reports);
+/// Sends the results of requests: each once and in order, or some twice and in a random order.
+pub(crate) fn send_results(requests: &[Value], results: &Queue, time: &Time, random: Option<&mut Rng>) -> Result<()> {
+    let mut sent: Vec<Value> = requests.iter().map(result_of).collect();
+    if let Some(random) = random {
+        let again: Vec<Value> = sent.iter().filter(|_| random.bool()).cloned().collect();
+        sent.extend(again);
+        random.shuffle(&mut sent);
     }
-    for report in reports {
-        results.send(report.to_string(), time.now())?;
+    for result in sent {
+        results.send(result.to_string(), time.now())?;
     }
     Ok(())
 }

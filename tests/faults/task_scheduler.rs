@@ -12,11 +12,11 @@ const PATIENCE: usize = 64;
 
 /// The gate; open until somebody schedules.
 #[derive(Debug, Default)]
-pub(crate) struct Gate(Mutex<Waiting>);
+pub(crate) struct TaskScheduler(Mutex<Waiting>);
 
 /// A call on its way.
 #[derive(Debug)]
-pub(crate) struct Pass<'g>(&'g Gate);
+pub(crate) struct Pass<'g>(&'g TaskScheduler);
 
 impl Drop for Pass<'_> {
     fn drop(&mut self) {
@@ -32,7 +32,7 @@ struct Waiting {
     by_task: BTreeMap<usize, Vec<oneshot::Sender<()>>>,
 }
 
-impl Gate {
+impl TaskScheduler {
     /// Waits for the scheduler, if there is one. The call is under way until the pass is dropped.
     pub(crate) async fn pass(&self, task: usize) -> Option<Pass<'_>> {
         let turn = {

@@ -1,4 +1,4 @@
-//! The line between the functions and AWS: every call of theirs, to DynamoDB and to SQS alike, in
+//! The injector between the functions and AWS: every call of theirs, to DynamoDB and to SQS alike, in
 //! one sequence, which a test can break at any place, hold up, and look back on.
 //!
 //! It sits below the SDKs, so that retries and error types are the real ones. DynamoDB's calls go
@@ -15,8 +15,8 @@ use payments_local::{Call, Fate, Interceptor, Recorder};
 use payments_queue::Queue;
 use serde_json::{Value, json};
 
-use crate::gate::Gate;
 use crate::staleness::Staleness;
+use crate::task_scheduler::TaskScheduler;
 use crate::time::Time;
 use crate::weakness::Weakness;
 
@@ -32,19 +32,19 @@ pub(crate) struct Sent {
     pub(crate) after_changes: usize,
 }
 
-/// The line of one task; all tasks of a rig share what goes over it.
+/// The injector of one task; all tasks of a fixture share what goes over it.
 #[derive(Clone)]
-pub(crate) struct Line {
+pub(crate) struct FaultInjector {
     shared: Arc<Shared>,
     task: usize,
 }
 
 struct Shared {
-    wire: Recorder,
+    recorder: Recorder,
     time: Time,
     requests: Queue,
     staleness: Staleness,
-    gate: Gate,
+    scheduler: TaskScheduler,
     process: Process,
     /// One try at a time, so that a process that is killed between two calls has no third under way.
     one_at_a_time: tokio::sync::Mutex<()>,
@@ -62,8 +62,8 @@ struct State {
     sent: Vec<Sent>,
 }
 
-impl Line {
-    pub(crate) fn new(wire: Recorder, time: Time, requests: Queue, staleness: Staleness) -> Self {
+impl FaultInjector {
+    pub(crate) fn new(recorder: Recorder, time: Time, requests: Queue, staleness: Staleness) -> Self {
         let state = State {
             decide: Arc::new(|_| Fate::Pass),
             weakness: None,
@@ -72,29 +72,31 @@ impl Line {
             tries: Vec::new(),
             sent: Vec::new(),
         };
-        let (gate, process, one_at_a_time) = (Gate::default(), Process::default(), tokio::sync::Mutex::new(()));
-        let shared = Shared { wire, time, requests, staleness, gate, process, one_at_a_time, state: Mutex::new(state) };
+        let (scheduler, process, one_at_a_time) =
+            (TaskScheduler::default(), Process::default(), tokio::sync::Mutex::new(()));
+        let shared =
+            Shared { recorder, time, requests, staleness, scheduler, process, one_at_a_time, state: Mutex::new(state) };
         Self { shared: Arc::new(shared), task: 0 }
     }
 
-    /// The line as another task has it.
+    /// The injector as another task has it.
     pub(crate) fn of_task(&self, task: usize) -> Self {
         Self { shared: Arc::clone(&self.shared), task }
     }
 
     /// From now on `decide` decides, over calls that are numbered from 0.
-    pub(crate) fn break_with(&self, decide: impl Fn(&Call) -> Fate + Send + Sync + 'static) {
+    pub(crate) fn inject(&self, decide: impl Fn(&Call) -> Fate + Send + Sync + 'static) {
         let mut state = self.state();
         state.decide = Arc::new(decide);
         (state.calls, state.tries) = (HashMap::new(), Vec::new());
     }
 
     /// From now on every call goes through.
-    pub(crate) fn mend(&self) {
-        self.break_with(|_| Fate::Pass);
+    pub(crate) fn clear(&self) {
+        self.inject(|_| Fate::Pass);
     }
 
-    /// Makes the store behind the line weaker than DynamoDB is asked to be.
+    /// Makes the store behind the injector weaker than DynamoDB is asked to be.
     pub(crate) fn weaken(&self, weakness: Option<Weakness>) {
         self.state().weakness = weakness;
     }
@@ -104,7 +106,7 @@ impl Line {
         self.state().call_takes = time;
     }
 
-    /// How many calls there were since the line was last told what to do.
+    /// How many calls there were since the injector was last told what to do.
     pub(crate) fn calls(&self) -> usize {
         self.state().calls.len()
     }
@@ -132,22 +134,22 @@ impl Line {
 
     /// Waits at the gate as a call does, without making one.
     pub(crate) async fn pause(&self) {
-        drop(self.shared.gate.pass(self.task).await);
+        drop(self.shared.scheduler.pass(self.task).await);
     }
 
-    pub(crate) fn gate(&self) -> &Gate {
-        &self.shared.gate
+    pub(crate) fn scheduler(&self) -> &TaskScheduler {
+        &self.shared.scheduler
     }
 
-    pub(crate) fn wire(&self) -> &Recorder {
-        &self.shared.wire
+    pub(crate) fn recorder(&self) -> &Recorder {
+        &self.shared.recorder
     }
 
     pub(crate) fn staleness(&self) -> &Staleness {
         &self.shared.staleness
     }
 
-    /// Runs a handler as a process that is killed where the line says so: then it has no answer.
+    /// Runs a handler as a process that is killed where the injector says so: then it has no answer.
     pub(crate) async fn until_killed<T>(&self, handler: impl Future<Output = T>) -> Option<T> {
         self.shared.process.until_killed(handler).await
     }
@@ -158,20 +160,20 @@ impl Line {
 
     /// The interceptor of this task's calls.
     pub(crate) fn interceptor(&self) -> Interceptor {
-        let line = self.clone();
-        Interceptor::over(self.shared.wire.clone(), move |call, next| line.clone().carry(call, next))
+        let injector = self.clone();
+        Interceptor::over(self.shared.recorder.clone(), move |call, next| injector.clone().carry(call, next))
     }
 
     async fn carry(self, mut call: Call, next: Next) -> Answer {
-        let _pass = self.shared.gate.pass(self.task).await;
+        let _pass = self.shared.scheduler.pass(self.task).await;
         let _turn = self.shared.one_at_a_time.lock().await;
         let (decide, weakness) = self.note(&mut call);
         let fate = decide(&call);
-        let line = &self;
+        let injector = &self;
         let send = |call: Call| async move {
             match call.service() {
-                "AmazonSQS" => line.take_messages(&call, fate).await,
-                _ => line.ask_dynamodb(call, next, weakness).await,
+                "AmazonSQS" => injector.take_messages(&call, fate).await,
+                _ => injector.ask_dynamodb(call, next, weakness).await,
             }
         };
         fate.carry_out(call, &self.shared.process, send).await

@@ -1,4 +1,4 @@
-//! IAM between a function and the wire: what the template's role of the function does not allow is
+//! IAM between a function and the engine: what the template's role of the function does not allow is
 //! refused, as DynamoDB refuses it. So every journey is also a test of the policies.
 
 use std::collections::BTreeMap;

@@ -12,7 +12,7 @@ use payments_store::Store;
 use payments_tests::World;
 use serde_json::json;
 
-use super::bank::{END_OF_TIME, invoke, many, published, reported_ids, rows, run};
+use super::settlements::{END_OF_TIME, invoke, many, published, reported_ids, rows, run};
 
 /// The answers to queries of `unreported`, by query.
 type Answers = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
@@ -35,12 +35,12 @@ async fn stale(call: Call, next: Next, answers: Answers) -> Answer {
 
 /// The bank's functions over an index that stays as they find it.
 async fn over_a_stale_index(world: &World) -> Result<Functions> {
-    let surroundings = world.surroundings_over(&world.wire).await;
+    let dependencies = world.dependencies_over(&world.recorder).await;
     let answers = Answers::default();
-    let index = Interceptor::over(world.wire.clone(), move |call, next| stale(call, next, Arc::clone(&answers)));
+    let index = Interceptor::over(world.recorder.clone(), move |call, next| stale(call, next, Arc::clone(&answers)));
     let config = world.client().await.config().to_builder().http_client(index).build();
     let store = Store::new(Client::from_conf(config), world.environment.tables.clone());
-    world.functions_in(&Dependencies { store, ..surroundings })
+    world.functions_in(&Dependencies { store, ..dependencies })
 }
 
 #[tokio::test]

@@ -6,9 +6,9 @@ use anyhow::Result;
 use payments_delivery::{Position, Record, SequenceNumber, ShardId};
 
 use crate::aggregation::aggregate;
-use crate::dice::Dice;
-use crate::rig::{Rig, dispatch};
+use crate::fixture::{Fixture, dispatch};
 use crate::staleness::Lag;
+use fastrand::Rng;
 
 /// How many changes reads lag behind at most: about what one case makes.
 const MOST_LAG: usize = 8;
@@ -17,47 +17,49 @@ const MOST_LAG: usize = 8;
 pub(crate) type Place = Option<(ShardId, Option<SequenceNumber>)>;
 
 /// Reads lag from now on.
-pub(crate) fn begin(rig: &Rig, seed: u64) {
-    rig.line.staleness().set(Lag::up_to(MOST_LAG, seed));
+pub(crate) fn begin(fixture: &Fixture, seed: u64) {
+    fixture.faults.staleness().set(Lag::up_to(MOST_LAG, seed));
 }
 
 /// Reads show the present again.
-pub(crate) fn end(rig: &Rig) {
-    rig.line.staleness().set(Lag::none());
+pub(crate) fn end(fixture: &Fixture) {
+    fixture.faults.staleness().set(Lag::none());
 }
 
 /// Where the stream mapping is now.
-pub(crate) async fn place(rig: &Rig) -> Result<Place> {
-    let mut mapping = rig.dispatching.lock().await;
+pub(crate) async fn place(fixture: &Fixture) -> Result<Place> {
+    let mut mapping = fixture.dispatching.lock().await;
     mapping.ready().await?;
     Ok(mapping.checkpoints().into_iter().next())
 }
 
 /// Delivers what the stream has had since then once more, record by record, in another order.
 /// Returns how many were delivered.
-pub(crate) async fn redeliver_since(rig: &Rig, place: &Place, dice: &mut Dice) -> Result<usize> {
+pub(crate) async fn redeliver_since(fixture: &Fixture, place: &Place, random: &mut Rng) -> Result<usize> {
     let Some((shard, checkpoint)) = place else { return Ok(0) };
     let from = checkpoint.clone().map_or(Position::TrimHorizon, Position::After);
-    let mut records = rig.source.read_all(shard, from).await?;
-    count_again(rig, shard, &records, dice).await?;
-    dice.shuffle(&mut records);
-    let mut mapping = rig.dispatching.lock().await;
+    let mut records = fixture.source.read_all(shard, from).await?;
+    count_again(fixture, shard, &records, random).await?;
+    random.shuffle(&mut records);
+    let mut mapping = fixture.dispatching.lock().await;
     let mut delivered = 0;
     for record in records {
         let number = record.sequence_number();
-        delivered += mapping.redeliver(shard, number, number, |event| dispatch(&rig.functions, event)).await?;
+        delivered += mapping.redeliver(shard, number, number, |event| dispatch(&fixture.functions, event)).await?;
     }
     Ok(delivered)
 }
 
 /// Has everything counted, and then a stretch of these records once more.
-async fn count_again(rig: &Rig, shard: &ShardId, records: &[Record], dice: &mut Dice) -> Result<()> {
-    rig.aggregate_all().await?;
-    let from = dice.below(records.len());
-    let to = from + dice.below(records.len() - from);
-    let Some((from, to)) = records.get(from).zip(records.get(to)) else { return Ok(()) };
+async fn count_again(fixture: &Fixture, shard: &ShardId, records: &[Record], random: &mut Rng) -> Result<()> {
+    fixture.aggregate_all().await?;
+    if records.is_empty() {
+        return Ok(());
+    }
+    let from = random.usize(..records.len());
+    let (from, to) = (&records[from], &records[random.usize(from..records.len())]);
     let (from, to) = (from.sequence_number(), to.sequence_number());
-    let mut mapping = rig.aggregating.lock().await;
-    mapping.redeliver(shard, from, to, |event| aggregate(&rig.functions, event)).await?;
+    let mut mapping = fixture.aggregating.lock().await;
+    mapping.redeliver(shard, from, to, |event| aggregate(&fixture.functions, event)).await?;
     Ok(())
 }

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use proptest::prelude::*;
 
-use crate::line::Line;
+use crate::fault_injector::FaultInjector;
 use payments_local::{Call, Fate};
 
 /// What goes wrong, and with which of the invocation's calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mishap {
+pub(crate) enum Fault {
     /// Nothing does.
     None,
     /// This call fails.
@@ -50,7 +50,7 @@ impl Way {
     ];
 }
 
-impl Mishap {
+impl Fault {
     /// Something goes wrong every other time.
     pub(crate) fn any() -> impl Strategy<Value = Self> {
         let call = (0..3_usize, prop::sample::select(Way::ALL.to_vec())).prop_map(|(call, way)| Self::Call(call, way));
@@ -58,15 +58,15 @@ impl Mishap {
     }
 
     /// Lets it befall the calls from now on; tells whether it has.
-    pub(crate) fn befall(self, line: &Line) -> Arc<AtomicBool> {
-        let befallen = Arc::new(AtomicBool::new(self == Self::AnswerLost));
-        let noted = Arc::clone(&befallen);
-        line.break_with(move |call| {
+    pub(crate) fn inject(self, line: &FaultInjector) -> Arc<AtomicBool> {
+        let happened = Arc::new(AtomicBool::new(self == Self::AnswerLost));
+        let noted = Arc::clone(&happened);
+        line.inject(move |call| {
             let fate = self.fate(call);
             noted.fetch_or(fate != Fate::Pass, Ordering::Relaxed);
             fate
         });
-        befallen
+        happened
     }
 
     fn fate(self, call: &Call) -> Fate {

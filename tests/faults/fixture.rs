@@ -24,12 +24,12 @@ use payments_tests::tables::json_of_item;
 use payments_tests::{Ask, Reply, World, with_role};
 use serde_json::Value;
 
-use crate::dice::Dice;
-use crate::ledger::{self, Intent, Stage};
-use crate::line::Line;
-use crate::service;
+use crate::fault_injector::FaultInjector;
+use crate::invariants::{self, Intent, Stage};
 use crate::staleness::Staleness;
 use crate::time::Time;
+use crate::transaction_service;
+use fastrand::Rng;
 
 /// How long an invocation of the sweeper may take, unless a test says otherwise.
 const SWEEPER_TIMEOUT: TimeDelta = TimeDelta::seconds(240);
@@ -38,20 +38,20 @@ const SWEEPER_TIMEOUT: TimeDelta = TimeDelta::seconds(240);
 static QUOTAS: AtomicU64 = AtomicU64::new(1);
 
 /// The bench.
-pub(crate) struct Rig {
+pub(crate) struct Fixture {
     pub(crate) world: World,
     /// A client past the line, for looking at the tables and for damaging them.
     pub(crate) client: Client,
     pub(crate) time: Time,
-    pub(crate) line: Line,
+    pub(crate) line: FaultInjector,
     pub(crate) metrics: Metrics,
     pub(crate) requests: Queue,
     pub(crate) results: Queue,
     pub(crate) dead_results: Queue,
-    pub(crate) put_aside: Queue,
+    pub(crate) dispatch_failures: Queue,
     pub(crate) functions: Functions,
     /// What the functions work with, for handlers that tests write themselves.
-    pub(crate) surroundings: Dependencies,
+    pub(crate) dependencies: Dependencies,
     pub(crate) dispatching: tokio::sync::Mutex<StreamMapping>,
     pub(crate) aggregating: tokio::sync::Mutex<StreamMapping>,
     pub(crate) settling: QueueMapping,
@@ -60,7 +60,7 @@ pub(crate) struct Rig {
     names: AtomicU64,
 }
 
-impl Rig {
+impl Fixture {
     /// A bench with a bank of three shards, so that runs are short.
     pub(crate) async fn set_up() -> Result<Self> {
         Self::with_shards(3).await
@@ -73,10 +73,10 @@ impl Rig {
         let staleness = Staleness::of(stream.clone(), world.environment.tables.clone()).await?;
         let Queues { requests, results, result_dead_letters, dispatch_failures, .. } = Queues::empty();
         let mapping = QueueMappingSettings { batch_size: 10, report_batch_item_failures: true };
-        let line = Line::new(world.wire.clone(), time.clone(), requests.clone(), staleness);
+        let line = FaultInjector::new(world.recorder.clone(), time.clone(), requests.clone(), staleness);
         let metrics = Metrics::captured();
-        let (client, surroundings) = surroundings(&world, &line, &time, &metrics).await;
-        let functions = wired(&world, &client, &surroundings, shards)?;
+        let (client, dependencies) = dependencies(&world, &line, &time, &metrics).await;
+        let functions = wired(&world, &client, &dependencies, shards)?;
         let dispatching = StreamMapping::new(dispatch_settings(&dispatch_failures)?, stream.clone())?;
         let aggregating = StreamMapping::new(aggregator_settings()?, stream.clone())?;
         Ok(Self {
@@ -92,9 +92,9 @@ impl Rig {
             requests,
             results,
             dead_results: result_dead_letters,
-            put_aside: dispatch_failures,
+            dispatch_failures: dispatch_failures,
             functions,
-            surroundings,
+            dependencies,
             shards,
             names: AtomicU64::new(1),
         })
@@ -102,9 +102,9 @@ impl Rig {
 
     /// The same functions as another sandbox of Lambda has them, whose calls are `task`'s.
     pub(crate) async fn functions_of_task(&self, task: usize) -> Result<Functions> {
-        let line = self.line.of_task(task);
-        let (client, surroundings) = surroundings(&self.world, &line, &self.time, &self.metrics).await;
-        wired(&self.world, &client, &surroundings, self.shards)
+        let line = self.faults.of_task(task);
+        let (client, dependencies) = dependencies(&self.world, &line, &self.time, &self.metrics).await;
+        wired(&self.world, &client, &dependencies, self.shards)
     }
 
     /// A name that no other case has.
@@ -194,27 +194,32 @@ impl Rig {
         Ok(())
     }
 
-    /// The transaction service does its work, and repeats itself as the dice fall.
-    pub(crate) fn serve(&self, dice: Option<&mut Dice>) -> Result<()> {
-        service::report(&service::read(&self.requests, &self.time)?, &self.results, &self.time, dice)
+    /// The transaction service does its work, and repeats itself as the random fall.
+    pub(crate) fn serve(&self, random: Option<&mut Rng>) -> Result<()> {
+        transaction_service::send_results(
+            &transaction_service::read_requests(&self.requests, &self.time)?,
+            &self.results,
+            &self.time,
+            random,
+        )
     }
 
     /// Goes on as on a good day, tick after tick, until every due payment of these is over.
-    pub(crate) async fn finish(&self, intents: &[Intent], mut dice: Option<Dice>) -> Result<Vec<String>> {
+    pub(crate) async fn finish(&self, intents: &[Intent], mut random: Option<Rng>) -> Result<Vec<String>> {
         self.time.pass(TimeDelta::seconds(61));
         for _ in 0..8 {
             self.tick(Action::Sweep).await?;
             self.dispatch_all().await?;
-            self.serve(dice.as_mut())?;
+            self.serve(random.as_mut())?;
             self.settle_all().await?;
-            let violations = ledger::violations(self, intents, Stage::Finished).await?;
+            let violations = invariants::violations(self, intents, Stage::Finished).await?;
             if violations.is_empty() {
                 return Ok(violations);
             }
             self.time.pass(TimeDelta::minutes(61));
             self.tick(Action::Redrive).await?;
         }
-        ledger::violations(self, intents, Stage::Finished).await
+        invariants::violations(self, intents, Stage::Finished).await
     }
 
     /// What is stored under a partition key, in DynamoDB's JSON.
@@ -264,7 +269,7 @@ pub(crate) async fn stream_of(world: &World) -> Result<DynamoDbStream> {
 }
 
 /// What functions work with over a line: the SDKs with their retries, but without their waiting.
-async fn surroundings(world: &World, line: &Line, time: &Time, metrics: &Metrics) -> (Client, Dependencies) {
+async fn dependencies(world: &World, line: &FaultInjector, time: &Time, metrics: &Metrics) -> (Client, Dependencies) {
     use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
     let wait = Duration::from_millis(1);
     let retries = RetryConfig::standard().with_max_attempts(3).with_initial_backoff(wait).with_max_backoff(wait);
@@ -274,7 +279,7 @@ async fn surroundings(world: &World, line: &Line, time: &Time, metrics: &Metrics
         .http_client(line.interceptor())
         .timeout_config(TimeoutConfig::disabled())
         .retry_config(retries.clone())
-        .retry_partition(RetryPartition::new(format!("rig-{quota}")))
+        .retry_partition(RetryPartition::new(format!("fixture-{quota}")))
         .build();
     let sqs = aws_sdk_sqs::Config::builder()
         .behavior_version(BehaviorVersion::latest())
@@ -283,24 +288,24 @@ async fn surroundings(world: &World, line: &Line, time: &Time, metrics: &Metrics
         .http_client(line.interceptor())
         .timeout_config(TimeoutConfig::disabled())
         .retry_config(retries)
-        .retry_partition(RetryPartition::new(format!("rig-sqs-{quota}")))
+        .retry_partition(RetryPartition::new(format!("fixture-sqs-{quota}")))
         .build();
     let queue_url = "http://127.0.0.1:9/payment-requests".to_owned();
     let client = Client::from_conf(config);
-    let surroundings = Dependencies {
+    let dependencies = Dependencies {
         requests: TransactionQueue::Sqs { client: aws_sdk_sqs::Client::from_conf(sqs), queue_url },
         clock: time.clock(),
         metrics: metrics.clone(),
         ..world.dependencies(client.clone())
     };
-    (client, surroundings)
+    (client, dependencies)
 }
 
 /// The functions, each with its role of the template.
-fn wired(world: &World, client: &Client, surroundings: &Dependencies, shards: u16) -> Result<Functions> {
+fn wired(world: &World, client: &Client, dependencies: &Dependencies, shards: u16) -> Result<Functions> {
     let environment = Environment { shards, ..world.environment.clone() };
     environment.functions(|function| {
         let store = Store::new(with_role(client, function, &environment.tables)?, environment.tables.clone());
-        Ok(Dependencies { store, ..surroundings.clone() })
+        Ok(Dependencies { store, ..dependencies.clone() })
     })
 }

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use crate::line::Sent;
-use crate::rig::Rig;
+use crate::fault_injector::Sent;
+use crate::fixture::Fixture;
 use crate::staleness::{Change, Key};
 
 /// What one client wants, and what it was told of it.
@@ -72,14 +72,14 @@ struct Account<'a> {
 }
 
 /// Checks the payments of these intents, all of one account, and tells what is not as it must be.
-pub(crate) async fn violations(rig: &Rig, intents: &[Intent], stage: Stage) -> Result<Vec<String>> {
+pub(crate) async fn violations(fixture: &Fixture, intents: &[Intent], stage: Stage) -> Result<Vec<String>> {
     let Some(Intent { account: name, .. }) = intents.first() else { return Ok(Vec::new()) };
-    let (changes, sent) = (rig.line.staleness().changes().await?, rig.line.sent_for(name));
+    let (changes, sent) = (fixture.faults.staleness().changes().await?, fixture.faults.sent_for(name));
     let pk = format!("ACCT#{name}");
     let places = changes.iter().enumerate().filter(|(_, change)| change.key.0 == pk);
     let account = Account {
-        hot: by_key(rig.items(&rig.world.environment.tables.payments, &pk).await?),
-        history: by_key(rig.items(&rig.world.environment.tables.history, &pk).await?),
+        hot: by_key(fixture.items(&fixture.world.environment.tables.payments, &pk).await?),
+        history: by_key(fixture.items(&fixture.world.environment.tables.history, &pk).await?),
         changes: places.collect(),
     };
     let mut found = Vec::new();
@@ -89,7 +89,7 @@ pub(crate) async fn violations(rig: &Rig, intents: &[Intent], stage: Stage) -> R
         account.check_intent(intent, stage, &mut found);
         check_requests(&account, intent, &sent, &mut found);
     }
-    check_details(rig, intents, &mut found).await?;
+    check_details(fixture, intents, &mut found).await?;
     Ok(found)
 }
 
@@ -242,9 +242,9 @@ fn check_requests(account: &Account<'_>, intent: &Intent, sent: &[Sent], found: 
 }
 
 /// What was accepted is kept as it was asked for.
-async fn check_details(rig: &Rig, intents: &[Intent], found: &mut Vec<String>) -> Result<()> {
+async fn check_details(fixture: &Fixture, intents: &[Intent], found: &mut Vec<String>) -> Result<()> {
     let ids: Vec<&str> = intents.iter().filter_map(|intent| intent.accepted.as_deref()).collect();
-    let details = rig.details(&ids).await?;
+    let details = fixture.details(&ids).await?;
     for intent in intents {
         let Some(id) = &intent.accepted else { continue };
         let own = details.iter().filter(|details| text(details, "pk") == format!("PAY#{id}"));

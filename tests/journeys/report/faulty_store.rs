@@ -31,14 +31,14 @@ pub(crate) enum FileFate {
 pub(crate) type Decide = dyn Fn(usize, &str, &Path) -> FileFate + Send + Sync;
 
 /// The place.
-pub(crate) struct Faulty {
+pub(crate) struct FaultyStore {
     inner: Arc<dyn ObjectStore>,
     decide: Box<Decide>,
     calls: AtomicUsize,
     meeting: Barrier,
 }
 
-impl Faulty {
+impl FaultyStore {
     /// A place in front of another.
     pub(crate) fn over(
         inner: &Arc<dyn ObjectStore>,
@@ -70,20 +70,20 @@ fn lost() -> Error {
     Error::Generic { store: "faulty", source: "injected".into() }
 }
 
-impl fmt::Debug for Faulty {
+impl fmt::Debug for FaultyStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Faulty({:?})", self.inner)
+        write!(f, "FaultyStore({:?})", self.inner)
     }
 }
 
-impl fmt::Display for Faulty {
+impl fmt::Display for FaultyStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "faulty {}", self.inner)
     }
 }
 
 #[async_trait]
-impl ObjectStore for Faulty {
+impl ObjectStore for FaultyStore {
     async fn put_opts(&self, path: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
         self.carry("put", path, self.inner.put_opts(path, payload, options)).await
     }
