@@ -12,17 +12,10 @@ use serde_json::json;
 
 use payments_local::triggers::queues::RESULT_VISIBILITY;
 
-<<<<<<< HEAD
-use crate::dice::Dice;
-use crate::ledger::{self, Intent, Stage};
-use crate::rig::Rig;
-use crate::{service, storm};
-=======
 use crate::fixture::Fixture;
 use crate::invariants::{self, Intent, Stage};
 use crate::{disturbances, transaction_service};
 use fastrand::Rng;
->>>>>>> 30bb6f0 (The fault tests name their parts by the glossary)
 use payments_local::{Call, Fate};
 
 /// How the k-th call fails.

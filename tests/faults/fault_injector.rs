@@ -134,7 +134,7 @@ impl FaultInjector {
 
     /// Waits at the gate as a call does, without making one.
     pub(crate) async fn pause(&self) {
-        drop(self.shared.scheduler.pass(self.task).await);
+        drop(self.shared.scheduler.turn(self.task).await);
     }
 
     pub(crate) fn scheduler(&self) -> &TaskScheduler {
@@ -165,7 +165,7 @@ impl FaultInjector {
     }
 
     async fn carry(self, mut call: Call, next: Next) -> Answer {
-        let _pass = self.shared.scheduler.pass(self.task).await;
+        let _pass = self.shared.scheduler.turn(self.task).await;
         let _turn = self.shared.one_at_a_time.lock().await;
         let (decide, weakness) = self.note(&mut call);
         let fate = decide(&call);

@@ -1,4 +1,4 @@
-//! A bank on the test bench: its functions over a line that tests break, the ways in which Lambda
+//! A bank on the test bench: its functions over a faults that tests break, the ways in which Lambda
 //! triggers them, and the transaction service at the other end.
 
 use std::collections::HashMap;
@@ -40,10 +40,10 @@ static QUOTAS: AtomicU64 = AtomicU64::new(1);
 /// The bench.
 pub(crate) struct Fixture {
     pub(crate) world: World,
-    /// A client past the line, for looking at the tables and for damaging them.
+    /// A client past the faults, for looking at the tables and for damaging them.
     pub(crate) client: Client,
     pub(crate) time: Time,
-    pub(crate) line: FaultInjector,
+    pub(crate) faults: FaultInjector,
     pub(crate) metrics: Metrics,
     pub(crate) requests: Queue,
     pub(crate) results: Queue,
@@ -62,7 +62,7 @@ pub(crate) struct Fixture {
 
 impl Fixture {
     /// A bench with a bank of three shards, so that runs are short.
-    pub(crate) async fn set_up() -> Result<Self> {
+    pub(crate) async fn start() -> Result<Self> {
         Self::with_shards(3).await
     }
 
@@ -73,9 +73,9 @@ impl Fixture {
         let staleness = Staleness::of(stream.clone(), world.environment.tables.clone()).await?;
         let Queues { requests, results, result_dead_letters, dispatch_failures, .. } = Queues::empty();
         let mapping = QueueMappingSettings { batch_size: 10, report_batch_item_failures: true };
-        let line = FaultInjector::new(world.recorder.clone(), time.clone(), requests.clone(), staleness);
+        let faults = FaultInjector::new(world.recorder.clone(), time.clone(), requests.clone(), staleness);
         let metrics = Metrics::captured();
-        let (client, dependencies) = dependencies(&world, &line, &time, &metrics).await;
+        let (client, dependencies) = dependencies(&world, &faults, &time, &metrics).await;
         let functions = wired(&world, &client, &dependencies, shards)?;
         let dispatching = StreamMapping::new(dispatch_settings(&dispatch_failures)?, stream.clone())?;
         let aggregating = StreamMapping::new(aggregator_settings()?, stream.clone())?;
@@ -87,7 +87,7 @@ impl Fixture {
             client: world.client().await,
             world,
             time,
-            line,
+            faults,
             metrics,
             requests,
             results,
@@ -102,8 +102,8 @@ impl Fixture {
 
     /// The same functions as another sandbox of Lambda has them, whose calls are `task`'s.
     pub(crate) async fn functions_of_task(&self, task: usize) -> Result<Functions> {
-        let line = self.faults.of_task(task);
-        let (client, dependencies) = dependencies(&self.world, &line, &self.time, &self.metrics).await;
+        let faults = self.faults.of_task(task);
+        let (client, dependencies) = dependencies(&self.world, &faults, &self.time, &self.metrics).await;
         wired(&self.world, &client, &dependencies, self.shards)
     }
 
@@ -248,7 +248,7 @@ impl Fixture {
 
     /// The sum of a metric over the lines since the last time.
     pub(crate) fn metric(&self, lines: &[String], name: &str) -> u64 {
-        let value = |line: &String| serde_json::from_str::<Value>(line).ok()?[name].as_u64();
+        let value = |faults: &String| serde_json::from_str::<Value>(faults).ok()?[name].as_u64();
         lines.iter().filter_map(value).sum()
     }
 }
@@ -268,15 +268,15 @@ pub(crate) async fn stream_of(world: &World) -> Result<DynamoDbStream> {
     world.environment.stream().await
 }
 
-/// What functions work with over a line: the SDKs with their retries, but without their waiting.
-async fn dependencies(world: &World, line: &FaultInjector, time: &Time, metrics: &Metrics) -> (Client, Dependencies) {
+/// What functions work with over a faults: the SDKs with their retries, but without their waiting.
+async fn dependencies(world: &World, faults: &FaultInjector, time: &Time, metrics: &Metrics) -> (Client, Dependencies) {
     use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
     let wait = Duration::from_millis(1);
     let retries = RetryConfig::standard().with_max_attempts(3).with_initial_backoff(wait).with_max_backoff(wait);
     let quota = QUOTAS.fetch_add(1, Ordering::Relaxed);
     let config = world.client().await.config().to_builder();
     let config = config
-        .http_client(line.interceptor())
+        .http_client(faults.interceptor())
         .timeout_config(TimeoutConfig::disabled())
         .retry_config(retries.clone())
         .retry_partition(RetryPartition::new(format!("fixture-{quota}")))
@@ -285,7 +285,7 @@ async fn dependencies(world: &World, line: &FaultInjector, time: &Time, metrics:
         .behavior_version(BehaviorVersion::latest())
         .region(Region::from_static("local"))
         .credentials_provider(Credentials::new("local", "local", None, None, "test"))
-        .http_client(line.interceptor())
+        .http_client(faults.interceptor())
         .timeout_config(TimeoutConfig::disabled())
         .retry_config(retries)
         .retry_partition(RetryPartition::new(format!("fixture-sqs-{quota}")))

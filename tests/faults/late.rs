@@ -4,13 +4,8 @@
 use anyhow::{Context as _, Result};
 use chrono::{DateTime, TimeDelta};
 
-<<<<<<< HEAD
-use crate::ledger::{Stage, violations};
-use crate::rig::Rig;
-=======
 use crate::fixture::Fixture;
 use crate::invariants::{Stage, violations};
->>>>>>> 30bb6f0 (The fault tests name their parts by the glossary)
 use payments_local::Fate;
 
 /// The minute before the day ends.

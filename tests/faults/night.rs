@@ -18,17 +18,10 @@ use payments_tests::Ask;
 use serde_json::{Value, json};
 
 use crate::crash_points::{WAYS, Way};
-<<<<<<< HEAD
-use crate::dice::Dice;
-use crate::ledger::{self, Intent, Stage};
-use crate::rig::Rig;
-use crate::storm;
-=======
 use crate::disturbances;
 use crate::fixture::Fixture;
 use crate::invariants::{self, Intent, Stage};
 use fastrand::Rng;
->>>>>>> 30bb6f0 (The fault tests name their parts by the glossary)
 use payments_local::Fate;
 
 /// From the morning of the payments' day to the night after it: past 02:30, whatever the time they

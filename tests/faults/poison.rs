@@ -9,17 +9,10 @@ use payments_local::triggers::DISPATCH_RETRIES;
 use payments_local::triggers::queues::{MAX_RESULT_RECEIVES, RESULT_VISIBILITY};
 use serde_json::{Value, json};
 
-<<<<<<< HEAD
-use crate::ledger::{self, Intent, Stage};
-use crate::rig::Rig;
-use crate::service;
-use crate::staleness::Lag;
-=======
 use crate::fixture::Fixture;
 use crate::invariants::{self, Intent, Stage};
 use crate::staleness::Lag;
 use crate::transaction_service;
->>>>>>> 30bb6f0 (The fault tests name their parts by the glossary)
 use payments_local::Fate;
 
 /// Payments that have become pending and were not sent yet.

@@ -10,13 +10,8 @@ use daily_due_sweeper::{Action, Report, SweepReport};
 use payments_store::Item;
 use payments_tests::tables::Units;
 
-<<<<<<< HEAD
-use crate::ledger::{Stage, violations};
-use crate::rig::Rig;
-=======
 use crate::fixture::Fixture;
 use crate::invariants::{Stage, violations};
->>>>>>> 30bb6f0 (The fault tests name their parts by the glossary)
 use crate::staleness::Lag;
 use payments_local::{Call, Fate};
 

@@ -1,60 +1,54 @@
-//! A gate that every call waits at, and a scheduler that says whose call goes next: this is how
-//! interleavings are chosen instead of happening.
+//! A scheduler of calls: every call waits for its turn, so that a test chooses how concurrent tasks interleave.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-/// How often the scheduler lets the tasks work on before it takes what waits for all there is. A
-/// task that is not waiting here only computes, so that a few polls bring it here or to its end.
-const PATIENCE: usize = 64;
+/// How often in a row the tasks are polled without a call under way before the next turn is given. A task that
+/// waits for no turn only computes, so a few polls bring it to its next call or to its end.
+const IDLE_POLLS: usize = 64;
 
-/// The gate; open until somebody schedules.
+/// The scheduler. Outside of [`run`](Self::run) no call waits.
 #[derive(Debug, Default)]
-pub(crate) struct TaskScheduler(Mutex<Waiting>);
+pub(crate) struct TaskScheduler(Mutex<State>);
 
-/// A call on its way.
+/// A call under way; it ends when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Pass<'g>(&'g TaskScheduler);
+pub(crate) struct Turn<'s>(&'s TaskScheduler);
 
-impl Drop for Pass<'_> {
+impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        self.0.waiting().under_way -= 1;
+        self.0.state().under_way -= 1;
     }
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
-    closed: bool,
-    /// How many calls were let go on and have not ended yet.
+struct State {
+    is_running: bool,
     under_way: usize,
-    by_task: BTreeMap<usize, Vec<oneshot::Sender<()>>>,
+    waiting_by_task: BTreeMap<usize, Vec<oneshot::Sender<()>>>,
 }
 
 impl TaskScheduler {
-    /// Waits for the scheduler, if there is one. The call is under way until the pass is dropped.
-    pub(crate) async fn pass(&self, task: usize) -> Option<Pass<'_>> {
+    /// Waits for the task's turn, if the scheduler runs.
+    pub(crate) async fn turn(&self, task: usize) -> Option<Turn<'_>> {
         let turn = {
-            let mut waiting = self.waiting();
-            if !waiting.closed {
+            let mut state = self.state();
+            if !state.is_running {
                 return None;
             }
             let (sender, turn) = oneshot::channel();
-            waiting.by_task.entry(task).or_default().push(sender);
+            state.waiting_by_task.entry(task).or_default().push(sender);
             turn
         };
-        let _opened = turn.await;
-        Some(Pass(self))
+        let _given = turn.await;
+        Some(Turn(self))
     }
 
-    /// Runs tasks together; `choose` says, of the tasks with a waiting call, whose goes next.
-    pub(crate) async fn schedule(
-        &self,
-        tasks: Vec<impl Future<Output = ()>>,
-        mut choose: impl FnMut(&[usize]) -> usize,
-    ) {
-        self.waiting().closed = true;
+    /// Runs tasks together. Of the tasks with a waiting call, the one at the position that `choose` returns goes next.
+    pub(crate) async fn run(&self, tasks: Vec<impl Future<Output = ()>>, mut choose: impl FnMut(&[usize]) -> usize) {
+        self.state().is_running = true;
         let running = std::cell::Cell::new(tasks.len());
         let tasks = tasks.into_iter().map(|task| async {
             task.await;
@@ -62,41 +56,41 @@ impl TaskScheduler {
         });
         let scheduler = async {
             while running.get() > 0 {
-                self.let_work_on().await;
-                let ready: Vec<usize> = self.waiting().by_task.keys().copied().collect();
+                self.until_idle().await;
+                let ready: Vec<usize> = self.state().waiting_by_task.keys().copied().collect();
                 if !ready.is_empty() {
-                    self.open(ready[choose(&ready) % ready.len()]);
+                    self.give_turn(ready[choose(&ready) % ready.len()]);
                 }
             }
-            self.waiting().closed = false;
+            self.state().is_running = false;
         };
         futures::future::join(futures::future::join_all(tasks), scheduler).await;
     }
 
-    /// Lets the tasks work on until no call is under way and they had time to make the next.
-    async fn let_work_on(&self) {
+    /// Polls the tasks until no call is under way and each had time to begin the next.
+    async fn until_idle(&self) {
         let mut idle = 0;
-        while idle < PATIENCE {
+        while idle < IDLE_POLLS {
             tokio::task::yield_now().await;
-            idle = if self.waiting().under_way == 0 { idle + 1 } else { 0 };
+            idle = if self.state().under_way == 0 { idle + 1 } else { 0 };
         }
     }
 
-    /// Lets the oldest waiting call of a task go on.
-    fn open(&self, task: usize) {
-        let mut waiting = self.waiting();
-        let Some(calls) = waiting.by_task.get_mut(&task) else { return };
+    /// Lets the oldest waiting call of a task begin.
+    fn give_turn(&self, task: usize) {
+        let mut state = self.state();
+        let Some(calls) = state.waiting_by_task.get_mut(&task) else { return };
         let turn = calls.remove(0);
         if calls.is_empty() {
-            waiting.by_task.remove(&task);
+            state.waiting_by_task.remove(&task);
         }
-        // Nobody waits any more where the task was dropped.
+        // Sending fails if the task was dropped.
         if turn.send(()).is_ok() {
-            waiting.under_way += 1;
+            state.under_way += 1;
         }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

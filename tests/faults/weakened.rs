@@ -12,14 +12,8 @@ use payments_queue::PaymentRequest;
 use payments_tests::Ask;
 use serde_json::{Value, json};
 
-<<<<<<< HEAD
-use crate::ledger::{self, Intent, Stage};
-use crate::rig::{Rig, settle, stream_of};
-use crate::service;
-=======
 use crate::fixture::{Fixture, settle, stream_of};
 use crate::invariants::{self, Intent, Stage};
->>>>>>> 30bb6f0 (The fault tests name their parts by the glossary)
 use crate::staleness::Lag;
 use crate::transaction_service;
 use crate::weakness::Weakness;

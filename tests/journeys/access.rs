@@ -218,15 +218,8 @@ async fn only_on_sam_local_may_a_request_come_without_an_authorizer() -> Result<
             "AWS_LAMBDA_LOG_STREAM_NAME" => Some(log_stream.to_owned()),
             other => world.environment.get(other),
         };
-<<<<<<< HEAD
-        let surroundings = world.surroundings_over(&world.wire).await;
-        let functions = Functions::new(&Lookup::new(&get), |_| Ok(surroundings.clone()))?;
-=======
         let dependencies = world.dependencies_over(&world.recorder).await;
         let functions = Functions::new(&Lookup::new(&get), |_| Ok(dependencies.clone()))?;
-        let parts = http::Request::post("/accounts/tenant/payments").header("Content-Type", "application/json");
-        let (parts, ()) = parts.header("Idempotency-Key", "rent").body(())?.into_parts();
->>>>>>> 30bb6f0 (The fault tests name their parts by the glossary)
         let now = chrono::DateTime::UNIX_EPOCH;
         let (function, event) = Ask::create("tenant", "rent", &rent()).event("test", now, &authorizer)?;
         let reply = Reply::of(Box::pin(functions.invoke(function, event)).await)?;

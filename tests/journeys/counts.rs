@@ -177,15 +177,9 @@ async fn an_answer_costs_what_its_dates_cost_however_many_payments_there_are() -
     assert_eq!(reads, [&place], "no index, and not history");
     assert!(spent <= 16, "{spent} half units");
     let refused = Fate::Refuse(400, "AccessDeniedException");
-<<<<<<< HEAD
-    let wire =
-        Recorder::with_fate(move |call| if call.input()["ConsistentRead"] == true { Fate::Pass } else { refused });
-    let reply = world.send_to(&world.functions_over(&wire).await?, Ask::get("/counts")).await?;
-=======
     let recorder =
         Recorder::with_fate(move |call| if call.input()["ConsistentRead"] == true { Fate::Pass } else { refused });
     let reply = world.send_to(&world.functions_over(&recorder).await?, Ask::get("/counts")).await?;
->>>>>>> 30bb6f0 (The fault tests name their parts by the glossary)
     assert_eq!(reply.status, 200, "{reply}");
     Ok(())
 }

@@ -256,19 +256,10 @@ async fn a_thousand_shards_are_walked_page_by_page() -> Result<()> {
         "READ_SHARDS" => Some("1000".to_owned()),
         _ => world.environment.get(name),
     };
-<<<<<<< HEAD
-    let surroundings = world.surroundings_over(&world.wire).await;
-    let functions = Functions::new(&Lookup::new(&get), |_| Ok(surroundings.clone()))?;
-    drop(world.wire.take_operations());
-    let answer = invoke(&functions, "wide", bank::END_OF_TIME).await.map_err(anyhow::Error::msg)?;
-=======
-    let functions = {
-        let dependencies = world.dependencies_over(&world.recorder).await;
-        Functions::new(&Lookup::new(&get), |_| Ok(dependencies.clone()))?
-    };
+    let dependencies = world.dependencies_over(&world.recorder).await;
+    let functions = Functions::new(&Lookup::new(&get), |_| Ok(dependencies.clone()))?;
     drop(world.recorder.take_operations());
     let answer = invoke(&functions, "wide", settlements::END_OF_TIME).await.map_err(anyhow::Error::msg)?;
->>>>>>> 30bb6f0 (The fault tests name their parts by the glossary)
     assert_eq!((&answer["reported"], &answer["moreWaits"]), (&json!(300), &json!(false)), "{answer}");
     assert_eq!(reported_ids(&world).await?, all);
     let queries = world.recorder.take_operations().iter().filter(|operation| *operation == "Query").count();

@@ -60,7 +60,7 @@ async fn sample() -> Result<(Vec<Item>, Vec<Item>)> {
     functions.archive.handle(asked(from_value(json!({"action": "archive"}))?)).await.map_err(anyhow::Error::msg)?;
     functions.sweeper.handle(asked(from_value(json!({"action": "sweep"}))?)).await.map_err(anyhow::Error::msg)?;
     let heads = world.heads(ACCOUNT).await?;
-    let [settled, ..] = heads.as_slice() else { bail!("nothing is pending") };
+    let [settled, ..] = heads.as_slice() else { anyhow::bail!("nothing is pending") };
     let payment_id = settled["sk"].as_s().ok().and_then(|sort| sort.rsplit('#').next()).context("no payment id")?;
     let result = json!({"paymentId": payment_id, "outcome": "PROCESSED", "transactionId": "TX-20900616-1"});
     let results = json!({"Records": [{"messageId": "result-1", "body": result.to_string()}]});

@@ -12,10 +12,7 @@ use tokio::runtime::Runtime;
 
 use super::deliveries::{Deliveries, Move, POLLERS, Seen};
 use super::past;
-<<<<<<< HEAD
-=======
 use crate::fixture::Fixture;
->>>>>>> 30bb6f0 (The fault tests name their parts by the glossary)
 use crate::recount;
 use crate::weakness::Weakness;
 use payments_local::Fate;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use chrono::DateTime;
 use payments_local::{Call, Fate, Recorder};
 use recount::RecountReport;
