@@ -18,6 +18,7 @@ use object_store::ObjectStore;
 use payments_boot::{Clock, Lookup, Metrics, dynamodb};
 use payments_delivery::DynamoDbStream;
 use payments_http::HttpFunction;
+use payments_model::causes;
 use payments_queue::TransactionQueue;
 use payments_store::{Store, TableNames};
 use query_account::QueryAccount;
@@ -31,7 +32,7 @@ use settle::Settle;
 use stream_aggregator::Aggregator;
 
 use crate::function::Function;
-use crate::invocation::{chain, read, written};
+use crate::invocation::{read, written};
 
 /// The longest one read of the stream may take: a page is at most a thousand records.
 const STREAM_TIMEOUT: Duration = Duration::from_secs(10);
@@ -118,7 +119,7 @@ impl Functions {
             Answer: Future<Output = Result<Outcome, lambda_runtime::Error>>,
         {
             let outcome = handle(LambdaEvent::new(read(input)?, context)).await;
-            written(&outcome.map_err(|error| chain(&*error))?)
+            written(&outcome.map_err(|error| causes(&*error).join(": "))?)
         }
         match function {
             Function::DailyDueSweeper => run(input, context, |event| self.sweeper.handle(event)).await,
@@ -135,9 +136,9 @@ impl Functions {
     /// The function's error, or why the event is invalid.
     pub async fn deliver(&self, function: Function, event: Value) -> Result<Value, String> {
         match function {
-            Function::Dispatch => written(&self.dispatch.handle(read(event)?).await.map_err(|error| chain(&*error))?),
+            Function::Dispatch => written(&self.dispatch.handle(read(event)?).await.map_err(|error| causes(&*error).join(": "))?),
             Function::StreamAggregator => {
-                written(&self.aggregator.handle(read(event)?).await.map_err(|error| chain(&*error))?)
+                written(&self.aggregator.handle(read(event)?).await.map_err(|error| causes(&*error).join(": "))?)
             }
             Function::Settle => written(&self.settle.handle(read(event)?).await),
             other => Err(format!("no stream and no queue invokes {other}")),

@@ -14,12 +14,6 @@ pub fn context(deadline: DateTime<Utc>) -> Context {
     context
 }
 
-/// Returns an error with all its causes, in one line.
-pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
-}
-
 pub(crate) fn read<T: DeserializeOwned>(event: Value) -> Result<T, String> {
     serde_json::from_value(event).map_err(|error| error.to_string())
 }

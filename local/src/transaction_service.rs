@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use fastrand::Rng;
-use payments_model::{FailureReason, Outcome, PaymentId, TransactionId};
+use payments_model::{FailureReason, PaymentId, Settlement, TransactionId};
 use payments_queue::Queue;
 use payments_queue::in_process::MAX_RECEIVED;
 use serde::Serialize;
@@ -47,16 +47,16 @@ impl TransactionServiceSettings {
 
     /// How a payment ends. The same payment ends the same way each time.
     #[must_use]
-    pub fn outcome_of(&self, payment: PaymentId) -> Outcome {
+    pub fn outcome_of(&self, payment: PaymentId) -> Settlement {
         let mut random = self.random(payment, 0);
         if random.u16(0..1_000) < self.failures_per_thousand {
             let reason = random.choice(REASONS).copied().unwrap_or_default();
-            return Outcome::Failed(FailureReason::cut(reason));
+            return Settlement::Failed(FailureReason::cut(reason));
         }
         let (high, _) = drawn(self.seed, payment, "transaction").as_u64_pair();
         match format!("TX-{high:016X}").parse::<TransactionId>() {
-            Ok(id) => Outcome::Processed(id),
-            Err(error) => Outcome::Failed(FailureReason::cut(&error.to_string())),
+            Ok(id) => Settlement::Processed(id),
+            Err(error) => Settlement::Failed(FailureReason::cut(&error.to_string())),
         }
     }
 
@@ -225,8 +225,8 @@ impl TransactionService {
     fn result(&self, payment: PaymentId, fields: &Fields) -> Option<String> {
         let outcome = self.settings.outcome_of(payment);
         let (word, transaction_id, reason) = match &outcome {
-            Outcome::Processed(id) => ("PROCESSED", Some(id.as_str()), None),
-            Outcome::Failed(reason) => ("FAILED", None, Some(reason.as_str())),
+            Settlement::Processed(id) => ("PROCESSED", Some(id.as_str()), None),
+            Settlement::Failed(reason) => ("FAILED", None, Some(reason.as_str())),
         };
         let echo = |name: &str| fields.get(name).map(|value| &**value);
         let (account_id, due_at) = (echo("accountId"), echo("dueAt"));

@@ -18,13 +18,14 @@ use payments_delivery::queue::QueueMappingSettings;
 use payments_delivery::{
     Delivery, DeliveryOutcome, DynamoDbStream, Filter, QueueMapping, StreamMapping, StreamSettings,
 };
+use payments_model::causes;
 use payments_queue::Queue;
 use serde_json::Value;
 
 use crate::client::Client;
 use crate::function::Function;
 use crate::functions::Functions;
-use crate::invocation::{chain, context};
+use crate::invocation::context;
 use crate::stack::Stack;
 use crate::transaction_service::{TransactionService, TransactionServiceSettings};
 
@@ -205,7 +206,7 @@ impl Triggers {
 
     /// Invokes the function of a schedule with its input.
     async fn run(&self, spec: &ScheduleSpec) -> Result<(), String> {
-        let input: Value = serde_json::from_str(spec.input).map_err(|error| chain(&error))?;
+        let input: Value = serde_json::from_str(spec.input).map_err(|error| causes(&error).join(": "))?;
         self.functions.scheduled(spec.function, input, context(self.clock.instant() + TIMEOUT)).await.map(drop)
     }
 
@@ -265,7 +266,7 @@ async fn drain(
         let deliveries = match mapping.step(now, |event| functions.deliver(function, event)).await {
             Ok(deliveries) => deliveries,
             Err(error) => {
-                tick.troubles.push(format!("{function}: {}", chain(&error)));
+                tick.troubles.push(format!("{function}: {}", causes(&error).join(": ")));
                 return any;
             }
         };

@@ -1,7 +1,7 @@
 //! What a person sees when the bank opens: where it is, and what to try.
 
 use anyhow::{Context as _, Result};
-use payments_model::{AccountId, BusinessDate, IdempotencyKey, Outcome, PaymentId, TransactionId};
+use payments_model::{AccountId, BusinessDate, IdempotencyKey, Settlement, PaymentId, TransactionId};
 
 use crate::TRANSACTION_SERVICE;
 use crate::docs::PAGE;
@@ -82,8 +82,8 @@ fn processed(account: &AccountId, begins: &str) -> Result<(String, TransactionId
     let outcome = |number: u32| {
         let key = format!("{begins}-{number}");
         match TRANSACTION_SERVICE.outcome_of(PaymentId::derive(account, &key.parse::<IdempotencyKey>().ok()?)) {
-            Outcome::Processed(transaction) => Some((key, transaction)),
-            Outcome::Failed(_) => None,
+            Settlement::Processed(transaction) => Some((key, transaction)),
+            Settlement::Failed(_) => None,
         }
     };
     (1..100).find_map(outcome).context("2 payments in a hundred fail, and not all of the first hundred")

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, Result, ensure};
 use payments_http::DueCursor;
-use payments_model::settlement::FailureReason;
-use payments_model::{PaymentId, State, Status};
+use payments_model::{Event, FailureReason, PaymentId, Settlement, Status};
 use payments_store::item_bytes;
 use payments_tests::given::move_on;
 use payments_tests::tables::{number, text};
@@ -37,14 +36,15 @@ async fn put(world: &World, date: &str, count: usize) -> Result<Vec<PaymentId>> 
 
 /// Moves a scheduled payment to a status.
 async fn move_to(world: &World, payment_id: PaymentId, status: Status) -> Result<()> {
-    let states = match status {
+    let settle = |settlement| vec![Event::Sweep, Event::Settle(settlement)];
+    let events = match status {
         Status::Scheduled => vec![],
-        Status::Cancelled => vec![State::Cancelled],
-        Status::Pending => vec![State::Pending],
-        Status::Processed => vec![State::Pending, State::Processed(format!("TX-{payment_id}").parse()?)],
-        Status::Failed => vec![State::Pending, State::Failed(FailureReason::cut("no funds"))],
+        Status::Cancelled => vec![Event::Cancel],
+        Status::Pending => vec![Event::Sweep],
+        Status::Processed => settle(Settlement::Processed(format!("TX-{payment_id}").parse()?)),
+        Status::Failed => settle(Settlement::Failed(FailureReason::cut("no funds"))),
     };
-    move_on(world, payment_id, states, "2026-12-01T10:00:00Z").await
+    move_on(world, payment_id, events, "2026-12-01T10:00:00Z").await
 }
 
 /// A day of `count` payments in every status, with neighbours: the ids by status.

@@ -10,9 +10,8 @@ use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use insta::Settings;
 use lambda_runtime::LambdaEvent;
 use payments_http::routes::{DEFAULT_FUNCTION, by_key};
-use payments_model::settlement::FailureReason;
-use payments_model::{Actor, Head, PaymentId, State};
-use payments_store::{HeadKey, HeadSort, Moved};
+use payments_model::{Actor, Event, FailureReason, Head, HeadKey, PaymentId, Settlement};
+use payments_store::Moved;
 use serde_json::json;
 
 use crate::tables::{NO_DEADLINE, context, number, text};
@@ -71,9 +70,10 @@ pub enum Given {
 /// Where the bank does not take what is put in.
 pub async fn prepare(world: &World, given: Given, moved_at: &str) -> Result<()> {
     world.set_clock(PUT_IN)?;
-    let pending = || vec![State::Pending];
-    let processed = || anyhow::Ok(vec![State::Pending, State::Processed(TRANSACTION.parse()?)]);
-    let failed = || vec![State::Pending, State::Failed(FailureReason::cut("The payee's account is closed."))];
+    let pending = || vec![Event::Sweep];
+    let settled = |settlement| vec![Event::Sweep, Event::Settle(settlement)];
+    let processed = || anyhow::Ok(settled(Settlement::Processed(TRANSACTION.parse()?)));
+    let failed = || settled(Settlement::Failed(FailureReason::cut("The payee's account is closed.")));
     match given {
         Given::Nothing => {}
         Given::OnePayment => drop(put(world, "ingest/create").await?),
@@ -98,8 +98,8 @@ pub async fn prepare(world: &World, given: Given, moved_at: &str) -> Result<()> 
         Given::Processed => move_on(world, created(world).await?, processed()?, moved_at).await?,
         Given::Failed => move_on(world, created(world).await?, failed(), moved_at).await?,
         Given::ADay => {
-            let states = [vec![], vec![], vec![], pending(), processed()?, failed(), vec![State::Cancelled]];
-            a_day(world, states, moved_at).await?;
+            let events = [vec![], vec![], vec![], pending(), processed()?, failed(), vec![Event::Cancel]];
+            a_day(world, events, moved_at).await?;
         }
         Given::ADayHalfReported => {
             Box::pin(prepare(world, Given::ADay, moved_at)).await?;
@@ -116,11 +116,11 @@ pub async fn prepare(world: &World, given: Given, moved_at: &str) -> Result<()> 
     Ok(())
 }
 
-/// Puts payments of 15 June 2090 in and takes each through its states, and one of the day after.
-async fn a_day(world: &World, states: [Vec<State>; 7], moved_at: &str) -> Result<()> {
-    for (n, states) in states.into_iter().enumerate() {
+/// Creates payments of 15 June 2090, each with its events, and one of the day after.
+async fn a_day(world: &World, events: [Vec<Event>; 7], moved_at: &str) -> Result<()> {
+    for (n, events) in events.into_iter().enumerate() {
         let payment_id = ask(world, &format!("bill-{n}"), "2090-06-15").await?;
-        move_on(world, payment_id, states, moved_at).await?;
+        move_on(world, payment_id, events, moved_at).await?;
     }
     ask(world, "bill-7", "2090-06-16").await?;
     Ok(())
@@ -153,20 +153,20 @@ async fn ask(world: &World, key: &str, date: &str) -> Result<PaymentId> {
     Ok(world.create(ACCOUNT, key, &body).await?.parse()?)
 }
 
-/// Moves a scheduled payment through these states.
+/// Applies these events to a scheduled payment.
 ///
 /// # Errors
 /// When the payment is not scheduled, or the engine fails.
-pub async fn move_on(world: &World, payment_id: PaymentId, states: Vec<State>, at: &str) -> Result<()> {
+pub async fn move_on(world: &World, payment_id: PaymentId, events: Vec<Event>, at: &str) -> Result<()> {
     let store = world.store().await;
     let (key, mut head) = scheduled(world, payment_id).await?;
-    for state in states {
-        let by = match state {
-            State::Scheduled | State::Cancelled => "landlord-app",
-            State::Pending => "daily-due-sweeper",
-            State::Processed(_) | State::Failed(_) => "settle",
+    for event in events {
+        let by = match event {
+            Event::Cancel => "landlord-app",
+            Event::Sweep => "daily-due-sweeper",
+            Event::Settle(_) => "settle",
         };
-        let step = head.step(state, at.parse()?, Actor::named(by));
+        let step = head.transition(&event, at.parse()?, Actor::named(by))?;
         head = match store.transition(&key, head.due_date, &step).await? {
             Moved::Done(head) => *head,
             Moved::Elsewhere(found) => bail!("{step:?} met {found:?}"),
@@ -203,8 +203,7 @@ pub async fn report_took(world: &World, status: &str) -> Result<()> {
 /// Where a payment is, and how it began.
 async fn scheduled(world: &World, payment_id: PaymentId) -> Result<(HeadKey, Head)> {
     let details = world.store().await.details(payment_id).await?.context("the payment has no details")?;
-    let sort = HeadSort { due_at: details.due_at, payment_id };
-    Ok((HeadKey { account: details.instruction.account.clone(), sort }, Head::scheduled(&details)))
+    Ok((details.key(), Head::scheduled(&details)))
 }
 
 /// Runs an event of HTTP through its function.

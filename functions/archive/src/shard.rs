@@ -8,8 +8,10 @@ use std::collections::{HashMap, VecDeque};
 
 use futures::future::join_all;
 use payments_boot::{Deadline, pace};
-use payments_model::{BusinessDate, Head, Outage as _, OutageKind, PaymentId, Shard, Status, UtcSecond, causes};
-use payments_store::{DueRange, DueRow, DueUntil, HeadKey, MAX_BATCH_GET, PutHead, Removed, StoreError};
+use payments_model::{
+    BusinessDate, Head, HeadKey, Outage as _, OutageKind, PaymentId, Shard, Status, UtcSecond, causes,
+};
+use payments_store::{DueRange, DueRow, DueUntil, MAX_BATCH_GET, PutHead, Removed, StoreError};
 
 use crate::past::{self, Verdict};
 use crate::report::Notices;

@@ -3,8 +3,8 @@
 use futures::StreamExt as _;
 use futures::future::join_all;
 use payments_boot::Deadline;
-use payments_model::{Head, Outage as _, OutageKind, Shard, State, Status, UtcSecond, causes};
-use payments_store::{DuePage, DueRange, DueUntil, HeadKey, HeadSort, StoreError};
+use payments_model::{Head, HeadKey, Outage as _, OutageKind, Shard, State, Status, UtcSecond, causes};
+use payments_store::{DuePage, DueRange, DueUntil, StoreError};
 use serde::Serialize;
 
 use crate::patience::{self, Verdict};
@@ -145,10 +145,7 @@ impl Sweeper {
                 tracing::error!(payment_id = %head.payment_id, attempt, "pending for too long");
                 report.stuck += 1;
             }
-            Verdict::Redrive => {
-                let sort = HeadSort { due_at: head.due_at, payment_id: head.payment_id };
-                return Some((HeadKey { account: head.account.clone(), sort }, attempt));
-            }
+            Verdict::Redrive => return Some((head.key(), attempt)),
         }
         None
     }

@@ -8,10 +8,7 @@ use std::collections::VecDeque;
 use futures::StreamExt as _;
 use futures::future::join_all;
 use payments_boot::{Deadline, pace};
-use payments_model::transition::decide;
-use payments_model::{
-    Actor, Decision, Event, Outage as _, OutageKind, Shard, State, Status, Transition, UtcSecond, causes,
-};
+use payments_model::{Actor, Event, Outage as _, OutageKind, Shard, State, Status, Transition, UtcSecond, causes};
 use payments_store::{DueRange, DueRow, DueUntil, Moved, StoreError};
 use serde::Serialize;
 
@@ -104,10 +101,11 @@ impl Sweeper {
 
     /// Claims one payment: the index shows the status and version that the condition then asks for.
     async fn claim(&self, row: &DueRow) -> Result<Moved, StoreError> {
-        let Decision::Move(to) = decide(&State::Scheduled, &Event::Sweep) else { return Ok(Moved::Elsewhere(None)) };
-        let by = Actor::named(SWEEPER);
-        let step = Transition { from: Status::Scheduled, from_version: row.version, to, at: self.clock.now(), by };
-        self.store.transition(&row.head_key(), row.due.due_date, &step).await
+        let (at, by) = (self.clock.now(), Actor::named(SWEEPER));
+        match Transition::new(&State::Scheduled, row.version, &Event::Sweep, at, by) {
+            Ok(step) => self.store.transition(&row.head_key(), row.due.due_date, &step).await,
+            Err(_) => Ok(Moved::Elsewhere(None)),
+        }
     }
 }
 

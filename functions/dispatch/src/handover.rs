@@ -1,7 +1,8 @@
 //! Hand-overs: what the stream says became pending, read from its records.
 
 use aws_lambda_events::dynamodb::EventRecord;
-use payments_store::key::{HeadKey, parse_account_partition};
+use payments_model::HeadKey;
+use payments_store::key::parse_head_key;
 use serde::Deserialize;
 
 /// One payment to be handed over, as a stream record announced it. Whether it still is to be,
@@ -33,7 +34,7 @@ impl Handover {
     pub(crate) fn of(record: EventRecord) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
         let sequence_number = record.change.sequence_number.ok_or("the record has no sequence number")?;
         let image: Image = serde_dynamo::from_item(record.change.new_image)?;
-        let key = HeadKey { account: parse_account_partition(&image.pk)?, sort: image.sk.parse()? };
+        let key = parse_head_key(&image.pk, &image.sk)?;
         Ok(Self { sequence_number, key, attempt: image.dispatch_attempt })
     }
 }

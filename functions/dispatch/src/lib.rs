@@ -15,9 +15,9 @@ use aws_lambda_events::streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse
 use lambda_runtime::Error;
 use metrique_writer::Entry;
 use payments_boot::{Clock, Metrics};
-use payments_model::{Details, Head, PaymentId, State, causes};
+use payments_model::{Details, Head, HeadKey, PaymentId, State, causes};
 use payments_queue::{PaymentRequest, TransactionQueue};
-use payments_store::{HeadKey, MAX_BATCH_GET, Store, StoreError};
+use payments_store::{MAX_BATCH_GET, Store, StoreError};
 
 pub use config::Config;
 use handover::Handover;

@@ -1,12 +1,10 @@
 //! Cancelling a scheduled payment.
 
 use payments_http::{Problem, ProblemKind};
-use payments_model::transition::decide;
-use payments_model::{AccountId, Actor, Decision, Event, Head, PaymentId, State, Status};
+use payments_model::{AccountId, Actor, Decision, Event, Head, PaymentId, Status};
 use payments_store::Moved;
 
 use crate::Ingest;
-use crate::create::key_of;
 
 impl Ingest {
     /// Cancels a payment of `account`; a repeated cancel returns the cancelled payment.
@@ -15,17 +13,18 @@ impl Ingest {
         let details =
             details.filter(|details| details.instruction.account == *account).ok_or_else(Problem::no_such_payment)?;
         // A scheduled head is as it was created, so it need not be read first.
-        let step = Head::scheduled(&details).step(State::Cancelled, self.clock.now(), by);
-        let key = key_of(&details);
+        let now = self.clock.now();
+        let step = Head::scheduled(&details).transition(&Event::Cancel, now, by.clone()).map_err(Problem::internal)?;
+        let key = details.key();
         let found = match self.store.transition(&key, details.due_date, &step).await? {
             Moved::Done(head) => return Ok(*head),
             Moved::Elsewhere(Some(head)) => *head,
             Moved::Elsewhere(None) => self.store.archived_head(&key).await?.ok_or_else(Problem::no_such_payment)?,
         };
-        match decide(&found.state, &Event::Cancel) {
-            Decision::Already => Ok(found),
-            Decision::TooLate => Err(too_late(found.state.status())),
-            other => Err(Problem::internal(format!("{other:?} for a payment that did not take the step"))),
+        match found.transition(&Event::Cancel, now, by) {
+            Err(Decision::Already) => Ok(found),
+            Err(Decision::TooLate) => Err(too_late(found.state.status())),
+            other => Err(Problem::internal(format!("{other:?} for a payment that was not cancelled"))),
         }
     }
 }

@@ -6,7 +6,7 @@
 use chrono::TimeDelta;
 use payments_http::{Problem, ProblemKind};
 use payments_model::{Actor, BusinessDate, Details, Head, Instruction};
-use payments_store::{HeadKey, HeadSort, PutDetails, PutHead, details_excess};
+use payments_store::{PutDetails, PutHead, details_excess};
 
 use crate::Ingest;
 use crate::order::Order;
@@ -64,7 +64,7 @@ impl Ingest {
             );
             return Err(Problem::new(ProblemKind::IdempotencyKeyReused, detail).at_all(differences));
         }
-        match self.store.head(&key_of(&stored)).await? {
+        match self.store.head(&stored.key()).await? {
             Some(head) => Ok(Created { head, replayed: true }),
             None => self.complete(&stored, true).await,
         }
@@ -82,12 +82,6 @@ impl Ingest {
             PutHead::Existing(head) => Ok(Created { head: *head, replayed }),
         }
     }
-}
-
-/// Where the head of these details is.
-pub(crate) fn key_of(details: &Details) -> HeadKey {
-    let sort = HeadSort { due_at: details.due_at, payment_id: details.payment_id };
-    HeadKey { account: details.instruction.account.clone(), sort }
 }
 
 /// Checks a new payment's date: today or later, and within the horizon.

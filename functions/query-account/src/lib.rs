@@ -8,7 +8,7 @@ use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse
 use payments_boot::{Clock, Deadline};
 use payments_http::{Answer, PaymentView, Problem, Request, Route, serve};
 use payments_model::{AccountId, PaymentId};
-use payments_store::{HeadKey, HeadSort, Store};
+use payments_store::Store;
 
 pub use config::Config;
 pub use plan::PARAMETERS as LIST_PARAMETERS;
@@ -40,7 +40,7 @@ impl QueryAccount {
             Route::GetPayment => {
                 let (account, payment) = (request.account()?, request.payment()?);
                 request.query(&[])?;
-                Answer::json(200, &self.get(account, payment).await?)
+                Answer::json(200, &self.get(&account, payment).await?)
             }
             _ => Err(Problem::wrong_function()),
         }
@@ -57,12 +57,11 @@ impl QueryAccount {
 
     /// Returns one payment with its data. Its details give its head's key. Without a head, the payment was never
     /// acknowledged and does not exist.
-    async fn get(&self, account: AccountId, payment_id: PaymentId) -> Result<PaymentView, Problem> {
+    async fn get(&self, account: &AccountId, payment_id: PaymentId) -> Result<PaymentView, Problem> {
         let details = self.store.details(payment_id).await?;
         let details =
-            details.filter(|details| details.instruction.account == account).ok_or_else(Problem::no_such_payment)?;
-        let key = HeadKey { account, sort: HeadSort { due_at: details.due_at, payment_id } };
-        let head = self.store.head(&key).await?.ok_or_else(Problem::no_such_payment)?;
+            details.filter(|details| details.instruction.account == *account).ok_or_else(Problem::no_such_payment)?;
+        let head = self.store.head(&details.key()).await?.ok_or_else(Problem::no_such_payment)?;
         PaymentView::of(&head).with_data(details.instruction.data.as_ref())
     }
 }

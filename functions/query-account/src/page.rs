@@ -2,8 +2,8 @@
 
 use payments_boot::Deadline;
 use payments_http::{PaymentView, Problem};
-use payments_model::{Head, JsonText, PaymentId};
-use payments_store::{AccountPage, HeadSort, Store};
+use payments_model::{Head, HeadSort, JsonText, PaymentId};
+use payments_store::{AccountPage, Store};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -46,7 +46,7 @@ impl Page {
         }
         self.bytes = bytes;
         self.payments.push(json);
-        self.last = Some(HeadSort { due_at: head.due_at, payment_id: head.payment_id });
+        self.last = Some(head.sort());
         Ok(true)
     }
 }

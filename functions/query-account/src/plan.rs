@@ -5,8 +5,8 @@ use std::str::FromStr;
 use payments_http::cursor::invalid_cursor;
 use payments_http::request::date_range;
 use payments_http::{AccountCursor, PageLimit, Problem, Query};
-use payments_model::{AccountId, BusinessDate, BusinessZone, Status};
-use payments_store::{AccountQuery, HeadSort};
+use payments_model::{AccountId, BusinessDate, BusinessZone, HeadSort, Status};
+use payments_store::AccountQuery;
 
 /// The query parameters of a list.
 pub const PARAMETERS: &[&str] = &["from", "to", "status", "limit", "cursor", "include"];

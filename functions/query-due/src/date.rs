@@ -4,8 +4,8 @@ use payments_boot::Deadline;
 use payments_http::cursor::invalid_cursor;
 use payments_http::request::invalid_parameter;
 use payments_http::{DueCursor, PageLimit, Problem, ProblemKind, Query};
-use payments_model::{BusinessDate, Shard, ShardCount, Status};
-use payments_store::{DueRange, DueRow, DueSort, DueUntil, HeadSort};
+use payments_model::{BusinessDate, HeadSort, Shard, ShardCount, Status};
+use payments_store::{DueRange, DueRow, DueSort, DueUntil};
 use serde::Serialize;
 
 use crate::QueryDue;

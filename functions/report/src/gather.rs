@@ -6,8 +6,8 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 use futures::{StreamExt as _, TryStreamExt as _};
 use payments_boot::Deadline;
-use payments_model::{Head, Shard, ShardCount};
-use payments_store::{HeadKey, MAX_BATCH_GET, Store, StoreError, UnreportedEnd, UnreportedRow, UnreportedSort};
+use payments_model::{Head, HeadKey, Shard, ShardCount};
+use payments_store::{MAX_BATCH_GET, Store, StoreError, UnreportedEnd, UnreportedRow, UnreportedSort};
 
 use crate::patience::patiently;
 use crate::rows::Settlement;

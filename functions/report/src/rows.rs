@@ -1,8 +1,8 @@
 //! A settlement as a line of CSV (RFC 4180), there and back.
 
 use csv_core::ReadRecordResult;
-use payments_model::{FailureReason, Head, TransactionId, UtcSecond};
-use payments_store::{HeadKey, HeadSort, UnreportedSort};
+use payments_model::{FailureReason, Head, HeadKey, HeadSort, TransactionId, UtcSecond};
+use payments_store::UnreportedSort;
 
 /// The columns, in order.
 pub(crate) const COLUMNS: [&str; 11] = [

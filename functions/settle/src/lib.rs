@@ -6,12 +6,12 @@ mod verdict;
 use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use futures::StreamExt as _;
 use payments_boot::{Clock, Metrics};
-use payments_model::transition::decide;
+use payments_model::transition::CLAIMED;
 use payments_model::{
-    Actor, BusinessDate, Decision, Details, Event, Outcome, PaymentId, State, Status, TransactionId, Transition, causes,
+    Actor, BusinessDate, Event, HeadKey, HeadSort, PaymentId, Settlement, TransactionId, Transition, causes,
 };
-use payments_queue::SettlementReport;
-use payments_store::{HeadKey, HeadSort, Moved, Store, StoreError};
+use payments_queue::SettlementResult;
+use payments_store::{Moved, Store, StoreError};
 
 pub use config::Config;
 use verdict::{Tally, Verdict};
@@ -21,9 +21,6 @@ const CONCURRENCY: usize = 16;
 
 /// Who settles, as trails name it.
 const SETTLE: &str = "settle";
-
-/// The version of every pending payment: put in, then pending.
-const PENDING_VERSION: u32 = 2;
 
 /// The function.
 #[derive(Debug, Clone)]
@@ -65,7 +62,7 @@ impl Settle {
     /// One message: its id, its end, and whether its transaction id is another payment's too.
     async fn end(&self, message: SqsMessage) -> (String, Verdict, bool) {
         let message_id = message.message_id.unwrap_or_default();
-        let report = match SettlementReport::parse(message.body.as_deref().unwrap_or_default()) {
+        let report = match SettlementResult::parse(message.body.as_deref().unwrap_or_default()) {
             Ok(report) => report,
             Err(error) => {
                 tracing::error!(message_id, %error, "a report cannot be read");
@@ -87,7 +84,7 @@ impl Settle {
         }
     }
 
-    async fn settle(&self, report: &SettlementReport) -> Result<(Verdict, bool), StoreError> {
+    async fn settle(&self, report: &SettlementResult) -> Result<(Verdict, bool), StoreError> {
         let verdict = match &report.echo {
             // The service told where the payment is, so that nothing has to be read first. What it
             // told is not trusted further than that: where there is no such head, details decide.
@@ -101,8 +98,8 @@ impl Settle {
             }
             None => self.settle_by_details(report).await?,
         };
-        let shared = match (&verdict, &report.outcome) {
-            (Verdict::Settled(_) | Verdict::Repeated, Outcome::Processed(id)) => {
+        let shared = match (&verdict, &report.settlement) {
+            (Verdict::Settled(_) | Verdict::Repeated, Settlement::Processed(id)) => {
                 self.is_shared(id, report.payment_id).await
             }
             _ => false,
@@ -123,11 +120,9 @@ impl Settle {
         }
     }
 
-    async fn settle_by_details(&self, report: &SettlementReport) -> Result<Verdict, StoreError> {
+    async fn settle_by_details(&self, report: &SettlementResult) -> Result<Verdict, StoreError> {
         let Some(details) = self.store.details(report.payment_id).await? else { return Ok(Verdict::Unknown) };
-        let Details { instruction, due_at, due_date, .. } = details;
-        let sort = HeadSort { due_at, payment_id: report.payment_id };
-        self.settle_at(&HeadKey { account: instruction.account, sort }, due_date, report).await
+        self.settle_at(&details.key(), details.due_date, report).await
     }
 
     /// Settles the payment at `key`. Its business date is only known for certain from what is
@@ -136,28 +131,30 @@ impl Settle {
         &self,
         key: &HeadKey,
         due_date: BusinessDate,
-        report: &SettlementReport,
+        report: &SettlementResult,
     ) -> Result<Verdict, StoreError> {
         let (now, by) = (self.clock.now(), Actor::named(SETTLE));
-        let to = State::from(report.outcome.clone());
-        let step = Transition { from: Status::Pending, from_version: PENDING_VERSION, to, at: now, by: by.clone() };
-        let event = Event::Settle(report.outcome.clone());
-        let mut moved = self.store.transition(key, due_date, &step).await?;
+        let event = Event::Settle(report.settlement.clone());
+        let (state, version) = CLAIMED;
+        let mut moved = match Transition::new(&state, version, &event, now, by.clone()) {
+            Ok(step) => self.store.transition(key, due_date, &step).await?,
+            Err(decision) => return Ok(Verdict::of(Some(decision))),
+        };
         if let Moved::Elsewhere(Some(head)) = &moved
-            && let Decision::Move(to) = decide(&head.state, &event)
+            && let Ok(step) = head.transition(&event, now, by.clone())
         {
-            moved = self.store.transition(key, head.due_date, &head.step(to, now, by)).await?;
+            moved = self.store.transition(key, head.due_date, &step).await?;
         }
         let found = match moved {
-            Moved::Done(_) => return Ok(Verdict::Settled(report.outcome.clone())),
+            Moved::Done(_) => return Ok(Verdict::Settled(report.settlement.clone())),
             Moved::Elsewhere(Some(head)) => Some(*head),
             Moved::Elsewhere(None) => self.store.archived_head(key).await?,
         };
         let Some(head) = found else { return Ok(Verdict::Unknown) };
-        let verdict = Verdict::of(&decide(&head.state, &event));
+        let verdict = Verdict::of(head.transition(&event, now, by).err());
         if verdict == Verdict::Conflicting {
             // All that is left of the second outcome, for whoever follows the alarm.
-            let told = if let Outcome::Processed(id) = &report.outcome { Some(id.as_str()) } else { None };
+            let told = if let Settlement::Processed(id) = &report.settlement { Some(id.as_str()) } else { None };
             let stored = head.transaction_id().map(TransactionId::as_str);
             let (payment_id, status) = (head.payment_id, head.state.status());
             tracing::error!(%payment_id, %status, stored, told, "a second, different outcome");

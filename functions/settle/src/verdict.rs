@@ -1,13 +1,13 @@
 //! What becomes of one report, and what the numbers of a batch are.
 
 use metrique_writer::Entry;
-use payments_model::{Decision, Outcome};
+use payments_model::{Decision, Settlement};
 
 /// The end of one message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// The payment is settled now.
-    Settled(Outcome),
+    Settled(Settlement),
     /// It already was, the same way: a repetition.
     Repeated,
     /// It already was, differently: nothing changes, and somebody has to look.
@@ -24,12 +24,12 @@ pub(crate) enum Verdict {
 
 impl Verdict {
     /// The end of a report that met a payment which did not take the step.
-    pub(crate) fn of(decision: &Decision) -> Self {
+    pub(crate) fn of(decision: Option<Decision>) -> Self {
         match decision {
-            Decision::Already => Self::Repeated,
-            Decision::Conflict => Self::Conflicting,
+            Some(Decision::Already) => Self::Repeated,
+            Some(Decision::Conflict) => Self::Conflicting,
             // A payment that would move after all had changed in between: the next try decides.
-            Decision::TooEarly | Decision::TooLate | Decision::Move(_) => Self::TooEarly,
+            Some(Decision::TooEarly | Decision::TooLate) | None => Self::TooEarly,
         }
     }
 
@@ -59,8 +59,8 @@ impl Tally {
     /// Counts one more end.
     pub(crate) fn count(&mut self, verdict: &Verdict) {
         let counter = match verdict {
-            Verdict::Settled(Outcome::Processed(_)) => &mut self.processed,
-            Verdict::Settled(Outcome::Failed(_)) => &mut self.failed,
+            Verdict::Settled(Settlement::Processed(_)) => &mut self.processed,
+            Verdict::Settled(Settlement::Failed(_)) => &mut self.failed,
             Verdict::Repeated => &mut self.repeated_outcomes,
             Verdict::Conflicting => &mut self.conflicting_outcomes,
             Verdict::TooEarly => &mut self.early_outcomes,

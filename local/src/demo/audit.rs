@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use anyhow::Result;
-use payments_model::{Outcome, PaymentId, Status};
+use payments_model::{PaymentId, Settlement, Status};
 use serde_json::Value;
 
 use super::script::{Order, Script};
@@ -101,8 +101,8 @@ impl Audit {
         self.second_outcomes += u64::from(outcomes.filter(is_outcome).count() > 1);
         let decided = id.parse::<PaymentId>().map(|id| service.outcome_of(id));
         let agrees = match &decided {
-            Ok(Outcome::Processed(id)) => status == "PROCESSED" && text(payment, "transactionId") == id.as_str(),
-            Ok(Outcome::Failed(why)) => status == "FAILED" && text(payment, "failureReason") == why.as_str(),
+            Ok(Settlement::Processed(id)) => status == "PROCESSED" && text(payment, "transactionId") == id.as_str(),
+            Ok(Settlement::Failed(why)) => status == "FAILED" && text(payment, "failureReason") == why.as_str(),
             Err(_) => false,
         };
         self.other_outcomes += u64::from(!agrees);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use payments_model::{AccountId, IdempotencyKey};
-use payments_queue::SettlementReport;
+use payments_queue::SettlementResult;
 use payments_queue::in_process::{QueueSettings, RedrivePolicy};
 
 use super::*;
@@ -41,12 +41,12 @@ fn at(seconds: i64) -> DateTime<Utc> {
 }
 
 /// All results so far, in the order in which they came.
-fn reports(bench: &Bench, now: DateTime<Utc>) -> Vec<SettlementReport> {
+fn reports(bench: &Bench, now: DateTime<Utc>) -> Vec<SettlementResult> {
     let batches = std::iter::repeat_with(|| bench.results.receive(10, now)).take_while(|batch| !batch.is_empty());
-    batches.flatten().map(|message| SettlementReport::parse(&message.body).unwrap()).collect()
+    batches.flatten().map(|message| SettlementResult::parse(&message.body).unwrap()).collect()
 }
 
-fn run(seed: u64, numbers: impl Iterator<Item = u32>) -> (Vec<SettlementReport>, Saw) {
+fn run(seed: u64, numbers: impl Iterator<Item = u32>) -> (Vec<SettlementResult>, Saw) {
     let mut bench = bench(TransactionServiceSettings::seeded(seed));
     for number in numbers {
         bench.requests.send(request(number, 1, "1"), at(0)).unwrap();
@@ -66,19 +66,19 @@ fn results_are_seeded_late_repeated_out_of_order_and_some_fail() {
     assert_eq!(u64::try_from(reports.len()).unwrap(), saw.results);
     assert!((15..=45).contains(&saw.repeated_results), "{saw:?}");
 
-    let mut outcomes: BTreeMap<String, &Outcome> = BTreeMap::new();
+    let mut outcomes: BTreeMap<String, &Settlement> = BTreeMap::new();
     for report in &reports {
         assert!(report.echo.is_some(), "the account and due time come back");
-        let known = outcomes.entry(report.payment_id.to_string()).or_insert(&report.outcome);
-        assert_eq!(*known, &report.outcome, "a payment has one outcome");
+        let known = outcomes.entry(report.payment_id.to_string()).or_insert(&report.settlement);
+        assert_eq!(*known, &report.settlement, "a payment has one outcome");
     }
-    let failed = outcomes.values().filter(|outcome| matches!(outcome, Outcome::Failed(_))).count();
+    let failed = outcomes.values().filter(|outcome| matches!(outcome, Settlement::Failed(_))).count();
     assert!((8..=35).contains(&failed), "{failed}");
     let transactions: BTreeSet<&str> = outcomes
         .values()
         .filter_map(|outcome| match outcome {
-            Outcome::Processed(id) => Some(id.as_str()),
-            Outcome::Failed(_) => None,
+            Settlement::Processed(id) => Some(id.as_str()),
+            Settlement::Failed(_) => None,
         })
         .collect();
     assert_eq!(transactions.len() + failed, 1_000);
@@ -114,7 +114,7 @@ fn a_redelivered_payment_gets_the_same_answer_and_another_content_is_noticed() {
     }
     assert_eq!(bench.service.step(at(90)).answered, 6);
     let of_first = reports(&bench, at(90)).into_iter().filter(|report| report.payment_id == id(1));
-    let outcomes: Vec<Outcome> = of_first.map(|report| report.outcome).collect();
+    let outcomes: Vec<Settlement> = of_first.map(|report| report.settlement).collect();
     assert_eq!(outcomes, vec![bench.service.settings().outcome_of(id(1)); 5]);
     assert_eq!((bench.service.saw().payments, bench.service.saw().repeated_results), (2, 4));
 }

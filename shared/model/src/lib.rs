@@ -16,7 +16,7 @@
 //! | [`payment`] | the request as received, the details, the head |
 //! | [`payment_id`] | payment ids, idempotency keys, shards |
 //! | [`sequence_number`] | places in the table's stream |
-//! | [`settlement`] | transaction ids, failure reasons, outcomes |
+//! | [`settlement`] | settlements, transaction ids, failure reasons |
 //! | [`transition`] | statuses and the one transition function |
 
 pub mod account;
@@ -37,8 +37,8 @@ pub use calendar::{BusinessDate, BusinessZone, ScheduledFor, UtcSecond};
 pub use counts::DayCounts;
 pub use money::{AmountMinor, Currency, Money};
 pub use outage::{Outage, OutageKind, causes};
-pub use payment::{Details, Head, Instruction, JsonText, TrailEntry};
+pub use payment::{Details, Head, HeadKey, HeadSort, Instruction, JsonText, TrailEntry};
 pub use payment_id::{IdempotencyKey, PaymentId, Shard, ShardCount};
 pub use sequence_number::SequenceNumber;
-pub use settlement::{FailureReason, Outcome, TransactionId};
+pub use settlement::{FailureReason, Settlement, TransactionId};
 pub use transition::{Decision, Event, State, Status, Transition};

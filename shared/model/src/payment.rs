@@ -1,10 +1,10 @@
 //! A payment in its three forms: the instruction as a client gives it, the details that keep it
 //! for ever, and the head that lives through the statuses.
 
-use crate::settlement::FailureReason;
+use crate::transition::FIRST_VERSION;
 use crate::{
-    AccountId, Actor, BusinessDate, BusinessZone, Money, PaymentId, ScheduledFor, Shard, ShardCount, State, Status,
-    TransactionId, Transition, UtcSecond,
+    AccountId, Actor, BusinessDate, BusinessZone, Decision, Event, FailureReason, Money, PaymentId, ScheduledFor,
+    Shard, ShardCount, State, Status, TransactionId, Transition, UtcSecond,
 };
 
 /// The most entries a trail can have: put in, pending, settled.
@@ -105,6 +105,31 @@ impl Details {
         let shard = payment_id.shard(shards);
         Self { payment_id, instruction, due_at, due_date, shard, created_at: now, created_by: by }
     }
+
+    /// The key of the payment's head.
+    #[must_use]
+    pub fn key(&self) -> HeadKey {
+        let sort = HeadSort { due_at: self.due_at, payment_id: self.payment_id };
+        HeadKey { account: self.instruction.account.clone(), sort }
+    }
+}
+
+/// A head's place among its account's heads: by due time, then by payment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HeadSort {
+    /// When the payment falls due.
+    pub due_at: UtcSecond,
+    /// Which payment.
+    pub payment_id: PaymentId,
+}
+
+/// The key of a head, the same in both tables.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct HeadKey {
+    /// Whose payment.
+    pub account: AccountId,
+    /// Which of the account's payments.
+    pub sort: HeadSort,
 }
 
 /// One transition in a payment's own list of them.
@@ -167,7 +192,7 @@ impl Head {
             due_date: details.due_date,
             shard: details.shard,
             state: State::Scheduled,
-            version: 1,
+            version: FIRST_VERSION,
             created: (details.created_at, details.created_by.clone()),
             moved: Vec::new(),
             dispatch_attempt: None,
@@ -175,10 +200,24 @@ impl Head {
         }
     }
 
-    /// The step that takes this head to `to`.
+    /// Its key, the same in both tables.
     #[must_use]
-    pub fn step(&self, to: State, at: UtcSecond, by: Actor) -> Transition {
-        Transition { from: self.state.status(), from_version: self.version, to, at, by }
+    pub fn key(&self) -> HeadKey {
+        HeadKey { account: self.account.clone(), sort: self.sort() }
+    }
+
+    /// Its place among its account's heads.
+    #[must_use]
+    pub fn sort(&self) -> HeadSort {
+        HeadSort { due_at: self.due_at, payment_id: self.payment_id }
+    }
+
+    /// Returns what `event` changes about this head.
+    ///
+    /// # Errors
+    /// The [`Decision`] against it if the event changes nothing.
+    pub fn transition(&self, event: &Event, at: UtcSecond, by: Actor) -> Result<Transition, Decision> {
+        Transition::new(&self.state, self.version, event, at, by)
     }
 
     /// The whole trail, oldest first: at most [`MAX_TRAIL_ENTRIES`].

@@ -65,7 +65,7 @@ impl FailureReason {
 
 /// How a payment ended at the transaction service.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum Settlement {
     /// The money moved.
     Processed(TransactionId),
     /// It did not, and will not.

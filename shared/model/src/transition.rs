@@ -1,4 +1,4 @@
-//! Statuses, and the one function that says which may follow which.
+//! Statuses, and the transitions between them.
 //!
 //! ```text
 //! SCHEDULED ──sweep──▶ PENDING ──settle──▶ PROCESSED (transaction id)
@@ -9,21 +9,21 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::settlement::{FailureReason, Outcome, TransactionId};
+use crate::settlement::{FailureReason, Settlement, TransactionId};
 use crate::{Actor, UtcSecond};
 
-/// Where a payment is in its life.
+/// A stage of a payment's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Status {
-    /// Put in, not yet due or not yet swept.
+    /// Created, and not claimed yet.
     Scheduled,
-    /// Fallen due and claimed for the transaction service.
+    /// Due, and claimed for the transaction service.
     Pending,
     /// The transaction service moved the money.
     Processed,
-    /// The transaction service refused.
+    /// The transaction service rejected the payment.
     Failed,
-    /// Taken back before it fell due.
+    /// Its owner cancelled it before the sweeper claimed it.
     Cancelled,
 }
 
@@ -36,7 +36,7 @@ impl Status {
     /// Every status, in the order of a payment's life.
     pub const ALL: [Self; 5] = [Self::Scheduled, Self::Pending, Self::Processed, Self::Failed, Self::Cancelled];
 
-    /// The status's name on the wire and in keys.
+    /// The status's name in the API and in keys.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -48,7 +48,7 @@ impl Status {
         }
     }
 
-    /// Whether nothing can follow.
+    /// Whether no transition can follow.
     #[must_use]
     pub fn is_terminal(self) -> bool {
         matches!(self, Self::Processed | Self::Failed | Self::Cancelled)
@@ -69,7 +69,7 @@ impl FromStr for Status {
     }
 }
 
-/// A status with what belongs to it and to no other.
+/// A status with the data that only this status has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
     /// See [`Status::Scheduled`].
@@ -85,7 +85,7 @@ pub enum State {
 }
 
 impl State {
-    /// The bare status.
+    /// The status without its data.
     #[must_use]
     pub fn status(&self) -> Status {
         match self {
@@ -98,11 +98,11 @@ impl State {
     }
 }
 
-impl From<Outcome> for State {
-    fn from(outcome: Outcome) -> Self {
-        match outcome {
-            Outcome::Processed(transaction_id) => Self::Processed(transaction_id),
-            Outcome::Failed(reason) => Self::Failed(reason),
+impl From<Settlement> for State {
+    fn from(settlement: Settlement) -> Self {
+        match settlement {
+            Settlement::Processed(transaction_id) => Self::Processed(transaction_id),
+            Settlement::Failed(reason) => Self::Failed(reason),
         }
     }
 }
@@ -110,73 +110,116 @@ impl From<Outcome> for State {
 /// What can happen to a payment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// It has fallen due.
+    /// The sweeper claims it.
     Sweep,
-    /// The transaction service reports.
-    Settle(Outcome),
-    /// Its owner takes it back.
+    /// The transaction service settles it.
+    Settle(Settlement),
+    /// Its owner cancels it.
     Cancel,
 }
 
-/// What an event does to a payment.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Why an event does not change a payment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Decision {
-    /// It moves on to this state.
-    Move(State),
-    /// It is already where the event would take it: a repetition, and a success.
+    /// A repeated event, and a success: the payment is already where the event leads.
+    #[error("the payment is already there")]
     Already,
-    /// It is not yet where the event can apply.
+    /// The payment is not yet where the event applies.
+    #[error("too early for the payment")]
     TooEarly,
-    /// It has moved past the event, which changes nothing.
+    /// The payment is past the point where the event applies.
+    #[error("too late for the payment")]
     TooLate,
-    /// It is settled, and differently: nothing changes, and somebody has to look.
+    /// The payment is settled differently: nothing changes, and somebody must investigate.
+    #[error("the payment ended differently")]
     Conflict,
 }
 
-/// Decides what `event` does to a payment in `state`. Total: every state meets every event.
-#[must_use]
-pub fn decide(state: &State, event: &Event) -> Decision {
+/// Decides where `event` leads a payment in `state`. Total: every state meets every event.
+fn decide(state: &State, event: &Event) -> Result<State, Decision> {
     match (state, event) {
-        (State::Scheduled, Event::Sweep) => Decision::Move(State::Pending),
-        (State::Scheduled, Event::Cancel) => Decision::Move(State::Cancelled),
-        (State::Scheduled, Event::Settle(_)) => Decision::TooEarly,
-        (State::Pending, Event::Settle(outcome)) => Decision::Move(outcome.clone().into()),
-        (State::Pending, Event::Sweep) | (State::Cancelled, Event::Cancel) => Decision::Already,
-        (State::Processed(known), Event::Settle(Outcome::Processed(told))) if known == told => Decision::Already,
-        (State::Failed(known), Event::Settle(Outcome::Failed(told))) if known == told => Decision::Already,
-        (State::Processed(_) | State::Failed(_) | State::Cancelled, Event::Settle(_)) => Decision::Conflict,
+        (State::Scheduled, Event::Sweep) => Ok(State::Pending),
+        (State::Scheduled, Event::Cancel) => Ok(State::Cancelled),
+        (State::Scheduled, Event::Settle(_)) => Err(Decision::TooEarly),
+        (State::Pending, Event::Settle(settlement)) => Ok(settlement.clone().into()),
+        (State::Pending, Event::Sweep) | (State::Cancelled, Event::Cancel) => Err(Decision::Already),
+        (State::Processed(known), Event::Settle(Settlement::Processed(new))) if known == new => Err(Decision::Already),
+        (State::Failed(known), Event::Settle(Settlement::Failed(new))) if known == new => Err(Decision::Already),
+        (State::Processed(_) | State::Failed(_) | State::Cancelled, Event::Settle(_)) => Err(Decision::Conflict),
         (State::Pending | State::Processed(_) | State::Failed(_), Event::Cancel)
-        | (State::Processed(_) | State::Failed(_) | State::Cancelled, Event::Sweep) => Decision::TooLate,
+        | (State::Processed(_) | State::Failed(_) | State::Cancelled, Event::Sweep) => Err(Decision::TooLate),
     }
 }
 
-/// One step of a payment's life, as it is to be written: from a status at a version to a state.
+/// The version of a new payment. Each transition raises it by one.
+pub(crate) const FIRST_VERSION: u32 = 1;
+
+/// The state and version of every payment that the sweeper claimed. A settlement that has not read
+/// the head starts from these.
+pub const CLAIMED: (State, u32) = (State::Pending, FIRST_VERSION + 1);
+
+/// One permitted step of a payment's life. [`Transition::new`] is the only way to make one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transition {
-    /// The status it leaves.
-    pub from: Status,
-    /// The version it leaves; the step makes it one more.
-    pub from_version: u32,
-    /// The state it enters.
-    pub to: State,
-    /// When.
-    pub at: UtcSecond,
-    /// By whom.
-    pub by: Actor,
+    from: Status,
+    version: u32,
+    to: State,
+    at: UtcSecond,
+    by: Actor,
+}
+
+impl Transition {
+    /// Returns what `event` changes about a payment in `state` at `version`.
+    ///
+    /// # Errors
+    /// The [`Decision`] against it if the event changes nothing.
+    pub fn new(state: &State, version: u32, event: &Event, at: UtcSecond, by: Actor) -> Result<Self, Decision> {
+        Ok(Self { from: state.status(), version, to: decide(state, event)?, at, by })
+    }
+
+    /// The status before it.
+    #[must_use]
+    pub fn from(&self) -> Status {
+        self.from
+    }
+
+    /// The version before it. The version after it is one more.
+    #[must_use]
+    pub fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// The state after it.
+    #[must_use]
+    pub fn to(&self) -> &State {
+        &self.to
+    }
+
+    /// When it happens.
+    #[must_use]
+    pub fn at(&self) -> UtcSecond {
+        self.at
+    }
+
+    /// Who makes it.
+    #[must_use]
+    pub fn by(&self) -> &Actor {
+        &self.by
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn processed(id: &str) -> Outcome {
-        id.parse().map_or_else(|_| Outcome::Failed(FailureReason::cut(id)), Outcome::Processed)
+    fn processed(id: &str) -> Settlement {
+        id.parse().map_or_else(|_| Settlement::Failed(FailureReason::cut(id)), Settlement::Processed)
     }
 
     #[test]
     fn every_state_meets_every_event() {
         use Decision::{Already, Conflict, TooEarly, TooLate};
-        let failed = |why| Outcome::Failed(FailureReason::cut(why));
+        let failed = |why| Settlement::Failed(FailureReason::cut(why));
         let events = [
             Event::Sweep,
             Event::Cancel,
@@ -184,21 +227,24 @@ mod tests {
             Event::Settle(processed("T2")),
             Event::Settle(failed("no funds")),
         ];
-        let to = |outcome: Outcome| Decision::Move(outcome.into());
+        let to = |settlement: Settlement| Ok(settlement.into());
         let table = [
-            (failed("no funds").into(), [TooLate, TooLate, Conflict, Conflict, Already]),
+            (State::Scheduled, [Ok(State::Pending), Ok(State::Cancelled), Err(TooEarly), Err(TooEarly), Err(TooEarly)]),
             (
-                State::Scheduled,
-                [Decision::Move(State::Pending), Decision::Move(State::Cancelled), TooEarly, TooEarly, TooEarly],
+                State::Pending,
+                [Err(Already), Err(TooLate), to(processed("T1")), to(processed("T2")), to(failed("no funds"))],
             ),
-            (State::Pending, [Already, TooLate, to(processed("T1")), to(processed("T2")), to(failed("no funds"))]),
-            (processed("T1").into(), [TooLate, TooLate, Already, Conflict, Conflict]),
-            (failed("closed").into(), [TooLate, TooLate, Conflict, Conflict, Conflict]),
-            (State::Cancelled, [TooLate, Already, Conflict, Conflict, Conflict]),
+            (processed("T1").into(), [TooLate, TooLate, Already, Conflict, Conflict].map(Err)),
+            (failed("no funds").into(), [TooLate, TooLate, Conflict, Conflict, Already].map(Err)),
+            (failed("closed").into(), [TooLate, TooLate, Conflict, Conflict, Conflict].map(Err)),
+            (State::Cancelled, [TooLate, Already, Conflict, Conflict, Conflict].map(Err)),
         ];
+        let (at, by) = (UtcSecond::MIN, Actor::named("the test"));
         for (state, row) in table {
             for (event, want) in events.iter().zip(row) {
-                assert_eq!(decide(&state, event), want, "{state:?} × {event:?}");
+                let made = Transition::new(&state, 7, event, at, by.clone());
+                let want = want.map(|to| Transition { from: state.status(), version: 7, to, at, by: by.clone() });
+                assert_eq!(made, want, "{state:?} × {event:?}");
             }
         }
     }
@@ -208,13 +254,13 @@ mod tests {
         for state in [processed("T").into(), State::Failed(FailureReason::cut("x")), State::Cancelled] {
             assert!(state.status().is_terminal());
             for event in [Event::Sweep, Event::Cancel, Event::Settle(processed("U"))] {
-                assert!(!matches!(decide(&state, &event), Decision::Move(_)), "{state:?} × {event:?}");
+                assert!(decide(&state, &event).is_err(), "{state:?} × {event:?}");
             }
         }
     }
 
     #[test]
-    fn names_are_read_back() {
+    fn status_names_are_parsed() {
         for status in Status::ALL {
             assert_eq!(status.as_str().parse(), Ok(status));
         }

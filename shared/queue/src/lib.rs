@@ -2,7 +2,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`message`] | the request that goes out, the report that comes back |
+//! | [`message`] | the request that goes out, the settlement result that comes back |
 //! | [`transaction_queue`] | the way out: SQS, or a queue in this process |
 //! | [`in_process`] | a standard SQS queue in memory |
 //! | [`error`] | why a message was not sent |
@@ -14,5 +14,5 @@ pub mod transaction_queue;
 
 pub use error::QueueError;
 pub use in_process::Queue;
-pub use message::{PaymentRequest, ReportError, SettlementReport};
+pub use message::{PaymentRequest, SettlementResult, SettlementResultError};
 pub use transaction_queue::TransactionQueue;

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use payments_model::payment_id::PaymentIdError;
 use payments_model::settlement::TransactionIdError;
 use payments_model::{
-    AccountId, AmountMinor, Currency, Details, FailureReason, JsonText, Outcome, PaymentId, UtcSecond, account,
+    AccountId, AmountMinor, Currency, Details, FailureReason, JsonText, PaymentId, Settlement, UtcSecond, account,
     calendar,
 };
 use serde::de::IgnoredAny;
@@ -99,25 +99,25 @@ impl PaymentRequest {
 /// #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF`).
 const NOT_IN_SQS: [char; 2] = ['\u{fffe}', '\u{ffff}'];
 
-/// What the transaction service reports of a payment.
+/// How a payment ended, as the transaction service says it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SettlementReport {
+pub struct SettlementResult {
     /// Which payment.
     pub payment_id: PaymentId,
     /// How it ended.
-    pub outcome: Outcome,
-    /// The account and due time of the payment, where the service echoes both: with them its head is
-    /// found without a read.
+    pub settlement: Settlement,
+    /// The payment's account and due time, if the service echoes both: they locate the head without
+    /// a read.
     pub echo: Option<(AccountId, UtcSecond)>,
 }
 
-/// Why a message is not a report: a poison message, which no retry makes readable.
+/// Why a message is not a settlement result. No retry makes it readable.
 #[derive(Debug, thiserror::Error)]
-pub enum ReportError {
+pub enum SettlementResultError {
     /// Not a JSON object, or a field of the wrong type.
-    #[error("not a settlement report")]
+    #[error("not a settlement result")]
     Json(#[source] serde_json::Error),
-    /// A field that this outcome needs is missing or null.
+    /// A required field is missing or null.
     #[error("{0} is missing")]
     Missing(&'static str),
     /// An outcome other than `PROCESSED` and `FAILED`.
@@ -137,43 +137,44 @@ pub enum ReportError {
     DueAt(#[source] calendar::CalendarError),
 }
 
-/// A report as it arrives; fields that are not ours are ignored.
+/// The JSON of a settlement result. Other fields are ignored.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ReportJson {
+struct ResultJson {
     payment_id: Option<String>,
     outcome: Option<String>,
     transaction_id: Option<String>,
     reason: Option<String>,
     account_id: Option<String>,
     due_at: Option<String>,
-    /// Makes serde insist on an object: without it, an array of six would be a report.
+    /// Makes serde insist on an object: without it, an array of six would be accepted.
     #[serde(flatten)]
     _others: HashMap<String, IgnoredAny>,
 }
 
-impl SettlementReport {
-    /// Reads a message.
+impl SettlementResult {
+    /// Parses a message.
     ///
-    /// Unknown fields are ignored. `accountId` and `dueAt` are used only together: one alone finds
-    /// nothing. A reason is cut, never refused.
+    /// Unknown fields are ignored. `accountId` and `dueAt` are used only together, because one alone
+    /// locates nothing. A long reason is cut.
     ///
     /// # Errors
-    /// See [`ReportError`]; every one of them is for good.
-    pub fn parse(message: &str) -> Result<Self, ReportError> {
-        let json: ReportJson = serde_json::from_str(message).map_err(ReportError::Json)?;
-        let payment_id = json.payment_id.ok_or(ReportError::Missing("paymentId"))?;
-        let outcome = match json.outcome.ok_or(ReportError::Missing("outcome"))?.as_str() {
+    /// [`SettlementResultError`]; retrying never helps.
+    pub fn parse(message: &str) -> Result<Self, SettlementResultError> {
+        use SettlementResultError as E;
+        let json: ResultJson = serde_json::from_str(message).map_err(E::Json)?;
+        let payment_id = json.payment_id.ok_or(E::Missing("paymentId"))?;
+        let settlement = match json.outcome.ok_or(E::Missing("outcome"))?.as_str() {
             "PROCESSED" => {
-                let id = json.transaction_id.ok_or(ReportError::Missing("transactionId"))?;
-                Outcome::Processed(id.parse().map_err(ReportError::TransactionId)?)
+                let id = json.transaction_id.ok_or(E::Missing("transactionId"))?;
+                Settlement::Processed(id.parse().map_err(E::TransactionId)?)
             }
-            "FAILED" => Outcome::Failed(FailureReason::cut(&json.reason.ok_or(ReportError::Missing("reason"))?)),
-            _ => return Err(ReportError::Outcome),
+            "FAILED" => Settlement::Failed(FailureReason::cut(&json.reason.ok_or(E::Missing("reason"))?)),
+            _ => return Err(E::Outcome),
         };
-        let account = json.account_id.map(|id| id.parse().map_err(ReportError::AccountId)).transpose()?;
-        let due_at = json.due_at.map(|at| at.parse().map_err(ReportError::DueAt)).transpose()?;
-        Ok(Self { payment_id: payment_id.parse().map_err(ReportError::PaymentId)?, outcome, echo: account.zip(due_at) })
+        let account = json.account_id.map(|id| id.parse().map_err(E::AccountId)).transpose()?;
+        let due_at = json.due_at.map(|at| at.parse().map_err(E::DueAt)).transpose()?;
+        Ok(Self { payment_id: payment_id.parse().map_err(E::PaymentId)?, settlement, echo: account.zip(due_at) })
     }
 }
 
@@ -218,22 +219,22 @@ mod tests {
     const ID: &str = "626e8292-8e84-575a-b684-0af73927405b";
 
     #[test]
-    fn reports_are_read() {
-        let processed = SettlementReport::parse(&format!(
+    fn settlement_results_are_parsed() {
+        let processed = SettlementResult::parse(&format!(
             r#"{{"paymentId":"{ID}","outcome":"PROCESSED","transactionId":"TX-1","settledBy":"x","reason":"ignored"}}"#
         ));
-        let want = SettlementReport {
+        let want = SettlementResult {
             payment_id: ID.parse().unwrap(),
-            outcome: Outcome::Processed("TX-1".parse().unwrap()),
+            settlement: Settlement::Processed("TX-1".parse().unwrap()),
             echo: None,
         };
         assert_eq!(processed.unwrap(), want);
-        let failed = SettlementReport::parse(&format!(
+        let failed = SettlementResult::parse(&format!(
             r#"{{"paymentId":"{ID}","outcome":"FAILED","reason":"no funds","accountId":"acc-1","dueAt":"2026-12-01T09:30:00Z"}}"#
         ));
-        let want = SettlementReport {
+        let want = SettlementResult {
             payment_id: ID.parse().unwrap(),
-            outcome: Outcome::Failed(FailureReason::cut("no funds")),
+            settlement: Settlement::Failed(FailureReason::cut("no funds")),
             echo: Some(("acc-1".parse().unwrap(), "2026-12-01T09:30:00Z".parse().unwrap())),
         };
         assert_eq!(failed.unwrap(), want);
@@ -244,29 +245,31 @@ mod tests {
         for half in [r#""accountId":"acc-1""#, r#""dueAt":"2026-12-01T09:30:00Z""#, r#""accountId":null,"dueAt":null"#]
         {
             let text = format!(r#"{{"paymentId":"{ID}","outcome":"FAILED","reason":"",{half}}}"#);
-            assert_eq!(SettlementReport::parse(&text).unwrap().echo, None, "{half}");
+            assert_eq!(SettlementResult::parse(&text).unwrap().echo, None, "{half}");
         }
     }
 
     #[test]
     fn long_reasons_are_cut() {
         let text = format!(r#"{{"paymentId":"{ID}","outcome":"FAILED","reason":"{}"}}"#, "x".repeat(300));
-        let Outcome::Failed(reason) = SettlementReport::parse(&text).unwrap().outcome else { panic!("it failed") };
+        let Settlement::Failed(reason) = SettlementResult::parse(&text).unwrap().settlement else {
+            panic!("it failed")
+        };
         assert_eq!(reason.as_str().len(), 256);
     }
 
     #[test]
     fn poison_has_a_name() {
         for (text, want) in [
-            ("", "not a settlement report"),
-            ("null", "not a settlement report"),
-            ("[]", "not a settlement report"),
-            (r#"["ID","PROCESSED","TX-1",null,null,null]"#, "not a settlement report"),
-            ("PROCESSED", "not a settlement report"),
-            (r#"{"paymentId":"ID","outcome":"PROCESSED","transactionId":"TX-1"} x"#, "not a settlement report"),
-            (r#"{"paymentId":7,"outcome":"PROCESSED","transactionId":"TX-1"}"#, "not a settlement report"),
-            (r#"{"paymentId":"ID","outcome":"PROCESSED","transactionId":1}"#, "not a settlement report"),
-            (r#"{"paymentId":"ID","paymentId":"ID","outcome":"FAILED","reason":"x"}"#, "not a settlement report"),
+            ("", "not a settlement result"),
+            ("null", "not a settlement result"),
+            ("[]", "not a settlement result"),
+            (r#"["ID","PROCESSED","TX-1",null,null,null]"#, "not a settlement result"),
+            ("PROCESSED", "not a settlement result"),
+            (r#"{"paymentId":"ID","outcome":"PROCESSED","transactionId":"TX-1"} x"#, "not a settlement result"),
+            (r#"{"paymentId":7,"outcome":"PROCESSED","transactionId":"TX-1"}"#, "not a settlement result"),
+            (r#"{"paymentId":"ID","outcome":"PROCESSED","transactionId":1}"#, "not a settlement result"),
+            (r#"{"paymentId":"ID","paymentId":"ID","outcome":"FAILED","reason":"x"}"#, "not a settlement result"),
             ("{}", "paymentId is missing"),
             (r#"{"outcome":"PROCESSED","transactionId":"TX-1"}"#, "paymentId is missing"),
             (r#"{"paymentId":null,"outcome":"PROCESSED","transactionId":"TX-1"}"#, "paymentId is missing"),
@@ -281,8 +284,8 @@ mod tests {
             (r#"{"paymentId":"ID","outcome":"FAILED","reason":"x","accountId":"a#b"}"#, "accountId"),
             (r#"{"paymentId":"ID","outcome":"FAILED","reason":"x","dueAt":"tomorrow"}"#, "dueAt"),
         ] {
-            let error = SettlementReport::parse(&text.replace("ID", ID));
-            let Err(error) = error else { panic!("{text} is no report") };
+            let error = SettlementResult::parse(&text.replace("ID", ID));
+            let Err(error) = error else { panic!("{text} was parsed") };
             assert!(error.to_string().starts_with(want), "{text}: {error}");
         }
     }

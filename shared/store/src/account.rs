@@ -1,11 +1,11 @@
 //! An account's payments in order of due time, over both tables.
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use payments_model::{AccountId, Head, Status, UtcSecond};
+use payments_model::{AccountId, Head, HeadSort, Status, UtcSecond};
 
 use crate::error::failed;
 use crate::item::decode_head;
-use crate::key::{HeadSort, account_partition};
+use crate::key::{account_partition, after_head_sort, parse_head_sort};
 use crate::merge::{Stretch, merge};
 use crate::{Item, Store, StoreError};
 
@@ -59,7 +59,7 @@ impl Store {
 
     async fn stretch(&self, table: &str, query: &AccountQuery<'_>) -> Result<Stretch<HeadSort, Item>, StoreError> {
         // Both bounds are texts that are no keys themselves, so BETWEEN is half-open here.
-        let from = query.after.map_or_else(|| query.from.to_string(), |after| after.just_after());
+        let from = query.after.map_or_else(|| query.from.to_string(), after_head_sort);
         let text = |text: String| AttributeValue::S(text);
         let mut request = self
             .client
@@ -87,5 +87,6 @@ impl Store {
 
 fn sort_of(item: &Item) -> Result<HeadSort, StoreError> {
     let sk = item.get("sk").and_then(|sk| sk.as_s().ok()).map_or("", String::as_str);
-    sk.parse().map_err(|_| StoreError::Unreadable { key: sk.to_owned(), why: "not a head's sort key".to_owned() })
+    parse_head_sort(sk)
+        .map_err(|_| StoreError::Unreadable { key: sk.to_owned(), why: "not a head's sort key".to_owned() })
 }

@@ -6,7 +6,7 @@ use payments_model::Head;
 
 use crate::error::failed;
 use crate::item::{decode_head, encode_head, head_key};
-use crate::{HeadKey, HeadSort, PutHead, Store, StoreError};
+use crate::{PutHead, Store, StoreError};
 
 /// What became of the removal of a head from the hot table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,12 +41,11 @@ impl Store {
     pub async fn remove_head(&self, head: &Head) -> Result<Removed, StoreError> {
         use aws_sdk_dynamodb::operation::delete_item::DeleteItemError::ConditionalCheckFailedException;
         use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld;
-        let sort = HeadSort { due_at: head.due_at, payment_id: head.payment_id };
         let delete = self
             .client
             .delete_item()
             .table_name(&self.tables.payments)
-            .set_key(Some(head_key(&HeadKey { account: head.account.clone(), sort })))
+            .set_key(Some(head_key(&head.key())))
             .condition_expression("version = :version AND attribute_not_exists(unreported)")
             .expression_attribute_values(":version", AttributeValue::N(head.version.to_string()))
             .return_values_on_condition_check_failure(AllOld)

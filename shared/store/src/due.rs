@@ -2,11 +2,11 @@
 
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, Select};
-use payments_model::{AccountId, AmountMinor, BusinessDate, Currency, Money, Shard, Status, UtcSecond};
+use payments_model::{AccountId, AmountMinor, BusinessDate, Currency, HeadKey, Money, Shard, Status, UtcSecond};
 use serde::Deserialize;
 
 use crate::error::failed;
-use crate::key::{DueSort, HeadKey, parse_account_partition};
+use crate::key::{DueSort, parse_account_partition};
 use crate::merge::{Merged, Stretch, merge};
 use crate::schema::DUE;
 use crate::{Item, Store, StoreError};

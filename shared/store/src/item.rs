@@ -6,13 +6,13 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 use payments_model::payment::MAX_TRAIL_ENTRIES;
 use payments_model::{
-    Actor, Currency, Details, FailureReason, Head, Instruction, JsonText, Money, ScheduledFor, Shard, State, Status,
-    TrailEntry, TransactionId, UtcSecond,
+    Actor, Currency, Details, FailureReason, Head, HeadKey, HeadSort, Instruction, JsonText, Money, ScheduledFor,
+    Shard, State, Status, TrailEntry, TransactionId, UtcSecond,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::StoreError;
-use crate::key::{self, DETAILS_SORT, DueSort, HeadKey, HeadSort, UnreportedSort};
+use crate::key::{self, DETAILS_SORT, DueSort, UnreportedSort};
 
 /// An item as the SDK has it.
 pub type Item = HashMap<String, AttributeValue>;
@@ -126,29 +126,27 @@ fn parse_details(item: Item) -> Result<Details, Fault> {
 pub(crate) fn head_key(key: &HeadKey) -> Item {
     HashMap::from([
         ("pk".to_owned(), AttributeValue::S(key::account_partition(&key.account))),
-        ("sk".to_owned(), AttributeValue::S(key.sort.to_string())),
+        ("sk".to_owned(), AttributeValue::S(key::head_sort(key.sort))),
     ])
 }
 
 /// Where the head is that an item or index entry belongs to.
 pub(crate) fn head_key_of(item: &Item) -> Result<HeadKey, StoreError> {
     let text = |name: &str| item.get(name).and_then(|value| value.as_s().ok()).map_or("", String::as_str);
-    let parse =
-        || Some(HeadKey { account: key::parse_account_partition(text("pk")).ok()?, sort: text("sk").parse().ok()? });
-    parse().ok_or_else(|| StoreError::Unreadable { key: key_of(item), why: "not a head's keys".to_owned() })
+    key::parse_head_key(text("pk"), text("sk"))
+        .map_err(|_| StoreError::Unreadable { key: key_of(item), why: "not a head's keys".to_owned() })
 }
 
 /// A head as an item.
 pub(crate) fn encode_head(head: &Head) -> Result<Item, StoreError> {
-    let sort = HeadSort { due_at: head.due_at, payment_id: head.payment_id };
-    let status = head.state.status();
+    let (sort, status) = (head.sort(), head.state.status());
     let settled_at = head.settled_at();
     let unreported = settled_at
         .filter(|_| head.unreported)
         .map(|settled_at| UnreportedSort { settled_at, payment_id: head.payment_id });
     let item = HeadItem {
         pk: key::account_partition(&head.account),
-        sk: sort.to_string(),
+        sk: key::head_sort(sort),
         shard: head.shard.get(),
         due: DueSort { status, due_date: head.due_date, head: sort }.to_string(),
         unreported: unreported.map(|key| key.to_string()),
@@ -182,7 +180,8 @@ pub(crate) fn decode_head(item: Item) -> Result<Head, StoreError> {
 
 fn parse_head(item: Item) -> Result<Head, Fault> {
     let item: HeadItem = serde_dynamo::from_item(item)?;
-    let HeadSort { due_at, payment_id } = item.sk.parse()?;
+    let sort = key::parse_head_sort(&item.sk)?;
+    let HeadSort { due_at, payment_id } = sort;
     let due: DueSort = item.due.parse()?;
     let status: Status = item.status.parse()?;
     let scheduled_for: ScheduledFor = item.scheduled_for.parse()?;
@@ -210,7 +209,7 @@ fn parse_head(item: Item) -> Result<Head, Fault> {
     let settled_at = item.settled_at.map(|at| at.parse::<UtcSecond>()).transpose()?;
     let unreported = item.unreported.map(|key| key.parse::<UnreportedSort>()).transpose()?;
     let promises = [
-        ("the due key is another payment's", due.head == HeadSort { due_at, payment_id }),
+        ("the due key is another payment's", due.head == sort),
         ("the due key has another status", due.status == status),
         ("the trail begins elsewhere", created.status == Status::Scheduled),
         ("the trail ends elsewhere", last == Some(status)),
@@ -273,7 +272,7 @@ fn key_of(item: &Item) -> String {
 
 #[cfg(test)]
 mod tests {
-    use payments_model::{AccountId, BusinessZone, Outcome, PaymentId, ShardCount};
+    use payments_model::{AccountId, BusinessZone, PaymentId, Settlement, ShardCount};
 
     use super::*;
     use crate::item_bytes;
@@ -299,9 +298,9 @@ mod tests {
     fn longest_heads() -> Vec<Head> {
         let put_in = Head::scheduled(&longest());
         let entry = |status| TrailEntry { status, at: UtcSecond::MAX, by: Actor::named(&"c".repeat(40)) };
-        let transaction_id = Outcome::Processed("t".repeat(64).parse().unwrap());
-        let reason = Outcome::Failed(FailureReason::cut(&"r".repeat(256)));
-        let settled = |outcome: Outcome| {
+        let transaction_id = Settlement::Processed("t".repeat(64).parse().unwrap());
+        let reason = Settlement::Failed(FailureReason::cut(&"r".repeat(256)));
+        let settled = |outcome: Settlement| {
             let state = State::from(outcome);
             let moved = vec![entry(Status::Pending), entry(state.status())];
             let dispatch_attempt = Some(u32::MAX);

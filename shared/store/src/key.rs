@@ -8,7 +8,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use payments_model::{AccountId, BusinessDate, PaymentId, Status, UtcSecond};
+use payments_model::{AccountId, BusinessDate, HeadKey, HeadSort, PaymentId, Status, UtcSecond};
 
 /// The sort key of every details item.
 pub const DETAILS_SORT: &str = "DETAILS";
@@ -93,48 +93,36 @@ impl Lane {
     }
 }
 
-/// The sort key of a head within its account: `<dueAt>#<paymentId>`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct HeadSort {
-    /// When the payment falls due.
-    pub due_at: UtcSecond,
-    /// Which payment.
-    pub payment_id: PaymentId,
+/// The sort key of a head: `<dueAt>#<paymentId>`.
+#[must_use]
+pub fn head_sort(sort: HeadSort) -> String {
+    format!("{}#{}", sort.due_at, sort.payment_id)
 }
 
-impl HeadSort {
-    /// A text that sorts after this key and before every later one.
-    #[must_use]
-    pub fn just_after(&self) -> String {
-        format!("{self}#")
-    }
+/// A text that sorts after `sort` and before every later head's key.
+#[must_use]
+pub fn after_head_sort(sort: HeadSort) -> String {
+    format!("{}#", head_sort(sort))
 }
 
-impl fmt::Display for HeadSort {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}#{}", self.due_at, self.payment_id)
-    }
+/// Parses [`head_sort`].
+///
+/// # Errors
+/// [`KeyError`] for any other text.
+pub fn parse_head_sort(text: &str) -> Result<HeadSort, KeyError> {
+    let parse = || {
+        let (due_at, payment_id) = text.split_once('#')?;
+        Some(HeadSort { due_at: due_at.parse().ok()?, payment_id: payment_id.parse().ok()? })
+    };
+    parse().ok_or_else(|| KeyError(text.to_owned(), "head sort"))
 }
 
-impl FromStr for HeadSort {
-    type Err = KeyError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let parse = || {
-            let (due_at, payment_id) = text.split_once('#')?;
-            Some(Self { due_at: due_at.parse().ok()?, payment_id: payment_id.parse().ok()? })
-        };
-        parse().ok_or_else(|| KeyError(text.to_owned(), "head sort"))
-    }
-}
-
-/// Where a head is: its account and its sort key, the same in both tables.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct HeadKey {
-    /// Whose payment.
-    pub account: AccountId,
-    /// Which of them.
-    pub sort: HeadSort,
+/// Parses a head's partition key and sort key.
+///
+/// # Errors
+/// [`KeyError`] if either is another text.
+pub fn parse_head_key(partition: &str, sort: &str) -> Result<HeadKey, KeyError> {
+    Ok(HeadKey { account: parse_account_partition(partition)?, sort: parse_head_sort(sort)? })
 }
 
 /// The sort key of the `due` index: `<STATUS>#<dueDate>#<dueAt>#<paymentId>`. Its order is that of
@@ -185,7 +173,7 @@ impl DueSort {
 
 impl fmt::Display for DueSort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}#{}#{}", self.status, self.due_date, self.head)
+        write!(f, "{}#{}#{}", self.status, self.due_date, head_sort(self.head))
     }
 }
 
@@ -196,7 +184,11 @@ impl FromStr for DueSort {
         let parse = || {
             let (status, rest) = text.split_once('#')?;
             let (due_date, head) = rest.split_once('#')?;
-            Some(Self { status: status.parse().ok()?, due_date: due_date.parse().ok()?, head: head.parse().ok()? })
+            Some(Self {
+                status: status.parse().ok()?,
+                due_date: due_date.parse().ok()?,
+                head: parse_head_sort(head).ok()?,
+            })
         };
         parse().ok_or_else(|| KeyError(text.to_owned(), "due"))
     }
@@ -273,17 +265,18 @@ mod tests {
     proptest! {
         #[test]
         fn head_keys_keep_value_and_order(a in heads(), b in heads()) {
-            prop_assert_eq!(a.to_string().parse::<HeadSort>()?, a);
-            prop_assert_eq!(a.cmp(&b), a.to_string().cmp(&b.to_string()));
-            prop_assert!(a.to_string() < a.just_after());
-            prop_assert!(a >= b || a.just_after() < b.to_string());
+            let (encoded_a, encoded_b) = (head_sort(a), head_sort(b));
+            prop_assert_eq!(parse_head_sort(&encoded_a)?, a);
+            prop_assert_eq!(a.cmp(&b), encoded_a.cmp(&encoded_b));
+            prop_assert!(encoded_a < after_head_sort(a));
+            prop_assert!(a >= b || after_head_sort(a) < encoded_b);
         }
 
         #[test]
         fn head_keys_lie_within_their_instants(a in heads(), b in heads()) {
             // The range [from, to) of instants is the range [encode(from), encode(to)) of keys.
-            prop_assert_eq!(a.due_at < b.due_at, a.to_string() < b.due_at.to_string());
-            prop_assert_eq!(a.due_at >= b.due_at, a.to_string() >= b.due_at.to_string());
+            prop_assert_eq!(a.due_at < b.due_at, head_sort(a) < b.due_at.to_string());
+            prop_assert_eq!(a.due_at >= b.due_at, head_sort(a) >= b.due_at.to_string());
         }
 
         #[test]
@@ -360,7 +353,7 @@ mod tests {
         for text in ["", "#", "ACCT#", "ACCT#a#b", "PAY#1", "2026-12-01T00:00:00Z#", "x#y#z", "SCHEDULED#2026-12-01"] {
             assert!(parse_account_partition(text).is_err(), "{text}");
             assert!(parse_payment_partition(text).is_err(), "{text}");
-            assert!(text.parse::<HeadSort>().is_err(), "{text}");
+            assert!(parse_head_sort(text).is_err(), "{text}");
             assert!(text.parse::<DueSort>().is_err(), "{text}");
             assert!(text.parse::<UnreportedSort>().is_err(), "{text}");
         }

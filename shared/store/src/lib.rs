@@ -58,7 +58,7 @@ pub use due::{DuePage, DueRange, DueRow, DueUntil};
 pub use error::StoreError;
 pub use insert::{MAX_DETAILS_BYTES, PutDetails, PutHead, details_excess};
 pub use item::Item;
-pub use key::{DueSort, HeadKey, HeadSort, UnreportedSort};
+pub use key::{DueSort, UnreportedSort};
 pub use lookup::MAX_BATCH_GET;
 pub use recount::{DueRecount, Recounted};
 pub use repair::{Evidence, Repaired};

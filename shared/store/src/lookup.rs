@@ -3,11 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
-use payments_model::{Details, Head, JsonText, PaymentId};
+use payments_model::{Details, Head, HeadKey, JsonText, PaymentId};
 
 use crate::error::failed;
 use crate::item::{decode_details, decode_head, head_key, head_key_of};
-use crate::key::{DETAILS_SORT, HeadKey, parse_payment_partition, payment_partition};
+use crate::key::{DETAILS_SORT, parse_payment_partition, payment_partition};
 use crate::{Item, Store, StoreError};
 
 /// The most keys of one batch read, by DynamoDB's quota on BatchGetItem.

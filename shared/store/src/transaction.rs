@@ -1,11 +1,10 @@
 //! Payments by the transaction service's id.
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use payments_model::TransactionId;
+use payments_model::{HeadKey, TransactionId};
 
 use crate::error::failed;
 use crate::item::head_key_of;
-use crate::key::HeadKey;
 use crate::schema::TRANSACTION;
 use crate::{Store, StoreError};
 

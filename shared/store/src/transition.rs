@@ -5,11 +5,11 @@ use std::collections::HashMap;
 
 use aws_sdk_dynamodb::error::ProvideErrorMetadata as _;
 use aws_sdk_dynamodb::types::AttributeValue;
-use payments_model::{BusinessDate, Head, State, Status, Transition};
+use payments_model::{BusinessDate, Head, HeadKey, State, Status, Transition};
 
 use crate::error::failed;
 use crate::item::{decode_head, encode_trail_entry, head_key};
-use crate::key::{DueSort, HeadKey, UnreportedSort};
+use crate::key::{DueSort, UnreportedSort, head_sort};
 use crate::{Store, StoreError};
 
 /// What became of a transition.
@@ -60,7 +60,7 @@ impl Store {
                 // The expression is the same for every payment: if it does not fit, the item is damaged.
                 _ if error.code() == Some("ValidationException") => {
                     let why = error.message().unwrap_or("it cannot be updated").to_owned();
-                    Err(StoreError::Unreadable { key: format!("{} / {}", key.account, key.sort), why })
+                    Err(StoreError::Unreadable { key: format!("{} / {}", key.account, head_sort(key.sort)), why })
                 }
                 _ => Err(failed("UpdateItem")(error)),
             },
@@ -107,25 +107,25 @@ fn update_of(
 ) -> (&'static str, HashMap<String, AttributeValue>) {
     let text = |text: &str| AttributeValue::S(text.to_owned());
     let number = |number: u32| AttributeValue::N(number.to_string());
-    let status = step.to.status();
+    let status = step.to().status();
     let due = DueSort { status, due_date, head: key.sort };
-    let from_due = DueSort { status: step.from, ..due };
+    let from_due = DueSort { status: step.from(), ..due };
     let mut values = HashMap::from([
-        (":from".to_owned(), text(step.from.as_str())),
-        (":fromVersion".to_owned(), number(step.from_version)),
+        (":from".to_owned(), text(step.from().as_str())),
+        (":fromVersion".to_owned(), number(step.version())),
         (":fromDue".to_owned(), text(&from_due.to_string())),
         (":status".to_owned(), text(status.as_str())),
-        (":version".to_owned(), number(step.from_version + 1)),
+        (":version".to_owned(), number(step.version() + 1)),
         (":due".to_owned(), text(&due.to_string())),
-        (":entry".to_owned(), AttributeValue::L(vec![encode_trail_entry(status, step.at, &step.by)])),
+        (":entry".to_owned(), AttributeValue::L(vec![encode_trail_entry(status, step.at(), step.by())])),
     ]);
     let mut settled = |name: &str, value: &str| {
-        let unreported = UnreportedSort { settled_at: step.at, payment_id: key.sort.payment_id };
+        let unreported = UnreportedSort { settled_at: step.at(), payment_id: key.sort.payment_id };
         values.insert(name.to_owned(), text(value));
-        values.insert(":settledAt".to_owned(), text(&step.at.to_string()));
+        values.insert(":settledAt".to_owned(), text(&step.at().to_string()));
         values.insert(":unreported".to_owned(), text(&unreported.to_string()));
     };
-    let expression = match &step.to {
+    let expression = match step.to() {
         State::Scheduled | State::Cancelled => {
             "SET #status = :status, version = :version, due = :due, trail = list_append(trail, :entry)"
         }

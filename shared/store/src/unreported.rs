@@ -2,11 +2,11 @@
 //! "not reported", and leaving it takes one conditional write.
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use payments_model::Shard;
+use payments_model::{HeadKey, Shard};
 
 use crate::error::failed;
 use crate::item::{head_key, head_key_of};
-use crate::key::{HeadKey, KeyError, UnreportedSort};
+use crate::key::{KeyError, UnreportedSort};
 use crate::schema::UNREPORTED;
 use crate::{Item, Store, StoreError};
 

@@ -14,7 +14,8 @@ use chrono::DateTime;
 use lambda_runtime::LambdaEvent;
 use payments_boot::{Clock, Lookup};
 use payments_local::{Call, Fate, Recorder};
-use payments_store::{HeadKey, Item, Removed, Store};
+use payments_store::key::parse_head_key;
+use payments_store::{Item, Removed, Store};
 use payments_tests::World;
 use payments_tests::tables::{context, number, text};
 
@@ -128,8 +129,8 @@ async fn a_head_is_removed_only_as_it_was_read() -> Result<()> {
     let world = World::open().await?;
     put_processed(&world, "tenant", &["one"], true).await?;
     let (store, item) = (world.store().await, world.heads("tenant").await?.remove(0));
-    let sort = item["sk"].as_s().ok().context("a sort key")?.parse()?;
-    let key = HeadKey { account: "tenant".parse()?, sort };
+    let part = |name: &str| item[name].as_s().ok().context("a key");
+    let key = parse_head_key(part("pk")?, part("sk")?)?;
     let head = store.head(&key).await?.context("it is there")?;
     let (one_more, back) = (number(4), item["version"].clone());
     let waits = text("202611200900#...");

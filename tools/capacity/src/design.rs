@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail, ensure};
 use aws_sdk_dynamodb::Client;
-use payments_model::{Head, State, Status};
+use payments_model::{Event, Head, Status};
 use payments_store::schema::{HISTORY, Index, PAYMENTS, create_tables};
 use payments_store::{DueRange, DueUntil, Moved, PutDetails, PutHead, Removed, Store, TableNames, UnreportedSort};
 
@@ -110,11 +110,12 @@ impl Bench {
             Act::Details => store.put_details(details).await? == PutDetails::Created,
             Act::Head => store.put_head(&Head::scheduled(details)).await? == PutHead::Created,
             Act::Pending => {
-                let step = Head::scheduled(details).step(State::Pending, PENDING.parse()?, by());
+                let step = Head::scheduled(details).transition(&Event::Sweep, PENDING.parse()?, by())?;
                 matches!(store.transition(&key, due_date, &step).await?, Moved::Done(_))
             }
             Act::Settled => {
-                let step = payment.pending_head()?.step(payment.processed()?, SETTLED.parse()?, by());
+                let event = Event::Settle(payment.processed()?);
+                let step = payment.pending_head()?.transition(&event, SETTLED.parse()?, by())?;
                 matches!(store.transition(&key, due_date, &step).await?, Moved::Done(_))
             }
             Act::Reported => {

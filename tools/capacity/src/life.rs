@@ -1,8 +1,9 @@
 //! The payments of the model and the ledger, and the writes of their lives.
 
 use anyhow::{Context as _, Result};
-use payments_model::{Actor, Details, Head, Instruction, JsonText, Money, PaymentId, ShardCount, State, TrailEntry};
-use payments_store::{HeadKey, HeadSort};
+use payments_model::{
+    Actor, Details, Head, HeadKey, Instruction, JsonText, Money, PaymentId, Settlement, ShardCount, State, TrailEntry,
+};
 
 /// When payments are put in, when they are pending, and when they are settled: the day they fall due.
 pub(crate) const PUT_IN: &str = "2026-11-20T01:00:00Z";
@@ -103,16 +104,12 @@ impl Payment {
         Ok(Self { details, transaction_id: format!("TX-{payment_id}") })
     }
 
-    pub(crate) fn sort(&self) -> HeadSort {
-        HeadSort { due_at: self.details.due_at, payment_id: self.details.payment_id }
-    }
-
     pub(crate) fn key(&self) -> HeadKey {
-        HeadKey { account: self.details.instruction.account.clone(), sort: self.sort() }
+        self.details.key()
     }
 
-    pub(crate) fn processed(&self) -> Result<State> {
-        Ok(State::Processed(self.transaction_id.parse()?))
+    pub(crate) fn processed(&self) -> Result<Settlement> {
+        Ok(Settlement::Processed(self.transaction_id.parse()?))
     }
 
     /// Its head once it is pending.
@@ -124,7 +121,7 @@ impl Payment {
 
     /// Its head once a report has taken it.
     pub(crate) fn reported_head(&self) -> Result<Head> {
-        let state = self.processed()?;
+        let state = State::from(self.processed()?);
         let mut head = self.pending_head()?;
         head.moved.push(entry(&state, SETTLED)?);
         Ok(Head { state, version: 3, unreported: false, ..head })

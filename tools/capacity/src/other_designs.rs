@@ -12,6 +12,7 @@ use aws_sdk_dynamodb::types::{
 };
 use payments_model::Status;
 use payments_store::key::account_partition;
+use payments_store::key::head_sort;
 use payments_store::schema::{DUE, Index, KeyAttribute, PARTITION, SORT, TRANSACTION, Table, attribute_definitions};
 use payments_store::{DueSort, Item, TableNames, item_bytes};
 
@@ -109,12 +110,12 @@ impl Layout {
     }
 
     fn due_key(payment: &Payment, status: Status) -> String {
-        DueSort { status, due_date: payment.details.due_date, head: payment.sort() }.to_string()
+        DueSort { status, due_date: payment.details.due_date, head: payment.key().sort }.to_string()
     }
 
     fn key(payment: &Payment) -> Item {
         let pk = account_partition(&payment.details.instruction.account);
-        HashMap::from([("pk".to_owned(), text(&pk)), ("sk".to_owned(), text(&payment.sort().to_string()))])
+        HashMap::from([("pk".to_owned(), text(&pk)), ("sk".to_owned(), text(&head_sort(payment.key().sort)))])
     }
 
     /// The item of a payment in a status.

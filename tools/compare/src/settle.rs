@@ -3,8 +3,7 @@
 use anyhow::{Result, ensure};
 use aws_lambda_events::sqs::{SqsEvent, SqsMessage};
 use futures::{StreamExt as _, TryStreamExt as _};
-use payments_model::{Actor, Head, State, TrailEntry, TransactionId};
-use payments_store::{HeadKey, HeadSort};
+use payments_model::{Actor, Event, Head, Settlement, State, TrailEntry, TransactionId};
 use serde_json::json;
 
 use crate::Work;
@@ -39,8 +38,9 @@ pub(crate) async fn by_handler(bank: &Bank, size: u64) -> Result<Work<'_>> {
 pub(crate) async fn barely(bank: &Bank, size: u64) -> Result<Work<'_>> {
     let mut payments = Vec::new();
     for head in pending(bank, size).await? {
-        let (key, id) = (key_of(&head), transaction_id(&head)?);
-        let step = head.step(State::Processed(id.clone()), bank.now, Actor::named(SETTLE));
+        let (key, id) = (head.key(), transaction_id(&head)?);
+        let event = Event::Settle(Settlement::Processed(id.clone()));
+        let step = head.transition(&event, bank.now, Actor::named(SETTLE))?;
         let update = bank.recorder.call(async |store| store.transition(&key, head.due_date, &step).await).await?;
         let look = bank.recorder.call(async |store| store.payments_of_transaction(&id).await).await?;
         let look_back = look.clone().of_table(&bank.environment.tables.history);
@@ -79,9 +79,4 @@ fn message(head: &Head) -> SqsMessage {
 
 fn transaction_id(head: &Head) -> Result<TransactionId> {
     Ok(format!("TX-{}", head.payment_id).parse()?)
-}
-
-fn key_of(head: &Head) -> HeadKey {
-    let sort = HeadSort { due_at: head.due_at, payment_id: head.payment_id };
-    HeadKey { account: head.account.clone(), sort }
 }

@@ -3,8 +3,8 @@
 use anyhow::{Result, ensure};
 use futures::TryStreamExt as _;
 use futures::stream::FuturesUnordered;
-use payments_model::{Actor, Shard, State, Status};
-use payments_store::{DueRange, DueUntil, HeadKey, HeadSort};
+use payments_model::{Actor, Event, Shard, Status};
+use payments_store::{DueRange, DueUntil};
 
 use crate::Work;
 use crate::bank::Bank;
@@ -35,10 +35,9 @@ pub(crate) async fn barely(bank: &Bank, size: u64) -> Result<Work<'_>> {
     for shard in bank.shards().all() {
         let mut claims = Vec::new();
         for head in heads.iter().filter(|head| head.shard == shard) {
-            let sort = HeadSort { due_at: head.due_at, payment_id: head.payment_id };
-            let key = HeadKey { account: head.account.clone(), sort };
-            let step = head.step(State::Pending, bank.now, Actor::named(SWEEPER));
-            let claim = bank.recorder.call(async |store| store.transition(&key, head.due_date, &step).await).await?;
+            let step = head.transition(&Event::Sweep, bank.now, Actor::named(SWEEPER))?;
+            let claim =
+                bank.recorder.call(async |store| store.transition(&head.key(), head.due_date, &step).await).await?;
             claims.push([claim]);
         }
         ensure!(claims.len() < usize::from(PAGE), "a shard has more than a page");
