@@ -1,15 +1,15 @@
-//! An account's payments in order of due time, over both tables.
+//! An account's payments in both tables, by due time.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use payments_model::{AccountId, Head, HeadSort, Status, UtcSecond};
 
 use crate::error::failed;
-use crate::item::decode_head;
+use crate::item::{decode_head, text_of};
 use crate::key::{account_partition, after_head_sort, parse_head_sort};
 use crate::merge::{Stretch, merge};
 use crate::{Item, Store, StoreError};
 
-/// Which of an account's payments to read.
+/// A query for some of an account's payments.
 #[derive(Debug, Clone)]
 pub struct AccountQuery<'a> {
     /// Whose.
@@ -18,13 +18,13 @@ pub struct AccountQuery<'a> {
     pub from: UtcSecond,
     /// Due before this instant.
     pub to: UtcSecond,
-    /// Only those after this one.
+    /// Only payments after this one.
     pub after: Option<HeadSort>,
-    /// Only those in this status.
+    /// Only payments in this status.
     pub status: Option<Status>,
-    /// How many to look at.
+    /// How many payments to read before filtering by status.
     pub limit: u16,
-    /// Whether the range reaches into days that may have been archived.
+    /// Whether to read history too: payments of past days may be archived.
     pub with_history: bool,
 }
 
@@ -38,15 +38,14 @@ pub struct AccountPage {
 }
 
 impl Store {
-    /// One page of an account's payments, strongly consistent: half a read unit per 4 KB and
-    /// table would be the eventually consistent price, this is one.
+    /// Returns a page of an account's payments, strongly consistent: 1 read unit per 4 KB and table.
     ///
-    /// The hot table is read before history, because a payment that is being archived is in
-    /// history before it leaves the hot table. A page may be shorter than the limit, or empty,
-    /// while `next` says that there is more.
+    /// The hot table is read before history: a payment that is being archived is in history before
+    /// it leaves the hot table. A page may be shorter than the limit, or empty, and still have a
+    /// `next`.
     ///
     /// # Errors
-    /// [`StoreError`] where DynamoDB fails or an item cannot be read.
+    /// [`StoreError`] if DynamoDB fails or an item cannot be read.
     pub async fn account_page(&self, query: &AccountQuery<'_>) -> Result<AccountPage, StoreError> {
         let mut stretches = vec![self.stretch(&self.tables.payments, query).await?];
         if query.with_history {
@@ -58,7 +57,7 @@ impl Store {
     }
 
     async fn stretch(&self, table: &str, query: &AccountQuery<'_>) -> Result<Stretch<HeadSort, Item>, StoreError> {
-        // Both bounds are texts that are no keys themselves, so BETWEEN is half-open here.
+        // Neither bound is a key, so BETWEEN is half-open.
         let from = query.after.map_or_else(|| query.from.to_string(), after_head_sort);
         let text = |text: String| AttributeValue::S(text);
         let mut request = self
@@ -86,7 +85,6 @@ impl Store {
 }
 
 fn sort_of(item: &Item) -> Result<HeadSort, StoreError> {
-    let sk = item.get("sk").and_then(|sk| sk.as_s().ok()).map_or("", String::as_str);
-    parse_head_sort(sk)
-        .map_err(|_| StoreError::Unreadable { key: sk.to_owned(), why: "not a head's sort key".to_owned() })
+    let sk = text_of(item, "sk");
+    parse_head_sort(sk).map_err(|_| StoreError::unreadable(sk, "not a head's sort key"))
 }

@@ -1,80 +1,72 @@
-//! The aggregator's writes: counters, and in the same transaction the checkpoint of the stream
-//! shard that they were counted from.
+//! The aggregator's writes: counters and their stream shard's checkpoint, in one transaction.
 //!
-//! A record counts exactly once because both move together or not at all: the transaction is
-//! refused unless the checkpoint still is where its reader saw it.
+//! The transaction fails unless the checkpoint is where its reader saw it. So every record counts
+//! exactly once.
 
 use std::collections::{BTreeMap, HashMap};
 
 use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem, Update};
 use chrono::TimeDelta;
+use payments_model::sequence_number::SequenceNumberError;
 use payments_model::{BusinessDate, DayCounts, SequenceNumber, UtcSecond};
 
 use crate::counters::{MOVES, attributes, counter_key};
-use crate::error::{Cancelled, cancelled, failed};
+use crate::item::{item_key, key_of, text_of};
 use crate::key::{Lane, checkpoint_partition};
 use crate::{Item, Store, StoreError};
 
-/// The consumer whose checkpoints these are.
+/// The owner of the checkpoints.
 const CONSUMER: &str = "stream-aggregator";
 
-/// The most dates of one commit: a transaction takes 100 actions, one of which is the checkpoint.
+/// The most dates of one commit: a transaction takes 100 actions, and the checkpoint is one.
 pub const MAX_DATES_PER_COMMIT: usize = 99;
 
 /// The most sums of one date and commit. Each is `#nnn :nnn,` in an expression, 10 bytes; with the
 /// eight other numbers that is 2.7 KB of the 4 KB that an expression may have.
 pub const MAX_SUMS_PER_DATE: usize = 250;
 
-/// How long a checkpoint is kept after its last use. The stream keeps its records for a day, so
-/// nothing that it guards can come again after that.
+/// How long a checkpoint is kept after its last use. The stream keeps records for a day, so none
+/// can arrive again after that.
 const KEPT_FOR: TimeDelta = TimeDelta::days(7);
 
-/// What a stretch of a stream shard adds to the counters.
+/// The counters' change by consecutive records of a stream shard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CountsCommit {
-    /// What it adds to each date.
+    /// The change of each date.
     pub deltas: BTreeMap<BusinessDate, DayCounts>,
-    /// Changes that could not be read, not even their date.
+    /// Records whose date could not be read.
     pub unparsed: u64,
-    /// The last record of the stretch: the checkpoint from then on.
+    /// The last of the records: the new checkpoint.
     pub last: SequenceNumber,
 }
 
-/// What became of a commit.
+/// The result of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Committed {
-    /// Counters and checkpoint have moved.
+    /// Counters and checkpoint have changed.
     Done,
-    /// The checkpoint is not where it was expected; nothing has moved.
+    /// The checkpoint is not the expected one. Nothing has changed.
     Elsewhere,
 }
 
 impl Store {
-    /// How far a stream shard has been counted: 1 read unit.
+    /// Returns the last counted record of a stream shard: 1 read unit.
     ///
     /// # Errors
-    /// [`StoreError`] where DynamoDB fails or the checkpoint cannot be read.
+    /// [`StoreError`] if DynamoDB fails or the checkpoint cannot be read.
     pub async fn checkpoint(&self, stream_shard: &str) -> Result<Option<SequenceNumber>, StoreError> {
-        let key = checkpoint_key(stream_shard);
-        let get = self.client.get_item().table_name(&self.tables.payments).set_key(Some(key)).consistent_read(true);
-        let Some(item) = get.send().await.map_err(failed("GetItem"))?.item else { return Ok(None) };
-        let number = item.get("sequenceNumber").and_then(|number| number.as_s().ok());
-        match number.and_then(|number| number.parse().ok()) {
-            Some(number) => Ok(Some(number)),
-            None => Err(StoreError::Unreadable {
-                key: format!("{} / {stream_shard}", checkpoint_partition(CONSUMER)),
-                why: "sequenceNumber is none".to_owned(),
-            }),
-        }
+        let Some(item) = self.get(&self.tables.payments, checkpoint_key(stream_shard)).await? else { return Ok(None) };
+        let number = text_of(&item, "sequenceNumber").parse();
+        number.map(Some).map_err(|error: SequenceNumberError| StoreError::unreadable(key_of(&item), error))
     }
 
-    /// Adds to the counters of the shard's lane, and moves its checkpoint from `expected`, both or
-    /// neither: 2 write units per counter of up to 1 KB, and 2 for the checkpoint.
+    /// Adds to the counters of the shard's lane and moves its checkpoint from `expected`, both or
+    /// neither: 2 write units per KB of each counter, and 2 for the checkpoint.
     ///
     /// # Errors
-    /// [`StoreError`] where DynamoDB fails; [`StoreError::Throttled`] also where another shard's
-    /// commit was at one of the counters at the same time.
+    /// [`StoreError`] if DynamoDB fails. [`StoreError::Throttled`] also if another shard commits to
+    /// one of the counters at the same time.
     pub async fn commit_counts(
         &self,
         stream_shard: &str,
@@ -82,24 +74,13 @@ impl Store {
         commit: &CountsCommit,
         now: UtcSecond,
     ) -> Result<Committed, StoreError> {
-        const OPERATION: &str = "TransactWriteItems";
         let lane = Lane::of_stream_shard(stream_shard);
         let mut actions = vec![self.move_checkpoint(stream_shard, expected, commit, now)];
         let dates = commit.deltas.iter().filter(|(_, counts)| !counts.is_zero());
         actions.extend(dates.map(|(date, counts)| self.add_to_counter(lane, *date, counts)));
         let actions = actions.into_iter().map(|update| Ok(TransactWriteItem::builder().update(update?).build()));
-        let actions: Result<Vec<_>, BuildError> = actions.collect();
-        let actions = actions.map_err(|e| StoreError::Refused { operation: OPERATION, source: Box::new(e) })?;
-        match self.client.transact_write_items().set_transact_items(Some(actions)).send().await {
-            Ok(_) => Ok(Committed::Done),
-            Err(error) => match cancelled(&error) {
-                Some(Cancelled::ConditionFailed) => Ok(Committed::Elsewhere),
-                Some(Cancelled::InConflict) => {
-                    Err(StoreError::Throttled { operation: OPERATION, source: Box::new(error) })
-                }
-                None => Err(failed(OPERATION)(error)),
-            },
-        }
+        let committed = self.transact(actions.collect()).await?;
+        Ok(if committed { Committed::Done } else { Committed::Elsewhere })
     }
 
     fn move_checkpoint(
@@ -131,7 +112,7 @@ impl Store {
         .build()
     }
 
-    /// Adds numbers to a counter, which is created where it does not exist.
+    /// Adds numbers to a counter, which is created if it does not exist.
     pub(crate) fn add_to_counter(
         &self,
         lane: Lane,
@@ -150,7 +131,7 @@ impl Store {
     }
 }
 
-/// An `ADD` of many numbers: its expression, names and values.
+/// An `ADD` of numbers: its expression, names and values.
 fn addition(
     attributes: impl Iterator<Item = (String, AttributeValue)>,
 ) -> (String, HashMap<String, String>, HashMap<String, AttributeValue>) {
@@ -164,10 +145,7 @@ fn addition(
 }
 
 fn checkpoint_key(stream_shard: &str) -> Item {
-    Item::from([
-        ("pk".to_owned(), AttributeValue::S(checkpoint_partition(CONSUMER))),
-        ("sk".to_owned(), AttributeValue::S(stream_shard.to_owned())),
-    ])
+    item_key(checkpoint_partition(CONSUMER), stream_shard.to_owned())
 }
 
 #[cfg(test)]
@@ -177,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_expression_is_within_dynamodbs_limit() {
+    fn the_longest_expression_fits_dynamodbs_limit() {
         let mut counts = DayCounts::default();
         (counts.archived, counts.unparsed) = (1, 1);
         Status::ALL.into_iter().for_each(|status| counts.shift(status, 1));

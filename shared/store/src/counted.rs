@@ -1,11 +1,11 @@
-//! What a head's image in the stream counts as.
+//! A head's image in the stream, as far as counters need it.
 //!
-//! Only what counts is read, so that a head of a later version of this software, with attributes
-//! that are not known yet, counts all the same.
+//! Nothing else is read. A head written by a later version, with unknown attributes, still counts.
 
-use payments_model::{AmountMinor, BusinessDate, Currency, Money, Status};
+use payments_model::{BusinessDate, Money, Status};
 use serde_dynamo::{AttributeValue, Item};
 
+use crate::item::parse_money;
 use crate::key::DueSort;
 
 /// A payment as counters see it.
@@ -23,7 +23,7 @@ pub struct Counted {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the image cannot be counted: {why}")]
 pub struct Uncountable {
-    /// The due date, where that can be read.
+    /// The due date, if it can be read.
     pub due_date: Option<BusinessDate>,
     /// What is wrong.
     pub why: &'static str,
@@ -32,24 +32,25 @@ pub struct Uncountable {
 /// Reads an image of a head.
 ///
 /// # Errors
-/// [`Uncountable`], with the due date where that can be read.
+/// [`Uncountable`] if the image is damaged.
 pub fn counted(image: &Item) -> Result<Counted, Uncountable> {
     let text = |name: &str| match image.get(name) {
         Some(AttributeValue::S(text)) => Some(text.as_str()),
         _ => None,
     };
     let due = text("due").and_then(|due| due.parse::<DueSort>().ok());
-    let due_date = due.map(|due| due.due_date);
-    let refuse = |why| Uncountable { due_date, why };
-    let due = due.ok_or_else(|| refuse("no due key"))?;
+    let uncountable = |why| Uncountable { due_date: due.map(|due| due.due_date), why };
+    let due = due.ok_or_else(|| uncountable("the due key is missing or invalid"))?;
     if text("status") != Some(due.status.as_str()) {
-        return Err(refuse("the status is not that of the due key"));
+        return Err(uncountable("the status is not that of the due key"));
     }
-    let Some(AttributeValue::N(amount)) = image.get("amountMinor") else { return Err(refuse("no amount")) };
-    let amount: AmountMinor = amount.parse().map_err(|_| refuse("the amount is none"))?;
-    let currency = text("currency").and_then(|code| Currency::from_stored(code).ok());
-    let currency = currency.ok_or_else(|| refuse("the currency is none"))?;
-    Ok(Counted { due_date: due.due_date, status: due.status, money: Money { amount, currency } })
+    let amount = match image.get("amountMinor") {
+        Some(AttributeValue::N(amount)) => amount.parse().ok(),
+        _ => None,
+    };
+    let money = amount.zip(text("currency")).and_then(|(amount, code)| parse_money(amount, code).ok());
+    let money = money.ok_or_else(|| uncountable("the amount or the currency is missing or invalid"))?;
+    Ok(Counted { due_date: due.due_date, status: due.status, money })
 }
 
 #[cfg(test)]
@@ -77,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_counted_tells_its_date_if_it_can() {
+    fn a_damaged_image_is_uncountable_and_keeps_its_date() {
         let text = |text: &str| AttributeValue::S(text.to_owned());
         for (name, value, dated) in [
             ("status", text("PROCESSED"), true),

@@ -1,8 +1,8 @@
-//! The counters of a date: one item per lane, whose numbers only ever change by `ADD`.
+//! The counters of a date: one item per lane, whose numbers change only by `ADD`.
 //!
-//! A count is under its status's name, a sum under `<currency>.<abbreviated status>`, so that an
-//! item with ten currencies stays within 1 KB. `moves` counts the writes, so that a repair can tell
-//! whether the counters stood still.
+//! A count is stored under its status's name, a sum under `<currency>.<abbreviated status>`, which
+//! keeps an item with ten currencies within 1 KB. `moves` counts the writes: it tells a repair
+//! whether a counter changed.
 
 use std::collections::BTreeMap;
 
@@ -11,6 +11,7 @@ use futures::future::try_join_all;
 use payments_model::{BusinessDate, Currency, DayCounts, Status};
 
 use crate::error::failed;
+use crate::item::{item_key, key_of, text_of};
 use crate::key::{LANES, Lane, counts_partition};
 use crate::{Item, Store, StoreError};
 
@@ -31,12 +32,12 @@ pub struct DateCounters {
 }
 
 impl Store {
-    /// The counters of the dates from `from` to `to`, both included, strongly consistent lane by
-    /// lane: 1 read unit per 4 KB and lane, about 10 to 20 dates. Dates without counters are not in
-    /// the answer.
+    /// Returns the counters of the dates from `from` to `to`, both included, strongly consistent per
+    /// lane: 1 read unit per lane and 4 KB, about 10 to 20 dates. Dates without counters are left
+    /// out.
     ///
     /// # Errors
-    /// [`StoreError`] where DynamoDB fails or a counter cannot be read.
+    /// [`StoreError`] if DynamoDB fails or a counter cannot be read.
     pub async fn counters(
         &self,
         from: BusinessDate,
@@ -55,7 +56,7 @@ impl Store {
         Ok(dates)
     }
 
-    /// The metadata items of a partition whose sort keys are dates, strongly consistent.
+    /// Returns the items of a partition whose sort keys are dates, strongly consistent.
     pub(crate) async fn items_by_date(
         &self,
         partition: String,
@@ -87,13 +88,10 @@ impl Store {
 
 /// The key of a counter.
 pub(crate) fn counter_key(lane: Lane, date: BusinessDate) -> Item {
-    Item::from([
-        ("pk".to_owned(), AttributeValue::S(counts_partition(lane))),
-        ("sk".to_owned(), AttributeValue::S(date.to_string())),
-    ])
+    item_key(counts_partition(lane), date.to_string())
 }
 
-/// The attributes that numbers are stored under, those that are not zero.
+/// The numbers that are not zero, as attributes.
 pub(crate) fn attributes(counts: &DayCounts) -> Vec<(String, AttributeValue)> {
     let counted = Status::ALL.map(|status| (status.as_str().to_owned(), i128::from(counts.count(status))));
     let rest = [(ARCHIVED, counts.archived), (UNPARSED, counts.unparsed)];
@@ -103,23 +101,26 @@ pub(crate) fn attributes(counts: &DayCounts) -> Vec<(String, AttributeValue)> {
     all.map(|(name, number)| (name, AttributeValue::N(number.to_string()))).collect()
 }
 
-/// Reads a counter: its date, its numbers, and how often it was written.
+/// Decodes a counter: its date, its numbers, and how often it was written.
 fn decode_counter(item: &Item) -> Result<(BusinessDate, DayCounts, u64), StoreError> {
-    let date = item.get("sk").and_then(|sk| sk.as_s().ok()).and_then(|date| date.parse().ok());
+    let date =
+        text_of(item, "sk").parse().map_err(|_| StoreError::unreadable(key_of(item), "its sort key is not a date"))?;
     let moves = item.get(MOVES).and_then(|moves| moves.as_n().ok()).and_then(|moves| moves.parse().ok());
-    let date = date.ok_or_else(|| unreadable(item, "its sort key is no date"))?;
     Ok((date, decode_counts(item)?, moves.unwrap_or(0)))
 }
 
-/// The numbers that an item holds, which may hold other attributes, too.
+/// Decodes the numbers of an item. Other attributes are ignored.
 pub(crate) fn decode_counts(item: &Item) -> Result<DayCounts, StoreError> {
     let mut counts = DayCounts::default();
     for (name, value) in item {
         let number = || {
             let number = value.as_n().ok().and_then(|number| number.parse::<i128>().ok());
-            number.ok_or_else(|| unreadable(item, &format!("{name} is no whole number")))
+            number.ok_or_else(|| StoreError::unreadable(key_of(item), format!("{name} is not a whole number")))
         };
-        let small = || i64::try_from(number()?).map_err(|_| unreadable(item, &format!("{name} is out of range")));
+        let small = || {
+            let number = i64::try_from(number()?);
+            number.map_err(|_| StoreError::unreadable(key_of(item), format!("{name} is out of range")))
+        };
         if let Ok(status) = name.parse::<Status>() {
             counts.shift(status, small()?);
         } else if let Some((currency, status)) = parse_sum_name(name) {
@@ -133,7 +134,7 @@ pub(crate) fn decode_counts(item: &Item) -> Result<DayCounts, StoreError> {
     Ok(counts)
 }
 
-/// A status in the name of a sum, which a counter has fifty of where it has ten currencies.
+/// A status in the name of a sum. With ten currencies, a counter has fifty sums.
 fn abbreviated(status: Status) -> &'static str {
     match status {
         Status::Scheduled => "sch",
@@ -154,17 +155,12 @@ fn parse_sum_name(name: &str) -> Option<(Currency, Status)> {
     Some((Currency::from_stored(currency).ok()?, status))
 }
 
-fn unreadable(item: &Item, why: &str) -> StoreError {
-    let part = |name: &str| item.get(name).and_then(|value| value.as_s().ok()).map_or("?", String::as_str);
-    StoreError::Unreadable { key: format!("{} / {}", part("pk"), part("sk")), why: why.to_owned() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::item_bytes;
 
-    /// Counters in so many currencies, with every number as large as `digits` digits.
+    /// Counters in `currencies` currencies, with sums of `digits` digits.
     fn counts(currencies: usize, digits: u32) -> DayCounts {
         let mut counts = DayCounts::default();
         (counts.archived, counts.unparsed) = (9_999_999, 9_999_999);
@@ -185,14 +181,14 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_is_read_back() {
+    fn a_counter_is_decoded() {
         let counts = counts(10, 30);
         let (date, read, moves) = decode_counter(&item(&counts)).unwrap();
         assert_eq!((date.to_string().as_str(), &read, moves), ("2026-12-01", &counts, 99_999_999));
     }
 
     #[test]
-    fn a_counter_takes_a_kilobyte_for_each_ten_currencies() {
+    fn a_counter_of_ten_currencies_fits_a_kilobyte() {
         // Sums of eighteen digits are ten quadrillion pounds.
         for (currencies, digits) in [(3, 37), (10, 18)] {
             let bytes = item_bytes(&item(&counts(currencies, digits)));
@@ -201,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_counter_does_not_pass() {
+    fn a_damaged_counter_is_unreadable() {
         for (name, value) in [
             ("GBP.pro", AttributeValue::N("1.5".to_owned())),
             ("PENDING", AttributeValue::S("7".to_owned())),

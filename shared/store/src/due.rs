@@ -1,17 +1,18 @@
-//! The `due` index: payments of one shard by status, date and instant, over one table or both.
+//! The `due` index of either table: a shard's payments by status, date and instant.
 
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, Select};
-use payments_model::{AccountId, AmountMinor, BusinessDate, Currency, HeadKey, Money, Shard, Status, UtcSecond};
+use payments_model::{AccountId, BusinessDate, HeadKey, Money, Shard, Status, UtcSecond};
 use serde::Deserialize;
 
 use crate::error::failed;
-use crate::key::{DueSort, parse_account_partition};
+use crate::item::{Fault, parse_money, text_of};
+use crate::key::{DueSort, KeyError, parse_account_partition};
 use crate::merge::{Merged, Stretch, merge};
 use crate::schema::DUE;
 use crate::{Item, Store, StoreError};
 
-/// A payment as the `due` index shows it: eventually, and without what only its head has.
+/// An entry of the `due` index: eventually consistent, with only some attributes of the head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DueRow {
     /// Whose payment.
@@ -29,23 +30,23 @@ pub struct DueRow {
 }
 
 impl DueRow {
-    /// Where its head is.
+    /// The key of its head.
     #[must_use]
     pub fn head_key(&self) -> HeadKey {
         HeadKey { account: self.account.clone(), sort: self.due.head }
     }
 }
 
-/// A page of rows, and after which key the next one begins, if there may be more.
+/// A page of rows.
 #[derive(Debug)]
 pub struct DuePage {
-    /// The payments, oldest due first. One that cannot be read does not hide the others.
+    /// The payments, earliest due first. An unreadable one does not hide the others.
     pub rows: Vec<Result<DueRow, StoreError>>,
-    /// Where the next page begins.
+    /// The key after which the next page begins, if there may be more.
     pub next: Option<DueSort>,
 }
 
-/// A stretch of one shard of the `due` index: one status, up to an instant or a date, or over one date.
+/// A range of one shard and status of the `due` index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DueRange {
     /// Which shard.
@@ -54,23 +55,23 @@ pub struct DueRange {
     pub status: Status,
     /// Which dates.
     pub until: DueUntil,
-    /// Only what comes after this key.
+    /// Only keys after this one.
     pub after: Option<DueSort>,
 }
 
 /// How far a [`DueRange`] reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DueUntil {
-    /// From the oldest date there is up to this date and instant, included.
+    /// From the earliest date to this date and instant, included.
     Instant(BusinessDate, UtcSecond),
-    /// From the oldest date there is up to the end of the one before this date.
+    /// From the earliest date to this date, excluded.
     Before(BusinessDate),
     /// All of this date.
     Date(BusinessDate),
 }
 
 impl DueRange {
-    /// Both bounds, neither of which is itself a key, so that BETWEEN is half-open.
+    /// Both bounds. Neither is a key, so BETWEEN is half-open.
     fn bounds(&self) -> (String, String) {
         let (from, to) = match self.until {
             DueUntil::Instant(date, at) => {
@@ -97,21 +98,21 @@ struct Projected {
 }
 
 impl Store {
-    /// One page of the hot table's `due` index: half a read unit per 4 KB of index entries, about
-    /// 12 of them. Eventually consistent, as indexes are.
+    /// Returns a page of the hot table's `due` index, eventually consistent: half a read unit per
+    /// 4 KB, about 12 entries.
     ///
     /// # Errors
-    /// [`StoreError`] where DynamoDB fails or an entry cannot be read.
+    /// [`StoreError`] if DynamoDB fails.
     pub async fn due_page(&self, range: &DueRange, limit: u16) -> Result<DuePage, StoreError> {
         let (Stretch { rows, end }, unreadable) = self.due_stretch(&self.tables.payments, range, limit).await?;
         let rows = rows.into_iter().map(|(_, row)| row).chain(unreadable.into_iter().map(Err)).collect();
         Ok(DuePage { rows, next: end })
     }
 
-    /// The same over the hot table and history, each payment once.
+    /// Returns the same page of both tables, with each payment once.
     ///
     /// # Errors
-    /// [`StoreError`] where DynamoDB fails or an entry cannot be read.
+    /// [`StoreError`] if DynamoDB fails.
     pub async fn due_page_of_both(&self, range: &DueRange, limit: u16) -> Result<DuePage, StoreError> {
         let (hot, unreadable) = self.due_stretch(&self.tables.payments, range, limit).await?;
         let (history, more_unreadable) = self.due_stretch(&self.tables.history, range, limit).await?;
@@ -120,19 +121,19 @@ impl Store {
         Ok(DuePage { rows, next })
     }
 
-    /// How many payments a range of the hot table's `due` index holds, as far as one read of 1 MB
-    /// reaches (some 3,000), and whether there may be more.
+    /// Counts the payments in a range of the hot table's `due` index with one read of 1 MB, which
+    /// holds about 3,000. Also returns whether there may be more.
     ///
     /// # Errors
-    /// [`StoreError`] where DynamoDB fails.
+    /// [`StoreError`] if DynamoDB fails.
     pub async fn due_count(&self, range: &DueRange) -> Result<(u64, bool), StoreError> {
-        let query = self.due_query(&self.tables.payments, range).select(Select::Count);
+        let query = self.due_query(&self.tables.payments, range.shard, range.bounds()).select(Select::Count);
         let answer = query.send().await.map_err(failed("Query"))?;
         Ok((u64::try_from(answer.count).unwrap_or(0), answer.last_evaluated_key.is_some()))
     }
 
-    /// One table's part of a page, and the entries whose very keys cannot be read: they have no
-    /// place among the others, and must not hide them.
+    /// Returns one table's part of a page, and the entries whose keys cannot be read. Those have no
+    /// place in the order, and must not hide the others.
     async fn due_stretch(
         &self,
         table: &str,
@@ -142,7 +143,8 @@ impl Store {
         let (mut rows, mut unreadable) = (Vec::new(), Vec::new());
         let mut after = None;
         loop {
-            let query = self.due_query(table, range).limit(limit.into()).set_exclusive_start_key(after);
+            let query = self.due_query(table, range.shard, range.bounds());
+            let query = query.limit(limit.into()).set_exclusive_start_key(after);
             let answer = query.send().await.map_err(failed("Query"))?;
             for item in answer.items.unwrap_or_default() {
                 match due_of(&item) {
@@ -150,8 +152,8 @@ impl Store {
                     Err(error) => unreadable.push(error),
                 }
             }
-            // Where the last key is such a one, the page ends at the last that is none: the next one
-            // begins there, and shows it again. Where there is none at all, the page goes on.
+            // If the last key cannot be read, the page ends at the last one that can, and the next
+            // page shows the unreadable ones again. If none can be read, this page goes on.
             let last = rows.last().map(|(due, _)| *due);
             let end = answer.last_evaluated_key.as_ref().map(|key| due_of(key).ok().or(last));
             match end {
@@ -162,8 +164,7 @@ impl Store {
         }
     }
 
-    fn due_query(&self, table: &str, range: &DueRange) -> QueryFluentBuilder {
-        let (from, to) = range.bounds();
+    pub(crate) fn due_query(&self, table: &str, shard: Shard, (from, to): (String, String)) -> QueryFluentBuilder {
         self.client
             .query()
             .table_name(table)
@@ -171,35 +172,30 @@ impl Store {
             .key_condition_expression("#shard = :shard AND due BETWEEN :from AND :to")
             // SHARD is one of DynamoDB's reserved words.
             .expression_attribute_names("#shard", "shard")
-            .expression_attribute_values(":shard", AttributeValue::N(range.shard.get().to_string()))
+            .expression_attribute_values(":shard", AttributeValue::N(shard.get().to_string()))
             .expression_attribute_values(":from", AttributeValue::S(from))
             .expression_attribute_values(":to", AttributeValue::S(to))
     }
 }
 
-fn due_of(item: &Item) -> Result<DueSort, StoreError> {
-    let due = item.get("due").and_then(|due| due.as_s().ok()).map_or("", String::as_str);
-    due.parse().map_err(|error: crate::key::KeyError| unreadable(due, &error))
+/// Parses the `due` key of an index entry.
+pub(crate) fn due_of(item: &Item) -> Result<DueSort, StoreError> {
+    let due = text_of(item, "due");
+    due.parse().map_err(|error: KeyError| StoreError::unreadable(due, error))
 }
 
 fn decode_row(item: Item) -> Result<DueRow, StoreError> {
-    let row: Projected = serde_dynamo::from_item(item).map_err(|error| unreadable("(index entry)", &error))?;
-    let parse = || -> Result<DueRow, Box<dyn std::error::Error>> {
+    let row: Projected =
+        serde_dynamo::from_item(item).map_err(|error| StoreError::unreadable("(index entry)", error))?;
+    let parse = || -> Result<DueRow, Fault> {
         Ok(DueRow {
             account: parse_account_partition(&row.pk)?,
             due: row.due.parse()?,
             payee: row.payee_account_id.parse()?,
-            money: Money {
-                amount: AmountMinor::try_from(row.amount_minor)?,
-                currency: Currency::from_stored(&row.currency)?,
-            },
+            money: parse_money(row.amount_minor, &row.currency)?,
             version: row.version,
             settled_at: row.settled_at.as_deref().map(str::parse).transpose()?,
         })
     };
-    parse().map_err(|error| unreadable(&row.due, &*error))
-}
-
-fn unreadable(key: &str, error: &dyn std::error::Error) -> StoreError {
-    StoreError::Unreadable { key: key.to_owned(), why: error.to_string() }
+    parse().map_err(|fault| StoreError::unreadable(&row.due, fault))
 }

@@ -1,38 +1,37 @@
-//! What can go wrong with a call to DynamoDB, classified once.
+//! Failed calls to DynamoDB, classified once.
 
 use std::error::Error;
 
-use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
-use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
+use aws_sdk_dynamodb::error::{BuildError, ProvideErrorMetadata, SdkError};
 use payments_model::{Outage, OutageKind};
 
 /// A failed call, after the SDK's own retries.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// DynamoDB asks for less at once, or another transaction holds the item just now.
+    /// DynamoDB throttles the call, or another transaction holds the item.
     #[error("DynamoDB throttled {operation}")]
     Throttled {
         /// The operation's name.
         operation: &'static str,
-        /// What the SDK says.
+        /// The SDK's error.
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
-    /// No answer, an answer that cannot be read, or a 5xx. Whether the call took effect is unknown.
+    /// No reply, an unreadable reply, or a 5xx. The call may have taken effect.
     #[error("DynamoDB did not answer {operation}")]
     Unavailable {
         /// The operation's name.
         operation: &'static str,
-        /// What the SDK says.
+        /// The SDK's error.
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
-    /// DynamoDB refused the call: a missing table or permission, or a fault of ours.
-    #[error("DynamoDB refused {operation}")]
+    /// DynamoDB rejected the call: a missing table or permission, or a fault of ours.
+    #[error("DynamoDB rejected {operation}")]
     Refused {
         /// The operation's name.
         operation: &'static str,
-        /// What the SDK says.
+        /// The SDK's error.
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
@@ -46,6 +45,13 @@ pub enum StoreError {
     },
 }
 
+impl StoreError {
+    /// An item that cannot be read.
+    pub(crate) fn unreadable(key: impl Into<String>, why: impl ToString) -> Self {
+        Self::Unreadable { key: key.into(), why: why.to_string() }
+    }
+}
+
 impl Outage for StoreError {
     fn kind(&self) -> OutageKind {
         match self {
@@ -56,7 +62,7 @@ impl Outage for StoreError {
     }
 }
 
-/// The codes that mean "the same call succeeds later".
+/// Error codes of calls that succeed later.
 const THROTTLES: [&str; 8] = [
     "ProvisionedThroughputExceededException",
     "ThrottlingException",
@@ -68,35 +74,12 @@ const THROTTLES: [&str; 8] = [
     "ReplicatedWriteConflictException",
 ];
 
-/// The codes that mean "DynamoDB itself is in trouble".
+/// Error codes of DynamoDB's own failures.
 const TROUBLES: [&str; 3] = ["InternalServerError", "ServiceUnavailable", "InternalFailure"];
 
-/// Why DynamoDB cancelled a transaction, where that is no fault.
-pub(crate) enum Cancelled {
-    /// A condition does not hold.
-    ConditionFailed,
-    /// Another write was at one of the items, or a key was throttled: the same succeeds later.
-    InConflict,
-}
-
-/// Why a transaction was cancelled, if it was and that is no fault. A condition that does not hold
-/// counts for more than a conflict, since repeating does not change it.
-pub(crate) fn cancelled(error: &SdkError<TransactWriteItemsError>) -> Option<Cancelled> {
-    let Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) = error.as_service_error() else {
-        return None;
-    };
-    let given = |codes: &[&str]| {
-        cancelled.cancellation_reasons().iter().filter_map(|reason| reason.code()).any(|code| codes.contains(&code))
-    };
-    if given(&["ConditionalCheckFailed"]) {
-        Some(Cancelled::ConditionFailed)
-    } else if given(&["ValidationError", "ItemCollectionSizeLimitExceeded"]) {
-        None
-    } else if given(&["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"]) {
-        Some(Cancelled::InConflict)
-    } else {
-        None
-    }
+/// A request that lacks a required part: a fault of ours.
+pub(crate) fn incomplete(operation: &'static str) -> impl FnOnce(BuildError) -> StoreError {
+    move |error| StoreError::Refused { operation, source: Box::new(error) }
 }
 
 /// Classifies a failed `operation`.
@@ -109,7 +92,7 @@ where
         let code = error.as_service_error().and_then(ProvideErrorMetadata::code).map(str::to_owned);
         let code = code.as_deref();
         let server_side = status.is_some_and(|status| status >= 500);
-        // A 200 that cannot be read is an answer to the SDK, but tells nothing about the call.
+        // To the SDK an unreadable 200 is a reply, but it says nothing about the call.
         let refused = matches!(error, SdkError::ServiceError(_)) && status.is_some_and(|status| status >= 400);
         let answered = refused || matches!(error, SdkError::ConstructionFailure(_));
         let source = Box::new(error);

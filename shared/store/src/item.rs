@@ -1,5 +1,4 @@
-//! The item kinds: how details and heads are written as attributes, and read back with the
-//! checks that keep a damaged item from passing for a payment.
+//! Details and heads as items, and back, with checks that reject a damaged item.
 
 use std::collections::HashMap;
 
@@ -14,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::StoreError;
 use crate::key::{self, DETAILS_SORT, DueSort, UnreportedSort};
 
-/// An item as the SDK has it.
+/// An item of the SDK.
 pub type Item = HashMap<String, AttributeValue>;
 
 /// The attributes of a payment's details.
@@ -37,8 +36,8 @@ struct DetailsItem {
     created_by: String,
 }
 
-/// The attributes of a payment's head. What its keys already say is not said again, so that it
-/// stays within 1 KB; `status` is, because stream filters and conditions look at it.
+/// The attributes of a payment's head. To stay within 1 KB, it does not repeat what its keys hold,
+/// except `status`, which stream filters and conditions use.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct HeadItem {
@@ -73,10 +72,10 @@ struct TrailItem {
     by: String,
 }
 
-/// Why an item is not what it should be, before its key is known.
-type Fault = Box<dyn std::error::Error + Send + Sync>;
+/// Why an item cannot be read.
+pub(crate) type Fault = Box<dyn std::error::Error + Send + Sync>;
 
-/// The details as an item.
+/// Encodes details.
 pub(crate) fn encode_details(details: &Details) -> Result<Item, StoreError> {
     let Instruction { account, payee, money, scheduled_for, data } = &details.instruction;
     let item = DetailsItem {
@@ -97,10 +96,10 @@ pub(crate) fn encode_details(details: &Details) -> Result<Item, StoreError> {
     to_item(&item)
 }
 
-/// The details that an item holds.
+/// Decodes details.
 pub(crate) fn decode_details(item: Item) -> Result<Details, StoreError> {
     let key = key_of(&item);
-    parse_details(item).map_err(|fault| StoreError::Unreadable { key, why: fault.to_string() })
+    parse_details(item).map_err(|fault| StoreError::unreadable(key, fault))
 }
 
 fn parse_details(item: Item) -> Result<Details, Fault> {
@@ -110,7 +109,7 @@ fn parse_details(item: Item) -> Result<Details, Fault> {
         instruction: Instruction {
             account: item.account_id.parse()?,
             payee: item.payee_account_id.parse()?,
-            money: Money { amount: item.amount_minor.try_into()?, currency: Currency::from_stored(&item.currency)? },
+            money: parse_money(item.amount_minor, &item.currency)?,
             scheduled_for: item.scheduled_for.parse()?,
             data: item.data.map(JsonText::from_stored).transpose()?,
         },
@@ -122,22 +121,38 @@ fn parse_details(item: Item) -> Result<Details, Fault> {
     })
 }
 
-/// The key of a head's item.
+/// Parses a stored amount.
+pub(crate) fn parse_money(amount_minor: i64, currency: &str) -> Result<Money, Fault> {
+    Ok(Money { amount: amount_minor.try_into()?, currency: Currency::from_stored(currency)? })
+}
+
+/// The key attributes of an item.
+pub(crate) fn item_key(partition: String, sort: String) -> Item {
+    HashMap::from([("pk".to_owned(), AttributeValue::S(partition)), ("sk".to_owned(), AttributeValue::S(sort))])
+}
+
+/// The key attributes of a head.
 pub(crate) fn head_key(key: &HeadKey) -> Item {
-    HashMap::from([
-        ("pk".to_owned(), AttributeValue::S(key::account_partition(&key.account))),
-        ("sk".to_owned(), AttributeValue::S(key::head_sort(key.sort))),
-    ])
+    item_key(key::account_partition(&key.account), key::head_sort(key.sort))
 }
 
-/// Where the head is that an item or index entry belongs to.
+/// The key of the head that an item or index entry belongs to.
 pub(crate) fn head_key_of(item: &Item) -> Result<HeadKey, StoreError> {
-    let text = |name: &str| item.get(name).and_then(|value| value.as_s().ok()).map_or("", String::as_str);
-    key::parse_head_key(text("pk"), text("sk"))
-        .map_err(|_| StoreError::Unreadable { key: key_of(item), why: "not a head's keys".to_owned() })
+    key::parse_head_key(text_of(item, "pk"), text_of(item, "sk"))
+        .map_err(|_| StoreError::unreadable(key_of(item), "not a head's keys"))
 }
 
-/// A head as an item.
+/// A string attribute; empty if it is missing, which no stored string is.
+pub(crate) fn text_of<'i>(item: &'i Item, name: &str) -> &'i str {
+    item.get(name).and_then(|value| value.as_s().ok()).map_or("", String::as_str)
+}
+
+/// An item's key, for error messages.
+pub(crate) fn key_of(item: &Item) -> String {
+    format!("{} / {}", text_of(item, "pk"), text_of(item, "sk"))
+}
+
+/// Encodes a head.
 pub(crate) fn encode_head(head: &Head) -> Result<Item, StoreError> {
     let (sort, status) = (head.sort(), head.state.status());
     let settled_at = head.settled_at();
@@ -172,10 +187,10 @@ pub(crate) fn encode_head(head: &Head) -> Result<Item, StoreError> {
     to_item(&item)
 }
 
-/// The head that an item holds.
+/// Decodes a head.
 pub(crate) fn decode_head(item: Item) -> Result<Head, StoreError> {
     let key = key_of(&item);
-    parse_head(item).map_err(|fault| StoreError::Unreadable { key, why: fault.to_string() })
+    parse_head(item).map_err(|fault| StoreError::unreadable(key, fault))
 }
 
 fn parse_head(item: Item) -> Result<Head, Fault> {
@@ -192,7 +207,7 @@ fn parse_head(item: Item) -> Result<Head, Fault> {
         payment_id,
         account: key::parse_account_partition(&item.pk)?,
         payee: item.payee_account_id.parse()?,
-        money: Money { amount: item.amount_minor.try_into()?, currency: Currency::from_stored(&item.currency)? },
+        money: parse_money(item.amount_minor, &item.currency)?,
         scheduled_for,
         due_at,
         due_date: due.due_date,
@@ -204,15 +219,15 @@ fn parse_head(item: Item) -> Result<Head, Fault> {
         dispatch_attempt: item.dispatch_attempt,
         unreported: item.unreported.is_some(),
     };
-    // The same facts, seen from the other side: what the writer promised, the reader checks.
+    // The reader checks what the writer ensured.
     let last = trail.last().map(|entry| entry.status);
     let settled_at = item.settled_at.map(|at| at.parse::<UtcSecond>()).transpose()?;
     let unreported = item.unreported.map(|key| key.parse::<UnreportedSort>()).transpose()?;
     let promises = [
         ("the due key is another payment's", due.head == sort),
         ("the due key has another status", due.status == status),
-        ("the trail begins elsewhere", created.status == Status::Scheduled),
-        ("the trail ends elsewhere", last == Some(status)),
+        ("the trail does not begin with SCHEDULED", created.status == Status::Scheduled),
+        ("the trail does not end with the status", last == Some(status)),
         (
             "the trail and the version disagree",
             usize::try_from(item.version).is_ok_and(|version| version == trail.len()),
@@ -251,7 +266,7 @@ fn parse_trail_entry(entry: TrailItem) -> Result<TrailEntry, Fault> {
     Ok(TrailEntry { status: entry.status.parse()?, at: entry.at.parse()?, by: Actor::named(&entry.by) })
 }
 
-/// One entry of the trail, as an attribute.
+/// Encodes an entry of the trail.
 pub(crate) fn encode_trail_entry(status: Status, at: UtcSecond, by: &Actor) -> AttributeValue {
     let text = |text: &str| AttributeValue::S(text.to_owned());
     AttributeValue::M(HashMap::from([
@@ -262,12 +277,7 @@ pub(crate) fn encode_trail_entry(status: Status, at: UtcSecond, by: &Actor) -> A
 }
 
 fn to_item<T: Serialize>(item: &T) -> Result<Item, StoreError> {
-    serde_dynamo::to_item(item).map_err(|e| StoreError::Unreadable { key: "(new)".to_owned(), why: e.to_string() })
-}
-
-fn key_of(item: &Item) -> String {
-    let part = |name: &str| item.get(name).and_then(|value| value.as_s().ok()).map_or("?", String::as_str).to_owned();
-    format!("{} / {}", part("pk"), part("sk"))
+    serde_dynamo::to_item(item).map_err(|error| StoreError::unreadable("(new)", error))
 }
 
 #[cfg(test)]
@@ -296,21 +306,21 @@ mod tests {
 
     /// A head in each state, with every field as long as it can be.
     fn longest_heads() -> Vec<Head> {
-        let put_in = Head::scheduled(&longest());
+        let scheduled = Head::scheduled(&longest());
         let entry = |status| TrailEntry { status, at: UtcSecond::MAX, by: Actor::named(&"c".repeat(40)) };
         let transaction_id = Settlement::Processed("t".repeat(64).parse().unwrap());
         let reason = Settlement::Failed(FailureReason::cut(&"r".repeat(256)));
-        let settled = |outcome: Settlement| {
-            let state = State::from(outcome);
+        let settled = |settlement: Settlement| {
+            let state = State::from(settlement);
             let moved = vec![entry(Status::Pending), entry(state.status())];
             let dispatch_attempt = Some(u32::MAX);
-            Head { state, moved, version: 3, dispatch_attempt, unreported: true, ..put_in.clone() }
+            Head { state, moved, version: 3, dispatch_attempt, unreported: true, ..scheduled.clone() }
         };
         let cancelled =
-            Head { state: State::Cancelled, moved: vec![entry(Status::Cancelled)], version: 2, ..put_in.clone() };
+            Head { state: State::Cancelled, moved: vec![entry(Status::Cancelled)], version: 2, ..scheduled.clone() };
         let moved = vec![entry(Status::Pending)];
-        let pending = Head { state: State::Pending, moved, version: 2, dispatch_attempt: Some(1), ..put_in.clone() };
-        vec![put_in.clone(), pending, settled(transaction_id), settled(reason), cancelled]
+        let pending = Head { state: State::Pending, moved, version: 2, dispatch_attempt: Some(1), ..scheduled.clone() };
+        vec![scheduled.clone(), pending, settled(transaction_id), settled(reason), cancelled]
     }
 
     #[test]

@@ -29,6 +29,7 @@
 mod account;
 mod archive;
 mod checkpoint;
+mod conditional;
 mod counted;
 mod counters;
 mod due;

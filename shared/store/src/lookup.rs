@@ -1,35 +1,37 @@
-//! Looking one payment up by its keys, always strongly consistent.
+//! Payments by their keys, strongly consistent.
 
 use std::collections::{HashMap, HashSet};
 
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
 use payments_model::{Details, Head, HeadKey, JsonText, PaymentId};
 
-use crate::error::failed;
-use crate::item::{decode_details, decode_head, head_key, head_key_of};
+use crate::error::{failed, incomplete};
+use crate::item::{Fault, decode_details, decode_head, head_key, head_key_of, item_key, text_of};
 use crate::key::{DETAILS_SORT, parse_payment_partition, payment_partition};
 use crate::{Item, Store, StoreError};
 
-/// The most keys of one batch read, by DynamoDB's quota on BatchGetItem.
+/// The most keys of one BatchGetItem, by DynamoDB's quota.
 pub const MAX_BATCH_GET: usize = 100;
 
-/// How often a batch read asks again for what was left unprocessed, before it counts as throttled.
+/// The most calls of one batch read. If keys are unprocessed after them, it counts as throttled.
 const MAX_ROUNDS: usize = 8;
 
 impl Store {
-    /// A payment's details: 1 read unit per 4 KB.
+    /// Returns a payment's details: 1 read unit per 4 KB.
     ///
     /// # Errors
-    /// [`StoreError`] where DynamoDB fails or the item cannot be read.
+    /// [`StoreError`] if DynamoDB fails or the item cannot be read.
     pub async fn details(&self, payment_id: PaymentId) -> Result<Option<Details>, StoreError> {
         self.get(&self.tables.history, details_key(payment_id)).await?.map(decode_details).transpose()
     }
 
-    /// A payment's head, hot table first, then history: a payment on its way between the two is
-    /// in history before it leaves the hot table, so this order always finds it. 1 read unit each.
+    /// Returns a payment's head: 1 read unit per table.
+    ///
+    /// The hot table is read before history: a payment that is being archived is in history before
+    /// it leaves the hot table.
     ///
     /// # Errors
-    /// [`StoreError`] where DynamoDB fails or the item cannot be read.
+    /// [`StoreError`] if DynamoDB fails or the item cannot be read.
     pub async fn head(&self, key: &HeadKey) -> Result<Option<Head>, StoreError> {
         if let Some(item) = self.get(&self.tables.payments, head_key(key)).await? {
             return decode_head(item).map(Some);
@@ -37,33 +39,33 @@ impl Store {
         self.archived_head(key).await
     }
 
-    /// A payment's head in history only.
+    /// Returns a payment's head if it is in history: 1 read unit.
     ///
     /// # Errors
-    /// [`StoreError`] where DynamoDB fails or the item cannot be read.
+    /// [`StoreError`] if DynamoDB fails or the item cannot be read.
     pub async fn archived_head(&self, key: &HeadKey) -> Result<Option<Head>, StoreError> {
         self.get(&self.tables.history, head_key(key)).await?.map(decode_head).transpose()
     }
 
-    /// The data of up to 100 payments, in the order asked for.
+    /// Returns the data of up to 100 payments, in the order of `payments`.
     ///
     /// # Errors
-    /// [`StoreError`] where DynamoDB fails, an item cannot be read or a payment has no details.
+    /// [`StoreError`] if DynamoDB fails, an item cannot be read or a payment has no details.
     pub async fn data_of(&self, payments: &[PaymentId]) -> Result<Vec<Option<JsonText>>, StoreError> {
         let keys = payments.iter().map(|&id| details_key(id)).collect();
         let items = self.batch_get(&self.tables.history, keys, Some("pk, #data")).await?;
         let mut found = items.into_iter().map(decode_data).collect::<Result<HashMap<_, _>, _>>()?;
         let data = |id: &PaymentId| {
-            let why = "the payment has no details".to_owned();
-            found.remove(id).ok_or_else(|| StoreError::Unreadable { key: payment_partition(*id), why })
+            let why = "the payment has no details";
+            found.remove(id).ok_or_else(|| StoreError::unreadable(payment_partition(*id), why))
         };
         payments.iter().map(data).collect()
     }
 
-    /// The details of up to 100 payments, those that are there.
+    /// Returns the details of up to 100 payments, as far as they exist.
     ///
     /// # Errors
-    /// [`StoreError`] where DynamoDB fails or an item cannot be read.
+    /// [`StoreError`] if DynamoDB fails or an item cannot be read.
     pub async fn details_of(&self, payments: &[PaymentId]) -> Result<HashMap<PaymentId, Details>, StoreError> {
         let distinct: HashSet<PaymentId> = payments.iter().copied().collect();
         let keys = distinct.into_iter().map(details_key).collect();
@@ -72,21 +74,21 @@ impl Store {
         details.collect()
     }
 
-    /// The heads at up to 100 keys of the hot table, those that are there. An item that cannot be
-    /// read does not stop the others.
+    /// Returns the heads at up to 100 keys of the hot table, as far as they exist. An unreadable item
+    /// does not hide the others.
     ///
     /// # Errors
-    /// [`StoreError`] where DynamoDB fails.
+    /// [`StoreError`] if DynamoDB fails.
     pub async fn hot_heads(&self, keys: &[HeadKey]) -> Result<Vec<(HeadKey, Result<Head, StoreError>)>, StoreError> {
-        // A batch read refuses a key that is given twice.
+        // DynamoDB rejects a batch read with a repeated key.
         let distinct: HashSet<&HeadKey> = keys.iter().collect();
         let keys = distinct.into_iter().map(head_key).collect();
         let items = self.batch_get(&self.tables.payments, keys, None).await?;
         items.into_iter().map(|item| Ok((head_key_of(&item)?, decode_head(item)))).collect()
     }
 
-    /// The items at up to 100 keys. What DynamoDB leaves unprocessed is asked for again, a few times
-    /// and as long as that brings something.
+    /// Returns the items at up to 100 keys. Unprocessed keys are read again, in at most
+    /// [`MAX_ROUNDS`] calls and while each call returns something.
     async fn batch_get(
         &self,
         table: &str,
@@ -102,8 +104,7 @@ impl Store {
             if let Some(projection) = projection {
                 request = request.projection_expression(projection).expression_attribute_names("#data", "data");
             }
-            let request =
-                request.build().map_err(|e| StoreError::Refused { operation: "BatchGetItem", source: Box::new(e) })?;
+            let request = request.build().map_err(incomplete("BatchGetItem"))?;
             let get = self.client.batch_get_item().request_items(table, request);
             let mut answer = get.send().await.map_err(failed("BatchGetItem"))?;
             let items = answer.responses.as_mut().and_then(|tables| tables.remove(table)).unwrap_or_default();
@@ -118,25 +119,21 @@ impl Store {
         if keys.is_empty() { Ok(found) } else { Err(StoreError::Throttled { operation: "BatchGetItem", source }) }
     }
 
-    async fn get(&self, table: &str, key: Item) -> Result<Option<Item>, StoreError> {
+    /// Returns the item at a key: 1 read unit per 4 KB.
+    pub(crate) async fn get(&self, table: &str, key: Item) -> Result<Option<Item>, StoreError> {
         let get = self.client.get_item().table_name(table).set_key(Some(key)).consistent_read(true);
         Ok(get.send().await.map_err(failed("GetItem"))?.item)
     }
 }
 
 fn details_key(payment_id: PaymentId) -> Item {
-    HashMap::from([
-        ("pk".to_owned(), AttributeValue::S(payment_partition(payment_id))),
-        ("sk".to_owned(), AttributeValue::S(DETAILS_SORT.to_owned())),
-    ])
+    item_key(payment_partition(payment_id), DETAILS_SORT.to_owned())
 }
 
 fn decode_data(mut item: Item) -> Result<(PaymentId, Option<JsonText>), StoreError> {
-    let text =
-        |value: Option<AttributeValue>| if let Some(AttributeValue::S(text)) = value { Some(text) } else { None };
-    let pk = text(item.remove("pk")).unwrap_or_default();
-    let unreadable = |why: String| StoreError::Unreadable { key: pk.clone(), why };
-    let payment_id = parse_payment_partition(&pk).map_err(|e| unreadable(e.to_string()))?;
-    let data = text(item.remove("data")).map(JsonText::from_stored).transpose();
-    Ok((payment_id, data.map_err(|e| unreadable(e.to_string()))?))
+    let data = if let Some(AttributeValue::S(data)) = item.remove("data") { Some(data) } else { None };
+    let parse = || -> Result<_, Fault> {
+        Ok((parse_payment_partition(text_of(&item, "pk"))?, data.map(JsonText::from_stored).transpose()?))
+    };
+    parse().map_err(|fault| StoreError::unreadable(text_of(&item, "pk"), fault))
 }

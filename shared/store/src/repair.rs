@@ -1,5 +1,4 @@
-//! What a recount found of a date, kept until a later one finds the same, and the repair of the
-//! date's counters that the two of them justify.
+//! The evidence of a recount that counters are wrong, and their repair once a later one agrees.
 
 use std::collections::BTreeMap;
 
@@ -8,58 +7,58 @@ use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, Delete, TransactWr
 use payments_model::{BusinessDate, DayCounts, UtcSecond};
 
 use crate::counters::{DateCounters, MOVES, attributes, counter_key, decode_counts};
-use crate::error::{Cancelled, cancelled, failed};
+use crate::error::failed;
+use crate::item::{item_key, text_of};
 use crate::key::{LANES, Lane, checkpoint_partition};
 use crate::{Item, Store, StoreError};
 
-/// The consumer whose findings these are.
+/// The owner of the evidence.
 const CONSUMER: &str = "recount";
 
-/// The attribute that tells when something was found.
+/// The attribute of [`Evidence::found_at`].
 const FOUND_AT: &str = "foundAt";
 
-/// What a recount found of a date whose counters stood still and said something else.
+/// A recount of a date that differs from the date's counters, which did not change meanwhile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Evidence {
-    /// The numbers as they should be.
+    /// The recounted numbers.
     pub recounted: DayCounts,
     /// How often each lane of the counters had been written.
     pub moves: [u64; LANES],
-    /// When that was found for the first time.
+    /// When this was first found.
     pub found_at: UtcSecond,
 }
 
-/// What became of a repair.
+/// The result of a repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Repaired {
-    /// The counters say what the evidence says.
+    /// The counters agree with the evidence now.
     Done,
-    /// The counters or the evidence are not what was read; nothing has changed.
+    /// The counters or the evidence changed since they were read. Nothing was repaired.
     Moved,
 }
 
 impl Store {
-    /// What was found of the dates from `from` to `to`, both included: 1 read unit per 4 KB, about
-    /// 10 to 20 dates. What cannot be read is no evidence, but it is there.
+    /// Returns the evidence of the dates from `from` to `to`, both included: 1 read unit per 4 KB,
+    /// about 10 to 20 dates. Unreadable evidence is `None`.
     ///
     /// # Errors
-    /// [`StoreError`] where DynamoDB fails.
+    /// [`StoreError`] if DynamoDB fails.
     pub async fn evidence(
         &self,
         from: BusinessDate,
         to: BusinessDate,
     ) -> Result<BTreeMap<BusinessDate, Option<Evidence>>, StoreError> {
         let items = self.items_by_date(checkpoint_partition(CONSUMER), from, to).await?;
-        // What has no date for a sort key is nobody's.
-        let dated = |item: &Item| item.get("sk").and_then(|sk| sk.as_s().ok()).and_then(|sk| sk.parse().ok());
-        Ok(items.iter().filter_map(|item| Some((dated(item)?, decode_evidence(item)))).collect())
+        let dated = |item: &Item| Some((text_of(item, "sk").parse().ok()?, decode_evidence(item)));
+        Ok(items.iter().filter_map(dated).collect())
     }
 
-    /// Keeps what was found of a date, instead of what was found before: 1 write unit per KB. Of
-    /// two runs at once the later one's stays; that can cost a repair time, and nothing else.
+    /// Stores the evidence of a date and replaces any earlier one: 1 write unit per KB. If two runs
+    /// store evidence at once, the later one's stays, which at most delays a repair.
     ///
     /// # Errors
-    /// [`StoreError`] where DynamoDB fails.
+    /// [`StoreError`] if DynamoDB fails.
     pub async fn keep_evidence(&self, date: BusinessDate, evidence: &Evidence) -> Result<(), StoreError> {
         let moves = evidence.moves.map(|moves| AttributeValue::N(moves.to_string()));
         let own = [
@@ -72,45 +71,34 @@ impl Store {
         Ok(())
     }
 
-    /// Forgets what was found of a date: 1 write unit per KB.
+    /// Deletes the evidence of a date: 1 write unit per KB.
     ///
     /// # Errors
-    /// [`StoreError`] where DynamoDB fails.
+    /// [`StoreError`] if DynamoDB fails.
     pub async fn drop_evidence(&self, date: BusinessDate) -> Result<(), StoreError> {
         let delete = self.client.delete_item().table_name(&self.tables.payments).set_key(Some(evidence_key(date)));
         delete.send().await.map_err(failed("DeleteItem"))?;
         Ok(())
     }
 
-    /// Corrects the counters of a date, `seen` and found wrong, to what `evidence` says, if nothing
-    /// has written to any lane since, and if the evidence is still there: all in one transaction,
-    /// so that of two repairs one is done. 2 write units per KB for one lane and for the evidence,
-    /// 2 for each of the other lanes: 18, as a rule.
+    /// Corrects the counters of a date from `seen` to `evidence`, and deletes the evidence, in one
+    /// transaction. Its condition: nobody has written to any lane, and the evidence still exists.
+    /// So of two repairs at once only one happens. 2 write units per KB for one lane and for the
+    /// evidence, and 2 for each other lane: 18 as a rule.
     ///
     /// # Errors
-    /// [`StoreError`] where DynamoDB fails.
+    /// [`StoreError`] if DynamoDB fails.
     pub async fn repair_counters(
         &self,
         date: BusinessDate,
         seen: &DateCounters,
         evidence: &Evidence,
     ) -> Result<Repaired, StoreError> {
-        const OPERATION: &str = "TransactWriteItems";
-        let actions = self.repair_of(date, seen, evidence);
-        let actions = actions.map_err(|e| StoreError::Refused { operation: OPERATION, source: Box::new(e) })?;
-        match self.client.transact_write_items().set_transact_items(Some(actions)).send().await {
-            Ok(_) => Ok(Repaired::Done),
-            Err(error) => match cancelled(&error) {
-                Some(Cancelled::ConditionFailed) => Ok(Repaired::Moved),
-                Some(Cancelled::InConflict) => {
-                    Err(StoreError::Throttled { operation: OPERATION, source: Box::new(error) })
-                }
-                None => Err(failed(OPERATION)(error)),
-            },
-        }
+        let repaired = self.transact(self.repair_of(date, seen, evidence)).await?;
+        Ok(if repaired { Repaired::Done } else { Repaired::Moved })
     }
 
-    /// The actions of a repair: one lane takes the whole difference, the others stand still.
+    /// The actions of a repair: one lane takes the whole difference, the others must not change.
     fn repair_of(
         &self,
         date: BusinessDate,
@@ -126,17 +114,17 @@ impl Store {
             .expression_attribute_values(":foundAt", AttributeValue::S(evidence.found_at.to_string()));
         let mut actions = vec![action().delete(delete.build()?).build()];
         for (lane, moves) in Lane::all().zip(seen.moves) {
-            let (stands_still, moves) = (unmoved(moves), AttributeValue::N(moves.to_string()));
+            let (condition, moves) = (unmoved(moves), AttributeValue::N(moves.to_string()));
             if lane.index() == 0 {
                 let mut update: Update = self.add_to_counter(lane, date, &difference)?;
-                update.condition_expression = Some(stands_still.to_owned());
+                update.condition_expression = Some(condition.to_owned());
                 update.expression_attribute_values.get_or_insert_default().insert(":moves".to_owned(), moves);
                 actions.push(action().update(update).build());
             } else {
                 let check = ConditionCheck::builder()
                     .table_name(&self.tables.payments)
                     .set_key(Some(counter_key(lane, date)))
-                    .condition_expression(stands_still)
+                    .condition_expression(condition)
                     .expression_attribute_values(":moves", moves);
                 actions.push(action().condition_check(check.build()?).build());
             }
@@ -145,20 +133,17 @@ impl Store {
     }
 }
 
-/// The condition that a lane was written no more often than was seen. One that was never written
-/// need not exist.
+/// The condition that a lane has not been written since it was read. One that was never written
+/// may be missing.
 fn unmoved(moves: u64) -> &'static str {
     if moves == 0 { "attribute_not_exists(moves) OR moves = :moves" } else { "moves = :moves" }
 }
 
 fn evidence_key(date: BusinessDate) -> Item {
-    Item::from([
-        ("pk".to_owned(), AttributeValue::S(checkpoint_partition(CONSUMER))),
-        ("sk".to_owned(), AttributeValue::S(date.to_string())),
-    ])
+    item_key(checkpoint_partition(CONSUMER), date.to_string())
 }
 
-/// Reads what was found, if it is whole.
+/// Decodes evidence, if it is whole.
 fn decode_evidence(item: &Item) -> Option<Evidence> {
     let moves = item.get(MOVES)?.as_l().ok()?.iter();
     let moves = moves.map(|moves| moves.as_n().ok()?.parse().ok()).collect::<Option<Vec<u64>>>()?;

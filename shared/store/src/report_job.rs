@@ -1,61 +1,62 @@
-//! The report's own item: its last committed run. Writing it is the report's commit, and the
-//! only thing that two concurrent runs compete for.
+//! The report's job item: its last committed run. Writing it commits a run; of two runs at once only
+//! one succeeds.
 
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
 use payments_model::UtcSecond;
 use serde::{Deserialize, Serialize};
 
-use crate::error::failed;
+use crate::conditional::conditional;
+use crate::item::item_key;
 use crate::key::checkpoint_partition;
 use crate::{Item, Store, StoreError};
 
-/// The consumer whose job this is.
+/// The owner of the job item.
 const CONSUMER: &str = "report";
 
 /// The sort key of the job's item.
 const JOB: &str = "job";
 
-/// A file of a run: where it was written, where readers find it, and what it holds.
+/// A file of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReportFile {
-    /// Where the attempt that became the run wrote it.
+    /// Where the committed attempt wrote it.
     pub attempt: String,
     /// Where it is published.
     pub published: String,
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// Their SHA-256, in lower-case hexadecimal digits.
+    /// Its SHA-256, in lower-case hexadecimal digits.
     pub sha256: String,
 }
 
 /// A committed run of the report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportRun {
-    /// Its number: 1 for the first, and one more for each that follows.
+    /// Its number. The first is 1.
     pub number: u64,
     /// The settlements, as CSV.
     pub csv: ReportFile,
     /// Their counts and sums.
     pub summary: ReportFile,
-    /// How many settlements they are.
+    /// The number of settlements.
     pub rows: u64,
-    /// The settlement of the first of them.
+    /// When the first of them was settled.
     pub first_settled_at: UtcSecond,
-    /// The settlement of the last of them.
+    /// When the last of them was settled.
     pub last_settled_at: UtcSecond,
-    /// When the run was committed.
+    /// When it was committed.
     pub committed_at: UtcSecond,
-    /// Whether its files are published and its payments out of `unreported`.
+    /// Whether its files are published and its payments have left `unreported`.
     pub finished: bool,
 }
 
-/// What became of a commit.
+/// The result of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReportCommit {
     /// The run is committed.
     Done,
-    /// Another run was committed first; this one is not, and never will be.
+    /// Another run was committed first. This one never will be.
     Lost,
 }
 
@@ -76,24 +77,20 @@ struct JobItem {
 }
 
 impl Store {
-    /// The last committed run of the report, if there was one: 1 read unit, strongly consistent.
+    /// Returns the report's last committed run, strongly consistent: 1 read unit.
     ///
     /// # Errors
-    /// [`StoreError`] where DynamoDB fails or the item cannot be read.
+    /// [`StoreError`] if DynamoDB fails or the item cannot be read.
     pub async fn last_report_run(&self) -> Result<Option<ReportRun>, StoreError> {
-        let get = self.client.get_item().table_name(&self.tables.payments).set_key(Some(job_key()));
-        let answer = get.consistent_read(true).send().await.map_err(failed("GetItem"))?;
-        answer.item.map(decode).transpose()
+        self.get(&self.tables.payments, job_key()).await?.map(decode).transpose()
     }
 
-    /// Commits a run, on the condition that the last one still is `previous`, and finished: 1 write
-    /// unit. A repetition of a commit that had succeeded is a success: attempts have names of their
-    /// own, and the item that comes back tells whose attempt it holds.
+    /// Commits a run if the last one is `previous` and finished: 1 write unit. Repeating a successful
+    /// commit succeeds: attempts have unique names, and the existing item names its attempt.
     ///
     /// # Errors
-    /// [`StoreError`] where DynamoDB fails. Where it did not answer, the run may be committed.
+    /// [`StoreError`] if DynamoDB fails. If it did not answer, the run may be committed.
     pub async fn commit_report_run(&self, run: &ReportRun, previous: Option<u64>) -> Result<ReportCommit, StoreError> {
-        use aws_sdk_dynamodb::operation::put_item::PutItemError::ConditionalCheckFailedException;
         let put = self.client.put_item().table_name(&self.tables.payments).set_item(Some(encode(run)?));
         let put = match previous {
             None => put.condition_expression("attribute_not_exists(pk)"),
@@ -103,25 +100,18 @@ impl Store {
                 .expression_attribute_values(":true", AttributeValue::Bool(true)),
         };
         let put = put.return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
-        match put.send().await {
-            Ok(_) => Ok(ReportCommit::Done),
-            Err(error) => match error.as_service_error() {
-                Some(ConditionalCheckFailedException(check)) => {
-                    let there = check.item.clone().map(decode).transpose()?;
-                    let ours = there.is_some_and(|there| there.csv.attempt == run.csv.attempt);
-                    Ok(if ours { ReportCommit::Done } else { ReportCommit::Lost })
-                }
-                _ => Err(failed("PutItem")(error)),
-            },
-        }
+        let Err(existing) = conditional("PutItem", put.send().await)? else { return Ok(ReportCommit::Done) };
+        let existing = existing.map(decode).transpose()?;
+        let ours = existing.is_some_and(|existing| existing.csv.attempt == run.csv.attempt);
+        Ok(if ours { ReportCommit::Done } else { ReportCommit::Lost })
     }
 
-    /// Marks a run as finished, if it still is the last one and is not: 1 write unit.
+    /// Marks a run as finished, if it is the last one and another invocation has not marked it yet:
+    /// 1 write unit.
     ///
     /// # Errors
-    /// [`StoreError`] where DynamoDB fails.
+    /// [`StoreError`] if DynamoDB fails.
     pub async fn finish_report_run(&self, number: u64) -> Result<(), StoreError> {
-        use aws_sdk_dynamodb::operation::update_item::UpdateItemError::ConditionalCheckFailedException;
         let update = self
             .client
             .update_item()
@@ -134,22 +124,12 @@ impl Store {
             .expression_attribute_values(":true", AttributeValue::Bool(true))
             .send()
             .await;
-        match update {
-            Ok(_) => Ok(()),
-            Err(error) => match error.as_service_error() {
-                // Another did.
-                Some(ConditionalCheckFailedException(_)) => Ok(()),
-                _ => Err(failed("UpdateItem")(error)),
-            },
-        }
+        conditional("UpdateItem", update).map(drop)
     }
 }
 
 fn job_key() -> Item {
-    Item::from([
-        ("pk".to_owned(), AttributeValue::S(checkpoint_partition(CONSUMER))),
-        ("sk".to_owned(), AttributeValue::S(JOB.to_owned())),
-    ])
+    item_key(checkpoint_partition(CONSUMER), JOB.to_owned())
 }
 
 fn encode(run: &ReportRun) -> Result<Item, StoreError> {
@@ -165,12 +145,12 @@ fn encode(run: &ReportRun) -> Result<Item, StoreError> {
         committed_at: run.committed_at.to_string(),
         finished: run.finished,
     };
-    serde_dynamo::to_item(item).map_err(|error| unreadable(&error))
+    serde_dynamo::to_item(item).map_err(unreadable)
 }
 
 fn decode(item: Item) -> Result<ReportRun, StoreError> {
-    let item: JobItem = serde_dynamo::from_item(item).map_err(|error| unreadable(&error))?;
-    let instant = |text: &str| text.parse::<UtcSecond>().map_err(|error| unreadable(&error));
+    let item: JobItem = serde_dynamo::from_item(item).map_err(unreadable)?;
+    let instant = |text: &str| text.parse::<UtcSecond>().map_err(unreadable);
     Ok(ReportRun {
         number: item.run,
         rows: item.rows,
@@ -183,8 +163,8 @@ fn decode(item: Item) -> Result<ReportRun, StoreError> {
     })
 }
 
-fn unreadable(error: &dyn std::error::Error) -> StoreError {
-    StoreError::Unreadable { key: format!("{} / {JOB}", checkpoint_partition(CONSUMER)), why: error.to_string() }
+fn unreadable(error: impl std::error::Error) -> StoreError {
+    StoreError::unreadable(format!("{} / {JOB}", checkpoint_partition(CONSUMER)), error)
 }
 
 #[cfg(test)]
@@ -192,7 +172,7 @@ mod tests {
     use super::*;
     use crate::item_bytes;
 
-    /// A run with every field as long as it can be: a million runs a day for three thousand years.
+    /// A run with every field at its longest: a million runs a day for three thousand years.
     fn longest() -> ReportRun {
         let file = |ending: &str| ReportFile {
             attempt: format!("attempts/999999999999-20991231T235959.999999Z-{}/report.{ending}", "r".repeat(64)),
@@ -213,14 +193,14 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_read_back_and_takes_one_write_unit() {
+    fn a_run_is_decoded_and_takes_one_write_unit() {
         let item = encode(&longest()).unwrap();
         assert!(item_bytes(&item) <= 1_024, "{} bytes", item_bytes(&item));
         assert_eq!(decode(item).unwrap(), longest());
     }
 
     #[test]
-    fn a_damaged_job_does_not_pass() {
+    fn a_damaged_job_is_unreadable() {
         for (name, value) in [
             ("run", AttributeValue::S("7".to_owned())),
             ("committedAt", AttributeValue::S("yesterday".to_owned())),

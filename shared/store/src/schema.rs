@@ -4,14 +4,14 @@
 //! what is tested on one machine is what is deployed.
 
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::error::ProvideErrorMetadata;
+use aws_sdk_dynamodb::error::ProvideErrorMetadata as _;
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType, Projection, ProjectionType,
     ScalarAttributeType, StreamSpecification, StreamViewType, TimeToLiveSpecification,
 };
 
 use crate::TableNames;
-use crate::error::{StoreError, failed};
+use crate::error::{StoreError, failed, incomplete};
 
 /// One attribute of a key and its type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,7 +118,7 @@ async fn create_table(client: &Client, name: &str, table: &Table) -> Result<(), 
     if table.stream {
         let stream =
             StreamSpecification::builder().stream_enabled(true).stream_view_type(StreamViewType::NewAndOldImages);
-        request = request.stream_specification(stream.build().map_err(|e| impossible("CreateTable", e))?);
+        request = request.stream_specification(stream.build().map_err(incomplete("CreateTable"))?);
     }
     match request.send().await {
         Ok(_) => {}
@@ -127,7 +127,7 @@ async fn create_table(client: &Client, name: &str, table: &Table) -> Result<(), 
     }
     if let Some(attribute) = table.time_to_live {
         let ttl = TimeToLiveSpecification::builder().enabled(true).attribute_name(attribute);
-        let ttl = ttl.build().map_err(|e| impossible("UpdateTimeToLive", e))?;
+        let ttl = ttl.build().map_err(incomplete("UpdateTimeToLive"))?;
         client
             .update_time_to_live()
             .table_name(name)
@@ -183,8 +183,4 @@ pub fn attribute_definitions(table: &Table) -> Vec<AttributeDefinition> {
             .unwrap_or_else(|_| unreachable!("an attribute with a name and a type is complete"))
     };
     attributes.into_iter().map(define).collect()
-}
-
-fn impossible(operation: &'static str, error: aws_sdk_dynamodb::error::BuildError) -> StoreError {
-    StoreError::Refused { operation, source: Box::new(error) }
 }

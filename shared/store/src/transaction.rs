@@ -1,4 +1,4 @@
-//! Payments by the transaction service's id.
+//! Payments by transaction id.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use payments_model::{HeadKey, TransactionId};
@@ -8,16 +8,15 @@ use crate::item::head_key_of;
 use crate::schema::TRANSACTION;
 use crate::{Store, StoreError};
 
-/// How many payments of one transaction id are looked at: one is right, two are an alarm.
+/// How many payments of one transaction id are read: two are enough for an alarm.
 const ENOUGH: i32 = 2;
 
 impl Store {
-    /// Where the heads of the payments with this transaction id are: none, one, or, where the
-    /// transaction service gave an id twice, two. Half a read unit per table, eventually
-    /// consistent, as indexes are.
+    /// Returns the head keys of payments with this transaction id, eventually consistent: half a read
+    /// unit per table. Two or more mean that the transaction service gave the id twice.
     ///
     /// # Errors
-    /// [`StoreError`] where DynamoDB fails or an entry cannot be read.
+    /// [`StoreError`] if DynamoDB fails or an entry cannot be read.
     pub async fn payments_of_transaction(&self, id: &TransactionId) -> Result<Vec<HeadKey>, StoreError> {
         let mut keys = self.keys_of_transaction(&self.tables.payments, id).await?;
         for key in self.keys_of_transaction(&self.tables.history, id).await? {

@@ -1,44 +1,44 @@
-//! The `unreported` index: settled payments that no report has taken yet. Being in it is the state
-//! "not reported", and leaving it takes one conditional write.
+//! The `unreported` index: settled payments that are in no report yet. One conditional write takes a
+//! payment out.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use payments_model::{HeadKey, Shard};
 
+use crate::conditional::conditional;
 use crate::error::failed;
-use crate::item::{head_key, head_key_of};
+use crate::item::{head_key, head_key_of, text_of};
 use crate::key::{KeyError, UnreportedSort};
 use crate::schema::UNREPORTED;
 use crate::{Item, Store, StoreError};
 
-/// A settled payment as the `unreported` index shows it: eventually, and only where it is.
+/// An entry of the `unreported` index, eventually consistent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreportedRow {
-    /// When it was settled, and which payment it is.
+    /// When the payment was settled, and which payment it is.
     pub unreported: UnreportedSort,
-    /// Where its head is.
+    /// The key of its head.
     pub head: HeadKey,
 }
 
-/// Where a page of one shard ended, as DynamoDB says it: also an entry that cannot be read can be
-/// the last of a page.
+/// The end of a page as DynamoDB's own key, because the last entry may be unreadable.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnreportedEnd(Item);
 
-/// A page of rows, and where it ended, if there may be more.
+/// A page of rows.
 #[derive(Debug)]
 pub struct UnreportedPage {
-    /// The payments, oldest settlement first. One that cannot be read does not hide the others.
+    /// The payments, oldest settlement first. An unreadable one does not hide the others.
     pub rows: Vec<Result<UnreportedRow, StoreError>>,
-    /// Where the next page begins.
+    /// Where the next page begins, if there may be more.
     pub end: Option<UnreportedEnd>,
 }
 
 impl Store {
-    /// One page of a shard of the `unreported` index, from its beginning or after `after`: half a
-    /// read unit per 4 KB of index entries, about 18 of them. Eventually consistent, as indexes are.
+    /// Returns a page of a shard of the `unreported` index, from its beginning or after `after`,
+    /// eventually consistent: half a read unit per 4 KB, about 18 entries.
     ///
     /// # Errors
-    /// [`StoreError`] where DynamoDB fails.
+    /// [`StoreError`] if DynamoDB fails.
     pub async fn unreported_page(
         &self,
         shard: Shard,
@@ -61,14 +61,13 @@ impl Store {
         Ok(UnreportedPage { rows, end: answer.last_evaluated_key.map(UnreportedEnd) })
     }
 
-    /// Takes a payment out of `unreported`, if it still is there under this key: 1 write unit for
-    /// the head and 1 for the index. Version, `updatedAt` and trail stay: it is no transition. Says
-    /// whether it did; if not, another did, and the condition that failed cost 1 write unit.
+    /// Takes a payment out of `unreported`, if it is there under this key: 1 write unit for the head
+    /// and 1 for the index. Not a transition: version, `updatedAt` and trail stay. Returns whether it
+    /// was there. If not, the failed condition costs 1 write unit.
     ///
     /// # Errors
-    /// [`StoreError`] where DynamoDB fails.
+    /// [`StoreError`] if DynamoDB fails.
     pub async fn mark_reported(&self, key: &HeadKey, unreported: &UnreportedSort) -> Result<bool, StoreError> {
-        use aws_sdk_dynamodb::operation::update_item::UpdateItemError::ConditionalCheckFailedException;
         let update = self
             .client
             .update_item()
@@ -79,24 +78,17 @@ impl Store {
             .expression_attribute_values(":unreported", AttributeValue::S(unreported.to_string()))
             .send()
             .await;
-        match update {
-            Ok(_) => Ok(true),
-            Err(error) => match error.as_service_error() {
-                Some(ConditionalCheckFailedException(_)) => Ok(false),
-                _ => Err(failed("UpdateItem")(error)),
-            },
-        }
+        Ok(conditional("UpdateItem", update)?.is_ok())
     }
 }
 
 fn decode_row(item: &Item) -> Result<UnreportedRow, StoreError> {
-    let key = item.get("unreported").and_then(|key| key.as_s().ok()).map_or("", String::as_str);
-    let unreadable = |why: String| StoreError::Unreadable { key: key.to_owned(), why };
-    let unreported: UnreportedSort = key.parse().map_err(|error: KeyError| unreadable(error.to_string()))?;
+    let key = text_of(item, "unreported");
+    let unreported: UnreportedSort = key.parse().map_err(|error: KeyError| StoreError::unreadable(key, error))?;
     let head = head_key_of(item)?;
     if head.sort.payment_id == unreported.payment_id {
         Ok(UnreportedRow { unreported, head })
     } else {
-        Err(unreadable(format!("it is on the head of payment {}", head.sort.payment_id)))
+        Err(StoreError::unreadable(key, format!("it is on the head of payment {}", head.sort.payment_id)))
     }
 }

@@ -1,0 +1,85 @@
+//! Conditional writes: a failed condition is a result, and any other failure is an error.
+
+use std::error::Error;
+
+use aws_sdk_dynamodb::error::{BuildError, ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
+use aws_sdk_dynamodb::operation::put_item::PutItemError;
+use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::types::TransactWriteItem;
+use aws_sdk_dynamodb::types::error::ConditionalCheckFailedException;
+
+use crate::error::{failed, incomplete};
+use crate::{Item, Store, StoreError};
+
+/// The error of a write that can have a condition.
+pub(crate) trait ConditionalError: ProvideErrorMetadata + Error + Send + Sync + 'static {
+    /// The failed condition, if that is the error.
+    fn failed_condition(&self) -> Option<&ConditionalCheckFailedException>;
+}
+
+macro_rules! conditional_error {
+    ($($error:ident),*) => {$(
+        impl ConditionalError for $error {
+            fn failed_condition(&self) -> Option<&ConditionalCheckFailedException> {
+                if let Self::ConditionalCheckFailedException(failed) = self { Some(failed) } else { None }
+            }
+        }
+    )*};
+}
+
+conditional_error!(PutItemError, UpdateItemError, DeleteItemError);
+
+/// What a conditional write returned, or its failed condition: then the item in its place, if there
+/// is one and the write asked for it.
+pub(crate) type Conditional<T> = Result<T, Option<Item>>;
+
+/// Tells a failed condition from other failures of `operation`.
+pub(crate) fn conditional<T, E: ConditionalError>(
+    operation: &'static str,
+    written: Result<T, SdkError<E>>,
+) -> Result<Conditional<T>, StoreError> {
+    match written {
+        Ok(written) => Ok(Ok(written)),
+        Err(error) => match error.as_service_error().and_then(E::failed_condition) {
+            Some(check) => Ok(Err(check.item.clone())),
+            None => Err(failed(operation)(error)),
+        },
+    }
+}
+
+impl Store {
+    /// Writes all actions or none. Returns `false` if a condition failed, which counts for more than
+    /// a conflict: repeating does not change it.
+    pub(crate) async fn transact(
+        &self,
+        actions: Result<Vec<TransactWriteItem>, BuildError>,
+    ) -> Result<bool, StoreError> {
+        const OPERATION: &str = "TransactWriteItems";
+        let actions = actions.map_err(incomplete(OPERATION))?;
+        let Err(error) = self.client.transact_write_items().set_transact_items(Some(actions)).send().await else {
+            return Ok(true);
+        };
+        let has = |codes: &[&str]| cancellation_codes(&error).any(|code| codes.contains(&code));
+        if has(&["ConditionalCheckFailed"]) {
+            Ok(false)
+        } else if has(&["ValidationError", "ItemCollectionSizeLimitExceeded"]) {
+            Err(failed(OPERATION)(error))
+        } else if has(&["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"]) {
+            // Another write was at one of the items, or a key was throttled.
+            Err(StoreError::Throttled { operation: OPERATION, source: Box::new(error) })
+        } else {
+            Err(failed(OPERATION)(error))
+        }
+    }
+}
+
+/// Why DynamoDB cancelled a transaction, if it did: a code for each action.
+fn cancellation_codes(error: &SdkError<TransactWriteItemsError>) -> impl Iterator<Item = &str> {
+    let reasons = match error.as_service_error() {
+        Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) => cancelled.cancellation_reasons(),
+        _ => &[],
+    };
+    reasons.iter().filter_map(|reason| reason.code())
+}
