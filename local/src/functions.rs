@@ -136,7 +136,9 @@ impl Functions {
     /// The function's error, or why the event is invalid.
     pub async fn deliver(&self, function: Function, event: Value) -> Result<Value, String> {
         match function {
-            Function::Dispatch => written(&self.dispatch.handle(read(event)?).await.map_err(|error| causes(&*error).join(": "))?),
+            Function::Dispatch => {
+                written(&self.dispatch.handle(read(event)?).await.map_err(|error| causes(&*error).join(": "))?)
+            }
             Function::StreamAggregator => {
                 written(&self.aggregator.handle(read(event)?).await.map_err(|error| causes(&*error).join(": "))?)
             }

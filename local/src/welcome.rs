@@ -1,7 +1,7 @@
 //! What a person sees when the bank opens: where it is, and what to try.
 
 use anyhow::{Context as _, Result};
-use payments_model::{AccountId, BusinessDate, IdempotencyKey, Settlement, PaymentId, TransactionId};
+use payments_model::{AccountId, BusinessDate, IdempotencyKey, PaymentId, Settlement, TransactionId};
 
 use crate::TRANSACTION_SERVICE;
 use crate::docs::PAGE;

@@ -30,28 +30,21 @@ impl Ingest {
         let (zone, now) = (self.config.zone, self.clock.now());
         let instruction = order.instruction.clone();
         let details = Details::accept(order.payment_id, instruction, zone, self.config.write_shards, now, by.clone());
-        if let Err(problem) = self.judge(&details, zone.date_of(now)) {
-            // Size and date are judged only once: a retry of a created payment succeeds on any later date and
-            // for any caller.
-            return match self.store.details(order.payment_id).await? {
-                Some(stored) => self.replay(stored, &order.instruction).await,
-                None => Err(problem),
-            };
+        let problem = match judge_date(details.due_date, zone.date_of(now), self.config.horizon_days) {
+            Ok(()) => match self.store.put_details(&details).await? {
+                PutDetails::Created => return self.complete(&details, false).await,
+                PutDetails::Existing(stored) => return self.replay(*stored, &order.instruction).await,
+                PutDetails::TooLarge(excess) => too_large(excess),
+            },
+            // Of both problems, the size comes first.
+            Err(problem) => details_excess(&details)?.map_or(problem, too_large),
+        };
+        // Size and date are judged only once: a retry of a created payment succeeds on any later date and for any
+        // caller.
+        match self.store.details(order.payment_id).await? {
+            Some(stored) => self.replay(stored, &order.instruction).await,
+            None => Err(problem),
         }
-        match self.store.put_details(&details).await? {
-            PutDetails::Created => self.complete(&details, false).await,
-            PutDetails::Existing(stored) => self.replay(*stored, &order.instruction).await,
-        }
-    }
-
-    /// Checks a new payment's size and date.
-    fn judge(&self, details: &Details, today: BusinessDate) -> Result<(), Problem> {
-        if let Some(excess) = details_excess(details)? {
-            let detail =
-                format!("The payment with its data is {excess} bytes larger than a payment may be; shorten the data.");
-            return Err(Problem::new(ProblemKind::PaymentTooLarge, detail).at("data").excess(excess));
-        }
-        judge_date(details.due_date, today, self.config.horizon_days)
     }
 
     /// Answers a request whose key was used before.
@@ -97,6 +90,11 @@ fn judge_date(due_date: BusinessDate, today: BusinessDate, horizon_days: u32) ->
         return Err(Problem::new(ProblemKind::DateBeyondHorizon, detail).at("scheduledFor"));
     }
     Ok(())
+}
+
+fn too_large(excess: usize) -> Problem {
+    let detail = format!("The payment with its data is {excess} bytes larger than a payment may be; shorten the data.");
+    Problem::new(ProblemKind::PaymentTooLarge, detail).at("data").excess(excess)
 }
 
 fn passed(due_date: BusinessDate) -> Problem {
