@@ -1,9 +1,46 @@
 //! The domain of scheduled payments, pure: no AWS, no HTTP, no clock.
 //!
-//! A payment is put in for a future date, falls due, is sent to the bank's transaction service and
-//! comes back settled. Everything a rest of the system may rely on about a payment is a type here,
-//! parsed once at the edge; [`transition::decide`] is the only place that says which status may
-//! follow which.
+//! A payment is created for a future date, falls due, is dispatched to the bank's transaction
+//! service and is settled. The rest of the system relies on the types here, which are parsed once
+//! at the edge. [`Transition::new`] alone decides which status may follow which.
+//!
+//! ```
+//! use payments_model::transition::CLAIMED;
+//! use payments_model::*;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // A client's instruction is accepted.
+//! let account: AccountId = "acc-1".parse()?;
+//! let payment_id = PaymentId::derive(&account, &"rent-2026-12".parse()?);
+//! let instruction = Instruction {
+//!     account,
+//!     payee: "landlord-7".parse()?,
+//!     money: Money { amount: "125000".parse()?, currency: "GBP".parse()? },
+//!     scheduled_for: "2026-12-01".parse()?,
+//!     data: None,
+//! };
+//! let (zone, shards) = ("Europe/London".parse()?, "10".parse()?);
+//! let now = "2026-11-20T08:00:00Z".parse()?;
+//! let details = Details::accept(payment_id, instruction, zone, shards, now, Actor::named("feed"));
+//! let head = Head::scheduled(&details);
+//! assert_eq!(details.due_at.to_string(), "2026-12-01T00:00:00Z");
+//!
+//! // The sweeper claims the payment once it is due.
+//! let claim = head.transition(&Event::Sweep, details.due_at, Actor::named("sweeper"))?;
+//! assert_eq!((claim.from(), claim.to()), (Status::Scheduled, &State::Pending));
+//!
+//! // The transaction service settles it. A claimed payment has one known state and version.
+//! let settlement = Settlement::Processed("TX-1".parse()?);
+//! let (state, version) = CLAIMED;
+//! let settled = Transition::new(&state, version, &Event::Settle(settlement), now, Actor::named("settle"))?;
+//! assert_eq!(settled.to().status(), Status::Processed);
+//!
+//! // It can no longer be cancelled.
+//! let cancelled = Transition::new(settled.to(), version + 1, &Event::Cancel, now, Actor::named("feed"));
+//! assert_eq!(cancelled, Err(Decision::TooLate));
+//! # Ok(())
+//! # }
+//! ```
 //!
 //! | module | holds |
 //! |---|---|
