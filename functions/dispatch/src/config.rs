@@ -1,13 +1,13 @@
-//! What `dispatch` has to be told.
+//! The configuration of `dispatch`.
 
 use payments_boot::{ConfigError, DataConfig, Lookup};
 
 /// The configuration of `dispatch`.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where the data is.
+    /// The tables.
     pub data: DataConfig,
-    /// `REQUEST_QUEUE_URL`: the queue of the transaction service.
+    /// `REQUEST_QUEUE_URL`: the queue of requests to the transaction service.
     pub queue_url: String,
 }
 

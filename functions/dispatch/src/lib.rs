@@ -1,12 +1,11 @@
-//! `dispatch`: the outbox relay. A payment that became pending, or is handed over again, goes to
-//! the transaction service's queue.
+//! `dispatch`: sends the requests of claimed and redriven payments to the transaction service's queue.
 //!
-//! The stream only says where to look. What is sent is what a consistent read of the head still
-//! shows pending at that very hand-over, with the details as they were accepted; so a re-read of
-//! the whole stream sends nothing again, and nothing is sent that was not pending.
+//! It is the outbox relay. A stream record only names a payment. A request is sent if a consistent read of
+//! the head still shows the payment pending at that dispatch attempt. So a replay of the whole stream
+//! sends nothing twice, and a payment that is not pending is never sent.
 
+mod attempt;
 mod config;
-mod handover;
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,8 +18,8 @@ use payments_model::{Details, Head, HeadKey, PaymentId, State, causes};
 use payments_queue::{PaymentRequest, TransactionQueue};
 use payments_store::{MAX_BATCH_GET, Store, StoreError};
 
+use attempt::DispatchAttempt;
 pub use config::Config;
-use handover::Handover;
 
 /// The function.
 #[derive(Debug, Clone)]
@@ -31,54 +30,53 @@ pub struct Dispatch {
     metrics: Metrics,
 }
 
-/// What became of a batch.
+/// The numbers of a batch, emitted as metrics.
 #[derive(Debug, Default, Entry)]
 #[entry(rename_all = "PascalCase")]
 struct Tally {
     sent: u64,
-    /// Payments that had moved on before their record was looked at.
+    /// Payments that are no longer pending at the record's dispatch attempt.
     moved_on: u64,
     send_failed: u64,
     /// Records that cannot be read.
     poison_records: u64,
-    /// The places of what has to come again.
+    /// The sequence numbers of records to be retried.
     #[entry(ignore)]
-    again: Vec<String>,
+    retried: Vec<String>,
 }
 
 impl Tally {
-    /// Counts what was not sent this time.
-    fn not_sent(&mut self, handover: &Handover) {
+    fn not_sent(&mut self, attempt: &DispatchAttempt) {
         self.send_failed += 1;
-        self.again.push(handover.sequence_number.clone());
+        self.retried.push(attempt.sequence_number.clone());
     }
 }
 
 impl Dispatch {
-    /// The function with all it needs.
+    /// Creates the function.
     #[must_use]
     pub fn new(store: Store, queue: TransactionQueue, clock: Clock, metrics: Metrics) -> Self {
         Self { store, queue, clock, metrics }
     }
 
-    /// Relays one batch of stream records. The answer names the first record that has to come
-    /// again; Lambda then delivers from there on.
+    /// Sends the requests of one batch of stream records. The answer names the first record to be retried;
+    /// Lambda delivers the batch again from there.
     ///
     /// # Errors
-    /// Never for what a batch holds: that is in the answer.
+    /// Never: failures are in the answer.
     pub async fn handle(&self, event: Event) -> Result<DynamoDbEventResponse, Error> {
         let order: Vec<String> =
             event.records.iter().map(|record| record.change.sequence_number.clone().unwrap_or_default()).collect();
         let mut tally = Tally::default();
-        let handovers = latest(event.records, &mut tally);
-        for some in handovers.chunks(MAX_BATCH_GET) {
+        let attempts = attempts(event.records, &mut tally);
+        for some in attempts.chunks(MAX_BATCH_GET) {
             if let Err(error) = self.relay(some, &mut tally).await {
-                tracing::warn!(causes = ?causes(&error), "a part of the batch has to come again");
-                some.iter().for_each(|handover| tally.not_sent(handover));
+                tracing::warn!(causes = ?causes(&error), "requests were not sent because DynamoDB failed; Lambda retries them");
+                some.iter().for_each(|attempt| tally.not_sent(attempt));
             }
         }
         let mut response = DynamoDbEventResponse::default();
-        if let Some(first) = order.into_iter().find(|place| tally.again.contains(place)) {
+        if let Some(first) = order.into_iter().find(|number| tally.retried.contains(number)) {
             let mut failure = DynamoDbBatchItemFailure::default();
             failure.item_identifier = Some(first);
             response.batch_item_failures.push(failure);
@@ -87,78 +85,77 @@ impl Dispatch {
         Ok(response)
     }
 
-    async fn relay(&self, handovers: &[Handover], tally: &mut Tally) -> Result<(), StoreError> {
-        let keys: Vec<HeadKey> = handovers.iter().map(|handover| handover.key.clone()).collect();
+    async fn relay(&self, attempts: &[DispatchAttempt], tally: &mut Tally) -> Result<(), StoreError> {
+        let keys: Vec<HeadKey> = attempts.iter().map(|attempt| attempt.key.clone()).collect();
         let mut heads: HashMap<HeadKey, Head> = HashMap::new();
         let mut unreadable = HashSet::new();
         for (key, head) in self.store.hot_heads(&keys).await? {
             match head {
                 Ok(head) => drop(heads.insert(key, head)),
                 Err(error) => {
-                    tracing::error!(%error, "a payment cannot be dispatched");
+                    tracing::error!(%error, "a pending payment cannot be read and is not dispatched");
                     unreadable.insert(key);
                 }
             }
         }
-        let still_pending = |handover: &&Handover| {
-            let head = heads.get(&handover.key);
-            head.is_some_and(|head| head.state == State::Pending && head.dispatch_attempt == Some(handover.attempt))
+        let still_pending = |attempt: &&DispatchAttempt| {
+            let head = heads.get(&attempt.key);
+            head.is_some_and(|head| head.state == State::Pending && head.dispatch_attempt == Some(attempt.number))
         };
-        let up: Vec<&Handover> = handovers.iter().filter(still_pending).collect();
-        let poison = handovers.iter().filter(|handover| unreadable.contains(&handover.key));
-        tally.again.extend(poison.map(|handover| handover.sequence_number.clone()));
+        let pending: Vec<&DispatchAttempt> = attempts.iter().filter(still_pending).collect();
+        let poison = attempts.iter().filter(|attempt| unreadable.contains(&attempt.key));
+        tally.retried.extend(poison.map(|attempt| attempt.sequence_number.clone()));
         tally.poison_records += u64::try_from(unreadable.len()).unwrap_or(0);
-        tally.moved_on += u64::try_from(handovers.len() - up.len() - unreadable.len()).unwrap_or(0);
+        tally.moved_on += u64::try_from(attempts.len() - pending.len() - unreadable.len()).unwrap_or(0);
 
-        let ids: Vec<PaymentId> = up.iter().map(|handover| handover.key.sort.payment_id).collect();
+        let ids: Vec<PaymentId> = pending.iter().map(|attempt| attempt.key.sort.payment_id).collect();
         let details = self.store.details_of(&ids).await?;
-        self.send(&up, &details, tally).await;
+        self.send(&pending, &details, tally).await;
         Ok(())
     }
 
-    async fn send(&self, up: &[&Handover], details: &HashMap<PaymentId, Details>, tally: &mut Tally) {
+    async fn send(&self, pending: &[&DispatchAttempt], details: &HashMap<PaymentId, Details>, tally: &mut Tally) {
         let (mut sending, mut requests) = (Vec::new(), Vec::new());
-        for handover in up {
-            match details.get(&handover.key.sort.payment_id) {
+        for attempt in pending {
+            match details.get(&attempt.key.sort.payment_id) {
                 Some(details) => {
-                    sending.push(handover);
-                    requests.push(PaymentRequest::of(details, handover.attempt));
+                    sending.push(attempt);
+                    requests.push(PaymentRequest::of(details, attempt.number));
                 }
-                // Details are written before the head, so they are there; if a read does not show
-                // them, it is repeated, and never skipped.
-                None => tally.not_sent(handover),
+                // Details exist, since they are written before the head. The read is retried.
+                None => tally.not_sent(attempt),
             }
         }
-        for (handover, sent) in sending.into_iter().zip(self.queue.send(&requests, self.clock.instant()).await) {
+        for (attempt, sent) in sending.into_iter().zip(self.queue.send(&requests, self.clock.instant()).await) {
             match sent {
                 Ok(()) => tally.sent += 1,
                 Err(error) => {
-                    let payment_id = handover.key.sort.payment_id;
-                    tracing::warn!(%payment_id, causes = ?causes(&error), "a request was not sent");
-                    tally.not_sent(handover);
+                    let payment_id = attempt.key.sort.payment_id;
+                    tracing::warn!(%payment_id, causes = ?causes(&error), "a request was not sent; Lambda retries it");
+                    tally.not_sent(attempt);
                 }
             }
         }
     }
 }
 
-/// The hand-overs of a batch; what cannot be read is counted and has to come again, until the
-/// mapping has isolated it and puts it aside.
-fn latest(records: Vec<EventRecord>, tally: &mut Tally) -> Vec<Handover> {
+/// Reads the dispatch attempts of a batch. Records that cannot be read are retried until the mapping has
+/// isolated them and sends them to its failure destination.
+fn attempts(records: Vec<EventRecord>, tally: &mut Tally) -> Vec<DispatchAttempt> {
     let mut seen = HashSet::new();
-    let mut handovers = Vec::with_capacity(records.len());
+    let mut attempts = Vec::with_capacity(records.len());
     for record in records {
-        let place = record.change.sequence_number.clone().unwrap_or_default();
-        match Handover::of(record) {
-            // The same hand-over twice in one batch is one: BatchGetItem refuses a key twice.
-            Ok(handover) if seen.insert((handover.key.clone(), handover.attempt)) => handovers.push(handover),
+        let sequence_number = record.change.sequence_number.clone().unwrap_or_default();
+        match DispatchAttempt::of(record) {
+            // Duplicates are dropped: BatchGetItem rejects a repeated key.
+            Ok(attempt) if seen.insert((attempt.key.clone(), attempt.number)) => attempts.push(attempt),
             Ok(_) => {}
             Err(error) => {
-                tracing::error!(%error, sequence_number = place, "a stream record cannot be read");
+                tracing::error!(%error, sequence_number, "a stream record cannot be read; Lambda isolates it and sends it to the failure queue");
                 tally.poison_records += 1;
-                tally.again.push(place);
+                tally.retried.push(sequence_number);
             }
         }
     }
-    handovers
+    attempts
 }

@@ -1,23 +1,22 @@
-//! Hand-overs: what the stream says became pending, read from its records.
+//! Dispatch attempts, read from stream records.
 
 use aws_lambda_events::dynamodb::EventRecord;
 use payments_model::HeadKey;
 use payments_store::key::parse_head_key;
 use serde::Deserialize;
 
-/// One payment to be handed over, as a stream record announced it. Whether it still is to be,
-/// only its head knows.
+/// A payment to be dispatched, according to a stream record. Its head decides whether it still is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Handover {
-    /// The record's place in the stream.
+pub(crate) struct DispatchAttempt {
+    /// The record's sequence number.
     pub(crate) sequence_number: String,
-    /// Where the head is.
+    /// The key of the head.
     pub(crate) key: HeadKey,
-    /// Which hand-over this is.
-    pub(crate) attempt: u32,
+    /// The number of the attempt, from 1.
+    pub(crate) number: u32,
 }
 
-/// What is read of a record's new image.
+/// The attributes read from a record's new image.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Image {
@@ -26,15 +25,15 @@ struct Image {
     dispatch_attempt: u32,
 }
 
-impl Handover {
+impl DispatchAttempt {
     /// Reads a record that the mapping's filter let through.
     ///
     /// # Errors
-    /// Where it is no image of a pending head: a poison record.
+    /// When the new image is not a pending head: a poison record.
     pub(crate) fn of(record: EventRecord) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
         let sequence_number = record.change.sequence_number.ok_or("the record has no sequence number")?;
         let image: Image = serde_dynamo::from_item(record.change.new_image)?;
         let key = parse_head_key(&image.pk, &image.sk)?;
-        Ok(Self { sequence_number, key, attempt: image.dispatch_attempt })
+        Ok(Self { sequence_number, key, number: image.dispatch_attempt })
     }
 }
