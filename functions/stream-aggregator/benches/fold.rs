@@ -1,5 +1,5 @@
-//! How many stream records a second one core counts: the fold alone, and with the reading of the
-//! event before it. `cargo bench -p stream-aggregator`; the figures are in docs/performance.md.
+//! Stream records per second of one core: the fold alone, and with parsing the event. The figures are in
+//! docs/performance.md. Run with `cargo bench -p stream-aggregator`.
 
 use std::hint::black_box;
 
@@ -10,7 +10,7 @@ use stream_aggregator::{Event, fold};
 /// A full batch.
 const RECORDS: usize = 1_000;
 
-/// An event of payments that became pending, over three dates and three currencies.
+/// An event of claimed payments, with three dates and three currencies.
 fn event() -> Value {
     let record = |place: usize| {
         let (date, currency) = (1 + place % 3, ["GBP", "EUR", "USD"][place % 3]);

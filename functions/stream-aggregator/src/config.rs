@@ -1,11 +1,11 @@
-//! What `stream-aggregator` has to be told.
+//! The configuration of `stream-aggregator`.
 
 use payments_boot::{ConfigError, DataConfig, Lookup};
 
 /// The configuration of `stream-aggregator`.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where the data is.
+    /// The tables.
     pub data: DataConfig,
 }
 

@@ -1,8 +1,8 @@
-//! The event: a batch of one stream shard within a tumbling window, which is what tells the shard.
+//! The event: a batch of one stream shard. Its tumbling window makes Lambda name the shard.
 //!
-//! Records are kept as text until each is read on its own, so that one that is no record at all
-//! stops no other. (`aws_lambda_events`' `TimeWindowEvent` reads all or nothing, and says of a
-//! mapping without a window only that a field is missing.)
+//! Each record is parsed on its own, so an invalid one stops no other. (`TimeWindowEvent` of
+//! `aws_lambda_events` parses all or nothing. For a mapping without a window it only reports a missing
+//! field.)
 
 use aws_lambda_events::dynamodb::EventRecord;
 use payments_model::SequenceNumber;
@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use crate::fold::{Change, Effect};
 
-/// A tumbling-window event of a DynamoDB stream, as far as it matters here.
+/// A tumbling-window event of a DynamoDB stream, with the fields that are needed.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Event {
@@ -23,47 +23,43 @@ pub struct Event {
     event_source_arn: Option<String>,
 }
 
-/// Why an event cannot be counted at all. The mapping retries it for ever, and its iterator age
-/// raises the alarm: nothing is lost, and somebody has to look.
+/// Why an event cannot be counted. The mapping retries it for ever, and its iterator age raises an alarm.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EventError {
     /// The event does not name its shard.
     #[error(
-        "the event names no stream shard, so its records cannot be told from repeated ones; \
+        "the event names no stream shard, so repeated records cannot be recognized; \
          set TumblingWindowInSeconds on the function's DynamoDB event"
     )]
     NoShard,
     /// The event is from another stream.
     #[error(
-        "the event is from {0:?}, which is no stream of the table {1:?}; \
+        "the event is from {0:?}, which is not a stream of the table {1:?}; \
          set Stream on the function's DynamoDB event to that table's StreamArn"
     )]
     OtherTable(String, String),
-    /// A record does not tell its place.
-    #[error("a record has no sequence number, so it cannot be told from a repeated one")]
-    NoPlace,
+    /// A record has no valid sequence number.
+    #[error("a record has no valid sequence number, so it cannot be recognized when it is repeated")]
+    NoSequenceNumber,
 }
 
-/// The least that a record has to tell.
+/// The part of a record that must be readable.
 #[derive(Deserialize)]
-struct Place {
-    dynamodb: PlaceOfChange,
+struct Numbered {
+    dynamodb: NumberedChange,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct PlaceOfChange {
-    sequence_number: SequenceNumberText,
+struct NumberedChange {
+    sequence_number: String,
 }
 
-#[derive(Deserialize)]
-struct SequenceNumberText(String);
-
 impl Event {
-    /// The shard that the event is of.
+    /// Returns the event's stream shard.
     ///
     /// # Errors
-    /// [`EventError`] for a mapping that is set up wrongly.
+    /// [`EventError`] if the mapping is configured wrongly.
     pub(crate) fn stream_shard(&self, table: &str) -> Result<&str, EventError> {
         let shard = self.shard_id.as_deref().filter(|shard| !shard.is_empty()).ok_or(EventError::NoShard)?;
         let arn = self.event_source_arn.as_deref().unwrap_or_default();
@@ -76,45 +72,44 @@ impl Event {
         }
     }
 
-    /// The changes, in the order of the stream.
+    /// Returns the changes, in the order of the stream.
     ///
     /// # Errors
-    /// [`EventError::NoPlace`].
+    /// [`EventError::NoSequenceNumber`].
     pub fn changes(&self) -> Result<Vec<Change>, EventError> {
         let mut changes = self.records.iter().map(|record| read(record)).collect::<Result<Vec<_>, _>>()?;
-        changes.sort_by(|one, other| one.place.cmp(&other.place));
-        // The same record twice is one.
-        changes.dedup_by(|one, other| one.place == other.place);
+        changes.sort_by(|one, other| one.sequence_number.cmp(&other.sequence_number));
+        changes.dedup_by(|one, other| one.sequence_number == other.sequence_number);
         Ok(changes)
     }
 }
 
-/// Reads one record.
 fn read(record: &RawValue) -> Result<Change, EventError> {
     let whole = serde_json::from_str::<EventRecord>(record.get());
-    let place = match &whole {
+    let number = match &whole {
         Ok(record) => record.change.sequence_number.clone(),
-        Err(_) => serde_json::from_str::<Place>(record.get()).ok().map(|place| place.dynamodb.sequence_number.0),
+        Err(_) => serde_json::from_str::<Numbered>(record.get()).ok().map(|record| record.dynamodb.sequence_number),
     };
-    let place: SequenceNumber = place.and_then(|place| place.parse().ok()).ok_or(EventError::NoPlace)?;
+    let sequence_number: SequenceNumber =
+        number.and_then(|number| number.parse().ok()).ok_or(EventError::NoSequenceNumber)?;
     let effect = match whole {
-        Ok(record) => effect(&place, &record),
+        Ok(record) => effect(&sequence_number, &record),
         Err(error) => {
-            tracing::error!(%place, %error, "a stream record cannot be read");
+            tracing::error!(%sequence_number, %error, "a stream record cannot be read and is counted as unparsed");
             Effect::Unreadable(None)
         }
     };
-    Ok(Change { place, effect })
+    Ok(Change { sequence_number, effect })
 }
 
-/// What a record's images say.
-fn effect(place: &SequenceNumber, record: &EventRecord) -> Effect {
-    // An image that a change has not is an empty one here.
+/// Reads a record's images.
+fn effect(sequence_number: &SequenceNumber, record: &EventRecord) -> Effect {
+    // A missing image is an empty one here.
     let image = |image: &serde_dynamo::Item| (!image.is_empty()).then(|| counted(image)).transpose();
     let (before, after) = (image(&record.change.old_image), image(&record.change.new_image));
     match (before, after) {
         (Ok(None), Ok(None)) => {
-            tracing::error!(%place, "a stream record has no image; the stream's view type is not NEW_AND_OLD_IMAGES");
+            tracing::error!(%sequence_number, "a stream record has no image; set the view type NEW_AND_OLD_IMAGES");
             Effect::Unreadable(None)
         }
         (Ok(before), Ok(after)) => Effect::Moved { before, after },
@@ -125,7 +120,7 @@ fn effect(place: &SequenceNumber, record: &EventRecord) -> Effect {
             };
             let due_date = date(&after).or_else(|| date(&before));
             let error = before.err().or(after.err()).map(|error| error.to_string());
-            tracing::error!(%place, ?due_date, error, "a stream record cannot be counted");
+            tracing::error!(%sequence_number, ?due_date, error, "a head in a stream record is invalid and is counted as unparsed");
             Effect::Unreadable(due_date)
         }
     }
@@ -142,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mapping_that_is_set_up_wrongly_is_told_which_property_to_set() {
+    fn errors_name_the_property_to_set() {
         let arn = "arn:aws:dynamodb:eu-west-2:123456789012:table/payments/stream/2026-11-20T09:00:00.000";
         assert_eq!(event(Some("shardId-1"), arn).stream_shard("payments"), Ok("shardId-1"));
         for (shard, arn, want) in [
@@ -161,21 +156,22 @@ mod tests {
     }
 
     #[test]
-    fn records_are_put_in_the_order_of_numbers_and_repeated_ones_are_one() {
+    fn records_are_sorted_by_sequence_number_and_deduplicated() {
         let forty = "9".repeat(40);
         let record = |number: &str| json!({ "dynamodb": { "SequenceNumber": number } });
         let numbers = ["10", "9", &forty, "9", "111111111111111111111"];
         let records: Vec<_> = numbers.map(record).into();
         let event: Event = serde_json::from_value(json!({ "Records": records })).unwrap();
-        let places: Vec<_> = event.changes().unwrap().iter().map(|change| change.place.to_string()).collect();
-        assert_eq!(places, ["9", "10", "111111111111111111111", &forty]);
+        let sorted = event.changes().unwrap();
+        let sorted: Vec<_> = sorted.iter().map(|change| change.sequence_number.to_string()).collect();
+        assert_eq!(sorted, ["9", "10", "111111111111111111111", &forty]);
     }
 
     #[test]
-    fn a_record_without_a_place_fails_loudly() {
+    fn a_record_without_a_valid_sequence_number_is_an_error() {
         for record in [json!({}), json!(7), json!({ "dynamodb": { "SequenceNumber": "x" } })] {
             let event: Event = serde_json::from_value(json!({ "Records": [record] })).unwrap();
-            assert_eq!(event.changes().unwrap_err(), EventError::NoPlace);
+            assert_eq!(event.changes().unwrap_err(), EventError::NoSequenceNumber);
         }
     }
 }

@@ -1,5 +1,4 @@
-//! What a stretch of a stream shard adds up to: pure arithmetic, cut into commits that DynamoDB can
-//! take.
+//! Adds changes up into commits that fit into one DynamoDB transaction, without I/O.
 
 use payments_model::{BusinessDate, SequenceNumber};
 use payments_store::{Counted, CountsCommit, MAX_DATES_PER_COMMIT, MAX_SUMS_PER_DATE};
@@ -7,34 +6,34 @@ use payments_store::{Counted, CountsCommit, MAX_DATES_PER_COMMIT, MAX_SUMS_PER_D
 /// One change of a head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// Its place in the stream shard.
-    pub place: SequenceNumber,
-    /// What it changed.
+    /// Its position in the stream shard.
+    pub sequence_number: SequenceNumber,
+    /// Its effect.
     pub effect: Effect,
 }
 
-/// What a change of a head means to the counters.
+/// The effect of a change on the counters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// The payment as it was, and as it is; nothing where it was not there.
+    /// The payment before and after the change, if there was one.
     Moved {
-        /// Before the change.
+        /// The payment before the change.
         before: Option<Counted>,
-        /// After it.
+        /// The payment after the change.
         after: Option<Counted>,
     },
-    /// The change cannot be read; perhaps its date can.
+    /// The change cannot be read. Its date may be known.
     Unreadable(Option<BusinessDate>),
 }
 
 impl Effect {
-    /// Whether the change leaves all counters as they are, such as one more hand-over. Repeating it
-    /// does no harm, so it needs no checkpoint.
+    /// Whether the change affects no counter, such as a redrive. It may be repeated, so it needs no
+    /// checkpoint.
     fn is_neutral(&self) -> bool {
         matches!(self, Self::Moved { before, after } if before == after)
     }
 
-    /// The dates that the change touches, at most two.
+    /// Returns the dates of the change, at most two.
     fn dates(&self) -> impl Iterator<Item = BusinessDate> {
         let (one, other) = match self {
             Self::Moved { before, after } => {
@@ -46,8 +45,8 @@ impl Effect {
     }
 }
 
-/// Adds changes up, in their order, into as few commits as can be. Each commit ends with its own
-/// last change; changes that leave everything as it is need none at the end.
+/// Adds changes up, in order, into as few commits as possible. Each commit holds the sequence number of its
+/// last change. Neutral changes before the first other one need no commit.
 #[must_use]
 pub fn fold<'c>(changes: impl IntoIterator<Item = &'c Change>) -> Vec<CountsCommit> {
     let mut commits: Vec<CountsCommit> = Vec::new();
@@ -56,7 +55,8 @@ pub fn fold<'c>(changes: impl IntoIterator<Item = &'c Change>) -> Vec<CountsComm
             Some(commit) if has_room(commit, &change.effect) => apply(commit, change),
             None if change.effect.is_neutral() => {}
             _ => {
-                let mut commit = CountsCommit { deltas: Default::default(), unparsed: 0, last: change.place.clone() };
+                let mut commit =
+                    CountsCommit { deltas: Default::default(), unparsed: 0, last: change.sequence_number.clone() };
                 apply(&mut commit, change);
                 commits.push(commit);
             }
@@ -65,7 +65,7 @@ pub fn fold<'c>(changes: impl IntoIterator<Item = &'c Change>) -> Vec<CountsComm
     commits
 }
 
-/// Whether a commit can take one more change, whatever that adds.
+/// Whether a commit has room for one more change.
 fn has_room(commit: &CountsCommit, effect: &Effect) -> bool {
     if effect.is_neutral() {
         return true;
@@ -76,13 +76,13 @@ fn has_room(commit: &CountsCommit, effect: &Effect) -> bool {
 }
 
 fn apply(commit: &mut CountsCommit, change: &Change) {
-    commit.last.clone_from(&change.place);
+    commit.last.clone_from(&change.sequence_number);
     match change.effect {
         Effect::Moved { before, after } if before != after => {
             if let Some(before) = before {
                 let counts = commit.deltas.entry(before.due_date).or_default();
                 if after.is_none() && before.status.is_terminal() {
-                    // It went to history, where it still counts in its status.
+                    // Archived: it still counts in its status.
                     counts.archived += 1;
                 } else {
                     counts.leave(before.status, before.money);

@@ -1,8 +1,8 @@
-//! `stream-aggregator`: keeps the counters of every date exact, whatever the stream repeats.
+//! `stream-aggregator`: counts payments by date and status, each change exactly once.
 //!
-//! Lambda delivers at least once: batches come again, cut differently, after a success too, and a
-//! poller that lost its place starts from the oldest record. The checkpoint of the stream shard,
-//! which moves in the same transaction as the counters, tells what has been counted.
+//! Lambda delivers at least once. A batch may be repeated after a success, or with other boundaries, and a
+//! poller that lost its position starts at the oldest record. The checkpoint of the stream shard moves in
+//! the same transaction as the counters, and shows which changes were counted.
 
 mod config;
 mod event;
@@ -21,11 +21,11 @@ pub use config::Config;
 pub use event::{Event, EventError};
 pub use fold::{Change, Effect, fold};
 
-/// How often a batch is begun again because its checkpoint had moved, or was in use elsewhere:
-/// 25 ms to 3.2 s of waiting, 6.4 s in all at the most. Then Lambda brings it again.
+/// The most tries of a batch whose checkpoint moved, or whose writes were throttled. The waits are 25 ms to
+/// 1.6 s, 3.2 s in all. Then Lambda retries the batch.
 const MAX_TRIES: u32 = 8;
 
-/// The wait after the first conflict, about; it doubles with each one that follows.
+/// The longest wait after the first conflict. It doubles with each further one.
 const FIRST_WAIT: Duration = Duration::from_millis(25);
 
 /// The function.
@@ -37,35 +37,35 @@ pub struct Aggregator {
     metrics: Metrics,
 }
 
-/// What became of a batch.
+/// The numbers of a batch, emitted as metrics.
 #[derive(Debug, Default, Entry)]
 #[entry(rename_all = "PascalCase")]
 struct Tally {
-    /// Changes that were counted.
+    /// Changes counted.
     counted: u64,
-    /// Changes that had been counted before.
+    /// Changes that were counted before.
     skipped: u64,
     /// Changes that cannot be read.
     unparsed: u64,
     /// Transactions.
     commits: u64,
-    /// Transactions that met another one.
+    /// Transactions that conflicted with another one or were throttled.
     conflicts: u64,
 }
 
 impl Aggregator {
-    /// The function with all it needs.
+    /// Creates the function.
     #[must_use]
     pub fn new(config: Config, store: Store, clock: Clock, metrics: Metrics) -> Self {
         Self { config, store, clock, metrics }
     }
 
-    /// Counts one batch of stream records. The answer's state is always empty: what has to be
-    /// remembered is in the checkpoint, which outlives every window.
+    /// Counts one batch of stream records. The answer's window state stays empty: the checkpoint holds the
+    /// state.
     ///
     /// # Errors
-    /// Where the mapping is set up wrongly or DynamoDB fails. The whole batch then comes again, and
-    /// what was counted of it is not counted twice.
+    /// [`EventError`] if the mapping is configured wrongly, [`StoreError`] if DynamoDB fails. Lambda then
+    /// retries the whole batch, and nothing is counted twice.
     pub async fn handle(&self, event: Event) -> Result<TimeWindowEventResponse, Error> {
         let stream_shard = event.stream_shard(&self.config.data.tables.payments)?.to_owned();
         let changes = event.changes()?;
@@ -78,19 +78,21 @@ impl Aggregator {
         Ok(TimeWindowEventResponse::default())
     }
 
-    /// Counts changes until their checkpoint is behind them.
+    /// Counts changes, with retries, until the checkpoint has passed them.
     async fn count(&self, stream_shard: &str, changes: &[Change], tally: &mut Tally) -> Result<(), StoreError> {
         let mut tries = 0;
         loop {
-            match self.count_what_is_new(stream_shard, changes, tally).await {
+            match self.count_new(stream_shard, changes, tally).await {
                 Ok(Committed::Done) => return Ok(()),
                 Err(error) if error.kind() != OutageKind::Throttled || tries + 1 == MAX_TRIES => return Err(error),
                 Ok(Committed::Elsewhere) if tries + 1 == MAX_TRIES => {
-                    let source = "another invocation counts this stream shard, too".into();
+                    let source = "another invocation also counts this stream shard".into();
                     return Err(StoreError::Throttled { operation: "TransactWriteItems", source });
                 }
                 Ok(Committed::Elsewhere) => {}
-                Err(error) => tracing::info!(stream_shard, causes = ?causes(&error), "tried again"),
+                Err(error) => {
+                    tracing::info!(stream_shard, causes = ?causes(&error), "counting was throttled or conflicted with another invocation; it is retried")
+                }
             }
             tally.conflicts += 1;
             self.clock.sleep(self.wait(stream_shard, tries)).await;
@@ -98,15 +100,16 @@ impl Aggregator {
         }
     }
 
-    /// Counts what lies behind the checkpoint as it stands now.
-    async fn count_what_is_new(
+    /// Counts the changes beyond the current checkpoint.
+    async fn count_new(
         &self,
         stream_shard: &str,
         changes: &[Change],
         tally: &mut Tally,
     ) -> Result<Committed, StoreError> {
         let mut checkpoint = self.store.checkpoint(stream_shard).await?;
-        let known = |change: &&Change| checkpoint.as_ref().is_some_and(|checkpoint| change.place <= *checkpoint);
+        let known =
+            |change: &&Change| checkpoint.as_ref().is_some_and(|checkpoint| change.sequence_number <= *checkpoint);
         let skipped = changes.partition_point(|change| known(&change));
         let (mut new, commits) = (&changes[skipped..], fold(&changes[skipped..]));
         for commit in commits {
@@ -115,22 +118,21 @@ impl Aggregator {
             if committed == Committed::Elsewhere {
                 return Ok(Committed::Elsewhere);
             }
-            let (counted, rest) = new.split_at(new.partition_point(|change| change.place <= commit.last));
+            let (counted, rest) = new.split_at(new.partition_point(|change| change.sequence_number <= commit.last));
             tally.commits += 1;
             tally.note(counted);
             new = rest;
             checkpoint = Some(commit.last);
         }
-        // What is left changes no counter.
+        // The rest changes no counter.
         tally.note(new);
-        // Counted neither now nor in an earlier try: somebody else brought the checkpoint this far.
+        // Changes that this invocation did not count were counted by another one.
         let all = u64::try_from(changes.len()).unwrap_or(u64::MAX);
         tally.skipped = all.saturating_sub(tally.counted + tally.unparsed);
         Ok(Committed::Done)
     }
 
-    /// How long to wait after a conflict: about, so that two that met do not meet again. The chance
-    /// follows from the shard and the time.
+    /// Returns the wait after a conflict, with jitter seeded by the shard and the time.
     fn wait(&self, stream_shard: &str, tries: u32) -> Duration {
         let shard = stream_shard.bytes().fold(0_u64, |seed, byte| seed.rotate_left(8) ^ u64::from(byte));
         let seed = shard ^ self.clock.instant().timestamp_micros().unsigned_abs();

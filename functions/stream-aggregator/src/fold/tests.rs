@@ -1,4 +1,4 @@
-//! What the arithmetic has to get right: every transition, and where commits are cut.
+//! Tests of the fold: every transition, and where commits end.
 
 use payments_model::{Currency, DayCounts, Money, Status};
 use proptest::prelude::*;
@@ -10,8 +10,8 @@ fn payment(date: &str, status: Status, amount: i64, currency: &str) -> Counted {
     Counted { due_date: date.parse().unwrap(), status, money: Money { amount: amount.try_into().unwrap(), currency } }
 }
 
-fn change(place: u64, before: Option<Counted>, after: Option<Counted>) -> Change {
-    Change { place: place.into(), effect: Effect::Moved { before, after } }
+fn change(sequence_number: u64, before: Option<Counted>, after: Option<Counted>) -> Change {
+    Change { sequence_number: sequence_number.into(), effect: Effect::Moved { before, after } }
 }
 
 fn on(date: &str) -> BusinessDate {
@@ -21,7 +21,7 @@ fn on(date: &str) -> BusinessDate {
 const DAY: &str = "2026-12-01";
 
 #[test]
-fn a_payment_is_followed_through_its_life() {
+fn each_status_change_of_a_life_is_counted() {
     use Status::{Cancelled, Pending, Processed, Scheduled};
     let at = |status| Some(payment(DAY, status, 1_999, "GBP"));
     let life = [
@@ -32,7 +32,7 @@ fn a_payment_is_followed_through_its_life() {
         (at(Processed), at(Processed)),
         (at(Processed), None),
     ];
-    let changes: Vec<Change> = (1..).zip(life).map(|(place, (before, after))| change(place, before, after)).collect();
+    let changes: Vec<Change> = (1..).zip(life).map(|(number, (before, after))| change(number, before, after)).collect();
     let counts_after = |changes: &[Change]| fold(changes).pop().map(|commit| commit.deltas[&on(DAY)].clone());
     for (upto, status, archived) in [(1, Scheduled, 0), (3, Pending, 0), (5, Processed, 0), (6, Processed, 1)] {
         let counts = counts_after(&changes[..upto]).unwrap();
@@ -41,10 +41,10 @@ fn a_payment_is_followed_through_its_life() {
         want.archived = archived;
         assert_eq!(counts, want, "after {upto} changes");
     }
-    // A payment that is taken out before its time does not count any more.
-    let taken_out = [change(7, at(Scheduled), None)];
-    assert_eq!(counts_after(&taken_out).unwrap().count(Scheduled), -1);
-    // Whatever changes, what it was is taken out and what it is put in.
+    // A scheduled payment that is deleted is no longer counted.
+    let deleted = [change(7, at(Scheduled), None)];
+    assert_eq!(counts_after(&deleted).unwrap().count(Scheduled), -1);
+    // A correction subtracts the old values and adds the new ones.
     let corrected = [change(9, at(Scheduled), Some(payment("2026-12-02", Scheduled, 5, "EUR")))];
     let deltas = &fold(&corrected)[0].deltas;
     let mut want = [DayCounts::default(), DayCounts::default()];
@@ -56,38 +56,38 @@ fn a_payment_is_followed_through_its_life() {
 }
 
 #[test]
-fn what_cannot_be_read_is_counted_on_its_date_or_on_the_checkpoint() {
-    let unreadable = |place: u64, date| Change { place: place.into(), effect: Effect::Unreadable(date) };
+fn an_unreadable_change_is_counted_on_its_date_or_on_the_checkpoint() {
+    let unreadable = |number: u64, date| Change { sequence_number: number.into(), effect: Effect::Unreadable(date) };
     let commits = fold(&[unreadable(1, Some(on(DAY))), unreadable(2, None), unreadable(3, None)]);
     assert_eq!(commits.len(), 1);
     assert_eq!((commits[0].deltas[&on(DAY)].unparsed, commits[0].unparsed), (1, 2));
     assert_eq!(commits[0].last, 3.into());
-    // Alone, too, they are no changes that count nothing.
+    // An unreadable change alone needs a commit.
     for date in [None, Some(on(DAY))] {
         assert_eq!(fold(&[unreadable(1, date)]).len(), 1);
     }
 }
 
 #[test]
-fn changes_that_count_nothing_need_no_commit_of_their_own() {
+fn neutral_changes_need_no_commit_of_their_own() {
     let pending = Some(payment(DAY, Status::Pending, 1, "GBP"));
-    let again = |place| change(place, pending, pending);
+    let again = |number| change(number, pending, pending);
     assert_eq!(fold(&[again(1), again(2)]), []);
     let commits = fold(&[again(1), change(2, None, pending), again(3)]);
     assert_eq!((commits.len(), &commits[0].last), (1, &3.into()));
-    // Two changes that undo each other are no such thing: one of them may come again alone.
+    // Two changes that cancel out need a commit: one of them may be repeated alone.
     let commits = fold(&[change(1, None, pending), change(2, pending, None)]);
     assert_eq!((commits.len(), commits[0].deltas[&on(DAY)].is_zero()), (1, true));
 }
 
 #[test]
-fn more_dates_than_a_transaction_takes_are_cut_between_records() {
+fn dates_beyond_the_limit_of_a_transaction_go_to_the_next_commit() {
     let first = on("2026-01-01");
-    let put_in = |place: u32| {
-        let date = first.plus_days(place).to_string();
-        change(place.into(), None, Some(payment(&date, Status::Scheduled, 1, "GBP")))
+    let created = |number: u32| {
+        let date = first.plus_days(number).to_string();
+        change(number.into(), None, Some(payment(&date, Status::Scheduled, 1, "GBP")))
     };
-    let changes: Vec<Change> = (1..=1_000).map(put_in).collect();
+    let changes: Vec<Change> = (1..=1_000).map(created).collect();
     let commits = fold(&changes);
     let sizes: Vec<usize> = commits.iter().map(|commit| commit.deltas.len()).collect();
     assert_eq!(sizes, [99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 10]);
@@ -96,12 +96,12 @@ fn more_dates_than_a_transaction_takes_are_cut_between_records() {
 }
 
 #[test]
-fn more_sums_than_an_expression_takes_are_cut_between_records() {
+fn sums_beyond_the_limit_of_an_expression_go_to_the_next_commit() {
     let codes = (b'A'..=b'Z').flat_map(|a| (b'A'..=b'H').map(move |b| ['X', a.into(), b.into()]));
     let codes: Vec<String> = codes.map(String::from_iter).collect();
-    let claimed = |(place, code): (u64, &String)| {
+    let claimed = |(number, code): (u64, &String)| {
         let at = |status| Some(payment(DAY, status, 1, code));
-        change(place, at(Status::Scheduled), at(Status::Pending))
+        change(number, at(Status::Scheduled), at(Status::Pending))
     };
     let changes: Vec<Change> = (1..).zip(&codes).map(claimed).collect();
     let commits = fold(&changes);
@@ -120,9 +120,9 @@ fn payments() -> impl Strategy<Value = Option<Counted>> {
 
 proptest! {
     #[test]
-    fn however_it_is_cut_it_adds_up_to_the_same(sides in prop::collection::vec((payments(), payments()), 0..300)) {
+    fn commits_together_add_up_to_single_changes(sides in prop::collection::vec((payments(), payments()), 0..300)) {
         let changes: Vec<Change> =
-            (1..).zip(sides).map(|(place, (before, after))| change(place, before, after)).collect();
+            (1..).zip(sides).map(|(number, (before, after))| change(number, before, after)).collect();
         let total = |commits: Vec<CountsCommit>| {
             let mut total = std::collections::BTreeMap::<BusinessDate, DayCounts>::new();
             for (date, counts) in commits.into_iter().flat_map(|commit| commit.deltas) {
