@@ -11,7 +11,7 @@ use aws_sdk_dynamodb::config::retry::{RetryConfig, RetryPartition};
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
 use chrono::{SecondsFormat, TimeDelta};
-use daily_due_sweeper::{Action, Report, Request};
+use daily_due_sweeper::{Action, Request, SweeperOutcome};
 use lambda_runtime::{Context, LambdaEvent};
 use payments_boot::Metrics;
 use payments_delivery::{Delivery, DynamoDbStream, QueueMapping, QueueMappingSettings, Source, StreamMapping};
@@ -153,12 +153,17 @@ impl Fixture {
     }
 
     /// One tick of the sweeper.
-    pub(crate) async fn tick(&self, action: Action) -> Result<Report> {
+    pub(crate) async fn tick(&self, action: Action) -> Result<SweeperOutcome> {
         self.tick_within(&self.functions, action, SWEEPER_TIMEOUT).await
     }
 
     /// One tick of some functions' sweeper, within a time.
-    pub(crate) async fn tick_within(&self, functions: &Functions, action: Action, time: TimeDelta) -> Result<Report> {
+    pub(crate) async fn tick_within(
+        &self,
+        functions: &Functions,
+        action: Action,
+        time: TimeDelta,
+    ) -> Result<SweeperOutcome> {
         let mut context = Context::default();
         context.deadline = u64::try_from((self.time.now() + time).timestamp_millis())?;
         let report = functions.sweeper.handle(LambdaEvent::new(Request { action }, context)).await;

@@ -4,7 +4,7 @@
 use anyhow::{Context as _, Result, bail};
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::TimeDelta;
-use daily_due_sweeper::{Action, Report};
+use daily_due_sweeper::{Action, SweeperOutcome};
 use payments_local::triggers::DISPATCH_RETRIES;
 use payments_local::triggers::queues::{MAX_RESULT_RECEIVES, RESULT_VISIBILITY};
 use serde_json::{Value, json};
@@ -182,14 +182,14 @@ async fn a_head_that_cannot_be_read_is_isolated_and_sent_once_it_can() -> Result
     fixture.serve(None)?;
     fixture.settle_all().await?;
     fixture.time.pass(TimeDelta::minutes(61));
-    let Report::Redrive(report) = fixture.tick(Action::Redrive).await? else { bail!("not a redrive") };
+    let SweeperOutcome::Redrive(report) = fixture.tick(Action::Redrive).await? else { bail!("not a redrive") };
     assert_eq!((report.redriven, report.failed), (0, 1), "found, and not readable");
     let lines = fixture.metrics.take();
     assert_eq!(fixture.metric(&lines, "RedriveFailed"), 1, "{lines:?}");
 
     // Repaired, and the stream past: the redrive alone brings it to the service.
     damage(&fixture, &intents[3], "scheduledFor", scheduled_for).await?;
-    let Report::Redrive(report) = fixture.tick(Action::Redrive).await? else { bail!("not a redrive") };
+    let SweeperOutcome::Redrive(report) = fixture.tick(Action::Redrive).await? else { bail!("not a redrive") };
     assert_eq!((report.redriven, report.failed), (1, 0));
     fixture.dispatch_all().await?;
     assert!(sent(&fixture, &intents)[3]);
@@ -224,7 +224,7 @@ async fn a_sweep_past(attribute: &str, value: AttributeValue) -> Result<()> {
     let intents = fixture.created(40).await?;
     damage(&fixture, &intents[0], attribute, value).await?;
     fixture.time.pass(TimeDelta::seconds(61));
-    let Report::Sweep(report) = fixture.tick(Action::Sweep).await? else { bail!("not a sweep") };
+    let SweeperOutcome::Sweep(report) = fixture.tick(Action::Sweep).await? else { bail!("not a sweep") };
     assert_eq!((report.claimed, report.failed, report.remaining), (39, 1, 0), "{report:?}");
     fixture.assert_counters_exact().await
 }
@@ -240,7 +240,7 @@ async fn an_index_entry_that_cannot_be_read_stops_no_other_redrive() -> Result<(
     let intents = pending(&fixture, 3).await?;
     damage(&fixture, &intents[1], "payeeAccountId", AttributeValue::S("nobody at all".to_owned())).await?;
     fixture.time.pass(TimeDelta::minutes(61));
-    let Report::Redrive(report) = fixture.tick(Action::Redrive).await? else { bail!("not a redrive") };
+    let SweeperOutcome::Redrive(report) = fixture.tick(Action::Redrive).await? else { bail!("not a redrive") };
     assert_eq!((report.redriven, report.failed), (2, 1), "{report:?}");
     fixture.assert_counters_exact().await
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::{Context as _, Result, bail};
 use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
 use chrono::{DateTime, TimeDelta, Utc};
-use daily_due_sweeper::{Action, Report, SweepReport};
+use daily_due_sweeper::{Action, SweepOutcome, SweeperOutcome};
 use payments_store::Item;
 use payments_tests::tables::Units;
 
@@ -19,8 +19,8 @@ fn rows(rows: &[(&str, u64)]) -> Units {
     rows.iter().map(|(place, units)| (("UpdateItem".to_owned(), (*place).to_owned()), *units)).collect()
 }
 
-fn swept(report: Report) -> Result<SweepReport> {
-    if let Report::Sweep(report) = report { Ok(report) } else { bail!("{report:?}") }
+fn swept(report: SweeperOutcome) -> Result<SweepOutcome> {
+    if let SweeperOutcome::Sweep(report) = report { Ok(report) } else { bail!("{report:?}") }
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ mod stops;
 use std::collections::BTreeMap;
 
 use anyhow::{Result, ensure};
-use archive::{Action, ArchiveReport, Request};
+use archive::{Action, ArchiveOutcome, Request};
 use aws_sdk_dynamodb::types::AttributeValue;
 use lambda_runtime::LambdaEvent;
 use payments_local::Functions;
@@ -70,11 +70,11 @@ async fn report_all(world: &World, account: &str) -> Result<()> {
     Ok(())
 }
 
-async fn tick(world: &World) -> Result<ArchiveReport> {
+async fn tick(world: &World) -> Result<ArchiveOutcome> {
     tick_of(world.functions()).await
 }
 
-async fn tick_of(functions: &Functions) -> Result<ArchiveReport> {
+async fn tick_of(functions: &Functions) -> Result<ArchiveOutcome> {
     let event = LambdaEvent::new(Request { action: Action::Archive }, context(NO_DEADLINE));
     functions.archive.handle(event).await.map_err(anyhow::Error::msg)
 }
@@ -101,7 +101,7 @@ async fn what_is_past_and_reported_moves_and_nothing_else() -> Result<()> {
 
     world.set_clock(NIGHT)?;
     let report = tick(&world).await?;
-    assert_eq!(report, ArchiveReport { archived: 5, waiting_for_report: 3, ..ArchiveReport::default() });
+    assert_eq!(report, ArchiveOutcome { archived: 5, waiting_for_report: 3, ..ArchiveOutcome::default() });
     let is_past = |head: &&Item| {
         matches!(status_of(head), "PROCESSED" | "FAILED" | "CANCELLED")
             && !head.contains_key("unreported")
@@ -116,7 +116,7 @@ async fn what_is_past_and_reported_moves_and_nothing_else() -> Result<()> {
 
     // When the report has been, the rest of them moves too.
     report_all(&world, "tenant").await?;
-    assert_eq!(tick(&world).await?, ArchiveReport { archived: 3, ..ArchiveReport::default() });
+    assert_eq!(tick(&world).await?, ArchiveOutcome { archived: 3, ..ArchiveOutcome::default() });
     assert_eq!(world.archived_heads("tenant").await?.len(), 8);
     Ok(())
 }
@@ -162,7 +162,7 @@ async fn a_second_run_does_nothing_and_writes_nothing() -> Result<()> {
     assert_eq!(tick(&world).await?.archived, 2);
     let (hot, history) = (world.heads("tenant").await?, world.archived_heads("tenant").await?);
     drop((world.take_write_units(), world.recorder.take_operations()));
-    assert_eq!(tick(&world).await?, ArchiveReport { waiting_for_report: 1, ..ArchiveReport::default() });
+    assert_eq!(tick(&world).await?, ArchiveOutcome { waiting_for_report: 1, ..ArchiveOutcome::default() });
     assert_eq!(world.take_write_units(), BTreeMap::new());
     let operations = world.recorder.take_operations();
     // Three statuses of ten shards, and the heads of the one that is left.

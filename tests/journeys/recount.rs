@@ -15,7 +15,7 @@ use payments_store::Item;
 use payments_tests::given::{ACCOUNT, Given, HORIZON_DAYS, prepare};
 use payments_tests::tables::{NO_DEADLINE, context, number, text};
 use payments_tests::{Ask, World};
-use recount::RecountReport;
+use recount::RecountOutcome;
 use serde_json::{Value, json};
 
 /// The date of these payments, its neighbours, and when they move.
@@ -47,18 +47,23 @@ async fn put(world: &World, key: &str, now: &str) -> Result<String> {
 }
 
 /// Runs these functions' recount or repair over some dates.
-async fn run_of(functions: &Functions, action: &str, (from, to): (&str, &str), deadline: u64) -> Result<RecountReport> {
+async fn run_of(
+    functions: &Functions,
+    action: &str,
+    (from, to): (&str, &str),
+    deadline: u64,
+) -> Result<RecountOutcome> {
     let request = serde_json::from_value(json!({ "action": action, "from": from, "to": to }))?;
     functions.recount.handle(LambdaEvent::new(request, context(deadline))).await.map_err(anyhow::Error::msg)
 }
 
 /// Recounts the date and its neighbours.
-async fn recount(world: &World) -> Result<RecountReport> {
+async fn recount(world: &World) -> Result<RecountOutcome> {
     run_of(world.functions(), "recount", (BEFORE, AFTER), NO_DEADLINE).await
 }
 
 /// Repairs the date, if that can be.
-async fn repair(world: &World) -> Result<RecountReport> {
+async fn repair(world: &World) -> Result<RecountOutcome> {
     run_of(world.functions(), "repair", (DAY, DAY), NO_DEADLINE).await
 }
 
@@ -127,7 +132,7 @@ fn reads_counters(call: &Call) -> bool {
 #[tokio::test]
 async fn a_day_that_was_counted_is_exact_and_only_queries_tell_so() -> Result<()> {
     let world = a_counted_day().await?;
-    let exact = RecountReport { exact: 3, ..RecountReport::default() };
+    let exact = RecountOutcome { exact: 3, ..RecountOutcome::default() };
     assert_eq!(recount(&world).await?, exact);
     assert_eq!(world.metric("DatesExact")?, 3);
     let operations = world.recorder.take_operations();
@@ -180,9 +185,9 @@ async fn counters_that_move_all_the_time_are_moving_and_those_that_stop_are_exac
     let (client, table) = (world.client().await, world.environment.tables.payments.clone());
     for (moves, want) in [
         // Between the two reads of the first try, of the second, of all three.
-        (vec![1], RecountReport { exact: 1, ..RecountReport::default() }),
-        (vec![1, 2], RecountReport { exact: 1, ..RecountReport::default() }),
-        (vec![1, 2, 3], RecountReport { moving: vec![DAY.to_owned()], ..RecountReport::default() }),
+        (vec![1], RecountOutcome { exact: 1, ..RecountOutcome::default() }),
+        (vec![1, 2], RecountOutcome { exact: 1, ..RecountOutcome::default() }),
+        (vec![1, 2, 3], RecountOutcome { moving: vec![DAY.to_owned()], ..RecountOutcome::default() }),
     ] {
         let reads = Arc::new(AtomicU32::new(0));
         let (seen, at) = (Arc::clone(&reads), moves.clone());
@@ -227,7 +232,7 @@ async fn entries_that_cannot_be_read_make_a_date_unjudgeable_and_no_other() -> R
         for action in ["recount", "repair"] {
             let report = run_of(world.functions(), action, (BEFORE, AFTER), NO_DEADLINE).await?;
             let unreadable = vec![DAY.to_owned()];
-            let want = RecountReport { exact: 2, unreadable, unreadable_entries: 1, ..RecountReport::default() };
+            let want = RecountOutcome { exact: 2, unreadable, unreadable_entries: 1, ..RecountOutcome::default() };
             assert_eq!(report, want, "{action}: {due}");
             assert_eq!(world.metric("UnreadableEntries")?, 1);
         }

@@ -1,8 +1,8 @@
-//! `archive`: every night, the heads of payments whose day is over move to the long-term table.
+//! `archive`: moves the heads of payments whose day is over to the long-term table, every night.
 
 mod config;
-mod past;
-mod report;
+mod outcome;
+mod readiness;
 mod shard;
 
 use futures::StreamExt as _;
@@ -12,27 +12,28 @@ use payments_store::{Store, StoreError};
 use serde::{Deserialize, Serialize};
 
 pub use config::Config;
-pub use report::ArchiveReport;
-use report::{ArchiveMetrics, Notices};
+pub use outcome::ArchiveOutcome;
+use outcome::Notices;
+use readiness::first_kept_date;
 use shard::{Run, ShardArchive};
 
-/// How many shards are worked on at once: 32 of them hold two pages of 1,000 entries of 0.3 KB and
-/// 100 heads of 1 KB each, 23 MB in all.
+/// The most shards archived at once: 32 with two pages of 1,000 entries of 0.3 KB and 100 heads of 1 KB
+/// each take 23 MB.
 const SHARDS_AT_ONCE: usize = 32;
 
-/// What a schedule asks for: `{"action":"archive"}`.
+/// The schedule's request: `{"action":"archive"}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// What to do.
+    /// The action.
     pub action: Action,
 }
 
-/// What the function can do.
+/// The function's only action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
-    /// Move what is past.
+    /// Archive payments whose day is over.
     Archive,
 }
 
@@ -46,41 +47,43 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// The function with all it needs.
+    /// Creates the function.
     #[must_use]
     pub fn new(config: Config, store: Store, clock: Clock, metrics: Metrics) -> Self {
         Self { config, store, clock, metrics }
     }
 
-    /// Runs one tick, until nothing is left or shortly before Lambda's deadline.
+    /// Archives until nothing is left, or until shortly before Lambda's deadline.
     ///
     /// # Errors
-    /// Where DynamoDB refuses, which repeating does not change; what was done stays done.
-    pub async fn handle(&self, event: LambdaEvent<Request>) -> Result<ArchiveReport, Error> {
+    /// [`StoreError`] if DynamoDB fails in a way that a retry does not change. Completed work stays.
+    pub async fn handle(&self, event: LambdaEvent<Request>) -> Result<ArchiveOutcome, Error> {
         let deadline = Deadline::before(event.context.deadline, &self.clock);
         match event.payload.action {
             Action::Archive => Ok(self.archive(deadline).await?),
         }
     }
 
-    /// Archives what is past, of all shards.
-    async fn archive(&self, deadline: Deadline) -> Result<ArchiveReport, StoreError> {
+    async fn archive(&self, deadline: Deadline) -> Result<ArchiveOutcome, StoreError> {
         let now = self.clock.now();
-        let first_that_stays = past::first_that_stays(self.config.zone, now);
-        let run = Run { archive: self, deadline, now, first_that_stays, notices: Notices::default() };
+        let first_kept_date = first_kept_date(self.config.zone, now);
+        let run = Run { archive: self, deadline, now, first_kept_date, notices: Notices::default() };
         let shards = futures::stream::iter(self.config.read_shards.all());
         let ends: Vec<_> =
             shards.map(|shard| ShardArchive::of(&run, shard).run()).buffer_unordered(SHARDS_AT_ONCE).collect().await;
-        let (mut total, mut broken) = (ArchiveReport::default(), None);
-        for (report, error) in ends {
-            total.add(&report);
+        let (mut total, mut broken) = (ArchiveOutcome::default(), None);
+        for (outcome, error) in ends {
+            total.add(&outcome);
             broken = broken.or(error);
         }
         if run.notices.left_out() > 0 {
-            tracing::warn!(left_out = run.notices.left_out(), "more payments stay than the log names");
+            tracing::warn!(
+                left_out = run.notices.left_out(),
+                "the log does not name all payments that were not archived"
+            );
         }
-        // What was done is counted also where a shard broke.
-        self.metrics.emit(self.clock.instant(), &ArchiveMetrics::from(&total));
+        // Also emitted when a shard failed.
+        self.metrics.emit(self.clock.instant(), &total);
         broken.map_or(Ok(total), Err)
     }
 }

@@ -1,44 +1,46 @@
-//! What a run of the archive did, as it is answered, measured and logged.
+//! The outcome of a run, which the function answers and emits as metrics, and a limit on its log.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use metrique_writer::Entry;
 use serde::Serialize;
 
-/// How many payments one run names in the log. A line has some 300 bytes, so that all of them have
-/// 30 KB; a day without reports would be two million lines otherwise.
+/// The most payments that the log of one run names: 30 KB at 300 bytes a line. A day without reports
+/// would log two million lines.
 const MAX_NOTICES: u64 = 100;
 
-/// What a run did.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
+/// The outcome of a run.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Entry)]
 #[serde(rename_all = "camelCase")]
-pub struct ArchiveReport {
-    /// Payments moved to history.
+#[entry(rename_all = "PascalCase")]
+pub struct ArchiveOutcome {
+    /// Payments archived.
     pub archived: u64,
-    /// Payments that the index still showed, but that another run had moved.
+    /// Payments still in the index that another run had archived.
     pub already_gone: u64,
-    /// Payments whose day is over, but that no report has taken yet.
+    /// Payments whose day is over, but that are in no report yet.
     pub waiting_for_report: u64,
-    /// Payments that are not what the index or this run saw: left for the next tick.
+    /// Payments that changed since the index or this run read them. The next run tries again.
     pub changed: u64,
-    /// Payments that cannot be read, or of which history has another head; the log says which.
+    /// Payments that cannot be read, or that have a different head in history. The log names them.
+    #[entry(name = "ArchiveFailed")]
     pub failed: u64,
-    /// Payments left for the next tick.
+    /// Payments left for the next run.
     pub remaining: u64,
-    /// Whether there may be more left than were counted.
+    /// Whether more payments than `remaining` may be left.
+    #[entry(ignore)]
     pub remaining_is_lower_bound: bool,
-    /// Shards given up for now because DynamoDB throttled them or did not answer.
+    /// Shards given up until the next run because DynamoDB throttled them or did not answer.
     pub shards_given_up: u64,
-    /// Of those that wait for a report, how many could otherwise have moved more than a day ago.
+    /// Payments of `waiting_for_report` that are overdue: their time was more than a day ago.
     pub overdue_waiting_for_report: u64,
-    /// Of those that failed, how many could otherwise have moved more than a day ago, or have no
-    /// date that could be read.
+    /// Payments of `failed` that are overdue, or whose date cannot be read.
     pub overdue_unmovable: u64,
-    /// Of those left and counted one by one, how many could have moved more than a day ago.
+    /// Payments of `remaining` that are overdue, as far as their entries were read.
     pub overdue_remaining: u64,
 }
 
-impl ArchiveReport {
+impl ArchiveOutcome {
     pub(crate) fn add(&mut self, other: &Self) {
         self.archived += other.archived;
         self.already_gone += other.already_gone;
@@ -54,50 +56,17 @@ impl ArchiveReport {
     }
 }
 
-/// The numbers of a run.
-#[derive(Entry)]
-#[entry(rename_all = "PascalCase")]
-pub(crate) struct ArchiveMetrics {
-    archived: u64,
-    already_gone: u64,
-    waiting_for_report: u64,
-    changed: u64,
-    archive_failed: u64,
-    remaining: u64,
-    shards_given_up: u64,
-    overdue_waiting_for_report: u64,
-    overdue_unmovable: u64,
-    overdue_remaining: u64,
-}
-
-impl From<&ArchiveReport> for ArchiveMetrics {
-    fn from(report: &ArchiveReport) -> Self {
-        Self {
-            archived: report.archived,
-            already_gone: report.already_gone,
-            waiting_for_report: report.waiting_for_report,
-            changed: report.changed,
-            archive_failed: report.failed,
-            remaining: report.remaining,
-            shards_given_up: report.shards_given_up,
-            overdue_waiting_for_report: report.overdue_waiting_for_report,
-            overdue_unmovable: report.overdue_unmovable,
-            overdue_remaining: report.overdue_remaining,
-        }
-    }
-}
-
-/// How many payments the log was to name so far in a run, over all its shards.
+/// The number of payments to be named in the log of a run, over all shards.
 #[derive(Debug, Default)]
 pub(crate) struct Notices(AtomicU64);
 
 impl Notices {
-    /// Whether the log has room for one more.
+    /// Counts a payment, and returns whether the log may name it.
     pub(crate) fn one_more(&self) -> bool {
         self.0.fetch_add(1, Ordering::Relaxed) < MAX_NOTICES
     }
 
-    /// How many the log had no room for.
+    /// The number of payments that the log does not name.
     pub(crate) fn left_out(&self) -> u64 {
         self.0.load(Ordering::Relaxed).saturating_sub(MAX_NOTICES)
     }

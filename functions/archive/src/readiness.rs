@@ -1,53 +1,54 @@
-//! What is past, and what of it moves: the arithmetic of the archive, without a clock or a table.
+//! The rules of when a payment is archived and when it is overdue, without a clock or a table.
 
 use chrono::TimeDelta;
 use payments_model::{BusinessDate, BusinessZone, Head, UtcSecond};
 
-/// How long a day has been over before its payments move. `ingest` completes a missing head until 30
-/// minutes after its day; twice that leaves room for clocks that differ, so that no late head can
-/// bring a moved payment back.
+/// The time between the end of a day and the archiving of its payments. `ingest` completes a missing
+/// head until 30 minutes after its day. Twice that allows for clocks that differ: no late head can
+/// bring an archived payment back.
 const AFTER_DAY: TimeDelta = TimeDelta::hours(1);
 
-/// How long after it could have moved a payment that still stays is an alarm: by then a whole night
-/// of the schedule has passed.
-const PATIENCE: TimeDelta = TimeDelta::days(1);
+/// The time after which a payment that could have been archived is overdue: one night of the schedule.
+const OVERDUE_AFTER: TimeDelta = TimeDelta::days(1);
 
-/// The first date whose payments stay: those of every date before it may move now.
-pub(crate) fn first_that_stays(zone: BusinessZone, now: UtcSecond) -> BusinessDate {
+/// Returns the first date whose payments stay in the hot table.
+pub(crate) fn first_kept_date(zone: BusinessZone, now: UtcSecond) -> BusinessDate {
     zone.date_of(now.saturating_add(-AFTER_DAY))
 }
 
-/// Whether a payment of this date could have moved more than a day ago. One that was settled late,
-/// after redrives perhaps, can only have waited since then.
+/// Whether a payment of this date could have been archived more than a day ago. A payment that was
+/// settled late, such as after redrives, waits only since its settlement.
 pub(crate) fn is_overdue(
     zone: BusinessZone,
     due_date: BusinessDate,
     settled_at: Option<UtcSecond>,
     now: UtcSecond,
 ) -> bool {
-    let could_move = zone.end_of(due_date).saturating_add(AFTER_DAY);
-    settled_at.map_or(could_move, |settled_at| could_move.max(settled_at)).saturating_add(PATIENCE) < now
+    let ready_at = zone.end_of(due_date).saturating_add(AFTER_DAY);
+    settled_at.map_or(ready_at, |settled_at| ready_at.max(settled_at)).saturating_add(OVERDUE_AFTER) < now
 }
 
-/// What to do about a payment.
+/// Whether a payment can be archived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// It moves.
-    Move,
-    /// It would, but a report still waits for it.
-    WaitForReport,
-    /// It is not what the index showed: it is not over, or its day is not.
-    Stay,
+pub(crate) enum Readiness {
+    /// It can.
+    Ready,
+    /// Not before it is in a report.
+    WaitsForReport,
+    /// No: it is not settled or cancelled, or its day is not over.
+    NotOver,
 }
 
-/// Judges a payment by its head, which knows what the index may not know yet.
-pub(crate) fn judge(head: &Head, first_that_stays: BusinessDate) -> Verdict {
-    if !head.state.status().is_terminal() || head.due_date >= first_that_stays {
-        Verdict::Stay
-    } else if head.unreported {
-        Verdict::WaitForReport
-    } else {
-        Verdict::Move
+impl Readiness {
+    /// Decides by the head, since the index may lag.
+    pub(crate) fn of(head: &Head, first_kept_date: BusinessDate) -> Self {
+        if !head.state.status().is_terminal() || head.due_date >= first_kept_date {
+            Self::NotOver
+        } else if head.unreported {
+            Self::WaitsForReport
+        } else {
+            Self::Ready
+        }
     }
 }
 
@@ -67,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_moves_an_hour_after_its_end() {
+    fn a_days_payments_are_archived_an_hour_after_its_end_and_overdue_a_day_later() {
         for (in_zone, day, from) in [
             ("UTC", "2026-11-20", "2026-11-21T01:00:00Z"),
             ("Europe/London", "2026-07-01", "2026-07-02T00:00:00Z"),
@@ -76,31 +77,31 @@ mod tests {
             ("Europe/London", "2027-03-28", "2027-03-29T00:00:00Z"),
             ("Europe/London", "2026-10-24", "2026-10-25T00:00:00Z"),
             ("Europe/London", "2026-10-25", "2026-10-26T01:00:00Z"),
-            // Clocks skip from 00:00 to 01:00: the day after begins at 01:00.
+            // Clocks skip from 00:00 to 01:00. The next day begins at 01:00.
             ("Africa/Cairo", "2026-04-23", "2026-04-23T23:00:00Z"),
-            // Clocks go back from 01:00 to 00:00, which so comes twice: the first one counts.
+            // Clocks go back from 01:00 to 00:00. The first midnight counts.
             ("America/Havana", "2026-10-31", "2026-11-01T05:00:00Z"),
-            // Clocks go back from 24:00 to 23:00: the day lasts until the second midnight.
+            // Clocks go back from 24:00 to 23:00. The day ends at the second midnight.
             ("Asia/Beirut", "2026-10-24", "2026-10-24T23:00:00Z"),
         ] {
             let (zone, day, from) = (zone(in_zone), date(day), from.parse::<UtcSecond>().unwrap());
             let second_before = from.saturating_add(TimeDelta::seconds(-1));
-            assert_eq!(first_that_stays(zone, second_before), day, "{day} in {zone}, a second before {from}");
-            assert_eq!(first_that_stays(zone, from), day.plus_days(1), "{day} in {zone} at {from}");
-            // A day later it is late, and not before.
+            assert_eq!(first_kept_date(zone, second_before), day, "{day} in {zone}, a second before {from}");
+            assert_eq!(first_kept_date(zone, from), day.plus_days(1), "{day} in {zone} at {from}");
+            // It is overdue a day later, and not before.
             let a_day_later = from.saturating_add(TimeDelta::days(1));
             let second_after = a_day_later.saturating_add(TimeDelta::seconds(1));
             assert!(!is_overdue(zone, day, None, a_day_later), "{day} in {zone} at {a_day_later}");
             assert!(is_overdue(zone, day, None, second_after), "{day} in {zone}");
-            // Settled in time it makes no difference, settled late it does.
+            // Only a late settlement moves that instant.
             assert!(is_overdue(zone, day, Some(from), second_after), "{day} in {zone}");
             assert!(!is_overdue(zone, day, Some(second_after), second_after), "{day} in {zone}");
         }
     }
 
     #[test]
-    fn only_reported_payments_of_past_days_move_and_only_where_they_are_over() {
-        use Verdict::{Move, Stay, WaitForReport};
+    fn only_reported_and_cancelled_payments_of_past_days_are_archived() {
+        use Readiness::{NotOver, Ready, WaitsForReport};
         let account: AccountId = "tenant".parse().unwrap();
         let instruction = Instruction {
             account: account.clone(),
@@ -114,20 +115,20 @@ mod tests {
         let details = Details::accept(payment_id, instruction, zone("UTC"), shards, now, Actor::named("the test"));
         let processed = || State::Processed("TX-1".parse().unwrap());
         let failed = || State::Failed(FailureReason::cut("no funds"));
-        for (state, unreported, first_that_stays, want) in [
-            (processed(), false, "2026-11-21", Move),
-            (failed(), false, "2026-11-21", Move),
-            (State::Cancelled, false, "2026-11-21", Move),
-            (processed(), true, "2026-11-21", WaitForReport),
-            (failed(), true, "2026-11-21", WaitForReport),
-            (State::Scheduled, false, "2026-11-21", Stay),
-            (State::Pending, false, "2026-11-21", Stay),
-            (processed(), false, "2026-11-20", Stay),
-            (processed(), true, "2026-11-20", Stay),
-            (State::Cancelled, false, "2026-11-20", Stay),
+        for (state, unreported, first_kept_date, want) in [
+            (processed(), false, "2026-11-21", Ready),
+            (failed(), false, "2026-11-21", Ready),
+            (State::Cancelled, false, "2026-11-21", Ready),
+            (processed(), true, "2026-11-21", WaitsForReport),
+            (failed(), true, "2026-11-21", WaitsForReport),
+            (State::Scheduled, false, "2026-11-21", NotOver),
+            (State::Pending, false, "2026-11-21", NotOver),
+            (processed(), false, "2026-11-20", NotOver),
+            (processed(), true, "2026-11-20", NotOver),
+            (State::Cancelled, false, "2026-11-20", NotOver),
         ] {
             let head = Head { state, unreported, ..Head::scheduled(&details) };
-            assert_eq!(judge(&head, date(first_that_stays)), want, "{head:?}");
+            assert_eq!(Readiness::of(&head, date(first_kept_date)), want, "{head:?}");
         }
     }
 }

@@ -1,38 +1,36 @@
-//! When a pending payment is handed over again: the arithmetic of the redrive, without a clock.
+//! The redrive schedule: when a pending payment's request is sent again, without a clock.
 
 use chrono::TimeDelta;
 use payments_model::UtcSecond;
 
-/// The wait before a pending payment is handed over again for the first time; it doubles with
-/// each time that follows.
+/// The wait before the first redrive. It doubles with each further one.
 const FIRST_REDRIVE: TimeDelta = TimeDelta::hours(1);
 
-/// What to do about a pending payment.
+/// What to do with a pending payment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// It was handed over recently enough.
+pub(crate) enum NextStep {
+    /// Wait for a result of the last dispatch attempt.
     Wait,
-    /// It is to be handed over again.
+    /// Redrive it.
     Redrive,
-    /// It was handed over often enough: somebody has to look.
+    /// Leave it to an operator: no dispatch attempts are left.
     Stuck,
 }
 
-/// Judges a payment that is pending since `since` and was handed over `attempt` times. Attempt
-/// n + 1 comes (2^n - 1) hours after the payment became pending: after 1, 3, 7, 15 hours.
-pub(crate) fn judge(since: UtcSecond, attempt: u32, now: UtcSecond, max_attempts: u32) -> Verdict {
+/// Returns what to do with a payment that is pending since `since` and was dispatched `attempt` times.
+/// Attempt n + 1 is due (2^n - 1) hours after `since`: after 1, 3, 7, 15 hours.
+pub(crate) fn next_step(since: UtcSecond, attempt: u32, now: UtcSecond, max_attempts: u32) -> NextStep {
     let doubled = 2_i32.saturating_pow(attempt.min(16)) - 1;
     if now < since.saturating_add(FIRST_REDRIVE * doubled) {
-        Verdict::Wait
+        NextStep::Wait
     } else if attempt < max_attempts {
-        Verdict::Redrive
+        NextStep::Redrive
     } else {
-        Verdict::Stuck
+        NextStep::Stuck
     }
 }
 
-/// The latest instant at which a payment can have fallen due to be up for its first redrive now:
-/// it cannot have been pending before it was due.
+/// Returns the latest due time of payments that can be redriven now: none is pending before it is due.
 pub(crate) fn redrivable_until(now: UtcSecond) -> UtcSecond {
     now.saturating_add(-FIRST_REDRIVE)
 }
@@ -43,7 +41,7 @@ mod tests {
 
     #[test]
     fn redrives_come_after_one_three_and_seven_hours() {
-        use Verdict::{Redrive, Stuck, Wait};
+        use NextStep::{Redrive, Stuck, Wait};
         let since: UtcSecond = "2026-11-20T09:00:00Z".parse().unwrap();
         for (now, attempt, want) in [
             ("2026-11-20T09:59:59Z", 1, Wait),
@@ -54,7 +52,7 @@ mod tests {
             ("2026-11-20T16:00:00Z", 3, Stuck),
             ("2090-01-01T00:00:00Z", u32::MAX, Stuck),
         ] {
-            assert_eq!(judge(since, attempt, now.parse().unwrap(), 3), want, "{now} after {attempt}");
+            assert_eq!(next_step(since, attempt, now.parse().unwrap(), 3), want, "{now} after {attempt}");
         }
     }
 }

@@ -1,9 +1,10 @@
-//! `recount`: every night, the counters of dates are compared with the payments themselves. On
-//! request, those are corrected that were found wrong a day before, too, and have stood still since.
+//! `recount`: compares the counters of dates with their payments every night, and repairs drift on request.
+//!
+//! A repair corrects a date only if the same drift was found at least 25 hours earlier.
 
 mod config;
 mod look;
-mod report;
+mod outcome;
 mod request;
 mod run;
 
@@ -12,7 +13,7 @@ use payments_boot::{Clock, Deadline, Metrics};
 use payments_store::Store;
 
 pub use config::Config;
-pub use report::{DriftReport, RecountReport};
+pub use outcome::{Drift, RecountOutcome};
 pub use request::{Action, Request, RequestError};
 use run::Run;
 
@@ -26,26 +27,26 @@ pub struct Recount {
 }
 
 impl Recount {
-    /// The function with all it needs.
+    /// Creates the function.
     #[must_use]
     pub fn new(config: Config, store: Store, clock: Clock, metrics: Metrics) -> Self {
         Self { config, store, clock, metrics }
     }
 
-    /// Looks at every date asked for, or at as many as there is time for.
+    /// Recounts the requested dates, or as many as there is time for.
     ///
     /// # Errors
-    /// [`RequestError`] for dates that cannot be asked for; and where DynamoDB refuses, which
-    /// repeating does not change. What was done stays done.
-    pub async fn handle(&self, event: LambdaEvent<Request>) -> Result<RecountReport, Error> {
+    /// [`RequestError`] for invalid dates. [`StoreError`](payments_store::StoreError) if DynamoDB fails in a
+    /// way that a retry does not change. Completed work stays.
+    pub async fn handle(&self, event: LambdaEvent<Request>) -> Result<RecountOutcome, Error> {
         let deadline = Deadline::before(event.context.deadline, &self.clock);
         let dates = event.payload.dates(self.config.zone, self.clock.now())?;
         let mut run = Run::of(self, deadline, event.payload.action);
-        // In a box: a run is as large as all the calls that it may wait for, and its callers are not to be.
+        // Boxed because the future is as large as all the calls it may wait for.
         let broken = Box::pin(run.all(&dates)).await;
-        // What was found is counted also where the run broke.
-        self.metrics.emit(self.clock.instant(), &run.report.metrics());
+        // Also emitted when the run failed.
+        self.metrics.emit(self.clock.instant(), &run.outcome);
         broken?;
-        Ok(run.report)
+        Ok(run.outcome)
     }
 }

@@ -1,44 +1,39 @@
-//! One look at a date: its counters, its payments, and whether the counters stood still meanwhile.
+//! A recount of one date: its counters, its payments, and whether the counters moved in between.
 
 use futures::StreamExt as _;
-use payments_boot::{Deadline, pace};
-use payments_model::{BusinessDate, DayCounts, Outage as _, OutageKind, Status};
+use payments_boot::{Deadline, Retries, Stop};
+use payments_model::{BusinessDate, DayCounts, Status};
 use payments_store::{DateCounters, DueRecount, Recounted, StoreError};
 
 use crate::Recount;
 
-/// How often payments are counted whose counters move meanwhile, before they are left moving.
+/// The most recounts of a date whose counters keep moving.
 const MAX_TRIES: u32 = 3;
 
-/// How many queries are under way at once: 32 of them hold a page of 1,000 entries of 0.3 KB each,
-/// 10 MB in all.
+/// The most queries in flight: 32 with a page of 1,000 entries of 0.3 KB each take 10 MB.
 const QUERIES_AT_ONCE: usize = 32;
 
-/// What was to be seen of a date.
+/// The result of recounting a date.
 pub(crate) enum Look {
     /// The counters stood still while the payments were counted.
     Still(Seen),
-    /// They did not, however often it was tried.
+    /// The counters moved during each recount.
     Moving(DateCounters),
-    /// So many entries cannot be read, or a counter cannot.
+    /// This many entries, or a counter, cannot be read.
     Unreadable(u64),
 }
 
-/// Counters that stood still, and the payments.
+/// Counters that stood still, and the counts of the payments.
+#[derive(PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) counters: DateCounters,
     pub(crate) recounted: DayCounts,
 }
 
 impl Seen {
-    /// Whether the counters say what the payments say, and nothing was unparsed.
+    /// Whether the counters equal the payments, without unparsed changes.
     pub(crate) fn is_exact(&self) -> bool {
         self.counters.counts == self.recounted
-    }
-
-    /// Whether another look saw the same.
-    pub(crate) fn is_like(&self, other: &Self) -> bool {
-        self.counters == other.counters && self.recounted == other.recounted
     }
 }
 
@@ -47,40 +42,42 @@ impl Seen {
 pub(crate) enum Halt {
     /// The deadline came.
     OutOfTime,
-    /// DynamoDB throttled or did not answer, for longer than is waited.
+    /// DynamoDB throttled a call or did not answer it, too often in a row.
     GivenUp(StoreError),
-    /// Repeating changes nothing.
+    /// A call failed in a way that a retry does not change.
     Broken(StoreError),
 }
 
-/// A way to the tables that waits where it has to, but not past the deadline.
+/// Calls to the tables, retried until the deadline.
 pub(crate) struct Reader<'r> {
     pub(crate) recount: &'r Recount,
     pub(crate) deadline: Deadline,
 }
 
 impl Reader<'_> {
-    /// Makes a call until it succeeds, fails for good, or has failed too often.
-    pub(crate) async fn patiently<T>(&self, mut call: impl AsyncFnMut() -> Result<T, StoreError>) -> Result<T, Halt> {
-        let mut failures = 0;
+    /// Makes a call, and retries it if that can help.
+    pub(crate) async fn retried<T>(&self, mut call: impl AsyncFnMut() -> Result<T, StoreError>) -> Result<T, Halt> {
+        let mut retries = Retries::default();
         while !self.deadline.has_come() {
             let error = match call().await {
                 Ok(done) => return Ok(done),
-                Err(error) if error.kind() == OutageKind::Broken => return Err(Halt::Broken(error)),
                 Err(error) => error,
             };
-            failures += 1;
-            let Some(wait) = pace::backoff(failures) else { return Err(Halt::GivenUp(error)) };
-            self.deadline.sleep(wait).await;
+            match retries.wait(&error, &self.deadline).await {
+                Ok(()) => {}
+                Err(Stop::OutOfTime) => break,
+                Err(Stop::GivenUp) => return Err(Halt::GivenUp(error)),
+                Err(Stop::Broken) => return Err(Halt::Broken(error)),
+            }
         }
         Err(Halt::OutOfTime)
     }
 
-    /// Looks at a date. Between the two times that the counters are read, all payments are.
+    /// Recounts a date: reads its counters before and after all its payments.
     pub(crate) async fn look(&self, date: BusinessDate) -> Result<Look, Halt> {
         match self.look_or_fail(date).await {
             Err(Halt::Broken(error @ StoreError::Unreadable { .. })) => {
-                tracing::error!(%date, %error, "a date cannot be recounted");
+                tracing::error!(%date, %error, "a date cannot be recounted because a counter cannot be read");
                 Ok(Look::Unreadable(1))
             }
             look => look,
@@ -93,11 +90,11 @@ impl Reader<'_> {
             let found = self.count(date).await?;
             if found.unreadable > 0 {
                 let example = found.example.map(|error| error.to_string());
-                tracing::error!(%date, entries = found.unreadable, example, "a date cannot be recounted");
+                tracing::error!(%date, entries = found.unreadable, example, "a date cannot be recounted because index entries cannot be read");
                 return Ok(Look::Unreadable(found.unreadable));
             }
             let after = self.counters(date).await?;
-            // Not the numbers: what leaves a status and comes back to it has moved all the same.
+            // Compares moves and not counts: a payment may leave a status while another enters it.
             if before.moves == after.moves {
                 return Ok(Look::Still(Seen { counters: after, recounted: found.counts }));
             }
@@ -107,16 +104,15 @@ impl Reader<'_> {
     }
 
     async fn counters(&self, date: BusinessDate) -> Result<DateCounters, Halt> {
-        let mut dates = self.patiently(async || self.recount.store.counters(date, date).await).await?;
+        let mut dates = self.retried(async || self.recount.store.counters(date, date).await).await?;
         Ok(dates.remove(&date).unwrap_or_default())
     }
 
-    /// Counts the payments of a date.
     async fn count(&self, date: BusinessDate) -> Result<Recounted, Halt> {
-        let stretches = self.recount.config.read_shards.all();
-        let stretches = stretches.flat_map(|shard| Status::ALL.map(|status| DueRecount::of(date, shard, status)));
-        let stretches = futures::stream::iter(stretches).map(|stretch| self.count_stretch(stretch));
-        let mut counted = stretches.buffer_unordered(QUERIES_AT_ONCE);
+        let ranges = self.recount.config.read_shards.all();
+        let ranges = ranges.flat_map(|shard| Status::ALL.map(|status| DueRecount::of(date, shard, status)));
+        let ranges = futures::stream::iter(ranges).map(|range| self.count_range(range));
+        let mut counted = ranges.buffer_unordered(QUERIES_AT_ONCE);
         let mut all = Recounted::default();
         while let Some(found) = counted.next().await {
             all.add(found?);
@@ -124,8 +120,8 @@ impl Reader<'_> {
         Ok(all)
     }
 
-    async fn count_stretch(&self, mut stretch: DueRecount) -> Result<Recounted, Halt> {
-        while self.patiently(async || self.recount.store.recount_next(&mut stretch).await).await? {}
-        Ok(stretch.found())
+    async fn count_range(&self, mut range: DueRecount) -> Result<Recounted, Halt> {
+        while self.retried(async || self.recount.store.recount_next(&mut range).await).await? {}
+        Ok(range.found())
     }
 }

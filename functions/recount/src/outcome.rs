@@ -1,71 +1,79 @@
-//! What a run found, as it is answered and measured.
+//! The outcome of a run, which the function answers and emits as metrics.
 
-use metrique_writer::Entry;
+use chrono::TimeDelta;
+use metrique_writer::{Entry, EntryWriter};
 use payments_http::CountsView;
+use payments_model::UtcSecond;
 use payments_store::Evidence;
 use serde::Serialize;
 
 use crate::look::Seen;
-use crate::run::repairable_from;
 
-/// How many dates that drifted a report names. One with ten currencies takes 3 KB, so that all of
-/// them have 300 KB of the 6 MB of an answer.
+/// The most drifted dates that an outcome shows. One with ten currencies takes 3 KB: 300 KB of the 6 MB of
+/// an answer.
 const MAX_DRIFTS: usize = 100;
 
-/// What a run found. Every date that was asked for is one of `exact`, `drifted`, `repaired`, `moving`,
+/// How old a finding must be for a repair. The stream keeps its records for 24 hours. A change that was
+/// not counted by then never will be, so what is still missing is drift and not delay.
+const REPAIRABLE_AFTER: TimeDelta = TimeDelta::hours(25);
+
+/// The outcome of a run. Each requested date is one of `exact`, `drifted`, `repaired`, `moving`,
 /// `unreadable` or `dates_left`.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct RecountReport {
-    /// Dates whose counters say what their payments say.
+pub struct RecountOutcome {
+    /// Dates whose counters equal their payments.
     pub exact: u64,
-    /// Dates whose counters stand still and say something else.
+    /// Dates whose counters stand still and differ from their payments.
     pub drifted: u64,
-    /// Dates whose counters were corrected.
+    /// Dates whose counters were repaired.
     pub repaired: u64,
-    /// Dates whose counters or payments moved all the time, or just when they were to be repaired:
-    /// they cannot be judged now.
+    /// Dates that cannot be judged now: their counters or payments moved, or did so before the repair.
     pub moving: Vec<String>,
-    /// Dates that cannot be compared before their payments or counters can be read; the log says
-    /// what cannot.
+    /// Dates whose payments or counters cannot be read. The log says which.
     pub unreadable: Vec<String>,
-    /// The index entries and counters that cannot be read.
+    /// Index entries and counters that cannot be read.
     pub unreadable_entries: u64,
-    /// Changes that the counters of these dates could not take up.
+    /// Changes that the counters of these dates do not include, because they cannot be read.
     pub unparsed_changes: i64,
-    /// The dates that drifted or were repaired, or the first hundred of them.
-    pub drifts: Vec<DriftReport>,
-    /// How many more there are.
+    /// The dates that drifted or were repaired, the first hundred of them.
+    pub drifts: Vec<Drift>,
+    /// Further dates that drifted or were repaired.
     pub drifts_left_out: u64,
-    /// Dates that were not looked at, or not to the end.
+    /// Dates that were not recounted, or not to the end.
     pub dates_left: u64,
-    /// The first one of them, for the run that goes on from there.
+    /// The first of the dates left, at which the next run can start.
     pub next: Option<String>,
-    /// Why they are left: `deadline`, or DynamoDB was `throttled` or `unavailable`.
+    /// Why dates are left: `deadline`, or DynamoDB was `throttled` or `unavailable`.
     pub left_because: Option<&'static str>,
 }
 
 /// A date that drifted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct DriftReport {
-    /// Which date.
+pub struct Drift {
+    /// The date.
     pub date: String,
-    /// What its counters said.
+    /// Its counters before any repair.
     pub counters: CountsView,
-    /// What its payments say.
+    /// The counts of its payments.
     pub recounted: CountsView,
-    /// Since when that is known.
+    /// When this difference was found first.
     pub found_at: String,
-    /// From when on it can be repaired, if nothing moves until then.
+    /// When it can be repaired, if nothing moves until then.
     pub repairable_from: String,
-    /// Whether this run has repaired it.
+    /// Whether this run repaired it.
     pub repaired: bool,
 }
 
-impl RecountReport {
-    /// Notes a date that drifted, and logs it, as far as there is room.
-    pub(crate) fn note_drift(&mut self, date: String, seen: &Seen, evidence: &Evidence, repaired: bool) {
+/// Returns when the drift that `evidence` records can be repaired.
+pub(crate) fn repairable_from(evidence: &Evidence) -> UtcSecond {
+    evidence.found_at.saturating_add(REPAIRABLE_AFTER)
+}
+
+impl RecountOutcome {
+    /// Counts a date that drifted. The first hundred are also shown and logged.
+    pub(crate) fn add_drift(&mut self, date: String, seen: &Seen, evidence: &Evidence, repaired: bool) {
         if repaired {
             self.repaired += 1;
         } else {
@@ -79,11 +87,11 @@ impl RecountReport {
         let (counters, recounted) = (&seen.counters.counts, &seen.recounted);
         let found_at = evidence.found_at;
         if repaired {
-            tracing::warn!(date, ?counters, ?recounted, %found_at, "counters were repaired");
+            tracing::warn!(date, ?counters, ?recounted, %found_at, "the counters of a date were repaired");
         } else {
-            tracing::error!(date, ?counters, ?recounted, %found_at, "counters have drifted");
+            tracing::error!(date, ?counters, ?recounted, %found_at, "the counters of a date have drifted; recount them, then repair them");
         }
-        self.drifts.push(DriftReport {
+        self.drifts.push(Drift {
             date,
             counters: CountsView::of(counters),
             recounted: CountsView::of(recounted),
@@ -92,33 +100,18 @@ impl RecountReport {
             repaired,
         });
     }
-
-    /// The numbers of a run.
-    pub(crate) fn metrics(&self) -> RecountMetrics {
-        let count = |dates: &Vec<String>| u64::try_from(dates.len()).unwrap_or(u64::MAX);
-        RecountMetrics {
-            dates_exact: self.exact,
-            drifted_dates: self.drifted,
-            moving_dates: count(&self.moving),
-            unreadable_dates: count(&self.unreadable),
-            unreadable_entries: self.unreadable_entries,
-            dates_left: self.dates_left,
-            repaired_dates: self.repaired,
-            unparsed_changes: u64::try_from(self.unparsed_changes).unwrap_or(0),
-        }
-    }
 }
 
-/// The numbers of a run, for alarms.
-#[derive(Entry)]
-#[entry(rename_all = "PascalCase")]
-pub(crate) struct RecountMetrics {
-    dates_exact: u64,
-    drifted_dates: u64,
-    moving_dates: u64,
-    unreadable_dates: u64,
-    unreadable_entries: u64,
-    dates_left: u64,
-    repaired_dates: u64,
-    unparsed_changes: u64,
+/// Written by hand: the order of the metrics differs from that of the answer, and dates become counts.
+impl Entry for RecountOutcome {
+    fn write<'a>(&'a self, writer: &mut impl EntryWriter<'a>) {
+        writer.value("DatesExact", &self.exact);
+        writer.value("DriftedDates", &self.drifted);
+        writer.value("MovingDates", &self.moving.len());
+        writer.value("UnreadableDates", &self.unreadable.len());
+        writer.value("UnreadableEntries", &self.unreadable_entries);
+        writer.value("DatesLeft", &self.dates_left);
+        writer.value("RepairedDates", &self.repaired);
+        writer.value("UnparsedChanges", &u64::try_from(self.unparsed_changes).unwrap_or(0));
+    }
 }

@@ -1,4 +1,4 @@
-//! What is asked for, and which dates that is.
+//! The request of a run, and the dates it covers.
 
 use std::iter::successors;
 
@@ -6,23 +6,22 @@ use chrono::TimeDelta;
 use payments_model::{BusinessDate, BusinessZone, UtcSecond};
 use serde::{Deserialize, Deserializer, de};
 
-/// How far back a recount goes unless `from` says otherwise: longer than settlements, reports and
-/// the archive take, so that each date is looked at once more after nothing moves in it any more.
+/// How far back a recount goes without `from`: longer than settlement, report and archive take, so each
+/// date is recounted once more after its last change.
 const DEFAULT_DAYS_BACK: TimeDelta = TimeDelta::days(7);
 
-/// How far ahead a recount goes unless `to` says otherwise, in days after today: what the API shows
-/// unless it is asked for more.
+/// How far ahead a recount goes without `to`, in days after today: as far as the API's default.
 const DEFAULT_DAYS_AHEAD: u32 = 90;
 
 /// The most dates of one run: a leap year.
 const MAX_DATES: i64 = 366;
 
-/// What a schedule or an operator asks for: `{"action":"recount"}`, which may have dates, or
-/// `{"action":"repair","from":"2026-12-01","to":"2026-12-01"}`, which has to. Both are included.
+/// The request of a schedule or an operator: `{"action":"recount"}`, with optional dates, or
+/// `{"action":"repair","from":"2026-12-01","to":"2026-12-01"}`, with both dates. Both are included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// Which of the two.
+    /// The action.
     pub action: Action,
     /// The first date.
     #[serde(default, deserialize_with = "date")]
@@ -32,27 +31,27 @@ pub struct Request {
     pub to: Option<BusinessDate>,
 }
 
-/// What the function can do.
+/// The function's actions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
     /// Compare the counters with the payments.
     Recount,
-    /// The same, and correct what was found wrong a day ago already.
+    /// Recount, and correct counters whose drift was found at least 25 hours ago.
     Repair,
 }
 
-/// Dates that cannot be asked for.
+/// Why the dates of a request are invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
-    /// A repair says which dates it is for.
-    #[error("a repair needs its dates; send {{\"action\":\"repair\",\"from\":\"YYYY-MM-DD\",\"to\":\"YYYY-MM-DD\"}}")]
+    /// A repair has no dates.
+    #[error("a repair needs dates; send {{\"action\":\"repair\",\"from\":\"YYYY-MM-DD\",\"to\":\"YYYY-MM-DD\"}}")]
     NoDates,
-    /// The range is upside down.
-    #[error("the first date, {0}, is after the last one, {1}; send \"from\" and \"to\" in the order of time")]
-    UpsideDown(BusinessDate, BusinessDate),
+    /// The first date is after the last.
+    #[error("\"from\" ({0}) is after \"to\" ({1}); send the earlier date as \"from\"")]
+    Reversed(BusinessDate, BusinessDate),
     /// The range is too long.
-    #[error("{0} dates are too many for one run; send \"from\" and \"to\" so that they are at most {MAX_DATES}")]
+    #[error("{0} dates are too many for one run; send \"from\" and \"to\" with at most {MAX_DATES} dates")]
     TooMany(i64),
 }
 
@@ -62,18 +61,18 @@ fn date<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<BusinessDat
 }
 
 impl Request {
-    /// The dates asked for, in order.
+    /// Returns the dates in order.
     pub(crate) fn dates(&self, zone: BusinessZone, now: UtcSecond) -> Result<Vec<BusinessDate>, RequestError> {
         if self.action == Action::Repair && (self.from.is_none() || self.to.is_none()) {
             return Err(RequestError::NoDates);
         }
         let today = zone.date_of(now);
-        // At noon no clock is set back or forward, so that whole days lead from date to date.
+        // Clocks do not change at noon, so whole days lead from date to date.
         let noon = zone.start_of(today).saturating_add(TimeDelta::hours(12));
         let from = self.from.unwrap_or_else(|| zone.date_of(noon.saturating_add(-DEFAULT_DAYS_BACK)));
         let to = self.to.unwrap_or_else(|| today.plus_days(DEFAULT_DAYS_AHEAD));
         if from > to {
-            return Err(RequestError::UpsideDown(from, to));
+            return Err(RequestError::Reversed(from, to));
         }
         let dates = to.days_since(from) + 1;
         if dates > MAX_DATES {
@@ -99,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recount_has_dates_of_its_own_and_a_repair_names_them() {
+    fn a_recount_has_default_dates_and_a_repair_names_its_own() {
         let now = "2026-11-20T02:00:00Z";
         for (request, want) in [
             (r#"{"action":"recount"}"#, "2026-11-13 to 2027-02-18: 98"),
@@ -114,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_week_back_is_seven_dates_also_where_clocks_change() {
+    fn the_default_start_is_seven_dates_back_also_when_clocks_change() {
         for (now, want) in [
             ("2026-10-25T00:30:00Z", "2026-10-18"),
             ("2026-10-31T23:59:59Z", "2026-10-24"),
@@ -128,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_asked_for_is_told_what_to_send() {
+    fn errors_say_what_to_send() {
         for (request, want) in [
             ("{}", "missing field `action`"),
             (r#"{"action":"recout"}"#, "unknown variant `recout`, expected `recount` or `repair`"),
@@ -144,19 +143,16 @@ mod tests {
                 r#"{"action":"recount","from":"2026-11-31"}"#,
                 "expected an existing date as YYYY-MM-DD, such as 2026-12-01",
             ),
-            (
-                r#"{"action":"repair"}"#,
-                r#"a repair needs its dates; send {"action":"repair","from":"YYYY-MM-DD","to":"#,
-            ),
-            (r#"{"action":"repair","to":"2026-12-01"}"#, "a repair needs its dates; send "),
+            (r#"{"action":"repair"}"#, r#"a repair needs dates; send {"action":"repair","from":"YYYY-MM-DD","to":"#),
+            (r#"{"action":"repair","to":"2026-12-01"}"#, "a repair needs dates; send "),
             (
                 r#"{"action":"repair","from":"2026-12-02","to":"2026-12-01"}"#,
-                "the first date, 2026-12-02, is after the last one, 2026-12-01; send ",
+                "\"from\" (2026-12-02) is after \"to\" (2026-12-01); send ",
             ),
             (r#"{"action":"recount","from":"2026-01-01"}"#, "414 dates are too many for one run; send "),
             (
                 r#"{"action":"repair","from":"2027-01-01","to":"2028-01-02"}"#,
-                "367 dates are too many for one run; send \"from\" and \"to\" so that they are at most 366",
+                "367 dates are too many for one run; send \"from\" and \"to\" with at most 366 dates",
             ),
         ] {
             let said = dates(request, "2026-11-20T02:00:00Z");

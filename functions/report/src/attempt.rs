@@ -1,5 +1,4 @@
-//! The files of a run while they are written: settlements become CSV, gzip and parts of an upload, and
-//! nothing of them is kept but counts and sums.
+//! The files of a run while they are written: CSV, compressed and uploaded in parts. Only sums stay in memory.
 
 use std::fmt;
 use std::io::Write as _;
@@ -17,15 +16,15 @@ use crate::rows::{Settlement, csv_of};
 use crate::summary::{Heading, Summary};
 use crate::upload::Upload;
 
-/// The most characters of a request's id in a name. Lambda's are UUIDs, of 36.
+/// The most characters of a request id in a name. Lambda's are UUIDs, of 36.
 const MAX_REQUEST_ID: usize = 64;
 
-/// Where one attempt at a run writes: no other attempt ever does.
+/// The folder of one attempt at a run. No other attempt writes there.
 #[derive(Debug, Clone)]
 pub(crate) struct AttemptFolder(String);
 
 impl AttemptFolder {
-    /// The folder of an attempt at run `number`, begun at `instant` by the invocation `request_id`.
+    /// Names the folder of an attempt at run `number`, started at `instant` by the invocation `request_id`.
     pub(crate) fn new(number: u64, instant: DateTime<Utc>, request_id: &str) -> Self {
         let plain = |c: &char| c.is_ascii_alphanumeric() || *c == '-';
         let request_id: String = request_id.chars().filter(plain).take(MAX_REQUEST_ID).collect();
@@ -39,7 +38,7 @@ impl fmt::Display for AttemptFolder {
     }
 }
 
-/// A run's files, on their way.
+/// The files of a run that is not committed yet.
 #[derive(Debug)]
 pub(crate) struct Attempt {
     files: Arc<dyn ObjectStore>,
@@ -53,14 +52,14 @@ pub(crate) struct Attempt {
 }
 
 impl Attempt {
-    /// Begins an attempt at run `number`. Nothing is stored before there is a part to store.
+    /// Starts an attempt at run `number`. Nothing is stored before the first part is full.
     pub(crate) fn begin(files: &Arc<dyn ObjectStore>, folder: AttemptFolder, number: u64) -> Result<Self, ReportError> {
         let csv = Upload::begin(files, format!("{folder}/report.csv.gz"))?;
         Ok(Self {
             files: Arc::clone(files),
             folder,
             number,
-            // The same settlements are the same bytes, whenever they are compressed.
+            // Without a time, the same settlements always compress to the same bytes.
             gzip: GzBuilder::new().mtime(0).write(Vec::new(), Compression::default()),
             csv,
             rows: 0,
@@ -69,12 +68,12 @@ impl Attempt {
         })
     }
 
-    /// How many settlements it has.
+    /// The number of settlements.
     pub(crate) fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Writes the next settlements, which come in order.
+    /// Writes the next settlements, in order.
     pub(crate) async fn write(&mut self, settlements: &[Settlement]) -> Result<(), ReportError> {
         let (Some(first), Some(last)) = (settlements.first(), settlements.last()) else { return Ok(()) };
         let begun = self.span.map_or(first.settled_at, |(begun, _)| begun);
@@ -89,8 +88,8 @@ impl Attempt {
         self.csv.write(compressed).await
     }
 
-    /// Stores what is left, and the summary: the run, ready to be committed. `None` where it has no
-    /// settlements; then nothing was stored.
+    /// Stores the rest and the summary. Returns the run to be committed, or `None` without settlements, when
+    /// nothing is stored.
     pub(crate) async fn finish(mut self, now: UtcSecond) -> Result<Option<ReportRun>, ReportError> {
         let Some(span) = self.span else { return Ok(None) };
         match self.store(span, now).await {
@@ -133,13 +132,13 @@ impl Attempt {
         }
     }
 
-    /// Gives up: nothing of the attempt is stored, as far as that can be done.
+    /// Abandons the attempt and aborts its upload, if possible.
     pub(crate) async fn abandon(&mut self) {
         self.csv.abandon().await;
     }
 }
 
-/// An instant without colons, which names of files do better without.
+/// Formats an instant without colons, for file names.
 fn compact(instant: UtcSecond) -> String {
     instant.to_string().replace(':', "")
 }
@@ -157,7 +156,7 @@ mod tests {
     use crate::stored::{Found, Stored};
     use crate::upload::PART;
 
-    /// The nth of many settlements, which gzip can do little about.
+    /// The nth settlement, of bytes that hardly compress.
     fn settlement(n: usize) -> Settlement {
         let account: AccountId = "payer".parse().unwrap();
         let id = |of: String| PaymentId::derive(&account, &of.parse().unwrap());
@@ -188,7 +187,6 @@ mod tests {
         Attempt::begin(files, AttemptFolder::new(1, DateTime::UNIX_EPOCH, request_id), 1).unwrap()
     }
 
-    /// Writes so many settlements.
     async fn write(attempt: &mut Attempt, count: usize) {
         for some in (0..count).collect::<Vec<_>>().chunks(800) {
             let settlements: Vec<Settlement> = some.iter().map(|n| settlement(*n)).collect();
@@ -196,7 +194,7 @@ mod tests {
         }
     }
 
-    /// More settlements than one part has room for.
+    /// More settlements than fit into one part.
     const MANY: usize = 45_000;
 
     #[tokio::test]
@@ -214,7 +212,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_of_several_parts_is_what_was_committed() {
+    async fn a_file_of_several_parts_is_stored_as_committed() {
         let files: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
         let mut attempt = begin(&files, "large");
         write(&mut attempt, MANY).await;
@@ -222,7 +220,7 @@ mod tests {
         assert!(run.csv.bytes > u64::try_from(PART).unwrap(), "{} bytes", run.csv.bytes);
 
         let Found::Intact(mut stored) = Stored::check(&files, &run.csv.attempt, &run.csv).await.unwrap() else {
-            panic!("{} is not what was committed", run.csv.attempt)
+            panic!("{} is not as committed", run.csv.attempt)
         };
         let mut bytes = Vec::new();
         while let Some(piece) = stored.next().await.unwrap() {
@@ -239,10 +237,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_attempt_that_is_given_up_leaves_nothing() {
+    async fn an_abandoned_attempt_leaves_no_files() {
         for count in [0, 10, MANY] {
             let files: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
-            let mut attempt = begin(&files, "given-up");
+            let mut attempt = begin(&files, "abandoned");
             write(&mut attempt, count).await;
             attempt.abandon().await;
             attempt.abandon().await;
@@ -254,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_are_names_whatever_a_request_is_called() {
+    fn folder_names_drop_special_characters_of_the_request_id() {
         let folder = AttemptFolder::new(42, DateTime::UNIX_EPOCH, "../a b/8f2c\u{e9}");
         assert_eq!(folder.to_string(), "attempts/000042-19700101T000000.000000Z-ab8f2c");
     }

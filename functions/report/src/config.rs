@@ -1,4 +1,4 @@
-//! What `report` has to be told.
+//! The configuration of `report`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,23 +8,22 @@ use payments_model::ShardCount;
 
 use crate::storage::Storage;
 
-/// The most settlements of one report, unless `MAX_REPORT_ROWS` says otherwise: a quarter of an
-/// hour of a day's two million is 21,000, and a week's backlog is 140 reports.
+/// The default of `MAX_REPORT_ROWS`. A quarter of an hour of two million payments a day is 21,000; a week's
+/// backlog is 140 reports.
 const DEFAULT_MAX_ROWS: u32 = 100_000;
 
-/// The most that `MAX_REPORT_ROWS` may say. A report is drained within one invocation or not at all,
-/// and 100,000 take 100 s. And its sums are in memory until it is written: 100,000 payees, of whom no two
-/// are the same, are 16 MB.
+/// The maximum of `MAX_REPORT_ROWS`. A report must be drained within one invocation, and 100,000 rows take
+/// 100 s. Its sums are in memory until it is written: 16 MB for 100,000 different payees.
 const MOST_ROWS: u32 = 100_000;
 
 /// The configuration of `report`.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where the data is.
+    /// The tables.
     pub data: DataConfig,
-    /// `READ_SHARDS`: over how many shards payments may be spread.
+    /// `READ_SHARDS`: the number of shards to read.
     pub read_shards: ShardCount,
-    /// `REPORTS_URL`: where the reports are stored.
+    /// `REPORTS_URL`: the storage of the reports.
     pub storage: Storage,
     /// `MAX_REPORT_ROWS`: the most settlements of one report.
     pub max_rows: MaxRows,
@@ -49,9 +48,9 @@ impl Config {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MaxRows(u32);
 
-/// Why a text is not a number of settlements.
+/// Why a text is not a number of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a report has at most 1 to {MOST_ROWS} rows, as a whole number")]
+#[error("a report's maximum of rows is a whole number from 1 to {MOST_ROWS}")]
 pub struct MaxRowsError;
 
 impl FromStr for MaxRows {
@@ -64,7 +63,7 @@ impl FromStr for MaxRows {
 }
 
 impl MaxRows {
-    /// The number.
+    /// Returns the number.
     #[must_use]
     pub fn get(self) -> u32 {
         self.0
@@ -96,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_what_the_template_sets() {
+    fn the_maximum_of_rows_has_a_default() {
         assert_eq!(read("", "").unwrap().max_rows.get(), 100_000);
         assert_eq!(read("MAX_REPORT_ROWS", "1").unwrap().max_rows.get(), 1);
     }
@@ -122,12 +121,12 @@ mod tests {
             (
                 "MAX_REPORT_ROWS",
                 "0",
-                "MAX_REPORT_ROWS is \"0\": a report has at most 1 to 100000 rows, as a whole number",
+                "MAX_REPORT_ROWS is \"0\": a report's maximum of rows is a whole number from 1 to 100000",
             ),
             (
                 "MAX_REPORT_ROWS",
                 "100001",
-                "MAX_REPORT_ROWS is \"100001\": a report has at most 1 to 100000 rows, as a whole number",
+                "MAX_REPORT_ROWS is \"100001\": a report's maximum of rows is a whole number from 1 to 100000",
             ),
             ("READ_SHARDS", "0", "READ_SHARDS is \"0\": a shard count is a whole number from 1 to 1000"),
         ] {

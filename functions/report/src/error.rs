@@ -1,29 +1,29 @@
-//! Why a report stops.
+//! The errors of a report.
 
 use payments_store::StoreError;
 
-/// What ends an invocation before its time.
+/// Why an invocation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// DynamoDB refuses, or an item cannot be read.
+    /// DynamoDB rejected a call, or an item cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The place for reports refuses or does not answer; the next invocation goes on from here.
-    #[error("the place for reports refused a call or did not answer it")]
+    /// The report storage rejected a call or did not answer. The next invocation continues.
+    #[error("the report storage rejected a call or did not answer it")]
     Files(#[from] object_store::Error),
-    /// A file of the committed run is not what was committed. Nothing is gathered, published or
-    /// drained until somebody has looked.
+    /// A file of the committed run is not as it was committed. Nothing is gathered, published or drained
+    /// until an operator repairs it.
     #[error("the report's file {path} {why}")]
     Altered {
-        /// Which file.
+        /// The file.
         path: String,
         /// What is wrong with it.
         why: String,
     },
-    /// A settlement could not be written as CSV, or not be compressed or uploaded.
+    /// A settlement could not be written as CSV, compressed or uploaded.
     #[error("a report cannot be written")]
     Writing(#[from] std::io::Error),
-    /// A sum has more than 38 digits, where all amounts there can be have 31.
+    /// A sum has more than 38 digits. All possible amounts together have 31.
     #[error("the sum of an account's settlements is out of range")]
     SumOutOfRange,
 }

@@ -1,5 +1,4 @@
-//! What is unreported, over all shards, oldest settlement first: a merge of the shards' own orders, page
-//! by page, and each entry checked against its head.
+//! Gathers unreported settlements, oldest first: merges the shards' pages and checks each entry by its head.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
@@ -9,56 +8,56 @@ use payments_boot::Deadline;
 use payments_model::{Head, HeadKey, Shard, ShardCount};
 use payments_store::{MAX_BATCH_GET, Store, StoreError, UnreportedEnd, UnreportedRow, UnreportedSort};
 
-use crate::patience::patiently;
+use crate::retry::retried;
 use crate::rows::Settlement;
 
-/// How many index entries are in hand, all shards together: at some 250 bytes, 5 MB. A page of one of
-/// ten shards is 1,000 of them (DynamoDB's page ends at 1 MB, some 4,700), of one of a thousand, 20.
-const IN_HAND: u16 = 20_000;
+/// The index entries in memory over all shards: 5 MB at about 250 bytes. A page has 1,000 with ten shards
+/// and 20 with a thousand. (DynamoDB's page ends at 1 MB, about 4,700 entries.)
+const MAX_ENTRIES: u16 = 20_000;
 
 /// The most entries of one page.
 const LARGEST_PAGE: u16 = 1_000;
 
-/// How many shards are read at once in the beginning.
+/// The most shards read at once at the start.
 const SHARDS_AT_ONCE: usize = 32;
 
-/// How many batches of heads are read at once: with 100 heads of at most 1 KB each, 800 KB.
+/// The most batches of heads read at once: 800 KB, with 100 heads of at most 1 KB each.
 const BATCHES_AT_ONCE: usize = 8;
 
-/// How many entries are checked together.
+/// The most entries checked together.
 pub(crate) const ENTRIES_AT_ONCE: usize = MAX_BATCH_GET * BATCHES_AT_ONCE;
 
-/// What came of walking the index.
+/// Counts of index entries that led to no row.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Walked {
-    /// Entries of payments that had been reported.
+    /// Entries of payments that were reported before.
     pub(crate) skipped: u64,
     /// Entries and heads that cannot be read.
     pub(crate) failed: u64,
 }
 
-/// The index on its way from its oldest to its newest settlement.
+/// A walk over the index from the oldest to the newest settlement.
 #[derive(Debug)]
 pub(crate) struct Gather<'s> {
     store: &'s Store,
     deadline: &'s Deadline,
     page: u16,
     shards: Vec<ShardWalk>,
-    /// The first entry in hand of each shard that has one.
+    /// The first entry of each shard that has one.
     firsts: BinaryHeap<Reverse<(UnreportedSort, usize)>>,
     last: Option<UnreportedSort>,
     pub(crate) walked: Walked,
 }
 
-/// One shard of it.
+/// The walk over one shard.
 #[derive(Debug)]
 struct ShardWalk {
     shard: Shard,
-    in_hand: VecDeque<UnreportedRow>,
+    entries: VecDeque<UnreportedRow>,
     next: Next,
 }
 
-/// Where a shard's next page begins.
+/// Where a shard's next page starts.
 #[derive(Debug)]
 enum Next {
     Beginning,
@@ -66,26 +65,26 @@ enum Next {
     Nowhere,
 }
 
-/// The next settlements, as far as there are any.
+/// The next settlements.
 #[derive(Debug)]
 pub(crate) enum Gathered {
-    /// These; all may have turned out to be reported already.
+    /// The settlements, none if all entries were reported before.
     Some(Vec<Settlement>),
     /// There are no more entries.
     End,
-    /// DynamoDB asks to be left alone for now.
+    /// DynamoDB failed for now.
     NotNow,
 }
 
 impl<'s> Gather<'s> {
-    /// At the beginning of every shard; `None` where DynamoDB asks to be left alone for now.
+    /// Reads the first page of every shard. Returns `None` if DynamoDB fails for now.
     pub(crate) async fn begin(
         store: &'s Store,
         shards: ShardCount,
         deadline: &'s Deadline,
     ) -> Result<Option<Self>, StoreError> {
-        let page = (IN_HAND / shards.get()).clamp(1, LARGEST_PAGE);
-        let walk = |shard| ShardWalk { shard, in_hand: VecDeque::new(), next: Next::Beginning };
+        let page = (MAX_ENTRIES / shards.get()).clamp(1, LARGEST_PAGE);
+        let walk = |shard| ShardWalk { shard, entries: VecDeque::new(), next: Next::Beginning };
         let shards = shards.all().map(walk).collect();
         let (firsts, walked) = (BinaryHeap::new(), Walked::default());
         let mut gather = Self { store, deadline, page, shards, firsts, last: None, walked };
@@ -109,31 +108,31 @@ impl<'s> Gather<'s> {
     }
 
     fn offer(&mut self, at: usize) {
-        if let Some(first) = self.shards[at].in_hand.front() {
+        if let Some(first) = self.shards[at].entries.front() {
             self.firsts.push(Reverse((first.unreported, at)));
         }
     }
 
-    /// Whether there are no more entries after those that came last.
+    /// Whether there are no more entries.
     pub(crate) fn is_at_end(&self) -> bool {
         self.firsts.is_empty()
     }
 
-    /// The settlements of the next entries, of at most `limit`.
+    /// Returns the settlements of at most `limit` next entries.
     pub(crate) async fn next(&mut self, limit: usize) -> Result<Gathered, StoreError> {
         let mut rows = Vec::with_capacity(limit.min(ENTRIES_AT_ONCE));
         while rows.len() < limit.min(ENTRIES_AT_ONCE) {
             let Some(Reverse((_, at))) = self.firsts.pop() else { break };
             let walk = &mut self.shards[at];
-            let row = walk.in_hand.pop_front();
-            if walk.in_hand.is_empty() {
+            let row = walk.entries.pop_front();
+            if walk.entries.is_empty() {
                 let Some(failed) = walk.fill(self.store, self.page, self.deadline).await? else {
                     return Ok(Gathered::NotNow);
                 };
                 self.walked.failed += failed;
             }
             self.offer(at);
-            // An index that lags may show an entry on two of its pages.
+            // An index that lags may show an entry on two pages.
             match row.filter(|row| self.last < Some(row.unreported)) {
                 Some(row) => {
                     self.last = Some(row.unreported);
@@ -145,12 +144,12 @@ impl<'s> Gather<'s> {
         if rows.is_empty() && self.is_at_end() { Ok(Gathered::End) } else { self.verified(rows).await }
     }
 
-    /// The settlements behind these entries, in their order.
+    /// Reads the heads of these entries. Returns the settlements that are still unreported, in order.
     async fn verified(&mut self, rows: Vec<UnreportedRow>) -> Result<Gathered, StoreError> {
         let (store, deadline) = (self.store, self.deadline);
         let reads = rows.chunks(MAX_BATCH_GET).map(|rows| {
             let keys: Vec<HeadKey> = rows.iter().map(|row| row.head.clone()).collect();
-            async move { patiently(deadline, || store.hot_heads(&keys)).await }
+            async move { retried(deadline, || store.hot_heads(&keys)).await }
         });
         let mut heads: HashMap<HeadKey, Result<Head, StoreError>> = HashMap::with_capacity(rows.len());
         for read in futures::future::join_all(reads).await {
@@ -165,7 +164,7 @@ impl<'s> Gather<'s> {
                     None => self.walked.skipped += 1,
                 },
                 Some(Err(error)) => self.walked.fail(&error),
-                // Reported, and archived since.
+                // Reported and archived.
                 None => self.walked.skipped += 1,
             }
         }
@@ -181,28 +180,28 @@ impl Walked {
 }
 
 fn log_unreadable(error: &StoreError) {
-    tracing::error!(%error, "a settlement cannot be reported");
+    tracing::error!(%error, "a settlement cannot be read and is not reported");
 }
 
 impl ShardWalk {
-    /// Reads on until there is an entry in hand or the shard has ended. Says how many entries could not
-    /// be read; `None` where DynamoDB asks to be left alone for now.
+    /// Reads pages until there is an entry or the shard ends. Returns how many entries cannot be read, or
+    /// `None` if DynamoDB fails for now.
     async fn fill(&mut self, store: &Store, page: u16, deadline: &Deadline) -> Result<Option<u64>, StoreError> {
         let mut failed = 0;
-        while self.in_hand.is_empty() {
+        while self.entries.is_empty() {
             let after = match &self.next {
                 Next::Beginning => None,
                 Next::After(end) => Some(end),
                 Next::Nowhere => break,
             };
             let shard = self.shard;
-            let Some(read) = patiently(deadline, || store.unreported_page(shard, after, page)).await? else {
+            let Some(read) = retried(deadline, || store.unreported_page(shard, after, page)).await? else {
                 return Ok(None);
             };
             self.next = read.end.map_or(Next::Nowhere, Next::After);
             for row in read.rows {
                 match row {
-                    Ok(row) => self.in_hand.push_back(row),
+                    Ok(row) => self.entries.push_back(row),
                     Err(error) => {
                         log_unreadable(&error);
                         failed += 1;

@@ -1,4 +1,4 @@
-//! A settlement as a line of CSV (RFC 4180), there and back.
+//! Settlements as rows of CSV (RFC 4180), written and read.
 
 use csv_core::ReadRecordResult;
 use payments_model::{FailureReason, Head, HeadKey, HeadSort, TransactionId, UtcSecond};
@@ -19,22 +19,22 @@ pub(crate) const COLUMNS: [&str; 11] = [
     "settledAt",
 ];
 
-/// Where a row says what its payment's keys are.
+/// The columns that make up a payment's keys.
 const PAYMENT_ID: usize = 0;
 const ACCOUNT_ID: usize = 1;
 const DUE_AT: usize = 5;
 const SETTLED_AT: usize = 10;
 
-/// The bytes of the longest row without its quotes: ids of 36, 48 and 48, an amount of 19, a currency
-/// of 3, instants of 20 and 20, a date of 10, a status of 9, a reason of 256; a transaction id has none.
-/// The header is shorter.
+/// The bytes of the longest row without quotes: ids of 36, 48 and 48, an amount of 19, a currency of 3,
+/// instants of 20 and 20, a date of 10, a status of 9, a reason of 256. A row with a reason has no
+/// transaction id. The header is shorter.
 const LONGEST_ROW: usize = 36 + 48 + 48 + 19 + 3 + 20 + 20 + 10 + 9 + 256;
 
-/// Room for one byte and one field more: `csv_core` calls full what has no room left.
+/// One byte and one field more: `csv_core` reports a buffer without free space as full.
 const ROOM: usize = LONGEST_ROW + 1;
 const FIELDS: usize = COLUMNS.len() + 1;
 
-/// A settled payment that waits for a report, by its own head.
+/// A settled payment that is not reported yet.
 #[derive(Debug, Clone)]
 pub(crate) struct Settlement {
     pub(crate) head: Head,
@@ -42,10 +42,8 @@ pub(crate) struct Settlement {
 }
 
 impl Settlement {
-    /// The settlement that an index entry promised, if its head keeps the promise: it is settled,
-    /// and carries this very key.
+    /// Returns the settlement if the head is still unreported under the index entry's key.
     pub(crate) fn verified(head: Head, unreported: &UnreportedSort) -> Option<Self> {
-        // Only PROCESSED and FAILED have been settled.
         let settled_at = head.settled_at().filter(|_| head.unreported)?;
         let key = UnreportedSort { settled_at, payment_id: head.payment_id };
         (key == *unreported).then_some(Self { head, settled_at })
@@ -69,7 +67,7 @@ impl Settlement {
     }
 }
 
-/// Writes settlements as CSV, below the header where it is the beginning of a file.
+/// Writes settlements as CSV, optionally with the header.
 pub(crate) fn csv_of(settlements: &[Settlement], with_header: bool) -> std::io::Result<Vec<u8>> {
     let mut csv = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
     if with_header {
@@ -81,18 +79,18 @@ pub(crate) fn csv_of(settlements: &[Settlement], with_header: bool) -> std::io::
     csv.into_inner().map_err(csv::IntoInnerError::into_error)
 }
 
-/// What of a row is needed to take its payment out of `unreported`.
+/// The keys in a row, which remove its payment from `unreported`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ReportedRow {
     pub(crate) head: HeadKey,
     pub(crate) unreported: UnreportedSort,
 }
 
-/// Reads rows from pieces of a file, whose borders may be anywhere.
+/// Reads rows from a file in pieces, which may end anywhere.
 #[derive(Debug)]
 pub(crate) struct RowReader {
     csv: csv_core::Reader,
-    /// The row under way, and where its fields end.
+    /// The current row, and where its fields end.
     row: Box<[u8; ROOM]>,
     row_bytes: usize,
     ends: [usize; FIELDS],
@@ -101,7 +99,7 @@ pub(crate) struct RowReader {
 }
 
 impl RowReader {
-    /// At the beginning of a file.
+    /// Creates a reader at the start of a file.
     pub(crate) fn new() -> Self {
         Self {
             csv: csv_core::Reader::new(),
@@ -113,9 +111,9 @@ impl RowReader {
         }
     }
 
-    /// The next row, or `None` where the piece is used up; what is used up leaves `input`.
+    /// Reads the next row and removes it from `input`. Returns `None` if the piece ends before the row does.
     pub(crate) fn read(&mut self, input: &mut &[u8]) -> Result<Option<ReportedRow>, &'static str> {
-        // An empty input would say that the file has ended.
+        // To `csv_core`, an empty input is the end of the file.
         while !input.is_empty() {
             let (result, used, written, ended) =
                 self.csv.read_record(input, &mut self.row[self.row_bytes..], &mut self.ends[self.fields..]);
@@ -139,7 +137,7 @@ impl RowReader {
         Ok(None)
     }
 
-    /// Whether the file may end here: it has a header, and no row is under way.
+    /// Whether the file may end here: after the header, and not within a row.
     pub(crate) fn is_between_rows(&self) -> bool {
         self.header_seen && self.row_bytes == 0 && self.fields == 0
     }
@@ -155,7 +153,7 @@ impl RowReader {
                 UnreportedSort { settled_at: self.field(SETTLED_AT)?.parse().ok()?, payment_id: sort.payment_id };
             Some(ReportedRow { head: HeadKey { account: self.field(ACCOUNT_ID)?.parse().ok()?, sort }, unreported })
         };
-        parse().ok_or("has a row that is no settlement")
+        parse().ok_or("has a row that is not a settlement")
     }
 
     fn field(&self, at: usize) -> Option<&str> {
@@ -170,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_read_wherever_the_pieces_are_cut() {
+    fn rows_are_read_wherever_pieces_end() {
         let id = "626e8292-8e84-575a-b684-0af73927405b";
         let reason = "r".repeat(256).replacen("rrrr", "\r\n\",", 1).replace('"', "\"\"");
         let account = "a".repeat(48);
@@ -195,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_row_is_refused() {
+    fn invalid_rows_are_rejected() {
         let header = COLUMNS.join(",");
         for row in [",".repeat(10), ",".repeat(11), "x".to_owned(), "x".repeat(600), "a,b,c,d,e,f,g,h,i,j,k".to_owned()]
         {

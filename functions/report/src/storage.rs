@@ -1,4 +1,4 @@
-//! Where reports are stored: a bucket of S3, or a folder of this machine.
+//! The storage of reports: an S3 bucket or a local folder.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -15,34 +15,34 @@ use payments_boot::{ConfigError, Lookup};
 
 use crate::transport::SdkTransport;
 
-/// The variable that says where.
+/// The environment variable that sets it.
 const VARIABLE: &str = "REPORTS_URL";
 
-/// The tries of one call to S3 after the first.
+/// The most retries of one call to S3.
 const MAX_RETRIES: usize = 2;
 
-/// After how long one call to S3 is not tried again: with the last try's own timeout of 10 s, a call
-/// is over after 20 s.
+/// The time after which a call to S3 is not retried. With the last try's own timeout of 10 s, a call takes
+/// at most 20 s.
 const RETRY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The longest wait between two tries, which begins at 100 ms and doubles.
+/// The longest wait between two tries. Waits start at 100 ms and double.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
-/// A place for reports.
+/// A storage of reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Storage {
     /// `s3://bucket` or `s3://bucket/prefix`.
     S3 {
         /// The bucket's name.
         bucket: String,
-        /// What all keys begin with; may be empty.
+        /// The prefix of all keys, which may be empty.
         prefix: Path,
     },
     /// `file:///folder`.
     Folder(PathBuf),
 }
 
-/// Why a text is no place for reports.
+/// Why a text is not a storage of reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected s3://BUCKET, s3://BUCKET/PREFIX or file:///FOLDER")]
 pub struct StorageError;
@@ -75,8 +75,8 @@ impl fmt::Display for Storage {
 }
 
 impl Storage {
-    /// Opens it. S3 is asked with the credentials of the function's role, which Lambda sets in the
-    /// environment and which outlive the sandbox that they are set in.
+    /// Opens the storage. S3 is called with the credentials of the function's role, which Lambda sets in the
+    /// environment and which outlive the sandbox.
     ///
     /// # Errors
     /// [`ConfigError`], which names the variable.
@@ -86,14 +86,14 @@ impl Storage {
             Self::S3 { bucket, prefix } => {
                 let mut builder = AmazonS3Builder::new()
                     .with_bucket_name(bucket)
-                    .with_region(lookup.required::<String>("AWS_REGION", "the region, as Lambda does")?)
+                    .with_region(lookup.required::<String>("AWS_REGION", "the region, which Lambda sets")?)
                     .with_access_key_id(lookup.required::<String>("AWS_ACCESS_KEY_ID", ROLE)?)
                     .with_secret_access_key(lookup.required::<String>("AWS_SECRET_ACCESS_KEY", ROLE)?);
-                // A role's credentials have one; those of an emulator need not.
+                // A role's credentials have a token; an emulator's need none.
                 if let Some(token) = lookup.text("AWS_SESSION_TOKEN") {
                     builder = builder.with_token(token);
                 }
-                // The variables of all AWS clients that name another place than AWS.
+                // All AWS clients read these variables for another endpoint.
                 if let Some(url) = lookup.text("AWS_ENDPOINT_URL_S3").or_else(|| lookup.text("AWS_ENDPOINT_URL")) {
                     builder = builder.with_allow_http(url.starts_with("http:")).with_endpoint(url);
                 }
@@ -108,16 +108,15 @@ impl Storage {
     }
 }
 
-/// What the credentials' variables want to be set to.
-const ROLE: &str = "the credentials of the function's role, as Lambda does";
+/// The value of the variables with credentials.
+const ROLE: &str = "the credentials of the function's role, which Lambda sets";
 
-/// S3 with what every use of it has in common: the SDK's transport, bounded tries, and copies that
-/// overwrite nothing.
+/// Opens a bucket with the SDK's HTTP client, limited retries, and copies that never overwrite.
 fn open_s3(builder: AmazonS3Builder, prefix: &Path) -> Result<Arc<dyn ObjectStore>, object_store::Error> {
     let backoff = BackoffConfig { max_backoff: LONGEST_WAIT, ..BackoffConfig::default() };
     let retry = RetryConfig { backoff, max_retries: MAX_RETRIES, retry_timeout: RETRY_TIMEOUT };
     let builder = builder.with_http_connector(SdkTransport).with_retry(retry);
-    // A multipart upload that copies one part, and whose completion says "If-None-Match: *".
+    // A copy is a multipart upload of one part, completed with "If-None-Match: *".
     let files = builder.with_copy_if_not_exists(S3CopyIfNotExists::Multipart).build()?;
     Ok(if prefix.as_ref().is_empty() { Arc::new(files) } else { Arc::new(PrefixStore::new(files, prefix.clone())) })
 }

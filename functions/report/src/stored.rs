@@ -1,4 +1,4 @@
-//! A stored file, read piece by piece: each piece is one bounded call, and all are of one version.
+//! A stored file, read piece by piece. Each piece is one call, and all are of the same version.
 
 use std::sync::Arc;
 
@@ -14,18 +14,18 @@ use crate::upload::{hexadecimal, parse};
 /// The bytes of one piece.
 const PIECE: u64 = 1024 * 1024;
 
-/// What is found where a file should be.
+/// The state of a file in storage.
 #[derive(Debug)]
 pub(crate) enum Found {
-    /// The file, as it was committed.
+    /// It is as committed.
     Intact(Stored),
-    /// Nothing.
+    /// It does not exist.
     Missing,
-    /// Something else, and what is wrong with it.
+    /// It differs, in the way described.
     Altered(String),
 }
 
-/// A stored file, on its way from its beginning to its end.
+/// A stored file and the position up to which it was read.
 #[derive(Debug, Clone)]
 pub(crate) struct Stored {
     files: Arc<dyn ObjectStore>,
@@ -36,7 +36,7 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    /// Looks for `file` at `path`, reads it and compares what was committed: size and checksum.
+    /// Reads `file` at `path` and compares its size and checksum with the committed ones.
     pub(crate) async fn check(
         files: &Arc<dyn ObjectStore>,
         path: &str,
@@ -50,7 +50,7 @@ impl Stored {
             Err(error) => return Err(error.into()),
         };
         if meta.size != file.bytes {
-            return Ok(Found::Altered(format!("has {} bytes, where {} were committed", meta.size, file.bytes)));
+            return Ok(Found::Altered(format!("has {} bytes, but {} were committed", meta.size, file.bytes)));
         }
         let stored = Self { files: Arc::clone(files), path, version: meta.e_tag, size: meta.size, at: 0 };
         let (mut reading, mut sha256) = (stored.clone(), Sha256::new());
@@ -61,12 +61,12 @@ impl Stored {
         if sha256 == file.sha256 {
             Ok(Found::Intact(stored))
         } else {
-            Ok(Found::Altered(format!("has the SHA-256 {sha256}, where {} was committed", file.sha256)))
+            Ok(Found::Altered(format!("has the SHA-256 {sha256}, but {} was committed", file.sha256)))
         }
     }
 
-    /// The next piece, or `None` after the last. A file that another one has replaced in the meantime
-    /// is an error.
+    /// Reads the next piece, or returns `None` after the last. A file that was replaced since
+    /// [`check`](Self::check) is an error.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, ReportError> {
         if self.at >= self.size {
             return Ok(None);
@@ -91,7 +91,7 @@ impl Stored {
         Ok(Some(got))
     }
 
-    /// The error that this file is not what was committed.
+    /// Returns the error for this file.
     pub(crate) fn altered(&self, why: &str) -> ReportError {
         ReportError::Altered { path: self.path.to_string(), why: why.to_owned() }
     }
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_file_that_is_replaced_after_it_was_checked_is_not_read_on() {
+    async fn a_file_that_is_replaced_after_its_check_is_an_error() {
         let files: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
         let path = Path::from("reports/a");
         files.put(&path, "checked".into()).await.unwrap();
@@ -116,9 +116,9 @@ mod tests {
             sha256: hexadecimal(Sha256::digest(b"checked").as_slice()),
         };
         let Found::Intact(mut stored) = Stored::check(&files, &file.published, &file).await.unwrap() else {
-            panic!("it is what it is")
+            panic!("the file is as committed")
         };
-        // As long, so that only its version tells.
+        // It has the same length, so only its version differs.
         files.put(&path, "changed".into()).await.unwrap();
         let read = stored.next().await;
         assert!(matches!(read, Err(ReportError::Altered { .. })), "{read:?}");

@@ -9,12 +9,12 @@ use crate::ReportError;
 use crate::rows::Settlement;
 use crate::upload::Upload;
 
-/// How much of a summary's text is uploaded at once, in bytes.
+/// The bytes of a summary's text that are uploaded at once.
 const PIECE: usize = 64 * 1024;
 
-/// The sums of a report while it is written. At most as many as the report has rows; one is an account
-/// id of at most 48 bytes and its place on the heap, a count and a sum: about 160 bytes, so 16 MB for
-/// 100,000 rows in which no two share a payee. Its text is longer, and never in memory as a whole.
+/// The sums of a report while it is written, at most one per row. A sum takes about 160 bytes, with an
+/// account id of at most 48 bytes: 16 MB for 100,000 different payees. The text is longer and never in
+/// memory as a whole.
 #[derive(Debug, Default)]
 pub(crate) struct Summary {
     sums: BTreeMap<(AccountId, Status, Currency), Sum>,
@@ -26,7 +26,7 @@ struct Sum {
     minor: i128,
 }
 
-/// What a summary's file says of its report.
+/// The content of a summary's file.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct SummaryFile<'s> {
@@ -48,16 +48,16 @@ struct PayeeLine<'s> {
     sum_minor: i128,
 }
 
-/// What the summary's head says.
+/// The fields of a summary other than its payees.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Heading<'h> {
     /// The run's number.
     pub(crate) run: u64,
-    /// Where the report is published.
+    /// The name of the published report.
     pub(crate) report: &'h str,
-    /// How many settlements it has.
+    /// The number of its settlements.
     pub(crate) rows: u64,
-    /// The settlement of the first and of the last of them.
+    /// The instants of its first and last settlement.
     pub(crate) span: (UtcSecond, UtcSecond),
 }
 
@@ -81,9 +81,9 @@ impl Summary {
         })
     }
 
-    /// Writes the summary as JSON, in order of payees, statuses and currencies. Sums are exact integers,
-    /// which a reader must not take for floats. The array of payees is opened and closed here, because
-    /// all of the text at once would be 20 MB.
+    /// Writes the summary as JSON, in order of payees, statuses and currencies. Sums are integers, which a
+    /// reader must not parse as floats. The array of payees is opened and closed by hand, because the whole
+    /// text can have 20 MB.
     pub(crate) async fn write(&self, heading: Heading<'_>, upload: &mut Upload) -> Result<(), ReportError> {
         let mut text = heading.opening()?;
         let mut before = "\n    ";
@@ -112,7 +112,7 @@ impl<'h> Heading<'h> {
         }
     }
 
-    /// The summary's text up to the beginning of its payees.
+    /// Returns the text up to the first payee.
     fn opening(self) -> std::io::Result<String> {
         let mut text = pretty(&self.over(&[]))?;
         text.truncate(text.len() - "]\n}".len());
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_text_is_the_one_that_would_be_written_at_once() {
+    async fn the_streamed_text_equals_the_text_written_at_once() {
         for payees in [1, 2, 3_000] {
             let mut summary = Summary::default();
             for n in 0..payees {

@@ -1,5 +1,4 @@
-//! The way to S3: the HTTP client of the AWS SDK, so that the function has one client, one TLS stack
-//! and one set of root certificates.
+//! The HTTP client for S3: the AWS SDK's, so the function has one TLS stack and one set of root certificates.
 
 use std::time::Duration;
 
@@ -14,11 +13,11 @@ use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody, HttpService,
 };
 
-/// The longest one try may take, its answer's body included: the largest of both is a part of an upload,
-/// 5 MB and what was written last, which a Lambda function moves within a second.
+/// The longest one try may take, including the response's body. The largest body is a part of an upload of
+/// little more than 5 MB, which a Lambda function sends within a second.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Makes object_store's HTTP clients.
+/// Creates HTTP clients for object_store.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SdkTransport;
 
@@ -43,7 +42,7 @@ impl HttpService for SdkService {
 }
 
 impl SdkService {
-    /// Sends a request, and reads its answer whole: no call asks for more than a few MiB.
+    /// Sends a request, and reads the whole response. No response has more than a few MiB.
     async fn carry(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let (parts, body) = request.into_parts();
         let body = body.collect().await?.to_bytes();
@@ -58,7 +57,7 @@ impl SdkService {
     }
 }
 
-/// What kind of failure it is, in object_store's terms, which decide whether it tries again.
+/// Converts an error to object_store's kinds, which decide whether it retries.
 fn failed(error: ConnectorError) -> HttpError {
     let kind = if error.is_timeout() {
         HttpErrorKind::Timeout

@@ -58,6 +58,18 @@ impl Deadline {
         let left = (self.stop - self.clock.instant()).to_std().unwrap_or_default();
         self.clock.sleep(time.min(left)).await;
     }
+
+    /// Waits until `writes` since `started` are no more than `per_second`, but not past the deadline.
+    /// A rate of 0 is unlimited.
+    pub async fn keep_rate(&self, writes: u32, started: DateTime<Utc>, per_second: u32) {
+        let elapsed = (self.clock.instant() - started).to_std().unwrap_or_default();
+        self.sleep(wait_for_rate(writes, elapsed, per_second)).await;
+    }
+}
+
+fn wait_for_rate(writes: u32, elapsed: Duration, per_second: u32) -> Duration {
+    let due = (u64::from(writes) * 1_000).checked_div(u64::from(per_second));
+    due.map_or(Duration::ZERO, |due| Duration::from_millis(due).saturating_sub(elapsed))
 }
 
 #[cfg(test)]
@@ -77,6 +89,20 @@ mod tests {
         for (by, seconds) in [(30, 90), (60, 60), (100, 60)] {
             let earlier = deadline.earlier(TimeDelta::seconds(by));
             assert_eq!((earlier.stop - start).num_seconds(), seconds, "{by}");
+        }
+    }
+
+    #[test]
+    fn writes_keep_their_rate() {
+        let ms = Duration::from_millis;
+        for (writes, elapsed, rate, want) in [
+            (0, ms(0), 200, ms(0)),
+            (16, ms(0), 200, ms(80)),
+            (16, ms(50), 200, ms(30)),
+            (16, ms(500), 200, ms(0)),
+            (1_000, ms(0), 0, ms(0)),
+        ] {
+            assert_eq!(wait_for_rate(writes, elapsed, rate), want, "{writes} in {elapsed:?} at {rate}");
         }
     }
 }

@@ -8,7 +8,7 @@ mod config;
 mod connection;
 mod deadline;
 mod metrics;
-pub mod pace;
+mod retry;
 mod telemetry;
 
 pub use client::{dynamodb, sqs};
@@ -17,4 +17,5 @@ pub use config::{ConfigError, DataConfig, Lookup};
 pub use connection::connector;
 pub use deadline::Deadline;
 pub use metrics::Metrics;
+pub use retry::{Retries, Stop};
 pub use telemetry::log_as_json;

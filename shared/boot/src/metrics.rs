@@ -1,5 +1,4 @@
-//! Metrics: one line of CloudWatch's embedded metric format per invocation, on standard output,
-//! from where CloudWatch Logs makes metrics of it.
+//! Metrics: one line of CloudWatch's embedded metric format per invocation, on standard output.
 
 use std::io::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,19 +14,19 @@ use crate::Lookup;
 /// The namespace of every metric.
 const NAMESPACE: &str = "ScheduledPayments";
 
-/// The one dimension: which function of which stack.
+/// The only dimension: the function's name, which includes the stack's.
 const DIMENSION: &str = "Function";
 
-/// Where metrics go. Clones share what was captured.
+/// The place where metrics are written. Clones share captured lines.
 #[derive(Debug, Clone)]
 pub struct Metrics {
     function: Arc<str>,
     captured: Option<Arc<Mutex<Vec<String>>>>,
 }
 
-/// Every entry with its time and the dimension it is found by.
+/// An entry with its time and dimension.
 #[derive(Entry)]
-struct Placed<'e, E: Entry> {
+struct Line<'e, E: Entry> {
     #[entry(timestamp)]
     at: SystemTime,
     #[entry(name = "Function")]
@@ -37,33 +36,33 @@ struct Placed<'e, E: Entry> {
 }
 
 impl Metrics {
-    /// Metrics of the function that Lambda runs, on standard output.
+    /// Writes the metrics of the function that Lambda runs to standard output.
     #[must_use]
     pub fn stdout(lookup: &Lookup<'_>) -> Self {
         let function = lookup.text("AWS_LAMBDA_FUNCTION_NAME").unwrap_or_else(|| "local".to_owned());
         Self { function: function.into(), captured: None }
     }
 
-    /// Metrics that are kept for whoever asks.
+    /// Captures metrics for [`take`](Self::take).
     #[must_use]
     pub fn captured() -> Self {
         Self { function: "captured".into(), captured: Some(Arc::default()) }
     }
 
-    /// The captured lines, which are then forgotten.
+    /// Takes the lines captured so far.
     #[must_use]
     pub fn take(&self) -> Vec<String> {
         let lines = self.captured.as_ref().map(|lines| lines.lock().unwrap_or_else(PoisonError::into_inner));
         lines.map(|mut lines| std::mem::take(&mut *lines)).unwrap_or_default()
     }
 
-    /// Emits one entry. Metrics are no reason to fail: one that cannot be written is logged.
+    /// Writes one entry. A failure is only logged: metrics never fail an invocation.
     pub fn emit(&self, at: DateTime<Utc>, entry: &impl Entry) {
         let mut line = Vec::new();
         let mut format = Emf::all_validations(NAMESPACE.to_owned(), vec![vec![DIMENSION.to_owned()]]);
-        let placed = Placed { at: at.into(), function: &self.function, entry };
-        if let Err(error) = format.format(&placed, &mut line) {
-            tracing::error!(%error, "a metric cannot be written");
+        let entry = Line { at: at.into(), function: &self.function, entry };
+        if let Err(error) = format.format(&entry, &mut line) {
+            tracing::error!(%error, "a metrics line could not be written");
             return;
         }
         match &self.captured {
@@ -73,7 +72,7 @@ impl Metrics {
             }
             None => {
                 if let Err(error) = std::io::stdout().write_all(&line) {
-                    tracing::error!(%error, "a metric cannot be written");
+                    tracing::error!(%error, "a metrics line could not be written");
                 }
             }
         }
@@ -92,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_what_cloudwatch_reads() {
+    fn a_line_is_in_the_embedded_metric_format() {
         let metrics = Metrics::captured();
         metrics.emit(DateTime::UNIX_EPOCH, &Example { claimed: 3, oldest_overdue_seconds: None });
         insta::assert_snapshot!(metrics.take().join("\n"), @r#"{"_aws":{"CloudWatchMetrics":[{"Namespace":"ScheduledPayments","Dimensions":[["Function"]],"Metrics":[{"Name":"Claimed"}]}],"Timestamp":0},"Claimed":3,"Function":"captured"}"#);

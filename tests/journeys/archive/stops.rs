@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use archive::{Action, Archive, ArchiveReport, Config, Request};
+use archive::{Action, Archive, ArchiveOutcome, Config, Request};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::DateTime;
@@ -49,7 +49,7 @@ async fn a_run_that_was_stopped_anywhere_is_resumed() -> Result<()> {
         assert!(report.shards_given_up > 0, "{operation} {fate:?}: {report:?}");
         assert_eq!(places(&world, "tenant").await?, then, "{operation} {fate:?}");
         let left = u64::try_from(then.0)?;
-        assert_eq!(tick(&world).await?, ArchiveReport { archived: left, ..ArchiveReport::default() });
+        assert_eq!(tick(&world).await?, ArchiveOutcome { archived: left, ..ArchiveOutcome::default() });
         assert_eq!(world.archived_heads("tenant").await?, before, "{operation} {fate:?}");
         assert_eq!(places(&world, "tenant").await?, (0, 3), "{operation} {fate:?}");
     }
@@ -73,7 +73,7 @@ async fn an_answer_that_is_lost_once_is_no_trouble() -> Result<()> {
     });
     // The SDK tries again, and finds that it is done.
     let report = tick_of(&world.functions_over(&lossy).await?).await?;
-    assert_eq!(report, ArchiveReport { already_gone: 3, ..ArchiveReport::default() });
+    assert_eq!(report, ArchiveOutcome { already_gone: 3, ..ArchiveOutcome::default() });
     assert_eq!((world.heads("tenant").await?.len(), world.archived_heads("tenant").await?), (0, before));
     Ok(())
 }
@@ -90,7 +90,7 @@ async fn another_head_in_history_is_kept_and_so_is_the_one_here() -> Result<()> 
     world.set_clock(NIGHT)?;
     for archived in [2, 0] {
         let report = tick(&world).await?;
-        assert_eq!(report, ArchiveReport { archived, failed: 1, ..ArchiveReport::default() });
+        assert_eq!(report, ArchiveOutcome { archived, failed: 1, ..ArchiveOutcome::default() });
         assert_eq!(world.heads("tenant").await?, hot);
         assert_eq!(world.archived_heads("tenant").await?, std::slice::from_ref(&different));
     }
@@ -116,7 +116,7 @@ async fn what_cannot_be_read_stops_nothing_else() -> Result<()> {
     world.set_clock(NIGHT)?;
     let report = tick(&world).await?;
     // An entry without a date is an alarm at once.
-    let want = ArchiveReport { archived: 30, failed: 3, overdue_unmovable: 1, ..ArchiveReport::default() };
+    let want = ArchiveOutcome { archived: 30, failed: 3, overdue_unmovable: 1, ..ArchiveOutcome::default() };
     assert_eq!(report, want);
     for (account, want) in [("head", (1, 0)), ("entry", (1, 0)), ("archived", (1, 1)), ("tenant", (0, 30))] {
         assert_eq!(places(&world, account).await?, want, "{account}");
@@ -181,7 +181,8 @@ async fn a_throttled_shard_stops_no_other_and_a_refusal_is_loud() -> Result<()> 
     });
     world.set_clock(NIGHT)?;
     let report = tick_of(&world.functions_over(&throttled).await?).await?;
-    let want = ArchiveReport { archived: 40 - count, remaining: count, shards_given_up: 1, ..ArchiveReport::default() };
+    let want =
+        ArchiveOutcome { archived: 40 - count, remaining: count, shards_given_up: 1, ..ArchiveOutcome::default() };
     assert_eq!(report, want);
     assert_eq!(world.heads("tenant").await?, hot);
 
@@ -212,7 +213,7 @@ async fn what_a_run_gives_up_it_counts_as_far_as_it_can() -> Result<()> {
         assert_eq!(world.metric("OverdueRemaining")?, remaining, "{operation}");
         assert_eq!(places(&world, "tenant").await?, (3, 0), "{operation}");
     }
-    assert_eq!(tick(&world).await?, ArchiveReport { archived: 3, ..ArchiveReport::default() });
+    assert_eq!(tick(&world).await?, ArchiveOutcome { archived: 3, ..ArchiveOutcome::default() });
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use payments_local::Call;
 use payments_tests::given::ACCOUNT;
 use payments_tests::tables::{number, text};
 use payments_tests::{Counting, World};
-use recount::RecountReport;
+use recount::RecountOutcome;
 use serde_json::{Value, json};
 
 use super::{DAY, NIGHT, NO_DEADLINE, a_counted_day, alter, evidence, put, reads_counters, recount, run_of, shown};
@@ -18,7 +18,7 @@ fn writes(world: &World) -> Vec<String> {
     world.recorder.take_operations().into_iter().filter(|operation| operation != "Query").collect()
 }
 
-fn found_at(report: &RecountReport) -> Vec<&str> {
+fn found_at(report: &RecountOutcome) -> Vec<&str> {
     report.drifts.iter().map(|drift| drift.found_at.as_str()).collect()
 }
 
@@ -62,7 +62,7 @@ async fn altered_counters_are_drift_and_the_oldest_finding_stays() -> Result<()>
     world.count_all().await?;
     drop(world.recorder.take_operations());
     for want in [vec!["DeleteItem"], vec![]] {
-        assert_eq!(recount(&world).await?, RecountReport { exact: 3, ..RecountReport::default() });
+        assert_eq!(recount(&world).await?, RecountOutcome { exact: 3, ..RecountOutcome::default() });
         assert_eq!(writes(&world), want);
     }
     assert_eq!(evidence(&world).await?, None);
@@ -127,9 +127,9 @@ async fn happen(what: Between, world: &World) -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn what_changes_between_two_looks_is_no_drift() -> Result<()> {
-    let moving = || RecountReport { moving: vec![DAY.to_owned()], ..RecountReport::default() };
+    let moving = || RecountOutcome { moving: vec![DAY.to_owned()], ..RecountOutcome::default() };
     for (what, want) in [
-        (Between::TheStreamIsCounted, RecountReport { exact: 1, ..RecountReport::default() }),
+        (Between::TheStreamIsCounted, RecountOutcome { exact: 1, ..RecountOutcome::default() }),
         (Between::OneMoreComes, moving()),
         (Between::OneGoes("late"), moving()),
         (Between::CountersMove, moving()),

@@ -10,7 +10,7 @@ use payments_local::{Call, Fate, Recorder};
 use payments_tests::World;
 use payments_tests::given::{Given, HORIZON_DAYS, prepare};
 use payments_tests::tables::{key_of, text};
-use recount::RecountReport;
+use recount::RecountOutcome;
 use serde_json::{Value, json};
 
 use super::{DAY, NO_DEADLINE, a_counted_day, add, alter, evidence, interfered, put, recount, repair, run_of, shown};
@@ -34,7 +34,7 @@ fn transacts(call: &Call) -> bool {
     call.operation == "TransactWriteItems"
 }
 
-fn drifted(report: &RecountReport) -> (u64, u64, &str) {
+fn drifted(report: &RecountOutcome) -> (u64, u64, &str) {
     (report.repaired, report.drifted, report.drifts.first().map_or("", |drift| drift.found_at.as_str()))
 }
 
@@ -66,8 +66,8 @@ async fn drift_is_repaired_when_it_is_a_day_and_an_hour_old_and_not_before() -> 
         assert_eq!(spent.collect::<BTreeMap<_, _>>(), all);
     }
     assert_eq!((shown(&world).await?, evidence(&world).await?), (right, None));
-    assert_eq!(recount(&world).await?, RecountReport { exact: 3, ..RecountReport::default() });
-    assert_eq!(repair(&world).await?, RecountReport { exact: 1, ..RecountReport::default() });
+    assert_eq!(recount(&world).await?, RecountOutcome { exact: 3, ..RecountOutcome::default() });
+    assert_eq!(repair(&world).await?, RecountOutcome { exact: 1, ..RecountOutcome::default() });
 
     // The stream goes on where it was.
     put(&world, "one-more", "2090-06-17T04:00:00Z").await?;
@@ -140,7 +140,7 @@ async fn what_moves_at_the_last_moment_stops_the_repair() -> Result<()> {
             async move { add(&client, &table, lane, &[("moves", 1)]).await }
         });
         let report = run_of(&functions.await?, "repair", (DAY, DAY), NO_DEADLINE).await?;
-        assert_eq!(report, RecountReport { moving: vec![DAY.to_owned()], ..RecountReport::default() }, "lane {lane}");
+        assert_eq!(report, RecountOutcome { moving: vec![DAY.to_owned()], ..RecountOutcome::default() }, "lane {lane}");
         assert_eq!(shown(&world).await?, wrong, "lane {lane}");
         // As it was found, for the next lane.
         alter(&world, lane, &[("moves", -1)]).await?;
@@ -168,7 +168,7 @@ async fn what_was_found_has_to_be_there_still_when_it_is_repaired() -> Result<()
             }
         });
         let report = run_of(&functions.await?, "repair", (DAY, DAY), NO_DEADLINE).await?;
-        assert_eq!(report, RecountReport { moving: vec![DAY.to_owned()], ..RecountReport::default() }, "{change}");
+        assert_eq!(report, RecountOutcome { moving: vec![DAY.to_owned()], ..RecountOutcome::default() }, "{change}");
         assert_eq!(shown(&world).await?, wrong, "{change}");
         world.put_items(&world.environment.tables.payments, [whole.clone()]).await?;
     }
@@ -193,7 +193,7 @@ async fn of_two_repairs_at_once_one_writes() -> Result<()> {
     });
     let functions = functions.await?;
     let report = run_of(&functions, "repair", (DAY, DAY), NO_DEADLINE).await?;
-    assert_eq!(report, RecountReport { moving: vec![DAY.to_owned()], ..RecountReport::default() });
+    assert_eq!(report, RecountOutcome { moving: vec![DAY.to_owned()], ..RecountOutcome::default() });
     assert_eq!(shown(&world).await?, right);
 
     // And wherever two of them meet.

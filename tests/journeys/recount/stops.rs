@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use chrono::DateTime;
 use payments_local::{Call, Fate, Recorder};
-use recount::RecountReport;
+use recount::RecountOutcome;
 
 use super::{AFTER, BEFORE, DAY, NIGHT, NO_DEADLINE, a_counted_day, alter, evidence, interfered, run_of};
 
@@ -20,12 +20,12 @@ fn reads_payments(call: &Call, date: &str) -> bool {
     call.input()["IndexName"] == "due" && from.as_str().is_some_and(|from| from.contains(date))
 }
 
-fn left(dates: u64, next: &str, because: &'static str) -> RecountReport {
-    RecountReport {
+fn left(dates: u64, next: &str, because: &'static str) -> RecountOutcome {
+    RecountOutcome {
         dates_left: dates,
         next: Some(next.to_owned()),
         left_because: Some(because),
-        ..RecountReport::default()
+        ..RecountOutcome::default()
     }
 }
 
@@ -43,8 +43,8 @@ async fn a_run_without_time_looks_at_nothing_and_says_so() -> Result<()> {
 async fn the_next_run_goes_on_with_the_date_at_which_the_deadline_came() -> Result<()> {
     for (at, want) in [
         (BEFORE, left(3, BEFORE, "deadline")),
-        (DAY, RecountReport { exact: 1, ..left(2, DAY, "deadline") }),
-        (AFTER, RecountReport { exact: 2, ..left(1, AFTER, "deadline") }),
+        (DAY, RecountOutcome { exact: 1, ..left(2, DAY, "deadline") }),
+        (AFTER, RecountOutcome { exact: 2, ..left(1, AFTER, "deadline") }),
     ] {
         let world = Arc::new(a_counted_day().await?);
         let inside = Arc::clone(&world);
@@ -69,7 +69,7 @@ async fn a_second_look_that_there_is_no_time_for_is_left() -> Result<()> {
     alter(&world, 0, &[("PENDING", 1)]).await?;
     // Fourteen seconds, of which six are kept, are too few for a wait of ten.
     let report = run_of(world.functions(), "recount", (BEFORE, AFTER), deadline(14)?).await?;
-    assert_eq!(report, RecountReport { exact: 2, ..left(1, DAY, "deadline") });
+    assert_eq!(report, RecountOutcome { exact: 2, ..left(1, DAY, "deadline") });
     assert_eq!(evidence(&world).await?, None);
     let clock = run_of(world.functions(), "recount", (DAY, DAY), NO_DEADLINE).await?;
     assert_eq!(clock.drifts[0].found_at, "2090-06-16T02:30:18Z", "the first run has waited 8 s and not 10");
@@ -92,11 +92,11 @@ async fn lasting_trouble_leaves_the_rest_and_passing_trouble_nothing() -> Result
         let lasting = Recorder::with_fate(move |call| if reads_payments(call, DAY) { trouble } else { Fate::Pass });
         let functions = world.functions_over(&lasting).await?;
         let report = run_of(&functions, "recount", (BEFORE, AFTER), NO_DEADLINE).await?;
-        assert_eq!(report, RecountReport { exact: 1, ..left(2, DAY, because) }, "{trouble:?}");
+        assert_eq!(report, RecountOutcome { exact: 1, ..left(2, DAY, because) }, "{trouble:?}");
         let passing = Recorder::with_fate(move |call| if call.number % 7 == 0 { trouble } else { Fate::Pass });
         let functions = world.functions_over(&passing).await?;
         let report = run_of(&functions, "recount", (BEFORE, AFTER), NO_DEADLINE).await?;
-        assert_eq!(report, RecountReport { exact: 3, ..RecountReport::default() }, "{trouble:?}");
+        assert_eq!(report, RecountOutcome { exact: 3, ..RecountOutcome::default() }, "{trouble:?}");
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What S3 gets to see: a server that writes down each request, and answers as it is told.
+//! The requests to S3, checked with a server that records them and returns given responses.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,10 +8,10 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
 
-/// One answer: its status, headers and body.
+/// One response: its status, headers and body.
 type Answer = (&'static str, &'static str, &'static str);
 
-/// A server that gives these answers, one per request, and what it was asked.
+/// Starts a server that gives these responses, one per request. Returns its URL and the requests.
 async fn serve(answers: Vec<Answer>) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -31,7 +31,7 @@ async fn serve(answers: Vec<Answer>) -> (String, Arc<Mutex<Vec<String>>>) {
     (url, asked)
 }
 
-/// One request, its body included.
+/// Reads one request with its body.
 async fn read(connection: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     loop {
@@ -47,7 +47,7 @@ async fn read(connection: &mut TcpStream) -> String {
     }
 }
 
-/// The bucket behind a server, as a function's role sees it.
+/// The bucket of a server, with the credentials of a role.
 fn bucket(url: &str) -> Arc<dyn ObjectStore> {
     let builder = AmazonS3Builder::new()
         .with_bucket_name("reports")
@@ -80,7 +80,7 @@ const ABORTED: Answer = ("204 No Content", "", "");
 const UNAVAILABLE: Answer = ("503 Slow Down", "", "<Error><Code>SlowDown</Code></Error>");
 
 #[tokio::test]
-async fn a_copy_in_s3_overwrites_nothing() {
+async fn a_copy_in_s3_never_overwrites() {
     for (last, is_there) in [(COMPLETED, false), (THERE_ALREADY, true)] {
         let (url, asked) = serve(vec![BEGUN, COPIED, last, ABORTED]).await;
         let copied = bucket(&url).copy_if_not_exists(&Path::from("attempts/1"), &Path::from("reports/1")).await;
@@ -91,13 +91,13 @@ async fn a_copy_in_s3_overwrites_nothing() {
         assert_eq!(header(&asked[1], "x-amz-copy-source"), Some("reports/billing/attempts/1"), "{}", asked[1]);
         assert!(asked[2].starts_with("POST /reports/billing/reports/1?uploadId=u-1"), "{}", asked[2]);
         assert_eq!(header(&asked[2], "if-none-match"), Some("*"), "{}", asked[2]);
-        // An upload that was not completed is let go.
+        // An upload that failed is aborted.
         assert_eq!(asked.get(3).is_some_and(|request| request.starts_with("DELETE ")), is_there, "{asked:?}");
     }
 }
 
 #[tokio::test]
-async fn requests_are_signed_by_the_role_and_read_back_piece_by_piece() {
+async fn requests_are_signed_and_files_are_read_by_range_and_version() {
     let etag = "etag: \"v1\"\r\nlast-modified: Fri, 20 Nov 2026 09:00:00 GMT\r\n";
     let piece = "etag: \"v1\"\r\nlast-modified: Fri, 20 Nov 2026 09:00:00 GMT\r\ncontent-range: bytes 2-5/8\r\n";
     let (url, asked) = serve(vec![("200 OK", etag, ""), ("206 Partial Content", piece, "cdef")]).await;
@@ -120,7 +120,7 @@ async fn requests_are_signed_by_the_role_and_read_back_piece_by_piece() {
 }
 
 #[tokio::test]
-async fn s3_is_asked_again_a_few_times() {
+async fn calls_to_s3_are_retried_twice() {
     let put = ("200 OK", "etag: \"v1\"\r\n", "");
     let (url, asked) = serve(vec![UNAVAILABLE, UNAVAILABLE, put]).await;
     bucket(&url).put(&Path::from("a"), "abc".into()).await.unwrap();
@@ -131,7 +131,7 @@ async fn s3_is_asked_again_a_few_times() {
 }
 
 #[test]
-fn places_are_urls() {
+fn storage_is_parsed_from_its_url() {
     let s3 = |bucket: &str, prefix: &str| Ok(Storage::S3 { bucket: bucket.to_owned(), prefix: Path::from(prefix) });
     for (url, want) in [
         ("s3://a-bank.reports", s3("a-bank.reports", "")),
@@ -151,23 +151,23 @@ fn places_are_urls() {
 }
 
 #[test]
-fn s3_without_the_roles_credentials_is_a_configuration_error() {
+fn missing_credentials_are_a_configuration_error() {
     let set = |name: &str| (name == "AWS_REGION").then(|| "eu-west-2".to_owned());
     let storage: Storage = "s3://bucket".parse().unwrap();
     let error = storage.open(&Lookup::new(&set)).unwrap_err().to_string();
     assert_eq!(
         error,
-        "the environment variable AWS_ACCESS_KEY_ID is not set; set it to the credentials of the function's role, as Lambda does"
+        "the environment variable AWS_ACCESS_KEY_ID is not set; set it to the credentials of the function's role, which Lambda sets"
     );
 }
 
 #[tokio::test]
-async fn a_folder_holds_whole_files_only() {
+async fn a_folder_holds_only_complete_files() {
     let folder = tempfile::tempdir().unwrap();
     let storage: Storage = format!("file://{}/new", folder.path().display()).parse().unwrap();
     let files = storage.open(&Lookup::new(&|_| None)).unwrap();
     files.put(&Path::from("attempts/1/a.csv.gz"), "abc".into()).await.unwrap();
-    // An upload that was begun and not completed is no file.
+    // An upload that was not completed is not a file.
     let mut upload = files.put_multipart(&Path::from("attempts/2/a.csv.gz")).await.unwrap();
     upload.put_part("half".into()).await.unwrap();
     drop(upload);
@@ -176,7 +176,7 @@ async fn a_folder_holds_whole_files_only() {
     files.copy_if_not_exists(&from, &to).await.unwrap();
     let again = files.copy_if_not_exists(&from, &to).await;
     assert!(matches!(again, Err(Error::AlreadyExists { .. })), "{again:?}");
-    // What becomes of the attempt does not touch what was published.
+    // A change of the attempt does not change the published file.
     files.put(&from, "xyz".into()).await.unwrap();
     assert_eq!(&files.get(&to).await.unwrap().bytes().await.unwrap()[..], b"abc");
 }

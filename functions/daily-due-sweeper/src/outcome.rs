@@ -1,0 +1,80 @@
+//! The outcomes of a sweep and of a redrive, which the function answers and emits as metrics.
+
+use metrique_writer::Entry;
+use serde::Serialize;
+
+/// The outcome of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum SweeperOutcome {
+    /// Of a sweep.
+    Sweep(SweepOutcome),
+    /// Of a redrive.
+    Redrive(RedriveOutcome),
+}
+
+/// The outcome of a sweep.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Entry)]
+#[serde(rename_all = "camelCase")]
+#[entry(rename_all = "PascalCase")]
+pub struct SweepOutcome {
+    /// Payments claimed.
+    pub claimed: u64,
+    /// Payments that the index still showed as scheduled, but that had changed.
+    pub already_claimed: u64,
+    /// Payments that cannot be read or claimed. The log says why.
+    #[entry(name = "SweepFailed")]
+    pub failed: u64,
+    /// Payments left for the next sweep.
+    pub remaining: u64,
+    /// Whether more payments than `remaining` may be left.
+    #[entry(ignore)]
+    pub remaining_is_lower_bound: bool,
+    /// Shards given up until the next sweep because DynamoDB throttled them or did not answer.
+    pub shards_given_up: u64,
+    /// The time since the oldest payment found was due, in seconds.
+    pub oldest_overdue_seconds: u64,
+}
+
+/// The outcome of a redrive.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Entry)]
+#[serde(rename_all = "camelCase")]
+#[entry(rename_all = "PascalCase")]
+pub struct RedriveOutcome {
+    /// Payments redriven.
+    pub redriven: u64,
+    /// Pending payments that are not up for a redrive yet.
+    #[entry(ignore)]
+    pub waiting: u64,
+    /// Pending payments without dispatch attempts left. An operator has to act.
+    #[entry(name = "StuckPending")]
+    pub stuck: u64,
+    /// Payments that cannot be read. The log says why.
+    #[entry(name = "RedriveFailed")]
+    pub failed: u64,
+    /// Shards that were not finished.
+    #[entry(ignore)]
+    pub shards_unfinished: u64,
+}
+
+impl SweepOutcome {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.claimed += other.claimed;
+        self.already_claimed += other.already_claimed;
+        self.failed += other.failed;
+        self.remaining += other.remaining;
+        self.remaining_is_lower_bound |= other.remaining_is_lower_bound;
+        self.shards_given_up += other.shards_given_up;
+        self.oldest_overdue_seconds = self.oldest_overdue_seconds.max(other.oldest_overdue_seconds);
+    }
+}
+
+impl RedriveOutcome {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.redriven += other.redriven;
+        self.waiting += other.waiting;
+        self.stuck += other.stuck;
+        self.failed += other.failed;
+        self.shards_unfinished += other.shards_unfinished;
+    }
+}
