@@ -55,7 +55,8 @@ impl Sweeper {
                 Ok(page) => page,
                 Err(error) if error.kind() == OutageKind::Broken => return Err(error),
                 Err(error) => {
-                    tracing::warn!(shard = shard.get(), causes = ?causes(&error), "the redrive of a shard was given up until the next run");
+                    let (shard, causes) = (shard.get(), causes(&error));
+                    tracing::warn!(shard, ?causes, "the redrive of a shard was given up until the next run");
                     None
                 }
             };

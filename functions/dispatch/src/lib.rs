@@ -71,7 +71,7 @@ impl Dispatch {
         let attempts = attempts(event.records, &mut tally);
         for some in attempts.chunks(MAX_BATCH_GET) {
             if let Err(error) = self.relay(some, &mut tally).await {
-                tracing::warn!(causes = ?causes(&error), "requests were not sent because DynamoDB failed; Lambda retries them");
+                tracing::warn!(causes = ?causes(&error), "DynamoDB failed before requests were sent; Lambda retries them");
                 some.iter().for_each(|attempt| tally.not_sent(attempt));
             }
         }
@@ -151,7 +151,7 @@ fn attempts(records: Vec<EventRecord>, tally: &mut Tally) -> Vec<DispatchAttempt
             Ok(attempt) if seen.insert((attempt.key.clone(), attempt.number)) => attempts.push(attempt),
             Ok(_) => {}
             Err(error) => {
-                tracing::error!(%error, sequence_number, "a stream record cannot be read; Lambda isolates it and sends it to the failure queue");
+                tracing::error!(%error, sequence_number, "a stream record cannot be read and is not dispatched");
                 tally.poison_records += 1;
                 tally.retried.push(sequence_number);
             }

@@ -77,7 +77,7 @@ impl Reader<'_> {
     pub(crate) async fn look(&self, date: BusinessDate) -> Result<Look, Halt> {
         match self.look_or_fail(date).await {
             Err(Halt::Broken(error @ StoreError::Unreadable { .. })) => {
-                tracing::error!(%date, %error, "a date cannot be recounted because a counter cannot be read");
+                tracing::error!(%date, %error, "a date cannot be recounted: a counter cannot be read");
                 Ok(Look::Unreadable(1))
             }
             look => look,
@@ -89,9 +89,9 @@ impl Reader<'_> {
         for _ in 0..MAX_TRIES {
             let found = self.count(date).await?;
             if found.unreadable > 0 {
-                let example = found.example.map(|error| error.to_string());
-                tracing::error!(%date, entries = found.unreadable, example, "a date cannot be recounted because index entries cannot be read");
-                return Ok(Look::Unreadable(found.unreadable));
+                let (entries, example) = (found.unreadable, found.example.map(|error| error.to_string()));
+                tracing::error!(%date, entries, example, "a date cannot be recounted: index entries cannot be read");
+                return Ok(Look::Unreadable(entries));
             }
             let after = self.counters(date).await?;
             // Compares moves and not counts: a payment may leave a status while another enters it.

@@ -89,7 +89,7 @@ impl RecountOutcome {
         if repaired {
             tracing::warn!(date, ?counters, ?recounted, %found_at, "the counters of a date were repaired");
         } else {
-            tracing::error!(date, ?counters, ?recounted, %found_at, "the counters of a date have drifted; recount them, then repair them");
+            tracing::error!(date, ?counters, ?recounted, %found_at, "the counters of a date have drifted");
         }
         self.drifts.push(Drift {
             date,

@@ -46,14 +46,12 @@ impl<'r> Run<'r> {
             Ok(()) => {}
             Err(Halt::Broken(error)) => return Err(error),
             Err(Halt::OutOfTime) => {
-                tracing::warn!(
-                    next,
-                    "dates were not recounted because the deadline came; start the next run at `next`"
-                );
+                tracing::warn!(next, "the deadline came before all dates were recounted; continue at `next`");
                 self.outcome.left_because = Some("deadline");
             }
             Err(Halt::GivenUp(error)) => {
-                tracing::warn!(next, causes = ?causes(&error), "dates were not recounted because DynamoDB failed; start the next run at `next`");
+                let causes = causes(&error);
+                tracing::warn!(next, ?causes, "DynamoDB failed before all dates were recounted; continue at `next`");
                 let throttled = error.kind() == OutageKind::Throttled;
                 self.outcome.left_because = Some(if throttled { "throttled" } else { "unavailable" });
             }

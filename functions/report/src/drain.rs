@@ -103,7 +103,7 @@ impl Drain<'_> {
                 Ok(()) => {}
                 Err(Stop::OutOfTime) => return Ok(false),
                 Err(Stop::GivenUp | Stop::Broken) => {
-                    tracing::warn!(causes = ?causes(&error), "DynamoDB kept failing; the drain of the report continues in the next run");
+                    tracing::warn!(causes = ?causes(&error), "DynamoDB kept failing; the next run continues the drain");
                     return Ok(false);
                 }
             }

@@ -115,11 +115,13 @@ impl Report {
             Some(ReportCommit::Done) => {
                 outcome.runs_committed += 1;
                 outcome.reported += run.rows;
-                tracing::info!(run = run.number, rows = run.rows, report = %run.csv.published, "a report was committed");
+                let (rows, report) = (run.rows, &run.csv.published);
+                tracing::info!(run = run.number, rows, report, "a report was committed");
                 Ok(Attempted::Committed { more })
             }
             Some(ReportCommit::Lost) => {
-                tracing::info!(run = run.number, attempt = %run.csv.attempt, "an attempt was dropped because another run was committed first");
+                let attempt = &run.csv.attempt;
+                tracing::info!(run = run.number, attempt, "an attempt was dropped: another run was committed first");
                 Ok(Attempted::NotNow)
             }
             None => Ok(Attempted::NotNow),

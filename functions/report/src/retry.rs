@@ -20,7 +20,7 @@ where
             Ok(()) => {}
             Err(Stop::Broken) => return Err(error),
             Err(Stop::GivenUp | Stop::OutOfTime) => {
-                tracing::warn!(causes = ?causes(&error), "DynamoDB kept failing; the report continues in the next run");
+                tracing::warn!(causes = ?causes(&error), "DynamoDB kept failing; the next run continues the report");
                 return Ok(None);
             }
         }

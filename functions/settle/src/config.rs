@@ -1,4 +1,4 @@
-//! What `settle` has to be told.
+//! The configuration of `settle`.
 
 use payments_boot::{ConfigError, DataConfig, Lookup};
 use payments_model::BusinessZone;
@@ -6,7 +6,7 @@ use payments_model::BusinessZone;
 /// The configuration of `settle`.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where the data is.
+    /// The tables.
     pub data: DataConfig,
     /// `BUSINESS_TIME_ZONE`.
     pub zone: BusinessZone,

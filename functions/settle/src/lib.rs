@@ -1,7 +1,7 @@
-//! `settle`: what the transaction service reports becomes the payment's outcome, once.
+//! `settle`: settles payments by the transaction service's settlement results, each payment once.
 
 mod config;
-mod verdict;
+mod message_end;
 
 use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use futures::StreamExt as _;
@@ -14,12 +14,12 @@ use payments_queue::SettlementResult;
 use payments_store::{Moved, Store, StoreError};
 
 pub use config::Config;
-use verdict::{Tally, Verdict};
+use message_end::{MessageEnd, Tally};
 
-/// How many messages are worked on at once.
+/// The most messages handled at once.
 const CONCURRENCY: usize = 16;
 
-/// Who settles, as trails name it.
+/// The actor of a settlement in the trail.
 const SETTLE: &str = "settle";
 
 /// The function.
@@ -32,24 +32,24 @@ pub struct Settle {
 }
 
 impl Settle {
-    /// The function with all it needs.
+    /// Creates the function.
     #[must_use]
     pub fn new(config: Config, store: Store, clock: Clock, metrics: Metrics) -> Self {
         Self { config, store, clock, metrics }
     }
 
-    /// Settles one batch of reports, each on its own. The answer names the messages that have to
-    /// come again.
+    /// Handles one batch of settlement results, each on its own. The answer names the messages to be retried.
     pub async fn handle(&self, event: SqsEvent) -> SqsBatchResponse {
         let messages = futures::stream::iter(event.records);
-        // Collected to the end: no write is left in flight when the batch is answered.
-        let ends: Vec<_> = messages.map(|message| self.end(message)).buffer_unordered(CONCURRENCY).collect().await;
+        // Collecting them all leaves no write in flight when the function answers.
+        let ends: Vec<_> =
+            messages.map(|message| self.handle_message(message)).buffer_unordered(CONCURRENCY).collect().await;
         let mut tally = Tally::default();
         let mut response = SqsBatchResponse::default();
-        for (message_id, verdict, shared) in ends {
-            tally.count(&verdict);
+        for (message_id, end, shared) in ends {
+            tally.count(&end);
             tally.shared_transaction_ids += u64::from(shared);
-            if verdict.comes_again() {
+            if end.is_retried() {
                 let mut failure = BatchItemFailure::default();
                 failure.item_identifier = message_id;
                 response.batch_item_failures.push(failure);
@@ -59,86 +59,86 @@ impl Settle {
         response
     }
 
-    /// One message: its id, its end, and whether its transaction id is another payment's too.
-    async fn end(&self, message: SqsMessage) -> (String, Verdict, bool) {
+    /// Handles one message. Returns its id, its end, and whether another payment has the same transaction id.
+    async fn handle_message(&self, message: SqsMessage) -> (String, MessageEnd, bool) {
         let message_id = message.message_id.unwrap_or_default();
-        let report = match SettlementResult::parse(message.body.as_deref().unwrap_or_default()) {
-            Ok(report) => report,
+        let result = match SettlementResult::parse(message.body.as_deref().unwrap_or_default()) {
+            Ok(result) => result,
             Err(error) => {
-                tracing::error!(message_id, %error, "a report cannot be read");
-                return (message_id, Verdict::Poison, false);
+                tracing::error!(message_id, %error, "a settlement result cannot be read");
+                return (message_id, MessageEnd::Poison, false);
             }
         };
-        let payment_id = report.payment_id;
-        match self.settle(&report).await {
-            Ok((verdict, shared)) => {
-                if matches!(verdict, Verdict::Conflicting | Verdict::Unknown | Verdict::TooEarly) || shared {
-                    tracing::error!(message_id, %payment_id, ?verdict, shared, "a report does not fit");
+        let payment_id = result.payment_id;
+        match self.settle(&result).await {
+            Ok((end, shared)) => {
+                if matches!(end, MessageEnd::Conflicting | MessageEnd::Unknown | MessageEnd::TooEarly) || shared {
+                    tracing::error!(message_id, %payment_id, ?end, shared, "a result does not match its payment");
                 }
-                (message_id, verdict, shared)
+                (message_id, end, shared)
             }
             Err(error) => {
-                tracing::warn!(message_id, %payment_id, causes = ?causes(&error), "a report has to come again");
-                (message_id, Verdict::Outage, false)
+                let causes = causes(&error);
+                tracing::warn!(message_id, %payment_id, ?causes, "a payment was not settled; SQS retries the message");
+                (message_id, MessageEnd::Outage, false)
             }
         }
     }
 
-    async fn settle(&self, report: &SettlementResult) -> Result<(Verdict, bool), StoreError> {
-        let verdict = match &report.echo {
-            // The service told where the payment is, so that nothing has to be read first. What it
-            // told is not trusted further than that: where there is no such head, details decide.
+    async fn settle(&self, result: &SettlementResult) -> Result<(MessageEnd, bool), StoreError> {
+        let end = match &result.echo {
+            // The echo of the head's key saves a read. If it leads to no head, the details decide.
             Some((account, due_at)) => {
-                let sort = HeadSort { due_at: *due_at, payment_id: report.payment_id };
+                let sort = HeadSort { due_at: *due_at, payment_id: result.payment_id };
                 let key = HeadKey { account: account.clone(), sort };
-                match self.settle_at(&key, self.config.zone.date_of(*due_at), report).await? {
-                    Verdict::Unknown => self.settle_by_details(report).await?,
-                    verdict => verdict,
+                match self.settle_at(&key, self.config.zone.date_of(*due_at), result).await? {
+                    MessageEnd::Unknown => self.settle_by_details(result).await?,
+                    end => end,
                 }
             }
-            None => self.settle_by_details(report).await?,
+            None => self.settle_by_details(result).await?,
         };
-        let shared = match (&verdict, &report.settlement) {
-            (Verdict::Settled(_) | Verdict::Repeated, Settlement::Processed(id)) => {
-                self.is_shared(id, report.payment_id).await
+        let shared = match (&end, &result.settlement) {
+            (MessageEnd::Settled(_) | MessageEnd::Repeated, Settlement::Processed(id)) => {
+                self.is_shared(id, result.payment_id).await
             }
             _ => false,
         };
-        Ok((verdict, shared))
+        Ok((end, shared))
     }
 
-    /// Whether another payment carries this transaction id too. The index follows the tables with a
-    /// lag, so of two payments settled in the same moment neither may see the other; and a look that
-    /// fails never changes what became of a report.
+    /// Whether another payment has this transaction id. The index lags, so it may not show two payments that
+    /// are settled at the same moment. A failed read is only logged.
     async fn is_shared(&self, id: &TransactionId, payment_id: PaymentId) -> bool {
         match self.store.payments_of_transaction(id).await {
             Ok(carriers) => carriers.iter().any(|key| key.sort.payment_id != payment_id),
             Err(error) => {
-                tracing::warn!(%payment_id, transaction_id = %id, causes = ?causes(&error), "not looked for elsewhere");
+                let causes = causes(&error);
+                tracing::warn!(%payment_id, transaction_id = %id, ?causes, "a transaction's payments cannot be read");
                 false
             }
         }
     }
 
-    async fn settle_by_details(&self, report: &SettlementResult) -> Result<Verdict, StoreError> {
-        let Some(details) = self.store.details(report.payment_id).await? else { return Ok(Verdict::Unknown) };
-        self.settle_at(&details.key(), details.due_date, report).await
+    async fn settle_by_details(&self, result: &SettlementResult) -> Result<MessageEnd, StoreError> {
+        let Some(details) = self.store.details(result.payment_id).await? else { return Ok(MessageEnd::Unknown) };
+        self.settle_at(&details.key(), details.due_date, result).await
     }
 
-    /// Settles the payment at `key`. Its business date is only known for certain from what is
-    /// stored: a condition holds it, and where that fails the stored one is used.
+    /// Settles the payment at `key`. The write's condition checks `due_date`. If it fails, the stored date is
+    /// used.
     async fn settle_at(
         &self,
         key: &HeadKey,
         due_date: BusinessDate,
-        report: &SettlementResult,
-    ) -> Result<Verdict, StoreError> {
+        result: &SettlementResult,
+    ) -> Result<MessageEnd, StoreError> {
         let (now, by) = (self.clock.now(), Actor::named(SETTLE));
-        let event = Event::Settle(report.settlement.clone());
+        let event = Event::Settle(result.settlement.clone());
         let (state, version) = CLAIMED;
         let mut moved = match Transition::new(&state, version, &event, now, by.clone()) {
             Ok(step) => self.store.transition(key, due_date, &step).await?,
-            Err(decision) => return Ok(Verdict::of(Some(decision))),
+            Err(decision) => return Ok(MessageEnd::of(Some(decision))),
         };
         if let Moved::Elsewhere(Some(head)) = &moved
             && let Ok(step) = head.transition(&event, now, by.clone())
@@ -146,19 +146,19 @@ impl Settle {
             moved = self.store.transition(key, head.due_date, &step).await?;
         }
         let found = match moved {
-            Moved::Done(_) => return Ok(Verdict::Settled(report.settlement.clone())),
+            Moved::Done(_) => return Ok(MessageEnd::Settled(result.settlement.clone())),
             Moved::Elsewhere(Some(head)) => Some(*head),
             Moved::Elsewhere(None) => self.store.archived_head(key).await?,
         };
-        let Some(head) = found else { return Ok(Verdict::Unknown) };
-        let verdict = Verdict::of(head.transition(&event, now, by).err());
-        if verdict == Verdict::Conflicting {
-            // All that is left of the second outcome, for whoever follows the alarm.
-            let told = if let Settlement::Processed(id) = &report.settlement { Some(id.as_str()) } else { None };
+        let Some(head) = found else { return Ok(MessageEnd::Unknown) };
+        let end = MessageEnd::of(head.transition(&event, now, by).err());
+        if end == MessageEnd::Conflicting {
+            // The only record of the second settlement.
+            let told = if let Settlement::Processed(id) = &result.settlement { Some(id.as_str()) } else { None };
             let stored = head.transaction_id().map(TransactionId::as_str);
             let (payment_id, status) = (head.payment_id, head.state.status());
-            tracing::error!(%payment_id, %status, stored, told, "a second, different outcome");
+            tracing::error!(%payment_id, %status, stored, told, "a second, different result came; the first one stands");
         }
-        Ok(verdict)
+        Ok(end)
     }
 }

@@ -95,7 +95,7 @@ fn read(record: &RawValue) -> Result<Change, EventError> {
     let effect = match whole {
         Ok(record) => effect(&sequence_number, &record),
         Err(error) => {
-            tracing::error!(%sequence_number, %error, "a stream record cannot be read and is counted as unparsed");
+            tracing::error!(%sequence_number, %error, "a stream record cannot be read");
             Effect::Unreadable(None)
         }
     };
@@ -120,7 +120,7 @@ fn effect(sequence_number: &SequenceNumber, record: &EventRecord) -> Effect {
             };
             let due_date = date(&after).or_else(|| date(&before));
             let error = before.err().or(after.err()).map(|error| error.to_string());
-            tracing::error!(%sequence_number, ?due_date, error, "a head in a stream record is invalid and is counted as unparsed");
+            tracing::error!(%sequence_number, ?due_date, error, "a stream record has an invalid head");
             Effect::Unreadable(due_date)
         }
     }

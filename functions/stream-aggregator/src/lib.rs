@@ -91,7 +91,7 @@ impl Aggregator {
                 }
                 Ok(Committed::Elsewhere) => {}
                 Err(error) => {
-                    tracing::info!(stream_shard, causes = ?causes(&error), "counting was throttled or conflicted with another invocation; it is retried")
+                    tracing::info!(stream_shard, causes = ?causes(&error), "a throttled or conflicting commit is retried");
                 }
             }
             tally.conflicts += 1;

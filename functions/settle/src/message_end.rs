@@ -1,0 +1,73 @@
+//! How messages end, and the numbers of a batch.
+
+use metrique_writer::Entry;
+use payments_model::{Decision, Settlement};
+
+/// How one message ended. SQS retries some, and moves them to the dead letters after the last retry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum MessageEnd {
+    /// It settled the payment.
+    Settled(Settlement),
+    /// The payment was settled before with the same settlement.
+    Repeated,
+    /// The payment was settled before with another settlement. Nothing changes; an operator has to act.
+    Conflicting,
+    /// The payment is not pending yet. The message is retried.
+    TooEarly,
+    /// The payment does not exist. The message is retried.
+    Unknown,
+    /// The message cannot be read. It is retried.
+    Poison,
+    /// DynamoDB failed. The message is retried.
+    Outage,
+}
+
+impl MessageEnd {
+    /// Returns the end of a message whose payment did not make the transition.
+    pub(crate) fn of(decision: Option<Decision>) -> Self {
+        match decision {
+            Some(Decision::Already) => Self::Repeated,
+            Some(Decision::Conflict) => Self::Conflicting,
+            // `None`: the payment changed in between, so the next try decides.
+            Some(Decision::TooEarly | Decision::TooLate) | None => Self::TooEarly,
+        }
+    }
+
+    /// Whether the message is retried.
+    pub(crate) fn is_retried(&self) -> bool {
+        !matches!(self, Self::Settled(_) | Self::Repeated | Self::Conflicting)
+    }
+}
+
+/// The numbers of a batch, emitted as metrics.
+#[derive(Debug, Default, Entry)]
+#[entry(rename_all = "PascalCase")]
+pub(crate) struct Tally {
+    processed: u64,
+    failed: u64,
+    repeated_outcomes: u64,
+    conflicting_outcomes: u64,
+    early_outcomes: u64,
+    unknown_payments: u64,
+    poison_messages: u64,
+    settle_outages: u64,
+    /// Transaction ids that more than one payment has.
+    pub(crate) shared_transaction_ids: u64,
+}
+
+impl Tally {
+    /// Counts a message.
+    pub(crate) fn count(&mut self, end: &MessageEnd) {
+        let counter = match end {
+            MessageEnd::Settled(Settlement::Processed(_)) => &mut self.processed,
+            MessageEnd::Settled(Settlement::Failed(_)) => &mut self.failed,
+            MessageEnd::Repeated => &mut self.repeated_outcomes,
+            MessageEnd::Conflicting => &mut self.conflicting_outcomes,
+            MessageEnd::TooEarly => &mut self.early_outcomes,
+            MessageEnd::Unknown => &mut self.unknown_payments,
+            MessageEnd::Poison => &mut self.poison_messages,
+            MessageEnd::Outage => &mut self.settle_outages,
+        };
+        *counter += 1;
+    }
+}
