@@ -1,29 +1,28 @@
-//! What `archive` has to be told.
+//! The configuration of `archive`.
 
 use payments_boot::{ConfigError, DataConfig, Lookup};
 use payments_model::{BusinessZone, ShardCount};
 
-/// How many payments are moved per second and shard, unless `MOVES_PER_SECOND_PER_SHARD` says
-/// otherwise. Over ten shards 100 are 1,000 moves: 3,000 units in either table, below the 4,000 that
-/// a new one takes, and 100 of each shard key's 1,000. A day of two million is moved within 34
-/// minutes of the three and a half hours that the schedule has for it.
+/// The default of `MOVES_PER_SECOND_PER_SHARD`. Ten shards archive 1,000 payments a second. That takes 3,000
+/// units in each table, less than the 4,000 of a new one, and 100 of each shard key's 1,000. Two million
+/// payments, a day's, take 34 minutes of the three and a half hours that the schedule allows.
 const DEFAULT_MOVES_PER_SECOND: u32 = 100;
 
 /// The configuration of `archive`.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where the data is.
+    /// The tables.
     pub data: DataConfig,
     /// `BUSINESS_TIME_ZONE`.
     pub zone: BusinessZone,
-    /// `READ_SHARDS`: over how many shards payments may be spread.
+    /// `READ_SHARDS`: the number of shards to read.
     pub read_shards: ShardCount,
-    /// `MOVES_PER_SECOND_PER_SHARD`; 0 for as many as there can be.
+    /// `MOVES_PER_SECOND_PER_SHARD`: payments archived per second and shard. 0 is unlimited.
     pub moves_per_second: u32,
 }
 
 impl Config {
-    /// Reads it.
+    /// Reads the configuration.
     ///
     /// # Errors
     /// [`ConfigError`], which names the variable.

@@ -22,12 +22,7 @@ use shard::{Run, ShardArchive};
 const SHARDS_AT_ONCE: usize = 32;
 
 /// The schedule's request: `{"action":"archive"}`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Request {
-    /// The action.
-    pub action: Action,
-}
+pub type Request = payments_boot::Request<Action>;
 
 /// The function's only action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

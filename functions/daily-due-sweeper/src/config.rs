@@ -1,34 +1,32 @@
-//! What `daily-due-sweeper` has to be told.
+//! The configuration of `daily-due-sweeper`.
 
 use payments_boot::{ConfigError, DataConfig, Lookup};
 use payments_model::{BusinessZone, ShardCount};
 
-/// How many payments are claimed per second and shard, unless `CLAIMS_PER_SECOND_PER_SHARD` says
-/// otherwise. A claim costs the shard's key 2 units of the 1,000 it takes per second; 200 claims
-/// are 400, which leaves the feed (56 inserts) and the settlements (56 × 3) room to spare.
+/// The default of `CLAIMS_PER_SECOND_PER_SHARD`. A claim costs the shard's key 2 of its 1,000 units per
+/// second. 200 claims cost 400 and leave room for the feed (56 inserts) and the settlements (56 × 3).
 const DEFAULT_CLAIMS_PER_SECOND: u32 = 200;
 
-/// How often a payment is handed over before somebody has to look, unless `MAX_DISPATCH_ATTEMPTS`
-/// says otherwise: with the waits doubling from an hour, eight hand-overs span five days.
+/// The default of `MAX_DISPATCH_ATTEMPTS`. The waits double from one hour, so eight attempts span five days.
 const DEFAULT_MAX_ATTEMPTS: u32 = 8;
 
 /// The configuration of `daily-due-sweeper`.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where the data is.
+    /// The tables.
     pub data: DataConfig,
     /// `BUSINESS_TIME_ZONE`.
     pub zone: BusinessZone,
-    /// `READ_SHARDS`: over how many shards payments may be spread.
+    /// `READ_SHARDS`: the number of shards to read.
     pub read_shards: ShardCount,
-    /// `CLAIMS_PER_SECOND_PER_SHARD`; 0 for as many as there can be.
+    /// `CLAIMS_PER_SECOND_PER_SHARD`: payments claimed per second and shard. 0 is unlimited.
     pub claims_per_second: u32,
-    /// `MAX_DISPATCH_ATTEMPTS`.
+    /// `MAX_DISPATCH_ATTEMPTS`: the dispatch attempts of a payment before an operator has to act.
     pub max_attempts: u32,
 }
 
 impl Config {
-    /// Reads it.
+    /// Reads the configuration.
     ///
     /// # Errors
     /// [`ConfigError`], which names the variable.

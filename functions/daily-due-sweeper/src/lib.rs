@@ -15,12 +15,7 @@ pub use config::Config;
 pub use outcome::{RedriveOutcome, SweepOutcome, SweeperOutcome};
 
 /// A schedule's request: `{"action":"sweep"}` or `{"action":"redrive"}`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Request {
-    /// The action.
-    pub action: Action,
-}
+pub type Request = payments_boot::Request<Action>;
 
 /// The function's actions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,7 +12,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads it.
+    /// Reads the configuration.
     ///
     /// # Errors
     /// [`ConfigError`], which names the variable.

@@ -1,4 +1,4 @@
-//! What `recount` has to be told.
+//! The configuration of `recount`.
 
 use payments_boot::{ConfigError, DataConfig, Lookup};
 use payments_model::{BusinessZone, ShardCount};
@@ -6,16 +6,16 @@ use payments_model::{BusinessZone, ShardCount};
 /// The configuration of `recount`.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where the data is.
+    /// The tables.
     pub data: DataConfig,
     /// `BUSINESS_TIME_ZONE`.
     pub zone: BusinessZone,
-    /// `READ_SHARDS`: over how many shards payments may be spread.
+    /// `READ_SHARDS`: the number of shards to read.
     pub read_shards: ShardCount,
 }
 
 impl Config {
-    /// Reads it.
+    /// Reads the configuration.
     ///
     /// # Errors
     /// [`ConfigError`], which names the variable.

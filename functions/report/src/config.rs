@@ -1,6 +1,5 @@
 //! The configuration of `report`.
 
-use std::fmt;
 use std::str::FromStr;
 
 use payments_boot::{ConfigError, DataConfig, Lookup};
@@ -8,12 +7,9 @@ use payments_model::ShardCount;
 
 use crate::storage::Storage;
 
-/// The default of `MAX_REPORT_ROWS`. A quarter of an hour of two million payments a day is 21,000; a week's
-/// backlog is 140 reports.
-const DEFAULT_MAX_ROWS: u32 = 100_000;
-
-/// The maximum of `MAX_REPORT_ROWS`. A report must be drained within one invocation, and 100,000 rows take
-/// 100 s. Its sums are in memory until it is written: 16 MB for 100,000 different payees.
+/// The default and maximum of `MAX_REPORT_ROWS`. A report must be drained within one invocation, and 100,000
+/// rows take 100 s. Its sums are in memory until it is written: 16 MB for 100,000 different payees. A quarter
+/// of an hour of two million payments a day is 21,000 rows; a week's backlog is 140 reports.
 const MOST_ROWS: u32 = 100_000;
 
 /// The configuration of `report`.
@@ -30,7 +26,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads it.
+    /// Reads the configuration.
     ///
     /// # Errors
     /// [`ConfigError`], which names the variable.
@@ -39,7 +35,7 @@ impl Config {
             data: lookup.data()?,
             read_shards: lookup.read_shards()?,
             storage: lookup.required("REPORTS_URL", "where reports are stored, such as s3://bucket/prefix")?,
-            max_rows: lookup.optional("MAX_REPORT_ROWS")?.unwrap_or(MaxRows(DEFAULT_MAX_ROWS)),
+            max_rows: lookup.optional("MAX_REPORT_ROWS")?.unwrap_or(MaxRows(MOST_ROWS)),
         })
     }
 }
@@ -67,12 +63,6 @@ impl MaxRows {
     #[must_use]
     pub fn get(self) -> u32 {
         self.0
-    }
-}
-
-impl fmt::Display for MaxRows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
     }
 }
 

@@ -48,12 +48,7 @@ pub use outcome::ReportOutcome;
 pub use storage::{Storage, StorageError};
 
 /// The schedule's request: `{"action":"report"}`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Request {
-    /// The action.
-    pub action: Action,
-}
+pub type Request = payments_boot::Request<Action>;
 
 /// The function's only action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,6 +8,7 @@ mod config;
 mod connection;
 mod deadline;
 mod metrics;
+mod request;
 mod retry;
 mod telemetry;
 
@@ -17,5 +18,6 @@ pub use config::{ConfigError, DataConfig, Lookup};
 pub use connection::connector;
 pub use deadline::Deadline;
 pub use metrics::Metrics;
+pub use request::Request;
 pub use retry::{Retries, Stop};
 pub use telemetry::log_as_json;
