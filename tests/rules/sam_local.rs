@@ -1,5 +1,4 @@
-//! Holds what `sam local` is given to the template: the functions' environment, and the commands and
-//! events that the README names.
+//! Compares what `sam local` is given with the template: environments, and the events of `docs/sam-local.md`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -48,17 +47,17 @@ fn every_function_gets_its_environment_and_only_what_is_declared() -> Result<()>
     Ok(())
 }
 
-/// The rows of the README's table: a logical id, and an event's file.
-fn rows(readme: &str) -> impl Iterator<Item = (String, String)> {
+/// The rows of the document's table: a logical id, and an event's file.
+fn rows(document: &str) -> impl Iterator<Item = (String, String)> {
     let code = |cell: &str| Some(cell.trim().strip_prefix('`')?.strip_suffix('`')?.to_owned());
     let row = move |line: &str| {
         let mut cells = line.split('|').skip(1);
         Some((code(cells.next()?)?, code(cells.next()?)?))
     };
-    readme.lines().filter_map(row).filter(|(_, event)| event.starts_with("events/"))
+    document.lines().filter_map(row).filter(|(_, event)| event.starts_with("events/"))
 }
 
-/// A command of the README: the same.
+/// A command of the document: the same.
 fn command(line: &str) -> Option<(String, String)> {
     let mut words = line.strip_prefix("sam local invoke ")?.split_whitespace();
     let function = words.next()?.to_owned();
@@ -67,12 +66,12 @@ fn command(line: &str) -> Option<(String, String)> {
 }
 
 #[test]
-fn the_readme_names_functions_and_events_that_there_are() -> Result<()> {
-    let (template, readme) = (template()?, read("README.md")?);
+fn the_document_names_functions_and_events_that_exist() -> Result<()> {
+    let (template, document) = (template()?, read("docs/sam-local.md")?);
     let functions = resources(&template, FUNCTION)?;
-    let commands: Vec<_> = readme.lines().filter_map(command).collect();
+    let commands: Vec<_> = document.lines().filter_map(command).collect();
     ensure!(!commands.is_empty(), "no command");
-    let named: Vec<_> = commands.into_iter().chain(rows(&readme)).collect();
+    let named: Vec<_> = commands.into_iter().chain(rows(&document)).collect();
     let mut left: BTreeSet<&str> = functions.iter().map(|(name, _)| *name).collect();
     for (id, event) in &named {
         let (_, function) = functions.iter().find(|(name, _)| name == id).with_context(|| format!("no {id}"))?;
@@ -81,6 +80,6 @@ fn the_readme_names_functions_and_events_that_there_are() -> Result<()> {
         ensure!(is_its && in_repository(event).is_file(), "{event} is no event for {id}");
         left.remove(id.as_str());
     }
-    ensure!(left.is_empty(), "the README has no event for {left:?}");
+    ensure!(left.is_empty(), "the document has no event for {left:?}");
     Ok(())
 }
