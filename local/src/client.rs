@@ -172,18 +172,17 @@ impl Client {
         Self::of(Target::Functions(Box::new(functions), clock))
     }
 
-    /// Creates a client of the API at a URL, with an access token if the API wants one.
+    /// Creates a client of the API at a URL, over these connections, with an access token if the API wants one.
     ///
     /// # Errors
     /// When the URL is not one of HTTP.
-    pub fn of_url(url: &str, token: Option<&str>) -> Result<Self> {
+    pub fn of_url(url: &str, token: Option<&str>, connector: SharedHttpConnector) -> Result<Self> {
         let invalid = || format!("{url} is not the URL of an API; give --url one such as http://127.0.0.1:8080");
         let base = url.trim_end_matches('/');
         let parsed: http::Uri = base.parse().with_context(invalid)?;
         if !matches!(parsed.scheme_str(), Some("http" | "https")) || parsed.query().is_some() {
             bail!(invalid());
         }
-        let connector = payments_boot::connector();
         Ok(Self::of(Target::Http { connector, url: base.into(), token: token.map(Arc::from) }))
     }
 
@@ -301,14 +300,17 @@ async fn over_http(
 
 #[cfg(test)]
 mod tests {
+    use aws_smithy_http_client::Connector;
+
     use super::*;
 
     #[test]
     fn an_invalid_url_is_an_error_that_says_what_to_give() {
+        let connector = || SharedHttpConnector::new(Connector::builder().build_http());
         for url in ["", "bank", "127.0.0.1:8080", "ftp://bank", "http://bank/?stage=1"] {
-            let error = Client::of_url(url, None).unwrap_err();
+            let error = Client::of_url(url, None, connector()).unwrap_err();
             assert!(error.to_string().contains("give --url one such as"), "{url}: {error:#}");
         }
-        Client::of_url("http://127.0.0.1:8080/", None).unwrap();
+        Client::of_url("http://127.0.0.1:8080/", None, connector()).unwrap();
     }
 }

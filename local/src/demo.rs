@@ -145,7 +145,7 @@ impl Bank {
             .reports(reports_in(reports)?)
             .start()
             .await?;
-        let (recorders, plain) = (Recorders::new(), stack.environment.client().await);
+        let (recorders, plain) = (Recorders::new(), stack.environment.client());
         let functions = stack.functions_each(|function| {
             let recorder = recorders.of(function).cloned();
             Ok(recorder.map_or_else(|| plain.clone(), |recorder| client_over(&plain, recorder)))

@@ -1,7 +1,7 @@
-//! The API's description, and a page that shows it: for people on this machine, so that neither needs a
-//! token. The page and all it loads are in this program; nothing comes from elsewhere.
+//! The API's description and a page that shows it. People on this machine read them without a token, and both
+//! are in this program: nothing comes from elsewhere.
 
-use std::sync::Arc;
+use std::io::{Cursor, Read as _};
 
 use anyhow::{Context as _, Result};
 use axum::body::Body;
@@ -10,17 +10,33 @@ use axum::http::request::Parts;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::Value;
-use utoipa_swagger_ui::Config;
+use utoipa_swagger_ui_vendored::SWAGGER_UI_VENDORED;
+use zip::ZipArchive;
+use zip::result::ZipError;
 
-/// Where the page is.
+/// The path of the page.
 pub const PAGE: &str = "/docs";
 
-/// Where the description is, as it is written and as JSON.
+/// The paths of the description, as it is written and as JSON.
 pub const DESCRIPTION: [&str; 2] = ["/openapi.yaml", "/openapi.json"];
 
 const OPENAPI: &str = include_str!("../../openapi.yaml");
 
-/// What a request for the description or the page gets; none of the bank's own paths is among them.
+/// Starts the page on our description. The strict validator is a service on the internet, so it stays off.
+const INITIALIZER: &str = r##"window.onload = () => {
+  window.ui = SwaggerUIBundle({
+    "url": "/openapi.yaml",
+    dom_id: "#swagger-ui",
+    deepLinking: true,
+    presets: [SwaggerUIBundle.presets.apis, SwaggerUIStandalonePreset],
+    plugins: [SwaggerUIBundle.plugins.DownloadUrl],
+    layout: "StandaloneLayout",
+    "validatorUrl": "none",
+  });
+};
+"##;
+
+/// The answer to a request for the description or the page; none of the API's own paths is among them.
 pub(crate) fn answer(request: &Parts) -> Option<Response> {
     if request.method != Method::GET {
         return None;
@@ -29,11 +45,14 @@ pub(crate) fn answer(request: &Parts) -> Option<Response> {
     match request.uri.path() {
         path if path == yaml => Some(of("application/yaml", OPENAPI.to_owned().into())),
         path if path == json => Some(as_json().map_or_else(failed, |json| of("application/json", json.into()))),
-        path => path.strip_prefix(PAGE).filter(|rest| rest.is_empty() || rest.starts_with('/')).map(asset),
+        path => {
+            let rest = path.strip_prefix(PAGE).filter(|rest| rest.is_empty() || rest.starts_with('/'));
+            rest.map(|rest| asset(rest).unwrap_or_else(failed))
+        }
     }
 }
 
-fn of(content_type: &str, body: Body) -> Response {
+fn of(content_type: &'static str, body: Body) -> Response {
     const NO_CACHE: (HeaderName, &str) = (axum::http::header::CACHE_CONTROL, "no-cache");
     ([(CONTENT_TYPE, content_type), NO_CACHE], body).into_response()
 }
@@ -42,22 +61,38 @@ fn as_json() -> Result<String> {
     Ok(serde_yaml_ng::from_str::<Value>(OPENAPI)?.to_string())
 }
 
-/// A part of the page, or the page itself.
-fn asset(path: &str) -> Response {
+/// The page or one of its parts: Swagger UI's, from the archive that its crate carries.
+fn asset(path: &str) -> Result<Response> {
     let name = match path.trim_start_matches('/') {
         "" => "index.html",
+        "swagger-initializer.js" => return Ok(of("text/javascript", INITIALIZER.into())),
         name => name,
     };
-    // The strict validator is a service on the internet.
-    let config = Config::from(DESCRIPTION[0]).validator_url("none");
-    match utoipa_swagger_ui::serve(name, Arc::new(config)) {
-        Ok(Some(file)) if name == "index.html" => {
-            page(&file.bytes).map_or_else(failed, |page| of(&file.content_type, page.into()))
-        }
-        Ok(Some(file)) => of(&file.content_type, file.bytes.into_owned().into()),
-        Ok(None) => (StatusCode::NOT_FOUND, "There is no such part of this page.").into_response(),
-        Err(error) => failed(anyhow::anyhow!("{error}")),
-    }
+    let Some(file) = unzipped(name)? else {
+        return Ok((StatusCode::NOT_FOUND, "There is no such part of this page.").into_response());
+    };
+    Ok(match name.rsplit('.').next() {
+        Some("html") => of("text/html; charset=utf-8", page(&file)?.into()),
+        Some("css") => of("text/css", file.into()),
+        Some("js") => of("text/javascript", file.into()),
+        Some("png") => of("image/png", file.into()),
+        _ => of("application/octet-stream", file.into()),
+    })
+}
+
+/// A file of Swagger UI's `dist` folder; `None` if there is no such file.
+fn unzipped(name: &str) -> Result<Option<Vec<u8>>> {
+    let mut archive = ZipArchive::new(Cursor::new(SWAGGER_UI_VENDORED))?;
+    let first = archive.name_for_index(0).context("the archive is empty")??.into_owned();
+    let root = first.split_once('/').context("the archive has no folder")?.0;
+    let mut file = match archive.by_name(&format!("{root}/dist/{name}")) {
+        Ok(file) if file.is_file() => file,
+        Ok(_) | Err(ZipError::FileNotFound) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let mut content = Vec::new();
+    file.read_to_end(&mut content)?;
+    Ok(Some(content))
 }
 
 /// The page, which finds its parts also where its address does not end with a slash.

@@ -10,12 +10,13 @@ use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodbstreams::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodbstreams::config::{BehaviorVersion, Credentials, Region};
+use aws_smithy_http_client::Builder;
 use daily_due_sweeper::Sweeper;
 use dispatch::Dispatch;
 use ingest::Ingest;
 use lambda_runtime::{Context, LambdaEvent};
 use object_store::ObjectStore;
-use payments_boot::{Clock, Lookup, Metrics, dynamodb};
+use payments_boot::{Clock, Lookup, Metrics, dynamodb_at};
 use payments_delivery::DynamoDbStream;
 use payments_http::HttpFunction;
 use payments_model::causes;
@@ -243,13 +244,9 @@ impl Environment {
     }
 
     /// The functions' client.
-    pub async fn client(&self) -> Client {
-        let client = dynamodb(Some(&self.endpoint)).await;
-        Client::from_conf(client.config().to_builder().credentials_provider(self.credentials()).build())
-    }
-
-    fn credentials(&self) -> Credentials {
-        Credentials::new(&self.access_key, "local", None, None, "any")
+    #[must_use]
+    pub fn client(&self) -> Client {
+        dynamodb_at(&self.endpoint, &self.access_key)
     }
 
     /// The stream of the hot table.
@@ -260,7 +257,8 @@ impl Environment {
         let config = aws_sdk_dynamodbstreams::Config::builder()
             .behavior_version(BehaviorVersion::latest())
             .region(Region::from_static("us-east-1"))
-            .credentials_provider(self.credentials())
+            .credentials_provider(Credentials::new(&self.access_key, "local", None, None, "any"))
+            .http_client(Builder::new().build_http())
             .endpoint_url(&self.endpoint)
             .timeout_config(TimeoutConfig::builder().operation_timeout(STREAM_TIMEOUT).build());
         let client = aws_sdk_dynamodbstreams::Client::from_conf(config.build());

@@ -91,7 +91,7 @@ impl System {
             .reports(functions::reports_in(&options.reports)?)
             .start()
             .await?;
-        let functions = stack.functions(&stack.environment.client().await)?;
+        let functions = stack.functions(&stack.environment.client())?;
         let account_claim = &stack.environment.account_claim;
         let issuer = options.require_tokens.then(|| Issuer::new(account_claim)).transpose()?.map(Arc::new);
         let gateway = Gateway::start(options.api_port, functions.clone(), clock.clone(), issuer).await?;

@@ -109,7 +109,7 @@ impl StackBuilder {
         if let Some(engine) = &engine {
             environment.endpoint = engine.url();
         }
-        payments_store::schema::create_tables(&environment.client().await, &environment.tables).await?;
+        payments_store::schema::create_tables(&environment.client(), &environment.tables).await?;
         let (metrics, queues) = (Metrics::captured(), Queues::empty());
         Ok(Stack { engine, environment, clock, metrics, queues, reports })
     }

@@ -83,7 +83,7 @@ async fn a_tick_does_what_has_fallen_due_and_tells_it() -> Result<()> {
     let start = chrono::DateTime::from_timestamp(1_795_168_800, 0).context("an instant")?;
     let clock = Clock::simulated(move || start, |_| {});
     let stack = Stack::on(EngineChoice::Memory).clock(&clock).start().await?;
-    let functions = stack.functions(&stack.environment.client().await)?;
+    let functions = stack.functions(&stack.environment.client())?;
     let service = TransactionServiceSettings {
         failures_per_thousand: 0,
         repeats_per_thousand: 0,

@@ -239,7 +239,7 @@ fn with_roles(stack: &Stack, client: &Client) -> Result<Functions> {
 /// The production client over a recorder: its retries, but without their waiting, and with a retry
 /// quota of its own, so that one test's faults do not use up another's retries.
 async fn client(environment: &Environment, recorder: &Recorder) -> Client {
-    let production = environment.client().await;
+    let production = environment.client();
     let retries = production.config().retry_config().cloned().unwrap_or_else(RetryConfig::standard);
     let wait = Duration::from_millis(1);
     let quota = RetryPartition::new(format!("world-{}", WORLDS.fetch_add(1, Ordering::Relaxed)));

@@ -15,7 +15,7 @@
 //! | `publish` | the publication of a committed run's files |
 //! | `drain` | the removal of published settlements from the index |
 //! | `stored` | a stored file, read piece by piece |
-//! | `storage`, `transport` | the bucket or folder of the reports, and the HTTP client |
+//! | `storage` | the bucket or folder of the reports, and the HTTP client |
 
 mod attempt;
 mod config;
@@ -30,7 +30,6 @@ mod rows;
 mod storage;
 mod stored;
 mod summary;
-mod transport;
 mod upload;
 
 use std::sync::Arc;

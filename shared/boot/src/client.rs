@@ -1,50 +1,91 @@
-//! AWS clients, with a bound on everything they wait for.
+//! DynamoDB and SQS clients, with a limit on everything they wait for.
 
 use std::time::Duration;
 
-use aws_config::retry::RetryConfig;
-use aws_config::timeout::TimeoutConfig;
-use aws_config::{BehaviorVersion, ConfigLoader, Region};
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::config::Credentials;
-use aws_smithy_runtime_api::client::http::SharedHttpConnector;
-
-use crate::connection::{client_over, connector, open};
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
+use aws_sdk_dynamodb::config::{BehaviorVersion, Config, Credentials, Region};
+use aws_smithy_http_client::Builder;
 
 /// The most tries of one call, the first included, as far as they fit into [`OPERATION_TIMEOUT`].
 const MAX_ATTEMPTS: u32 = 3;
 
-/// The longest one call may take, all tries and the waiting between them together.
+/// The longest one call may take: all tries and the waits between them.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The longest one try may take: DynamoDB answers within tens of milliseconds or is in trouble.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What every client has in common.
-fn bounded(connector: &SharedHttpConnector) -> ConfigLoader {
-    let timeouts =
-        TimeoutConfig::builder().operation_timeout(OPERATION_TIMEOUT).operation_attempt_timeout(ATTEMPT_TIMEOUT);
-    aws_config::defaults(BehaviorVersion::latest())
-        .http_client(client_over(connector))
-        .timeout_config(timeouts.build())
-        .retry_config(RetryConfig::standard().with_max_attempts(MAX_ATTEMPTS))
+/// The longest a connection may take to open.
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+
+fn timeouts() -> TimeoutConfig {
+    TimeoutConfig::builder()
+        .operation_timeout(OPERATION_TIMEOUT)
+        .operation_attempt_timeout(ATTEMPT_TIMEOUT)
+        .connect_timeout(CONNECT_TIMEOUT)
+        .build()
 }
 
-/// An SQS client, with the function's own role.
-pub async fn sqs() -> aws_sdk_sqs::Client {
-    aws_sdk_sqs::Client::new(&bounded(&connector()).load().await)
+fn retries() -> RetryConfig {
+    RetryConfig::standard().with_max_attempts(MAX_ATTEMPTS)
 }
 
-/// A DynamoDB client with its first connection open: of AWS, with the function's own role, or of the
-/// engine at `endpoint`, which takes any credentials.
-pub async fn dynamodb(endpoint: Option<&str>) -> Client {
-    let connector = connector();
-    let mut loader = bounded(&connector);
-    if let Some(endpoint) = endpoint {
-        let any = Credentials::new("local", "local", None, None, "any");
-        loader = loader.endpoint_url(endpoint).credentials_provider(any).region(Region::from_static("us-east-1"));
+/// Any credentials: an engine other than AWS's takes whatever it is given.
+fn any_credentials(access_key: &str) -> Credentials {
+    Credentials::new(access_key, "local", None, None, "any")
+}
+
+/// A DynamoDB client for another engine at `endpoint`, over HTTP without TLS.
+#[must_use]
+pub fn dynamodb_at(endpoint: &str, access_key: &str) -> Client {
+    let config = Config::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::from_static("us-east-1"))
+        .credentials_provider(any_credentials(access_key))
+        .endpoint_url(endpoint)
+        .http_client(Builder::new().build_http())
+        .timeout_config(timeouts())
+        .retry_config(retries());
+    Client::from_conf(config.build())
+}
+
+#[cfg(feature = "aws")]
+pub use on_aws::{dynamodb, sqs};
+
+#[cfg(feature = "aws")]
+mod on_aws {
+    use aws_config::{BehaviorVersion, ConfigLoader};
+    use aws_smithy_runtime_api::client::http::SharedHttpConnector;
+
+    use super::*;
+    use crate::connection::{client_over, connector, open};
+
+    /// What every client has in common.
+    fn bounded(connector: &SharedHttpConnector) -> ConfigLoader {
+        aws_config::defaults(BehaviorVersion::latest())
+            .http_client(client_over(connector))
+            .timeout_config(timeouts())
+            .retry_config(retries())
     }
-    let config = loader.load().await;
-    open(&connector, &config).await;
-    Client::new(&config)
+
+    /// An SQS client with the function's own role.
+    pub async fn sqs() -> aws_sdk_sqs::Client {
+        aws_sdk_sqs::Client::new(&bounded(&connector()).load().await)
+    }
+
+    /// A DynamoDB client with its first connection open: to AWS with the function's own role, or to the
+    /// engine at `endpoint`, which takes any credentials.
+    pub async fn dynamodb(endpoint: Option<&str>) -> Client {
+        let connector = connector();
+        let mut loader = bounded(&connector);
+        if let Some(endpoint) = endpoint {
+            let region = Region::from_static("us-east-1");
+            loader = loader.endpoint_url(endpoint).credentials_provider(any_credentials("local")).region(region);
+        }
+        let config = loader.load().await;
+        open(&connector, &config).await;
+        Client::new(&config)
+    }
 }

@@ -16,8 +16,7 @@ use aws_smithy_runtime_api::client::http::{
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use aws_smithy_types::byte_stream::ByteStream;
 
-/// The longest a connection may take to open.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+use crate::client::CONNECT_TIMEOUT;
 
 /// The longest a function's start waits for its first connection, its answer included. Where it takes
 /// longer, the first call opens another.

@@ -5,6 +5,7 @@
 mod client;
 mod clock;
 mod config;
+#[cfg(feature = "aws")]
 mod connection;
 mod deadline;
 mod metrics;
@@ -12,9 +13,12 @@ mod request;
 mod retry;
 mod telemetry;
 
+pub use client::dynamodb_at;
+#[cfg(feature = "aws")]
 pub use client::{dynamodb, sqs};
 pub use clock::Clock;
 pub use config::{ConfigError, DataConfig, Lookup};
+#[cfg(feature = "aws")]
 pub use connection::connector;
 pub use deadline::Deadline;
 pub use metrics::Metrics;

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use anyhow::{Context as _, Result, ensure};
 use aws_sdk_dynamodb::Client;
-use payments_boot::{Lookup, dynamodb};
+use payments_boot::{Lookup, dynamodb_at};
 use payments_local::{Engine, Recorder};
 
 use crate::design::{Bench, Design};
@@ -231,7 +231,7 @@ async fn a_whole_life_costs_a_quarter_of_the_textbooks() -> Result<()> {
     for (size, data) in SIZES {
         let engine = Engine::start(0, None).await?;
         let wire = Recorder::new();
-        let production = dynamodb(Some(&engine.url())).await;
+        let production = dynamodb_at(&engine.url(), "local");
         let client = Client::from_conf(production.config().to_builder().http_client(wire.clone()).build());
         for (name, design, acts) in DESIGNS {
             let bench = design.open(client.clone()).await?;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, ensure};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
-use payments_boot::dynamodb;
+use payments_boot::dynamodb_at;
 use payments_local::Engine;
 use payments_model::{PaymentId, ShardCount};
 use tokio::runtime::Runtime;
@@ -72,7 +72,7 @@ impl Real {
         let meter = Meter::new(scene.design.keys(), scene.warmth.clone());
         let (engine, bench) = runtime.block_on(async {
             let engine = Engine::start(0, None).await?;
-            let production = dynamodb(Some(&engine.url())).await;
+            let production = dynamodb_at(&engine.url(), "local");
             let config = production.config().to_builder().http_client(meter.interceptor());
             // What is refused waits for the play's next second instead.
             let client = Client::from_conf(config.retry_config(RetryConfig::disabled()).build());

@@ -80,7 +80,7 @@ impl Bank {
             .clock(&Clock::simulated(move || instant, |_| {}))
             .start()
             .await?;
-        let (plain, environment) = (stack.environment.client().await, stack.environment.clone());
+        let (plain, environment) = (stack.environment.client(), stack.environment.clone());
         let client = wire.map_or_else(|| plain.clone(), |wire| client_over(&plain, wire.clone()));
         let zone: BusinessZone = environment.time_zone.parse()?;
         let settings = Settings { accounts: ACCOUNTS, busiest: 0, ..Settings::of(1, zone) };

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use chrono::TimeDelta;
-use payments_boot::Clock;
+use payments_boot::{Clock, connector};
 use payments_local::background::Background;
 use payments_local::client::Client;
 use payments_local::functions::reports_in;
@@ -69,7 +69,7 @@ impl Bank {
             .reports(reports_in(folder.path())?)
             .start()
             .await?;
-        let (client, clock) = (stack.environment.client().await, stack.clock.clone());
+        let (client, clock) = (stack.environment.client(), stack.clock.clone());
         let functions = stack.functions(&client)?;
         let triggers = stack.triggers(functions.clone(), TRANSACTION_SERVICE).await?;
         let background = Background::start(triggers.with_period("sweep", SWEEP_PERIOD), clock.clone());
@@ -104,7 +104,7 @@ impl Bank {
         };
         let system = System::start(&options, &clock).await?;
         Ok(Self {
-            client: Client::of_url(&system.api_url(), None)?,
+            client: Client::of_url(&system.api_url(), None, connector())?,
             wire: None,
             clock,
             is_new: *place == Place::default(),
@@ -118,7 +118,7 @@ impl Bank {
     /// # Errors
     /// Where it is no URL.
     pub fn at(url: &str, token: Option<&str>) -> Result<Self> {
-        let client = Client::of_url(url, token)?;
+        let client = Client::of_url(url, token, connector())?;
         Ok(Self { client, wire: None, clock: Clock::system(), is_new: false, what: "url", works: Works::Elsewhere })
     }
 

@@ -145,7 +145,7 @@ async fn answer(State(forgetful): State<Arc<Forgetful>>, request: Request) -> (S
 }
 
 async fn forgetful(bank: &Bank) -> Result<(String, JoinHandle<std::io::Result<()>>)> {
-    let bank = Client::of_url(&bank.url().context("a bank that answers over HTTP")?, None)?;
+    let bank = Client::of_url(&bank.url().context("a bank that answers over HTTP")?, None, payments_boot::connector())?;
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("http://{}", listener.local_addr()?);
     let forgetful = Arc::new(Forgetful { bank, has_forgotten: AtomicBool::new(false) });

@@ -15,7 +15,7 @@ use aws_lambda_events::sqs::SqsEvent;
 use chrono::{DateTime, TimeDelta, Utc};
 use futures::{StreamExt as _, TryStreamExt as _};
 use object_store::local::LocalFileSystem;
-use payments_boot::{Clock, Lookup, dynamodb};
+use payments_boot::{Clock, Lookup, dynamodb_at};
 use payments_local::invocation::context;
 use payments_local::{Engine, EngineChoice, Environment, Function, Functions, Stack};
 use payments_model::{Actor, BusinessZone, Details, Head, Instruction, Money, PaymentId, UtcSecond};
@@ -96,7 +96,7 @@ async fn serve() -> Result<()> {
 /// Fills the tables with payments that have fallen due.
 async fn fill(url: &str, payments: usize) -> Result<()> {
     let environment = Environment::at(url.to_owned());
-    let client = dynamodb(Some(url)).await;
+    let client = dynamodb_at(url, "local");
     payments_store::schema::create_tables(&client, &environment.tables).await?;
     let store = Store::new(client, environment.tables);
     let heads = futures::stream::iter(0..payments).map(|n| {
@@ -128,7 +128,7 @@ async fn measure(work: &str, url: &str, payments: usize) -> Result<()> {
     let reports = tempfile::tempdir()?;
     let now: DateTime<Utc> = NOW.parse()?;
     let stack = stack(url, &reports, now).await?;
-    let functions = stack.functions(&stack.environment.client().await)?;
+    let functions = stack.functions(&stack.environment.client())?;
     // A first tick opens the connections; a day without payments is too little for work.
     run(&functions, Function::Recount, json!({ "action": "recount", "from": "2026-01-01", "to": "2026-01-01" }), now)
         .await?;

@@ -10,11 +10,13 @@ use aws_smithy_runtime_api::client::http::{
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_types::body::SdkBody;
+use chrono::DateTime;
 use payments_model::{JsonText, Outage, OutageKind};
 use serde_json::{Value, json};
 
 use super::*;
 use crate::in_process::QueueSettings;
+use crate::{PaymentRequest, Queue, TransactionQueue};
 
 fn request(number: i64, data_bytes: usize) -> PaymentRequest {
     PaymentRequest {
@@ -183,4 +185,19 @@ fn a_message_beyond_the_limit_stands_alone() {
     let sizes = [10, MAX_BATCH_BYTES + 1, 10];
     let bodies: Vec<Body> = sizes.iter().map(|size| Ok("x".repeat(*size))).collect();
     assert_eq!(batches(&bodies), [0..1, 1..2, 2..3]);
+}
+
+#[test]
+fn entries_are_sorted_by_what_a_caller_can_do() {
+    for (code, sender_fault, want) in [
+        ("InternalError", false, OutageKind::Unavailable),
+        ("AWS.SimpleQueueService.RequestThrottled", true, OutageKind::Throttled),
+        ("KmsThrottled", true, OutageKind::Throttled),
+        ("InvalidMessageContents", true, OutageKind::Broken),
+    ] {
+        let entry = BatchResultErrorEntry::builder().id("0").code(code).sender_fault(sender_fault).build().unwrap();
+        let error = QueueError::of_entry(&entry);
+        assert_eq!(error.kind(), want, "{code}");
+        assert_eq!(error.source().unwrap().to_string(), format!("{code}: "));
+    }
 }

@@ -6,6 +6,7 @@ use object_store::{Error, GetOptions, GetRange, ObjectStoreExt as _};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
+use super::super::{Storage, StorageError};
 use super::*;
 
 /// One response: its status, headers and body.
@@ -57,7 +58,7 @@ fn bucket(url: &str) -> Arc<dyn ObjectStore> {
         .with_token("the-session-token")
         .with_endpoint(url)
         .with_allow_http(true);
-    open_s3(builder, &Path::from("billing")).unwrap()
+    bounded(builder, &Path::from("billing")).unwrap()
 }
 
 fn header<'r>(request: &'r str, name: &str) -> Option<&'r str> {
