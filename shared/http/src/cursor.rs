@@ -50,11 +50,10 @@ impl AccountCursor {
     /// # Errors
     /// [`ProblemKind::InvalidCursor`] for a text that [`AccountCursor::encode`] cannot have made.
     pub fn decode(text: &str) -> Result<Self, Problem> {
-        Self::parse(text).ok_or_else(altered)
+        decode(text, Self::parse)
     }
 
     fn parse(text: &str) -> Option<Self> {
-        let text = opened(text)?;
         let parts: Vec<&str> = text.split('#').collect();
         let [ACCOUNT_FORMAT, account, from, to, status, due_at, payment_id] = parts.as_slice() else { return None };
         Some(Self {
@@ -99,11 +98,10 @@ impl DueCursor {
     /// # Errors
     /// [`ProblemKind::InvalidCursor`] for a text that [`DueCursor::encode`] cannot have made.
     pub fn decode(text: &str) -> Result<Self, Problem> {
-        Self::parse(text).ok_or_else(altered)
+        decode(text, Self::parse)
     }
 
     fn parse(text: &str) -> Option<Self> {
-        let text = opened(text)?;
         let parts: Vec<&str> = text.split('#').collect();
         let [DUE_FORMAT, due_date, only_status, only_shard, status, shard, due_at, payment_id] = parts.as_slice()
         else {
@@ -128,24 +126,18 @@ fn optional<T: FromStr>(part: &str) -> Option<Option<T>> {
     if part.is_empty() { Some(None) } else { part.parse().ok().map(Some) }
 }
 
-/// The text inside a cursor.
-fn opened(cursor: &str) -> Option<String> {
-    let text = if cursor.len() <= MAX_CURSOR_CHARS { URL_SAFE_NO_PAD.decode(cursor).ok()? } else { return None };
-    String::from_utf8(text).ok()
-}
-
-fn altered() -> Problem {
-    invalid_cursor("it was altered, or was not made by this API")
+/// Decodes a cursor's text and parses it.
+fn decode<Cursor>(text: &str, parse: fn(&str) -> Option<Cursor>) -> Result<Cursor, Problem> {
+    let decoded = if text.len() <= MAX_CURSOR_CHARS { URL_SAFE_NO_PAD.decode(text).ok() } else { None };
+    let cursor = decoded.and_then(|decoded| parse(std::str::from_utf8(&decoded).ok()?));
+    cursor.ok_or_else(|| invalid_cursor("it was altered, or was not made by this API"))
 }
 
 /// A problem for a cursor that cannot continue its list; `why` is a clause without a full stop.
 #[must_use]
 pub fn invalid_cursor(why: &str) -> Problem {
-    Problem::new(
-        ProblemKind::InvalidCursor,
-        format!("The cursor is invalid: {why}; start the list again without a cursor."),
-    )
-    .at("cursor")
+    let detail = format!("The cursor is invalid: {why}; start the list again without a cursor.");
+    Problem::new(ProblemKind::InvalidCursor, detail).at("cursor")
 }
 
 #[cfg(test)]

@@ -39,24 +39,24 @@ fn explain(error: &serde_json::Error, path: Option<&str>) -> Problem {
 
 /// A problem for JSON of the wrong shape, in the API's words instead of serde's.
 fn misshapen(error: &serde_json::Error, path: Option<&str>) -> Problem {
-    let said = error.to_string();
-    let said = said.split(" at line ").next().unwrap_or_default();
-    let quoted = said.split('`').nth(1);
-    let refuse = |detail: String| Problem::new(ProblemKind::InvalidShape, detail);
-    if let (true, Some(field)) = (said.starts_with("unknown field"), quoted) {
-        return refuse(format!("The field \"{field}\" is unknown; remove it."))
-            .at(path.filter(|path| named(path)).unwrap_or(field));
-    }
-    if let (true, Some(field)) = (said.starts_with("duplicate field"), quoted) {
-        return refuse(format!("The field \"{field}\" is repeated; send it once.")).at(field);
-    }
-    match path.filter(|path| named(path)) {
-        Some(path) => {
-            let wanted = said.split("expected ").nth(1).unwrap_or("another type");
-            let wanted = if wanted == "a sequence" { "a list" } else { wanted };
-            refuse(format!("The field \"{path}\" has the wrong type; send {wanted}.")).at(path)
+    let message = error.to_string();
+    let message = message.split(" at line ").next().unwrap_or_default();
+    let quoted = message.split('`').nth(1);
+    let path = path.filter(|path| named(path));
+    let problem = |detail: String| Problem::new(ProblemKind::InvalidShape, detail);
+    match (quoted, path) {
+        (Some(field), path) if message.starts_with("unknown field") => {
+            problem(format!("The field \"{field}\" is unknown; remove it.")).at(path.unwrap_or(field))
         }
-        None => refuse(NO_OBJECT.to_owned()),
+        (Some(field), _) if message.starts_with("duplicate field") => {
+            problem(format!("The field \"{field}\" is repeated; send it once.")).at(field)
+        }
+        (_, Some(path)) => {
+            let wanted = message.split("expected ").nth(1).unwrap_or("another type");
+            let wanted = if wanted == "a sequence" { "a list" } else { wanted };
+            problem(format!("The field \"{path}\" has the wrong type; send {wanted}.")).at(path)
+        }
+        (_, None) => problem(NO_OBJECT.to_owned()),
     }
 }
 

@@ -140,10 +140,9 @@ impl Problem {
     /// text, so that a client cannot tell them apart.
     #[must_use]
     pub fn no_such_payment() -> Self {
-        Self::new(
-            ProblemKind::NoSuchPayment,
-            "The payment does not exist, or this token has no access to its account; check the ids and the token.",
-        )
+        let detail =
+            "The payment does not exist, or this token has no access to its account; check the ids and the token.";
+        Self::new(ProblemKind::NoSuchPayment, detail)
     }
 
     /// A batch's entry that was not tried, because the batch's time was over.
@@ -235,7 +234,7 @@ impl<E: Outage> From<E> for Problem {
             }
             OutageKind::Unavailable => (
                 ProblemKind::Unavailable,
-                "A part of the service does not answer at the moment; repeat the request later.",
+                "Part of the service does not answer at the moment; repeat the request later.",
             ),
             OutageKind::Broken => return Self::internal(error),
         };

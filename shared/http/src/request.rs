@@ -39,11 +39,8 @@ impl<'e> Request<'e> {
             return Err(Problem::new(ProblemKind::NoSuchRoute, "The API has no route at this path; check the path."));
         }
         let methods = methods.join(", ");
-        Err(Problem::new(
-            ProblemKind::MethodNotAllowed,
-            format!("The method is not allowed at this path; use {methods}."),
-        )
-        .allowing(methods))
+        let detail = format!("The method is not allowed at this path; use {methods}.");
+        Err(Problem::new(ProblemKind::MethodNotAllowed, detail).allowing(methods))
     }
 
     /// The route.
@@ -132,8 +129,8 @@ impl<'e> Request<'e> {
         };
         match body.len().checked_sub(limit) {
             Some(excess) if excess > 0 => {
-                let detail =
-                    format!("The body has {} bytes, {excess} more than this route allows; send fewer.", body.len());
+                let bytes = body.len();
+                let detail = format!("The body has {bytes} bytes, {excess} more than this route allows; send fewer.");
                 Err(Problem::new(ProblemKind::BodyTooLarge, detail).excess(excess))
             }
             _ => Ok(body),
@@ -146,10 +143,8 @@ impl<'e> Request<'e> {
         if essence.eq_ignore_ascii_case("application/json") {
             return Ok(());
         }
-        Err(Problem::new(
-            ProblemKind::UnsupportedMediaType,
-            "The body is not declared as JSON; send it as Content-Type: application/json.",
-        ))
+        let detail = "The body is not declared as JSON; send it as Content-Type: application/json.";
+        Err(Problem::new(ProblemKind::UnsupportedMediaType, detail))
     }
 }
 
