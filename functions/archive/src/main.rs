@@ -1,17 +1,15 @@
-//! The `archive` function's start.
+//! The program of the `archive` function.
 
 use archive::{Archive, Config};
 use lambda_runtime::{Error, run, service_fn};
-use payments_boot::{Clock, Lookup, Metrics, dynamodb, log_as_json};
-use payments_store::Store;
+use payments_boot::{Clock, Lookup, Metrics, log_as_json, store};
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
     log_as_json();
     let lookup = Lookup::environment();
     let config = Config::read(&lookup)?;
-    let client = dynamodb(config.data.endpoint.as_deref()).await;
-    let store = Store::new(client, config.data.tables.clone());
+    let store = store(&config.data).await;
     let archive = Archive::new(config, store, Clock::system(), Metrics::stdout(&lookup));
     run(service_fn(|event| archive.handle(event))).await
 }

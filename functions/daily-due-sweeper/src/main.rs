@@ -1,17 +1,15 @@
-//! The `daily-due-sweeper` function's start.
+//! The program of the `daily-due-sweeper` function.
 
 use daily_due_sweeper::{Config, Sweeper};
 use lambda_runtime::{Error, run, service_fn};
-use payments_boot::{Clock, Lookup, Metrics, dynamodb, log_as_json};
-use payments_store::Store;
+use payments_boot::{Clock, Lookup, Metrics, log_as_json, store};
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
     log_as_json();
     let lookup = Lookup::environment();
     let config = Config::read(&lookup)?;
-    let client = dynamodb(config.data.endpoint.as_deref()).await;
-    let store = Store::new(client, config.data.tables.clone());
+    let store = store(&config.data).await;
     let sweeper = Sweeper::new(config, store, Clock::system(), Metrics::stdout(&lookup));
     run(service_fn(|event| sweeper.handle(event))).await
 }

@@ -59,9 +59,7 @@ impl Plan {
         }
         let (from, to) = date_range(Some(cursor.from), Some(cursor.to), today, MAX_DAYS)
             .map_err(|_| invalid_cursor("its range is invalid"))?;
-        let (due_at, payment_id) = cursor.after;
-        let after = Some(HeadSort { due_at, payment_id });
-        Ok(Self { account, from, to, status: cursor.status, after, limit, with_data })
+        Ok(Self { account, from, to, status: cursor.status, after: Some(cursor.after), limit, with_data })
     }
 
     /// The store's query for one page.
@@ -85,7 +83,6 @@ impl Plan {
     /// The cursor of the page after the payment at `after`.
     pub(crate) fn cursor(&self, after: HeadSort) -> String {
         let Self { account, from, to, status, .. } = self;
-        let after = (after.due_at, after.payment_id);
         AccountCursor { account: account.clone(), from: *from, to: *to, status: *status, after }.encode()
     }
 }

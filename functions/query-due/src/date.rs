@@ -75,7 +75,6 @@ impl Plan {
         let known = |number| in_range(number, shards).map_err(|_| invalid_cursor("its shard is out of range"));
         let (only_shard, at) = (only_shard.map(known).transpose()?, (at.0, known(at.1)?));
         let stretches = stretches(only_status, only_shard, shards).skip_while(|stretch| *stretch != at).collect();
-        let after = after.map(|(due_at, payment_id)| HeadSort { due_at, payment_id });
         Ok(Self { due_date, only_status, only_shard, limit, stretches, after })
     }
 
@@ -85,7 +84,7 @@ impl Plan {
             only_status: self.only_status,
             only_shard: self.only_shard.map(Shard::get),
             at: (status, shard.get()),
-            after: after.map(|after| (after.due_at, after.payment_id)),
+            after,
         };
         cursor.encode()
     }

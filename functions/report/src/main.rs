@@ -1,8 +1,7 @@
-//! The `report` function's start.
+//! The program of the `report` function.
 
 use lambda_runtime::{Error, run, service_fn};
-use payments_boot::{Clock, Lookup, Metrics, dynamodb, log_as_json};
-use payments_store::Store;
+use payments_boot::{Clock, Lookup, Metrics, log_as_json, store};
 use report::{Config, Report};
 
 #[tokio::main]
@@ -10,8 +9,7 @@ async fn main() -> Result<(), Error> {
     log_as_json();
     let lookup = Lookup::environment();
     let config = Config::read(&lookup)?;
-    let client = dynamodb(config.data.endpoint.as_deref()).await;
-    let store = Store::new(client, config.data.tables.clone());
+    let store = store(&config.data).await;
     let files = config.storage.open(&lookup)?;
     let report = Report::new(config, store, files, Clock::system(), Metrics::stdout(&lookup));
     run(service_fn(|event| report.handle(event))).await

@@ -1,10 +1,9 @@
-//! The `settle` function's start.
+//! The program of the `settle` function.
 
 use std::convert::Infallible;
 
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
-use payments_boot::{Clock, Lookup, Metrics, dynamodb, log_as_json};
-use payments_store::Store;
+use payments_boot::{Clock, Lookup, Metrics, log_as_json, store};
 use settle::{Config, Settle};
 
 #[tokio::main]
@@ -12,8 +11,7 @@ async fn main() -> Result<(), Error> {
     log_as_json();
     let lookup = Lookup::environment();
     let config = Config::read(&lookup)?;
-    let client = dynamodb(config.data.endpoint.as_deref()).await;
-    let store = Store::new(client, config.data.tables.clone());
+    let store = store(&config.data).await;
     let settle = Settle::new(config, store, Clock::system(), Metrics::stdout(&lookup));
     run(service_fn(|event: LambdaEvent<_>| async { Ok::<_, Infallible>(settle.handle(event.payload).await) })).await
 }

@@ -1,8 +1,7 @@
-//! The `stream-aggregator` function's start.
+//! The program of the `stream-aggregator` function.
 
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
-use payments_boot::{Clock, Lookup, Metrics, dynamodb, log_as_json};
-use payments_store::Store;
+use payments_boot::{Clock, Lookup, Metrics, log_as_json, store};
 use stream_aggregator::{Aggregator, Config};
 
 #[tokio::main]
@@ -10,8 +9,7 @@ async fn main() -> Result<(), Error> {
     log_as_json();
     let lookup = Lookup::environment();
     let config = Config::read(&lookup)?;
-    let client = dynamodb(config.data.endpoint.as_deref()).await;
-    let store = Store::new(client, config.data.tables.clone());
+    let store = store(&config.data).await;
     let aggregator = Aggregator::new(config, store, Clock::system(), Metrics::stdout(&lookup));
     run(service_fn(|event: LambdaEvent<_>| aggregator.handle(event.payload))).await
 }

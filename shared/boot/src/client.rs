@@ -8,16 +8,16 @@ use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Config, Credentials, Region};
 use aws_smithy_http_client::Builder;
 
-/// The most tries of one call, the first included, as far as they fit into [`OPERATION_TIMEOUT`].
+/// The most attempts of one call, the first included, within [`OPERATION_TIMEOUT`].
 const MAX_ATTEMPTS: u32 = 3;
 
-/// The longest one call may take: all tries and the waits between them.
+/// The timeout of one call, with all its attempts and the waits between them.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The longest one try may take: DynamoDB answers within tens of milliseconds or is in trouble.
+/// The timeout of one attempt; DynamoDB normally answers within tens of milliseconds.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The longest a connection may take to open.
+/// The timeout of opening a connection.
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 fn timeouts() -> TimeoutConfig {
@@ -32,12 +32,12 @@ fn retries() -> RetryConfig {
     RetryConfig::standard().with_max_attempts(MAX_ATTEMPTS)
 }
 
-/// Any credentials: an engine other than AWS's takes whatever it is given.
+/// Credentials for an engine other than AWS's, which accepts any.
 fn any_credentials(access_key: &str) -> Credentials {
     Credentials::new(access_key, "local", None, None, "any")
 }
 
-/// A DynamoDB client for another engine at `endpoint`, over HTTP without TLS.
+/// Creates a DynamoDB client for another engine at `endpoint`, over HTTP without TLS.
 #[must_use]
 pub fn dynamodb_at(endpoint: &str, access_key: &str) -> Client {
     let config = Config::builder()
@@ -52,17 +52,19 @@ pub fn dynamodb_at(endpoint: &str, access_key: &str) -> Client {
 }
 
 #[cfg(feature = "aws")]
-pub use on_aws::{dynamodb, sqs};
+pub use on_aws::{dynamodb, sqs, store};
 
 #[cfg(feature = "aws")]
 mod on_aws {
     use aws_config::{BehaviorVersion, ConfigLoader};
     use aws_smithy_runtime_api::client::http::SharedHttpConnector;
+    use payments_store::Store;
 
     use super::*;
+    use crate::DataConfig;
     use crate::connection::{client_over, connector, open};
 
-    /// What every client has in common.
+    /// The settings that all clients share.
     fn bounded(connector: &SharedHttpConnector) -> ConfigLoader {
         aws_config::defaults(BehaviorVersion::latest())
             .http_client(client_over(connector))
@@ -70,13 +72,18 @@ mod on_aws {
             .retry_config(retries())
     }
 
-    /// An SQS client with the function's own role.
+    /// Creates an SQS client with the function's own role.
     pub async fn sqs() -> aws_sdk_sqs::Client {
         aws_sdk_sqs::Client::new(&bounded(&connector()).load().await)
     }
 
-    /// A DynamoDB client with its first connection open: to AWS with the function's own role, or to the
-    /// engine at `endpoint`, which takes any credentials.
+    /// Creates the store of a function.
+    pub async fn store(data: &DataConfig) -> Store {
+        Store::new(dynamodb(data.endpoint.as_deref()).await, data.tables.clone())
+    }
+
+    /// Creates a DynamoDB client and opens its first connection: to AWS with the function's own role, or to the
+    /// engine at `endpoint`, which accepts any credentials.
     pub async fn dynamodb(endpoint: Option<&str>) -> Client {
         let connector = connector();
         let mut loader = bounded(&connector);

@@ -1,6 +1,6 @@
-//! The connections of a function: one kind of HTTP client for every service, and the first connection to
-//! DynamoDB opened before the first event, because a name's look-up and a TLS handshake are most of what a
-//! cold function's first call costs.
+//! Connections: one HTTP client for every AWS service, and a connection to DynamoDB opened before the first event.
+//!
+//! The DNS look-up and the TLS handshake are most of the time of a cold function's first call.
 
 use std::fmt;
 use std::time::Duration;
@@ -18,11 +18,11 @@ use aws_smithy_types::byte_stream::ByteStream;
 
 use crate::client::CONNECT_TIMEOUT;
 
-/// The longest a function's start waits for its first connection, its answer included. Where it takes
-/// longer, the first call opens another.
+/// How long a function's start waits for its first connection and an answer on it. After that, the first call
+/// opens another.
 const OPENING_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A pool of connections, with TLS, for any client.
+/// Creates a pool of TLS connections that any client can use.
 #[must_use]
 pub fn connector() -> SharedHttpConnector {
     let settings = HttpConnectorSettings::builder().connect_timeout(CONNECT_TIMEOUT).build();
@@ -30,31 +30,34 @@ pub fn connector() -> SharedHttpConnector {
     SharedHttpConnector::new(Connector::builder().connector_settings(settings).tls_provider(tls).build())
 }
 
-/// An HTTP client whose connections are all of one pool.
+/// Creates an HTTP client that uses this pool.
 pub(crate) fn client_over(connector: &SharedHttpConnector) -> SharedHttpClient {
     let connector = connector.clone();
     http_client_fn(move |_, _| connector.clone())
 }
 
-/// Opens a connection to DynamoDB, and leaves it in the pool. The request is the one that DynamoDB answers
-/// to anybody (`healthy: dynamodb.eu-west-2.amazonaws.com`), so it needs no permission and costs nothing;
-/// any other answer does as well. That it fails is no reason not to start: the first call tries again.
+/// Opens a connection to DynamoDB and leaves it in the pool.
+///
+/// The request is DynamoDB's health check (`healthy: dynamodb.eu-west-2.amazonaws.com`), which needs no permission
+/// and costs nothing; any answer will do. A failure does not stop the function's start: the first call tries again.
 pub(crate) async fn open(connector: &SharedHttpConnector, config: &SdkConfig) {
     let opened = async {
-        let request = HttpRequest::get(endpoint(config).await?).map_err(said)?;
-        let answer = connector.call(request).await.map_err(said)?;
-        // Only a connection whose answer was read to its end goes back into the pool.
-        ByteStream::new(answer.into_body()).collect().await.map_err(said)
+        let request = HttpRequest::get(endpoint(config).await?).map_err(text)?;
+        let answer = connector.call(request).await.map_err(text)?;
+        // A connection returns to the pool only after its answer is read to the end.
+        ByteStream::new(answer.into_body()).collect().await.map_err(text)
     };
     match tokio::time::timeout(OPENING_TIMEOUT, opened).await {
         Ok(Ok(_)) => {}
-        Ok(Err(error)) => tracing::warn!(error, "no connection to DynamoDB could be opened yet"),
-        Err(_) => tracing::warn!("opening a connection to DynamoDB took too long"),
+        Ok(Err(error)) => {
+            tracing::warn!(error, "the first connection to DynamoDB failed; the first call opens another")
+        }
+        Err(_) => tracing::warn!("the first connection to DynamoDB took too long; the first call opens another"),
     }
 }
 
-/// Where DynamoDB is, by the rules the client itself follows. (With credentials that name their account it
-/// would be the account's own endpoint; those of Lambda do not.)
+/// The endpoint of DynamoDB, by the client's own rules. (Credentials that name their account would give the
+/// account's own endpoint; Lambda's do not.)
 async fn endpoint(config: &SdkConfig) -> Result<String, String> {
     if let Some(url) = config.endpoint_url() {
         return Ok(url.to_owned());
@@ -63,10 +66,10 @@ async fn endpoint(config: &SdkConfig) -> Result<String, String> {
         .set_region(config.region().map(ToString::to_string))
         .set_use_fips(config.use_fips())
         .set_use_dual_stack(config.use_dual_stack());
-    let params = params.build().map_err(said)?;
-    DefaultResolver::new().resolve_endpoint(&params).await.map(|found| found.url().to_owned()).map_err(said)
+    let params = params.build().map_err(text)?;
+    DefaultResolver::new().resolve_endpoint(&params).await.map(|found| found.url().to_owned()).map_err(text)
 }
 
-fn said(error: impl fmt::Display) -> String {
+fn text(error: impl fmt::Display) -> String {
     error.to_string()
 }

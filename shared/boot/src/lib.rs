@@ -15,7 +15,7 @@ mod telemetry;
 
 pub use client::dynamodb_at;
 #[cfg(feature = "aws")]
-pub use client::{dynamodb, sqs};
+pub use client::{dynamodb, sqs, store};
 pub use clock::Clock;
 pub use config::{ConfigError, DataConfig, Lookup};
 #[cfg(feature = "aws")]

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use payments_model::{AccountId, BusinessDate, PaymentId, Status, UtcSecond};
+use payments_model::{AccountId, BusinessDate, HeadSort, Status};
 
 use crate::problem::{Problem, ProblemKind};
 
@@ -29,8 +29,8 @@ pub struct AccountCursor {
     pub to: BusinessDate,
     /// The only status listed, if not all.
     pub status: Option<Status>,
-    /// The due time and id of the last payment seen.
-    pub after: (UtcSecond, PaymentId),
+    /// The last payment seen.
+    pub after: HeadSort,
 }
 
 impl AccountCursor {
@@ -38,11 +38,8 @@ impl AccountCursor {
     #[must_use]
     pub fn encode(&self) -> String {
         let status = self.status.map_or("", Status::as_str);
-        let (due_at, payment_id) = &self.after;
-        URL_SAFE_NO_PAD.encode(format!(
-            "{ACCOUNT_FORMAT}#{}#{}#{}#{status}#{due_at}#{payment_id}",
-            self.account, self.from, self.to
-        ))
+        let Self { account, from, to, after: HeadSort { due_at, payment_id }, .. } = self;
+        URL_SAFE_NO_PAD.encode(format!("{ACCOUNT_FORMAT}#{account}#{from}#{to}#{status}#{due_at}#{payment_id}"))
     }
 
     /// Decodes a cursor that a client sent.
@@ -61,7 +58,7 @@ impl AccountCursor {
             from: from.parse().ok()?,
             to: to.parse().ok()?,
             status: optional(status)?,
-            after: (due_at.parse().ok()?, payment_id.parse().ok()?),
+            after: HeadSort { due_at: due_at.parse().ok()?, payment_id: payment_id.parse().ok()? },
         })
     }
 }
@@ -77,8 +74,8 @@ pub struct DueCursor {
     pub only_shard: Option<u16>,
     /// The status and shard to continue in.
     pub at: (Status, u16),
-    /// The due time and id of the last payment seen there.
-    pub after: Option<(UtcSecond, PaymentId)>,
+    /// The last payment seen there.
+    pub after: Option<HeadSort>,
 }
 
 impl DueCursor {
@@ -88,8 +85,7 @@ impl DueCursor {
         let Self { due_date, only_status, only_shard, at: (status, shard), after } = self;
         let only_status = only_status.map_or("", Status::as_str);
         let only_shard = only_shard.map(|shard| shard.to_string()).unwrap_or_default();
-        let after =
-            after.map(|(due_at, payment_id)| format!("{due_at}#{payment_id}")).unwrap_or_else(|| "#".to_owned());
+        let after = after.map_or("#".to_owned(), |HeadSort { due_at, payment_id }| format!("{due_at}#{payment_id}"));
         URL_SAFE_NO_PAD.encode(format!("{DUE_FORMAT}#{due_date}#{only_status}#{only_shard}#{status}#{shard}#{after}"))
     }
 
@@ -112,7 +108,9 @@ impl DueCursor {
             only_status: optional(only_status)?,
             only_shard: optional(only_shard)?,
             at: (status.parse().ok()?, shard.parse().ok()?),
-            after: optional(due_at)?.zip(optional(payment_id)?),
+            after: optional(due_at)?
+                .zip(optional(payment_id)?)
+                .map(|(due_at, payment_id)| HeadSort { due_at, payment_id }),
         };
         let fits = due_at.is_empty() == payment_id.is_empty()
             && cursor.only_status.is_none_or(|only| only == cursor.at.0)
@@ -142,7 +140,7 @@ pub fn invalid_cursor(why: &str) -> Problem {
 
 #[cfg(test)]
 mod tests {
-    use payments_model::IdempotencyKey;
+    use payments_model::{IdempotencyKey, PaymentId};
     use proptest::prelude::*;
 
     use super::*;
@@ -156,7 +154,7 @@ mod tests {
             from: "2026-11-20".parse().unwrap(),
             to: "2027-02-18".parse().unwrap(),
             status: Some(Status::Scheduled),
-            after: ("2026-12-01T00:00:00Z".parse().unwrap(), payment_id),
+            after: HeadSort { due_at: "2026-12-01T00:00:00Z".parse().unwrap(), payment_id },
         }
     }
 
@@ -171,9 +169,8 @@ mod tests {
 
     #[test]
     fn a_cursor_of_a_date_is_read_back() {
-        let (due_at, payment_id) = cursor().after;
         for (only_status, only_shard, after) in
-            [(None, None, None), (Some(Status::Cancelled), Some(999), Some((due_at, payment_id)))]
+            [(None, None, None), (Some(Status::Cancelled), Some(999), Some(cursor().after))]
         {
             let at = (Status::Cancelled, 999);
             let cursor = DueCursor { due_date: "2026-11-20".parse().unwrap(), only_status, only_shard, at, after };
