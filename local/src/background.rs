@@ -1,4 +1,4 @@
-//! The triggers on the machine's own clock, beside the HTTP API, until it is told to stop.
+//! Runs the triggers in the background, on the machine's clock.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::triggers::{Tick, Triggers};
 
-/// How often the stream and the queues are looked at. Lambda polls streams four times a second.
+/// How often the stream and the queues are polled. Lambda polls streams four times a second.
 const PERIOD: Duration = Duration::from_millis(250);
 
-/// A triggers that runs.
+/// Triggers that run.
 #[derive(Debug)]
 pub struct Background {
     stop: oneshot::Sender<()>,
@@ -22,8 +22,7 @@ pub struct Background {
 }
 
 impl Background {
-    /// Starts to tick, on a thread of its own: an invocation stays on one thread in Lambda, too, and
-    /// the handlers need not be able to change theirs.
+    /// Starts to tick, on a thread of its own. As in Lambda, a handler stays on one thread.
     #[must_use]
     pub fn start(triggers: Triggers, clock: Clock) -> Self {
         let (stop, stopped) = oneshot::channel::<()>();
@@ -31,10 +30,10 @@ impl Background {
         Self { stop, running: spawn_blocking(move || runtime.block_on(run(triggers, clock, stopped))) }
     }
 
-    /// Stops after the tick that is under way, so that no write is left in flight.
+    /// Stops after the current tick. No write is in flight afterwards.
     ///
     /// # Errors
-    /// Where a tick had panicked.
+    /// When a tick panicked.
     pub async fn stop(self) -> Result<()> {
         drop(self.stop);
         Ok(self.running.await?)
@@ -53,7 +52,7 @@ async fn run(mut triggers: Triggers, clock: Clock, mut stopped: oneshot::Receive
     }
 }
 
-/// One line for a tick that did something.
+/// Logs one line for a tick that did something.
 fn log(tick: &Tick) {
     let line = tick.to_string();
     if line.is_empty() {

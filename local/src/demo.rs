@@ -1,17 +1,15 @@
-//! `cargo local demo`: one banking day and the night after it, on a clock that runs as fast as the
-//! machine can.
+//! `cargo local demo`: simulates one banking day and the night after it, on a fast clock.
 //!
-//! At 01:00 the feed puts half of the payments in, the others come through the day; the plant
-//! sweeps, dispatches and settles as time passes. In the end the database is asked what became of
-//! each payment, and the day has gone well only if that is what had to.
+//! At 01:00 the feed creates half of the payments. The others are created during the day, while payments are claimed,
+//! dispatched and settled. At the end every payment is read, and the summary checks all of them.
 
 mod audit;
 mod ingest;
 mod night;
 mod script;
-mod spend;
 mod summary;
 mod table;
+mod write_units;
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -26,8 +24,8 @@ use payments_model::{BusinessDate, BusinessZone, UtcSecond};
 use payments_store::Store;
 
 pub use crate::progress::Progress;
-pub use spend::WriteUnits;
 pub use summary::{Seconds, Summary};
+pub use write_units::WriteUnits;
 
 use crate::client::Client;
 use crate::functions::{Functions, reports_in};
@@ -39,45 +37,45 @@ use crate::triggers::{Tick, Triggers};
 use audit::Audit;
 use night::{Night, left_in_hot};
 use script::{FEED_BEGINS, Script};
-use spend::Recorders;
+use write_units::Recorders;
 
 /// The day: a Friday in winter.
 const DAY: &str = "2026-11-20";
 
-/// Where the bank is.
+/// The time zone of the simulation.
 const ZONE: &str = "Europe/London";
 
 /// Midnight, as a minute of the day.
 const MIDNIGHT: u32 = 24 * 60;
 
-/// The minute after midnight at which it is first asked whether all is settled, and how often.
+/// How often, in minutes after midnight, the simulation checks whether all payments are settled.
 const MORNING_ROUND: u32 = 10;
 
-/// The minute at which the night is over: by then redrives and the archive had their chances.
+/// The minute at which the night ends. Redrives and the archive have run by then.
 const NIGHT_ENDS: u32 = MIDNIGHT + 6 * 60;
 
-/// The minutes that are left to the stream after the last payment has moved.
+/// How many minutes the stream gets after the last payment is archived.
 const LAST_MINUTES: u32 = 2;
 
-/// How many shards the bank has.
+/// How many shards there are.
 const SHARDS: &str = "10";
 
 /// The progress bars of the demo.
 pub const BARS: [&str; 3] = ["created", "pending", "settled"];
 
-/// What the day is to be like.
+/// The settings of a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// How many payments there are.
+    /// How many payments are created.
     pub payments: u64,
-    /// What everything random follows from.
+    /// The seed of all random choices.
     pub seed: u64,
-    /// How many bytes of text each payment carries; without it sizes vary up to 8 KB in all.
+    /// How many bytes of text each payment carries; `None` varies the sizes, up to 8 KB for the whole payment.
     pub data_bytes: Option<usize>,
 }
 
-/// A bank with nothing in it, its plant, and its clients.
-struct Bank {
+/// The system, its clients and its clock.
+struct Simulation {
     stack: Stack,
     time: Time,
     recorders: Recorders,
@@ -87,9 +85,9 @@ struct Bank {
     store: Store,
 }
 
-/// What happened so far.
+/// The sums so far.
 #[derive(Default)]
-struct Log {
+struct Totals {
     acknowledged: HashSet<String>,
     tick: Tick,
     units: WriteUnits,
@@ -97,47 +95,45 @@ struct Log {
     settled_by: Option<UtcSecond>,
 }
 
-/// Plays the day, with reports in a folder, and says what happened. Whether that is what had to happen,
-/// [`Summary::check`] says.
+/// Simulates the day, with reports in a folder, and returns a summary. [`Summary::check`] checks it.
 ///
 /// # Errors
-/// Where the engine fails, a payment is refused, or payments are still open in the morning.
+/// When the engine fails, a payment is rejected, or payments are not settled in the morning.
 pub async fn run(settings: &Settings, reports: &Path, progress: &Progress) -> Result<Summary> {
     if reports.join("reports").exists() {
-        bail!("{} has reports already; give --reports a new folder, since every demo begins anew", reports.display());
+        bail!("{} contains reports already: give --reports a new folder", reports.display());
     }
     let (day, zone): (BusinessDate, BusinessZone) = (DAY.parse()?, ZONE.parse()?);
     let script = Script::of(settings.seed, settings.payments, settings.data_bytes, day, zone);
-    let mut bank = Bank::open(&script, settings.seed, reports).await?;
-    let log = bank.play(&script, progress).await?;
-    progress.say("reading what became of each payment");
-    let service = *bank.triggers.service().settings();
-    let audit = audit::audit(&bank.client, &script, &log.acknowledged, &service).await?;
-    let night = bank.look_around(&audit, reports, day).await?;
+    let mut simulation = Simulation::start(&script, settings.seed, reports).await?;
+    let totals = simulation.play(&script, progress).await?;
+    progress.say("reading every payment");
+    let service = *simulation.triggers.service().settings();
+    let audit = audit::audit(&simulation.client, &script, &totals.acknowledged, &service).await?;
+    let night = simulation.inspect(&audit, reports, day).await?;
     progress.clear();
     let summary = Summary {
         payments: settings.payments,
         seed: settings.seed,
         day,
         zone,
-        settled_by: log.settled_by.unwrap_or(script.instant(FEED_BEGINS)),
-        counts: log.tick.counts,
-        saw: bank.triggers.service().saw(),
-        units: log.units,
-        seconds: log.seconds,
-        put_aside: bank.triggers.queues().put_aside(bank.time.clock().instant()),
-        troubles: u64::try_from(log.tick.troubles.len())?,
+        settled_by: totals.settled_by.unwrap_or(script.instant(FEED_BEGINS)),
+        counts: totals.tick.counts,
+        service: simulation.triggers.service().counts(),
+        units: totals.units,
+        seconds: totals.seconds,
+        dead_letters: simulation.triggers.queues().dead_letters(simulation.time.clock().instant()),
+        troubles: u64::try_from(totals.tick.troubles.len())?,
         audit,
         night,
     };
-    bank.close().await?;
+    simulation.stop().await?;
     Ok(summary)
 }
 
-impl Bank {
-    /// Opens the bank. Each function that writes has a wire of its own, so that what is spent is
-    /// known by phase.
-    async fn open(script: &Script, seed: u64, reports: &Path) -> Result<Self> {
+impl Simulation {
+    /// Starts the system. Each function that writes has a recorder of its own, so the write units of each phase are known.
+    async fn start(script: &Script, seed: u64, reports: &Path) -> Result<Self> {
         let time = Time::at(script.instant(FEED_BEGINS));
         let stack = Stack::on(EngineChoice::Memory)
             .environment(|environment| (environment.claims_per_second, environment.moves_per_second) = (0, 0))
@@ -156,10 +152,10 @@ impl Bank {
         Ok(Self { stack, time, recorders, triggers, client, functions, store })
     }
 
-    /// Plays the day, minute by minute, and the night until everything is settled and in history.
-    async fn play(&mut self, script: &Script, progress: &Progress) -> Result<Log> {
+    /// Simulates the day, minute by minute, and the night until every payment is settled and archived.
+    async fn play(&mut self, script: &Script, progress: &Progress) -> Result<Totals> {
         let (mut feed, mut daytime) = (script.feed(), script.daytime());
-        let (mut log, mut settled) = (Log::default(), false);
+        let (mut totals, mut settled) = (Totals::default(), false);
         let mut ends = NIGHT_ENDS;
         for minute in FEED_BEGINS.. {
             if minute >= ends {
@@ -170,15 +166,15 @@ impl Bank {
             let started = Instant::now();
             let orders = |numbers: Vec<u64>| numbers.into_iter().map(|number| script.order(number));
             if let Some(numbers) = feed.remove(&minute) {
-                log.acknowledged.extend(ingest::feed(&self.client, orders(numbers)).await?);
+                totals.acknowledged.extend(ingest::feed(&self.client, orders(numbers)).await?);
             }
             if let Some(numbers) = daytime.remove(&minute) {
-                log.acknowledged.extend(ingest::create(&self.client, orders(numbers)).await?);
+                totals.acknowledged.extend(ingest::create(&self.client, orders(numbers)).await?);
             }
-            log.seconds.ingest += started.elapsed();
-            log.add(self.triggers.tick(now.as_chrono()).await, now);
-            log.units += self.recorders.take();
-            log.show(minute, progress);
+            totals.seconds.ingest += started.elapsed();
+            totals.add(self.triggers.tick(now.as_chrono()).await, now);
+            totals.units += self.recorders.take();
+            totals.show(minute, progress);
             if minute <= MIDNIGHT || !minute.is_multiple_of(MORNING_ROUND) || ends < NIGHT_ENDS {
                 continue;
             }
@@ -188,16 +184,16 @@ impl Bank {
             }
         }
         if settled {
-            return Ok(log);
+            return Ok(totals);
         }
         let open = audit::unsettled(&self.client, script).await?;
         progress.clear();
-        let troubles = log.tick.troubles.first().map(String::as_str).unwrap_or("nothing went visibly wrong");
-        bail!("{open} payments are neither processed nor failed in the morning; first trouble: {troubles}")
+        let troubles = totals.tick.troubles.first().map(String::as_str).unwrap_or("no failure was seen");
+        bail!("{open} payments are neither processed nor failed in the morning; the first failure: {troubles}")
     }
 
-    /// Looks at what the night left behind.
-    async fn look_around(&self, audit: &Audit, reports: &Path, day: BusinessDate) -> Result<Night> {
+    /// Reads the reports, the tables and the counters after the night.
+    async fn inspect(&self, audit: &Audit, reports: &Path, day: BusinessDate) -> Result<Night> {
         let mut night =
             Night { left_in_hot: left_in_hot(&self.store, day, SHARDS.parse()?).await?, ..Night::default() };
         night.read_reports(reports)?;
@@ -208,14 +204,14 @@ impl Bank {
         Ok(night)
     }
 
-    async fn close(self) -> Result<()> {
+    async fn stop(self) -> Result<()> {
         let Self { stack, recorders, triggers, client, functions, store, .. } = self;
         drop((recorders, triggers, client, functions, store));
         stack.stop().await
     }
 }
 
-impl Log {
+impl Totals {
     fn add(&mut self, tick: Tick, now: UtcSecond) {
         self.seconds.sweep += tick.took.sweep;
         self.seconds.dispatch += tick.took.dispatch;
@@ -243,7 +239,7 @@ impl Log {
     }
 }
 
-/// The bank's time, in milliseconds: it stands still but for those who move it or wait.
+/// The simulated time, in milliseconds. It changes only when it is moved or a function waits.
 #[derive(Clone)]
 struct Time(Arc<AtomicI64>);
 
@@ -252,7 +248,7 @@ impl Time {
         Self(Arc::new(AtomicI64::new(instant.as_chrono().timestamp_millis())))
     }
 
-    /// Moves on to `instant`, never back: somebody may have waited past it.
+    /// Moves on to `instant`, never back, since a function may have waited past it.
     fn move_to(&self, instant: UtcSecond) {
         self.0.fetch_max(instant.as_chrono().timestamp_millis(), Ordering::Relaxed);
     }

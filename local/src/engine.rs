@@ -1,5 +1,6 @@
-//! The embedded DynamoDB: a real DynamoDB API over HTTP on the loopback interface, so that the
-//! functions, the AWS CLI and NoSQL Workbench all reach it through their ordinary clients.
+//! The embedded DynamoDB: the DynamoDB API over HTTP on the loopback interface.
+//!
+//! The functions, the AWS CLI and NoSQL Workbench reach it through their ordinary clients.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -12,16 +13,15 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// The engine's stream table has no index on the sequence number, so that each write looks through
-/// the whole stream for the last one. With these two it does not. They reach into the engine's
-/// private schema, which is why its version is pinned.
+/// Indexes on the sequence number of the engine's stream table. Without them each write scans the whole stream for the
+/// last number. They depend on the engine's private schema, so its version is pinned.
 const STREAM_INDEXES: &str = "
     CREATE INDEX IF NOT EXISTS stream_by_sequence
         ON _stream_records(table_name, CAST(sequence_number AS INTEGER));
     CREATE INDEX IF NOT EXISTS stream_by_shard_and_sequence
         ON _stream_records(table_name, shard_id, CAST(sequence_number AS INTEGER));";
 
-/// The file of a kept database, inside the folder that the user names.
+/// The file of the database in the folder that the user names.
 const FILE_NAME: &str = "payments.sqlite";
 
 /// A running engine.
@@ -35,11 +35,11 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Starts an engine on `port` of the loopback interface (0 for any free one), in memory or
-    /// kept in the folder `data`.
+    /// Starts an engine on `port` of the loopback interface (0 is any free one). Its data is in the folder `data`, or in
+    /// memory.
     ///
     /// # Errors
-    /// Where the port is taken or the folder cannot be used; the message says what to do.
+    /// When the port is in use or the folder cannot be used; the message says what to do.
     pub async fn start(port: u16, data: Option<&Path>) -> Result<Self> {
         let database = match data {
             None => in_memory()?,
@@ -48,11 +48,11 @@ impl Engine {
         Self::over(database, port, None).await
     }
 
-    /// Starts an engine on any free port for data that nobody wants afterwards: in a temporary folder, so that
-    /// there may be more of it than memory has room for, and without ever waiting for the disk.
+    /// Starts an engine on any free port for temporary data. It is in a temporary folder, since it may be more than memory
+    /// has room for, and a write never waits for the disk.
     ///
     /// # Errors
-    /// Where there is no place for temporary folders.
+    /// When no temporary folder can be created.
     pub async fn scratch() -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let database = kept_in(folder.path())?;
@@ -69,7 +69,7 @@ impl Engine {
         Ok(Self { address, stop, server, _scratch: scratch })
     }
 
-    /// The URL of the DynamoDB API.
+    /// Returns the URL of the DynamoDB API.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
@@ -78,17 +78,17 @@ impl Engine {
     /// Stops the engine after the calls that are under way.
     ///
     /// # Errors
-    /// Where the engine had failed before.
+    /// When the engine failed before.
     pub async fn stop(self) -> Result<()> {
         drop(self.stop);
         self.server.await?.map_err(anyhow::Error::msg)
     }
 }
 
-/// Takes a port of the loopback interface.
+/// Listens on a port of the loopback interface.
 ///
 /// # Errors
-/// Where it is taken; the message names `flag`, which chooses another.
+/// When the port is in use; the message names `flag`, which chooses another.
 pub(crate) async fn listen(port: u16, flag: &str) -> Result<TcpListener> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let listener = TcpListener::bind(address).await;
@@ -97,7 +97,7 @@ pub(crate) async fn listen(port: u16, flag: &str) -> Result<TcpListener> {
 }
 
 fn in_memory() -> Result<Database> {
-    // A memory database takes its schema, indexes included, from a template file.
+    // An in-memory database gets its schema, with the indexes, from a template file.
     let folder = tempfile::tempdir()?;
     let template = prepared(&folder.path().join(FILE_NAME))?;
     let database = Database::memory()?;
@@ -106,12 +106,12 @@ fn in_memory() -> Result<Database> {
 }
 
 fn kept_in(folder: &Path) -> Result<Database> {
-    let explain = || format!("cannot keep data in {}; give --data a folder that can be written", folder.display());
+    let explain = || format!("cannot keep data in {}: give --data a writable folder", folder.display());
     std::fs::create_dir_all(folder).with_context(explain)?;
     let file = prepared(&folder.join(FILE_NAME)).with_context(explain)?;
     let database = Database::new(&file)?;
-    // Despite its name this is "synchronous = NORMAL": nothing is lost when the process dies, and
-    // the disk is not waited for at each of thousands of commits.
+    // Despite its name this is "synchronous = NORMAL": nothing is lost when the process dies, and a commit does not wait
+    // for the disk.
     database.disable_bulk_loading()?;
     Ok(database)
 }
@@ -131,7 +131,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = prepared(&folder.path().join(FILE_NAME)).unwrap();
         let engine = Storage::new(&file).unwrap();
-        // The engine's own queries, before each stream write and for each read of the stream.
+        // The engine's queries before each stream write and for each stream read.
         for (query, index) in [
             (
                 "SELECT MAX(CAST(sequence_number AS INTEGER)) FROM _stream_records WHERE table_name = 'a'",

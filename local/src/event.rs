@@ -1,8 +1,8 @@
-//! HTTP requests as API Gateway hands them to a function: payload format 2.0.
+//! HTTP requests as API Gateway passes them to a function: payload format 2.0.
 //!
-//! Source: API Gateway Developer Guide, "Create AWS Lambda proxy integrations for HTTP APIs":
-//! names of headers are in lower case, repeated headers and parameters are joined by commas, path
-//! parameters are decoded, and a body that is not text travels in base64.
+//! Source: API Gateway Developer Guide, "Create AWS Lambda proxy integrations for HTTP APIs". Header names are in lower
+//! case, repeated headers and parameters are joined by commas, path parameters are decoded, and a body that is not text is
+//! in base64.
 
 use std::collections::BTreeMap;
 
@@ -26,8 +26,8 @@ pub fn all_scopes(client_id: &str) -> Value {
     jwt(&json!({ "client_id": client_id, "scope": Scope::ALL.map(Scope::as_str).join(" ") }))
 }
 
-/// What the JWT authorizer says of a token with these claims: each as text, an array as its elements
-/// between brackets. The list of scopes is that of a route that asks for none.
+/// Returns the JWT authorizer's part of an event for a token with these claims. Each is text, an array as its elements in
+/// brackets. The list of scopes is that of a route that requires none.
 ///
 /// Source: events captured from a deployed API, <https://github.com/floci-io/floci/pull/2011>.
 #[must_use]
@@ -114,7 +114,7 @@ fn joined(pairs: impl Iterator<Item = (String, String)>) -> BTreeMap<String, Str
     joined
 }
 
-/// API Gateway passes text through and everything else in base64.
+/// Encodes a body: API Gateway passes text through and everything else in base64.
 fn encode(body: &[u8], content_type: &str) -> (Option<String>, bool) {
     if body.is_empty() {
         return (None, false);

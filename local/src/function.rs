@@ -2,15 +2,13 @@
 
 use std::fmt;
 
+use payments_http::HttpFunction;
+
 /// One of the functions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Function {
-    /// Creates and cancels payments.
-    Ingest,
-    /// Answers questions about one account.
-    QueryAccount,
-    /// Answers questions about all accounts.
-    QueryDue,
+    /// A function of the HTTP API.
+    Http(HttpFunction),
     /// Claims due payments and redrives pending ones.
     DailyDueSweeper,
     /// Moves past payments to the long-term table.
@@ -28,13 +26,11 @@ pub enum Function {
 }
 
 impl Function {
-    /// The name.
+    /// Returns the name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::Ingest => "ingest",
-            Self::QueryAccount => "query-account",
-            Self::QueryDue => "query-due",
+            Self::Http(function) => function.name(),
             Self::DailyDueSweeper => "daily-due-sweeper",
             Self::Archive => "archive",
             Self::Dispatch => "dispatch",

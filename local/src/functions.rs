@@ -1,4 +1,4 @@
-//! The functions, wired as the template wires them, over one store.
+//! The functions, with the environment that `template.yaml` gives them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -35,24 +35,24 @@ use stream_aggregator::Aggregator;
 use crate::function::Function;
 use crate::invocation::{read, written};
 
-/// The longest one read of the stream may take: a page is at most a thousand records.
+/// The longest that one read of the stream may take. A page has at most a thousand records.
 const STREAM_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Every function of the bank.
+/// All functions.
 #[derive(Debug, Clone)]
 pub struct Functions {
     pub(crate) ingest: Ingest,
     pub(crate) query_account: QueryAccount,
     pub(crate) query_due: QueryDue,
-    /// Sweeps and redrives.
+    /// Claims due payments and redrives pending ones.
     pub sweeper: Sweeper,
-    /// Moves past payments to history.
+    /// Moves past payments to the long-term table.
     pub archive: Archive,
-    /// Sends what became pending.
+    /// Sends the requests of pending payments.
     pub dispatch: Dispatch,
-    /// Settles what comes back.
+    /// Settles payments.
     pub settle: Settle,
-    /// Reports what is settled.
+    /// Reports settlements.
     pub report: Report,
     /// Keeps the counters.
     pub aggregator: Aggregator,
@@ -83,11 +83,11 @@ impl Functions {
     /// When a variable is missing or invalid, or `of` fails.
     pub fn new(lookup: &Lookup<'_>, of: impl Fn(Function) -> Result<Dependencies>) -> Result<Self> {
         let own = |function| of(function).map(|Dependencies { store, clock, metrics, .. }| (store, clock, metrics));
-        let (store, clock, _) = own(Function::Ingest)?;
+        let (store, clock, _) = own(Function::Http(HttpFunction::Ingest))?;
         let ingest = Ingest::new(ingest::Config::read(lookup)?, store, clock);
-        let (store, clock, _) = own(Function::QueryAccount)?;
+        let (store, clock, _) = own(Function::Http(HttpFunction::QueryAccount))?;
         let query_account = QueryAccount::new(query_account::Config::read(lookup)?, store, clock);
-        let (store, clock, _) = own(Function::QueryDue)?;
+        let (store, clock, _) = own(Function::Http(HttpFunction::QueryDue))?;
         let query_due = QueryDue::new(query_due::Config::read(lookup)?, store, clock);
         let (store, clock, metrics) = own(Function::DailyDueSweeper)?;
         let sweeper = Sweeper::new(daily_due_sweeper::Config::read(lookup)?, store, clock, metrics);
@@ -158,34 +158,33 @@ impl Functions {
     }
 }
 
-/// The reports in a folder of this machine, which is made where it is missing.
+/// Opens a report store in a folder, which is created if it is missing.
 ///
 /// # Errors
-/// Where the folder cannot be used.
+/// When the folder cannot be used.
 pub fn reports_in(folder: &Path) -> Result<Arc<dyn ObjectStore>> {
-    let explain =
-        || format!("cannot keep reports in {}; give --reports a folder that can be written", folder.display());
+    let explain = || format!("cannot keep reports in {}: give --reports a writable folder", folder.display());
     let folder = std::path::absolute(folder).with_context(explain)?;
     Storage::Folder(folder.clone()).open(&Lookup::environment()).with_context(explain)
 }
 
-/// The environment that the template gives the functions, for one machine.
+/// The environment of the functions on one machine.
 #[derive(Debug, Clone)]
 pub struct Environment {
     /// The names of the tables.
     pub tables: TableNames,
-    /// Where DynamoDB answers.
+    /// The URL of DynamoDB.
     pub endpoint: String,
-    /// Who asks there. The embedded engine does not care; DynamoDB Local has a database for each, and takes the
-    /// longer for a write the more its streams hold.
+    /// The access key. The embedded engine ignores it. DynamoDB Local has a database for each, and a write takes longer
+    /// the more its streams hold.
     pub access_key: String,
     /// The bank's time zone.
     pub time_zone: String,
     /// How many days ahead a payment may be.
     pub horizon_days: u32,
-    /// How many payments a sweep claims per second and shard; 0 for as many as there can be.
+    /// How many payments a sweep claims per second and shard; 0 is no limit.
     pub claims_per_second: u32,
-    /// How many payments the archive moves per second and shard; 0 likewise.
+    /// How many payments the archive moves per second and shard; 0 is no limit.
     pub moves_per_second: u32,
     /// The most settlements of one report.
     pub max_report_rows: u32,
@@ -196,7 +195,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// A bank in London on the engine at `endpoint`, with the tables that the template names.
+    /// Returns the defaults of the template, with DynamoDB at `endpoint` and a bank in London.
     #[must_use]
     pub fn at(endpoint: String) -> Self {
         let tables = TableNames { payments: "payments".to_owned(), history: "payment-history".to_owned() };
@@ -214,7 +213,7 @@ impl Environment {
         }
     }
 
-    /// The value of a variable.
+    /// Returns the value of a variable.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<String> {
         Some(match name {
@@ -225,7 +224,7 @@ impl Environment {
             "HORIZON_DAYS" => self.horizon_days.to_string(),
             "CLAIMS_PER_SECOND_PER_SHARD" => self.claims_per_second.to_string(),
             "MOVES_PER_SECOND_PER_SHARD" => self.moves_per_second.to_string(),
-            // Not opened here: what it would name is in the surroundings.
+            // Not opened here: the report store is one of the dependencies.
             "REPORTS_URL" => "file:///reports".to_owned(),
             "MAX_REPORT_ROWS" => self.max_report_rows.to_string(),
             "ACCOUNT_CLAIM" => self.account_claim.clone(),
@@ -243,16 +242,16 @@ impl Environment {
         Functions::new(&Lookup::new(&get), of)
     }
 
-    /// The functions' client.
+    /// Returns the functions' DynamoDB client.
     #[must_use]
     pub fn client(&self) -> Client {
         dynamodb_at(&self.endpoint, &self.access_key)
     }
 
-    /// The stream of the hot table.
+    /// Returns the stream of the hot table.
     ///
     /// # Errors
-    /// Where the table has none or the engine does not answer.
+    /// When the table has no stream or the engine does not answer.
     pub async fn stream(&self) -> Result<DynamoDbStream> {
         let config = aws_sdk_dynamodbstreams::Config::builder()
             .behavior_version(BehaviorVersion::latest())

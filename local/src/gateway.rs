@@ -1,5 +1,6 @@
-//! The HTTP API on one machine: every request but one for its description becomes an API Gateway event,
-//! goes to its function and comes back as the function's response says.
+//! The HTTP API on one machine: it turns requests into API Gateway events and invokes the functions with them.
+//!
+//! Only requests for the API's description are answered here.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,11 +26,11 @@ use crate::event;
 use crate::functions::Functions;
 use crate::token::Issuer;
 
-/// Where tokens are to be had, if they are wanted. It is not a path of the bank's API: on AWS it is the
-/// identity provider's.
+/// The path that issues tokens, if the API requires them. It is not a path of the bank's API: on AWS it belongs to the
+/// identity provider.
 pub const TOKEN_PATH: &str = "/oauth2/token";
 
-/// API Gateway's own limit on a request's body, in bytes.
+/// API Gateway's limit on a request's body, in bytes.
 const MAX_BODY_BYTES: usize = 10 * 1024 * 1024;
 
 /// A running HTTP API.
@@ -40,8 +41,8 @@ pub struct Gateway {
     server: JoinHandle<std::io::Result<()>>,
 }
 
-/// What each request needs.
-struct Backend {
+/// The state that requests share.
+struct Shared {
     functions: Functions,
     clock: Clock,
     requests: AtomicU64,
@@ -49,22 +50,22 @@ struct Backend {
 }
 
 impl Gateway {
-    /// Starts the API on `port` of the loopback interface (0 for any free one). With an issuer it wants
-    /// a token of its; without one everybody is the development client.
+    /// Starts the API on `port` of the loopback interface (0 is any free one). With an issuer it requires a token of that
+    /// issuer. Without one every request is the development client's.
     ///
     /// # Errors
-    /// Where the port is taken; the message says what to do.
+    /// When the port is in use; the message says what to do.
     pub async fn start(port: u16, functions: Functions, clock: Clock, issuer: Option<Arc<Issuer>>) -> Result<Self> {
         let listener = listen(port, "--api-port").await?;
         let address = listener.local_addr()?;
-        let backend = Arc::new(Backend { functions, clock, requests: AtomicU64::new(0), issuer });
-        let router = Router::new().fallback(answer).with_state(backend);
+        let shared = Arc::new(Shared { functions, clock, requests: AtomicU64::new(0), issuer });
+        let router = Router::new().fallback(answer).with_state(shared);
         let (stop, stopped) = oneshot::channel::<()>();
         let served = axum::serve(listener, router).with_graceful_shutdown(async { drop(stopped.await) });
         Ok(Self { address, stop, server: tokio::spawn(async { served.await }) })
     }
 
-    /// The URL of the API.
+    /// Returns the URL of the API.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
@@ -73,14 +74,14 @@ impl Gateway {
     /// Stops the API after the requests that are under way.
     ///
     /// # Errors
-    /// Where the server had failed before.
+    /// When the server failed before.
     pub async fn stop(self) -> Result<()> {
         drop(self.stop);
         Ok(self.server.await??)
     }
 }
 
-async fn answer(State(backend): State<Arc<Backend>>, request: Request) -> Response {
+async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     if let Some(answer) = docs::answer(&parts) {
         return answer;
@@ -88,9 +89,9 @@ async fn answer(State(backend): State<Arc<Backend>>, request: Request) -> Respon
     let Ok(body) = to_bytes(body, MAX_BODY_BYTES).await else {
         return gateway_error(StatusCode::PAYLOAD_TOO_LARGE, "Request Entity Too Large");
     };
-    let number = backend.requests.fetch_add(1, Ordering::Relaxed) + 1;
-    let (request_id, now) = (format!("local-{number}"), backend.clock.instant());
-    let authorizer = match &backend.issuer {
+    let number = shared.requests.fetch_add(1, Ordering::Relaxed) + 1;
+    let (request_id, now) = (format!("local-{number}"), shared.clock.instant());
+    let authorizer = match &shared.issuer {
         None => event::all_scopes(event::DEVELOPMENT_CLIENT),
         Some(issuer) if parts.uri.path() == TOKEN_PATH => return token(issuer, &body, now),
         Some(issuer) => {
@@ -100,12 +101,12 @@ async fn answer(State(backend): State<Arc<Backend>>, request: Request) -> Respon
         }
     };
     match event::of(&parts, &body, &request_id, now, &authorizer) {
-        Ok((function, event)) => rendered(backend.functions.invoke(function, event).await),
+        Ok((function, event)) => rendered(shared.functions.invoke(function, event).await),
         Err(_) => gateway_error(StatusCode::BAD_REQUEST, "Bad Request"),
     }
 }
 
-/// What API Gateway says to whoever has no token that does.
+/// Returns the response of API Gateway to a request without a valid token.
 fn unauthorized() -> Response {
     let mut response = gateway_error(StatusCode::UNAUTHORIZED, "Unauthorized");
     response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -132,7 +133,7 @@ fn rendered(response: ApiGatewayV2httpResponse) -> Response {
     (status, response.headers, body).into_response()
 }
 
-/// An answer of API Gateway's own, in its own words.
+/// Returns an error response of API Gateway, in its own words.
 fn gateway_error(status: StatusCode, message: &str) -> Response {
     (status, [("content-type", "application/json")], format!("{{\"message\":\"{message}\"}}")).into_response()
 }

@@ -1,5 +1,6 @@
-//! The whole system in one process: an embedded DynamoDB, the HTTP API, and the very handlers
-//! that run on AWS, invoked as there: by requests, schedules, a stream and queues.
+//! The whole system in one process: an embedded DynamoDB, the HTTP API, and the handlers that run on AWS.
+//!
+//! As on AWS, requests, schedules, a stream and queues invoke the handlers.
 
 pub mod background;
 pub mod client;
@@ -39,10 +40,10 @@ pub use interceptor::{Call, Fate, Interceptor};
 pub use recorder::{CapacityUse, Recorder};
 pub use stack::{EngineChoice, Stack};
 
-/// How often due payments are swept here: somebody is watching, and five minutes are long.
+/// How often due payments are swept here. The five minutes of the template are long for a person who watches.
 const SWEEP_PERIOD: TimeDelta = TimeDelta::minutes(1);
 
-/// How the transaction service behaves here: within seconds, and the same each time.
+/// The behaviour of the transaction service here: it answers within seconds, and a payment ends the same way each time.
 pub const TRANSACTION_SERVICE: TransactionServiceSettings = TransactionServiceSettings {
     seed: 1,
     shortest_delay: TimeDelta::milliseconds(200),
@@ -51,26 +52,26 @@ pub const TRANSACTION_SERVICE: TransactionServiceSettings = TransactionServiceSe
     repeats_per_thousand: 30,
 };
 
-/// How the system is to be started.
+/// The options of a system.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The port of the HTTP API; 0 for any free one.
+    /// The port of the HTTP API; 0 is any free one.
     pub api_port: u16,
-    /// The port of the embedded DynamoDB; 0 for any free one.
+    /// The port of the embedded DynamoDB; 0 is any free one.
     pub dynamodb_port: u16,
-    /// The folder to keep data in; in memory without one.
+    /// The folder of the data; `None` keeps it in memory.
     pub data: Option<PathBuf>,
-    /// The folder that reports go to.
+    /// The folder of the reports.
     pub reports: PathBuf,
     /// The bank's time zone.
     pub time_zone: BusinessZone,
-    /// Another engine to use instead of the embedded one.
+    /// The URL of an engine to use instead of the embedded one.
     pub endpoint: Option<String>,
-    /// Whether the HTTP API wants a token.
+    /// Whether the HTTP API requires a token.
     pub require_tokens: bool,
 }
 
-/// The running system.
+/// A running system.
 #[derive(Debug)]
 pub struct System {
     gateway: Gateway,
@@ -100,22 +101,22 @@ impl System {
         Ok(Self { gateway, background, stack })
     }
 
-    /// The URL of the HTTP API.
+    /// Returns the URL of the HTTP API.
     #[must_use]
     pub fn api_url(&self) -> String {
         self.gateway.url()
     }
 
-    /// The URL of the DynamoDB API.
+    /// Returns the URL of the DynamoDB API.
     #[must_use]
     pub fn dynamodb_url(&self) -> &str {
         &self.stack.environment.endpoint
     }
 
-    /// Stops everything after what is under way.
+    /// Stops everything after the requests, ticks and calls that are under way.
     ///
     /// # Errors
-    /// Where a part had failed before.
+    /// When a part failed before.
     pub async fn stop(self) -> Result<()> {
         self.gateway.stop().await?;
         self.background.stop().await?;

@@ -1,4 +1,4 @@
-//! `cargo local`: the bank on one machine.
+//! `cargo local`: the whole system on one machine.
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
@@ -10,30 +10,30 @@ use payments_local::demo::{self, Progress};
 use payments_local::{Options, System, welcome};
 use payments_model::BusinessZone;
 
-/// Runs the whole bank on this machine: the HTTP API, and a DynamoDB that lives in this process.
+/// Runs the whole system on this machine: the HTTP API, the functions and an embedded DynamoDB.
 ///
-/// With the environment variable DYNAMODB_ENDPOINT set, that engine is used instead of the
-/// embedded one. RUST_LOG sets what is logged (info by default).
+/// If the environment variable DYNAMODB_ENDPOINT is set, that engine is used instead of the embedded one.
+/// RUST_LOG sets the log level (info by default).
 #[derive(Debug, Parser)]
 #[command(name = "cargo local", bin_name = "cargo local", version, args_conflicts_with_subcommands = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
 
-    /// The port of the HTTP API; 0 takes any free one and prints it.
+    /// The port of the HTTP API; 0 chooses any free one and prints it.
     #[arg(long, default_value_t = 8080, value_name = "PORT")]
     api_port: u16,
 
-    /// The port of the DynamoDB API; 0 takes any free one and prints it.
+    /// The port of the DynamoDB API; 0 chooses any free one and prints it.
     #[arg(long, default_value_t = 8000, value_name = "PORT")]
     dynamodb_port: u16,
 
-    /// Keep the data in this folder; without it everything is forgotten at the end.
+    /// Keep the data in this folder; without it the data is lost at the end.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 
-    /// Put reports into this folder; without it they are in the data's folder, or in a new one among
-    /// the temporary files, which is printed.
+    /// Keep the reports in this folder; without it they are in the folder of the data, or in a new temporary
+    /// folder, which is printed.
     #[arg(long, value_name = "DIR")]
     reports: Option<PathBuf>,
 
@@ -41,18 +41,18 @@ struct Arguments {
     #[arg(long, default_value = "Europe/London", value_name = "ZONE")]
     time_zone: BusinessZone,
 
-    /// Want an access token with every request, as a deployed API does, from an issuer that is started
-    /// too; without it everybody may do everything.
+    /// Require an access token with every request, as a deployed API does, and start an issuer; without it every
+    /// request is allowed.
     #[arg(long)]
     require_tokens: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Plays one banking day and the night after it on a fast clock, and says what happened. It
-    /// always uses an embedded DynamoDB in memory.
+    /// Simulates one banking day and the night after it on a fast clock, and prints a summary. It always uses an
+    /// embedded DynamoDB in memory.
     Demo {
-        /// How many payments there are that day.
+        /// How many payments are created.
         #[arg(long, default_value_t = 1_000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_PAYMENTS))]
         payments: u64,
 
@@ -60,8 +60,7 @@ enum Command {
         #[arg(long, default_value_t = 1, value_name = "S")]
         seed: u64,
 
-        /// Put the reports into this folder; without it into a new one among the temporary files, which
-        /// is printed.
+        /// Keep the reports in this folder; without it in a new temporary folder, which is printed.
         #[arg(long, value_name = "DIR")]
         reports: Option<PathBuf>,
 
@@ -71,12 +70,10 @@ enum Command {
     },
 }
 
-/// The most payments of a demo: all are in memory, where 10,000 took 224 MB, so a million are more
-/// than most machines have.
+/// The most payments of a demo. All are in memory, where 10,000 took 224 MB.
 const MAX_PAYMENTS: u64 = 1_000_000;
 
-/// What is logged by default. The engine warns of every condition that does not hold, which is an
-/// everyday answer here.
+/// The default log level. The engine warns of every condition that fails, which is normal here.
 const DEFAULT_LOG: &str = "info,dynoxide=error";
 
 #[tokio::main]
@@ -110,7 +107,7 @@ async fn play(settings: &demo::Settings, reports: Option<PathBuf>, json: bool) -
     summary.check()
 }
 
-/// A folder that outlives this process, until the temporary files are cleared.
+/// Creates a temporary folder that stays after this process.
 fn new_folder() -> Result<PathBuf> {
     Ok(tempfile::Builder::new().prefix("payment-reports-").tempdir()?.keep())
 }
@@ -133,6 +130,6 @@ async fn serve(arguments: Arguments) -> Result<()> {
     let welcome = welcome::text(&system.api_url(), system.dynamodb_url(), &kept, &shown, today)?;
     println!("{}\n", if require_tokens { welcome::with_tokens(&welcome, &system.api_url()) } else { welcome });
     tokio::signal::ctrl_c().await?;
-    println!("\nClosing.");
+    println!("\nStopping.");
     system.stop().await
 }

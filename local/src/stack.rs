@@ -1,4 +1,4 @@
-//! The resources of `template.yaml` on one machine, and the functions over them: the one place that wires them.
+//! The resources of `template.yaml` on one machine, and the functions over them. All wiring is here.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,9 +1,8 @@
-//! Access tokens on one machine, for `cargo local --require-tokens`: an issuer with a key of its own,
-//! made at start, and the look that API Gateway's JWT authorizer takes at a token.
+//! Access tokens for `cargo local --require-tokens`: an issuer, and the checks of API Gateway's JWT authorizer.
 //!
-//! Source: API Gateway Developer Guide, "Control access to HTTP APIs with JWT authorizers": RSA
-//! signatures only; `kid`, `iss`, `aud` (or, without one, `client_id`), `exp`, `nbf` and `iat` are
-//! checked.
+//! The issuer creates its key when it starts. Source of the checks: API Gateway Developer Guide, "Control access to HTTP
+//! APIs with JWT authorizers". Signatures are RSA's; `kid`, `iss`, `aud` (or without one `client_id`), `exp`, `nbf` and
+//! `iat` are checked.
 
 use anyhow::{Result, ensure};
 use aws_lc_rs::rand::SystemRandom;
@@ -15,19 +14,19 @@ use chrono::{DateTime, Utc};
 use payments_http::Scope;
 use serde_json::{Value, json};
 
-/// Who issues tokens here, as they say.
+/// The `iss` of the tokens.
 pub const ISSUER: &str = "http://localhost/payments";
 
-/// Whom tokens are for, as they say, where they have an `aud`; otherwise the client that asks for one.
+/// The `aud` of a token, or its `client_id` if it has no `aud`.
 pub const AUDIENCE: &str = "local-client";
 
-/// The one key's name.
+/// The id of the key.
 const KEY_ID: &str = "local";
 
-/// How long a token is good for, in seconds: a day's work.
+/// How long a token is valid, in seconds: twelve hours.
 const LIFETIME: i64 = 12 * 60 * 60;
 
-/// An issuer of access tokens, and who accepts them.
+/// An issuer of access tokens, which also checks them.
 #[derive(Debug)]
 pub struct Issuer {
     key: KeyPair,
@@ -35,15 +34,15 @@ pub struct Issuer {
 }
 
 impl Issuer {
-    /// An issuer with a new key, whose tokens name their accounts in this claim.
+    /// Creates an issuer with a new key, whose tokens name their accounts in this claim.
     ///
     /// # Errors
-    /// Where no key can be made.
+    /// When the key cannot be generated.
     pub fn new(account_claim: &str) -> Result<Self> {
         Ok(Self { key: KeyPair::generate(KeySize::Rsa2048)?, account_claim: account_claim.to_owned() })
     }
 
-    /// The claims of a token that is good from now on: a machine's, or with accounts a customer's.
+    /// Returns the claims of a token that is valid from now on. With accounts it is a customer's, otherwise a machine's.
     #[must_use]
     pub fn claims(&self, scopes: &str, accounts: &[String], now: DateTime<Utc>) -> Value {
         let now = now.timestamp();
@@ -57,10 +56,10 @@ impl Issuer {
         claims
     }
 
-    /// A token with these claims.
+    /// Returns a token with these claims.
     ///
     /// # Errors
-    /// Never in practice: the key is sound.
+    /// Never in practice: the key is valid.
     pub fn sign(&self, claims: &Value) -> Result<String> {
         let header = json!({ "alg": "RS256", "kid": KEY_ID, "typ": "JWT" });
         let [header, claims] = [&header, claims].map(|part| URL_SAFE_NO_PAD.encode(part.to_string()));
@@ -70,7 +69,7 @@ impl Issuer {
         Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }
 
-    /// The claims of the token in an `Authorization` header, if it is one of ours and good now.
+    /// Returns the claims of the token in an `Authorization` header, if this issuer signed it and it is valid now.
     #[must_use]
     pub fn accept(&self, authorization: &str, now: DateTime<Utc>) -> Option<Value> {
         let token = authorization.strip_prefix("Bearer ").unwrap_or(authorization);
@@ -83,20 +82,19 @@ impl Issuer {
         if !is_ours || key.verify(signed.as_bytes(), &signature).is_err() {
             return None;
         }
-        decoded(claims).filter(|claims| is_good(claims, now.timestamp()))
+        decoded(claims).filter(|claims| is_valid(claims, now.timestamp()))
     }
 
-    /// Answers a request for a token as an OAuth 2.0 token endpoint does: a form with
-    /// `grant_type=client_credentials` and, if not every one is meant, a `scope`. In addition to that,
-    /// `account`, as often as there are accounts, makes it a customer's token.
+    /// Answers a request for a token as an OAuth 2.0 token endpoint does. The form has `grant_type=client_credentials` and
+    /// may have a `scope`; without it the token has every scope. The token is a customer's if there are fields `account`.
     ///
     /// # Errors
-    /// Where it is no such form.
+    /// When the form is invalid.
     pub fn answer(&self, form: &[u8], now: DateTime<Utc>) -> Result<String> {
         let fields: Vec<(String, String)> = form_urlencoded::parse(form).into_owned().collect();
         let all =
             |name: &'static str| fields.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.clone());
-        ensure!(all("grant_type").eq(["client_credentials"]), "grant_type has to be client_credentials");
+        ensure!(all("grant_type").eq(["client_credentials"]), "grant_type must be client_credentials");
         let scope = all("scope").next().unwrap_or_else(|| Scope::ALL.map(Scope::as_str).join(" "));
         let accounts: Vec<String> = all("account").collect();
         let token = self.sign(&self.claims(&scope, &accounts, now))?;
@@ -108,15 +106,15 @@ fn decoded(part: &str) -> Option<Value> {
     serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part).ok()?).ok()
 }
 
-/// What is asked of claims besides their signature.
-fn is_good(claims: &Value, now: i64) -> bool {
+/// Whether claims are valid, apart from their signature.
+fn is_valid(claims: &Value, now: i64) -> bool {
     let (audience, client) = (&claims["aud"], &claims["client_id"]);
-    let is_for_us = match audience {
+    let is_audience = match audience {
         Value::Null => client == AUDIENCE,
         Value::Array(several) => several.iter().any(|audience| audience == AUDIENCE),
         one => one == AUDIENCE,
     };
-    let has_come = |name: &str| claims[name].is_null() || claims[name].as_i64().is_some_and(|time| time <= now);
-    let is_over = claims["exp"].as_i64().is_none_or(|end| end <= now);
-    is_for_us && claims["iss"] == ISSUER && has_come("nbf") && has_come("iat") && !is_over
+    let has_begun = |name: &str| claims[name].is_null() || claims[name].as_i64().is_some_and(|time| time <= now);
+    let has_expired = claims["exp"].as_i64().is_none_or(|end| end <= now);
+    is_audience && claims["iss"] == ISSUER && has_begun("nbf") && has_begun("iat") && !has_expired
 }

@@ -1,9 +1,8 @@
-//! The bank's transaction service, simulated: it takes payments from the request queue and reports
-//! what became of them, late, out of order, now and then twice, and some as failed.
+//! A simulation of the bank's transaction service: it receives requests and sends settlement results.
 //!
-//! It deduplicates as the real one does: a payment id has one outcome and one transaction id,
-//! however often it is asked for. All of this follows from the seed and the payment id, so that
-//! the order in which requests arrive changes nothing.
+//! The results come late and out of order. Some are repeated, and some are failures. As in the real service, a payment id
+//! has one settlement and one transaction id, however often it is requested. Everything follows from the seed and the
+//! payment id, so the order of requests changes nothing.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,24 +15,24 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-/// How the service behaves.
+/// The behaviour of the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TransactionServiceSettings {
-    /// What everything it does at random follows from.
+    /// The seed of all random choices.
     pub seed: u64,
-    /// The shortest time from a request to its result.
+    /// The shortest time from a request to its settlement result.
     pub shortest_delay: TimeDelta,
-    /// The longest time from a request to its result.
+    /// The longest time from a request to its settlement result.
     pub longest_delay: TimeDelta,
     /// How many payments of a thousand fail.
     pub failures_per_thousand: u16,
-    /// How many results of a thousand are sent once more.
+    /// How many settlement results of a thousand are repeated.
     pub repeats_per_thousand: u16,
 }
 
 impl TransactionServiceSettings {
-    /// A service that takes a second to a minute and a half, refuses 2 payments in a hundred and
-    /// repeats 3 results in a hundred.
+    /// Returns the behaviour of a service that takes 1 to 90 seconds, fails 2 payments in a hundred and repeats 3 results
+    /// in a hundred.
     #[must_use]
     pub fn seeded(seed: u64) -> Self {
         Self {
@@ -45,24 +44,24 @@ impl TransactionServiceSettings {
         }
     }
 
-    /// How a payment ends. The same payment ends the same way each time.
+    /// Returns how a payment ends, which is the same each time.
     #[must_use]
-    pub fn outcome_of(&self, payment: PaymentId) -> Settlement {
+    pub fn settlement_of(&self, payment: PaymentId) -> Settlement {
         let mut random = self.random(payment, 0);
         if random.u16(0..1_000) < self.failures_per_thousand {
             let reason = random.choice(REASONS).copied().unwrap_or_default();
             return Settlement::Failed(FailureReason::cut(reason));
         }
-        let (high, _) = drawn(self.seed, payment, "transaction").as_u64_pair();
+        let (high, _) = derived(self.seed, payment, "transaction").as_u64_pair();
         match format!("TX-{high:016X}").parse::<TransactionId>() {
             Ok(id) => Settlement::Processed(id),
             Err(error) => Settlement::Failed(FailureReason::cut(&error.to_string())),
         }
     }
 
-    /// The chance that decides about the n-th request for a payment; 0 is the payment's own.
+    /// Returns the random source of the n-th request for a payment; 0 is that of the payment itself.
     fn random(&self, payment: PaymentId, nth: u64) -> Rng {
-        Rng::with_seed(drawn(self.seed, payment, &nth.to_string()).as_u64_pair().0)
+        Rng::with_seed(derived(self.seed, payment, &nth.to_string()).as_u64_pair().0)
     }
 
     fn delay(&self, random: &mut Rng) -> TimeDelta {
@@ -71,67 +70,66 @@ impl TransactionServiceSettings {
     }
 }
 
-/// Why payments fail.
+/// The reasons of failed payments.
 const REASONS: &[&str] =
     &["insufficient funds", "the payee's account is closed", "the limit of the day is reached", "the payee is unknown"];
 
-/// The namespace of everything drawn from a seed and a payment id.
+/// The namespace of the UUIDs that are derived from a seed and a payment id.
 const NAMESPACE: Uuid = Uuid::from_u128(0x7a3f_8f0e_52c4_4a51_8d0b_1be6_90c2_f417);
 
-fn drawn(seed: u64, payment: PaymentId, what: &str) -> Uuid {
+fn derived(seed: u64, payment: PaymentId, what: &str) -> Uuid {
     Uuid::new_v5(&NAMESPACE, format!("{seed}/{payment}/{what}").as_bytes())
 }
 
-/// What the service has seen and said so far.
+/// What the service received and sent so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Saw {
-    /// Requests that it took.
+pub struct ServiceCounts {
+    /// Requests that it accepted.
     pub requests: u64,
-    /// Different payment ids among them.
+    /// Different payment ids in them.
     pub payments: u64,
-    /// Requests with another content than the first of their payment, `dispatchAttempt` apart.
-    /// There should be none.
+    /// Requests that differ from the first of their payment in more than `dispatchAttempt`. There should be none.
     pub other_contents: u64,
-    /// Messages that are no requests; they come again and at last go to the dead letters.
+    /// Receipts of messages that are not requests, which end in the dead-letter queue.
     pub unreadable: u64,
-    /// Results that it sent.
+    /// Settlement results that it sent.
     pub results: u64,
-    /// Results that were not the first of their payment.
+    /// Settlement results that were not the first of their payment.
     pub repeated_results: u64,
 }
 
 /// What one step did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Step {
-    /// Requests taken.
-    pub taken: u64,
-    /// Results sent.
+    /// Requests that it received.
+    pub received: u64,
+    /// Settlement results that it sent.
     pub answered: u64,
 }
 
-/// The service at work.
+/// The service.
 #[derive(Debug)]
 pub struct TransactionService {
     settings: TransactionServiceSettings,
     requests: Queue,
     results: Queue,
     known: HashMap<PaymentId, Known>,
-    /// Results to be sent, by time and then by the order in which they were decided.
+    /// Settlement results to send, by time and then by the order of their creation.
     outgoing: BTreeMap<(DateTime<Utc>, u64), (PaymentId, String)>,
-    decided: u64,
-    saw: Saw,
+    created: u64,
+    counts: ServiceCounts,
 }
 
-/// What the service remembers of a payment.
+/// What the service knows of a payment.
 #[derive(Debug)]
 struct Known {
-    /// A digest of its content: a million contents would be gigabytes.
+    /// A digest of its first request: the requests themselves would be gigabytes for a million payments.
     content: Uuid,
     requests: u64,
     results: u64,
 }
 
-/// A result as it is written. The echo is written as it was received.
+/// A settlement result. The account and the due time are those of the request.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ResultJson<'r> {
@@ -147,30 +145,30 @@ struct ResultJson<'r> {
     due_at: Option<&'r RawValue>,
 }
 
-/// A request's fields as they were written.
+/// A request's fields, each as its JSON text.
 type Fields = BTreeMap<String, Box<RawValue>>;
 
 impl TransactionService {
-    /// A service that has seen nothing yet.
+    /// Creates a service that has received nothing yet.
     #[must_use]
     pub fn new(settings: TransactionServiceSettings, requests: Queue, results: Queue) -> Self {
         let (known, outgoing) = (HashMap::new(), BTreeMap::new());
-        Self { settings, requests, results, known, outgoing, decided: 0, saw: Saw::default() }
+        Self { settings, requests, results, known, outgoing, created: 0, counts: ServiceCounts::default() }
     }
 
-    /// How it behaves.
+    /// Returns its behaviour.
     #[must_use]
     pub fn settings(&self) -> &TransactionServiceSettings {
         &self.settings
     }
 
-    /// What it has seen and said so far.
+    /// Returns what it received and sent so far.
     #[must_use]
-    pub fn saw(&self) -> Saw {
-        self.saw
+    pub fn counts(&self) -> ServiceCounts {
+        self.counts
     }
 
-    /// Takes all requests there are and sends the results whose time has come.
+    /// Receives all requests and sends the settlement results that are due.
     pub fn step(&mut self, now: DateTime<Utc>) -> Step {
         let mut step = Step::default();
         loop {
@@ -179,11 +177,11 @@ impl TransactionService {
                 break;
             }
             for message in received {
-                if self.take(&message.body, now).is_some() {
+                if self.accept(&message.body, now).is_some() {
                     self.requests.delete(&message.receipt_handle);
-                    step.taken += 1;
+                    step.received += 1;
                 } else {
-                    self.saw.unreadable += 1;
+                    self.counts.unreadable += 1;
                 }
             }
         }
@@ -191,40 +189,40 @@ impl TransactionService {
             && next.key().0 <= now
         {
             let (payment, result) = next.remove();
-            step.answered += u64::from(self.answer(payment, result, now));
+            step.answered += u64::from(self.send(payment, result, now));
         }
         step
     }
 
-    /// Takes one request and decides when it is answered, and how often.
-    fn take(&mut self, message: &str, now: DateTime<Utc>) -> Option<()> {
+    /// Accepts a request, and schedules its settlement result. Returns nothing if the message is not a request.
+    fn accept(&mut self, message: &str, now: DateTime<Utc>) -> Option<()> {
         let mut fields: Fields = serde_json::from_str(message).ok()?;
         let payment: PaymentId = serde_json::from_str::<String>(fields.get("paymentId")?.get()).ok()?.parse().ok()?;
         fields.remove("dispatchAttempt");
         let content = digest(&fields);
         let known = self.known.entry(payment).or_insert_with(|| {
-            self.saw.payments += 1;
+            self.counts.payments += 1;
             Known { content, requests: 0, results: 0 }
         });
         known.requests += 1;
-        self.saw.requests += 1;
-        self.saw.other_contents += u64::from(known.content != content);
+        self.counts.requests += 1;
+        self.counts.other_contents += u64::from(known.content != content);
 
         let mut random = self.settings.random(payment, known.requests);
         let result = self.result(payment, &fields)?;
         let twice = random.u16(0..1_000) < self.settings.repeats_per_thousand;
         for _ in 0..=u8::from(twice) {
-            self.decided += 1;
+            self.created += 1;
             let at = now + self.settings.delay(&mut random);
-            self.outgoing.insert((at, self.decided), (payment, result.clone()));
+            self.outgoing.insert((at, self.created), (payment, result.clone()));
         }
         Some(())
     }
 
-    /// The result of a payment, which tells what was asked for, so that nobody has to look it up.
+    /// Returns the settlement result of a payment, with the account and the due time of the request.
     fn result(&self, payment: PaymentId, fields: &Fields) -> Option<String> {
-        let outcome = self.settings.outcome_of(payment);
-        let (word, transaction_id, reason) = match &outcome {
+        let settlement = self.settings.settlement_of(payment);
+        let (word, transaction_id, reason) = match &settlement {
             Settlement::Processed(id) => ("PROCESSED", Some(id.as_str()), None),
             Settlement::Failed(reason) => ("FAILED", None, Some(reason.as_str())),
         };
@@ -235,18 +233,18 @@ impl TransactionService {
             .ok()
     }
 
-    fn answer(&mut self, payment: PaymentId, result: String, now: DateTime<Utc>) -> bool {
+    fn send(&mut self, payment: PaymentId, result: String, now: DateTime<Utc>) -> bool {
         let sent = self.results.send(result, now).is_ok();
         if sent && let Some(known) = self.known.get_mut(&payment) {
             known.results += 1;
-            self.saw.results += 1;
-            self.saw.repeated_results += u64::from(known.results > 1);
+            self.counts.results += 1;
+            self.counts.repeated_results += u64::from(known.results > 1);
         }
         sent
     }
 }
 
-/// A digest of a content, byte for byte: lengths keep one field from running into the next.
+/// Returns a digest of fields. Lengths separate the fields.
 fn digest(fields: &Fields) -> Uuid {
     let mut text = String::new();
     for (name, value) in fields {

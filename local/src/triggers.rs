@@ -1,9 +1,8 @@
-//! What runs in the bank without being asked: the schedules, the stream that feeds `dispatch`, the
-//! queues to and from the transaction service, and that service itself.
+//! What invokes the functions besides HTTP: the schedules, the stream and the queues. The transaction service is here, too.
 //!
-//! On AWS these are EventBridge, Lambda's event source mappings and SQS, as `template.yaml` sets
-//! them up. Here one [`Triggers::tick`] does all that falls due now. The functions are invoked as
-//! Lambda invokes them: through JSON, and with a deadline.
+//! On AWS these are EventBridge, Lambda's event source mappings and SQS, as `template.yaml` configures them. Here one
+//! [`Triggers::tick`] does everything that is due now. As in Lambda, events and responses are JSON, and an invocation has
+//! a deadline.
 
 pub mod queues;
 mod schedule;
@@ -33,8 +32,7 @@ pub use queues::Queues;
 pub use schedule::{SCHEDULES, Schedule, ScheduleSpec};
 pub use tick::{Counts, Tick, Took};
 
-/// Which changes of the hot table go to `dispatch`: claims and redrives, the only changes that
-/// leave a payment pending.
+/// The changes of the hot table that go to `dispatch`: claims and redrives. After no other change a payment is pending.
 pub const DISPATCH_FILTER: &str = r#"{"dynamodb":{"NewImage":{"status":{"S":["PENDING"]}}}}"#;
 
 /// The most stream records of one invocation of `dispatch`.
@@ -43,24 +41,22 @@ pub const DISPATCH_BATCH: usize = 100;
 /// How often a failing batch of `dispatch` is retried.
 pub const DISPATCH_RETRIES: u32 = 5;
 
-/// Which changes of the hot table go to `stream-aggregator`: those of heads. Its own writes do not.
+/// The changes of the hot table that go to `stream-aggregator`: those of heads, and not its own writes.
 pub const AGGREGATOR_FILTER: &str = r#"{"dynamodb":{"Keys":{"pk":{"S":[{"prefix":"ACCT#"}]}}}}"#;
 
-/// The most stream records of one invocation of `stream-aggregator`: a commit costs the same for one
-/// as for a thousand.
+/// The most stream records of one invocation of `stream-aggregator`. A commit costs the same for one as for a thousand.
 pub const AGGREGATOR_BATCH: usize = 1_000;
 
 /// How long `stream-aggregator` waits for a full batch.
 pub const AGGREGATOR_BATCHING_WINDOW: TimeDelta = TimeDelta::seconds(5);
 
-/// The tumbling window of `stream-aggregator`. It is there because only events with a window name
-/// their stream shard.
+/// The tumbling window of `stream-aggregator`. Only events with a window name their stream shard.
 pub const AGGREGATOR_TUMBLING_WINDOW: TimeDelta = TimeDelta::seconds(60);
 
-/// The most results of one invocation of `settle`.
+/// The most settlement results of one invocation of `settle`.
 pub const SETTLE_BATCH: usize = 10;
 
-/// The stream mapping of `dispatch`, which sends what it gives up to `failures`.
+/// Returns the stream mapping of `dispatch`, which reports discarded batches to `failures`.
 ///
 /// # Errors
 /// When the filter is invalid, which a test rules out.
@@ -76,11 +72,11 @@ pub fn dispatch_settings(failures: &Queue) -> Result<StreamSettings> {
     })
 }
 
-/// The stream mapping of `stream-aggregator`. It never gives a record up: what cannot be read, the
-/// function counts, and what cannot be written has to wait.
+/// Returns the stream mapping of `stream-aggregator`. It never discards a record: the function skips a record that it
+/// cannot read, and what it cannot write waits.
 ///
 /// # Errors
-/// Where the filter is none, which a test rules out.
+/// When the filter is invalid, which a test rules out.
 pub fn aggregator_settings() -> Result<StreamSettings> {
     Ok(StreamSettings {
         batch_size: AGGREGATOR_BATCH,
@@ -91,14 +87,14 @@ pub fn aggregator_settings() -> Result<StreamSettings> {
     })
 }
 
-/// How many invocations of `settle` are under way at once. Lambda begins with five pollers.
+/// How many invocations of `settle` run at once. Lambda starts with five pollers.
 const SETTLE_POLLERS: usize = 5;
 
-/// How long a scheduled function may take. The template gives it longer; here the stream waits for
-/// it, and so does whoever closes the bank.
+/// The timeout of a scheduled function. It is longer in the template; here the stream and the end of the process wait for
+/// it.
 const TIMEOUT: TimeDelta = TimeDelta::seconds(30);
 
-/// All that runs by itself.
+/// The triggers.
 pub struct Triggers {
     functions: Functions,
     clock: Clock,
@@ -140,7 +136,7 @@ impl Triggers {
         })
     }
 
-    /// The same with another period for one of its schedules.
+    /// Changes the period of a schedule.
     #[must_use]
     pub fn with_period(mut self, schedule: &str, period: TimeDelta) -> Self {
         let schedules = std::mem::take(&mut self.schedules).into_iter();
@@ -149,28 +145,27 @@ impl Triggers {
         self
     }
 
-    /// The transaction service.
+    /// Returns the transaction service.
     #[must_use]
     pub fn service(&self) -> &TransactionService {
         &self.service
     }
 
-    /// The queues.
+    /// Returns the queues.
     #[must_use]
     pub fn queues(&self) -> &Queues {
         &self.queues
     }
 
-    /// Does all that has fallen due: schedules first, then stream and queues until nothing in them
-    /// is ready. When it returns, no write is in flight. What goes wrong is told, and left for the
-    /// next tick.
+    /// Does everything that is due: the schedules first, then stream and queues until nothing in them is ready. When it
+    /// returns, no write is in flight. Failures are in the tick and are retried by the next one.
     pub async fn tick(&mut self, now: DateTime<Utc>) -> Tick {
         let mut tick = Tick::default();
         self.run_schedules(now, &mut tick).await;
         loop {
             let dispatched = self.dispatch(now, &mut tick).await;
             let step = self.service.step(now);
-            tick.taken += step.taken;
+            tick.received += step.received;
             tick.answered += step.answered;
             let settled = self.settle(now, &mut tick).await;
             let counted = self.count(now, &mut tick).await;
@@ -210,7 +205,7 @@ impl Triggers {
         self.functions.scheduled(spec.function, input, context(self.clock.instant() + TIMEOUT)).await.map(drop)
     }
 
-    /// Delivers the stream to `dispatch` until nothing is left. Says whether there was anything.
+    /// Delivers the stream to `dispatch` until nothing is left. Returns whether there was anything.
     async fn dispatch(&mut self, now: DateTime<Utc>, tick: &mut Tick) -> bool {
         let started = Instant::now();
         let any = drain(&mut self.dispatch, Function::Dispatch, &self.functions, now, tick).await;
@@ -218,7 +213,7 @@ impl Triggers {
         any
     }
 
-    /// Delivers the stream to `stream-aggregator` until nothing is left. Says whether there was anything.
+    /// Delivers the stream to `stream-aggregator` until nothing is left. Returns whether there was anything.
     async fn count(&mut self, now: DateTime<Utc>, tick: &mut Tick) -> bool {
         let started = Instant::now();
         let any = drain(&mut self.aggregator, Function::StreamAggregator, &self.functions, now, tick).await;
@@ -226,7 +221,7 @@ impl Triggers {
         any
     }
 
-    /// The results to `settle`, until none is visible. Says whether there was any.
+    /// Delivers settlement results to `settle` until none is visible. Returns whether there was any.
     async fn settle(&mut self, now: DateTime<Utc>, tick: &mut Tick) -> bool {
         let (started, mut any) = (Instant::now(), false);
         let functions = &self.functions;
@@ -253,7 +248,7 @@ impl std::fmt::Debug for Triggers {
     }
 }
 
-/// Delivers a stream to a function until nothing is left. Says whether there was anything.
+/// Delivers a stream to a function until nothing is left. Returns whether there was anything.
 async fn drain(
     mapping: &mut StreamMapping,
     function: Function,
@@ -270,9 +265,9 @@ async fn drain(
                 return any;
             }
         };
-        deliveries.iter().for_each(|delivery| tell(function, delivery, tick));
+        deliveries.iter().for_each(|delivery| note(function, delivery, tick));
         any |= !deliveries.is_empty();
-        // `dispatch` is retried at once and not for ever; `stream-aggregator` at the next tick.
+        // `dispatch` is retried at once, since its retries are limited; `stream-aggregator` at the next tick.
         let retries = deliveries.iter().any(|delivery| matches!(delivery.outcome, DeliveryOutcome::Retrying { .. }));
         if deliveries.is_empty() || (retries && function == Function::StreamAggregator) {
             return any;
@@ -283,15 +278,15 @@ async fn drain(
 /// Returns today's counts as the API has them, in words.
 async fn today(functions: &Functions, clock: &Clock) -> Option<String> {
     let answer = Client::of_functions(functions.clone(), clock.clone()).get("/counts").await.ok()?;
-    tick::told(answer["counts"].get(0)?)
+    tick::in_words(answer["counts"].get(0)?)
 }
 
-/// Tells what did not go well with a delivery.
-fn tell(function: Function, delivery: &Delivery, tick: &mut Tick) {
+/// Adds the failure of a delivery to a tick.
+fn note(function: Function, delivery: &Delivery, tick: &mut Tick) {
     match &delivery.outcome {
         DeliveryOutcome::Succeeded => {}
         DeliveryOutcome::Retrying { why, remaining } => {
-            tick.troubles.push(format!("{function}: {remaining} records come again: {why}"));
+            tick.troubles.push(format!("{function}: {remaining} records are retried: {why}"));
         }
         DeliveryOutcome::Discarded { records } => {
             tick.troubles.push(format!("{function}: {records} records are discarded, their retries are exhausted"));

@@ -1,4 +1,4 @@
-//! What a person sees when the bank opens: where it is, and what to try.
+//! The text that `cargo local` prints when it has started: URLs, and commands to try.
 
 use anyhow::{Context as _, Result};
 use payments_model::{AccountId, BusinessDate, IdempotencyKey, PaymentId, Settlement, TransactionId};
@@ -7,10 +7,10 @@ use crate::TRANSACTION_SERVICE;
 use crate::docs::PAGE;
 use crate::gateway::TOKEN_PATH;
 
-/// The greeting, with commands that work as they stand.
+/// Returns the text, whose commands work as they stand.
 ///
 /// # Errors
-/// Never in practice: the example's account and key are well-formed.
+/// Never in practice: the account and the key of the example are valid.
 pub fn text(api: &str, dynamodb: &str, kept: &str, reports: &str, today: BusinessDate) -> Result<String> {
     let due = today.plus_days(7);
     let key = format!("rent-{due}");
@@ -18,28 +18,28 @@ pub fn text(api: &str, dynamodb: &str, kept: &str, reports: &str, today: Busines
     let payment_id = PaymentId::derive(&account, &key.parse::<IdempotencyKey>()?);
     let (coffee, transaction) = processed(&account, &format!("coffee-{today}"))?;
     Ok(format!(
-        r#"The bank is open.
+        r#"The bank is running.
 
   HTTP API      {api}   described on {api}{PAGE}
   DynamoDB API  {dynamodb}   {kept}
   Reports       {reports}
 
-Put a payment in. Run it twice: the second answer is the same payment, marked Idempotent-Replayed.
+Create a payment. Run it twice: the second response is the same payment, marked Idempotent-Replayed.
 
   curl -i {api}/accounts/acc-1/payments \
     -H 'Content-Type: application/json' -H 'Idempotency-Key: {key}' \
     -d '{{"payeeAccountId":"acc-2","amountMinor":12050,"currency":"GBP","scheduledFor":"{due}","data":{{"note":"rent"}}}}'
 
-See what the account has coming:
+List the payments of the account:
 
   curl '{api}/accounts/acc-1/payments?include=data'
 
-Take it back:
+Cancel the payment:
 
   curl -X POST {api}/accounts/acc-1/payments/{payment_id}/cancel
 
-A payment for today falls due at once. Within about a minute it is swept, sent to the transaction
-service and settled, and each step is a line below:
+A payment for today is due at once. Within about a minute it is claimed, sent to the transaction
+service and settled. A line is logged below for each step:
 
   curl -i {api}/accounts/acc-1/payments \
     -H 'Content-Type: application/json' -H 'Idempotency-Key: {coffee}' \
@@ -49,42 +49,41 @@ service and settled, and each step is a line below:
   curl {api}/transactions/{transaction}
   curl '{api}/counts?to={today}'
 
-Look into the tables:
+Scan a table:
 
   AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local AWS_REGION=us-east-1 \
     aws dynamodb scan --table-name payments --endpoint-url {dynamodb}
 
-Ctrl-C closes the bank."#
+Ctrl-C stops the bank."#
     ))
 }
 
-/// The greeting of a bank that wants tokens: how to get one first, and every command with it.
+/// Returns the text for a bank that requires tokens: how to get one, and every command with it.
 #[must_use]
-pub fn with_tokens(greeting: &str, api: &str) -> String {
+pub fn with_tokens(text: &str, api: &str) -> String {
     let how = format!(
-        r#"Get a token for a machine that may do everything. It is good for twelve hours, as long as the bank is open:
+        r#"Get a token with every scope. It is valid for twelve hours, or until the bank stops:
 
   TOKEN=$(curl -s {api}{TOKEN_PATH} -d grant_type=client_credentials | sed 's/.*"access_token":"\([^"]*\).*/\1/')
 
-One that may only look, and one for a customer with two accounts, have besides grant_type:
+To get a token that can only read, or one for a customer with two accounts, add to grant_type:
 
   --data-urlencode scope=payments/read
   -d scope=payments/read+payments/write -d account=acc-1 -d account=acc-2
 
-Put a payment in."#
+Create a payment."#
     );
-    greeting.replace("  curl ", "  curl --oauth2-bearer \"$TOKEN\" ").replacen("Put a payment in.", &how, 1)
+    text.replace("  curl ", "  curl --oauth2-bearer \"$TOKEN\" ").replacen("Create a payment.", &how, 1)
 }
 
-/// A key that begins like this and makes a payment of the account that the transaction service does
-/// not refuse, and the transaction id it gets.
+/// Returns a key that begins like this, for a payment that the transaction service processes, and its transaction id.
 fn processed(account: &AccountId, begins: &str) -> Result<(String, TransactionId)> {
-    let outcome = |number: u32| {
+    let candidate = |number: u32| {
         let key = format!("{begins}-{number}");
-        match TRANSACTION_SERVICE.outcome_of(PaymentId::derive(account, &key.parse::<IdempotencyKey>().ok()?)) {
+        match TRANSACTION_SERVICE.settlement_of(PaymentId::derive(account, &key.parse::<IdempotencyKey>().ok()?)) {
             Settlement::Processed(transaction) => Some((key, transaction)),
             Settlement::Failed(_) => None,
         }
     };
-    (1..100).find_map(outcome).context("2 payments in a hundred fail, and not all of the first hundred")
+    (1..100).find_map(candidate).context("the transaction service fails all of the first hundred payments")
 }

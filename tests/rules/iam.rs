@@ -19,6 +19,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
+use payments_http::HttpFunction;
 use payments_local::Function;
 use payments_store::Store;
 use payments_tests::{Ask, Permission, Role, World, template, with_role};
@@ -114,7 +115,7 @@ async fn a_function_without_the_permission_is_refused() -> Result<()> {
     let world = World::open().await?;
     let (client, tables) = (world.client().await, &world.environment.tables);
     let day = "2026-11-20".parse()?;
-    let reader = Store::new(with_role(&client, Function::QueryDue, tables)?, tables.clone());
+    let reader = Store::new(with_role(&client, Function::Http(HttpFunction::QueryDue), tables)?, tables.clone());
     reader.counters(day, day).await?;
     let other = Store::new(with_role(&client, Function::Settle, tables)?, tables.clone());
     let refused = other.counters(day, day).await.err().context("settle reads counters")?;

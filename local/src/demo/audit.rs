@@ -1,5 +1,4 @@
-//! The morning after: what the database says became of the payments, read through the API and not
-//! from anything that was counted on the way.
+//! Reads every payment of the day through the API, and counts those that are not as they should be.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -11,30 +10,30 @@ use super::script::{Order, Script};
 use crate::client::Client;
 use crate::transaction_service::TransactionServiceSettings;
 
-/// What was found.
+/// What the payments are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Audit {
     /// Payments by status, as the list of the date has them.
     pub(super) by_status: BTreeMap<&'static str, u64>,
     /// Different transaction ids.
     pub(super) transaction_ids: u64,
-    /// Why payments failed, and how many.
+    /// Failed payments by reason.
     pub(super) reasons: BTreeMap<String, u64>,
-    /// Payments whose trail shows more than one outcome.
-    pub(super) second_outcomes: u64,
-    /// Payments that appear twice, were never put in, or are missing.
+    /// Payments whose trail has more than one settlement.
+    pub(super) second_settlements: u64,
+    /// Payments that are listed twice, were never created, or are missing.
     pub(super) misplaced: u64,
-    /// Payments whose outcome is not the one that the transaction service decided on.
-    pub(super) other_outcomes: u64,
-    /// Payments that two payments share a transaction id with.
+    /// Payments whose settlement differs from the transaction service's.
+    pub(super) other_settlements: u64,
+    /// Payments with the transaction id of another payment.
     pub(super) shared_transaction_ids: u64,
-    /// Payments that are not, field by field and data included, what was put in.
+    /// Payments that differ from the request that created them.
     pub(super) altered: u64,
     /// One of the transaction ids.
     pub(super) a_transaction: Option<String>,
 }
 
-/// How many payments of the day are neither processed nor failed.
+/// Returns how many payments of the day are neither processed nor failed.
 pub(super) async fn unsettled(client: &Client, script: &Script) -> Result<u64> {
     let mut unsettled = 0;
     for status in [Status::Scheduled, Status::Pending] {
@@ -44,8 +43,8 @@ pub(super) async fn unsettled(client: &Client, script: &Script) -> Result<u64> {
     Ok(unsettled.try_into()?)
 }
 
-/// Reads all payments of the day: the list of the date by status, the lists of the accounts for
-/// what only heads have. `acknowledged` are the payments that were put in.
+/// Reads all payments of the day: the list of the date for their status, the lists of the accounts for everything else.
+/// `acknowledged` are the payments that were created.
 pub(super) async fn audit(
     client: &Client,
     script: &Script,
@@ -70,7 +69,7 @@ pub(super) async fn audit(
     for account in script.accounts() {
         let path = format!("/accounts/{account}/payments?from={}&limit=1000&include=data", script.day());
         let mut each = |payment: &Value| {
-            audit.look_at(payment, &mut listed, &mut transactions, service);
+            audit.check(payment, &mut listed, &mut transactions, service);
             let order = numbers.get(text(payment, "paymentId")).map(|number| script.order(*number));
             let agrees = |order: Order| payment["accountId"] == order.account && is_within(&order.body, payment);
             audit.altered += u64::from(!order.is_some_and(agrees));
@@ -79,15 +78,15 @@ pub(super) async fn audit(
     }
     audit.a_transaction = transactions.iter().min().cloned();
     audit.transaction_ids = u64::try_from(transactions.len())?;
-    // What is left was listed by date and is in no account; what was never listed is missing.
+    // A payment that is left was listed by date and is in no account. One that was never listed is missing.
     let found = audit.by_status.values().sum::<u64>();
     audit.misplaced += u64::try_from(listed.len())? + u64::try_from(acknowledged.len())?.abs_diff(found);
     Ok(audit)
 }
 
 impl Audit {
-    /// Looks at one payment as its account's list shows it, and strikes it off the list of the date.
-    fn look_at(
+    /// Checks one payment of its account's list, and removes it from the list of the date.
+    fn check(
         &mut self,
         payment: &Value,
         listed: &mut HashMap<String, String>,
@@ -96,16 +95,16 @@ impl Audit {
     ) {
         let (id, status) = (text(payment, "paymentId"), text(payment, "status"));
         self.misplaced += u64::from(listed.remove(id).as_deref() != Some(status));
-        let outcomes = payment["trail"].as_array().into_iter().flatten();
-        let is_outcome = |step: &&Value| matches!(text(step, "status"), "PROCESSED" | "FAILED");
-        self.second_outcomes += u64::from(outcomes.filter(is_outcome).count() > 1);
-        let decided = id.parse::<PaymentId>().map(|id| service.outcome_of(id));
+        let trail = payment["trail"].as_array().into_iter().flatten();
+        let is_settlement = |step: &&Value| matches!(text(step, "status"), "PROCESSED" | "FAILED");
+        self.second_settlements += u64::from(trail.filter(is_settlement).count() > 1);
+        let decided = id.parse::<PaymentId>().map(|id| service.settlement_of(id));
         let agrees = match &decided {
             Ok(Settlement::Processed(id)) => status == "PROCESSED" && text(payment, "transactionId") == id.as_str(),
             Ok(Settlement::Failed(why)) => status == "FAILED" && text(payment, "failureReason") == why.as_str(),
             Err(_) => false,
         };
-        self.other_outcomes += u64::from(!agrees);
+        self.other_settlements += u64::from(!agrees);
         if let Some(id) = payment["transactionId"].as_str() {
             self.shared_transaction_ids += u64::from(!transactions.insert(id.to_owned()));
         }
@@ -114,13 +113,13 @@ impl Audit {
         }
     }
 
-    /// Payments of a status.
+    /// Returns how many payments have a status.
     pub(super) fn of(&self, status: Status) -> u64 {
         self.by_status.get(status.as_str()).copied().unwrap_or(0)
     }
 }
 
-/// Whether a payment has every field of what was asked for.
+/// Whether a payment has every field of the request.
 fn is_within(asked: &Value, payment: &Value) -> bool {
     asked.as_object().is_some_and(|fields| fields.iter().all(|(name, value)| payment[name] == *value))
 }

@@ -1,4 +1,4 @@
-//! What the night left behind: the reports' files, the hot table, the counters beside a recount.
+//! The reports, the hot table and the counters after the night.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -15,12 +15,12 @@ use crate::client::Client;
 use crate::function::Function;
 use crate::functions::Functions;
 
-/// What was found in the morning.
+/// The state after the night.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Night {
-    /// The folder that readers find the reports in.
+    /// The folder of the published reports.
     pub(super) reports: PathBuf,
-    /// How many files of settlements there are.
+    /// How many report files there are.
     pub(super) files: u64,
     /// Settlements in them.
     pub(super) reported: u64,
@@ -28,15 +28,15 @@ pub(super) struct Night {
     pub(super) reported_twice: u64,
     /// Payments of the day that are still in the hot table.
     pub(super) left_in_hot: u64,
-    /// Payments of the day that the counters know to be in history.
+    /// Archived payments of the day, as the counters have them.
     pub(super) archived: u64,
-    /// Whether the counters of the day are what a recount finds, and what the list of the day shows.
+    /// Whether the counters of the day equal a recount and the list of the day.
     pub(super) counters_equal_recount: bool,
-    /// A transaction id, and the payment that it led back to.
+    /// A transaction id, and the payment that was found by it.
     pub(super) read_back: Option<(String, String)>,
 }
 
-/// How many payments of the day the hot table's index shows, of any status.
+/// Returns how many payments of the day are in the hot table's index, of any status.
 pub(super) async fn left_in_hot(store: &Store, day: BusinessDate, shards: ShardCount) -> Result<u64> {
     let mut left = 0;
     for status in Status::ALL {
@@ -50,7 +50,7 @@ pub(super) async fn left_in_hot(store: &Store, day: BusinessDate, shards: ShardC
 }
 
 impl Night {
-    /// Reads the files of a folder of reports.
+    /// Reads the report files of a folder.
     pub(super) fn read_reports(&mut self, folder: &Path) -> Result<()> {
         self.reports = folder.join("reports");
         if !self.reports.exists() {
@@ -65,7 +65,7 @@ impl Night {
             self.files += 1;
             let mut rows = csv::Reader::from_reader(GzDecoder::new(File::open(&path)?));
             for row in rows.records() {
-                let id = row?.get(0).map(str::to_owned).context("a row without a payment")?;
+                let id = row?.get(0).map(str::to_owned).context("a row of a report has no payment")?;
                 self.reported += 1;
                 self.reported_twice += u64::from(!seen.insert(id));
             }
@@ -73,7 +73,7 @@ impl Night {
         Ok(())
     }
 
-    /// Compares the counters of the day with a recount, and with what its list shows.
+    /// Compares the counters of the day with a recount and with its list.
     pub(super) async fn compare_counters(
         &mut self,
         functions: &Functions,
@@ -86,7 +86,7 @@ impl Night {
         let recount = functions.scheduled(Function::Recount, input, context).await.map_err(anyhow::Error::msg)?;
         let counts = client.get(&format!("/counts?from={day}&to={day}")).await?;
         let counts = &counts["counts"][0];
-        ensure!(counts["date"] == day.to_string(), "no counts of {day}: {counts}");
+        ensure!(counts["date"] == day.to_string(), "there are no counts of {day}: {counts}");
         self.archived = counts["archived"].as_u64().unwrap_or(0);
         self.counters_equal_recount = recount["exact"] == 1 && counts["byStatus"] == *listed;
         Ok(())
@@ -96,7 +96,7 @@ impl Night {
     pub(super) async fn read_back(&mut self, client: &Client, transaction: Option<&str>) -> Result<()> {
         let Some(transaction) = transaction else { return Ok(()) };
         let payment = client.get(&format!("/transactions/{transaction}")).await?;
-        ensure!(payment["transactionId"] == transaction, "{transaction} led to {payment}");
+        ensure!(payment["transactionId"] == transaction, "{transaction} found another payment: {payment}");
         let id = payment["paymentId"].as_str().unwrap_or_default();
         self.read_back = Some((transaction.to_owned(), id.to_owned()));
         Ok(())

@@ -1,5 +1,6 @@
-//! The script of the day: which payments there are, and when each is put in. All of it follows
-//! from the seed, payment by payment, so that none is kept in memory before its time.
+//! The script of the day: the payments, and when each is created.
+//!
+//! Every payment follows from the seed and its number, so none is in memory before its time.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
@@ -13,18 +14,17 @@ use serde_json::{Value, json};
 /// The minute of the day at which the feed begins: 01:00.
 pub(super) const FEED_BEGINS: u32 = 60;
 
-/// How many payments the feed brings per minute: the pace that puts a million in within half an
-/// hour is 556 a second.
+/// How many payments the feed creates per minute: 556 a second are a million in half an hour.
 const FEED_PER_MINUTE: u64 = 556 * 60;
 
-/// The minutes of the day in which other payments arrive and fall due: 06:00 to 18:00.
+/// The minutes of the day in which other payments are created and fall due: 06:00 to 18:00.
 const BUSINESS_HOURS: RangeInclusive<u32> = 6 * 60..=18 * 60 - 1;
 
-/// How many payments there are per account, about.
+/// The approximate number of payments per account.
 const PAYMENTS_PER_ACCOUNT: u64 = 25;
 
-/// How much data a payment carries: (of a hundred payments, from bytes, to bytes). The largest
-/// leaves room for the typed fields within 8 KB.
+/// The size of a payment's data: (up to this percentile, from bytes, to bytes). The largest leaves room for the other
+/// fields within 8 KB.
 const SIZES: [(u16, usize, usize); 4] = [(50, 20, 300), (80, 300, 1_500), (95, 1_500, 5_000), (100, 5_000, 7_400)];
 
 const CURRENCIES: [&str; 6] = ["GBP", "GBP", "GBP", "EUR", "USD", "JPY"];
@@ -54,7 +54,7 @@ pub(super) struct Script {
     begins: UtcSecond,
 }
 
-/// One payment as its client asks for it.
+/// One payment as its client creates it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Order {
     pub(super) account: String,
@@ -63,8 +63,8 @@ pub(super) struct Order {
 }
 
 impl Script {
-    /// The day's payments: half of them from the feed. With `data_bytes` each carries that much
-    /// data, otherwise sizes vary.
+    /// Creates the script. Half of the payments are from the feed. With `data_bytes` each has that much data, otherwise
+    /// sizes vary.
     pub(super) fn of(
         seed: u64,
         payments: u64,
@@ -75,17 +75,17 @@ impl Script {
         Self { seed, payments, data_bytes, day, begins: zone.start_of(day) }
     }
 
-    /// The day.
+    /// Returns the day.
     pub(super) fn day(&self) -> BusinessDate {
         self.day
     }
 
-    /// The instant of a minute of the day; minutes go on after midnight.
+    /// Returns the instant of a minute of the day. Minutes go on after midnight.
     pub(super) fn instant(&self, minute: u32) -> UtcSecond {
         self.begins.saturating_add(TimeDelta::minutes(minute.into()))
     }
 
-    /// All accounts.
+    /// Returns all accounts.
     pub(super) fn accounts(&self) -> impl Iterator<Item = String> + use<> {
         (0..self.account_count()).map(account)
     }
@@ -98,7 +98,7 @@ impl Script {
         self.payments.div_ceil(2)
     }
 
-    /// The payments that the feed brings in each minute, by number.
+    /// Returns the payments that the feed creates in each minute, by number.
     pub(super) fn feed(&self) -> BTreeMap<u32, Vec<u64>> {
         by_minute((0..self.fed()).map(|number| {
             let minute = u32::try_from(number / FEED_PER_MINUTE).unwrap_or(u32::MAX);
@@ -106,12 +106,12 @@ impl Script {
         }))
     }
 
-    /// The payments that arrive one by one in each minute, by number.
+    /// Returns the payments that are created one by one in each minute, by number.
     pub(super) fn daytime(&self) -> BTreeMap<u32, Vec<u64>> {
         by_minute((self.fed()..self.payments).map(|number| (self.random(number).u32(BUSINESS_HOURS), number)))
     }
 
-    /// The payments' numbers by their ids.
+    /// Returns the payments' numbers by their ids.
     pub(super) fn numbers(&self) -> Result<HashMap<String, u64>> {
         let id = |number| {
             let order = self.order(number);
@@ -121,12 +121,12 @@ impl Script {
         (0..self.payments).map(id).collect()
     }
 
-    /// One payment.
+    /// Returns one payment.
     pub(super) fn order(&self, number: u64) -> Order {
         let mut random = self.random(number);
         let arrives = random.u32(BUSINESS_HOURS);
         let fed = number < self.fed();
-        // Most of the feed asks for the day as such, which is due at its first instant.
+        // Most payments of the feed have a date without a time, and are due at its first instant.
         let by_date = random.u8(0..100) < if fed { 60 } else { 20 };
         let scheduled_for = if by_date {
             self.day.to_string()
@@ -148,7 +148,7 @@ impl Script {
         Order { account, key: format!("{origin}-{}-{number}", self.day), body }
     }
 
-    /// The chance of one payment: seeds that lie close together make unlike payments.
+    /// Returns the random source of one payment. Neighbouring seeds and numbers make different payments.
     fn random(&self, number: u64) -> Rng {
         Rng::with_seed(Rng::with_seed(self.seed).u64(..) ^ Rng::with_seed(number).u64(..))
     }
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn every_payment_arrives_once_and_is_the_same_each_time() {
+    fn every_payment_is_created_once_and_is_the_same_each_time() {
         let script = script(1, 1_001);
         let (feed, daytime) = (script.feed(), script.daytime());
         assert_eq!(feed.keys().collect::<Vec<_>>(), [&60]);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_million_are_fed_within_half_an_hour() {
+    fn the_feed_creates_a_million_payments_within_half_an_hour() {
         let feed = script(1, 2_000_000).feed();
         assert_eq!(feed.keys().next_back(), Some(&89));
         assert_eq!(feed.values().map(Vec::len).sum::<usize>(), 1_000_000);

@@ -1,4 +1,4 @@
-//! What happened, for a person or as JSON, and whether it is what has to happen.
+//! The summary of a demo, as JSON or as a table, and its checks.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use serde_json::{Number, Value, json};
 
 use super::audit::Audit;
 use super::night::Night;
-use super::spend::{BUDGET, WriteUnits, hundredths_each, number};
-use crate::transaction_service::Saw;
+use super::write_units::{BUDGET, WriteUnits, hundredths_each, number};
+use crate::transaction_service::ServiceCounts;
 use crate::triggers::Counts;
 
-/// What happened in a day and the night after it.
+/// The summary of a day and the night after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
-    /// Payments that were put in.
+    /// Payments that were created.
     pub payments: u64,
     /// The seed of the day.
     pub seed: u64,
@@ -25,17 +25,17 @@ pub struct Summary {
     pub zone: BusinessZone,
     /// When the last payment was settled.
     pub settled_by: UtcSecond,
-    /// What the functions counted.
+    /// The metrics of the functions.
     pub counts: Counts,
-    /// What the transaction service saw.
-    pub saw: Saw,
-    /// Write units spent.
+    /// What the transaction service received and sent.
+    pub service: ServiceCounts,
+    /// Write units.
     pub units: WriteUnits,
     /// How long the phases took on this machine.
     pub seconds: Seconds,
-    /// Messages and records that were put aside.
-    pub put_aside: u64,
-    /// What went wrong on the way, and was mended by a retry.
+    /// Messages and batches that could not be processed.
+    pub dead_letters: u64,
+    /// Failures that a retry corrected.
     pub troubles: u64,
     pub(super) audit: Audit,
     pub(super) night: Night,
@@ -44,11 +44,11 @@ pub struct Summary {
 /// How long the phases took on this machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Seconds {
-    /// Putting payments in.
+    /// Creating payments.
     pub ingest: Duration,
-    /// Making them pending.
+    /// Claiming them.
     pub sweep: Duration,
-    /// Handing them over.
+    /// Dispatching them.
     pub dispatch: Duration,
     /// Settling them.
     pub settle: Duration,
@@ -56,13 +56,13 @@ pub struct Seconds {
     pub count: Duration,
     /// Reporting them.
     pub report: Duration,
-    /// Moving them to history.
+    /// Archiving them.
     pub archive: Duration,
 }
 
 impl Summary {
-    /// The whole as one JSON object. Write units are those of one payment, to the hundredth;
-    /// `perPayment` is without the counters, which all payments share. `writeUnitTotals` are exact.
+    /// Returns the summary as one JSON object. Write units are those of one payment, to the hundredth. `perPayment` is
+    /// without the counters, which all payments share. `writeUnitTotals` are exact.
     #[must_use]
     pub fn json(&self) -> Value {
         let each = |units: u64| number(hundredths_each(units, self.payments));
@@ -82,9 +82,9 @@ impl Summary {
             "byStatus": self.audit.by_status,
             "transactionIds": self.audit.transaction_ids,
             "requestsSent": self.counts.sent,
-            "otherContents": self.saw.other_contents,
-            "results": self.saw.results,
-            "repeatedResults": self.saw.repeated_results,
+            "otherContents": self.service.other_contents,
+            "results": self.service.results,
+            "repeatedResults": self.service.repeated_results,
             "duplicateOutcomes": self.duplicate_outcomes(),
             "countersEqualRecount": self.night.counters_equal_recount,
             "archived": self.night.archived,
@@ -107,34 +107,34 @@ impl Summary {
         })
     }
 
-    /// Payments that ended twice: with a second outcome, or with another payment's transaction id.
+    /// Returns how many payments have a second settlement or another payment's transaction id.
     #[must_use]
     pub fn duplicate_outcomes(&self) -> u64 {
-        self.audit.second_outcomes + self.audit.shared_transaction_ids
+        self.audit.second_settlements + self.audit.shared_transaction_ids
     }
 
-    /// Whether everything is as it has to be.
+    /// Checks the summary.
     ///
     /// # Errors
-    /// Everything that is not.
+    /// When a check fails; the message has every check that failed.
     pub fn check(&self) -> Result<()> {
-        let (audit, saw, night) = (&self.audit, &self.saw, &self.night);
+        let (audit, service, night) = (&self.audit, &self.service, &self.night);
         let settled = audit.of(Status::Processed) + audit.of(Status::Failed);
         let faults: Vec<String> = [
             (self.payments.abs_diff(settled), "payments are not exactly once PROCESSED or FAILED"),
             (audit.misplaced, "payments are missing, listed twice, or listed differently by date and by account"),
             (audit.of(Status::Processed).abs_diff(audit.transaction_ids), "transaction ids are not unique"),
-            (self.duplicate_outcomes(), "payments have more than one outcome"),
-            (audit.other_outcomes, "payments have another outcome than the transaction service reported"),
-            (self.payments.abs_diff(saw.payments), "payments were not seen by the transaction service"),
-            (saw.other_contents, "requests had another content than the first of their payment"),
-            (saw.unreadable + self.put_aside, "messages could not be handled"),
-            (audit.altered, "payments are not what was put in"),
+            (self.duplicate_outcomes(), "payments have more than one settlement"),
+            (audit.other_settlements, "payments have another settlement than the transaction service sent"),
+            (self.payments.abs_diff(service.payments), "payments did not reach the transaction service"),
+            (service.other_contents, "requests differed from the first of their payment"),
+            (service.unreadable + self.dead_letters, "messages could not be processed"),
+            (audit.altered, "payments differ from the request that created them"),
             (self.payments.abs_diff(night.reported), "settlements are not in the reports"),
             (night.reported_twice, "settlements are in the reports more than once"),
             (night.left_in_hot, "payments are still in the hot table"),
-            (self.payments.abs_diff(night.archived), "payments did not move to history"),
-            (u64::from(!night.counters_equal_recount), "dates have counters that are not what a recount finds"),
+            (self.payments.abs_diff(night.archived), "payments were not archived"),
+            (u64::from(!night.counters_equal_recount), "dates have counters that differ from a recount"),
         ]
         .into_iter()
         .filter(|(count, _)| *count > 0)
@@ -143,11 +143,11 @@ impl Summary {
         if faults.is_empty() {
             return Ok(());
         }
-        bail!("the day went wrong:\n  {}", faults.join("\n  "))
+        bail!("the day failed its checks:\n  {}", faults.join("\n  "))
     }
 }
 
-/// Seconds to the millisecond.
+/// Returns seconds to the millisecond.
 fn seconds(time: Duration) -> Number {
     format!("{}.{:03}", time.as_secs(), time.subsec_millis()).parse().unwrap_or_else(|_| Number::from(time.as_secs()))
 }
@@ -156,7 +156,7 @@ fn seconds(time: Duration) -> Number {
 mod tests {
     use super::*;
 
-    /// A day of three payments that went well.
+    /// Returns the summary of a day of three payments without failures.
     fn summary() -> Summary {
         let by_status = Status::ALL.map(|status| (status.as_str(), 0)).into();
         let mut audit = Audit { by_status, transaction_ids: 2, ..Audit::default() };
@@ -168,10 +168,16 @@ mod tests {
             zone: "Europe/London".parse().unwrap(),
             settled_by: "2026-11-20T18:02:00Z".parse().unwrap(),
             counts: Counts { claimed: 3, sent: 3, processed: 2, failed: 1, ..Counts::default() },
-            saw: Saw { requests: 3, payments: 3, results: 4, repeated_results: 1, ..Saw::default() },
+            service: ServiceCounts {
+                requests: 3,
+                payments: 3,
+                results: 4,
+                repeated_results: 1,
+                ..ServiceCounts::default()
+            },
             units: WriteUnits { insert: 13, pending: 9, settled: 14, reported: 6, archive: 16, counters: 12 },
             seconds: Seconds { ingest: Duration::from_millis(1_207), ..Seconds::default() },
-            put_aside: 0,
+            dead_letters: 0,
             troubles: 0,
             audit,
             night: Night {
@@ -186,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn json_tells_what_happened() {
+    fn the_json_has_every_figure() {
         let units = json!({ "insert": 4.33, "pending": 3, "settled": 4.67, "reported": 2, "archive": 5.33, "counters": 4, "perPayment": 19.33 });
         let totals = json!({ "insert": 13, "pending": 9, "settled": 14, "reported": 6, "archive": 16, "counters": 12 });
         let want = json!({
@@ -203,17 +209,17 @@ mod tests {
     }
 
     #[test]
-    fn a_day_that_went_wrong_says_how() {
+    fn a_failed_check_is_in_the_error() {
         type Change = fn(&mut Summary);
         let changes: [(Change, &str); 12] = [
             (|day| day.payments = 4, "1 payments are not exactly once PROCESSED or FAILED"),
             (|day| day.audit.misplaced = 2, "2 payments are missing"),
             (|day| day.audit.transaction_ids = 1, "1 transaction ids are not unique"),
-            (|day| day.audit.second_outcomes = 1, "1 payments have more than one outcome"),
-            (|day| day.saw.payments = 2, "1 payments were not seen by the transaction service"),
-            (|day| day.saw.other_contents = 4, "4 requests had another content"),
-            (|day| day.put_aside = 5, "5 messages could not be handled"),
-            (|day| day.audit.altered = 6, "6 payments are not what was put in"),
+            (|day| day.audit.second_settlements = 1, "1 payments have more than one settlement"),
+            (|day| day.service.payments = 2, "1 payments did not reach the transaction service"),
+            (|day| day.service.other_contents = 4, "4 requests differed"),
+            (|day| day.dead_letters = 5, "5 messages could not be processed"),
+            (|day| day.audit.altered = 6, "6 payments differ from the request"),
             (|day| day.night.reported_twice = 1, "1 settlements are in the reports more than once"),
             (|day| day.night.reported = 2, "1 settlements are not in the reports"),
             (|day| day.night.left_in_hot = 7, "7 payments are still in the hot table"),

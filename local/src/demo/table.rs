@@ -1,14 +1,14 @@
-//! The summary as a person reads it: aligned, with the budget beside what was spent.
+//! The summary as a table, with the budget beside the write units.
 
 use std::fmt;
 use std::time::Duration;
 
 use payments_model::Status;
 
-use super::spend::{BUDGET, decimal, hundredths_each};
 use super::summary::Summary;
+use super::write_units::{BUDGET, decimal, hundredths_each};
 
-/// What a cell shows that nothing is known for.
+/// The text of an empty cell.
 const NONE: &str = "–";
 
 impl fmt::Display for Summary {
@@ -41,7 +41,7 @@ impl Summary {
         writeln!(f)
     }
 
-    /// Each phase with its time on this machine, and its write units beside their budget.
+    /// Writes each phase with its time on this machine, and its write units beside their budget.
     fn phases(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let header = ["PAYMENTS", "SECONDS", "PER SECOND", "WRITE UNITS", "EACH", "BUDGET"];
         write!(f, "  {:<10}", "PHASE")?;
@@ -69,7 +69,7 @@ impl Summary {
         let each = decimal(hundredths_each(total, self.payments));
         let blank = String::new;
         writeln!(f, "  {:<10}{}", "all", row(&[blank(), blank(), blank(), grouped(total), each, all.to_string()]))?;
-        // Counters are shared: the more payments there are at once, the less each costs.
+        // Payments share the counters: the more there are at once, the less each costs.
         let (counters, took) = (self.units.counters, self.seconds.count);
         let rate = grouped(per_second(self.counts.counted, took));
         let each = decimal(hundredths_each(counters, self.payments));
@@ -77,7 +77,7 @@ impl Summary {
         writeln!(f, "  {:<10}{}\n", "counters", row(&cells))
     }
 
-    /// What the night left behind.
+    /// Writes the state after the night.
     fn night(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let night = &self.night;
         let line = |what: &str, count: u64, note: &str| format!("  {what:<22}{:>12}   {note}", grouped(count));
@@ -88,7 +88,7 @@ impl Summary {
             0 => "none is left in the hot table".to_owned(),
             left => format!("{} are LEFT in the hot table", grouped(left)),
         };
-        writeln!(f, "{}", line("in history", night.archived, &left))?;
+        writeln!(f, "{}", line("archived", night.archived, &left))?;
         let counters = if night.counters_equal_recount { "equal a recount" } else { "DIFFER from a recount" };
         writeln!(f, "  {:<22}{:>12}   {counters}", "counters", "")?;
         if let Some((transaction, payment)) = &night.read_back {
@@ -100,20 +100,20 @@ impl Summary {
     fn service(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let line = |what: &str, count: u64, note: &str| format!("  {what:<22}{:>12}   {note}", grouped(count));
         writeln!(f, "  TRANSACTION SERVICE")?;
-        let content = match self.saw.other_contents {
-            0 => "each payment with exactly one content".to_owned(),
-            others => format!("{} with ANOTHER CONTENT than before", grouped(others)),
+        let content = match self.service.other_contents {
+            0 => "all requests of a payment are the same".to_owned(),
+            others => format!("{} DIFFER from the first of their payment", grouped(others)),
         };
-        writeln!(f, "{}", line("requests", self.saw.requests, &content))?;
-        let repeated = format!("{} of them repeated, which changed nothing", grouped(self.saw.repeated_results));
-        writeln!(f, "{}", line("results", self.saw.results, &repeated))?;
+        writeln!(f, "{}", line("requests", self.service.requests, &content))?;
+        let repeated = format!("{} of them repeated, which changed nothing", grouped(self.service.repeated_results));
+        writeln!(f, "{}", line("results", self.service.results, &repeated))?;
         let ids = match self.audit.shared_transaction_ids {
             0 => "no two payments share one".to_owned(),
             shared => format!("{} SHARED by two payments", grouped(shared)),
         };
         writeln!(f, "{}", line("transaction ids", self.audit.transaction_ids, &ids))?;
         if self.troubles > 0 {
-            writeln!(f, "{}", line("troubles on the way", self.troubles, "mended by the next try"))?;
+            writeln!(f, "{}", line("failures", self.troubles, "corrected by a retry"))?;
         }
         Ok(())
     }
@@ -124,7 +124,7 @@ fn row(cells: &[String; 6]) -> String {
     format!("{payments:>12}{seconds:>10}{rate:>12}{units:>13}{each:>8}{budget:>8}")
 }
 
-/// A minute of the day as clocks show it; the day after is the same again.
+/// Returns a minute of the day as clocks show it, modulo a day.
 pub(super) fn clock_face(minute: i64) -> String {
     format!("{:02}:{:02}", minute.div_euclid(60).rem_euclid(24), minute.rem_euclid(60))
 }
@@ -138,7 +138,7 @@ fn per_second(payments: u64, took: Duration) -> u64 {
     (payments * 1_000).checked_div(millis).unwrap_or(0)
 }
 
-/// A number with its thousands apart: `10,000`.
+/// Returns a number with separated thousands: `10,000`.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thousands_stand_apart() {
+    fn thousands_are_separated() {
         for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (12_345, "12,345"), (1_000_000, "1,000,000")] {
             assert_eq!(grouped(number), text);
         }

@@ -1,4 +1,4 @@
-//! The simulated service: one outcome per payment, seeded, and a memory for contents.
+//! The simulated service: seeded settlements, one per payment, and requests that differ.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,20 +8,20 @@ use payments_queue::in_process::{QueueSettings, RedrivePolicy};
 
 use super::*;
 
-struct Bench {
+struct Fixture {
     requests: Queue,
     dead_letters: Queue,
     results: Queue,
     service: TransactionService,
 }
 
-fn bench(settings: TransactionServiceSettings) -> Bench {
+fn fixture(settings: TransactionServiceSettings) -> Fixture {
     let dead_letters = Queue::new(QueueSettings::named("dead"));
     let policy = RedrivePolicy { max_receive_count: 2, dead_letter_queue: dead_letters.clone() };
     let requests = Queue::new(QueueSettings { redrive_policy: Some(policy), ..QueueSettings::named("requests") });
     let results = Queue::new(QueueSettings::named("results"));
     let service = TransactionService::new(settings, requests.clone(), results.clone());
-    Bench { requests, dead_letters, results, service }
+    Fixture { requests, dead_letters, results, service }
 }
 
 fn id(number: u32) -> PaymentId {
@@ -40,43 +40,43 @@ fn at(seconds: i64) -> DateTime<Utc> {
     DateTime::from_timestamp(1_796_000_000 + seconds, 0).unwrap()
 }
 
-/// All results so far, in the order in which they came.
-fn reports(bench: &Bench, now: DateTime<Utc>) -> Vec<SettlementResult> {
-    let batches = std::iter::repeat_with(|| bench.results.receive(10, now)).take_while(|batch| !batch.is_empty());
+/// Returns all settlement results so far, in the order of their arrival.
+fn results(fixture: &Fixture, now: DateTime<Utc>) -> Vec<SettlementResult> {
+    let batches = std::iter::repeat_with(|| fixture.results.receive(10, now)).take_while(|batch| !batch.is_empty());
     batches.flatten().map(|message| SettlementResult::parse(&message.body).unwrap()).collect()
 }
 
-fn run(seed: u64, numbers: impl Iterator<Item = u32>) -> (Vec<SettlementResult>, Saw) {
-    let mut bench = bench(TransactionServiceSettings::seeded(seed));
+fn run(seed: u64, numbers: impl Iterator<Item = u32>) -> (Vec<SettlementResult>, ServiceCounts) {
+    let mut fixture = fixture(TransactionServiceSettings::seeded(seed));
     for number in numbers {
-        bench.requests.send(request(number, 1, "1"), at(0)).unwrap();
+        fixture.requests.send(request(number, 1, "1"), at(0)).unwrap();
     }
-    assert_eq!(bench.service.step(at(0)).answered, 0, "nothing is answered before the shortest delay");
+    assert_eq!(fixture.service.step(at(0)).answered, 0, "no result is sent before the shortest delay");
     for second in 1..=90 {
-        bench.service.step(at(second));
+        fixture.service.step(at(second));
     }
-    (reports(&bench, at(90)), bench.service.saw())
+    (results(&fixture, at(90)), fixture.service.counts())
 }
 
 #[test]
-fn results_are_seeded_late_repeated_out_of_order_and_some_fail() {
-    let (reports, saw) = run(1, 0..1_000);
-    assert_eq!((saw.requests, saw.payments, saw.other_contents, saw.unreadable), (1_000, 1_000, 0, 0));
-    assert_eq!(saw.results, 1_000 + saw.repeated_results);
-    assert_eq!(u64::try_from(reports.len()).unwrap(), saw.results);
-    assert!((15..=45).contains(&saw.repeated_results), "{saw:?}");
+fn results_are_seeded_late_repeated_and_out_of_order_and_some_fail() {
+    let (results, counts) = run(1, 0..1_000);
+    assert_eq!((counts.requests, counts.payments, counts.other_contents, counts.unreadable), (1_000, 1_000, 0, 0));
+    assert_eq!(counts.results, 1_000 + counts.repeated_results);
+    assert_eq!(u64::try_from(results.len()).unwrap(), counts.results);
+    assert!((15..=45).contains(&counts.repeated_results), "{counts:?}");
 
-    let mut outcomes: BTreeMap<String, &Settlement> = BTreeMap::new();
-    for report in &reports {
-        assert!(report.echo.is_some(), "the account and due time come back");
-        let known = outcomes.entry(report.payment_id.to_string()).or_insert(&report.settlement);
-        assert_eq!(*known, &report.settlement, "a payment has one outcome");
+    let mut settlements: BTreeMap<String, &Settlement> = BTreeMap::new();
+    for result in &results {
+        assert!(result.echo.is_some(), "the account and due time are those of the request");
+        let known = settlements.entry(result.payment_id.to_string()).or_insert(&result.settlement);
+        assert_eq!(*known, &result.settlement, "a payment has one settlement");
     }
-    let failed = outcomes.values().filter(|outcome| matches!(outcome, Settlement::Failed(_))).count();
+    let failed = settlements.values().filter(|settlement| matches!(settlement, Settlement::Failed(_))).count();
     assert!((8..=35).contains(&failed), "{failed}");
-    let transactions: BTreeSet<&str> = outcomes
+    let transactions: BTreeSet<&str> = settlements
         .values()
-        .filter_map(|outcome| match outcome {
+        .filter_map(|settlement| match settlement {
             Settlement::Processed(id) => Some(id.as_str()),
             Settlement::Failed(_) => None,
         })
@@ -84,22 +84,22 @@ fn results_are_seeded_late_repeated_out_of_order_and_some_fail() {
     assert_eq!(transactions.len() + failed, 1_000);
 
     let asked: Vec<PaymentId> = (0..1_000).map(id).collect();
-    let answered: Vec<PaymentId> = reports.iter().map(|report| report.payment_id).collect();
+    let answered: Vec<PaymentId> = results.iter().map(|result| result.payment_id).collect();
     assert_ne!(answered[..100], asked[..100]);
 
-    assert_eq!(run(1, 0..1_000), (reports.clone(), saw), "the same seed does the same");
-    assert_ne!(run(2, 0..1_000).0, reports);
-    let mut backwards: Vec<String> = run(1, (0..1_000).rev()).0.iter().map(|report| format!("{report:?}")).collect();
-    let mut forwards: Vec<String> = reports.iter().map(|report| format!("{report:?}")).collect();
+    assert_eq!(run(1, 0..1_000), (results.clone(), counts), "the same seed makes the same results");
+    assert_ne!(run(2, 0..1_000).0, results);
+    let mut backwards: Vec<String> = run(1, (0..1_000).rev()).0.iter().map(|result| format!("{result:?}")).collect();
+    let mut forwards: Vec<String> = results.iter().map(|result| format!("{result:?}")).collect();
     backwards.sort();
     forwards.sort();
-    assert_eq!(backwards, forwards, "the order of requests changes no outcome");
+    assert_eq!(backwards, forwards, "the order of requests changes no settlement");
 }
 
 #[test]
-fn a_redelivered_payment_gets_the_same_answer_and_another_content_is_noticed() {
-    let mut bench =
-        bench(TransactionServiceSettings { repeats_per_thousand: 0, ..TransactionServiceSettings::seeded(7) });
+fn a_repeated_request_gets_the_same_result_and_a_different_one_is_counted() {
+    let mut fixture =
+        fixture(TransactionServiceSettings { repeats_per_thousand: 0, ..TransactionServiceSettings::seeded(7) });
     for (text, others) in [
         (request(1, 1, r#"{"a":1}"#), 0),
         (request(1, 2, r#"{"a":1}"#), 0),
@@ -108,30 +108,30 @@ fn a_redelivered_payment_gets_the_same_answer_and_another_content_is_noticed() {
         (request(1, 1, r#"{"a": 1}"#), 2),
         (request(2, 1, "2"), 2),
     ] {
-        bench.requests.send(text.clone(), at(0)).unwrap();
-        bench.service.step(at(0));
-        assert_eq!(bench.service.saw().other_contents, others, "{text}");
+        fixture.requests.send(text.clone(), at(0)).unwrap();
+        fixture.service.step(at(0));
+        assert_eq!(fixture.service.counts().other_contents, others, "{text}");
     }
-    assert_eq!(bench.service.step(at(90)).answered, 6);
-    let of_first = reports(&bench, at(90)).into_iter().filter(|report| report.payment_id == id(1));
-    let outcomes: Vec<Settlement> = of_first.map(|report| report.settlement).collect();
-    assert_eq!(outcomes, vec![bench.service.settings().outcome_of(id(1)); 5]);
-    assert_eq!((bench.service.saw().payments, bench.service.saw().repeated_results), (2, 4));
+    assert_eq!(fixture.service.step(at(90)).answered, 6);
+    let of_first = results(&fixture, at(90)).into_iter().filter(|result| result.payment_id == id(1));
+    let settlements: Vec<Settlement> = of_first.map(|result| result.settlement).collect();
+    assert_eq!(settlements, vec![fixture.service.settings().settlement_of(id(1)); 5]);
+    assert_eq!((fixture.service.counts().payments, fixture.service.counts().repeated_results), (2, 4));
 }
 
 #[test]
-fn what_is_no_request_ends_in_the_dead_letters() {
-    let mut bench = bench(TransactionServiceSettings::seeded(1));
+fn a_message_that_is_not_a_request_ends_in_the_dead_letter_queue() {
+    let mut fixture = fixture(TransactionServiceSettings::seeded(1));
     for text in ["hello", "[]", "{}", r#"{"paymentId":7}"#, r#"{"paymentId":"seven"}"#] {
-        bench.requests.send(text, at(0)).unwrap();
+        fixture.requests.send(text, at(0)).unwrap();
     }
     for _ in 0..3 {
-        assert_eq!(bench.service.step(at(0)), Step::default());
+        assert_eq!(fixture.service.step(at(0)), Step::default());
     }
-    assert_eq!(bench.service.saw().unreadable, 5);
-    bench.service.step(at(30));
-    assert_eq!(bench.service.saw().unreadable, 10, "each is received twice");
-    bench.service.step(at(60));
-    assert_eq!(bench.dead_letters.counts(at(60)).visible, 5);
-    assert_eq!(bench.service.saw().payments, 0);
+    assert_eq!(fixture.service.counts().unreadable, 5);
+    fixture.service.step(at(30));
+    assert_eq!(fixture.service.counts().unreadable, 10, "each is received twice");
+    fixture.service.step(at(60));
+    assert_eq!(fixture.dead_letters.counts(at(60)).visible, 5);
+    assert_eq!(fixture.service.counts().payments, 0);
 }

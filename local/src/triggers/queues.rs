@@ -1,36 +1,36 @@
-//! The queues, with the dead-letter queues and limits that the template gives them.
+//! The queues, with the dead-letter queues and limits of `template.yaml`.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use payments_queue::Queue;
 use payments_queue::in_process::{QueueSettings, RedrivePolicy};
 
-/// How often a request is received before it goes to the dead letters.
+/// How often a request is received before it goes to the dead-letter queue.
 pub const MAX_REQUEST_RECEIVES: u32 = 5;
 
-/// How often a result is received before it goes to the dead letters: often enough to outlast an
+/// How often a settlement result is received before it goes to the dead-letter queue: 30 times three minutes outlast an
 /// outage of an hour and a half.
 pub const MAX_RESULT_RECEIVES: u32 = 30;
 
-/// How long a result is hidden while it is worked on: six times the timeout of `settle`.
+/// The visibility timeout of a settlement result: six times the timeout of `settle`.
 pub const RESULT_VISIBILITY: TimeDelta = TimeDelta::seconds(180);
 
-/// All queues of the bank.
+/// All queues.
 #[derive(Debug, Clone)]
 pub struct Queues {
-    /// From `dispatch` to the transaction service.
+    /// Requests from `dispatch` to the transaction service.
     pub requests: Queue,
-    /// Requests that nobody could read.
+    /// Requests that the transaction service cannot read.
     pub request_dead_letters: Queue,
-    /// From the transaction service to `settle`.
+    /// Settlement results from the transaction service to `settle`.
     pub results: Queue,
-    /// Results that could not be settled.
+    /// Settlement results that `settle` cannot process.
     pub result_dead_letters: Queue,
-    /// Stream records that `dispatch` gave up.
+    /// Failure records of batches that `dispatch` could not process.
     pub dispatch_failures: Queue,
 }
 
 impl Queues {
-    /// The queues, empty.
+    /// Creates empty queues.
     #[must_use]
     pub fn empty() -> Self {
         let (requests, request_dead_letters) =
@@ -42,9 +42,9 @@ impl Queues {
         Self { requests, request_dead_letters, results, result_dead_letters, dispatch_failures }
     }
 
-    /// How many messages and batches of records were given up.
+    /// Returns how many messages and batches could not be processed.
     #[must_use]
-    pub fn put_aside(&self, now: DateTime<Utc>) -> u64 {
+    pub fn dead_letters(&self, now: DateTime<Utc>) -> u64 {
         let queues = [&self.request_dead_letters, &self.result_dead_letters, &self.dispatch_failures];
         let held = queues.map(|queue| queue.counts(now)).into_iter().map(|counts| counts.visible + counts.in_flight);
         u64::try_from(held.sum::<usize>()).unwrap_or(u64::MAX)

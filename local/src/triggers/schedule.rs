@@ -1,4 +1,4 @@
-//! The schedules: what is invoked with which input, and when, in EventBridge's own words.
+//! The schedules: functions, inputs and times, in EventBridge's expressions.
 
 use std::str::FromStr;
 
@@ -8,21 +8,21 @@ use payments_model::{BusinessZone, UtcSecond};
 
 use crate::function::Function;
 
-/// One schedule as the template has it.
+/// A schedule of `template.yaml`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScheduleSpec {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
     /// The function that it invokes.
     pub function: Function,
-    /// When: a rate, or a cron expression that the bank's clocks decide.
+    /// When: a rate, or a cron expression in the bank's time zone.
     pub expression: &'static str,
-    /// The event that the function gets, in JSON.
+    /// The input of the function, in JSON.
     pub input: &'static str,
 }
 
-/// Every schedule. The archive works from 02:30 to 06:00, between the morning's feed and the day,
-/// which takes two expressions; the recount comes before both, when little moves.
+/// Every schedule. The archive runs from 02:30 to 06:00, between the morning's feed and the day, which takes two
+/// expressions. The recount runs before both, when few payments change.
 pub const SCHEDULES: [ScheduleSpec; 6] = [
     ScheduleSpec {
         name: "sweep",
@@ -65,9 +65,9 @@ pub const SCHEDULES: [ScheduleSpec; 6] = [
 /// When a schedule is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Timing {
-    /// At once, and then whenever another period of the clock begins.
+    /// At once, and then at the start of each period of the clock.
     Rate(TimeDelta),
-    /// Whenever the bank's clocks show one of these minutes of one of these hours, each a bit.
+    /// Whenever the bank's clocks show one of these minutes of one of these hours. Each is a bit.
     Cron { minutes: u64, hours: u64 },
 }
 
@@ -77,22 +77,25 @@ impl FromStr for Timing {
     fn from_str(expression: &str) -> Result<Self> {
         let inside = |kind: &str| expression.strip_prefix(kind)?.strip_prefix('(')?.strip_suffix(')');
         if let Some(rate) = inside("rate") {
-            let (count, unit) = rate.split_once(' ').context("a rate has a number and a unit")?;
-            let count: i32 = count.parse().context("a rate has a whole number")?;
+            let (count, unit) = rate.split_once(' ').context("a rate needs a number and a unit")?;
+            let count: i32 = count.parse().context("a rate needs a whole number")?;
             return Ok(Self::Rate(match unit.trim_end_matches('s') {
                 "minute" => TimeDelta::minutes(1) * count,
                 "hour" => TimeDelta::hours(1) * count,
                 "day" => TimeDelta::days(1) * count,
-                _ => bail!("{unit} is no unit of a rate"),
+                _ => bail!("{unit} is not a unit of a rate"),
             }));
         }
-        let fields: Vec<&str> = inside("cron").context("neither a rate nor a cron expression")?.split(' ').collect();
-        let [minutes, hours, "*", "*", "?", "*"] = fields.as_slice() else { bail!("not daily: {expression}") };
+        let fields: Vec<&str> =
+            inside("cron").context("the expression is neither a rate nor a cron expression")?.split(' ').collect();
+        let [minutes, hours, "*", "*", "?", "*"] = fields.as_slice() else {
+            bail!("the cron expression is not daily: {expression}")
+        };
         Ok(Self::Cron { minutes: bits(minutes, 60)?, hours: bits(hours, 24)? })
     }
 }
 
-/// The numbers below `end` that a field of a cron expression names, each as a bit.
+/// Returns the numbers below `end` that a field of a cron expression names, each as a bit.
 fn bits(field: &str, end: u32) -> Result<u64> {
     let mut bits = 0;
     for part in field.split(',') {
@@ -111,7 +114,7 @@ fn bits(field: &str, end: u32) -> Result<u64> {
     Ok(bits)
 }
 
-/// A schedule at work.
+/// A schedule with its next time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
     spec: ScheduleSpec,
@@ -121,28 +124,28 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// A schedule that has not run yet.
+    /// Creates a schedule that has not run yet.
     ///
     /// # Errors
-    /// Where the expression is none that is known here.
+    /// When the expression is invalid or not supported here.
     pub fn new(spec: &ScheduleSpec, zone: BusinessZone) -> Result<Self> {
         let timing = spec.expression.parse().with_context(|| format!("the schedule {}", spec.name))?;
         Ok(Self { spec: *spec, timing, zone, next: None })
     }
 
-    /// The same at a rate.
+    /// Changes the schedule to a rate.
     #[must_use]
     pub fn every(self, period: TimeDelta) -> Self {
         Self { timing: Timing::Rate(period), next: None, ..self }
     }
 
-    /// What it is.
+    /// Returns the schedule of `template.yaml`.
     #[must_use]
     pub fn spec(&self) -> ScheduleSpec {
         self.spec
     }
 
-    /// Whether it is due; then it is not, until its next time. A rate is due at once.
+    /// Returns whether it is due, once for each of its times. A rate is due at once.
     pub fn falls_due(&mut self, now: DateTime<Utc>) -> bool {
         let due = match self.next {
             Some(next) => now >= next,
@@ -154,7 +157,7 @@ impl Schedule {
         due
     }
 
-    /// The first time after `now`.
+    /// Returns the first time after `now`.
     fn after(&self, now: DateTime<Utc>) -> DateTime<Utc> {
         let begins = |period: TimeDelta| {
             let millis = period.num_milliseconds().max(1);
@@ -163,7 +166,7 @@ impl Schedule {
         match self.timing {
             Timing::Rate(period) => begins(period),
             Timing::Cron { minutes, hours } => {
-                // Two days, because clocks that are put forward may skip a time.
+                // Two days, because clocks that go forward may skip a time.
                 let times = (0..2 * 24 * 60).map(|minute| begins(TimeDelta::minutes(1)) + TimeDelta::minutes(minute));
                 let is_due = |time: &DateTime<Utc>| {
                     let shown = UtcSecond::of(*time).map(|time| self.zone.clock_face(time));
@@ -185,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_due_at_once_and_then_with_the_clock() {
+    fn a_rate_is_due_at_once_and_then_at_each_period_of_the_clock() {
         let mut sweep = schedule("sweep");
         for (now, due) in [
             ("2026-11-20T09:02:10Z", true),
@@ -202,8 +205,8 @@ mod tests {
     }
 
     #[test]
-    fn the_archive_works_from_half_past_two_to_six_by_the_banks_clocks() {
-        // In winter London shows UTC, in summer an hour more.
+    fn the_archive_runs_from_half_past_two_to_six_by_the_banks_clocks() {
+        // London's clocks show UTC in winter and an hour more in summer.
         for (date, offset) in [("2026-11-20", 0), ("2026-07-20", 1)] {
             let mut archive = [schedule("archive-begins"), schedule("archive")];
             let midnight: DateTime<Utc> = format!("{date}T00:00:00Z").parse().unwrap();
@@ -222,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_refused() {
+    fn an_unsupported_expression_is_an_error() {
         for expression in ["", "rate(5)", "rate(x minutes)", "rate(5 moons)", "cron(0 25 * * ? *)", "cron(0 2 1 * ? *)"]
         {
             assert!(expression.parse::<Timing>().is_err(), "{expression}");

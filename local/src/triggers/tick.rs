@@ -1,5 +1,4 @@
-//! What a tick did, in numbers and in one line. The functions' own numbers are their metrics, read
-//! as CloudWatch would read them.
+//! What a tick did, in numbers and in one line. The functions' numbers are read from their metrics.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -8,18 +7,18 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What a tick did, or several together.
+/// What one or several ticks did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tick {
-    /// What the functions counted.
+    /// The metrics of the functions.
     pub counts: Counts,
-    /// Requests that the transaction service took.
-    pub taken: u64,
-    /// Results that the transaction service sent.
+    /// Requests that the transaction service received.
+    pub received: u64,
+    /// Settlement results that the transaction service sent.
     pub answered: u64,
-    /// Today's counts, where they moved.
+    /// Today's counts, if they changed.
     pub today: Option<String>,
-    /// What went wrong, one line each.
+    /// Failures, one line each.
     pub troubles: Vec<String>,
     /// How long it took.
     pub took: Took,
@@ -28,7 +27,7 @@ pub struct Tick {
 /// How long the parts of a tick took on this machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Took {
-    /// The schedules: claims, for the most part.
+    /// Claiming and redriving.
     pub sweep: Duration,
     /// Reading the stream and dispatching.
     pub dispatch: Duration,
@@ -38,16 +37,16 @@ pub struct Took {
     pub aggregate: Duration,
     /// Reporting.
     pub report: Duration,
-    /// Moving to history.
+    /// Archiving.
     pub archive: Duration,
     /// Recounting.
     pub recount: Duration,
 }
 
-/// Makes the struct of counts, so that none is forgotten when they are added up.
+/// Defines the struct of counts and its sum.
 macro_rules! counts {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// What the functions counted, under the names of their metrics.
+        /// The metrics of the functions, under their names.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
         #[serde(rename_all = "PascalCase", default)]
         pub struct Counts {
@@ -63,56 +62,56 @@ macro_rules! counts {
 }
 
 counts! {
-    /// Payments that became pending.
+    /// Payments that were claimed.
     claimed,
-    /// Payments that had moved on before they were claimed.
+    /// Payments that were no longer scheduled when they were to be claimed.
     already_claimed,
     /// Payments that a sweep left for the next one.
     remaining,
-    /// Shards that a sweep gave up for the time being.
+    /// Shards that a sweep left for the next one, because DynamoDB throttled them or did not answer.
     shards_given_up,
-    /// Payments that are handed over again.
+    /// Payments that were redriven.
     redriven,
-    /// Payments that were handed over too often.
+    /// Payments that were redriven too often.
     stuck_pending,
     /// Requests that were sent.
     sent,
-    /// Requests that were not, and come again.
+    /// Requests that could not be sent and are retried.
     send_failed,
     /// Payments that were processed.
     processed,
     /// Payments that failed.
     failed,
-    /// Results that were known.
+    /// Settlement results that were repeated.
     repeated_outcomes,
-    /// Results that contradict a known one.
+    /// Settlement results that contradict an earlier one.
     conflicting_outcomes,
-    /// Results of payments that were not pending yet.
+    /// Settlement results of payments that were not pending yet.
     early_outcomes,
-    /// Results of payments that nobody knows.
+    /// Settlement results of unknown payments.
     unknown_payments,
     /// Stream records that cannot be read.
     poison_records,
-    /// Results that cannot be read.
+    /// Settlement results that cannot be read.
     poison_messages,
-    /// Results that could not be settled because DynamoDB did not answer.
+    /// Settlement results that were not applied because DynamoDB did not answer.
     settle_outages,
-    /// Transaction ids that more than one payment carries.
+    /// Transaction ids that several payments have.
     shared_transaction_ids,
     /// Changes that were counted.
     counted,
-    /// Changes that could not be read.
+    /// Changes that cannot be read.
     unparsed,
     /// Settlements that were reported.
     reported,
-    /// Payments that moved to history.
+    /// Payments that were archived.
     archived,
-    /// Dates whose counters are not what a recount finds.
+    /// Dates whose counters differ from a recount.
     drifted_dates,
 }
 
 impl Counts {
-    /// The sum of metric lines. A line that is none counts nothing.
+    /// Returns the sum of metric lines. Other lines are ignored.
     #[must_use]
     pub fn of(lines: &[String]) -> Self {
         let mut sum = Self::default();
@@ -120,7 +119,7 @@ impl Counts {
         sum
     }
 
-    /// Payments that were settled, either way.
+    /// Returns how many payments were processed or failed.
     #[must_use]
     pub fn settled(&self) -> u64 {
         self.processed + self.failed
@@ -130,7 +129,7 @@ impl Counts {
 impl AddAssign for Tick {
     fn add_assign(&mut self, other: Self) {
         self.counts += other.counts;
-        self.taken += other.taken;
+        self.received += other.received;
         self.answered += other.answered;
         self.today = other.today.or(self.today.take());
         self.troubles.extend(other.troubles);
@@ -150,8 +149,8 @@ impl AddAssign for Took {
     }
 }
 
-/// One date of the API's counts, in words.
-pub(super) fn told(counts: &Value) -> Option<String> {
+/// Returns one date of the API's counts, in words.
+pub(super) fn in_words(counts: &Value) -> Option<String> {
     let by_status = counts["byStatus"].as_object()?.iter();
     let some =
         by_status.filter(|(_, count)| count.as_i64() != Some(0)).map(|(status, count)| format!("{count} {status}"));
@@ -160,7 +159,7 @@ pub(super) fn told(counts: &Value) -> Option<String> {
     Some(format!("counts of {}: {}", counts["date"].as_str()?, numbers.join(", ")))
 }
 
-/// One readable line; nothing for a tick that did nothing.
+/// Writes one line, or nothing for a tick that did nothing.
 impl fmt::Display for Tick {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counts = &self.counts;
@@ -169,7 +168,7 @@ impl fmt::Display for Tick {
             parts.push(format!("sweep: {} claimed, {} left", counts.claimed, counts.remaining));
         }
         if counts.redriven + counts.stuck_pending > 0 {
-            parts.push(format!("redrive: {} once more, {} stuck", counts.redriven, counts.stuck_pending));
+            parts.push(format!("redrive: {} sent again, {} stuck", counts.redriven, counts.stuck_pending));
         }
         if counts.sent > 0 {
             parts.push(format!("dispatch: {} sent", counts.sent));
@@ -187,8 +186,8 @@ impl fmt::Display for Tick {
         }
         parts.extend(self.today.clone());
         for (count, what) in [
-            (counts.unparsed, "changes that cannot be counted"),
-            (counts.drifted_dates, "dates whose counters are wrong"),
+            (counts.unparsed, "changes that cannot be read"),
+            (counts.drifted_dates, "dates whose counters differ from a recount"),
         ] {
             if count > 0 {
                 parts.push(format!("{what}: {count}"));
@@ -215,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn metrics_become_one_line() {
+    fn a_tick_is_one_line_of_its_metrics() {
         let lines = [
             r#"{"_aws":{"Timestamp":0},"Claimed":3,"AlreadyClaimed":0,"Remaining":0,"Function":"captured"}"#,
             r#"{"Sent":3,"MovedOn":1}"#,
@@ -226,8 +225,8 @@ mod tests {
         let mut tick = Tick { counts: Counts::of(&lines.map(str::to_owned)), ..Tick::default() };
         let counts =
             serde_json::json!({ "date": "2026-11-20", "byStatus": { "PENDING": 0, "PROCESSED": 6 }, "archived": 2 });
-        tick.today = told(&counts);
-        tick += Tick { taken: 3, answered: 7, troubles: vec!["dispatch: no stream".to_owned()], ..Tick::default() };
+        tick.today = in_words(&counts);
+        tick += Tick { received: 3, answered: 7, troubles: vec!["dispatch: no stream".to_owned()], ..Tick::default() };
         let line = "sweep: 3 claimed, 0 left · dispatch: 3 sent · transaction service: 7 answered · \
                     settle: 6 processed, 1 failed · counts of 2026-11-20: 6 PROCESSED, 2 archived · results repeated: 1 · dispatch: no stream";
         assert_eq!(tick.to_string(), line);

@@ -81,7 +81,7 @@ async fn a_token_is_to_be_had_where_the_welcome_says() -> Result<()> {
         assert!(reply.starts_with(&format!("HTTP/1.1 {status} ")), "{form}: {reply}");
     }
     assert!(ask_for_token(&api, "grant_type=password").await?.starts_with("HTTP/1.1 400 "));
-    let text = welcome::with_tokens("Put a payment in.\n\n  curl -i a\n\n  curl b", &api);
+    let text = welcome::with_tokens("Create a payment.\n\n  curl -i a\n\n  curl b", &api);
     assert!(text.contains(&format!("{api}/oauth2/token -d grant_type=client_credentials")), "{text}");
     assert_eq!(text.matches(r#"  curl --oauth2-bearer "$TOKEN" "#).count(), 2, "{text}");
     system.stop().await

@@ -193,7 +193,7 @@ async fn what_cannot_be_done_says_what_to_do() -> Result<()> {
         (vec!["--url", "bank"], "give --url one such as http://127.0.0.1:8080"),
         (vec!["--url", &nowhere], "is it running, and is that its URL?"),
         (vec!["--size", "9k"], "give 8k, mixed, or a number of bytes up to 8192"),
-        (vec!["--data", "/dev/null"], "give --data a folder that can be written"),
+        (vec!["--data", "/dev/null"], "give --data a writable folder"),
     ] {
         let (ends_well, _, said) = program(&arguments).await?;
         assert!(!ends_well && said.contains(want), "{arguments:?}: {said}");

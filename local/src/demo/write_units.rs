@@ -1,17 +1,18 @@
-//! What the day cost: write units by phase, each phase over a wire of its own, and decimals made of
-//! whole numbers.
+//! Write units by phase, and decimals of whole numbers.
 
 use serde::Serialize;
 use serde_json::Number;
 
+use payments_http::HttpFunction;
+
 use crate::function::Function;
 use crate::recorder::{Recorder, write_units};
 
-/// The budget: the write units of one 8 KB payment, phase by phase.
+/// The budget: the write units of one payment of 8 KB, by phase.
 pub(super) const BUDGET: [(&str, u64); 5] =
     [("insert", 10), ("pending", 3), ("settled", 5), ("reported", 2), ("archive", 6)];
 
-/// The recorders of the functions that write. DynamoDB does not report what a failed condition uses.
+/// The recorders of the functions that write. DynamoDB does not report the units of a failed condition.
 #[derive(Debug)]
 pub(super) struct Recorders {
     pub(super) insert: Recorder,
@@ -25,15 +26,15 @@ pub(super) struct Recorders {
 /// Write units by phase.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct WriteUnits {
-    /// Putting payments in.
+    /// Creating payments.
     pub insert: u64,
-    /// Making them pending.
+    /// Claiming them.
     pub pending: u64,
     /// Settling them.
     pub settled: u64,
     /// Reporting them.
     pub reported: u64,
-    /// Moving them to history.
+    /// Archiving them.
     pub archive: u64,
     /// Keeping the counters, which all payments share.
     pub counters: u64,
@@ -54,7 +55,7 @@ impl Recorders {
     /// Returns the recorder of a function, if it writes payments.
     pub(super) fn of(&self, function: Function) -> Option<&Recorder> {
         match function {
-            Function::Ingest => Some(&self.insert),
+            Function::Http(HttpFunction::Ingest) => Some(&self.insert),
             Function::DailyDueSweeper => Some(&self.pending),
             Function::Settle => Some(&self.settled),
             Function::Report => Some(&self.reported),
@@ -64,30 +65,30 @@ impl Recorders {
         }
     }
 
-    /// What was written since the last time. Also forgets the list of calls, which would grow.
+    /// Returns the write units since the last time. Also clears the list of operations, which would grow.
     pub(super) fn take(&self) -> WriteUnits {
-        let spent = |recorder: &Recorder| {
+        let used = |recorder: &Recorder| {
             drop(recorder.take_operations());
             write_units(&recorder.take_capacity_use())
         };
         WriteUnits {
-            insert: spent(&self.insert),
-            pending: spent(&self.pending),
-            settled: spent(&self.settled),
-            reported: spent(&self.reported),
-            archive: spent(&self.archive),
-            counters: spent(&self.counters),
+            insert: used(&self.insert),
+            pending: used(&self.pending),
+            settled: used(&self.settled),
+            reported: used(&self.reported),
+            archive: used(&self.archive),
+            counters: used(&self.counters),
         }
     }
 }
 
 impl WriteUnits {
-    /// By phase, in the order of [`BUDGET`].
+    /// Returns them by phase, in the order of [`BUDGET`].
     pub(super) fn phases(&self) -> [u64; 5] {
         [self.insert, self.pending, self.settled, self.reported, self.archive]
     }
 
-    /// Those of the payments themselves, without the counters.
+    /// Returns their sum without the counters.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.phases().into_iter().sum()
@@ -105,17 +106,17 @@ impl std::ops::AddAssign for WriteUnits {
     }
 }
 
-/// `units` for each of `payments`, in hundredths, rounded to the nearest.
+/// Returns the units of each of `payments`, in hundredths, rounded to the nearest.
 pub(super) fn hundredths_each(units: u64, payments: u64) -> u64 {
     (units * 100 + payments / 2).checked_div(payments).unwrap_or(0)
 }
 
-/// A number of hundredths: `4.98`.
+/// Formats a number of hundredths: `4.98`.
 pub(super) fn decimal(hundredths: u64) -> String {
     format!("{}.{:02}", hundredths / 100, hundredths % 100)
 }
 
-/// A number of hundredths as JSON has it: `3` or `4.98`.
+/// Returns a number of hundredths for JSON: `3` or `4.98`.
 pub(super) fn number(hundredths: u64) -> Number {
     if hundredths.is_multiple_of(100) {
         return Number::from(hundredths / 100);
