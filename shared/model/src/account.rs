@@ -1,15 +1,15 @@
-//! Account ids: the bank's own identifier of an account, as it appears in paths and keys.
+//! Account ids: the bank's own identifiers of accounts, which appear in paths and keys.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The longest account id, in bytes. An IBAN has at most 34 characters and a UUID 36; the bound
-/// keeps a head within its 1 KB (`payments_store` computes that in a test).
+/// The longest account id, in bytes. An IBAN has at most 34 characters and a UUID 36. The limit
+/// keeps a head within 1 KB, as a test of `payments_store` computes.
 pub const MAX_ACCOUNT_ID_BYTES: usize = 48;
 
 /// An account id: 1 to [`MAX_ACCOUNT_ID_BYTES`] ASCII letters, digits, `.`, `_` or `-`.
 ///
-/// `#` separates the parts of a key, so it can never be part of an id.
+/// `#` is not allowed, because it separates the parts of a key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AccountId(String);
 
@@ -20,10 +20,10 @@ pub enum AccountIdError {
     #[error("an account id has at least 1 character")]
     Empty,
     /// The text is longer than [`MAX_ACCOUNT_ID_BYTES`].
-    #[error("an account id has at most {MAX_ACCOUNT_ID_BYTES} characters, this one has {0} bytes")]
+    #[error("an account id has at most {MAX_ACCOUNT_ID_BYTES} characters, but this one has {0} bytes")]
     TooLong(usize),
-    /// The text has a character that account ids do not have.
-    #[error("an account id is made of ASCII letters, digits, '.', '_' and '-'; {0:?} is none of them")]
+    /// The text has a character that is not allowed.
+    #[error("an account id has only ASCII letters, digits, '.', '_' and '-', but this one has {0:?}")]
     Character(char),
 }
 
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refuses_what_keys_and_paths_cannot_carry() {
+    fn a_text_that_keys_and_paths_cannot_carry_is_rejected() {
         use AccountIdError::{Character, Empty, TooLong};
         let long = "a".repeat(MAX_ACCOUNT_ID_BYTES + 1);
         for (text, want) in [
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_the_usual_forms() {
+    fn the_usual_forms_are_accepted() {
         let longest = "z".repeat(MAX_ACCOUNT_ID_BYTES);
         for text in ["1", "GB29NWBK60161331926819", "acc_1.2-3", longest.as_str()] {
             assert_eq!(text.parse::<AccountId>().map(|id| id.to_string()), Ok(text.to_owned()));

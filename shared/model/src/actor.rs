@@ -1,19 +1,20 @@
-//! Who made a transition, as the trail names them.
+//! The actor of a transition, as the trail names it.
 
 use std::fmt;
 
-/// The longest actor, in bytes: the trail has at most three entries and a head at most 1 KB.
+/// The longest actor, in bytes. It keeps a head with three trail entries within 1 KB.
 pub const MAX_ACTOR_BYTES: usize = 40;
 
-/// Who made a transition: a caller's identity or a function's name.
+/// The actor of a transition: a caller's identity or a function's name.
 ///
-/// Always 1 to [`MAX_ACTOR_BYTES`] printable ASCII characters: identities come from tokens that
-/// are not ours to refuse, so [`Actor::named`] bounds them instead of failing.
+/// Always 1 to [`MAX_ACTOR_BYTES`] printable ASCII characters. [`Actor::named`] shortens identities
+/// instead of rejecting them, because the tokens they come from are valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Actor(String);
 
 impl Actor {
-    /// The actor called `name`, cut to [`MAX_ACTOR_BYTES`]; what is not printable ASCII becomes `?`.
+    /// Creates the actor called `name`, cut to [`MAX_ACTOR_BYTES`]. A character that is not printable
+    /// ASCII becomes `?`.
     #[must_use]
     pub fn named(name: &str) -> Self {
         let printable = |c: char| if matches!(c, ' '..='~') { c } else { '?' };
@@ -39,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bounds_whatever_a_token_says() {
+    fn any_identity_becomes_a_short_printable_actor() {
         assert_eq!(Actor::named("feed").as_str(), "feed");
         assert_eq!(Actor::named("").as_str(), "unknown");
         assert_eq!(Actor::named("a\nß").as_str(), "a??");

@@ -1,7 +1,7 @@
 //! Instants, business dates and the bank's time zone.
 //!
-//! Two facts of a payment come from here and are computed once, when it is created: `dueAt`, a UTC
-//! instant in whole seconds, and `dueDate`, the date of that instant on the bank's own calendar.
+//! A new payment's `dueAt` and `dueDate` are computed here, once: a UTC instant in whole seconds, and
+//! its date on the bank's calendar.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,49 +12,50 @@ use chrono::{
 };
 use chrono_tz::Tz;
 
-/// The years that dates can lie in. Four digits keep encoded keys in the order of
-/// time, and the time-zone database says nothing certain about later centuries.
+/// The years of all dates. Four digits keep encoded keys in the order of time, and the time-zone
+/// database is unreliable for later centuries.
 pub const YEARS: std::ops::RangeInclusive<i32> = 2000..=2099;
 
-/// Where an encoded instant has its pairs of digits.
+/// The places of an encoded instant's pairs of digits.
 const DIGITS: [usize; 7] = [0, 2, 5, 8, 11, 14, 17];
 
-/// A UTC instant in whole seconds within [`YEARS`] and a year to either side, so that every date's
-/// first and last instant is one whatever the time zone; encoded in 20 characters
-/// (`2026-12-01T09:30:00Z`) whose order is the order of time.
+/// A UTC instant in whole seconds, in [`YEARS`] or the year before or after. So every date's first
+/// and last instant exist in every time zone.
+///
+/// Encoded in 20 characters (`2026-12-01T09:30:00Z`), whose order is the order of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UtcSecond(DateTime<Utc>);
 
-/// Why something is not an instant or a date of this system.
+/// Why a text or a time is not an instant or a date of this system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CalendarError {
-    /// Not of the form, or a day that the calendar does not have.
+    /// Not in this form, or a day that does not exist.
     #[error(
         "expected an existing date as YYYY-MM-DD, or a date-time with offset as in RFC 3339, such as 2026-12-01T09:30:00Z"
     )]
     Malformed,
-    /// Not a date, or a day that the calendar does not have.
+    /// Not a date, or a day that does not exist.
     #[error("expected an existing date as YYYY-MM-DD, such as 2026-12-01")]
     NoDate,
     /// A fraction of a second.
-    #[error("times are in whole seconds")]
+    #[error("a time is in whole seconds")]
     Fraction,
     /// Outside [`YEARS`].
-    #[error("dates lie in the years {} to {}", YEARS.start(), YEARS.end())]
+    #[error("a date is in the years {} to {}", YEARS.start(), YEARS.end())]
     Year,
 }
 
 impl UtcSecond {
-    /// The whole second that `instant` lies in.
+    /// Returns the whole second of `instant`.
     ///
     /// # Errors
-    /// [`CalendarError::Year`] outside of that.
+    /// [`CalendarError::Year`] outside the years of [`UtcSecond`].
     pub fn of(instant: DateTime<Utc>) -> Result<Self, CalendarError> {
         let whole = instant.with_nanosecond(0).ok_or(CalendarError::Fraction)?;
         if (Self::MIN.0..=Self::MAX.0).contains(&whole) { Ok(Self(whole)) } else { Err(CalendarError::Year) }
     }
 
-    /// This instant moved by `delta`, held at [`UtcSecond::MIN`] and [`UtcSecond::MAX`].
+    /// Adds `delta`, within [`UtcSecond::MIN`] and [`UtcSecond::MAX`].
     #[must_use]
     pub fn saturating_add(self, delta: TimeDelta) -> Self {
         match self.0.checked_add_signed(delta).map(Self::of) {
@@ -64,10 +65,10 @@ impl UtcSecond {
         }
     }
 
-    /// The first instant there is.
+    /// The earliest instant.
     pub const MIN: Self =
         Self(NaiveDate::from_ymd_opt(*YEARS.start() - 1, 1, 1).expect("a date").and_time(NaiveTime::MIN).and_utc());
-    /// The last instant there is.
+    /// The latest instant.
     pub const MAX: Self = Self(
         NaiveDate::from_ymd_opt(*YEARS.end() + 1, 12, 31)
             .expect("a date")
@@ -76,7 +77,7 @@ impl UtcSecond {
             .and_utc(),
     );
 
-    /// As `chrono` knows it.
+    /// The instant as `chrono`'s type.
     #[must_use]
     pub fn as_chrono(self) -> DateTime<Utc> {
         self.0
@@ -86,7 +87,7 @@ impl UtcSecond {
 impl fmt::Display for UtcSecond {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (date, time) = (self.0.date_naive(), self.0.time());
-        // By hand: chrono reads its format anew each time, and this is in every key and every row.
+        // By hand, because this is in every key and row, and chrono parses its format each time.
         let mut text = *b"0000-00-00T00:00:00Z";
         let year = u32::try_from(date.year()).map_err(|_| fmt::Error)?;
         let days = [year / 100, year % 100, date.month(), date.day()];
@@ -100,7 +101,7 @@ impl fmt::Display for UtcSecond {
     }
 }
 
-/// Reads the encoded form only: one spelling, because instants are parts of keys.
+/// Parses the encoded form only: instants are parts of keys, so they have one spelling.
 impl FromStr for UtcSecond {
     type Err = CalendarError;
 
@@ -125,23 +126,23 @@ impl FromStr for UtcSecond {
 pub struct BusinessDate(NaiveDate);
 
 impl BusinessDate {
-    /// The first date there is.
+    /// The earliest date.
     pub const MIN: Self = Self(NaiveDate::from_ymd_opt(*YEARS.start(), 1, 1).expect("a date"));
-    /// The last date there is.
+    /// The latest date.
     pub const MAX: Self = Self(NaiveDate::from_ymd_opt(*YEARS.end(), 12, 31).expect("a date"));
 
     fn of(date: NaiveDate) -> Result<Self, CalendarError> {
         if YEARS.contains(&date.year()) { Ok(Self(date)) } else { Err(CalendarError::Year) }
     }
 
-    /// The date `days` later, held at the end of [`YEARS`].
+    /// Adds `days`, up to the end of [`YEARS`].
     #[must_use]
     pub fn plus_days(self, days: u32) -> Self {
         let later = self.0.checked_add_days(Days::new(days.into())).map(Self::of);
         if let Some(Ok(date)) = later { date } else { Self::MAX }
     }
 
-    /// Whole days from `earlier` to this date; negative when `earlier` is later.
+    /// The days from `earlier` to this date, negative if `earlier` is later.
     #[must_use]
     pub fn days_since(self, earlier: Self) -> i64 {
         (self.0 - earlier.0).num_days()
@@ -160,18 +161,18 @@ impl FromStr for BusinessDate {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let date = NaiveDate::parse_from_str(text, "%Y-%m-%d").map_err(|_| CalendarError::NoDate)?;
         let date = Self::of(date)?;
-        // One spelling only: dates are parts of keys.
+        // Dates are parts of keys, so they have one spelling.
         if date.to_string() == text { Ok(date) } else { Err(CalendarError::NoDate) }
     }
 }
 
-/// The bank's time zone (`BUSINESS_TIME_ZONE`), fixed for a stack's life.
+/// The bank's time zone (`BUSINESS_TIME_ZONE`). It never changes in a stack's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BusinessZone(Tz);
 
 /// Why a text is not a time zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a time zone is a name of the IANA database, such as Europe/London or UTC")]
+#[error("a time zone is an IANA name, such as Europe/London or UTC")]
 pub struct BusinessZoneError;
 
 impl FromStr for BusinessZone {
@@ -189,22 +190,22 @@ impl fmt::Display for BusinessZone {
 }
 
 impl BusinessZone {
-    /// The business date that `instant` lies in.
+    /// The business date of `instant`.
     #[must_use]
     pub fn date_of(self, instant: UtcSecond) -> BusinessDate {
         let local = instant.0.with_timezone(&self.0).date_naive();
         BusinessDate(local.clamp(BusinessDate::MIN.0, BusinessDate::MAX.0))
     }
 
-    /// The hour and minute that the bank's clocks show.
+    /// The bank's local hour and minute at `instant`.
     #[must_use]
     pub fn clock_face(self, instant: UtcSecond) -> (u32, u32) {
         let local = instant.0.with_timezone(&self.0);
         (local.hour(), local.minute())
     }
 
-    /// The first instant of a business day. Where clocks skip midnight it is the instant after
-    /// the gap; where midnight comes twice, the first.
+    /// The first instant of a business day. If clocks skip midnight, it is the instant after the gap.
+    /// If midnight comes twice, it is the first one.
     #[must_use]
     pub fn start_of(self, date: BusinessDate) -> UtcSecond {
         self.first_instant(date.0)
@@ -224,8 +225,8 @@ impl BusinessZone {
         UtcSecond::of(start).unwrap_or(UtcSecond::MAX)
     }
 
-    /// The first instant whose local date is not before `date`, by bisection: no zone is further
-    /// than 15 hours from UTC, and no gap is longer than a day.
+    /// The first instant whose local date is not before `date`, by bisection. No zone is more than 15
+    /// hours from UTC, and no gap is longer than a day.
     fn after_gap(self, date: NaiveDate) -> DateTime<Utc> {
         let midnight = date.and_time(NaiveTime::MIN).and_utc();
         let (mut before, mut after) = (-16 * 3_600_i64, 40 * 3_600_i64);
@@ -238,12 +239,12 @@ impl BusinessZone {
     }
 }
 
-/// When a client asks for a payment: a business date, or an instant. Shown as it was received.
+/// When a client wants a payment: on a business date or at an instant. Displayed as received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScheduledFor {
     /// The first instant of that business day.
     Date(BusinessDate),
-    /// That very second.
+    /// That second.
     Instant(DateTime<FixedOffset>),
 }
 
@@ -259,7 +260,7 @@ impl FromStr for ScheduledFor {
         if instant.nanosecond() != 0 {
             return Err(CalendarError::Fraction);
         }
-        // A day away from either end, so that its date is within YEARS in every time zone.
+        // A day away from both ends, so its date is within YEARS in every time zone.
         let utc = instant.to_utc().date_naive();
         let inside = BusinessDate::MIN.0 < utc && utc < BusinessDate::MAX.0;
         if inside { Ok(Self::Instant(instant)) } else { Err(CalendarError::Year) }
@@ -276,7 +277,7 @@ impl fmt::Display for ScheduledFor {
 }
 
 impl ScheduledFor {
-    /// The instant and the business date at which a payment asked for this way falls due.
+    /// The instant and the business date at which the payment falls due.
     #[must_use]
     pub fn due(&self, zone: BusinessZone) -> (UtcSecond, BusinessDate) {
         match self {
@@ -359,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn time_is_held_at_its_ends() {
+    fn instants_and_dates_saturate() {
         let day = TimeDelta::days(1);
         assert_eq!(UtcSecond::MAX.saturating_add(day), UtcSecond::MAX);
         assert_eq!(UtcSecond::MIN.saturating_add(-day), UtcSecond::MIN);
@@ -384,7 +385,7 @@ mod tests {
         }
 
         #[test]
-        fn an_instant_lies_in_its_own_day(
+        fn an_instant_is_within_its_own_day(
             at in instants(),
             zone in prop::sample::select(vec!["UTC", "Europe/London", "America/New_York", "Asia/Kolkata", "Pacific/Kiritimati"]),
         ) {

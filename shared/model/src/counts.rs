@@ -1,10 +1,8 @@
-//! Counts and sums of the payments of one business date: what counters hold, what a batch of
-//! changes adds to them, and what a recount finds.
+//! Counts and sums of the payments of one business date, and changes of them.
 //!
-//! Numbers have signs, because a change takes a payment out of one status and puts it into another.
-//! A count is an `i64` and a sum an `i128`: no day has the 2^63 payments that would overflow the
-//! one, nor the 2^64 payments of the largest amount that would overflow the other; and release
-//! builds check all the same.
+//! Numbers are signed: a change moves a payment out of one status and into another. Overflowing an
+//! `i64` count takes 2^63 payments a day, and an `i128` sum 2^64 payments of the largest amount.
+//! Release builds check for overflow anyway.
 
 use std::collections::BTreeMap;
 
@@ -13,26 +11,26 @@ use crate::{Currency, Money, Status};
 /// How many statuses there are.
 const STATUSES: usize = Status::ALL.len();
 
-/// The payments of one date in numbers. Sums of zero are not kept, so that equal numbers are equal
-/// values.
+/// Counts and sums of the payments of one date. Sums of zero are left out, so equal numbers are
+/// equal values.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DayCounts {
     by_status: [i64; STATUSES],
     sums: BTreeMap<(Currency, Status), i128>,
-    /// Payments that have left the hot table for history. They count in their status, too.
+    /// Archived payments. They also count in their status.
     pub archived: i64,
-    /// Changes that could not be read, so that the other numbers may be wrong until a repair.
+    /// Changes that could not be read. The other numbers may be wrong until a repair.
     pub unparsed: i64,
 }
 
 impl DayCounts {
-    /// Puts a payment into a status.
+    /// Adds a payment to a status.
     pub fn enter(&mut self, status: Status, money: Money) {
         self.shift(status, 1);
         self.shift_sum(money.currency, status, money.amount.get().into());
     }
 
-    /// Takes a payment out of a status.
+    /// Removes a payment from a status.
     pub fn leave(&mut self, status: Status, money: Money) {
         self.shift(status, -1);
         self.shift_sum(money.currency, status, -i128::from(money.amount.get()));
@@ -53,23 +51,24 @@ impl DayCounts {
         }
     }
 
-    /// Adds other numbers of the same date.
+    /// Adds `other`.
     pub fn add(&mut self, other: &Self) {
-        Status::ALL.into_iter().for_each(|status| self.shift(status, other.count(status)));
-        other.sums().for_each(|(currency, status, sum)| self.shift_sum(currency, status, sum));
-        self.archived += other.archived;
-        self.unparsed += other.unparsed;
+        self.add_times(other, 1);
     }
 
-    /// What has to be added to `other` to get these numbers.
+    /// Returns the difference between these numbers and `other`.
     #[must_use]
     pub fn minus(&self, other: &Self) -> Self {
         let mut difference = self.clone();
-        Status::ALL.into_iter().for_each(|status| difference.shift(status, -other.count(status)));
-        other.sums().for_each(|(currency, status, sum)| difference.shift_sum(currency, status, -sum));
-        difference.archived -= other.archived;
-        difference.unparsed -= other.unparsed;
+        difference.add_times(other, -1);
         difference
+    }
+
+    fn add_times(&mut self, other: &Self, times: i64) {
+        Status::ALL.into_iter().for_each(|status| self.shift(status, times * other.count(status)));
+        other.sums().for_each(|(currency, status, sum)| self.shift_sum(currency, status, i128::from(times) * sum));
+        self.archived += times * other.archived;
+        self.unparsed += times * other.unparsed;
     }
 
     /// The payments in a status.
@@ -101,7 +100,7 @@ impl DayCounts {
         self.sums.len()
     }
 
-    /// Whether there is nothing to count.
+    /// Whether all numbers are zero.
     #[must_use]
     pub fn is_zero(&self) -> bool {
         *self == Self::default()
@@ -119,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn statuses_are_at_their_places() {
+    fn discriminants_index_all_statuses() {
         for (place, status) in Status::ALL.into_iter().enumerate() {
             assert_eq!(status as usize, place);
         }
@@ -167,7 +166,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_difference_is_what_is_missing(one in counts(), other in counts()) {
+        fn adding_a_difference_gives_the_minuend(one in counts(), other in counts()) {
             let mut sum = other.clone();
             sum.add(&one.minus(&other));
             prop_assert_eq!(&sum, &one);

@@ -45,16 +45,16 @@
 //! | module | holds |
 //! |---|---|
 //! | [`account`] | account ids |
-//! | [`actor`] | who made a transition |
+//! | [`actor`] | the actors of transitions |
 //! | [`calendar`] | instants, business dates, the bank's time zone |
 //! | [`counts`] | counts and sums of the payments of a date |
 //! | [`money`] | amounts in minor units, ISO 4217 currencies |
-//! | [`outage`] | why a call to something outside failed |
-//! | [`payment`] | the request as received, the details, the head |
+//! | [`outage`] | failed calls to other services |
+//! | [`payment`] | instructions, details, heads and their keys |
 //! | [`payment_id`] | payment ids, idempotency keys, shards |
-//! | [`sequence_number`] | places in the table's stream |
+//! | [`sequence_number`] | places in a shard of the table's stream |
 //! | [`settlement`] | settlements, transaction ids, failure reasons |
-//! | [`transition`] | statuses and the one transition function |
+//! | [`transition`] | statuses and the transitions between them |
 
 pub mod account;
 pub mod actor;

@@ -1,13 +1,12 @@
-//! Money: integer minor units and an ISO 4217 currency. Never a float.
+//! Money: integer minor units of an ISO 4217 currency, never a float.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A payment's amount in the minor unit of its currency (pence, cents; yen have none): 1 to
-/// `i64::MAX`, which is 92 quadrillion pounds.
+/// A payment's amount in minor units of its currency (pence, cents, whole yen): 1 to `i64::MAX`,
+/// which is 92 quadrillion pounds.
 ///
-/// A million million such amounts add up to 31 digits, so no sum of a day can pass the 38 digits
-/// that a DynamoDB number holds.
+/// A million million such amounts add up to 31 digits. A DynamoDB number holds 38.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AmountMinor(i64);
 
@@ -17,8 +16,8 @@ pub enum AmountError {
     /// Zero or less.
     #[error("an amount is at least 1 minor unit")]
     NotPositive,
-    /// A fraction or an exponent, even where its value is whole.
-    #[error("an amount is a whole number of minor units, written without fraction or exponent")]
+    /// A fraction or an exponent, even if its value is whole.
+    #[error("an amount is a whole number of minor units, written without a fraction or an exponent")]
     NotWhole,
     /// Larger than `i64::MAX`.
     #[error("an amount is at most {} minor units", i64::MAX)]
@@ -33,7 +32,7 @@ impl TryFrom<i64> for AmountMinor {
     }
 }
 
-/// Reads a JSON number's text, so that nothing passes through a float on its way in.
+/// Parses a JSON number's text, so no amount ever is a float.
 impl FromStr for AmountMinor {
     type Err = AmountError;
 
@@ -59,15 +58,15 @@ impl AmountMinor {
 
 /// An ISO 4217 currency.
 ///
-/// What can be paid in is `iso_currency`'s list, without the codes that ISO reserves for testing
-/// (`XTS`) and for "no currency" (`XXX`). Lists change: a currency that is withdrawn cannot be
-/// paid in any more, but payments in it stay readable ([`Currency::from_stored`]).
+/// Parsing accepts the list of `iso_currency`, without ISO's codes for testing (`XTS`) and for "no
+/// currency" (`XXX`). Payments in a currency that was withdrawn since stay readable
+/// ([`Currency::from_stored`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Currency([u8; 3]);
 
 /// Why a text is not a currency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a currency is one of ISO 4217's three-letter codes in capitals, such as GBP")]
+#[error("a currency is a three-letter code of ISO 4217 in capitals, such as GBP")]
 pub struct CurrencyError;
 
 impl FromStr for Currency {
@@ -80,7 +79,7 @@ impl FromStr for Currency {
 }
 
 impl Currency {
-    /// The currency of a stored payment: any three capitals, whatever today's list says.
+    /// Returns the currency of a stored payment: any three capitals, listed or not.
     ///
     /// # Errors
     /// [`CurrencyError`] for any other text.
@@ -107,7 +106,7 @@ impl fmt::Display for Currency {
 pub struct Money {
     /// How much, in the currency's minor unit.
     pub amount: AmountMinor,
-    /// Of what.
+    /// The currency.
     pub currency: Currency,
 }
 
@@ -149,7 +148,7 @@ mod tests {
 
     #[test]
     fn withdrawn_currencies_stay_readable() {
-        // The German mark cannot be paid in, but what was paid in it can be read.
+        // A new payment cannot be in German marks, but a stored one can.
         assert_eq!("DEM".parse::<Currency>(), Err(CurrencyError));
         assert_eq!(Currency::from_stored("DEM").map(|c| c.to_string()), Ok("DEM".to_owned()));
         assert_eq!(Currency::from_stored("dem"), Err(CurrencyError));

@@ -1,27 +1,27 @@
-//! Why a call to something outside failed, in the few kinds that callers answer differently.
+//! Outages: failed calls to other services, in the few kinds that callers handle differently.
 
 use std::error::Error;
 
-/// What a caller can do about a failed call.
+/// The kind of an outage: whether a retry can help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutageKind {
-    /// The other side is there but asks for less at once; the same call succeeds later.
+    /// The service throttles the call. A retry succeeds later.
     Throttled,
-    /// The other side did not answer, or says that it cannot now; the same call succeeds later.
+    /// The service did not answer, or is unavailable. A retry succeeds later.
     Unavailable,
-    /// The call, the configuration or the stored data is wrong; repeating it changes nothing.
+    /// The call, the configuration or the stored data is wrong. A retry does not help.
     Broken,
 }
 
-/// What lies behind an error, itself first, for a log line.
+/// The error and its causes, outermost first, for a log line.
 #[must_use]
 pub fn causes(error: &(dyn Error + 'static)) -> Vec<String> {
     std::iter::successors(Some(error), |&error| error.source()).map(ToString::to_string).collect()
 }
 
-/// An error of something outside that knows its kind, so that it is classified where it arises
-/// and nowhere else.
+/// The error of a failed call to another service. It knows its kind, so it is classified only where
+/// it arises.
 pub trait Outage: Error + Send + Sync + 'static {
-    /// Which kind this error is.
+    /// The kind of this error.
     fn kind(&self) -> OutageKind;
 }

@@ -1,5 +1,7 @@
-//! A payment in its three forms: the instruction as a client gives it, the details that keep it
-//! for ever, and the head that lives through the statuses.
+//! A payment's three forms: instruction, details and head.
+//!
+//! A client sends the instruction. The details store it for ever. The head has the status and
+//! changes with it.
 
 use crate::transition::FIRST_VERSION;
 use crate::{
@@ -7,7 +9,7 @@ use crate::{
     Shard, ShardCount, State, Status, TransactionId, Transition, UtcSecond,
 };
 
-/// The most entries a trail can have: put in, pending, settled.
+/// The most entries of a trail: scheduled, pending, settled.
 pub const MAX_TRAIL_ENTRIES: usize = 3;
 
 /// A piece of JSON text, kept byte for byte.
@@ -15,16 +17,16 @@ pub const MAX_TRAIL_ENTRIES: usize = 3;
 pub struct JsonText(String);
 
 impl JsonText {
-    /// Keeps the text of a JSON value that a parser has already seen.
+    /// Keeps the text of a parsed JSON value.
     #[must_use]
     pub fn of(value: &serde_json::value::RawValue) -> Self {
         Self(value.get().to_owned())
     }
 
-    /// Reads a stored text back.
+    /// Checks a stored text.
     ///
     /// # Errors
-    /// Where the text is not one JSON value.
+    /// If the text is not one JSON value.
     pub fn from_stored(text: String) -> Result<Self, serde_json::Error> {
         serde_json::from_str::<serde::de::IgnoredAny>(&text).map(|_| Self(text))
     }
@@ -36,7 +38,7 @@ impl JsonText {
     }
 }
 
-/// What a client asks for: one payment, as received.
+/// A client's request for one payment, as received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instruction {
     /// Who pays.
@@ -47,13 +49,13 @@ pub struct Instruction {
     pub money: Money,
     /// When.
     pub scheduled_for: ScheduledFor,
-    /// The client's own data, opaque to the bank.
+    /// The client's own data, which the bank does not read.
     pub data: Option<JsonText>,
 }
 
 impl Instruction {
-    /// The fields in which `other` differs, by their names in the API, in the API's order. Data
-    /// is compared byte for byte.
+    /// The fields in which `other` differs, by their names and in their order in the API. Data is
+    /// compared byte by byte.
     #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<&'static str> {
         [
@@ -69,14 +71,15 @@ impl Instruction {
     }
 }
 
-/// An instruction as it was accepted: written once, never changed. It is the idempotency record,
-/// and everything that later tries compute comes from here, so that a changed configuration or
-/// time-zone database cannot make a second payment of a retry.
+/// An accepted instruction: written once, never changed. It is the idempotency record.
+///
+/// Retries compute everything from the details. So a changed configuration or time-zone database
+/// cannot turn a retry into a second payment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Details {
     /// The payment's id.
     pub payment_id: PaymentId,
-    /// What was asked for.
+    /// The client's instruction.
     pub instruction: Instruction,
     /// When it falls due.
     pub due_at: UtcSecond,
@@ -84,14 +87,14 @@ pub struct Details {
     pub due_date: BusinessDate,
     /// Its shard in the indexes.
     pub shard: Shard,
-    /// When it was accepted.
+    /// When it was created.
     pub created_at: UtcSecond,
-    /// Who put it in.
+    /// Who created it.
     pub created_by: Actor,
 }
 
 impl Details {
-    /// Accepts an instruction now.
+    /// Accepts an instruction at `now`.
     #[must_use]
     pub fn accept(
         payment_id: PaymentId,
@@ -132,10 +135,10 @@ pub struct HeadKey {
     pub sort: HeadSort,
 }
 
-/// One transition in a payment's own list of them.
+/// One entry of a payment's trail: a status that it entered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrailEntry {
-    /// The status it entered.
+    /// The status.
     pub status: Status,
     /// When.
     pub at: UtcSecond,
@@ -143,7 +146,7 @@ pub struct TrailEntry {
     pub by: Actor,
 }
 
-/// The part of a payment that changes: small, so that a change costs one write unit.
+/// The part of a payment that changes. It is small, so a change costs one write unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
     /// The payment's id.
@@ -154,7 +157,7 @@ pub struct Head {
     pub payee: AccountId,
     /// How much.
     pub money: Money,
-    /// As asked for.
+    /// When the client wants it.
     pub scheduled_for: ScheduledFor,
     /// When it falls due.
     pub due_at: UtcSecond,
@@ -162,23 +165,23 @@ pub struct Head {
     pub due_date: BusinessDate,
     /// Its shard in the indexes.
     pub shard: Shard,
-    /// Where it is in its life.
+    /// Its status, with the status's data.
     pub state: State,
-    /// 1 when put in; each transition raises it by one.
+    /// 1 at first. Each transition raises it by one.
     pub version: u32,
-    /// When it was put in, by whom.
+    /// When it was created, and who created it.
     pub created: (UtcSecond, Actor),
     /// Its transitions after that, oldest first.
     pub moved: Vec<TrailEntry>,
-    /// How often it was handed to the transaction service; nothing before it was pending. A
-    /// re-drive raises it and is no transition.
+    /// How often it was dispatched; `None` before it is pending. A redrive raises it without a
+    /// transition.
     pub dispatch_attempt: Option<u32>,
     /// Whether its settlement waits for a report.
     pub unreported: bool,
 }
 
 impl Head {
-    /// The head of a payment that was just accepted, the same however often it is built.
+    /// Builds the head of a new payment. The same details always give the same head.
     #[must_use]
     pub fn scheduled(details: &Details) -> Self {
         let Instruction { account, payee, money, scheduled_for, .. } = &details.instruction;
@@ -226,7 +229,7 @@ impl Head {
         std::iter::once(TrailEntry { status: Status::Scheduled, at, by }).chain(self.moved.iter().cloned())
     }
 
-    /// When it was put in.
+    /// When it was created.
     #[must_use]
     pub fn created_at(&self) -> UtcSecond {
         self.created.0

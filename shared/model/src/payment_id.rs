@@ -1,4 +1,4 @@
-//! Payment ids, the idempotency keys they are made of, and the shards they fall into.
+//! Payment ids, the idempotency keys they are derived from, and the shards of indexes.
 
 use std::fmt;
 use std::num::NonZeroU16;
@@ -11,33 +11,33 @@ use crate::AccountId;
 /// The longest idempotency key, in bytes.
 pub const MAX_IDEMPOTENCY_KEY_BYTES: usize = 255;
 
-/// The most shards an index can have. 1,000 shards take a million write units a second, far above
-/// what an account's default table quota of 40,000 allows.
+/// The most shards of an index. 1,000 shards take a million write units a second, far more than the
+/// default quota of 40,000 per table.
 pub const MAX_SHARDS: u16 = 1_000;
 
-/// The namespace of this system's payment ids (RFC 9562, name-based version 5). Never change it:
-/// every stored idempotency record hangs on it.
+/// The namespace of payment ids (RFC 9562, name-based version 5). Never change it: all stored
+/// idempotency records depend on it.
 const NAMESPACE: Uuid = Uuid::from_u128(0x9e0f_4f3a_6b0d_4c0e_8a57_2f5d_31c1_b7e4);
 
-/// What a client calls one intended payment, so that its retries are recognised: 1 to
-/// [`MAX_IDEMPOTENCY_KEY_BYTES`] visible ASCII characters but the comma, unique per account.
+/// A client's name for one payment and its retries, unique per account: 1 to
+/// [`MAX_IDEMPOTENCY_KEY_BYTES`] visible ASCII characters without a comma.
 ///
-/// API Gateway joins repeated headers by commas: were one allowed, a client that sends its key twice
-/// would make a second payment.
+/// API Gateway joins repeated headers with commas. With commas allowed, a client that sends its key
+/// twice would create a second payment.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct IdempotencyKey(String);
 
 /// Why a text is not an idempotency key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum IdempotencyKeyError {
-    /// Nothing there.
+    /// The text is empty.
     #[error("an idempotency key has at least 1 character")]
     Empty,
     /// Longer than [`MAX_IDEMPOTENCY_KEY_BYTES`].
-    #[error("an idempotency key has at most {MAX_IDEMPOTENCY_KEY_BYTES} characters, this one has {0} bytes")]
+    #[error("an idempotency key has at most {MAX_IDEMPOTENCY_KEY_BYTES} characters, but this one has {0} bytes")]
     TooLong(usize),
     /// A comma, a space, a control character or something outside ASCII.
-    #[error("an idempotency key is made of visible ASCII characters, without commas, and is sent once")]
+    #[error("an idempotency key has only visible ASCII characters and no comma, and is sent once")]
     Character,
 }
 
@@ -58,8 +58,8 @@ impl FromStr for IdempotencyKey {
     }
 }
 
-/// A payment's id: the version 5 UUID of its account and idempotency key. A retry therefore names
-/// the payment that the first try named.
+/// A payment's id: the version 5 UUID of its account and idempotency key. So a retry has the id of
+/// the first try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PaymentId(Uuid);
 
@@ -69,9 +69,9 @@ pub struct PaymentId(Uuid);
 pub struct PaymentIdError;
 
 impl PaymentId {
-    /// The id of the payment that `account` calls `key`.
+    /// Derives the id from an account and its idempotency key.
     ///
-    /// Both parts carry their length, so that no two pairs run into the same name.
+    /// The name has the length of both parts, so no two pairs share a name.
     #[must_use]
     pub fn derive(account: &AccountId, key: &IdempotencyKey) -> Self {
         let (account, key) = (account.as_str(), key.0.as_str());
@@ -79,8 +79,8 @@ impl PaymentId {
         Self(Uuid::new_v5(&NAMESPACE, name.as_bytes()))
     }
 
-    /// The shard of this payment among `shards`: a stable hash, so that a retry lands where the
-    /// first try did. The last 48 bits of a version 5 UUID are all taken from a SHA-1.
+    /// The shard of this payment among `shards`: a stable hash, so a retry has the shard of the first
+    /// try. The last 48 bits of a version 5 UUID come from a SHA-1.
     #[must_use]
     pub fn shard(&self, shards: ShardCount) -> Shard {
         let (_, _, _, tail) = self.0.as_fields();
@@ -95,7 +95,7 @@ impl FromStr for PaymentId {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let id = Uuid::try_parse(text).map_err(|_| PaymentIdError)?;
-        // One spelling only: ids are parts of keys.
+        // Ids are parts of keys, so they have one spelling.
         if id.hyphenated().to_string() == text { Ok(Self(id)) } else { Err(PaymentIdError) }
     }
 }
@@ -142,8 +142,8 @@ impl ShardCount {
 pub struct Shard(u16);
 
 impl Shard {
-    /// The shard that a stored number names. Shards above the configured count are possible after
-    /// the count was lowered, so any number up to [`MAX_SHARDS`] is one.
+    /// The shard of a stored number below [`MAX_SHARDS`]. It can be above the configured count if that
+    /// was lowered.
     #[must_use]
     pub fn from_stored(number: u16) -> Option<Self> {
         (number < MAX_SHARDS).then_some(Self(number))
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn ids_never_change() {
-        // Written down once: if this row ever differs, every stored payment loses its retries.
+        // If this id ever changes, retries of stored payments create second payments.
         assert_eq!(id("acc-1", "rent-2026-12").to_string(), "626e8292-8e84-575a-b684-0af73927405b");
     }
 

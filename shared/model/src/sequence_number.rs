@@ -1,4 +1,4 @@
-//! Sequence numbers: where a change of an item stands in its shard of the table's stream.
+//! Sequence numbers: the places of records in a shard of the table's stream.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -8,8 +8,8 @@ use std::str::FromStr;
 /// The longest sequence number, in digits (*DynamoDB Streams API Reference*, `StreamRecord`).
 pub const MAX_DIGITS: usize = 40;
 
-/// A sequence number: 1 to [`MAX_DIGITS`] decimal digits, too long for any integer type. Ordered as
-/// a number, written as it was read.
+/// A sequence number: 1 to [`MAX_DIGITS`] decimal digits, too many for an integer type. Ordered as a
+/// number, displayed as received.
 #[derive(Debug, Clone)]
 pub struct SequenceNumber(String);
 
@@ -38,7 +38,7 @@ impl From<u64> for SequenceNumber {
 }
 
 impl SequenceNumber {
-    /// The number as it was written.
+    /// The number as received.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn order_is_that_of_numbers() {
+    fn they_are_ordered_as_numbers() {
         let forty = "9".repeat(40);
         for (less, more) in [("9", "10"), ("0", "1"), ("0099", "100"), ("99999999999999999999", &forty)] {
             let (less, more): (SequenceNumber, SequenceNumber) = (less.parse().unwrap(), more.parse().unwrap());
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_refused() {
+    fn other_texts_are_rejected() {
         for text in ["", "-1", "1.0", "0x1", "١", &"1".repeat(41)] {
             assert_eq!(text.parse::<SequenceNumber>(), Err(SequenceNumberError), "{text:?}");
         }

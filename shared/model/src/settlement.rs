@@ -1,4 +1,4 @@
-//! What the transaction service says of a payment: its transaction id, or why it failed.
+//! Settlements: the transaction id of a processed payment, or why a payment failed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 /// The longest transaction id, in bytes.
 pub const MAX_TRANSACTION_ID_BYTES: usize = 64;
 
-/// The longest failure reason kept, in bytes.
+/// The longest stored failure reason, in bytes.
 pub const MAX_FAILURE_REASON_BYTES: usize = 256;
 
 /// The transaction service's id of a settlement: 1 to [`MAX_TRANSACTION_ID_BYTES`] printable
@@ -43,13 +43,13 @@ impl fmt::Display for TransactionId {
     }
 }
 
-/// Why the transaction service refused a payment: its own words, at most
-/// [`MAX_FAILURE_REASON_BYTES`] bytes of them.
+/// Why a payment failed, in the transaction service's words: at most [`MAX_FAILURE_REASON_BYTES`]
+/// bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailureReason(String);
 
 impl FailureReason {
-    /// The reason, cut at the last whole character within [`MAX_FAILURE_REASON_BYTES`].
+    /// Cuts a reason after the last whole character within [`MAX_FAILURE_REASON_BYTES`].
     #[must_use]
     pub fn cut(text: &str) -> Self {
         let end = text.floor_char_boundary(MAX_FAILURE_REASON_BYTES);
@@ -68,7 +68,7 @@ impl FailureReason {
 pub enum Settlement {
     /// The money moved.
     Processed(TransactionId),
-    /// It did not, and will not.
+    /// The money did not move, and never will.
     Failed(FailureReason),
 }
 

@@ -1,4 +1,4 @@
-//! Why a message was not sent, classified once.
+//! Messages that were not sent, classified once.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -7,21 +7,21 @@ use payments_model::{Outage, OutageKind};
 
 use crate::in_process::SendError;
 
-/// What the other side said. Shared, because one failed call fails up to ten messages.
+/// The cause, shared because one failed call fails up to ten messages.
 type Cause = Arc<dyn Error + Send + Sync>;
 
-/// A message that was not accepted, after the SDK's own retries.
+/// A message that was not sent, after the SDK's own retries.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum QueueError {
-    /// SQS asks for less at once.
+    /// SQS throttles the call.
     #[error("SQS throttled the message")]
     Throttled(#[source] Cause),
-    /// No answer, an answer that cannot be read, or a fault on SQS's side. Whether the message was
-    /// taken is unknown: the receiver deduplicates.
-    #[error("SQS did not take the message")]
+    /// No reply, an unreadable reply, or a fault of SQS. The message may have been sent; the receiver
+    /// deduplicates.
+    #[error("SQS did not confirm the message")]
     Unavailable(#[source] Cause),
-    /// SQS refuses the message or the call: a missing queue or permission, or a fault of ours.
-    #[error("SQS refused the message")]
+    /// SQS rejected the message or the call: a missing queue or permission, or a fault of ours.
+    #[error("SQS rejected the message")]
     Refused(#[source] Cause),
 }
 
@@ -36,7 +36,7 @@ impl Outage for QueueError {
 }
 
 impl QueueError {
-    /// The message cannot be written as JSON.
+    /// The error of a message that cannot be encoded as JSON.
     pub(crate) fn unwritable(error: serde_json::Error) -> Self {
         Self::Refused(Arc::new(error))
     }

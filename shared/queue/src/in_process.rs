@@ -1,17 +1,16 @@
 //! A standard SQS queue in memory, for one machine and for tests.
 //!
-//! What SQS documents and this does (*Amazon SQS Developer Guide* and *API Reference*):
-//! - a received message is invisible until its visibility timeout ends (*Amazon SQS visibility
-//!   timeout*) and then comes again, with a new receipt handle and its count raised;
-//! - only the handle of the latest receive deletes a message; an older one succeeds and changes
-//!   nothing, and the latest one works also after its timeout (*DeleteMessage*);
-//! - a message received more than `maxReceiveCount` times moves to the dead-letter queue instead,
-//!   with its id, content and sending time (*Using dead-letter queues in Amazon SQS*). The move
-//!   happens at the receive that would have been one too many.
+//! It implements these parts of the *Amazon SQS Developer Guide* and *API Reference*:
+//! - A received message is invisible until its visibility timeout ends (*Amazon SQS visibility
+//!   timeout*). Then it can be received again, with a new receipt handle and a higher count.
+//! - Only the handle of the latest receive deletes a message, even after its timeout. An older handle
+//!   succeeds and changes nothing (*DeleteMessage*).
+//! - A message that was received `maxReceiveCount` times moves to the dead-letter queue at the next
+//!   receive, with its id, content and sending time (*Using dead-letter queues in Amazon SQS*).
 //!
-//! What SQS has and this has not: delays, retention, attributes, long polling, the limit of 120,000
-//! in flight, and disorder: messages come in the order in which they became visible. Time is always
-//! an argument.
+//! It leaves out delays, retention, attributes, long polling, changes of the visibility timeout and
+//! the limit of 120,000 messages in flight. Messages are received in the order in which they became
+//! visible. Time is always an argument.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,47 +18,44 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use chrono::{DateTime, TimeDelta, Utc};
 use uuid::Uuid;
 
-/// The most messages that one receive returns.
+/// The most messages of one receive.
 pub const MAX_RECEIVED: usize = 10;
 
 /// The largest message, in bytes of UTF-8.
 pub const MAX_MESSAGE_BYTES: usize = 1024 * 1024;
 
-/// The longest visibility timeout.
-pub const MAX_VISIBILITY_TIMEOUT: TimeDelta = TimeDelta::hours(12);
-
-/// SQS's visibility timeout where none is set.
+/// SQS's default visibility timeout.
 pub const DEFAULT_VISIBILITY_TIMEOUT: TimeDelta = TimeDelta::seconds(30);
 
-/// How a queue behaves.
+/// A queue's settings.
 #[derive(Debug, Clone)]
 pub struct QueueSettings {
     /// The queue's name, the last part of its ARN.
     pub name: String,
-    /// How long a received message is hidden: 0 to [`MAX_VISIBILITY_TIMEOUT`].
+    /// How long a received message is hidden.
     pub visibility_timeout: TimeDelta,
-    /// Where messages go that are received too often; without it they come again for ever.
+    /// The limit of receives. Without it, an undeleted message is received again for ever.
     pub redrive_policy: Option<RedrivePolicy>,
 }
 
 impl QueueSettings {
-    /// SQS's defaults: 30 seconds, no dead letters.
+    /// SQS's defaults: 30 seconds, no dead-letter queue.
     #[must_use]
     pub fn named(name: &str) -> Self {
         Self { name: name.to_owned(), visibility_timeout: DEFAULT_VISIBILITY_TIMEOUT, redrive_policy: None }
     }
 }
 
-/// When a message is given up, and where it goes.
+/// The limit of receives, and the queue for messages beyond it.
 #[derive(Debug, Clone)]
 pub struct RedrivePolicy {
-    /// How often a message is received at most, at least 1.
+    /// The most receives of a message: at least 1.
     pub max_receive_count: u32,
     /// The dead-letter queue.
     pub dead_letter_queue: Queue,
 }
 
-/// A message's id: a UUID, the same for as long as the message exists.
+/// A message's id: a UUID that never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MessageId(Uuid);
 
@@ -82,7 +78,7 @@ impl std::fmt::Display for ReceiptHandle {
     }
 }
 
-/// A message as it is received.
+/// A received message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Received {
     /// Its id.
@@ -91,47 +87,36 @@ pub struct Received {
     pub receipt_handle: ReceiptHandle,
     /// Its text.
     pub body: String,
-    /// How often it has been received, this time included.
+    /// How often it was received, this time included.
     pub receive_count: u32,
     /// When it was sent.
     pub sent_at: DateTime<Utc>,
-    /// When it was received for the first time.
+    /// When it was first received.
     pub first_received_at: DateTime<Utc>,
 }
 
-/// How many messages a queue holds.
+/// The numbers of messages in a queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Those that a receive may return (SQS: `ApproximateNumberOfMessages`).
+    /// Messages that a receive may return (SQS: `ApproximateNumberOfMessages`).
     pub visible: usize,
-    /// Those that were received and neither deleted nor visible again
+    /// Received messages that are neither deleted nor visible again
     /// (SQS: `ApproximateNumberOfMessagesNotVisible`).
     pub in_flight: usize,
 }
 
-/// A message that the queue does not take.
+/// Why a queue rejects a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// SQS takes at least one character.
+    /// The message is empty.
     #[error("a message has at least 1 character")]
     Empty,
-    /// Longer than [`MAX_MESSAGE_BYTES`].
-    #[error("a message has at most {MAX_MESSAGE_BYTES} bytes, this one has {0}")]
+    /// The message is longer than [`MAX_MESSAGE_BYTES`].
+    #[error("a message has at most {MAX_MESSAGE_BYTES} bytes, but this one has {0}")]
     TooLong(usize),
 }
 
-/// A visibility timeout that cannot be changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum VisibilityError {
-    /// The message is deleted, visible again, or received by somebody else since.
-    #[error("the message is not in flight under this receipt handle")]
-    MessageNotInflight,
-    /// Less than 0 or more than [`MAX_VISIBILITY_TIMEOUT`].
-    #[error("a visibility timeout is 0 to 12 hours")]
-    Timeout,
-}
-
-/// A queue; clones share it.
+/// A queue. Its clones share its messages.
 #[derive(Debug, Clone)]
 pub struct Queue {
     settings: Arc<QueueSettings>,
@@ -144,7 +129,7 @@ struct Contents {
     receives: u64,
     messages: HashMap<MessageId, Message>,
     visible: VecDeque<MessageId>,
-    /// By the time at which they become visible again, then by the order of receiving.
+    /// By the time when they become visible again, then by the order of receiving.
     in_flight: BTreeMap<(DateTime<Utc>, u64), MessageId>,
 }
 
@@ -154,7 +139,7 @@ struct Message {
     sent_at: DateTime<Utc>,
     first_received_at: Option<DateTime<Utc>>,
     receive_count: u32,
-    /// The number of the latest receive, and when it ends.
+    /// The number of the latest receive, and when its timeout ends.
     latest: Option<(u64, DateTime<Utc>)>,
 }
 
@@ -162,7 +147,7 @@ struct Message {
 const NAMESPACE: Uuid = Uuid::from_u128(0x0c4f_5a2e_77d1_4a0f_9b35_52a8_e6c3_1d90);
 
 impl Queue {
-    /// An empty queue.
+    /// Creates an empty queue.
     #[must_use]
     pub fn new(settings: QueueSettings) -> Self {
         Self { settings: Arc::new(settings), contents: Arc::default() }
@@ -174,10 +159,10 @@ impl Queue {
         &self.settings
     }
 
-    /// Takes a message, visible at once.
+    /// Adds a message, which is visible at once.
     ///
     /// # Errors
-    /// [`SendError`], as SQS's own limits.
+    /// [`SendError`] beyond SQS's limits.
     pub fn send(&self, body: impl Into<String>, now: DateTime<Utc>) -> Result<MessageId, SendError> {
         let body = body.into();
         match body.len() {
@@ -193,8 +178,9 @@ impl Queue {
         Ok(id)
     }
 
-    /// Up to `max` messages, at most [`MAX_RECEIVED`], hidden until the visibility timeout ends.
-    #[must_use = "what is received is hidden until its visibility timeout ends"]
+    /// Receives up to `max` messages, at most [`MAX_RECEIVED`], and hides them until the visibility
+    /// timeout ends.
+    #[must_use = "received messages are hidden until their visibility timeout ends"]
     pub fn receive(&self, max: usize, now: DateTime<Utc>) -> Vec<Received> {
         let mut dead = Vec::new();
         let mut received = Vec::new();
@@ -205,15 +191,15 @@ impl Queue {
                 && let Some(id) = contents.visible.pop_front()
             {
                 let limit = self.settings.redrive_policy.as_ref().map(|policy| policy.max_receive_count);
-                let worn = |message: &Message| limit.is_some_and(|limit| message.receive_count >= limit);
-                if contents.messages.get(&id).is_some_and(worn) {
+                let is_dead = |message: &Message| limit.is_some_and(|limit| message.receive_count >= limit);
+                if contents.messages.get(&id).is_some_and(is_dead) {
                     dead.extend(contents.messages.remove(&id).map(|message| (id, message)));
                 } else {
-                    received.extend(contents.take(id, now, self.settings.visibility_timeout));
+                    received.extend(contents.receive(id, now, self.settings.visibility_timeout));
                 }
             }
         }
-        // After this queue's lock is gone: a dead-letter queue may be read at the same time.
+        // Only after this queue's lock is dropped: a dead-letter queue may be read at the same time.
         if let Some(policy) = &self.settings.redrive_policy {
             let mut contents = policy.dead_letter_queue.contents();
             dead.into_iter().for_each(|(id, message)| contents.put(id, message.body, message.sent_at));
@@ -221,8 +207,8 @@ impl Queue {
         received
     }
 
-    /// Deletes a message by the handle of its latest receive. Any other handle is accepted and
-    /// changes nothing, as in SQS; the answer says which it was.
+    /// Deletes a message by the handle of its latest receive. As in SQS, any other handle is accepted
+    /// and changes nothing. Returns whether the message was deleted.
     pub fn delete(&self, receipt: &ReceiptHandle) -> bool {
         let mut contents = self.contents();
         let latest = contents.messages.get(&receipt.message).and_then(|message| message.latest);
@@ -234,34 +220,7 @@ impl Queue {
         true
     }
 
-    /// Hides a message that is in flight for `timeout` from now; zero makes it visible at once.
-    ///
-    /// # Errors
-    /// [`VisibilityError`].
-    pub fn change_visibility(
-        &self,
-        receipt: &ReceiptHandle,
-        timeout: TimeDelta,
-        now: DateTime<Utc>,
-    ) -> Result<(), VisibilityError> {
-        if !(TimeDelta::zero()..=MAX_VISIBILITY_TIMEOUT).contains(&timeout) {
-            return Err(VisibilityError::Timeout);
-        }
-        let mut contents = self.contents();
-        contents.surface(now);
-        let message = contents.messages.get_mut(&receipt.message).ok_or(VisibilityError::MessageNotInflight)?;
-        let (receive, until) = message.latest.ok_or(VisibilityError::MessageNotInflight)?;
-        if receive != receipt.receive || until <= now {
-            return Err(VisibilityError::MessageNotInflight);
-        }
-        let later = now + timeout;
-        message.latest = Some((receive, later));
-        contents.in_flight.remove(&(until, receive));
-        contents.in_flight.insert((later, receive), receipt.message);
-        Ok(())
-    }
-
-    /// How many messages the queue holds.
+    /// Returns the numbers of messages in the queue.
     #[must_use]
     pub fn counts(&self, now: DateTime<Utc>) -> Counts {
         let mut contents = self.contents();
@@ -269,7 +228,7 @@ impl Queue {
         Counts { visible: contents.visible.len(), in_flight: contents.in_flight.len() }
     }
 
-    /// The contents; a panic elsewhere leaves them as whole as any of these methods does.
+    /// The contents. A panic in a method leaves them whole, so a poisoned lock is no problem.
     fn contents(&self) -> MutexGuard<'_, Contents> {
         self.contents.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -282,7 +241,7 @@ impl Contents {
         self.visible.push_back(id);
     }
 
-    /// Makes everything visible whose timeout has ended.
+    /// Makes messages visible whose timeout has ended.
     fn surface(&mut self, now: DateTime<Utc>) {
         while let Some(entry) = self.in_flight.first_entry()
             && entry.key().0 <= now
@@ -291,7 +250,7 @@ impl Contents {
         }
     }
 
-    fn take(&mut self, id: MessageId, now: DateTime<Utc>, timeout: TimeDelta) -> Option<Received> {
+    fn receive(&mut self, id: MessageId, now: DateTime<Utc>, timeout: TimeDelta) -> Option<Received> {
         let message = self.messages.get_mut(&id)?;
         self.receives += 1;
         message.receive_count += 1;

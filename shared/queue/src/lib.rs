@@ -1,12 +1,12 @@
-//! The seam to the bank's transaction service: what is said, and how it travels.
+//! The messages to and from the bank's transaction service, and their queues.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`message`] | the request that goes out, the settlement result that comes back |
-//! | [`transaction_queue`] | the way out: SQS, or a queue in this process |
+//! | [`transaction_queue`] | where requests are sent: SQS, or a queue in this process |
 //! | [`in_process`] | a standard SQS queue in memory |
-//! | `sqs` | batches of SQS, and what its errors mean; only with the feature `sqs` |
-//! | [`error`] | why a message was not sent |
+//! | `sqs` | sending to SQS in batches, and its errors; only with the feature `sqs` |
+//! | [`error`] | messages that were not sent |
 
 pub mod error;
 pub mod in_process;

@@ -1,7 +1,7 @@
-//! What is said to the transaction service and what it says back, as JSON.
+//! The messages to and from the transaction service, as JSON.
 //!
-//! Both forms are a contract with another team: the snapshots below are its text. The queues are
-//! standard ones, so either message can arrive twice, late or out of order.
+//! Both are a contract with another team, written down in the snapshots below. The queues are
+//! standard queues, so messages can arrive twice, late or out of order.
 
 use std::collections::HashMap;
 
@@ -15,8 +15,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// A payment as the transaction service is asked to make it. Apart from the attempt, it is the same
-/// every time it is sent.
+/// The request to make a payment. Each time it is sent, only the attempt differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaymentRequest {
     /// The payment's id, by which the service deduplicates.
@@ -27,17 +26,17 @@ pub struct PaymentRequest {
     pub payee: AccountId,
     /// How much, in minor units of the currency.
     pub amount: AmountMinor,
-    /// Of what.
+    /// The currency.
     pub currency: Currency,
     /// When it fell due.
     pub due_at: UtcSecond,
     /// The client's own data.
     pub data: Option<JsonText>,
-    /// How often the payment was handed over, this time included: 1 at first.
+    /// How often the payment was dispatched, this time included: 1 at first.
     pub dispatch_attempt: u32,
 }
 
-/// The JSON, in the order in which it is written.
+/// The JSON of a request, in its order.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct RequestJson<'a> {
@@ -53,7 +52,7 @@ struct RequestJson<'a> {
 }
 
 impl PaymentRequest {
-    /// The request for a payment, at its `dispatch_attempt`.
+    /// Builds the request of a payment at this dispatch attempt.
     #[must_use]
     pub fn of(details: &Details, dispatch_attempt: u32) -> Self {
         let asked = &details.instruction;
@@ -69,13 +68,13 @@ impl PaymentRequest {
         }
     }
 
-    /// The message's text: at most a payment's 8 KB and 300 bytes.
+    /// Encodes the message, in at most a payment's 8 KB and 300 bytes.
     ///
-    /// The data is embedded byte for byte, with one exception: U+FFFE and U+FFFF, which SQS does not
-    /// carry, are written as JSON escapes. They can only stand inside strings, so the value stays.
+    /// The data is embedded byte by byte, except U+FFFE and U+FFFF, which SQS rejects. They become
+    /// JSON escapes. They occur only inside strings, so the value stays the same.
     ///
     /// # Errors
-    /// Where the data is not one JSON value, which [`JsonText`] rules out.
+    /// If the data is not one JSON value, which [`JsonText`] rules out.
     pub fn to_json(&self) -> Result<String, serde_json::Error> {
         let json = serde_json::to_string(&RequestJson {
             payment_id: self.payment_id.to_string(),
@@ -95,11 +94,11 @@ impl PaymentRequest {
     }
 }
 
-/// The characters that JSON text may hold and SQS may not (SendMessage: `#x9 | #xA | #xD | #x20 to
-/// #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF`).
+/// The characters that JSON allows and SQS rejects. SendMessage allows `#x9 | #xA | #xD | #x20 to
+/// #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF`.
 const NOT_IN_SQS: [char; 2] = ['\u{fffe}', '\u{ffff}'];
 
-/// How a payment ended, as the transaction service says it.
+/// The transaction service's message that a payment is settled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettlementResult {
     /// Which payment.
@@ -208,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_sqs_cannot_carry_is_escaped_and_means_the_same() {
+    fn characters_that_sqs_rejects_are_escaped() {
         let data = "\"a\u{fffe}b\u{ffff}c\u{fffd}\u{1f600}\"";
         let text = PaymentRequest::of(&details(Some(data)), 1).to_json().unwrap();
         assert!(text.contains(r#""data":"a\ufffeb\uffffc"#), "{text}");
@@ -241,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn half_an_echo_is_none() {
+    fn half_an_echo_is_ignored() {
         for half in [r#""accountId":"acc-1""#, r#""dueAt":"2026-12-01T09:30:00Z""#, r#""accountId":null,"dueAt":null"#]
         {
             let text = format!(r#"{{"paymentId":"{ID}","outcome":"FAILED","reason":"",{half}}}"#);
@@ -259,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn poison_has_a_name() {
+    fn an_invalid_message_names_its_fault() {
         for (text, want) in [
             ("", "not a settlement result"),
             ("null", "not a settlement result"),

@@ -1,4 +1,4 @@
-//! Sending by SQS: batches within its limits, and what its errors mean.
+//! Sending to SQS in batches, and SQS's errors.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -12,17 +12,17 @@ use futures::StreamExt as _;
 
 use crate::error::QueueError;
 
-/// The most messages that one SendMessageBatch takes.
+/// The most messages of one SendMessageBatch.
 pub const MAX_BATCH_MESSAGES: usize = 10;
 
-/// The most bytes that one SendMessageBatch is given. SQS documents 1 MiB for the sum of a batch
-/// since 2025 and 256 KiB before; ten payments of 8 KB are 80 KB, so the older limit costs nothing.
+/// The most bytes of one SendMessageBatch. SQS allows 1 MiB since 2025, and allowed 256 KiB before.
+/// Ten payments of 8 KB are 80 KB, so the older limit is enough.
 pub const MAX_BATCH_BYTES: usize = 256 * 1024;
 
-/// How many batches are under way at once: a Lambda batch of 100 records is 10 of them.
+/// How many batches are sent at once. A Lambda batch of 100 records makes 10 of them.
 const CONCURRENT_BATCHES: usize = 4;
 
-/// A request's JSON, or why there is none.
+/// A message's body, or why it cannot be encoded.
 type Body = Result<String, QueueError>;
 
 /// Sends the bodies and returns one result for each, in their order.
@@ -35,7 +35,7 @@ pub(crate) async fn send(client: &Client, queue_url: &str, bodies: &[Body]) -> V
         .await
 }
 
-/// Cuts the bodies into runs that one SendMessageBatch takes.
+/// Splits the bodies into ranges that fit one SendMessageBatch.
 fn batches(bodies: &[Body]) -> Vec<Range<usize>> {
     let mut batches: Vec<Range<usize>> = Vec::new();
     let mut bytes = 0;
@@ -55,12 +55,12 @@ fn batches(bodies: &[Body]) -> Vec<Range<usize>> {
     batches
 }
 
-/// Sends one batch and says of each of its bodies whether it was taken.
+/// Sends one batch and returns a result for each of its bodies.
 async fn send_batch(client: &Client, queue_url: &str, bodies: &[Body]) -> Vec<Result<(), QueueError>> {
     let mut entries = Vec::with_capacity(bodies.len());
     for (index, body) in bodies.iter().enumerate() {
         let Ok(body) = body else { continue };
-        // Only a missing id or body could fail here, and both are given.
+        // Building fails only without an id or a body, and both are set.
         if let Ok(entry) = SendMessageBatchRequestEntry::builder().id(index.to_string()).message_body(body).build() {
             entries.push(entry);
         }
@@ -69,23 +69,23 @@ async fn send_batch(client: &Client, queue_url: &str, bodies: &[Body]) -> Vec<Re
         return bodies.iter().map(|body| body.clone().map(drop)).collect();
     }
     let reply = client.send_message_batch().queue_url(queue_url).set_entries(Some(entries)).send().await;
-    let mut said: HashMap<String, Result<(), QueueError>> = HashMap::new();
-    let silent = match reply {
+    let mut results: HashMap<String, Result<(), QueueError>> = HashMap::new();
+    let unmentioned = match reply {
         Ok(reply) => {
-            said.extend(reply.successful.iter().map(|entry| (entry.id.clone(), Ok(()))));
-            said.extend(reply.failed.iter().map(|entry| (entry.id.clone(), Err(QueueError::of_entry(entry)))));
+            results.extend(reply.successful.iter().map(|entry| (entry.id.clone(), Ok(()))));
+            results.extend(reply.failed.iter().map(|entry| (entry.id.clone(), Err(QueueError::of_entry(entry)))));
             QueueError::unmentioned()
         }
         Err(error) => QueueError::of_call(error),
     };
     let answer = |(index, body): (usize, &Body)| {
         body.as_ref().map_err(QueueError::clone)?;
-        said.get(&index.to_string()).cloned().unwrap_or_else(|| Err(silent.clone()))
+        results.get(&index.to_string()).cloned().unwrap_or_else(|| Err(unmentioned.clone()))
     };
     bodies.iter().enumerate().map(answer).collect()
 }
 
-/// What SQS says of one entry of a batch.
+/// SQS's error for one entry of a batch.
 #[derive(Debug, thiserror::Error)]
 #[error("{code}: {message}")]
 struct Entry {
@@ -93,26 +93,26 @@ struct Entry {
     message: String,
 }
 
-/// SQS answered the batch and named this entry neither as sent nor as failed.
+/// SQS replied to the batch, but not about this entry.
 #[derive(Debug, thiserror::Error)]
 #[error("the reply does not mention the message")]
 struct Unmentioned;
 
-/// The codes that mean "the same call succeeds later".
+/// Error codes of calls that succeed later.
 const THROTTLES: [&str; 5] = ["RequestThrottled", "ThrottlingException", "Throttling", "OverLimit", "KmsThrottled"];
 
-/// A fault of SQS's own, whichever protocol spelt it.
+/// Error codes of SQS's own failures, in either protocol.
 const TROUBLES: [&str; 4] = ["InternalError", "InternalFailure", "ServiceUnavailable", "InternalServerError"];
 
 impl QueueError {
-    /// The whole call failed.
+    /// The error of a failed call.
     pub(crate) fn of_call<E>(error: SdkError<E>) -> Self
     where
         E: ProvideErrorMetadata + Error + Send + Sync + 'static,
     {
         let status = error.raw_response().map(|response| response.status().as_u16());
         let code = error.as_service_error().and_then(ProvideErrorMetadata::code).map(str::to_owned);
-        // A reply that cannot be read is a service error too, with the status of a success.
+        // An unreadable reply is a service error too, with the status of a success.
         let ours = matches!(error, SdkError::ConstructionFailure(_))
             || (matches!(error, SdkError::ServiceError(_))
                 && status.is_some_and(|status| (400..500).contains(&status)));
@@ -126,7 +126,7 @@ impl QueueError {
         }
     }
 
-    /// The call succeeded and this entry of it did not.
+    /// The error of a failed entry in a successful call.
     pub(crate) fn of_entry(entry: &BatchResultErrorEntry) -> Self {
         let cause = Arc::new(Entry { code: entry.code.clone(), message: entry.message.clone().unwrap_or_default() });
         if THROTTLES.contains(&bare(&entry.code)) {
@@ -138,13 +138,13 @@ impl QueueError {
         }
     }
 
-    /// The call succeeded and its reply is silent about this entry.
+    /// The error of an entry that a successful call does not mention.
     pub(crate) fn unmentioned() -> Self {
         Self::Unavailable(Arc::new(Unmentioned))
     }
 }
 
-/// A code without the namespace that the query protocol puts before it
+/// A code without its namespace, which the query protocol adds
 /// (`AWS.SimpleQueueService.RequestThrottled`).
 fn bare(code: &str) -> &str {
     code.rsplit(['.', '#']).next().unwrap_or(code)

@@ -1,4 +1,4 @@
-//! The way out to the transaction service: SQS on AWS, a queue in this process on one machine.
+//! The queue of payment requests: SQS on AWS, a queue in this process on one machine.
 
 use chrono::{DateTime, Utc};
 
@@ -6,7 +6,7 @@ use crate::error::QueueError;
 use crate::in_process::Queue;
 use crate::message::PaymentRequest;
 
-/// Where payment requests go.
+/// A queue of payment requests.
 #[derive(Debug, Clone)]
 pub enum TransactionQueue {
     /// A standard SQS queue.
@@ -22,12 +22,11 @@ pub enum TransactionQueue {
 }
 
 impl TransactionQueue {
-    /// Sends the requests and says of each, in their order, whether it was taken.
+    /// Sends the requests and returns a result for each, in their order.
     ///
-    /// Every reply is awaited and read whole: when this returns, no send is under way. A failed call
-    /// fails all of its messages; a failed entry only its own. An error leaves open whether the
-    /// message was taken ([`QueueError`] says when), and sending it again is harmless. `now` is the
-    /// time at which an in-process queue takes the messages.
+    /// Every reply is awaited and read whole. A failed call fails all of its messages, a failed entry
+    /// only its own. A failed message may have been sent all the same ([`QueueError::Unavailable`]);
+    /// sending it again is harmless. `now` is when an in-process queue receives the messages.
     pub async fn send(&self, requests: &[PaymentRequest], now: DateTime<Utc>) -> Vec<Result<(), QueueError>> {
         let bodies: Vec<_> = requests.iter().map(|request| request.to_json().map_err(QueueError::unwritable)).collect();
         match self {

@@ -145,12 +145,12 @@ fn encode(run: &ReportRun) -> Result<Item, StoreError> {
         committed_at: run.committed_at.to_string(),
         finished: run.finished,
     };
-    serde_dynamo::to_item(item).map_err(unreadable)
+    serde_dynamo::to_item(item).map_err(unreadable_job)
 }
 
 fn decode(item: Item) -> Result<ReportRun, StoreError> {
-    let item: JobItem = serde_dynamo::from_item(item).map_err(unreadable)?;
-    let instant = |text: &str| text.parse::<UtcSecond>().map_err(unreadable);
+    let item: JobItem = serde_dynamo::from_item(item).map_err(unreadable_job)?;
+    let instant = |text: &str| text.parse::<UtcSecond>().map_err(unreadable_job);
     Ok(ReportRun {
         number: item.run,
         rows: item.rows,
@@ -163,7 +163,7 @@ fn decode(item: Item) -> Result<ReportRun, StoreError> {
     })
 }
 
-fn unreadable(error: impl std::error::Error) -> StoreError {
+fn unreadable_job(error: impl std::error::Error) -> StoreError {
     StoreError::unreadable(format!("{} / {JOB}", checkpoint_partition(CONSUMER)), error)
 }
 

@@ -108,7 +108,7 @@ async fn what_repeating_does_not_change_is_an_error_and_what_was_found_is_measur
     let recorder = Recorder::with_fate(move |call| if reads_payments(call, DAY) { refused } else { Fate::Pass });
     let functions = world.functions_over(&recorder).await?;
     let error = run_of(&functions, "recount", (BEFORE, AFTER), NO_DEADLINE).await;
-    assert_eq!(error.map_err(|error| error.to_string()), Err("DynamoDB refused Query".to_owned()));
+    assert_eq!(error.map_err(|error| error.to_string()), Err("DynamoDB rejected Query".to_owned()));
     let lines = world.outside.metrics.take().join("\n");
     assert!(lines.contains(r#""DatesExact":1"#) && lines.contains(r#""DatesLeft":2"#), "{lines}");
     Ok(())

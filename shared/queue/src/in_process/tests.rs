@@ -1,4 +1,4 @@
-//! What SQS promises of a standard queue, one rule a test.
+//! The rules of a standard SQS queue, one per test.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn counts(visible: usize, in_flight: usize) -> Counts {
 }
 
 #[test]
-fn a_received_message_is_hidden_and_comes_again() {
+fn a_received_message_is_hidden_until_its_timeout_ends() {
     let queue = queue(30);
     let id = queue.send("a", at(0)).unwrap();
     let first = queue.receive(10, at(1));
@@ -52,8 +52,8 @@ fn the_latest_handle_deletes_even_after_its_timeout() {
     queue.send("b", at(0)).unwrap();
     let received = queue.receive(10, at(0));
     assert!(queue.delete(&received[0].receipt_handle));
-    assert!(!queue.delete(&received[0].receipt_handle), "twice is once");
-    // The timeout has ended and the message is visible, yet nobody else has received it.
+    assert!(!queue.delete(&received[0].receipt_handle), "already deleted");
+    // The timeout has ended, and the message was not received again.
     assert_eq!(queue.counts(at(40)), counts(1, 0));
     assert!(queue.delete(&received[1].receipt_handle));
     assert_eq!(queue.counts(at(40)), counts(0, 0));
@@ -72,26 +72,6 @@ fn an_older_handle_deletes_nothing() {
 }
 
 #[test]
-fn visibility_is_changed_while_in_flight() {
-    let queue = queue(30);
-    queue.send("a", at(0)).unwrap();
-    let first = queue.receive(1, at(0)).remove(0).receipt_handle;
-    assert_eq!(queue.change_visibility(&first, TimeDelta::seconds(100), at(10)), Ok(()));
-    assert_eq!(queue.counts(at(109)), counts(0, 1));
-    assert_eq!(queue.change_visibility(&first, TimeDelta::zero(), at(109)), Ok(()));
-    assert_eq!(queue.counts(at(109)), counts(1, 0));
-    let gone = Err(VisibilityError::MessageNotInflight);
-    assert_eq!(queue.change_visibility(&first, TimeDelta::zero(), at(109)), gone, "visible again");
-    let second = queue.receive(1, at(110)).remove(0).receipt_handle;
-    assert_eq!(queue.change_visibility(&first, TimeDelta::zero(), at(110)), gone, "somebody else's now");
-    assert!(queue.delete(&second));
-    assert_eq!(queue.change_visibility(&second, TimeDelta::zero(), at(110)), gone, "deleted");
-    for bad in [TimeDelta::seconds(-1), MAX_VISIBILITY_TIMEOUT + TimeDelta::seconds(1)] {
-        assert_eq!(queue.change_visibility(&second, bad, at(110)), Err(VisibilityError::Timeout));
-    }
-}
-
-#[test]
 fn a_message_received_too_often_moves_with_its_content() {
     let dead_letter_queue = Queue::new(QueueSettings::named("work-dead"));
     let redrive_policy = RedrivePolicy { max_receive_count: 2, dead_letter_queue: dead_letter_queue.clone() };
@@ -100,7 +80,7 @@ fn a_message_received_too_often_moves_with_its_content() {
     queue.send("good", at(5)).unwrap();
     assert_eq!(bodies(&queue.receive(10, at(10))), ["poison", "good"]);
     assert_eq!(bodies(&queue.receive(10, at(40))), ["poison", "good"]);
-    assert_eq!(dead_letter_queue.counts(at(70)), counts(0, 0), "it moves when it is received");
+    assert_eq!(dead_letter_queue.counts(at(70)), counts(0, 0), "it moves at the next receive");
     assert!(queue.receive(10, at(70)).is_empty());
     assert_eq!(queue.counts(at(70)), counts(0, 0));
     let dead = dead_letter_queue.receive(10, at(71));
@@ -109,7 +89,7 @@ fn a_message_received_too_often_moves_with_its_content() {
 }
 
 #[test]
-fn a_dead_message_makes_room_for_a_live_one() {
+fn a_receive_passes_over_dead_messages() {
     let dead_letter_queue = Queue::new(QueueSettings::named("work-dead"));
     let redrive_policy = Some(RedrivePolicy { max_receive_count: 1, dead_letter_queue });
     let queue = Queue::new(QueueSettings { redrive_policy, ..QueueSettings::named("work") });
@@ -121,7 +101,7 @@ fn a_dead_message_makes_room_for_a_live_one() {
 }
 
 #[test]
-fn sizes_are_limited() {
+fn empty_and_long_messages_are_rejected() {
     let queue = queue(30);
     assert_eq!(queue.send("", at(0)), Err(SendError::Empty));
     let long = "x".repeat(MAX_MESSAGE_BYTES + 1);
@@ -129,7 +109,7 @@ fn sizes_are_limited() {
 }
 
 #[test]
-fn clones_share_and_ids_differ() {
+fn clones_share_messages_and_ids_are_unique() {
     let queue = queue(30);
     let clone = queue.clone();
     let ids: std::collections::BTreeSet<_> = (0..100).map(|_| clone.send("same", at(0)).unwrap()).collect();
@@ -138,9 +118,9 @@ fn clones_share_and_ids_differ() {
 }
 
 proptest::proptest! {
-    /// Whatever is done: every message sent is deleted, here, or dead, exactly once.
+    /// After any steps, every message is exactly once deleted, in the queue or dead.
     #[test]
-    fn nothing_is_lost_or_doubled(steps in proptest::collection::vec((0_u8..5, 0_usize..4, 0_i64..20), 1..80)) {
+    fn every_message_is_in_one_place(steps in proptest::collection::vec((0_u8..4, 0_usize..4, 0_i64..20), 1..80)) {
         let dead_letter_queue = Queue::new(QueueSettings::named("dead"));
         let policy = RedrivePolicy { max_receive_count: 3, dead_letter_queue: dead_letter_queue.clone() };
         let queue = Queue::new(QueueSettings {
@@ -154,10 +134,7 @@ proptest::proptest! {
             match what {
                 0 | 1 => { queue.send("m", at(now))?; sent += 1; }
                 2 => handles.extend(queue.receive(index, at(now)).into_iter().map(|m| m.receipt_handle)),
-                3 => if let Some(handle) = handles.get(index) { deleted += usize::from(queue.delete(handle)); },
-                _ => if let Some(handle) = handles.get(index) {
-                    let _ = queue.change_visibility(handle, TimeDelta::seconds(seconds), at(now));
-                },
+                _ => if let Some(handle) = handles.get(index) { deleted += usize::from(queue.delete(handle)); },
             }
             let (here, dead) = (queue.counts(at(now)), dead_letter_queue.counts(at(now)));
             proptest::prop_assert_eq!(here.visible + here.in_flight + dead.visible + deleted, sent);

@@ -1,4 +1,4 @@
-//! Sending, against scripted replies of SQS and against the queue in this process.
+//! Sending to an SQS with scripted replies, and to the queue in this process.
 
 use std::sync::{Arc, Mutex};
 
@@ -40,10 +40,10 @@ fn amount(body: &str) -> i64 {
     body["amountMinor"].as_i64().unwrap()
 }
 
-/// SQS's side of the wire: from a call's JSON to a status and a reply.
+/// SQS's reply to a call's JSON: a status and a body.
 type Script = dyn Fn(&Value) -> (u16, Value) + Send + Sync;
 
-/// An SQS that answers by a script and keeps what it was asked.
+/// An SQS with scripted replies, which records the calls.
 #[derive(Clone)]
 struct Scripted {
     script: Arc<Script>,
@@ -94,15 +94,15 @@ impl Scripted {
     }
 }
 
-/// A reply that takes every entry, except those whose amount is in `refused`, and is silent about
-/// those in `silent`.
-fn reply(call: &Value, refused: &[i64], silent: &[i64]) -> Value {
+/// A reply to a batch: amounts in `failing` fail, those in `unmentioned` are left out, the others are
+/// sent.
+fn reply(call: &Value, failing: &[i64], unmentioned: &[i64]) -> Value {
     let (mut successful, mut failed) = (Vec::new(), Vec::new());
     for entry in call["Entries"].as_array().unwrap() {
         let (id, number) = (&entry["Id"], amount(entry["MessageBody"].as_str().unwrap()));
-        if refused.contains(&number) {
+        if failing.contains(&number) {
             failed.push(json!({"Id": id, "Code": "InternalError", "SenderFault": false, "Message": "try again"}));
-        } else if !silent.contains(&number) {
+        } else if !unmentioned.contains(&number) {
             successful.push(json!({"Id": id, "MessageId": number.to_string(), "MD5OfMessageBody": ""}));
         }
     }
@@ -119,7 +119,7 @@ fn failures(results: &[Result<(), QueueError>]) -> Vec<(usize, OutageKind)> {
 }
 
 #[tokio::test]
-async fn each_message_has_its_own_answer_in_order() {
+async fn each_message_has_its_own_result_in_order() {
     let sqs = Scripted::by(|call| (200, reply(call, &[3, 17, 25], &[12])));
     let results = sqs.queue().send(&requests(25, 10), DateTime::UNIX_EPOCH).await;
     assert_eq!(results.len(), 25);
@@ -147,14 +147,14 @@ async fn a_failed_call_fails_its_own_batch_only() {
 }
 
 #[tokio::test]
-async fn nothing_to_send_is_no_call() {
+async fn nothing_to_send_makes_no_call() {
     let sqs = Scripted::by(|call| (200, reply(call, &[], &[])));
     assert!(sqs.queue().send(&[], DateTime::UNIX_EPOCH).await.is_empty());
     assert_eq!(sqs.batches(), [0_usize; 0]);
 }
 
 #[tokio::test]
-async fn the_queue_in_this_process_takes_the_same_messages() {
+async fn the_queue_in_this_process_gets_the_same_messages() {
     let queue = Queue::new(QueueSettings::named("requests"));
     let sent = TransactionQueue::InProcess(queue.clone()).send(&requests(3, 10), DateTime::UNIX_EPOCH).await;
     assert_eq!(failures(&sent), vec![]);
@@ -165,7 +165,7 @@ async fn the_queue_in_this_process_takes_the_same_messages() {
 
 proptest::proptest! {
     #[test]
-    fn batches_hold_both_limits_and_everything_once(sizes in proptest::collection::vec(0_usize..100_000, 0..60)) {
+    fn batches_keep_both_limits_and_have_each_message_once(sizes in proptest::collection::vec(0_usize..100_000, 0..60)) {
         let bodies: Vec<Body> = sizes.iter().map(|size| Ok("x".repeat(*size))).collect();
         let batches = batches(&bodies);
         let mut next = 0;
@@ -181,14 +181,14 @@ proptest::proptest! {
 }
 
 #[test]
-fn a_message_beyond_the_limit_stands_alone() {
+fn a_message_beyond_the_limit_has_its_own_batch() {
     let sizes = [10, MAX_BATCH_BYTES + 1, 10];
     let bodies: Vec<Body> = sizes.iter().map(|size| Ok("x".repeat(*size))).collect();
     assert_eq!(batches(&bodies), [0..1, 1..2, 2..3]);
 }
 
 #[test]
-fn entries_are_sorted_by_what_a_caller_can_do() {
+fn failed_entries_have_the_kind_of_their_code() {
     for (code, sender_fault, want) in [
         ("InternalError", false, OutageKind::Unavailable),
         ("AWS.SimpleQueueService.RequestThrottled", true, OutageKind::Throttled),
