@@ -287,7 +287,7 @@ mod tests {
     use super::*;
     use crate::item_bytes;
 
-    /// Details with every field as long as it can be.
+    /// Details with every field at its longest.
     fn longest() -> Details {
         let account: AccountId = "a".repeat(48).parse().unwrap();
         let payment_id = PaymentId::derive(&account, &"k".parse().unwrap());
@@ -304,7 +304,7 @@ mod tests {
         Details::accept(payment_id, instruction, zone, shards, now, Actor::named(&"b".repeat(40)))
     }
 
-    /// A head in each state, with every field as long as it can be.
+    /// A head in each state, with every field at its longest.
     fn longest_heads() -> Vec<Head> {
         let scheduled = Head::scheduled(&longest());
         let entry = |status| TrailEntry { status, at: UtcSecond::MAX, by: Actor::named(&"c".repeat(40)) };
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn heads_stay_within_one_write_unit() {
+    fn every_head_fits_one_write_unit() {
         for head in longest_heads() {
             let bytes = item_bytes(&encode_head(&head).unwrap());
             assert!(bytes <= 1_024, "{}: {bytes}", head.state.status());
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn heads_and_details_are_read_back() {
+    fn heads_and_details_are_decoded() {
         for head in longest_heads() {
             assert_eq!(decode_head(encode_head(&head).unwrap()).unwrap(), head);
         }
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_heads_do_not_pass_for_payments() {
+    fn damaged_heads_are_unreadable() {
         let text = |text: &str| AttributeValue::S(text.to_owned());
         let whole = encode_head(&longest_heads()[2]).unwrap();
         for (attribute, damage, why) in [

@@ -1,9 +1,8 @@
-//! Every key of both tables: one type per kind, encoded and parsed here and nowhere else.
+//! The keys of both tables and their encodings, which are nowhere else.
 //!
-//! All keys are ASCII, their parts are separated by `#` (which no part can contain), and instants
-//! are of fixed width, so that the byte order of the text is the order of the values. Ranges are
-//! half-open on the encoded text: an upper bound is the encoded first instant or date *after* the
-//! range, which itself is never a key.
+//! Keys are ASCII. `#` separates their parts and is in no part. Instants have a fixed width, so the
+//! byte order of the text is the order of the values. Ranges are half-open on the encoded text: the
+//! upper bound is the first instant or date *after* the range, and is never a key itself.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +12,7 @@ use payments_model::{AccountId, BusinessDate, HeadKey, HeadSort, PaymentId, Stat
 /// The sort key of every details item.
 pub const DETAILS_SORT: &str = "DETAILS";
 
-/// Why a text is not a key of the kind asked for.
+/// A text that is not a key of the expected kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a {1} key")]
 pub struct KeyError(String, &'static str);
@@ -24,13 +23,12 @@ pub fn account_partition(account: &AccountId) -> String {
     format!("ACCT#{account}")
 }
 
-/// Reads [`account_partition`] back.
+/// Parses [`account_partition`].
 ///
 /// # Errors
 /// [`KeyError`] for any other text.
 pub fn parse_account_partition(text: &str) -> Result<AccountId, KeyError> {
-    let account = text.strip_prefix("ACCT#").and_then(|account| account.parse().ok());
-    account.ok_or_else(|| KeyError(text.to_owned(), "account partition"))
+    parse_partition(text, "ACCT#", "account partition")
 }
 
 /// The partition key of a payment's details: `PAY#<paymentId>`.
@@ -39,17 +37,21 @@ pub fn payment_partition(payment_id: PaymentId) -> String {
     format!("PAY#{payment_id}")
 }
 
-/// Reads [`payment_partition`] back.
+/// Parses [`payment_partition`].
 ///
 /// # Errors
 /// [`KeyError`] for any other text.
 pub fn parse_payment_partition(text: &str) -> Result<PaymentId, KeyError> {
-    let payment = text.strip_prefix("PAY#").and_then(|payment| payment.parse().ok());
-    payment.ok_or_else(|| KeyError(text.to_owned(), "payment partition"))
+    parse_partition(text, "PAY#", "payment partition")
 }
 
-/// The partition key of a consumer's checkpoints: `CHECKPOINT#<consumer>`. Their sort key is the
-/// stream shard, or the consumer's job.
+fn parse_partition<T: FromStr>(text: &str, prefix: &str, kind: &'static str) -> Result<T, KeyError> {
+    let parsed = text.strip_prefix(prefix).and_then(|rest| rest.parse().ok());
+    parsed.ok_or_else(|| KeyError(text.to_owned(), kind))
+}
+
+/// The partition key of a function's checkpoints: `CHECKPOINT#<function>`. Their sort key is a stream
+/// shard, a job or a date.
 #[must_use]
 pub fn checkpoint_partition(consumer: &str) -> String {
     format!("CHECKPOINT#{consumer}")
@@ -61,8 +63,7 @@ pub fn counts_partition(lane: Lane) -> String {
     format!("COUNTS#{}", lane.0)
 }
 
-/// How many lanes counters have. Each is a partition key of its own, so that the stream's shards do
-/// not wait for each other.
+/// The number of lanes. Each has its own partition key, so stream shards rarely wait for each other.
 pub const LANES: usize = 8;
 
 /// One of the [`LANES`] counters of a date.
@@ -75,13 +76,13 @@ impl Lane {
         (0..).take(LANES).map(Self)
     }
 
-    /// The lane that a stream shard counts in: a stable hash (FNV-1a) of its id.
+    /// The lane of a stream shard: a stable hash (FNV-1a) of its id.
     #[must_use]
     pub fn of_stream_shard(shard: &str) -> Self {
         let hash = shard
             .bytes()
             .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-        // The lower bits of a multiplication know little of the upper ones; folded, all take part.
+        // The lower bits of a product depend little on the upper ones, so both are combined.
         let folded = hash ^ (hash >> 32);
         Self(folded.to_le_bytes()[0] % 8)
     }
@@ -125,11 +126,11 @@ pub fn parse_head_key(partition: &str, sort: &str) -> Result<HeadKey, KeyError> 
     Ok(HeadKey { account: parse_account_partition(partition)?, sort: parse_head_sort(sort)? })
 }
 
-/// The sort key of the `due` index: `<STATUS>#<dueDate>#<dueAt>#<paymentId>`. Its order is that of
-/// the key's text only within one status.
+/// The sort key of the `due` index: `<STATUS>#<dueDate>#<dueAt>#<paymentId>`. Only within one status
+/// is its order that of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DueSort {
-    /// Where the payment is in its life.
+    /// The payment's status.
     pub status: Status,
     /// The business date it falls due on.
     pub due_date: BusinessDate,
@@ -138,29 +139,29 @@ pub struct DueSort {
 }
 
 impl DueSort {
-    /// Where the keys of `status` on `date` begin.
+    /// The lower bound of the keys of `status` on `date`.
     #[must_use]
     pub fn start_of(status: Status, date: BusinessDate) -> String {
         format!("{status}#{date}")
     }
 
-    /// Where the keys of `status` on `date` end.
+    /// The upper bound of the keys of `status` on `date`.
     #[must_use]
     pub fn end_of(status: Status, date: BusinessDate) -> String {
-        // "~" sorts after "#", and so after every key of that date.
+        // "~" sorts after "#", so after every key of the date.
         format!("{status}#{date}~")
     }
 
-    /// Where the keys of `status` begin.
+    /// The lower bound of the keys of `status`.
     #[must_use]
     pub fn start_of_status(status: Status) -> String {
         format!("{status}#")
     }
 
-    /// Where the keys of `status` on `date` end that are due until `at`, that second included.
+    /// The upper bound of the keys of `status` on `date` that are due until `at`, included.
     #[must_use]
     pub fn end_at(status: Status, date: BusinessDate, at: UtcSecond) -> String {
-        // "~" sorts after "#", and so after every key of that second.
+        // "~" sorts after "#", so after every key of the second.
         format!("{status}#{date}#{at}~")
     }
 
@@ -194,8 +195,8 @@ impl FromStr for DueSort {
     }
 }
 
-/// The sort key of the `unreported` index: the quarter-hour of the settlement as `YYYYMMDDHHMM`,
-/// then `#<settledAt>#<paymentId>`.
+/// The sort key of the `unreported` index: `<quarter-hour>#<settledAt>#<paymentId>`, with the
+/// quarter-hour of the settlement as `YYYYMMDDHHMM`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UnreportedSort {
     /// When the payment was settled.
@@ -205,7 +206,7 @@ pub struct UnreportedSort {
 }
 
 impl UnreportedSort {
-    /// The encoded beginning of the quarter-hour that `at` lies in.
+    /// The encoded start of the quarter-hour of `at`.
     #[must_use]
     pub fn quarter_hour(at: UtcSecond) -> String {
         let encoded = at.to_string();
@@ -304,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hour_after_midnight_is_inside_its_day() {
+    fn the_first_and_last_second_are_in_their_day() {
         let id = PaymentId::derive(&"acc".parse().unwrap(), &"k".parse().unwrap());
         for at in ["2026-12-01T00:00:00Z", "2026-12-01T00:00:01Z", "2026-12-01T00:59:59Z", "2026-12-01T23:59:59Z"] {
             let head = HeadSort { due_at: at.parse().unwrap(), payment_id: id };
@@ -315,7 +316,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_due_by_now_lies_before_the_end_of_now(due in dues(), now in heads()) {
+        fn payments_due_by_now_are_before_its_upper_bound(due in dues(), now in heads()) {
             let london: BusinessZone = "Europe/London".parse().unwrap();
             let end = DueSort::end_at(due.status, london.date_of(now.due_at), now.due_at);
             prop_assert_eq!(due.head.due_at <= now.due_at, due.to_string() < end);
@@ -326,7 +327,7 @@ mod tests {
 
     #[test]
     fn lanes_never_change_and_all_are_used() {
-        // Written down once: a lane that changed would only spread a shard's counts over two lanes.
+        // If a lane changed, it would only spread a shard's counts over two lanes.
         let lane = |shard: &str| Lane::of_stream_shard(shard).index();
         assert_eq!(lane("shardId-00000001796000000000-a1b2c3d4"), 1);
         let mut used: Vec<usize> = (0..200).map(|n| lane(&format!("shardId-0000000179600{n:07}-00000000"))).collect();
@@ -337,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn quarter_hours_begin_at_their_quarter() {
+    fn quarter_hours_start_on_the_quarter() {
         for (at, want) in [
             ("2026-12-01T09:00:00Z", "202612010900"),
             ("2026-12-01T09:14:59Z", "202612010900"),
@@ -349,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_no_keys() {
+    fn other_texts_are_not_keys() {
         for text in ["", "#", "ACCT#", "ACCT#a#b", "PAY#1", "2026-12-01T00:00:00Z#", "x#y#z", "SCHEDULED#2026-12-01"] {
             assert!(parse_account_partition(text).is_err(), "{text}");
             assert!(parse_payment_partition(text).is_err(), "{text}");

@@ -1,30 +1,29 @@
-//! Every key, item and DynamoDB expression of the system, behind one public method per access
-//! pattern.
+//! All keys, items and DynamoDB expressions, behind one public method per access pattern.
 //!
 //! | access pattern | table or index | method |
 //! |---|---|---|
-//! | accept a payment, once for ever | `payment-history` | [`Store::put_details`] |
-//! | make an accepted payment current | `payments` | [`Store::put_head`] |
+//! | create a payment, once for ever | `payment-history` | [`Store::put_details`] |
+//! | give a created payment its head | `payments` | [`Store::put_head`] |
 //! | a payment by its id | `payment-history` | [`Store::details`] |
 //! | a payment's current state | `payments`, then `payment-history` | [`Store::head`] |
 //! | an account's payments by due time | `payments` and `payment-history` | [`Store::account_page`] |
 //! | the data of a page of payments | `payment-history` | [`Store::data_of`] |
-//! | what is due of a status, by shard | `payments`/`due` | [`Store::due_page`], [`Store::due_count`] |
+//! | due payments of a status, by shard | `payments`/`due` | [`Store::due_page`], [`Store::due_count`] |
 //! | all payments of a date and status, by shard | both tables' `due` | [`Store::due_page_of_both`] |
 //! | the payment of a transaction id | both tables' `transaction` | [`Store::payments_of_transaction`] |
 //! | many current states, many details | `payments`, `payment-history` | [`Store::hot_heads`], [`Store::details_of`] |
 //! | one transition | `payments` | [`Store::transition`] |
-//! | one more hand-over | `payments` | [`Store::redrive`] |
-//! | what is settled and in no report, by shard | `payments`/`unreported` | [`Store::unreported_page`] |
-//! | one payment has been reported | `payments` | [`Store::mark_reported`] |
+//! | one redrive | `payments` | [`Store::redrive`] |
+//! | settled payments in no report, by shard | `payments`/`unreported` | [`Store::unreported_page`] |
+//! | mark a payment as reported | `payments` | [`Store::mark_reported`] |
 //! | the report's last run | `payments` | [`Store::last_report_run`], [`Store::commit_report_run`], [`Store::finish_report_run`] |
-//! | keep a past payment, then let it go | `payment-history`, then `payments` | [`Store::put_archived_head`], [`Store::remove_head`] |
+//! | archive a past payment | `payment-history`, then `payments` | [`Store::put_archived_head`], [`Store::remove_head`] |
 //! | the counters of dates | `payments` | [`Store::counters`] |
-//! | how far a stream shard was counted | `payments` | [`Store::checkpoint`] |
-//! | what a stretch of the stream adds to the counters | `payments` | [`Store::commit_counts`] |
-//! | all payments of a date, once more, for its counters | both tables' `due` | [`Store::recount_next`] |
-//! | what recounts found of dates | `payments` | [`Store::evidence`], [`Store::keep_evidence`], [`Store::drop_evidence`] |
-//! | the correction of a date's counters | `payments` | [`Store::repair_counters`] |
+//! | the last counted record of a stream shard | `payments` | [`Store::checkpoint`] |
+//! | add records of the stream to the counters | `payments` | [`Store::commit_counts`] |
+//! | recount a date | both tables' `due` | [`Store::recount_next`] |
+//! | evidence of drift, by date | `payments` | [`Store::evidence`], [`Store::keep_evidence`], [`Store::drop_evidence`] |
+//! | repair a date's counters | `payments` | [`Store::repair_counters`] |
 
 mod account;
 mod archive;
@@ -85,7 +84,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// A store over existing tables.
+    /// Creates a store of existing tables.
     #[must_use]
     pub fn new(client: Client, tables: TableNames) -> Self {
         Self { client, tables }

@@ -1,22 +1,22 @@
-//! Putting together what the hot table and history hold of one range: in order, each payment
-//! once, and only as far as both were read.
+//! The merge of a range's rows in the hot table and in history: in order, each payment once, and only
+//! as far as both tables were read.
 
 use std::collections::BTreeMap;
 
-/// What one table holds of a range: everything up to `end`, or to the range's end where `None`.
+/// One table's rows of a range up to `end`, or all of them if it is `None`.
 pub(crate) struct Stretch<K, V> {
     pub(crate) rows: Vec<(K, V)>,
     pub(crate) end: Option<K>,
 }
 
-/// A merged page, and after which key the next one begins, if there may be more.
+/// A merged page, and the key after which the next one begins, if there may be more.
 pub(crate) struct Merged<K, V> {
     pub(crate) rows: Vec<V>,
     pub(crate) next: Option<K>,
 }
 
-/// Merges stretches of the same range into a page of at most `limit` rows. Where two tables hold
-/// the same key, the earlier stretch's row stands.
+/// Merges stretches of the same range into a page of at most `limit` rows. If two have the same key,
+/// the row of the first one is used.
 pub(crate) fn merge<K: Ord + Copy, V>(stretches: Vec<Stretch<K, V>>, limit: usize) -> Merged<K, V> {
     let end = stretches.iter().filter_map(|stretch| stretch.end).min();
     let mut by_key = BTreeMap::new();
@@ -39,7 +39,7 @@ mod tests {
 
     use super::*;
 
-    /// What a table with these keys answers for everything after `after`.
+    /// The stretch of a table with these keys after `after`.
     fn read(table: &BTreeSet<u8>, after: Option<u8>, limit: usize) -> Stretch<u8, u8> {
         let rest: Vec<u8> = table.iter().copied().filter(|key| after.is_none_or(|after| *key > after)).collect();
         let rows: Vec<(u8, u8)> = rest.iter().take(limit).map(|key| (*key, *key)).collect();
@@ -49,7 +49,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn page_by_page_both_tables_are_read_once_in_order(
+        fn pages_have_each_row_of_both_tables_once_in_order(
             hot in prop::collection::btree_set(0_u8..60, 0..30),
             history in prop::collection::btree_set(0_u8..60, 0..30),
             limit in 1_usize..12,

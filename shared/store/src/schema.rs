@@ -1,7 +1,7 @@
 //! The definition of both tables, as data.
 //!
-//! The embedded tables are created from it and a test compares `template.yaml` with it, so that
-//! what is tested on one machine is what is deployed.
+//! Embedded tables are created from it, and a test compares `template.yaml` with it. So what is
+//! tested is what is deployed.
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::ProvideErrorMetadata as _;
@@ -13,7 +13,7 @@ use aws_sdk_dynamodb::types::{
 use crate::TableNames;
 use crate::error::{StoreError, failed, incomplete};
 
-/// One attribute of a key and its type.
+/// A key attribute and its type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyAttribute {
     /// A string.
@@ -31,7 +31,7 @@ impl KeyAttribute {
         }
     }
 
-    /// The attribute's type as DynamoDB writes it.
+    /// The attribute's type in DynamoDB.
     #[must_use]
     pub fn scalar_type(self) -> ScalarAttributeType {
         match self {
@@ -57,9 +57,9 @@ pub struct Index {
 /// A table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Table {
-    /// Whether it has a stream of new and old images.
+    /// Whether it has a stream with new and old images.
     pub stream: bool,
-    /// The attribute whose time makes an item expire.
+    /// The attribute with the time when an item expires.
     pub time_to_live: Option<&'static str>,
     /// Its indexes.
     pub indexes: &'static [Index],
@@ -70,7 +70,7 @@ pub const PARTITION: KeyAttribute = KeyAttribute::Text("pk");
 /// The sort key of both tables.
 pub const SORT: KeyAttribute = KeyAttribute::Text("sk");
 
-/// Every payment of the table by shard, then status, date and instant.
+/// All payments of the table by shard, then by status, date and instant.
 pub const DUE: Index = Index {
     name: "due",
     partition: KeyAttribute::Number("shard"),
@@ -78,7 +78,7 @@ pub const DUE: Index = Index {
     includes: &["amountMinor", "currency", "payeeAccountId", "version", "settledAt"],
 };
 
-/// Sparse: the settled payments that no report has taken yet.
+/// Sparse: settled payments that are in no report yet.
 pub const UNREPORTED: Index = Index {
     name: "unreported",
     partition: KeyAttribute::Number("shard"),
@@ -86,7 +86,7 @@ pub const UNREPORTED: Index = Index {
     includes: &[],
 };
 
-/// Sparse: the processed payments by transaction id.
+/// Sparse: processed payments by transaction id.
 pub const TRANSACTION: Index =
     Index { name: "transaction", partition: KeyAttribute::Text("transactionId"), sort: None, includes: &[] };
 
@@ -97,11 +97,11 @@ pub const PAYMENTS: Table =
 /// The long-term table: details of all payments, heads of past ones.
 pub const HISTORY: Table = Table { stream: false, time_to_live: None, indexes: &[DUE, TRANSACTION] };
 
-/// Creates both tables where they do not exist yet: for embedded and test engines. On AWS the
-/// stack creates them.
+/// Creates both tables in an embedded or test engine, unless they exist. On AWS the stack creates
+/// them.
 ///
 /// # Errors
-/// [`StoreError`] where the engine refuses or does not answer.
+/// [`StoreError`] if the engine fails.
 pub async fn create_tables(client: &Client, names: &TableNames) -> Result<(), StoreError> {
     create_table(client, &names.payments, &PAYMENTS).await?;
     create_table(client, &names.history, &HISTORY).await
@@ -165,7 +165,7 @@ fn key_schema(partition: KeyAttribute, sort: Option<KeyAttribute>) -> Vec<KeySch
     std::iter::once(element(partition, KeyType::Hash)).chain(sort.map(|sort| element(sort, KeyType::Range))).collect()
 }
 
-/// Every attribute that is part of a key, once, as `CreateTable` wants them.
+/// The attributes of all keys, each once, as `CreateTable` needs them.
 #[must_use]
 pub fn attribute_definitions(table: &Table) -> Vec<AttributeDefinition> {
     let of_indexes = table.indexes.iter().flat_map(|index| std::iter::once(index.partition).chain(index.sort));

@@ -1,8 +1,8 @@
-//! How DynamoDB counts an item's bytes.
+//! Item sizes as DynamoDB counts them.
 //!
-//! From the Developer Guide, "DynamoDB item sizes and formats": a name counts its UTF-8 bytes; a
-//! string its UTF-8 bytes; a number about one byte per two significant digits plus one; a list or
-//! map three bytes plus one per element; a boolean or null one byte.
+//! From the Developer Guide, "DynamoDB item sizes and formats": names and strings have their UTF-8
+//! bytes, a number about one byte per two significant digits plus one, a list or map three bytes plus
+//! one per element, a boolean or null one byte.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_as_the_developer_guide_says() {
+    fn sizes_are_those_of_the_developer_guide() {
         let text = |text: &str| AttributeValue::S(text.to_owned());
         let number = |number: &str| AttributeValue::N(number.to_owned());
         let map = AttributeValue::M([("ab".to_owned(), text("cde"))].into());
