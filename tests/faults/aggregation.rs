@@ -11,7 +11,6 @@ use serde_json::Value;
 
 use crate::fixture::Fixture;
 use crate::recount;
-use crate::staleness::Lag;
 
 /// The most steps in which a stream is emptied: none here has so many batches.
 const MOST_STEPS: usize = 2_000;
@@ -100,9 +99,7 @@ impl Fixture {
 
     /// Ends all faults, then checks that the counters of every date equal a recount.
     pub(crate) async fn assert_counters_exact(&self) -> Result<()> {
-        self.faults.clear();
-        self.faults.weaken(None);
-        self.faults.staleness().set(Lag::none());
+        self.faults.end();
         let miscounted = self.miscounted().await?;
         ensure!(miscounted.is_empty(), "the counters differ from a recount: {miscounted:#?}");
         Ok(())

@@ -1,97 +1,19 @@
-//! Every crash point: each function, with each of its calls failing in each way. The calls are
-//! found by running: a case is made for the k-th call until a run passes without reaching it.
-
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+//! Every crash point: each trigger runs with each of its calls failing in each way.
+//!
+//! The calls are found by running: a case is made for the k-th call until a run does not reach it.
 
 use anyhow::{Result, ensure};
 use chrono::TimeDelta;
 use daily_due_sweeper::Action;
+use fastrand::Rng;
+use payments_local::triggers::queues::RESULT_VISIBILITY;
 use payments_tests::{Ask, Reply};
 use serde_json::json;
 
-use payments_local::triggers::queues::RESULT_VISIBILITY;
-
+use crate::fault_plan::{FaultPlan, WAYS, WAYS_OF_TRANSACTIONS, Way, every_crash_point};
 use crate::fixture::Fixture;
 use crate::invariants::{self, Intent, Stage};
 use crate::{disturbances, transaction_service};
-use fastrand::Rng;
-use payments_local::{Call, Fate};
-
-/// How the k-th call fails.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
-    /// An error before the call, however often it is tried.
-    ErrorBefore,
-    /// An error before the call, once: the SDK tries again.
-    ErrorBeforeOnce,
-    /// Done, and the reply lost, however often it is tried.
-    ReplyLost,
-    /// Done, and the reply lost once: the SDK's second try meets what the first did.
-    ReplyLostOnce,
-    /// Throttled until the retries end.
-    Throttled,
-    /// This call and all that follow are throttled.
-    ThrottledFromHereOn,
-    /// Another transaction holds the item.
-    Conflict,
-    /// DynamoDB cancels the transaction for this reason of its checkpoint.
-    Cancelled(&'static str),
-    /// This transaction and all that follow are cancelled for this reason.
-    CancelledFromHereOn(&'static str),
-    /// SQS takes all messages but the first.
-    EntryRefused,
-    /// The process is killed before the call.
-    KilledBefore,
-    /// The process is killed right after the call.
-    KilledAfter,
-}
-
-pub(crate) const WAYS: [Way; 10] = [
-    Way::ErrorBefore,
-    Way::ErrorBeforeOnce,
-    Way::ReplyLost,
-    Way::ReplyLostOnce,
-    Way::Throttled,
-    Way::ThrottledFromHereOn,
-    Way::Conflict,
-    Way::EntryRefused,
-    Way::KilledBefore,
-    Way::KilledAfter,
-];
-
-/// The ways in which transactions fail besides.
-const WAYS_OF_TRANSACTIONS: [Way; 6] = [
-    Way::Cancelled("TransactionConflict"),
-    Way::Cancelled("ThrottlingError"),
-    Way::Cancelled("ConditionalCheckFailed"),
-    Way::CancelledFromHereOn("TransactionConflict"),
-    Way::CancelledFromHereOn("ThrottlingError"),
-    Way::CancelledFromHereOn("ConditionalCheckFailed"),
-];
-
-impl Way {
-    pub(crate) fn fate(self, k: usize, call: &Call) -> Fate {
-        let (hit, first) = (call.number == k, call.tried == 0);
-        let is_write = matches!(call.operation.as_str(), "PutItem" | "UpdateItem" | "DeleteItem");
-        let is_transaction = call.operation == "TransactWriteItems";
-        match self {
-            Self::ErrorBefore if hit => Fate::Refuse(500, "InternalServerError"),
-            Self::ErrorBeforeOnce if hit && first => Fate::Refuse(500, "InternalServerError"),
-            Self::ReplyLost if hit => Fate::LoseReply,
-            Self::ReplyLostOnce if hit && first => Fate::LoseReply,
-            Self::Throttled if hit => Fate::Refuse(400, "ThrottlingException"),
-            Self::ThrottledFromHereOn if call.number >= k => Fate::Refuse(400, "ThrottlingException"),
-            Self::Conflict if hit && is_write => Fate::Refuse(400, "TransactionConflictException"),
-            Self::Cancelled(reason) if hit && is_transaction => Fate::CancelTransaction(reason),
-            Self::CancelledFromHereOn(reason) if call.number >= k && is_transaction => Fate::CancelTransaction(reason),
-            Self::EntryRefused if hit && call.operation == "SendMessageBatch" => Fate::RefuseFirstEntry,
-            Self::KilledBefore if hit => Fate::KillBefore,
-            Self::KilledAfter if hit => Fate::KillAfter,
-            _ => Fate::Pass,
-        }
-    }
-}
 
 /// What makes a function run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,7 +33,7 @@ enum Trigger {
 
 impl Trigger {
     /// The ways in which its calls can fail.
-    fn ways(self) -> impl Iterator<Item = Way> {
+    fn ways(self) -> impl Iterator<Item = Way> + Clone {
         WAYS.into_iter().chain(WAYS_OF_TRANSACTIONS.into_iter().filter(move |_| self == Self::Aggregate))
     }
 
@@ -136,15 +58,15 @@ impl Trigger {
                 Ok(intents)
             }
             // Eleven are more than one SendMessageBatch takes.
-            Self::Dispatch => pending(fixture, if random.is_some() { 3 } else { 11 }).await,
+            Self::Dispatch => fixture.pending(if random.is_some() { 3 } else { 11 }).await,
             Self::Settle => {
-                let intents = pending(fixture, 4).await?;
+                let intents = fixture.pending(4).await?;
                 fixture.dispatch_all().await?;
                 fixture.serve(random.as_mut())?;
                 Ok(intents)
             }
             Self::Redrive => {
-                let intents = pending(fixture, 3).await?;
+                let intents = fixture.pending(3).await?;
                 fixture.dispatch_all().await?;
                 let requests = transaction_service::read_requests(&fixture.requests, &fixture.time)?;
                 // One result comes late, but before the redrive; the others were lost.
@@ -169,8 +91,8 @@ impl Trigger {
         }
     }
 
-    /// Pulls it once, as AWS or a client does.
-    async fn pull(self, fixture: &Fixture, intents: &mut [Intent]) -> Result<()> {
+    /// Fires once, as AWS or a client does.
+    async fn fire(self, fixture: &Fixture, intents: &mut [Intent]) -> Result<()> {
         match self {
             Self::Create | Self::CreateAgain => fixture.create(&mut intents[0]).await.map(drop),
             Self::Cancel | Self::CancelAgain => fixture.cancel(&mut intents[0]).await.map(drop),
@@ -199,14 +121,6 @@ impl Trigger {
     }
 }
 
-/// Payments that have become pending and were not sent yet.
-async fn pending(fixture: &Fixture, count: usize) -> Result<Vec<Intent>> {
-    let intents = fixture.created(count).await?;
-    fixture.time.pass(TimeDelta::seconds(61));
-    fixture.tick(Action::Sweep).await?;
-    Ok(intents)
-}
-
 fn batch_of(intents: &[Intent]) -> Ask {
     let entries = intents.iter().map(|intent| {
         let mut entry = intent.body();
@@ -230,32 +144,31 @@ fn note_batch(reply: &Reply, intents: &mut [Intent]) {
 #[derive(Debug, Clone, Copy)]
 struct Case {
     trigger: Trigger,
-    way: Way,
-    k: usize,
-    /// Whether the trigger is pulled again; a client may also give up.
+    plan: FaultPlan,
+    /// Whether the trigger fires again; a client may also give up.
     again: bool,
     disturbed: bool,
 }
 
 impl Case {
-    /// Runs it. Says whether there was a k-th call, and whether it failed.
+    /// Runs it. Returns whether the planned call was reached, and whether one failed.
     async fn run(self, fixture: &Fixture) -> Result<(bool, bool)> {
-        let random = self.disturbed.then(|| Rng::with_seed(u64::try_from(self.k).unwrap_or(0)));
+        let seed = u64::try_from(self.plan.call)?;
+        let random = self.disturbed.then(|| Rng::with_seed(seed));
         let mut intents = self.trigger.prepare(fixture, random.clone()).await?;
         let place = disturbances::place(fixture).await?;
         if self.disturbed {
-            disturbances::begin(fixture, u64::try_from(self.k).unwrap_or(0));
+            disturbances::begin(fixture, seed);
         }
-        let failed = self.pull_broken(fixture, &mut intents).await?;
-        let reached = fixture.faults.calls() > self.k;
-        fixture.faults.clear();
+        let run = self.plan.run(&fixture.faults, self.trigger.fire(fixture, &mut intents)).await;
+        run.answer.transpose()?;
         self.check("after the failure", invariants::violations(fixture, &intents, Stage::UnderWay).await?)?;
 
         if self.again {
             if self.trigger == Trigger::Settle {
                 fixture.time.pass(RESULT_VISIBILITY);
             }
-            self.trigger.pull(fixture, &mut intents).await?;
+            self.trigger.fire(fixture, &mut intents).await?;
             ensure!(self.trigger.is_answered(&intents), "{self:?}: the client's retry did not succeed");
         }
         if let Some(mut random) = random.clone() {
@@ -264,31 +177,15 @@ impl Case {
         }
         if self.trigger == Trigger::Aggregate {
             self.check("when all is counted", fixture.miscounted().await?)?;
-            return Ok((reached, failed));
+            return Ok((run.reached, run.failed));
         }
         self.check("at the end", fixture.finish(&intents, random.clone()).await?)?;
         if let Some(mut random) = random {
             let sent = fixture.faults.sent();
             disturbances::redeliver_since(fixture, &place, &mut random).await?;
-            ensure!(fixture.faults.sent() == sent, "{self:?}: what was over is sent again when the stream repeats it");
+            ensure!(fixture.faults.sent() == sent, "{self:?}: a repeated stream sends settled payments again");
         }
-        Ok((reached, failed))
-    }
-
-    /// Pulls the trigger with the k-th call failing; says whether one did.
-    async fn pull_broken(self, fixture: &Fixture, intents: &mut [Intent]) -> Result<bool> {
-        let failed = Arc::new(AtomicBool::new(false));
-        let noted = Arc::clone(&failed);
-        fixture.faults.inject(move |call| {
-            let fate = self.way.fate(self.k, call);
-            noted.fetch_or(fate != Fate::Pass, Ordering::Relaxed);
-            fate
-        });
-        // Of a killed process there is no answer; any other is as good or bad as the calls were.
-        if let Some(pulled) = fixture.faults.until_killed(self.trigger.pull(fixture, intents)).await {
-            pulled?;
-        }
-        Ok(failed.load(Ordering::Relaxed))
+        Ok((run.reached, run.failed))
     }
 
     fn check(self, when: &str, violations: Vec<String>) -> Result<()> {
@@ -297,26 +194,14 @@ impl Case {
     }
 }
 
-/// Runs a trigger's cases: each call in each way, in good weather and in bad.
+/// Runs a trigger's cases.
 async fn every_crash_point_of(trigger: Trigger) -> Result<()> {
     let fixture = Fixture::start().await?;
     let (mut cases, mut calls) = (0, 0);
-    for disturbed in [false, true] {
-        for way in trigger.ways() {
-            for again in [true, false] {
-                if !again && !trigger.is_a_client() {
-                    continue;
-                }
-                for k in 0.. {
-                    let (reached, failed) = Case { trigger, way, k, again, disturbed }.run(&fixture).await?;
-                    if !reached {
-                        break;
-                    }
-                    calls = calls.max(k + 1);
-                    cases += usize::from(failed);
-                }
-            }
-        }
+    for again in [true, false].into_iter().filter(|again| *again || trigger.is_a_client()) {
+        let run = async |plan, disturbed| Case { trigger, plan, again, disturbed }.run(&fixture).await;
+        let (more_cases, more_calls) = every_crash_point(trigger.ways(), run).await?;
+        (cases, calls) = (cases + more_cases, calls.max(more_calls));
     }
     println!("{trigger:?}: {cases} cases over {calls} calls");
     assert!(cases >= calls * 8, "each call fails in each way: {cases} cases over {calls} calls");

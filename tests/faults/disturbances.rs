@@ -18,12 +18,12 @@ pub(crate) type Place = Option<(ShardId, Option<SequenceNumber>)>;
 
 /// Reads lag from now on.
 pub(crate) fn begin(fixture: &Fixture, seed: u64) {
-    fixture.faults.staleness().set(Lag::up_to(MOST_LAG, seed));
+    fixture.faults.lag(Lag::up_to(MOST_LAG, seed));
 }
 
 /// Reads show the present again.
 pub(crate) fn end(fixture: &Fixture) {
-    fixture.faults.staleness().set(Lag::none());
+    fixture.faults.lag(Lag::none());
 }
 
 /// Where the stream mapping is now.

@@ -15,7 +15,7 @@ use payments_local::{Call, Fate, Interceptor, Recorder};
 use payments_queue::Queue;
 use serde_json::{Value, json};
 
-use crate::staleness::Staleness;
+use crate::staleness::{Lag, Staleness};
 use crate::task_scheduler::TaskScheduler;
 use crate::time::Time;
 use crate::weakness::Weakness;
@@ -143,6 +143,18 @@ impl FaultInjector {
 
     pub(crate) fn recorder(&self) -> &Recorder {
         &self.shared.recorder
+    }
+
+    /// Lets reads lag from now on.
+    pub(crate) fn lag(&self, lag: Lag) {
+        self.shared.staleness.set(lag);
+    }
+
+    /// Ends faults, lag and weakness.
+    pub(crate) fn end(&self) {
+        self.clear();
+        self.weaken(None);
+        self.lag(Lag::none());
     }
 
     pub(crate) fn staleness(&self) -> &Staleness {

@@ -131,6 +131,20 @@ impl Fixture {
         Ok(intents)
     }
 
+    /// Creates payments and lets them fall due.
+    pub(crate) async fn due(&self, count: usize) -> Result<Vec<Intent>> {
+        let intents = self.created(count).await?;
+        self.time.pass(TimeDelta::seconds(61));
+        Ok(intents)
+    }
+
+    /// Creates payments and has them claimed; they are not sent yet.
+    pub(crate) async fn pending(&self, count: usize) -> Result<Vec<Intent>> {
+        let intents = self.due(count).await?;
+        self.tick(Action::Sweep).await?;
+        Ok(intents)
+    }
+
     /// Sends a create, and notes what the client is told.
     pub(crate) async fn create(&self, intent: &mut Intent) -> Result<Reply> {
         let reply = self.ask(Ask::create(&intent.account, &intent.key, &intent.body())).await?;
@@ -142,7 +156,7 @@ impl Fixture {
 
     /// Sends a cancel, and notes what the client is told.
     pub(crate) async fn cancel(&self, intent: &mut Intent) -> Result<Reply> {
-        let reply = self.ask(Ask::cancel(&intent.account, intent.accepted.as_deref().unwrap_or_default())).await?;
+        let reply = self.ask(Ask::cancel(&intent.account, intent.id()?)).await?;
         intent.cancelled |= reply.status == 200;
         Ok(reply)
     }

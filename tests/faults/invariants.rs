@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
 use crate::fault_injector::Sent;
@@ -29,6 +29,11 @@ pub(crate) struct Intent {
 }
 
 impl Intent {
+    /// The id that the client was told.
+    pub(crate) fn id(&self) -> Result<&str> {
+        self.accepted.as_deref().context("the payment was not accepted")
+    }
+
     /// The body of the create.
     pub(crate) fn body(&self) -> Value {
         json!({

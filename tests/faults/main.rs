@@ -6,6 +6,7 @@ mod counts;
 mod crash_points;
 mod disturbances;
 mod fault_injector;
+mod fault_plan;
 mod fixture;
 mod invariants;
 mod late;

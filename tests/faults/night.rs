@@ -4,8 +4,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context as _, Result, ensure};
 use chrono::TimeDelta;
@@ -17,12 +15,11 @@ use payments_local::{Function, Functions};
 use payments_tests::Ask;
 use serde_json::{Value, json};
 
-use crate::crash_points::{WAYS, Way};
 use crate::disturbances;
+use crate::fault_plan::{FaultPlan, WAYS, every_crash_point};
 use crate::fixture::Fixture;
 use crate::invariants::{self, Intent, Stage};
 use fastrand::Rng;
-use payments_local::Fate;
 
 /// From the morning of the payments' day to the night after it: past 02:30, whatever the time they
 /// were put in between 09:00 and 12:00.
@@ -35,11 +32,18 @@ const UNTIL_MORNING: TimeDelta = TimeDelta::hours(6);
 const TIMEOUT: TimeDelta = TimeDelta::minutes(14);
 
 /// Invokes a scheduled function as its schedule does.
-async fn invoke(fixture: &Fixture, functions: &Functions, function: Function) -> Result<Value, String> {
+async fn invoke(fixture: &Fixture, functions: &Functions, function: Function) -> Result<Value> {
     let mut context = Context::default();
     context.request_id = fixture.new_name();
-    context.deadline = u64::try_from((fixture.time.now() + TIMEOUT).timestamp_millis()).unwrap_or(0);
-    functions.scheduled(function, json!({ "action": function.as_str() }), context).await
+    context.deadline = u64::try_from((fixture.time.now() + TIMEOUT).timestamp_millis())?;
+    let input = json!({ "action": function.as_str() });
+    functions.scheduled(function, input, context).await.map_err(anyhow::Error::msg)
+}
+
+/// Invokes both functions of the night, one after the other.
+async fn report_and_archive(fixture: &Fixture) -> Result<()> {
+    invoke(fixture, &fixture.functions, Function::Report).await?;
+    invoke(fixture, &fixture.functions, Function::Archive).await.map(drop)
 }
 
 /// Payments that have come to all ends there are, in the night after their day.
@@ -84,30 +88,27 @@ async fn assert_seen_once(fixture: &Fixture, intents: &[Intent], when: &str) -> 
     Ok(())
 }
 
-/// One case: a function whose k-th call fails in one way.
+/// One case: a function with one failing call.
 #[derive(Debug, Clone, Copy)]
 struct Case {
     function: Function,
-    way: Way,
-    k: usize,
+    plan: FaultPlan,
     disturbed: bool,
 }
 
 impl Case {
-    /// Runs it, and says whether there was a k-th call, and whether it failed.
+    /// Runs it. Returns whether the planned call was reached, and whether one failed.
     async fn run(self, fixture: &Fixture) -> Result<(bool, bool)> {
         let intents = settled(fixture, 4).await?;
         let before = published(fixture).await?;
         if self.function == Function::Archive {
-            invoke(fixture, &fixture.functions, Function::Report).await.map_err(anyhow::Error::msg)?;
+            invoke(fixture, &fixture.functions, Function::Report).await?;
         }
         let place = disturbances::place(fixture).await?;
         if self.disturbed {
-            disturbances::begin(fixture, u64::try_from(self.k).unwrap_or(0));
+            disturbances::begin(fixture, u64::try_from(self.plan.call)?);
         }
-        let failed = self.invoke_broken(fixture).await;
-        let reached = fixture.faults.calls() > self.k;
-        fixture.faults.clear();
+        let run = self.plan.run(&fixture.faults, invoke(fixture, &fixture.functions, self.function)).await;
         self.check(fixture, &intents, "after the failure", Stage::UnderWay).await?;
         if self.disturbed {
             // Whatever the index still shows or does not show yet, nothing is done wrongly.
@@ -118,30 +119,11 @@ impl Case {
             disturbances::redeliver_since(fixture, &place, &mut Rng::with_seed(7)).await?;
             disturbances::end(fixture);
         }
-        for function in [Function::Report, Function::Archive] {
-            invoke(fixture, &fixture.functions, function)
-                .await
-                .map_err(anyhow::Error::msg)
-                .context(format!("{self:?}"))?;
-        }
+        report_and_archive(fixture).await.with_context(|| format!("{self:?}"))?;
         self.check(fixture, &intents, "at the end", Stage::Finished).await?;
         assert_night_is_over(fixture, &intents, &before).await.with_context(|| format!("{self:?}"))?;
         fixture.time.pass(UNTIL_MORNING);
-        Ok((reached, failed))
-    }
-
-    /// Invokes the function with its k-th call failing; says whether one did.
-    async fn invoke_broken(self, fixture: &Fixture) -> bool {
-        let failed = Arc::new(AtomicBool::new(false));
-        let noted = Arc::clone(&failed);
-        fixture.faults.inject(move |call| {
-            let fate = self.way.fate(self.k, call);
-            noted.fetch_or(fate != Fate::Pass, Ordering::Relaxed);
-            fate
-        });
-        // Of a killed process there is no answer; any other is as good or bad as the calls were.
-        drop(fixture.faults.until_killed(invoke(fixture, &fixture.functions, self.function)).await);
-        failed.load(Ordering::Relaxed)
+        Ok((run.reached, run.failed))
     }
 
     async fn check(self, fixture: &Fixture, intents: &[Intent], when: &str, stage: Stage) -> Result<()> {
@@ -176,21 +158,10 @@ async fn assert_night_is_over(
 
 async fn every_crash_point_of(function: Function) -> Result<()> {
     let fixture = Fixture::start().await?;
-    let (mut cases, mut calls) = (0, 0);
-    for disturbed in [false, true] {
-        for way in WAYS {
-            for k in 0.. {
-                let (reached, failed) = Case { function, way, k, disturbed }.run(&fixture).await?;
-                if !reached {
-                    break;
-                }
-                calls = calls.max(k + 1);
-                cases += usize::from(failed);
-            }
-        }
-    }
+    let run = async |plan, disturbed| Case { function, plan, disturbed }.run(&fixture).await;
+    let (cases, calls) = every_crash_point(WAYS, run).await?;
     println!("{function}: {cases} cases over {calls} calls");
-    // Ten ways, of which two are for writes and SQS alone, in two weathers.
+    // Ten ways, two of which are for writes and SQS alone, without and with disturbances.
     assert!(cases >= calls * 11, "each call fails in each way: {cases} cases over {calls} calls");
     fixture.assert_counters_exact().await
 }
@@ -219,7 +190,7 @@ async fn reports_and_archives_at_once_skip_nothing_and_repeat_nothing() -> Resul
         let intents = settled(&fixture, 5).await?;
         let before = published(&fixture).await?;
         if pair[0] == Function::Archive {
-            invoke(&fixture, &fixture.functions, Function::Report).await.map_err(anyhow::Error::msg)?;
+            invoke(&fixture, &fixture.functions, Function::Report).await?;
         }
         let sandboxes = [fixture.functions_of_task(1).await?, fixture.functions_of_task(2).await?];
         let runs = pair.iter().zip(&sandboxes).map(|(function, sandbox)| {
@@ -232,9 +203,7 @@ async fn reports_and_archives_at_once_skip_nothing_and_repeat_nothing() -> Resul
         let violations = invariants::violations(&fixture, &intents, Stage::UnderWay).await?;
         ensure!(violations.is_empty(), "{when}: {violations:#?}");
         assert_seen_once(&fixture, &intents, &when).await?;
-        for function in [Function::Report, Function::Archive] {
-            invoke(&fixture, &fixture.functions, function).await.map_err(anyhow::Error::msg)?;
-        }
+        report_and_archive(&fixture).await?;
         assert_night_is_over(&fixture, &intents, &before).await.with_context(|| when.clone())?;
         fixture.time.pass(UNTIL_MORNING);
     }
@@ -251,7 +220,7 @@ async fn a_week_without_runs_is_made_up_for() -> Result<()> {
     }
     fixture.time.pass(UNTIL_NIGHT);
     for function in [Function::Archive, Function::Report, Function::Archive] {
-        invoke(&fixture, &fixture.functions, function).await.map_err(anyhow::Error::msg)?;
+        invoke(&fixture, &fixture.functions, function).await?;
     }
     for intents in &week {
         assert_night_is_over(&fixture, intents, &BTreeMap::new()).await?;

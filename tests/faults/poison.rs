@@ -7,21 +7,14 @@ use chrono::TimeDelta;
 use daily_due_sweeper::{Action, SweeperOutcome};
 use payments_local::triggers::DISPATCH_RETRIES;
 use payments_local::triggers::queues::{MAX_RESULT_RECEIVES, RESULT_VISIBILITY};
+use payments_tests::tables::text;
 use serde_json::{Value, json};
 
 use crate::fixture::Fixture;
-use crate::invariants::{self, Intent, Stage};
+use crate::invariants::{Intent, Stage, violations};
 use crate::staleness::Lag;
-use crate::transaction_service;
+use crate::transaction_service::{read_requests, result_of};
 use payments_local::Fate;
-
-/// Payments that have become pending and were not sent yet.
-async fn pending(fixture: &Fixture, count: usize) -> Result<Vec<Intent>> {
-    let intents = fixture.created(count).await?;
-    fixture.time.pass(TimeDelta::seconds(61));
-    fixture.tick(Action::Sweep).await?;
-    Ok(intents)
-}
 
 /// The messages of a queue.
 fn bodies(queue: &payments_queue::Queue, fixture: &Fixture) -> Vec<String> {
@@ -39,11 +32,11 @@ fn bodies(queue: &payments_queue::Queue, fixture: &Fixture) -> Vec<String> {
 #[tokio::test]
 async fn every_odd_result_has_an_end_of_its_own_and_the_others_are_settled_at_once() -> Result<()> {
     let fixture = Fixture::start().await?;
-    let good = pending(&fixture, 3).await?;
+    let good = fixture.pending(3).await?;
     fixture.dispatch_all().await?;
-    let requests = transaction_service::read_requests(&fixture.requests, &fixture.time)?;
+    let requests = read_requests(&fixture.requests, &fixture.time)?;
     let early = fixture.created(1).await?;
-    let taken = transaction_service::result_of(&requests[0]);
+    let taken = result_of(&requests[0]);
     let unknown = json!({ "paymentId": "00000000-0000-5000-8000-000000000000", "outcome": "FAILED", "reason": "who?" });
     let too_early = json!({ "paymentId": early[0].accepted, "outcome": "PROCESSED", "transactionId": "T-early" });
     let mut dead = vec![
@@ -56,7 +49,7 @@ async fn every_odd_result_has_an_end_of_its_own_and_the_others_are_settled_at_on
     ];
     drop(fixture.metrics.take());
     let results = requests.iter().map(|request| {
-        let mut result = transaction_service::result_of(request);
+        let mut result = result_of(request);
         result["fieldOfTomorrow"] = json!({ "ignored": true });
         result.to_string()
     });
@@ -65,7 +58,7 @@ async fn every_odd_result_has_an_end_of_its_own_and_the_others_are_settled_at_on
     }
     let first = fixture.settle_step().await.context("no delivery")?;
     assert_eq!((first.messages, first.deleted, first.error), (9, 3, None));
-    assert_eq!(invariants::violations(&fixture, &good, Stage::Finished).await?, [""; 0]);
+    assert_eq!(violations(&fixture, &good, Stage::Finished).await?, [""; 0]);
 
     fixture.settle_all().await?;
     fixture.time.pass(RESULT_VISIBILITY);
@@ -82,7 +75,7 @@ async fn every_odd_result_has_an_end_of_its_own_and_the_others_are_settled_at_on
     ] {
         assert_eq!(fixture.metric(&lines, metric), want, "{metric}");
     }
-    assert_eq!(invariants::violations(&fixture, &early, Stage::UnderWay).await?, [""; 0]);
+    assert_eq!(violations(&fixture, &early, Stage::UnderWay).await?, [""; 0]);
     fixture.assert_counters_exact().await
 }
 
@@ -91,14 +84,14 @@ async fn an_early_result_settles_when_its_payment_is_pending() -> Result<()> {
     let fixture = Fixture::start().await?;
     let intents = fixture.created(1).await?;
     let request = json!({ "paymentId": intents[0].accepted, "amountMinor": intents[0].amount });
-    fixture.results.send(transaction_service::result_of(&request).to_string(), fixture.time.now())?;
+    fixture.results.send(result_of(&request).to_string(), fixture.time.now())?;
     let early = fixture.settle_step().await.context("no delivery")?;
     assert_eq!(early.deleted, 0);
     fixture.time.pass(RESULT_VISIBILITY);
     fixture.tick(Action::Sweep).await?;
     let settled = fixture.settle_step().await.context("no delivery")?;
     assert_eq!(settled.deleted, 1);
-    assert_eq!(invariants::violations(&fixture, &intents, Stage::Finished).await?, [""; 0]);
+    assert_eq!(violations(&fixture, &intents, Stage::Finished).await?, [""; 0]);
     // What the stream still says of it is past: nothing is sent for a settled payment.
     fixture.dispatch_all().await?;
     assert_eq!(fixture.faults.sent(), 0);
@@ -137,8 +130,7 @@ async fn contradictions_and_shared_transaction_ids_change_nothing_and_raise_alar
 
 /// Sets an attribute of a payment's head, past every rule.
 async fn damage(fixture: &Fixture, intent: &Intent, attribute: &str, value: AttributeValue) -> Result<()> {
-    let id = intent.accepted.as_deref().context("not accepted")?;
-    let text = |text: String| AttributeValue::S(text);
+    let id = intent.id()?;
     let update = fixture.client.update_item().table_name(&fixture.world.environment.tables.payments);
     update
         .key("pk", text(format!("ACCT#{}", intent.account)))
@@ -161,9 +153,9 @@ fn sent(fixture: &Fixture, intents: &[Intent]) -> Vec<bool> {
 #[tokio::test]
 async fn a_head_that_cannot_be_read_is_isolated_and_sent_once_it_can() -> Result<()> {
     let fixture = Fixture::start().await?;
-    let intents = pending(&fixture, 7).await?;
-    let scheduled_for = AttributeValue::S(intents[3].due_at.clone());
-    damage(&fixture, &intents[3], "scheduledFor", AttributeValue::S("some day".to_owned())).await?;
+    let intents = fixture.pending(7).await?;
+    let scheduled_for = text(&intents[3].due_at);
+    damage(&fixture, &intents[3], "scheduledFor", text("some day")).await?;
     drop(fixture.metrics.take());
     fixture.dispatch_all().await?;
     assert_eq!(sent(&fixture, &intents), [true, true, true, false, true, true, true]);
@@ -204,7 +196,7 @@ async fn a_head_that_cannot_be_read_is_isolated_and_sent_once_it_can() -> Result
 #[tokio::test]
 async fn what_the_stream_had_to_give_up_is_found_by_the_redrive() -> Result<()> {
     let fixture = Fixture::start().await?;
-    let intents = pending(&fixture, 5).await?;
+    let intents = fixture.pending(5).await?;
     let down = Fate::Refuse(500, "InternalError");
     fixture.faults.inject(move |call| if call.operation == "SendMessageBatch" { down } else { Fate::Pass });
     fixture.dispatch_all().await?;
@@ -231,14 +223,14 @@ async fn a_sweep_past(attribute: &str, value: AttributeValue) -> Result<()> {
 
 #[tokio::test]
 async fn an_index_entry_that_cannot_be_read_stops_no_other_payment() -> Result<()> {
-    a_sweep_past("payeeAccountId", AttributeValue::S("nobody at all".to_owned())).await
+    a_sweep_past("payeeAccountId", text("nobody at all")).await
 }
 
 #[tokio::test]
 async fn an_index_entry_that_cannot_be_read_stops_no_other_redrive() -> Result<()> {
     let fixture = Fixture::with_shards(1).await?;
-    let intents = pending(&fixture, 3).await?;
-    damage(&fixture, &intents[1], "payeeAccountId", AttributeValue::S("nobody at all".to_owned())).await?;
+    let intents = fixture.pending(3).await?;
+    damage(&fixture, &intents[1], "payeeAccountId", text("nobody at all")).await?;
     fixture.time.pass(TimeDelta::minutes(61));
     let SweeperOutcome::Redrive(report) = fixture.tick(Action::Redrive).await? else { bail!("not a redrive") };
     assert_eq!((report.redriven, report.failed), (2, 1), "{report:?}");
@@ -247,7 +239,7 @@ async fn an_index_entry_that_cannot_be_read_stops_no_other_redrive() -> Result<(
 
 #[tokio::test]
 async fn a_head_that_cannot_be_updated_stops_no_other_payment() -> Result<()> {
-    a_sweep_past("trail", AttributeValue::S("gone".to_owned())).await
+    a_sweep_past("trail", text("gone")).await
 }
 
 /// The alarm looks at an index, which may lag: of two payments settled within the lag neither sees
@@ -255,7 +247,7 @@ async fn a_head_that_cannot_be_updated_stops_no_other_payment() -> Result<()> {
 #[tokio::test]
 async fn a_shared_transaction_id_raises_its_alarm_once_the_index_shows_it() -> Result<()> {
     let fixture = Fixture::start().await?;
-    let intents = pending(&fixture, 2).await?;
+    let intents = fixture.pending(2).await?;
     let tell = || -> Result<()> {
         for intent in &intents {
             let result = json!({ "paymentId": intent.accepted, "outcome": "PROCESSED", "transactionId": "T-same" });
@@ -264,11 +256,11 @@ async fn a_shared_transaction_id_raises_its_alarm_once_the_index_shows_it() -> R
         Ok(())
     };
     drop(fixture.metrics.take());
-    fixture.faults.staleness().set(Lag::always(2));
+    fixture.faults.lag(Lag::always(2));
     tell()?;
     fixture.settle_all().await?;
     assert_eq!(fixture.metric(&fixture.metrics.take(), "SharedTransactionIds"), 0);
-    fixture.faults.staleness().set(Lag::none());
+    fixture.faults.lag(Lag::none());
     tell()?;
     fixture.settle_all().await?;
     assert_eq!(fixture.metric(&fixture.metrics.take(), "SharedTransactionIds"), 2);

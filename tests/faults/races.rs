@@ -81,8 +81,7 @@ impl Track {
         if race == Race::RetryAgainstCancel {
             return Ok((vec![fixture.intent(&fixture.new_name())], Vec::new()));
         }
-        let mut intents = fixture.created(2).await?;
-        fixture.time.pass(TimeDelta::seconds(61));
+        let mut intents = fixture.due(2).await?;
         if race == Race::Results {
             intents.iter_mut().for_each(|intent| intent.contested = true);
         }

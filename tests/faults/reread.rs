@@ -28,7 +28,7 @@ async fn a_re_read_stream_sends_nothing_again() -> Result<()> {
     assert!(sent >= 16, "{sent} were sent");
     for batch_size in [1, 3, 100] {
         for lag in [Lag::none(), Lag::always(40)] {
-            fixture.faults.staleness().set(lag);
+            fixture.faults.lag(lag);
             let settings = StreamSettings { batch_size, ..dispatch_settings(&fixture.dispatch_failures)? };
             let mut again = StreamMapping::new(settings, stream_of(&fixture.world).await?)?;
             let read = again.drain(fixture.time.now(), 999, |event| dispatch(&fixture.functions, event)).await?;
@@ -47,7 +47,7 @@ async fn it_would_with_stale_reads() -> Result<()> {
     fixture.faults.weaken(Some(Weakness::Inconsistent));
     // The heads are read as they were before they were settled, the details as they are.
     let lag = Lag { details_too: false, ..Lag::always(5) };
-    fixture.faults.staleness().set(lag);
+    fixture.faults.lag(lag);
     fixture.dispatching.lock().await.restart_from_trim_horizon();
     fixture.dispatch_all().await?;
     assert!(fixture.faults.sent() > sent, "a stale read shows settled payments as pending");

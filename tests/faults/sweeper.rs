@@ -26,14 +26,13 @@ fn swept(report: SweeperOutcome) -> Result<SweepOutcome> {
 #[tokio::test]
 async fn a_sweep_costs_three_per_payment_and_a_stale_page_at_most_one() -> Result<()> {
     let fixture = Fixture::start().await?;
-    let intents = fixture.created(7).await?;
-    fixture.time.pass(TimeDelta::seconds(61));
+    let intents = fixture.due(7).await?;
     drop(fixture.world.take_write_units());
     assert_eq!(swept(fixture.tick(Action::Sweep).await?)?.claimed, 7);
     assert_eq!(fixture.world.take_write_units(), rows(&[("payments", 7), ("payments/due", 14)]));
 
     // The index still shows all seven as scheduled. A refused update costs what the item costs.
-    fixture.faults.staleness().set(Lag::always(7));
+    fixture.faults.lag(Lag::always(7));
     fixture.faults.clear();
     let again = swept(fixture.tick(Action::Sweep).await?)?;
     assert_eq!((again.claimed, again.already_claimed, again.remaining), (0, 7, 0));
@@ -49,9 +48,7 @@ async fn a_sweep_costs_three_per_payment_and_a_stale_page_at_most_one() -> Resul
 async fn a_settlement_costs_five_or_four() -> Result<()> {
     let fixture = Fixture::start().await?;
     for _ in 0..8 {
-        let intents = fixture.created(1).await?;
-        fixture.time.pass(TimeDelta::seconds(61));
-        fixture.tick(Action::Sweep).await?;
+        let intents = fixture.pending(1).await?;
         fixture.dispatch_all().await?;
         fixture.serve(None)?;
         drop(fixture.world.take_write_units());

@@ -7,10 +7,11 @@ use payments_delivery::DeliveryOutcome;
 use payments_model::BusinessDate;
 use payments_store::MAX_DATES_PER_COMMIT;
 
-use super::fault::{Fault, Way};
+use super::fault::{CONFLICT, ELSEWHERE, Fault, WAYS};
 use super::made::Made;
 use super::shards;
 use crate::aggregation::{aggregate, drain, next_batch};
+use crate::fault_plan::{FaultPlan, Way};
 use crate::fixture::Fixture;
 use crate::recount::{between, counters};
 use payments_local::Fate;
@@ -27,25 +28,26 @@ async fn a_batch_of_several_transactions_is_counted_once_wherever_it_fails() -> 
         let date = first.plus_days(u32::try_from(n)?).to_string();
         made.put(made.head(n, &date, "SCHEDULED", "GBP"))?;
     }
-    let calls = (0..CALLS).flat_map(|call| Way::ALL.map(|way| Fault::Call(call, way)));
+    let calls = (0..CALLS).flat_map(|call| WAYS.map(|way| Fault::Call(FaultPlan { call, way })));
     for fault in calls.chain([Fault::None, Fault::AnswerLost]) {
         fixture.forget_counts().await?;
         let mut mapping = made.mapping()?;
-        let happened = fault.inject(&fixture.faults);
         let function = |event| async {
             let answer = aggregate(&fixture.functions, event).await;
             if fault == Fault::AnswerLost { Err("the answer is lost".to_owned()) } else { answer }
         };
-        let broken =
-            fixture.faults.until_killed(next_batch(&mut mapping, shards::beginning(), function)).await.transpose()?;
-        fixture.faults.clear();
-        let happened = happened.load(std::sync::atomic::Ordering::Relaxed);
-        let on_checkpoint = matches!(fault, Fault::Call(0, Way::Conflict | Way::Elsewhere));
-        assert_eq!(happened, fault != Fault::None && !on_checkpoint, "{fault:?}");
-        // Meeting another transaction is an ordinary thing.
-        let ordinary = matches!(fault, Fault::Call(_, Way::Conflict | Way::Elsewhere | Way::ReplyLostOnce));
-        let succeeded = broken.is_some_and(|all| all.iter().all(|one| one.outcome == DeliveryOutcome::Succeeded));
-        assert_eq!(succeeded, ordinary || !happened, "{fault:?}");
+        let run = fault.run(&fixture.faults, next_batch(&mut mapping, shards::beginning(), function)).await;
+        let deliveries = run.answer.transpose()?;
+        let (call, way) = match fault {
+            Fault::Call(FaultPlan { call, way }) => (call, Some(way)),
+            _ => (0, None),
+        };
+        let is_cancelled = matches!(way, Some(CONFLICT | ELSEWHERE));
+        assert_eq!(run.failed, fault != Fault::None && !(is_cancelled && call == 0), "{fault:?}");
+        // The aggregator tries a conflict again, and the SDK a lost reply.
+        let is_retried = is_cancelled || way == Some(Way::ReplyLostOnce);
+        let succeeded = deliveries.is_some_and(|all| all.iter().all(|one| one.outcome == DeliveryOutcome::Succeeded));
+        assert_eq!(succeeded, is_retried || !run.failed, "{fault:?}");
 
         drain(&mut mapping, shards::beginning(), |event| aggregate(&fixture.functions, event)).await?;
         assert_eq!(between(&counters(&fixture).await?, &made.counts()), [""; 0], "{fault:?}, then tried again");

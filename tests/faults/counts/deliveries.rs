@@ -4,7 +4,6 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::pin::Pin;
-use std::sync::atomic::Ordering;
 
 use anyhow::{Result, ensure};
 use chrono::{DateTime, TimeDelta, Utc};
@@ -17,6 +16,7 @@ use serde_json::Value;
 use super::fault::Fault;
 use super::shards::{self, Shards};
 use crate::aggregation::{aggregate, drain};
+use crate::fault_plan::Run;
 use crate::fixture::Fixture;
 use fastrand::Rng;
 
@@ -69,6 +69,13 @@ pub(crate) struct Seen {
     pub(crate) failures: usize,
     pub(crate) races: usize,
     pub(crate) again: usize,
+}
+
+impl Seen {
+    fn note<T>(&mut self, run: &Run<T>) {
+        self.faults += usize::from(run.failed);
+        self.kills += usize::from(run.answer.is_none());
+    }
 }
 
 /// A stream on its way to the aggregator.
@@ -144,12 +151,11 @@ impl<'r> Deliveries<'r> {
         if ready.is_empty() {
             return Ok(());
         }
-        let happened = fault.inject(&fixture.faults);
         let function = |event| invoke(functions, event, fault, seen);
-        let step = fixture.faults.until_killed(mapping.step_shard(&ready[shard % ready.len()], *now, function)).await;
-        fixture.faults.clear();
-        note(seen, happened.load(Ordering::Relaxed), step.is_none());
-        step.transpose()?;
+        let step = mapping.step_shard(&ready[shard % ready.len()], *now, function);
+        let run = fault.run(&fixture.faults, step).await;
+        seen.borrow_mut().note(&run);
+        run.answer.transpose()?;
         Ok(())
     }
 
@@ -187,7 +193,6 @@ impl<'r> Deliveries<'r> {
         let from = from % (counted + 1).min(places.len().max(1));
         let to = (from + records).min(places.len());
         let [from, .., to] = &places[from..to] else { return Ok(()) };
-        let happened = fault.inject(&fixture.faults);
         let failed = Cell::new(false);
         let function = |event| async {
             if failed.get() {
@@ -197,11 +202,10 @@ impl<'r> Deliveries<'r> {
             failed.set(answer.is_err());
             answer
         };
-        let again = fixture.faults.until_killed(pollers[0].redeliver(shard, from, to, function)).await;
-        fixture.faults.clear();
-        note(seen, happened.load(Ordering::Relaxed), again.is_none());
+        let run = fault.run(&fixture.faults, pollers[0].redeliver(shard, from, to, function)).await;
+        seen.borrow_mut().note(&run);
         seen.borrow_mut().again += 1;
-        again.transpose()?;
+        run.answer.transpose()?;
         Ok(())
     }
 
@@ -222,10 +226,4 @@ async fn invoke(functions: &Functions, event: Value, fault: Fault, seen: &RefCel
     let answer = aggregate(functions, event).await;
     seen.borrow_mut().failures += usize::from(answer.is_err());
     if fault == Fault::AnswerLost { Err("the answer is lost".to_owned()) } else { answer }
-}
-
-fn note(seen: &RefCell<Seen>, happened: bool, killed: bool) {
-    let mut seen = seen.borrow_mut();
-    seen.faults += usize::from(happened);
-    seen.kills += usize::from(killed);
 }
