@@ -1,5 +1,4 @@
-//! The way of the stream to `stream-aggregator`, and what holds at the end of every test: the
-//! counters are exact.
+//! The stream's delivery to `stream-aggregator`, and the check that the counters are exact.
 
 use anyhow::{Result, ensure};
 use aws_sdk_dynamodb::types::{DeleteRequest, WriteRequest};
@@ -12,18 +11,18 @@ use serde_json::Value;
 use crate::fixture::Fixture;
 use crate::recount;
 
-/// The most steps in which a stream is emptied: none here has so many batches.
+/// The most steps that empty a stream; no stream here has as many batches.
 const MOST_STEPS: usize = 2_000;
 
-/// The function behind the stream mapping.
+/// The function of the stream mapping.
 pub(crate) async fn aggregate(functions: &Functions, event: Value) -> Result<Value, String> {
     let event = serde_json::from_value(event).map_err(|error| error.to_string())?;
     let response = functions.aggregator.handle(event).await.map_err(|error| error.to_string())?;
     serde_json::to_value(response).map_err(|error| error.to_string())
 }
 
-/// Steps a mapping until it hands a batch over or has none, and tells all that it did. A batch that
-/// is not full is worth waiting for, but not here: time passes for the mapping alone.
+/// Steps a mapping until it has delivered a batch or has none left. Returns all deliveries. The mapping waits for a
+/// full batch, so its time passes here, and only its time.
 pub(crate) async fn next_batch<Answer: Future<Output = Result<Value, String>>>(
     mapping: &mut StreamMapping,
     mut now: DateTime<Utc>,
@@ -43,7 +42,7 @@ pub(crate) async fn next_batch<Answer: Future<Output = Result<Value, String>>>(
     Ok(all)
 }
 
-/// Delivers until nothing is left, windows included.
+/// Delivers until the stream is empty and its windows have ended.
 pub(crate) async fn drain<Answer: Future<Output = Result<Value, String>>>(
     mapping: &mut StreamMapping,
     now: DateTime<Utc>,
@@ -61,13 +60,13 @@ pub(crate) async fn drain<Answer: Future<Output = Result<Value, String>>>(
 }
 
 impl Fixture {
-    /// One batch of the stream to `stream-aggregator`.
+    /// Delivers one batch of the stream to `stream-aggregator`.
     pub(crate) async fn aggregate_step(&self) -> Result<Vec<Delivery>> {
         let function = |event| aggregate(&self.functions, event);
         next_batch(&mut *self.aggregating.lock().await, self.time.now(), function).await
     }
 
-    /// Delivers the stream to `stream-aggregator` until nothing is left of it.
+    /// Delivers the whole stream to `stream-aggregator`.
     pub(crate) async fn aggregate_all(&self) -> Result<Vec<Delivery>> {
         let function = |event| aggregate(&self.functions, event);
         drain(&mut *self.aggregating.lock().await, self.time.now(), function).await
@@ -91,7 +90,7 @@ impl Fixture {
         Ok(())
     }
 
-    /// Delivers what is left of the stream, and tells where the counters are not exact then.
+    /// Delivers the rest of the stream. Returns where the counters then differ from a recount.
     pub(crate) async fn miscounted(&self) -> Result<Vec<String>> {
         self.aggregate_all().await?;
         recount::differences(self).await

@@ -1,5 +1,4 @@
-//! Exact counts: whatever Lambda and DynamoDB do between the stream and the counters, those equal a
-//! recount once the stream is drained.
+//! Exact counts: once the stream is drained, the counters equal a recount, whatever Lambda and DynamoDB did before.
 
 mod crashes;
 mod deliveries;

@@ -15,11 +15,11 @@ use crate::fixture::Fixture;
 use crate::invariants::{self, Intent, Stage};
 use crate::{disturbances, transaction_service};
 
-/// What makes a function run.
+/// What starts a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trigger {
     Create,
-    /// A create that an earlier one has already answered.
+    /// A create that was answered before.
     CreateAgain,
     Batch,
     Cancel,
@@ -37,7 +37,7 @@ impl Trigger {
         WAYS.into_iter().chain(WAYS_OF_TRANSACTIONS.into_iter().filter(move |_| self == Self::Aggregate))
     }
 
-    /// Makes the bank such that the trigger has something to do.
+    /// Brings the system to where the trigger has something to do.
     async fn prepare(self, fixture: &Fixture, mut random: Option<Rng>) -> Result<Vec<Intent>> {
         match self {
             Self::Create => Ok(vec![fixture.intent(&fixture.new_name())]),
@@ -57,7 +57,7 @@ impl Trigger {
                 fixture.time.pass(TimeDelta::seconds(61));
                 Ok(intents)
             }
-            // Eleven are more than one SendMessageBatch takes.
+            // Eleven are more than one SendMessageBatch holds.
             Self::Dispatch => fixture.pending(if random.is_some() { 3 } else { 11 }).await,
             Self::Settle => {
                 let intents = fixture.pending(4).await?;
@@ -69,7 +69,7 @@ impl Trigger {
                 let intents = fixture.pending(3).await?;
                 fixture.dispatch_all().await?;
                 let requests = transaction_service::read_requests(&fixture.requests, &fixture.time)?;
-                // One result comes late, but before the redrive; the others were lost.
+                // One result comes late, but before the redrive. The others were lost.
                 transaction_service::send_results(&requests[..1], &fixture.results, &fixture.time, None)?;
                 fixture.time.pass(TimeDelta::minutes(61));
                 fixture.settle_all().await?;
@@ -78,7 +78,7 @@ impl Trigger {
             Self::Aggregate => {
                 fixture.aggregate_all().await?;
                 fixture.dispatch_all().await?;
-                // One payment has come to its end and left, the others are anywhere.
+                // One payment is archived; the others are in several states.
                 let mut past = fixture.created(1).await?;
                 fixture.cancel(&mut past[0]).await?;
                 fixture.world.archive_all(&past[0].account).await?;
@@ -91,7 +91,7 @@ impl Trigger {
         }
     }
 
-    /// Fires once, as AWS or a client does.
+    /// Fires once, as AWS or a client would.
     async fn fire(self, fixture: &Fixture, intents: &mut [Intent]) -> Result<()> {
         match self {
             Self::Create | Self::CreateAgain => fixture.create(&mut intents[0]).await.map(drop),
@@ -112,7 +112,7 @@ impl Trigger {
         matches!(self, Self::Create | Self::CreateAgain | Self::Batch | Self::Cancel | Self::CancelAgain)
     }
 
-    /// Whether a client was told that all it asked for is done.
+    /// Whether the client was told that all it asked for is done.
     fn is_answered(self, intents: &[Intent]) -> bool {
         match self {
             Self::Cancel | Self::CancelAgain => intents[0].cancelled,

@@ -1,6 +1,6 @@
-//! Bad weather: everything that AWS may do with triggers and reads though nothing has failed. Reads
-//! lag, results repeat and overtake each other, stream records come again, one by one and in any
-//! order, or stretch by stretch.
+//! Disturbances: what AWS may do to reads and deliveries though nothing has failed.
+//! Reads lag, results repeat and overtake each other, and stream records come again, one by one in any order or as a
+//! range.
 
 use anyhow::Result;
 use payments_delivery::{Position, Record, SequenceNumber, ShardId};
@@ -10,10 +10,10 @@ use crate::fixture::{Fixture, dispatch};
 use crate::staleness::Lag;
 use fastrand::Rng;
 
-/// How many changes reads lag behind at most: about what one case makes.
+/// The most changes that a read lags behind: about as many as one case makes.
 const MOST_LAG: usize = 8;
 
-/// Where the stream mapping was at some time.
+/// The position of the stream mapping.
 pub(crate) type Place = Option<(ShardId, Option<SequenceNumber>)>;
 
 /// Reads lag from now on.
@@ -26,15 +26,14 @@ pub(crate) fn end(fixture: &Fixture) {
     fixture.faults.lag(Lag::none());
 }
 
-/// Where the stream mapping is now.
+/// The stream mapping's position now.
 pub(crate) async fn place(fixture: &Fixture) -> Result<Place> {
     let mut mapping = fixture.dispatching.lock().await;
     mapping.ready().await?;
     Ok(mapping.checkpoints().into_iter().next())
 }
 
-/// Delivers what the stream has had since then once more, record by record, in another order.
-/// Returns how many were delivered.
+/// Delivers all records since then once more, one by one and in another order. Returns how many.
 pub(crate) async fn redeliver_since(fixture: &Fixture, place: &Place, random: &mut Rng) -> Result<usize> {
     let Some((shard, checkpoint)) = place else { return Ok(0) };
     let from = checkpoint.clone().map_or(Position::TrimHorizon, Position::After);
@@ -50,7 +49,7 @@ pub(crate) async fn redeliver_since(fixture: &Fixture, place: &Place, random: &m
     Ok(delivered)
 }
 
-/// Has everything counted, and then a stretch of these records once more.
+/// Counts everything, then delivers a range of these records to the aggregator once more.
 async fn count_again(fixture: &Fixture, shard: &ShardId, records: &[Record], random: &mut Rng) -> Result<()> {
     fixture.aggregate_all().await?;
     if records.is_empty() {

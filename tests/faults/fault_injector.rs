@@ -1,9 +1,8 @@
-//! The injector between the functions and AWS: every call of theirs, to DynamoDB and to SQS alike, in
-//! one sequence, which a test can break at any place, hold up, and look back on.
+//! An interceptor between the functions and AWS, which injects faults. All calls, to DynamoDB and to SQS, are one
+//! sequence that a test can break, order and inspect.
 //!
-//! It sits below the SDKs, so that retries and error types are the real ones. DynamoDB's calls go
-//! on over a [`Recorder`] to the engine; SQS's are answered here, from a queue in this process, so that
-//! what is tested is the path through SendMessageBatch.
+//! It sits below the SDKs, so that retries and error types are the real ones. DynamoDB's calls go over a [`Recorder`]
+//! to the engine. SQS's calls are answered here from a queue in this process, so that SendMessageBatch is tested.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,16 +22,16 @@ use crate::weakness::Weakness;
 /// Decides the fate of each try.
 pub(crate) type Decide = dyn Fn(&Call) -> Fate + Send + Sync;
 
-/// A message that the transaction service's queue took.
+/// A message that the transaction service's queue has accepted.
 #[derive(Debug, Clone)]
 pub(crate) struct Sent {
-    /// What it says.
+    /// The request.
     pub(crate) request: Value,
-    /// How many changes of the hot table there had been by then.
+    /// How many changes the hot table had by then.
     pub(crate) after_changes: usize,
 }
 
-/// The injector of one task; all tasks of a fixture share what goes over it.
+/// The injector of one task's calls. All tasks share the sequence.
 #[derive(Clone)]
 pub(crate) struct FaultInjector {
     shared: Arc<Shared>,
@@ -46,7 +45,7 @@ struct Shared {
     staleness: Staleness,
     scheduler: TaskScheduler,
     process: Process,
-    /// One try at a time, so that a process that is killed between two calls has no third under way.
+    /// One try at a time, so that no other call is under way when the process is killed.
     one_at_a_time: tokio::sync::Mutex<()>,
     state: Mutex<State>,
 }
@@ -57,7 +56,7 @@ struct State {
     call_takes: TimeDelta,
     /// The numbers of the calls by their invocation ids.
     calls: HashMap<String, usize>,
-    /// The tries, each by its task and operation.
+    /// The tries, each by task and operation.
     tries: Vec<(usize, String)>,
     sent: Vec<Sent>,
 }
@@ -79,44 +78,44 @@ impl FaultInjector {
         Self { shared: Arc::new(shared), task: 0 }
     }
 
-    /// The injector as another task has it.
+    /// The injector of another task's calls.
     pub(crate) fn of_task(&self, task: usize) -> Self {
         Self { shared: Arc::clone(&self.shared), task }
     }
 
-    /// From now on `decide` decides, over calls that are numbered from 0.
+    /// Lets `decide` choose the fate of each try from now on. Calls are numbered from 0 again.
     pub(crate) fn inject(&self, decide: impl Fn(&Call) -> Fate + Send + Sync + 'static) {
         let mut state = self.state();
         state.decide = Arc::new(decide);
         (state.calls, state.tries) = (HashMap::new(), Vec::new());
     }
 
-    /// From now on every call goes through.
+    /// Lets every call pass from now on.
     pub(crate) fn clear(&self) {
         self.inject(|_| Fate::Pass);
     }
 
-    /// Makes the store behind the injector weaker than DynamoDB is asked to be.
+    /// Weakens the store: see [`Weakness`].
     pub(crate) fn weaken(&self, weakness: Option<Weakness>) {
         self.state().weakness = weakness;
     }
 
-    /// Lets time pass with each try.
+    /// Lets this time pass with each try.
     pub(crate) fn calls_take(&self, time: TimeDelta) {
         self.state().call_takes = time;
     }
 
-    /// How many calls there were since the injector was last told what to do.
+    /// How many calls were made since the last injection.
     pub(crate) fn calls(&self) -> usize {
         self.state().calls.len()
     }
 
-    /// The tries since then, by operation.
+    /// How many tries of an operation were made since then.
     pub(crate) fn tries_of(&self, operation: &str) -> usize {
         self.state().tries.iter().filter(|(_, known)| known == operation).count()
     }
 
-    /// The tries since then in their order, each by its task and operation.
+    /// The tries since then in order, each by task and operation.
     pub(crate) fn order(&self) -> Vec<(usize, String)> {
         self.state().tries.clone()
     }
@@ -126,13 +125,13 @@ impl FaultInjector {
         self.state().sent.len()
     }
 
-    /// Those of one account.
+    /// The messages sent for one account.
     pub(crate) fn sent_for(&self, account: &str) -> Vec<Sent> {
         let state = self.state();
         state.sent.iter().filter(|sent| sent.request["accountId"] == account).cloned().collect()
     }
 
-    /// Waits at the gate as a call does, without making one.
+    /// Waits for the task's turn as a call does, without a call.
     pub(crate) async fn pause(&self) {
         drop(self.shared.scheduler.turn(self.task).await);
     }
@@ -161,7 +160,7 @@ impl FaultInjector {
         &self.shared.staleness
     }
 
-    /// Runs a handler as a process that is killed where the injector says so: then it has no answer.
+    /// Runs a handler as a process. Returns nothing if the injector kills it.
     pub(crate) async fn until_killed<T>(&self, handler: impl Future<Output = T>) -> Option<T> {
         self.shared.process.until_killed(handler).await
     }
@@ -191,7 +190,7 @@ impl FaultInjector {
         fate.carry_out(call, &self.shared.process, send).await
     }
 
-    /// Numbers a call, and returns what is to be done with it.
+    /// Numbers a call.
     fn note(&self, call: &mut Call) -> (Arc<Decide>, Option<Weakness>) {
         let mut state = self.state();
         self.shared.time.pass(state.call_takes);

@@ -118,9 +118,9 @@ impl FaultPlan {
     }
 }
 
-/// Runs a case for each call in each of these ways, without and with disturbances. The case says whether its call was
-/// reached, and whether one failed; a call that is not reached is the last. Returns how many cases had a failed call,
-/// and how many calls there are.
+/// Runs a case for each call in each of these ways, without and with disturbances, until a case does not reach its
+/// call. A case returns whether its call was reached and whether one failed. Returns how many cases had a failed
+/// call, and how many calls there are.
 pub(crate) async fn every_crash_point(
     ways: impl IntoIterator<Item = Way> + Clone,
     case: impl AsyncFn(FaultPlan, bool) -> Result<(bool, bool)>,

@@ -1,5 +1,4 @@
-//! A bank on the test bench: its functions over a faults that tests break, the ways in which Lambda
-//! triggers them, and the transaction service at the other end.
+//! The fixture of the fault tests: functions over a fault injector, their triggers, and the transaction service.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,16 +30,16 @@ use crate::time::Time;
 use crate::transaction_service;
 use fastrand::Rng;
 
-/// How long an invocation of the sweeper may take, unless a test says otherwise.
+/// The timeout of a sweep, unless a test says otherwise.
 const SWEEPER_TIMEOUT: TimeDelta = TimeDelta::seconds(240);
 
-/// Retry quotas are the process's; each client gets one of its own.
+/// Retry quotas belong to the process; each client gets one of its own.
 static QUOTAS: AtomicU64 = AtomicU64::new(1);
 
-/// The bench.
+/// The system under test.
 pub(crate) struct Fixture {
     pub(crate) world: World,
-    /// A client past the faults, for looking at the tables and for damaging them.
+    /// A client without faults, to look at the tables and to damage them.
     pub(crate) client: Client,
     pub(crate) time: Time,
     pub(crate) faults: FaultInjector,
@@ -61,7 +60,7 @@ pub(crate) struct Fixture {
 }
 
 impl Fixture {
-    /// A bench with a bank of three shards, so that runs are short.
+    /// Starts a system of three shards, so that cases are short.
     pub(crate) async fn start() -> Result<Self> {
         Self::with_shards(3).await
     }
@@ -100,19 +99,19 @@ impl Fixture {
         })
     }
 
-    /// The same functions as another sandbox of Lambda has them, whose calls are `task`'s.
+    /// The same functions in another Lambda sandbox, whose calls belong to `task`.
     pub(crate) async fn functions_of_task(&self, task: usize) -> Result<Functions> {
         let faults = self.faults.of_task(task);
         let (client, dependencies) = dependencies(&self.world, &faults, &self.time, &self.metrics).await;
         wired(&self.world, &client, &dependencies, self.shards)
     }
 
-    /// A name that no other case has.
+    /// Returns a name that no other case has.
     pub(crate) fn new_name(&self) -> String {
         format!("case-{}", self.names.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// A payment that somebody wants to be made in a minute.
+    /// Returns a payment that a client wants in a minute.
     pub(crate) fn intent(&self, account: &str) -> Intent {
         let amount = self.names.fetch_add(1, Ordering::Relaxed);
         let due_at = (self.time.now() + TimeDelta::seconds(60)).to_rfc3339_opts(SecondsFormat::Secs, true);
@@ -120,7 +119,7 @@ impl Fixture {
         Intent { account, key, amount, due_at, accepted: None, cancelled: false, contested: false }
     }
 
-    /// Payments of a new account that are in.
+    /// Creates payments of a new account.
     pub(crate) async fn created(&self, count: usize) -> Result<Vec<Intent>> {
         let account = self.new_name();
         let mut intents: Vec<Intent> = (0..count).map(|_| self.intent(&account)).collect();
@@ -145,7 +144,7 @@ impl Fixture {
         Ok(intents)
     }
 
-    /// Sends a create, and notes what the client is told.
+    /// Sends a create, and notes the response in the intent.
     pub(crate) async fn create(&self, intent: &mut Intent) -> Result<Reply> {
         let reply = self.ask(Ask::create(&intent.account, &intent.key, &intent.body())).await?;
         if reply.status == 201 {
@@ -154,54 +153,49 @@ impl Fixture {
         Ok(reply)
     }
 
-    /// Sends a cancel, and notes what the client is told.
+    /// Sends a cancel, and notes the response in the intent.
     pub(crate) async fn cancel(&self, intent: &mut Intent) -> Result<Reply> {
         let reply = self.ask(Ask::cancel(&intent.account, intent.id()?)).await?;
         intent.cancelled |= reply.status == 200;
         Ok(reply)
     }
 
-    /// Sends any request.
+    /// Sends a request.
     pub(crate) async fn ask(&self, ask: Ask) -> Result<Reply> {
         self.world.send_to(&self.functions, ask).await
     }
 
-    /// One tick of the sweeper.
+    /// Runs the sweeper once.
     pub(crate) async fn tick(&self, action: Action) -> Result<SweeperOutcome> {
         self.tick_within(&self.functions, action, SWEEPER_TIMEOUT).await
     }
 
-    /// One tick of some functions' sweeper, within a time.
-    pub(crate) async fn tick_within(
-        &self,
-        functions: &Functions,
-        action: Action,
-        time: TimeDelta,
-    ) -> Result<SweeperOutcome> {
+    /// Runs the sweeper of some functions once, with this timeout.
+    pub(crate) async fn tick_within(&self, functions: &Functions, action: Action, time: TimeDelta) -> Result<SweeperOutcome> {
         let mut context = Context::default();
         context.deadline = u64::try_from((self.time.now() + time).timestamp_millis())?;
         let report = functions.sweeper.handle(LambdaEvent::new(Request { action }, context)).await;
         report.map_err(|error| anyhow::Error::from_boxed(error).context("the sweeper failed"))
     }
 
-    /// One delivery of the stream to `dispatch`.
+    /// Delivers one batch of the stream to `dispatch`.
     pub(crate) async fn dispatch_step(&self) -> Result<Vec<Delivery>> {
         let function = |event| dispatch(&self.functions, event);
         Ok(self.dispatching.lock().await.step(self.time.now(), function).await?)
     }
 
-    /// Delivers the stream to `dispatch` until nothing is left of it.
+    /// Delivers the whole stream to `dispatch`.
     pub(crate) async fn dispatch_all(&self) -> Result<Vec<Delivery>> {
         let function = |event| dispatch(&self.functions, event);
         Ok(self.dispatching.lock().await.drain(self.time.now(), 200, function).await?)
     }
 
-    /// One delivery of results to `settle`.
+    /// Delivers one batch of results to `settle`.
     pub(crate) async fn settle_step(&self) -> Option<payments_delivery::QueueDelivery> {
         self.settling.step(self.time.now(), |event| settle(&self.functions, event)).await
     }
 
-    /// Delivers results until none is left; those that have to come again do so in time.
+    /// Delivers all results, and passes the time until failed ones come again.
     pub(crate) async fn settle_all(&self) -> Result<()> {
         for _ in 0..=MAX_RESULT_RECEIVES {
             while self.settle_step().await.is_some() {}
@@ -213,7 +207,7 @@ impl Fixture {
         Ok(())
     }
 
-    /// The transaction service does its work, and repeats itself as the random fall.
+    /// Lets the transaction service answer all requests: each once and in order, or some twice and in a random order.
     pub(crate) fn serve(&self, random: Option<&mut Rng>) -> Result<()> {
         transaction_service::send_results(
             &transaction_service::read_requests(&self.requests, &self.time)?,
@@ -223,7 +217,7 @@ impl Fixture {
         )
     }
 
-    /// Goes on as on a good day, tick after tick, until every due payment of these is over.
+    /// Runs everything without faults until each of these payments is over. Returns the violations that remain.
     pub(crate) async fn finish(&self, intents: &[Intent], mut random: Option<Rng>) -> Result<Vec<String>> {
         self.time.pass(TimeDelta::seconds(61));
         for _ in 0..8 {
@@ -241,7 +235,7 @@ impl Fixture {
         invariants::violations(self, intents, Stage::Finished).await
     }
 
-    /// What is stored under a partition key, in DynamoDB's JSON.
+    /// The items of a partition, in DynamoDB's JSON.
     pub(crate) async fn items(&self, table: &str, pk: &str) -> Result<Vec<Value>> {
         let query = self.client.query().table_name(table).consistent_read(true);
         let query = query.key_condition_expression("pk = :pk");
@@ -265,29 +259,29 @@ impl Fixture {
         Ok(found.responses.unwrap_or_default().into_values().flatten().map(|item| json_of_item(&item)).collect())
     }
 
-    /// The sum of a metric over the lines since the last time.
+    /// The sum of a metric over these lines.
     pub(crate) fn metric(&self, lines: &[String], name: &str) -> u64 {
         let value = |faults: &String| serde_json::from_str::<Value>(faults).ok()?[name].as_u64();
         lines.iter().filter_map(value).sum()
     }
 }
 
-/// The function behind the stream mapping.
+/// The function of the stream mapping.
 pub(crate) async fn dispatch(functions: &Functions, event: Value) -> Result<Value, String> {
     functions.deliver(Function::Dispatch, event).await
 }
 
-/// The function behind the queue mapping.
+/// The function of the queue mapping.
 pub(crate) async fn settle(functions: &Functions, event: Value) -> Result<Value, String> {
     functions.deliver(Function::Settle, event).await
 }
 
-/// The stream of a bank's hot table.
+/// The stream of the hot table.
 pub(crate) async fn stream_of(world: &World) -> Result<DynamoDbStream> {
     world.environment.stream().await
 }
 
-/// What functions work with over a faults: the SDKs with their retries, but without their waiting.
+/// What functions work with over the injector: the SDKs with their retries, but without their pauses.
 async fn dependencies(world: &World, faults: &FaultInjector, time: &Time, metrics: &Metrics) -> (Client, Dependencies) {
     use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
     let wait = Duration::from_millis(1);

@@ -1,8 +1,7 @@
-//! The ledger: what must be true of payments whatever happened on the way. It knows what clients
-//! asked for and were told, reads the raw tables, the hot table's whole past and everything that was
-//! sent, and shares no code with the functions.
+//! The invariant checker: what must be true of payments, whatever happened. It knows what clients asked for and were
+//! told. It reads the raw tables, the hot table's changes and all messages, and shares no code with the functions.
 //!
-//! A payment is known here by its amount: every intent of a test has one of its own.
+//! It knows a payment by its amount; every intent of a test has its own.
 
 use std::collections::BTreeMap;
 
@@ -13,18 +12,18 @@ use crate::fault_injector::Sent;
 use crate::fixture::Fixture;
 use crate::staleness::{Change, Key};
 
-/// What one client wants, and what it was told of it.
+/// What a client wants, and what it was told.
 #[derive(Debug, Clone)]
 pub(crate) struct Intent {
     pub(crate) account: String,
     pub(crate) key: String,
     pub(crate) amount: u64,
     pub(crate) due_at: String,
-    /// The id, once a create was answered with success.
+    /// The id, once a create succeeded.
     pub(crate) accepted: Option<String>,
-    /// Whether a cancel was answered with success.
+    /// Whether a cancel succeeded.
     pub(crate) cancelled: bool,
-    /// Whether the transaction service contradicts itself about it, so that either outcome will do.
+    /// Whether the transaction service contradicts itself, so that either settlement is right.
     pub(crate) contested: bool,
 }
 
@@ -42,7 +41,7 @@ impl Intent {
         })
     }
 
-    /// The request that the transaction service may see for it, apart from the attempt.
+    /// The request that the transaction service may receive, without the attempt.
     fn request(&self, payment_id: &str) -> Value {
         json!({
             "paymentId": payment_id, "accountId": self.account, "payeeAccountId": "landlord",
@@ -52,31 +51,31 @@ impl Intent {
     }
 }
 
-/// How much of its life a payment must have behind it.
+/// How far a payment must have come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Anything that is legal.
+    /// Any legal state.
     UnderWay,
-    /// Everything is over: settled or cancelled.
+    /// Settled or cancelled.
     Finished,
 }
 
-/// The transitions that there are.
+/// The legal transitions.
 const LEGAL: [(&str, &str); 4] =
     [("SCHEDULED", "PENDING"), ("SCHEDULED", "CANCELLED"), ("PENDING", "PROCESSED"), ("PENDING", "FAILED")];
 
-/// What never changes about a head.
+/// The attributes of a head that never change.
 const CONSTANT: [&str; 7] = ["pk", "sk", "shard", "payeeAccountId", "amountMinor", "currency", "scheduledFor"];
 
-/// Everything of one account.
+/// The payments of one account.
 struct Account<'a> {
     hot: BTreeMap<Key, Value>,
     history: BTreeMap<Key, Value>,
-    /// The changes of its heads, with their places among all changes.
+    /// The changes of its heads, with their positions among all changes.
     changes: Vec<(usize, &'a Change)>,
 }
 
-/// Checks the payments of these intents, all of one account, and tells what is not as it must be.
+/// Checks the payments of these intents, all of one account. Returns what is wrong.
 pub(crate) async fn violations(fixture: &Fixture, intents: &[Intent], stage: Stage) -> Result<Vec<String>> {
     let Some(Intent { account: name, .. }) = intents.first() else { return Ok(Vec::new()) };
     let (changes, sent) = (fixture.faults.staleness().changes().await?, fixture.faults.sent_for(name));
@@ -99,7 +98,7 @@ pub(crate) async fn violations(fixture: &Fixture, intents: &[Intent], stage: Sta
 }
 
 impl Account<'_> {
-    /// Every head, from wherever it is.
+    /// The heads of both tables.
     fn heads(&self) -> BTreeMap<&Key, &Value> {
         self.history.iter().chain(&self.hot).collect()
     }
@@ -119,7 +118,7 @@ impl Account<'_> {
         }
     }
 
-    /// No payment lost, and what a client was told stays true.
+    /// No payment is lost, and what a client was told stays true.
     fn check_intent(&self, intent: &Intent, stage: Stage, found: &mut Vec<String>) {
         let heads = self.heads();
         let heads: Vec<_> = heads.iter().filter(|(_, head)| number(head, "amountMinor") == intent.amount).collect();
@@ -152,7 +151,7 @@ impl Account<'_> {
         }
     }
 
-    /// Every change is a legal one.
+    /// Every change is legal.
     fn check_past(&self, found: &mut Vec<String>) {
         for (place, change) in &self.changes {
             let problem = match (&change.before, &change.after) {
@@ -167,13 +166,13 @@ impl Account<'_> {
     }
 }
 
-/// A head begins as scheduled.
+/// A head begins as SCHEDULED.
 fn check_beginning(head: &Value) -> Option<String> {
     let good = text(head, "status") == "SCHEDULED" && number(head, "version") == 1 && is_consistent(head);
     (!good).then(|| format!("begins as {head}"))
 }
 
-/// A step is a transition, one more hand-over of a pending payment, or that a report took it.
+/// A change is a transition, one more dispatch attempt, or the removal from `unreported`.
 fn check_step(before: &Value, after: &Value) -> Option<String> {
     if let Some(name) = CONSTANT.into_iter().find(|name| before[*name] != after[*name]) {
         return Some(format!("{name} was {} and became {}", before[name], after[name]));
@@ -199,7 +198,7 @@ fn check_step(before: &Value, after: &Value) -> Option<String> {
         .then(|| format!("{from} v{} became {to} v{}: {after}", number(before, "version"), number(after, "version")))
 }
 
-/// Whether what a head says in several places is the same.
+/// Whether a head says the same in several attributes.
 fn is_consistent(head: &Value) -> bool {
     let status = text(head, "status");
     let settled = matches!(status, "PROCESSED" | "FAILED");
@@ -214,7 +213,7 @@ fn is_consistent(head: &Value) -> bool {
         && head.get("settledAt").is_some() == settled
 }
 
-/// What was sent was pending at that hand-over before, and always had one content.
+/// Each request was pending at that attempt before it was sent, and always has the same content.
 fn check_requests(account: &Account<'_>, intent: &Intent, sent: &[Sent], found: &mut Vec<String>) {
     for Sent { request, after_changes } in sent {
         if request["amountMinor"] != intent.amount {
@@ -246,7 +245,7 @@ fn check_requests(account: &Account<'_>, intent: &Intent, sent: &[Sent], found: 
     }
 }
 
-/// What was accepted is kept as it was asked for.
+/// The details are what the client asked for.
 async fn check_details(fixture: &Fixture, intents: &[Intent], found: &mut Vec<String>) -> Result<()> {
     let ids: Vec<&str> = intents.iter().filter_map(|intent| intent.accepted.as_deref()).collect();
     let details = fixture.details(&ids).await?;
@@ -269,7 +268,7 @@ pub(crate) fn text<'v>(item: &'v Value, name: &str) -> &'v str {
     item[name]["S"].as_str().unwrap_or_default()
 }
 
-/// A number that is not there is 0.
+/// A number attribute; 0 if it is missing.
 pub(crate) fn number(item: &Value, name: &str) -> u64 {
     item[name]["N"].as_str().and_then(|number| number.parse().ok()).unwrap_or(0)
 }

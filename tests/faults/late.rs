@@ -1,5 +1,5 @@
-//! A create that crashed between its two writes and is repeated when the day is over: completed
-//! while the archive cannot have begun, and refused for ever after that.
+//! A create that crashed between its two writes and is repeated after its day: completed as long as the archive
+//! cannot have begun, rejected later.
 
 use anyhow::{Context as _, Result};
 use chrono::{DateTime, TimeDelta};
@@ -17,7 +17,7 @@ async fn a_missing_head_is_completed_until_half_an_hour_after_its_day() -> Resul
         ("2026-11-20T23:59:30Z", 0, 201),
         ("2026-11-21T00:29:59Z", 0, 201),
         ("2026-11-21T00:30:00Z", 0, 422),
-        // The reads take so long that the time is over when the head could be put.
+        // The reads take so long that the deadline passes before the head is put.
         ("2026-11-21T00:29:57Z", 2, 422),
         ("2026-11-29T09:00:00Z", 0, 422),
     ] {

@@ -1,5 +1,5 @@
-//! What must hold when things go wrong: crashes between any two calls, stale reads, repeated and
-//! disordered deliveries, races, poison, and hot shards.
+//! Faults: crashes between any two calls, stale reads, repeated and disordered deliveries, races, poison and hot
+//! shards.
 
 mod aggregation;
 mod counts;

@@ -1,6 +1,6 @@
-//! The night: every crash point of `report` and `archive`, in good weather and in bad, and both at
-//! once. After each call that is made or not made, a strongly consistent reader sees each payment
-//! exactly once; in the end each settlement is in one report, and every payment in history.
+//! Every crash point of `report` and `archive`, without and with disturbances, and both functions at once. After each
+//! failure, every payment is seen exactly once. In the end each settlement is in one report, and every payment in
+//! history.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
@@ -21,8 +21,7 @@ use crate::fixture::Fixture;
 use crate::invariants::{self, Intent, Stage};
 use fastrand::Rng;
 
-/// From the morning of the payments' day to the night after it: past 02:30, whatever the time they
-/// were put in between 09:00 and 12:00.
+/// From the morning of the payments' day, between 09:00 and 12:00, to the night after it, past 02:30.
 const UNTIL_NIGHT: TimeDelta = TimeDelta::hours(18);
 
 /// From that night to the next morning.
@@ -31,7 +30,7 @@ const UNTIL_MORNING: TimeDelta = TimeDelta::hours(6);
 /// How long the scheduled functions may take.
 const TIMEOUT: TimeDelta = TimeDelta::minutes(14);
 
-/// Invokes a scheduled function as its schedule does.
+/// Invokes a scheduled function.
 async fn invoke(fixture: &Fixture, functions: &Functions, function: Function) -> Result<Value> {
     let mut context = Context::default();
     context.request_id = fixture.new_name();
@@ -40,13 +39,13 @@ async fn invoke(fixture: &Fixture, functions: &Functions, function: Function) ->
     functions.scheduled(function, input, context).await.map_err(anyhow::Error::msg)
 }
 
-/// Invokes both functions of the night, one after the other.
+/// Invokes both functions, one after the other.
 async fn report_and_archive(fixture: &Fixture) -> Result<()> {
     invoke(fixture, &fixture.functions, Function::Report).await?;
     invoke(fixture, &fixture.functions, Function::Archive).await.map(drop)
 }
 
-/// Payments that have come to all ends there are, in the night after their day.
+/// Creates payments that end in every way, and passes the time until the night after their day.
 async fn settled(fixture: &Fixture, count: usize) -> Result<Vec<Intent>> {
     let mut intents = fixture.created(count).await?;
     fixture.cancel(&mut intents[0]).await?;
@@ -56,7 +55,7 @@ async fn settled(fixture: &Fixture, count: usize) -> Result<Vec<Intent>> {
     Ok(intents)
 }
 
-/// The published files with their payments' ids, and each file's bytes.
+/// The published files: their payments' ids and their bytes.
 async fn published(fixture: &Fixture) -> Result<BTreeMap<String, (Vec<String>, Vec<u8>)>> {
     let files = &fixture.world.outside.reports;
     let names: Vec<_> = files.list(Some(&"reports".into())).map_ok(|meta| meta.location).try_collect().await?;
@@ -71,7 +70,7 @@ async fn published(fixture: &Fixture) -> Result<BTreeMap<String, (Vec<String>, V
     Ok(published)
 }
 
-/// Each payment is seen once by its account, whatever the archive was doing.
+/// The account sees each payment once.
 async fn assert_seen_once(fixture: &Fixture, intents: &[Intent], when: &str) -> Result<()> {
     let account = &intents[0].account;
     let from = intents[0].due_at.get(..10).context("a date")?;
@@ -111,7 +110,7 @@ impl Case {
         let run = self.plan.run(&fixture.faults, invoke(fixture, &fixture.functions, self.function)).await;
         self.check(fixture, &intents, "after the failure", Stage::UnderWay).await?;
         if self.disturbed {
-            // Whatever the index still shows or does not show yet, nothing is done wrongly.
+            // While reads lag, runs may do less, but nothing wrong.
             for function in [Function::Report, Function::Archive] {
                 let _as_good_as_the_reads_were = invoke(fixture, &fixture.functions, function).await;
                 self.check(fixture, &intents, "while reads lag", Stage::UnderWay).await?;
@@ -133,8 +132,8 @@ impl Case {
     }
 }
 
-/// Each settlement is in exactly one report, what was published stays, and the hot table has none
-/// of these payments any more.
+/// Each settlement is in exactly one report, published files are unchanged, and the hot table has none of these
+/// payments.
 async fn assert_night_is_over(
     fixture: &Fixture,
     intents: &[Intent],
@@ -177,7 +176,7 @@ async fn every_crash_point_of_the_archive() -> Result<()> {
 }
 
 #[tokio::test]
-async fn reports_and_archives_at_once_skip_nothing_and_repeat_nothing() -> Result<()> {
+async fn concurrent_reports_and_archives_skip_and_repeat_nothing() -> Result<()> {
     let fixture = Fixture::start().await?;
     for (seed, pair) in (0..12).flat_map(|seed| {
         [
@@ -194,7 +193,7 @@ async fn reports_and_archives_at_once_skip_nothing_and_repeat_nothing() -> Resul
         }
         let sandboxes = [fixture.functions_of_task(1).await?, fixture.functions_of_task(2).await?];
         let runs = pair.iter().zip(&sandboxes).map(|(function, sandbox)| {
-            // Of two runs at once either may find that the other was quicker.
+            // Of two runs at once, either may be too late.
             invoke(&fixture, sandbox, *function).map(drop).boxed_local()
         });
         let mut random = Rng::with_seed(seed);
@@ -211,7 +210,7 @@ async fn reports_and_archives_at_once_skip_nothing_and_repeat_nothing() -> Resul
 }
 
 #[tokio::test]
-async fn a_week_without_runs_is_made_up_for() -> Result<()> {
+async fn the_first_runs_after_a_week_handle_everything() -> Result<()> {
     let fixture = Fixture::start().await?;
     let mut week = Vec::new();
     for _ in 0..7 {

@@ -1,5 +1,5 @@
-//! Poison: what nobody can read or place stops nobody else, ends where somebody finds it, and raises
-//! its alarm metric.
+//! Poison: a message or item that cannot be read stops no other, ends where an operator finds it, and raises its
+//! alarm metric.
 
 use anyhow::{Context as _, Result, bail};
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -30,7 +30,7 @@ fn bodies(queue: &payments_queue::Queue, fixture: &Fixture) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn every_odd_result_has_an_end_of_its_own_and_the_others_are_settled_at_once() -> Result<()> {
+async fn every_invalid_result_ends_as_a_dead_letter_and_the_others_are_settled_at_once() -> Result<()> {
     let fixture = Fixture::start().await?;
     let good = fixture.pending(3).await?;
     fixture.dispatch_all().await?;
@@ -92,7 +92,7 @@ async fn an_early_result_settles_when_its_payment_is_pending() -> Result<()> {
     let settled = fixture.settle_step().await.context("no delivery")?;
     assert_eq!(settled.deleted, 1);
     assert_eq!(violations(&fixture, &intents, Stage::Finished).await?, [""; 0]);
-    // What the stream still says of it is past: nothing is sent for a settled payment.
+    // The stream still has its claim: nothing is sent for a settled payment.
     fixture.dispatch_all().await?;
     assert_eq!(fixture.faults.sent(), 0);
     fixture.assert_counters_exact().await
@@ -128,7 +128,7 @@ async fn contradictions_and_shared_transaction_ids_change_nothing_and_raise_alar
     fixture.assert_counters_exact().await
 }
 
-/// Sets an attribute of a payment's head, past every rule.
+/// Sets an attribute of a payment's head.
 async fn damage(fixture: &Fixture, intent: &Intent, attribute: &str, value: AttributeValue) -> Result<()> {
     let id = intent.id()?;
     let update = fixture.client.update_item().table_name(&fixture.world.environment.tables.payments);
@@ -143,7 +143,7 @@ async fn damage(fixture: &Fixture, intent: &Intent, attribute: &str, value: Attr
     Ok(())
 }
 
-/// Which of the payments were sent.
+/// Which of these payments were sent.
 fn sent(fixture: &Fixture, intents: &[Intent]) -> Vec<bool> {
     let sent = fixture.faults.sent_for(&intents[0].account);
     let was = |intent: &Intent| sent.iter().any(|sent| sent.request["amountMinor"] == intent.amount);
@@ -151,7 +151,7 @@ fn sent(fixture: &Fixture, intents: &[Intent]) -> Vec<bool> {
 }
 
 #[tokio::test]
-async fn a_head_that_cannot_be_read_is_isolated_and_sent_once_it_can() -> Result<()> {
+async fn an_unreadable_head_is_isolated_and_sent_once_it_is_repaired() -> Result<()> {
     let fixture = Fixture::start().await?;
     let intents = fixture.pending(7).await?;
     let scheduled_for = text(&intents[3].due_at);
@@ -160,7 +160,7 @@ async fn a_head_that_cannot_be_read_is_isolated_and_sent_once_it_can() -> Result
     fixture.dispatch_all().await?;
     assert_eq!(sent(&fixture, &intents), [true, true, true, false, true, true, true]);
     let dispatch_failures = bodies(&fixture.dispatch_failures, &fixture);
-    // Its claim and the damage itself: both records lead to a head that cannot be read.
+    // Its claim and the damage: both records lead to a head that cannot be read.
     assert_eq!(dispatch_failures.len(), 2, "{dispatch_failures:#?}");
     for record in &dispatch_failures {
         let record: Value = serde_json::from_str(record)?;
@@ -179,7 +179,7 @@ async fn a_head_that_cannot_be_read_is_isolated_and_sent_once_it_can() -> Result
     let lines = fixture.metrics.take();
     assert_eq!(fixture.metric(&lines, "RedriveFailed"), 1, "{lines:?}");
 
-    // Repaired, and the stream past: the redrive alone brings it to the service.
+    // The head is repaired, and the stream has passed: the redrive sends it.
     damage(&fixture, &intents[3], "scheduledFor", scheduled_for).await?;
     let SweeperOutcome::Redrive(report) = fixture.tick(Action::Redrive).await? else { bail!("not a redrive") };
     assert_eq!((report.redriven, report.failed), (1, 0));
@@ -194,7 +194,7 @@ async fn a_head_that_cannot_be_read_is_isolated_and_sent_once_it_can() -> Result
 }
 
 #[tokio::test]
-async fn what_the_stream_had_to_give_up_is_found_by_the_redrive() -> Result<()> {
+async fn the_redrive_finds_what_the_stream_mapping_gave_up() -> Result<()> {
     let fixture = Fixture::start().await?;
     let intents = fixture.pending(5).await?;
     let down = Fate::Refuse(500, "InternalError");
@@ -203,14 +203,14 @@ async fn what_the_stream_had_to_give_up_is_found_by_the_redrive() -> Result<()> 
     fixture.faults.clear();
     assert_eq!(sent(&fixture, &intents), [false; 5]);
     assert_eq!(bodies(&fixture.dispatch_failures, &fixture).len(), 5, "each on its own");
-    // The stream is past them, but they are still pending.
+    // The stream has passed them, but they are still pending.
     assert!(fixture.dispatch_all().await?.is_empty());
     assert_eq!(fixture.finish(&intents, None).await?, [""; 0]);
     assert_eq!(sent(&fixture, &intents), [true; 5]);
     fixture.assert_counters_exact().await
 }
 
-/// One payment of a shard cannot be read from the index, or not be updated: the others are claimed.
+/// Sweeps a shard with one damaged payment: the others are claimed.
 async fn a_sweep_past(attribute: &str, value: AttributeValue) -> Result<()> {
     let fixture = Fixture::with_shards(1).await?;
     let intents = fixture.created(40).await?;
@@ -242,8 +242,8 @@ async fn a_head_that_cannot_be_updated_stops_no_other_payment() -> Result<()> {
     a_sweep_past("trail", text("gone")).await
 }
 
-/// The alarm looks at an index, which may lag: of two payments settled within the lag neither sees
-/// the other. The next delivery of either result, and there is at least one now and then, does.
+/// The check reads an index, which may lag: of two payments settled within the lag neither sees the other. A repeated
+/// delivery of either result does.
 #[tokio::test]
 async fn a_shared_transaction_id_raises_its_alarm_once_the_index_shows_it() -> Result<()> {
     let fixture = Fixture::start().await?;

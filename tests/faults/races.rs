@@ -1,5 +1,5 @@
-//! Races: what two functions do to one payment at the same time. Every call waits at a gate; a
-//! seeded schedule says whose goes next, and a schedule that breaks something is shrunk.
+//! Races: two functions work on one payment at the same time. A task scheduler orders their calls by a random
+//! schedule, and a schedule that breaks something is shrunk.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -23,41 +23,41 @@ use crate::transaction_service;
 use crate::weakness::Weakness;
 use fastrand::Rng;
 
-/// How many schedules each race is run with.
+/// The number of schedules of each race.
 const SCHEDULES: u32 = 64;
 
-/// The longest schedule; after it, the first task that waits goes next.
+/// The length of the longest schedule; after its end, the first waiting task goes next.
 const LONGEST: usize = 48;
 
-/// How many tasks race at most.
+/// The most tasks of a race.
 const TASKS: usize = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Race {
     CancelAgainstSweep,
     TwoSweepers,
-    /// Repeated, contradicting and disordered results, in two deliveries at once.
+    /// Repeated, contradicting and disordered results, in three deliveries at once.
     Results,
-    /// A result that overtakes the sweep.
+    /// A result that comes before the sweep.
     EarlyResult,
     RedriveAgainstLateResult,
     RetryAgainstCancel,
 }
 
-/// A task, and what it found wrong.
+/// A task, and its error.
 type Task<'r> = Pin<Box<dyn Future<Output = Result<()>> + 'r>>;
 
-/// A bench with a sandbox of functions for each task.
+/// A system with a Lambda sandbox for each task.
 struct Track {
     fixture: Fixture,
     sandboxes: Vec<Functions>,
     seen: RefCell<Seen>,
 }
 
-/// What the races on a track were like.
+/// What the races were like.
 #[derive(Debug, Default)]
 struct Seen {
-    /// The orders in which their calls went, each call by its task and operation.
+    /// The orders of their calls, each call by task and operation.
     interleavings: HashSet<Vec<(usize, String)>>,
     /// How often the first payment was cancelled, and how often not.
     cancelled: usize,
@@ -66,7 +66,7 @@ struct Seen {
 
 impl Track {
     async fn lay() -> Result<Self> {
-        // One shard, so that a sweep is as short as a cancel, and neither always wins.
+        // With one shard a sweep is as short as a cancel, so that neither always wins.
         let fixture = Fixture::with_shards(1).await?;
         let mut sandboxes = Vec::new();
         for task in 0..TASKS {
@@ -75,7 +75,7 @@ impl Track {
         Ok(Self { fixture, sandboxes, seen: RefCell::default() })
     }
 
-    /// The payments that are raced for, and what was said of them already.
+    /// Creates the payments of a race. Returns them with the requests that were sent for them.
     async fn prepare(&self, race: Race) -> Result<(Vec<Intent>, Vec<Value>)> {
         let fixture = &self.fixture;
         if race == Race::RetryAgainstCancel {
@@ -97,7 +97,7 @@ impl Track {
         Ok((intents, requests))
     }
 
-    /// The tasks of a race. What clients are told is noted on `intents`.
+    /// The tasks of a race. They note clients' responses in `intents`.
     fn tasks<'r>(&'r self, race: Race, intents: &'r RefCell<Vec<Intent>>, requests: &[Value]) -> Vec<Task<'r>> {
         let results: Vec<Value> = requests.iter().map(transaction_service::result_of).collect();
         match race {
@@ -140,13 +140,13 @@ impl Track {
         Box::pin(async { tick.await.map(drop) })
     }
 
-    /// The stream is read three times, so that it may be read before, between and after the others.
+    /// Reads the stream three times: before, between and after the others' calls.
     fn dispatch(&self, task: usize) -> Task<'_> {
         Box::pin(async move {
             for _ in 0..3 {
                 let function = |event| dispatch(&self.sandboxes[task], event);
                 self.fixture.dispatching.lock().await.step(self.fixture.time.now(), function).await?;
-                // A call that does nothing is a place where another task may go first.
+                // At a pause another task may go first.
                 self.fixture.faults.of_task(task).pause().await;
             }
             Ok(())
@@ -174,7 +174,7 @@ impl Track {
         })
     }
 
-    /// The cancel of the first payment, whose id a client may know before it is told.
+    /// Cancels the first payment, whose id a client can derive before it is told.
     fn cancel<'r>(&'r self, task: usize, intents: &'r RefCell<Vec<Intent>>) -> Task<'r> {
         let (account, key) = (intents.borrow()[0].account.clone(), intents.borrow()[0].key.clone());
         Box::pin(async move {
@@ -186,7 +186,7 @@ impl Track {
         })
     }
 
-    /// Runs a race by a schedule and tells what is not as it must be, during and after.
+    /// Runs a race by a schedule. Returns what was wrong during and after it.
     async fn run(&self, race: Race, weather: Weather, schedule: &[u8]) -> Result<Vec<String>> {
         let place = disturbances::place(&self.fixture).await?;
         let (intents, requests) = self.prepare(race).await?;
@@ -231,23 +231,23 @@ impl Track {
     }
 }
 
-/// What goes on around a race.
+/// The conditions of a race.
 #[derive(Debug, Clone, Copy)]
 struct Weather {
-    /// Whether reads lag and results repeat themselves.
+    /// Whether reads lag and results repeat.
     disturbed: bool,
     weakness: Option<Weakness>,
 }
 
-/// What the service will say of a payment, before it was asked.
+/// The result that the service will send for a payment.
 fn early_result(intent: &Intent) -> Value {
     transaction_service::result_of(&json!({ "paymentId": intent.accepted, "amountMinor": intent.amount }))
 }
 
-/// What came of many schedules, and what they were like.
+/// The result of many schedules, and what they were like.
 type Raced = (Result<(), TestError<(bool, Vec<u8>)>>, Seen);
 
-/// Runs a race with many schedules; a failure is the shortest schedule that has it.
+/// Runs a race with many schedules. A failure is the shortest schedule that has it.
 fn race(race: Race, weakness: Option<Weakness>) -> Result<Raced> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let track = runtime.block_on(Track::lay())?;
@@ -318,7 +318,7 @@ fn a_schedule_that_breaks_updates_without_conditions_is_found_and_shrunk() -> Re
 }
 
 #[tokio::test]
-async fn the_same_schedule_is_the_same_interleaving() -> Result<()> {
+async fn the_same_schedule_gives_the_same_interleaving() -> Result<()> {
     let mut random = Rng::with_seed(7);
     for _ in 0..12 {
         let schedule: Vec<u8> = (0..LONGEST).map(|_| u8::try_from(random.usize(..256)).unwrap_or(0)).collect();

@@ -1,5 +1,4 @@
-//! The recount: what the payments of each date come to by the raw items of both tables, held
-//! against what the counters say. It shares no code with the functions.
+//! A recount that shares no code with the functions: it compares the raw items of both tables with the counters.
 
 use std::collections::BTreeMap;
 
@@ -13,18 +12,16 @@ use crate::fixture::Fixture;
 use crate::invariants::text;
 use crate::staleness::{Key, key_of};
 
-/// Where the checkpoints of the stream's shards are.
+/// The partition of the stream shards' checkpoints.
 const CHECKPOINTS: &str = "CHECKPOINT#stream-aggregator";
 
-/// Numbers by what they are of, such as `2026-12-01 PENDING` or `2026-12-01 PENDING GBP`. Zero is
-/// not among them.
+/// Numbers by date and status, such as `2026-12-01 PENDING` or `2026-12-01 PENDING GBP`, without zeros.
 pub(crate) type Numbers = BTreeMap<String, i128>;
 
 /// Items by their keys.
 pub(crate) type Items = BTreeMap<Key, Value>;
 
-/// What the counters of every date should say: each payment once, wherever its head is. Those whose
-/// head has left the hot table are archived.
+/// The right counters: each payment once, wherever its head is. A head that is in history alone is archived.
 pub(crate) fn of(hot: &Items, history: &Items) -> Numbers {
     let mut numbers = Numbers::new();
     let moved = history.iter().filter(|(key, _)| !hot.contains_key(*key));
@@ -41,7 +38,7 @@ pub(crate) fn of(hot: &Items, history: &Items) -> Numbers {
     numbers
 }
 
-/// What the counters of every date say, and the checkpoints of what has no date.
+/// The counters of every date, and what the checkpoints count without a date.
 pub(crate) async fn counters(fixture: &Fixture) -> Result<Numbers> {
     let mut numbers = Numbers::new();
     let store = Store::new(fixture.client.clone(), fixture.world.environment.tables.clone());
@@ -66,7 +63,7 @@ pub(crate) async fn checkpoints(fixture: &Fixture) -> Result<Vec<Value>> {
     fixture.items(&fixture.world.environment.tables.payments, CHECKPOINTS).await
 }
 
-/// The heads of a table, all of them.
+/// All heads of a table.
 pub(crate) async fn heads(fixture: &Fixture, table: &str) -> Result<Items> {
     let scan = fixture.client.scan().table_name(table).consistent_read(true).into_paginator().items().send();
     let items = scan.collect::<Result<Vec<_>, _>>().await?;
@@ -74,7 +71,7 @@ pub(crate) async fn heads(fixture: &Fixture, table: &str) -> Result<Items> {
     Ok(heads.map(|head| (key_of(&head), head)).collect())
 }
 
-/// Where the counters are not what a recount finds.
+/// Where the counters differ from a recount.
 pub(crate) async fn differences(fixture: &Fixture) -> Result<Vec<String>> {
     let tables = &fixture.world.environment.tables;
     let found = of(&heads(fixture, &tables.payments).await?, &heads(fixture, &tables.history).await?);

@@ -1,5 +1,5 @@
-//! A stream that is read again from its oldest record after the day sends nothing again, in good
-//! weather and in bad, and however its records are cut into batches.
+//! A stream that is read again from its oldest record sends nothing again, with and without stale reads, in batches
+//! of any size.
 
 use anyhow::Result;
 use payments_delivery::{StreamMapping, StreamSettings};
@@ -10,7 +10,7 @@ use crate::staleness::Lag;
 use crate::weakness::Weakness;
 use fastrand::Rng;
 
-/// A day of payments, some of them cancelled; everything is over at its end.
+/// Creates payments and cancels some; all are over at the end.
 async fn a_day(fixture: &Fixture) -> Result<()> {
     for morning in 0..4 {
         let mut intents = fixture.created(5).await?;
@@ -40,12 +40,12 @@ async fn a_re_read_stream_sends_nothing_again() -> Result<()> {
 }
 
 #[tokio::test]
-async fn it_would_with_stale_reads() -> Result<()> {
+async fn with_stale_reads_a_re_read_stream_sends_again() -> Result<()> {
     let fixture = Fixture::start().await?;
     a_day(&fixture).await?;
     let sent = fixture.faults.sent();
     fixture.faults.weaken(Some(Weakness::Inconsistent));
-    // The heads are read as they were before they were settled, the details as they are.
+    // Reads show heads from before the settlement, and details as they are.
     let lag = Lag { details_too: false, ..Lag::always(5) };
     fixture.faults.lag(lag);
     fixture.dispatching.lock().await.restart_from_trim_horizon();

@@ -1,9 +1,7 @@
-//! What the embedded engine lacks: reads that show the past. Index reads lag, and reads that do not
-//! ask for consistency are stale.
+//! Stale reads, which the embedded engine lacks: index reads lag, and so do reads that do not ask for consistency.
 //!
-//! The past is known from the table's own stream: an answer is made older by taking back the last
-//! few changes of the items in it. History has no stream; a stale read of it sees nothing at all,
-//! which is as old as an answer can be.
+//! The past comes from the table's own stream: an answer is made older by undoing the last changes of its items. The
+//! long-term table has no stream; a stale read of it finds nothing, which is as old as an answer can be.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,7 +16,7 @@ use fastrand::Rng;
 /// How many records are read at once.
 const PAGE: usize = 1_000;
 
-/// One change of a head in the hot table: its key, and how it was before and after.
+/// One change of a head in the hot table.
 #[derive(Debug, Clone)]
 pub(crate) struct Change {
     pub(crate) key: Key,
@@ -32,13 +30,13 @@ pub(crate) type Key = (String, String);
 /// How far reads lag.
 #[derive(Debug, Clone)]
 pub(crate) struct Lag {
-    /// Of the next index reads: each lags by up to this many changes, by its own random.
+    /// The most changes that reads of each index lag behind.
     pub(crate) indexes: BTreeMap<&'static str, usize>,
-    /// Of the next reads that do not ask for consistency.
+    /// The most changes that reads without consistency lag behind.
     pub(crate) reads: usize,
-    /// Whether those of history are among them.
+    /// Whether such reads of the long-term table lag too.
     pub(crate) details_too: bool,
-    /// Whether lags are thrown, or always as long as they can be.
+    /// Draws each lag; without it, each is the longest.
     pub(crate) random: Option<Rng>,
 }
 
@@ -48,7 +46,7 @@ impl Lag {
         Self { indexes: BTreeMap::new(), reads: 0, details_too: false, random: None }
     }
 
-    /// Every index and every inconsistent read lags by up to `most` changes.
+    /// Every index and every inconsistent read lags behind by up to `most` changes.
     pub(crate) fn up_to(most: usize, seed: u64) -> Self {
         let (indexes, random) =
             ([("due", most), ("transaction", most), ("unreported", most)].into(), Some(Rng::with_seed(seed)));
@@ -65,7 +63,7 @@ impl Lag {
     }
 }
 
-/// The past of the hot table, and how much of it reads still show. Clones share both.
+/// The changes of the hot table, and how far reads lag behind them. Clones share both.
 #[derive(Clone)]
 pub(crate) struct Staleness {
     tables: TableNames,
@@ -81,7 +79,7 @@ struct Log {
 }
 
 impl Staleness {
-    /// The past of a table with this stream.
+    /// Reads the changes of a table from its stream.
     pub(crate) async fn of(stream: DynamoDbStream, tables: TableNames) -> Result<Self> {
         let source = Source::from(stream);
         let shards = source.shards().await?;
@@ -92,7 +90,7 @@ impl Staleness {
         Ok(Self { tables, lag, log: Arc::new(tokio::sync::Mutex::new(log)) })
     }
 
-    /// From now on reads lag like this.
+    /// Lets reads lag from now on.
     pub(crate) fn set(&self, lag: Lag) {
         *self.lag() = lag;
     }
@@ -115,7 +113,7 @@ impl Staleness {
         }
     }
 
-    /// Makes an answer as old as reads lag.
+    /// Makes an answer as old as its read lags.
     pub(crate) async fn age(&self, operation: &str, input: &Value, reply: &mut Value) -> Result<()> {
         let most = {
             let lag = self.lag();
@@ -208,8 +206,7 @@ impl Past {
     }
 }
 
-/// Whether a query of ours selects an item: they have an equality on the partition and bounds on
-/// the sort key, or neither.
+/// Whether a query selects an item. Queries have an equality on the partition and bounds on the sort key, or neither.
 fn selects(input: &Value, item: &Value) -> bool {
     let values = &input["ExpressionAttributeValues"];
     let text = |name: &str| values[name]["S"].as_str().unwrap_or_default();
@@ -217,7 +214,7 @@ fn selects(input: &Value, item: &Value) -> bool {
     match input["IndexName"].as_str() {
         Some("due") => item["shard"] == values[":shard"] && within("due"),
         Some("transaction") => item["transactionId"] == values[":id"],
-        // Cases have few payments: there is one page of them.
+        // Cases have few payments, so there is one page.
         Some("unreported") => item["shard"] == values[":shard"] && item.get("unreported").is_some(),
         _ => item["pk"] == values[":pk"] && within("sk"),
     }

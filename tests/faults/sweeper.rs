@@ -1,4 +1,4 @@
-//! What a sweep costs, that it keeps its deadline, and that one hot shard stops no other.
+//! A sweep's cost, its deadline, and a throttled shard that stops no other.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,7 +31,7 @@ async fn a_sweep_costs_three_per_payment_and_a_stale_page_at_most_one() -> Resul
     assert_eq!(swept(fixture.tick(Action::Sweep).await?)?.claimed, 7);
     assert_eq!(fixture.world.take_write_units(), rows(&[("payments", 7), ("payments/due", 14)]));
 
-    // The index still shows all seven as scheduled. A refused update costs what the item costs.
+    // The index still shows all seven as scheduled. A rejected update costs what the item costs.
     fixture.faults.lag(Lag::always(7));
     fixture.faults.clear();
     let again = swept(fixture.tick(Action::Sweep).await?)?;
@@ -59,7 +59,7 @@ async fn a_settlement_costs_five_or_four() -> Result<()> {
         assert_eq!(fixture.world.take_write_units(), want, "payment {}", intents[0].amount);
         assert_eq!(want.values().sum::<u64>(), if failed { 4 } else { 5 });
 
-        // The same result again: refused, and nothing is written.
+        // The same result again is rejected, and nothing is written.
         fixture.faults.clear();
         fixture.results.send(
             crate::transaction_service::result_of(&request_of(&fixture, &intents[0].account)?).to_string(),
@@ -76,8 +76,8 @@ fn request_of(fixture: &Fixture, account: &str) -> Result<serde_json::Value> {
     Ok(fixture.faults.sent_for(account).into_iter().next().context("nothing was sent")?.request)
 }
 
-/// Puts this many due heads straight into the table, spread over the shards: copies of a real one.
-/// Returns their sort keys by shard.
+/// Puts this many due heads, copies of a real one, into the table, spread over the shards. Returns their sort keys by
+/// shard.
 async fn many_due(fixture: &Fixture, count: u32, shards: u32) -> Result<HashMap<u32, HashSet<String>>> {
     let intents = fixture.created(1).await?;
     let head = fixture.world.heads(&intents[0].account).await?.pop().context("no head")?;
@@ -100,7 +100,7 @@ async fn many_due(fixture: &Fixture, count: u32, shards: u32) -> Result<HashMap<
         let table = &fixture.world.environment.tables.payments;
         fixture.client.batch_write_item().request_items(table, some.to_vec()).send().await?;
     }
-    // The model goes: only the copies are to be swept.
+    // The original is deleted: only the copies are to be swept.
     let key = ["pk", "sk"].map(|name| (name.to_owned(), head[name].clone()));
     let delete = fixture.client.delete_item().table_name(&fixture.world.environment.tables.payments);
     delete.set_key(Some(key.into())).send().await?;
@@ -109,7 +109,7 @@ async fn many_due(fixture: &Fixture, count: u32, shards: u32) -> Result<HashMap<
 }
 
 #[tokio::test]
-async fn a_sweeper_with_three_seconds_gets_through_five_thousand_tick_by_tick() -> Result<()> {
+async fn a_sweeper_of_three_seconds_claims_five_thousand_in_several_runs() -> Result<()> {
     let fixture = Fixture::with_shards(10).await?;
     many_due(&fixture, 5_000, 10).await?;
     fixture.faults.calls_take(TimeDelta::milliseconds(1));
@@ -135,7 +135,7 @@ async fn a_sweeper_with_three_seconds_gets_through_five_thousand_tick_by_tick() 
 }
 
 #[tokio::test]
-async fn time_lost_is_not_made_up_for_in_a_burst() -> Result<()> {
+async fn lost_time_is_not_made_up_in_a_burst() -> Result<()> {
     let fixture = Fixture::with_shards(1).await?;
     many_due(&fixture, 600, 1).await?;
     let claims: Arc<Mutex<Vec<DateTime<Utc>>>> = Arc::default();
@@ -151,7 +151,7 @@ async fn time_lost_is_not_made_up_for_in_a_burst() -> Result<()> {
         Fate::Pass
     });
     assert_eq!(swept(fixture.tick(Action::Sweep).await?)?.claimed, 600);
-    // 200 a second, the 16 of the step that was slow, and the 16 of the one after it.
+    // 200 a second, the 16 of the slow step, and the 16 of the step after it.
     let claims = claims.lock().unwrap_or_else(PoisonError::into_inner).clone();
     for (claim, later) in claims.iter().zip(claims.iter().skip(232)) {
         assert!(*later - *claim >= TimeDelta::seconds(1), "233 claims within a second of {claim}");
@@ -160,7 +160,7 @@ async fn time_lost_is_not_made_up_for_in_a_burst() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_shard_that_is_throttled_for_good_stops_no_other() -> Result<()> {
+async fn a_lastingly_throttled_shard_stops_no_other() -> Result<()> {
     const HOT: u32 = 7;
     for (operation, known) in [("UpdateItem", true), ("Query", false)] {
         let fixture = Fixture::with_shards(10).await?;
@@ -185,7 +185,7 @@ async fn a_shard_that_is_throttled_for_good_stops_no_other() -> Result<()> {
         assert!(took < TimeDelta::seconds(10), "patience ends: {took}");
         let lines = fixture.metrics.take();
         assert_eq!(fixture.metric(&lines, "ShardsGivenUp"), 1, "{lines:?}");
-        // Later the shard has room again.
+        // Later the shard accepts writes again.
         fixture.faults.clear();
         let report = swept(fixture.tick(Action::Sweep).await?)?;
         assert_eq!((report.claimed, report.remaining), (20, 0));

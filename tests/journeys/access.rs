@@ -36,7 +36,7 @@ const LET_IN: [(Route, i64); 8] = [
 ];
 
 #[tokio::test]
-async fn every_route_wants_its_scope_and_its_account() -> Result<()> {
+async fn every_route_requires_its_scope_and_account() -> Result<()> {
     let world = World::open().await?;
     let id = world.create("tenant", "rent", &rent()).await?;
     assert_eq!(ROUTES.each_ref().map(|spec| spec.route), NEEDS.map(|(route, ..)| route), "each route needs a row");
@@ -88,7 +88,7 @@ async fn every_route_wants_its_scope_and_its_account() -> Result<()> {
 }
 
 #[tokio::test]
-async fn another_account_is_not_told_apart_from_a_payment_that_is_not_there() -> Result<()> {
+async fn another_account_is_answered_like_an_unknown_payment() -> Result<()> {
     let world = World::open().await?;
     let scheduled = world.create("landlord", "rent", &rent()).await?;
     let cancelled = world.create("landlord", "gone", &rent()).await?;
@@ -127,7 +127,7 @@ async fn another_account_is_not_told_apart_from_a_payment_that_is_not_there() ->
 }
 
 #[tokio::test]
-async fn a_cursor_of_another_accounts_list_leads_nowhere() -> Result<()> {
+async fn a_cursor_of_another_account_is_rejected() -> Result<()> {
     let world = World::open().await?;
     for (account, key) in [("landlord", "1"), ("landlord", "2"), ("tenant", "1"), ("tenant", "2")] {
         world.create(account, key, &rent()).await?;
@@ -153,7 +153,7 @@ async fn a_cursor_of_another_accounts_list_leads_nowhere() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_claim_of_accounts_is_read_in_all_its_forms() -> Result<()> {
+async fn the_account_claim_is_read_in_all_its_forms() -> Result<()> {
     let world = World::with(|environment| environment.account_claim = "accounts".to_owned()).await?;
     let list = |account: &str| Ask::get(&format!("/accounts/{account}/payments"));
     for (claim, reached) in [
@@ -183,7 +183,7 @@ async fn a_claim_of_accounts_is_read_in_all_its_forms() -> Result<()> {
 }
 
 #[tokio::test]
-async fn trails_name_the_client_of_the_token_or_its_subject() -> Result<()> {
+async fn the_trail_names_the_tokens_client_or_subject() -> Result<()> {
     let world = World::open().await?;
     for (n, (claims, by)) in [
         (json!({ "client_id": "feed", "sub": "7c3b" }), "feed"),
@@ -202,7 +202,7 @@ async fn trails_name_the_client_of_the_token_or_its_subject() -> Result<()> {
 }
 
 #[tokio::test]
-async fn only_on_sam_local_may_a_request_come_without_an_authorizer() -> Result<()> {
+async fn a_request_without_an_authorizer_is_accepted_only_under_sam_local() -> Result<()> {
     let world = World::open().await?;
     let lambda = "2026/11/20/[$LATEST]8f4c2a30d5e14b7c9f0e6d1b2a3c4d5e";
     for (sam_local, log_stream, authorizer, status) in [

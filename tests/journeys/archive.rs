@@ -84,7 +84,7 @@ fn status_of(head: &Item) -> &str {
 }
 
 #[tokio::test]
-async fn what_is_past_and_reported_moves_and_nothing_else() -> Result<()> {
+async fn only_past_and_reported_payments_are_archived() -> Result<()> {
     let world = World::open().await?;
     put_processed(&world, "tenant", &["one", "two", "three"], true).await?;
     settle(&world, refused(&swept(&world, "four").await?)).await?;
@@ -129,7 +129,7 @@ async fn swept(world: &World, key: &str) -> Result<String> {
 }
 
 #[tokio::test]
-async fn nothing_moves_before_an_hour_after_the_end_of_its_day() -> Result<()> {
+async fn nothing_is_archived_before_an_hour_after_its_day() -> Result<()> {
     let world = World::open().await?;
     for (day, at, moves) in [
         ("2026-11-20", "2026-11-20T23:59:00Z", false),
@@ -154,7 +154,7 @@ async fn nothing_moves_before_an_hour_after_the_end_of_its_day() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_second_run_does_nothing_and_writes_nothing() -> Result<()> {
+async fn a_second_run_writes_nothing() -> Result<()> {
     let world = World::open().await?;
     put_processed(&world, "tenant", &["one", "two"], true).await?;
     put_processed(&world, "tenant", &["three"], false).await?;
@@ -174,7 +174,7 @@ async fn a_second_run_does_nothing_and_writes_nothing() -> Result<()> {
 }
 
 #[tokio::test]
-async fn moving_a_processed_payment_costs_six_and_the_others_four() -> Result<()> {
+async fn archiving_costs_six_units_for_a_processed_payment_and_four_for_others() -> Result<()> {
     let world = World::open().await?;
     let write = |operation: &str, place: &str| ((operation.to_owned(), place.to_owned()), 1);
     let four = vec![
@@ -206,7 +206,7 @@ async fn moving_a_processed_payment_costs_six_and_the_others_four() -> Result<()
 }
 
 #[tokio::test]
-async fn what_stays_for_more_than_a_day_is_measured_by_its_reason() -> Result<()> {
+async fn overdue_payments_are_measured_by_reason() -> Result<()> {
     let world = World::open().await?;
     put_processed(&world, "tenant", &["one", "two"], false).await?;
     put_processed(&world, "broken", &["three"], true).await?;

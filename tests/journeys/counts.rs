@@ -50,7 +50,7 @@ async fn put_counter(world: &World, lane: usize, date: &str, attributes: &[(&str
 }
 
 #[tokio::test]
-async fn every_date_has_an_entry_in_order_also_one_without_payments() -> Result<()> {
+async fn every_date_has_an_entry_even_without_payments() -> Result<()> {
     let world = World::open().await?;
     put(&world, DAY, "GBP", 1_999, 3).await?;
     put(&world, DAY, "EUR", 5, 2).await?;
@@ -104,7 +104,7 @@ async fn the_lanes_of_a_date_are_added_up() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_range_begins_today_and_is_ninety_days_long_unless_it_is_told() -> Result<()> {
+async fn the_default_range_is_ninety_days_from_today() -> Result<()> {
     let world = World::open().await?;
     // Half past midnight in London.
     world.set_clock("2026-07-01T23:30:00Z")?;
@@ -127,7 +127,7 @@ async fn the_range_begins_today_and_is_ninety_days_long_unless_it_is_told() -> R
 }
 
 #[tokio::test]
-async fn what_is_no_range_of_dates_is_refused_before_anything_is_read() -> Result<()> {
+async fn an_invalid_range_is_rejected_before_any_read() -> Result<()> {
     let world = World::open().await?;
     drop(world.recorder.take_operations());
     for (query, field) in [
@@ -161,7 +161,7 @@ async fn cost(world: &World, query: &str) -> Result<(Vec<String>, CapacityUse)> 
 }
 
 #[tokio::test]
-async fn an_answer_costs_what_its_dates_cost_however_many_payments_there_are() -> Result<()> {
+async fn the_cost_of_counts_depends_on_dates_and_not_on_payments() -> Result<()> {
     let world = World::open().await?;
     let query = "from=2026-12-01&to=2027-02-28";
     put(&world, DAY, "GBP", 5, 1).await?;
@@ -204,7 +204,7 @@ async fn sums_are_exact_beyond_sixty_four_bits() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_damaged_counter_is_a_fault_and_no_number() -> Result<()> {
+async fn a_damaged_counter_is_an_internal_error() -> Result<()> {
     let world = World::open().await?;
     for (name, damage) in [
         ("GBP.pro", number("1.5")),
@@ -230,7 +230,7 @@ async fn a_damaged_counter_is_a_fault_and_no_number() -> Result<()> {
 }
 
 #[tokio::test]
-async fn trouble_at_any_lane_is_a_503_and_never_a_number_too_low() -> Result<()> {
+async fn an_error_in_any_lane_is_a_503_and_never_a_lower_number() -> Result<()> {
     let world = World::open().await?;
     put(&world, DAY, "GBP", 5, 3).await?;
     world.count_all().await?;

@@ -27,7 +27,7 @@ async fn listed(world: &World, account: &str) -> Result<Vec<Value>> {
 }
 
 #[tokio::test]
-async fn a_happy_insert_is_two_puts_and_no_read() -> Result<()> {
+async fn a_create_is_two_puts_and_no_read() -> Result<()> {
     let world = World::open().await?;
     let reply = world.send(Ask::create("tenant", "rent-1", &rent())).await?;
     assert_eq!(reply.status, 201, "{reply}");
@@ -37,7 +37,7 @@ async fn a_happy_insert_is_two_puts_and_no_read() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_same_request_again_is_the_same_payment() -> Result<()> {
+async fn a_repeated_create_returns_the_first_payment() -> Result<()> {
     let world = World::open().await?;
     let first = world.send(Ask::create("tenant", "rent-1", &rent())).await?;
     world.set_clock("2026-11-21T10:00:00Z")?;
@@ -51,7 +51,7 @@ async fn the_same_request_again_is_the_same_payment() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_retry_by_another_client_is_a_replay_also_of_the_largest_payment() -> Result<()> {
+async fn a_retry_by_another_client_is_a_replay_even_of_the_largest_payment() -> Result<()> {
     let world = World::open().await?;
     let mut largest = rent();
     largest["data"] = json!("x".repeat(10_000));
@@ -67,7 +67,7 @@ async fn a_retry_by_another_client_is_a_replay_also_of_the_largest_payment() -> 
 }
 
 #[tokio::test]
-async fn fifty_at_once_are_one_payment() -> Result<()> {
+async fn fifty_concurrent_creates_are_one_payment() -> Result<()> {
     let world = World::open().await?;
     let replies = try_join_all((0..50).map(|_| world.send(Ask::create("tenant", "rent-1", &rent())))).await?;
     for reply in &replies {
@@ -79,7 +79,7 @@ async fn fifty_at_once_are_one_payment() -> Result<()> {
 }
 
 #[tokio::test]
-async fn another_content_under_the_same_key_changes_nothing() -> Result<()> {
+async fn other_content_under_a_used_key_is_rejected() -> Result<()> {
     let world = World::open().await?;
     let first = world.send(Ask::create("tenant", "rent-1", &rent())).await?;
     for (field, value) in [
@@ -122,7 +122,7 @@ fn before_the_head(call: &Call) -> Fate {
 }
 
 #[tokio::test]
-async fn a_crash_between_the_writes_leaves_nothing_visible_and_the_retry_completes_it() -> Result<()> {
+async fn a_crash_between_the_writes_is_invisible_and_the_retry_completes_it() -> Result<()> {
     let world = World::open().await?;
     let dying = world.functions_over(&Recorder::with_fate(before_the_head)).await?;
     let lost = world.send_to(&dying, Ask::create("tenant", "rent-1", &rent())).await?;
@@ -157,7 +157,7 @@ async fn whichever_call_is_lost_the_retry_leaves_one_payment() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_retry_after_midnight_is_a_replay_and_a_new_payment_for_yesterday_is_not() -> Result<()> {
+async fn a_retry_after_midnight_is_a_replay_and_a_new_payment_for_yesterday_is_rejected() -> Result<()> {
     let world = World::open().await?;
     world.set_clock("2026-11-20T23:59:30Z")?;
     let first = world.send(Ask::create("tenant", "rent-1", &rent_on("2026-11-20"))).await?;
@@ -188,7 +188,7 @@ async fn a_missing_head_is_completed_until_half_an_hour_after_its_day() -> Resul
 }
 
 #[tokio::test]
-async fn a_changed_time_zone_database_still_gives_one_head() -> Result<()> {
+async fn a_changed_time_zone_database_creates_no_second_head() -> Result<()> {
     let mut world = World::open().await?;
     let dying = world.functions_over(&Recorder::with_fate(before_the_head)).await?;
     world.send_to(&dying, Ask::create("tenant", "rent-1", &rent())).await?;
@@ -203,7 +203,7 @@ async fn a_changed_time_zone_database_still_gives_one_head() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_retry_after_archiving_is_a_replay_and_brings_nothing_back() -> Result<()> {
+async fn a_retry_after_archiving_is_a_replay_and_creates_no_head() -> Result<()> {
     let world = World::open().await?;
     let first = world.send(Ask::create("tenant", "rent-1", &rent_on("2026-11-20"))).await?;
     let id = first.field("paymentId").to_owned();
@@ -222,7 +222,7 @@ async fn a_retry_after_archiving_is_a_replay_and_brings_nothing_back() -> Result
 }
 
 #[tokio::test]
-async fn cancel_is_repeatable_and_names_who() -> Result<()> {
+async fn a_cancel_is_repeatable_and_names_its_client() -> Result<()> {
     let world = World::open().await?;
     let first = world.send(Ask::create("tenant", "rent-1", &rent())).await?;
     let id = first.field("paymentId");
@@ -238,7 +238,7 @@ async fn cancel_is_repeatable_and_names_who() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_batch_answers_each_entry_and_makes_one_payment_of_a_repeated_key() -> Result<()> {
+async fn a_batch_answers_each_entry_and_creates_a_repeated_key_once() -> Result<()> {
     let world = World::open().await?;
     let entry = |account: &str, key: &str| {
         let mut entry = rent();

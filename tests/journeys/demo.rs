@@ -22,7 +22,7 @@ async fn play(settings: Settings) -> Result<Value> {
 }
 
 #[tokio::test]
-async fn a_day_ends_with_every_payment_settled_and_a_seed_makes_one_day() -> Result<()> {
+async fn a_day_settles_every_payment_and_a_seed_repeats_it() -> Result<()> {
     let mut day = play(DAY).await?;
     let count = |path: &str| day.pointer(path).and_then(Value::as_u64).with_context(|| format!("{path} in {day}"));
     let (processed, failed) = (count("/byStatus/PROCESSED")?, count("/byStatus/FAILED")?);
@@ -79,7 +79,7 @@ async fn payments_of_8_kb_cost_their_budget() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_tick_does_what_has_fallen_due_and_tells_it() -> Result<()> {
+async fn a_tick_runs_what_is_due_and_lists_it() -> Result<()> {
     let start = chrono::DateTime::from_timestamp(1_795_168_800, 0).context("an instant")?;
     let clock = Clock::simulated(move || start, |_| {});
     let stack = Stack::on(EngineChoice::Memory).clock(&clock).start().await?;

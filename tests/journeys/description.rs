@@ -16,7 +16,7 @@ use crate::local::{exchange, fixed_clock, options};
 const LOADS: [&str; 2] = ["src=\"", "href=\""];
 
 #[tokio::test]
-async fn the_page_and_all_that_it_loads_are_here() -> Result<()> {
+async fn the_page_loads_nothing_from_elsewhere() -> Result<()> {
     let system = System::start(&options()?, &fixed_clock()).await?;
     let api = system.api_url();
     for path in [PAGE, "/docs/", "/docs/index.html"] {
@@ -43,7 +43,7 @@ async fn the_page_and_all_that_it_loads_are_here() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_description_is_the_one_in_the_repository_in_both_forms() -> Result<()> {
+async fn both_forms_of_the_description_equal_openapi_yaml() -> Result<()> {
     let system = System::start(&options()?, &fixed_clock()).await?;
     let api = system.api_url();
     for path in DESCRIPTION {

@@ -35,7 +35,7 @@ fn row(line: &str) -> Option<(&str, &str)> {
 }
 
 #[tokio::test]
-async fn of_several_faults_the_first_in_that_order_is_reported() -> Result<()> {
+async fn of_several_faults_the_first_documented_is_reported() -> Result<()> {
     let world = World::open().await?;
     let used = body("landlord", "1", "GBP", "2026-12-01", 1);
     assert_eq!(world.send(create("tenant", "used", &used)).await?.status, 201);
@@ -64,7 +64,7 @@ async fn of_several_faults_the_first_in_that_order_is_reported() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_token_is_judged_after_the_route_and_before_all_else() -> Result<()> {
+async fn the_token_is_checked_after_the_route_and_before_everything_else() -> Result<()> {
     let world = World::open().await?;
     let token = |claims: Value| event::jwt(&claims);
     let anything = "payments/read payments/write payments/operate";
@@ -86,7 +86,7 @@ async fn a_token_is_judged_after_the_route_and_before_all_else() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_fine_print_of_the_order_is_true() -> Result<()> {
+async fn exceptions_to_the_order_are_as_documented() -> Result<()> {
     let world = World::open().await?;
     let used = body("landlord", "1", "GBP", "2026-12-01", 1);
     let put = world.send(create("tenant", "used", &used)).await?;
@@ -134,7 +134,7 @@ async fn the_fine_print_of_the_order_is_true() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_entry_is_judged_by_its_shape_then_its_account_and_key_then_its_other_fields() -> Result<()> {
+async fn a_batch_entry_is_checked_by_shape_then_account_and_key_then_other_fields() -> Result<()> {
     let world = World::open().await?;
     // Each row heals the fault of the row above it and keeps those of the rows below.
     for (kind, field, entry) in [

@@ -112,7 +112,7 @@ async fn every_page_size_shows_every_payment_of_the_date_once() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_union_over_the_shards_is_the_whole() -> Result<()> {
+async fn the_shards_together_hold_the_whole_date() -> Result<()> {
     let world = World::open().await?;
     let by_status = a_day(&world, 60).await?;
     for (filter, want) in [("", union(by_status.values())), ("&status=PENDING", by_status[&Status::Pending].clone())] {
@@ -128,7 +128,7 @@ async fn the_union_over_the_shards_is_the_whole() -> Result<()> {
 }
 
 #[tokio::test]
-async fn both_tables_are_one_list() -> Result<()> {
+async fn the_list_merges_both_tables() -> Result<()> {
     let world = World::open().await?;
     let by_status = a_day(&world, 60).await?;
     // Two accounts are archived; a third is caught on its way, in both tables.
@@ -147,7 +147,7 @@ async fn both_tables_are_one_list() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_payment_that_moves_on_between_pages_is_seen_again_and_never_missed() -> Result<()> {
+async fn a_payment_that_changes_status_between_pages_is_never_missed() -> Result<()> {
     let world = World::open().await?;
     let ids = put(&world, DAY, 20).await?;
     let first = list(&world, &format!("dueDate={DAY}&limit=3")).await?;
@@ -179,7 +179,7 @@ fn half_units(world: &World) -> u64 {
 }
 
 #[tokio::test]
-async fn an_empty_date_costs_one_query_per_stretch() -> Result<()> {
+async fn an_empty_date_costs_one_query_per_shard_and_status() -> Result<()> {
     let world = World::open().await?;
     put(&world, AFTER, 40).await?;
     for (query, queries) in [
@@ -201,7 +201,7 @@ async fn an_empty_date_costs_one_query_per_stretch() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_page_costs_what_it_returns_however_many_payments_there_are() -> Result<()> {
+async fn the_cost_of_a_page_depends_on_what_it_returns() -> Result<()> {
     let world = World::open().await?;
     let query = format!("dueDate={DAY}&status=SCHEDULED&shard=0&limit=5");
     put(&world, DAY, 150).await?;
@@ -236,7 +236,7 @@ async fn a_page_costs_what_it_returns_however_many_payments_there_are() -> Resul
 }
 
 #[tokio::test]
-async fn no_cursor_leaves_its_list() -> Result<()> {
+async fn a_cursor_is_rejected_by_any_other_list() -> Result<()> {
     let world = World::open().await?;
     put(&world, DAY, 30).await?;
     let next = |page: &Reply| Ok::<_, anyhow::Error>(page.body["nextCursor"].as_str().context("a cursor")?.to_owned());
@@ -271,7 +271,7 @@ async fn no_cursor_leaves_its_list() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_transaction_is_its_payment_wherever_that_is() -> Result<()> {
+async fn a_transaction_leads_to_its_payment_in_either_table() -> Result<()> {
     let world = World::open().await?;
     let ids = put(&world, DAY, 6).await?;
     let (id, other) = (ids[0], ids[1]);
@@ -302,7 +302,7 @@ async fn a_transaction_is_its_payment_wherever_that_is() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_entry_whose_key_is_damaged_hides_no_other() -> Result<()> {
+async fn an_entry_with_a_damaged_key_hides_no_other() -> Result<()> {
     let world = World::open().await?;
     let ids: BTreeSet<String> = put(&world, DAY, 30).await?.into_iter().map(|id| id.to_string()).collect();
     // By hand: every shard has entries among the others that are no payments.

@@ -15,7 +15,7 @@ use payments_tests::http_events::{GIVEN, bank, http_events};
 const READS: [&str; 4] = ["BatchGetItem", "GetItem", "Query", "UpdateItem"];
 
 #[tokio::test]
-async fn every_event_is_answered_as_written_down() -> Result<()> {
+async fn every_event_is_answered_as_in_its_snapshot() -> Result<()> {
     for name in http_events()? {
         let (world, given, is_stated) = bank(&name).await?;
         let reply = run(&world, &name).await?;
@@ -47,7 +47,7 @@ fn every_event_file_belongs_to_a_function() -> Result<()> {
 }
 
 #[test]
-fn what_events_find_and_get_is_about_events_that_are_there() -> Result<()> {
+fn every_given_and_every_snapshot_belongs_to_an_event() -> Result<()> {
     assert_names_events(&GIVEN, &http_events()?);
     let (events, answers) = (events()?, answers()?);
     let stale: Vec<_> = answers.difference(&events).collect();

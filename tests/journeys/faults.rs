@@ -45,7 +45,7 @@ const TROUBLES: [(Fate, i64); 10] = [
 ];
 
 #[tokio::test]
-async fn lasting_trouble_at_any_call_is_a_503_or_a_500_and_changes_no_answer_later() -> Result<()> {
+async fn a_lasting_error_at_any_call_is_a_503_or_a_500_and_changes_no_later_answer() -> Result<()> {
     let mut cases = 0;
     for (trouble, want) in TROUBLES {
         for route in 0..requests("").len() {
@@ -79,7 +79,7 @@ async fn lasting_trouble_at_any_call_is_a_503_or_a_500_and_changes_no_answer_lat
 }
 
 #[tokio::test]
-async fn passing_trouble_is_retried_by_the_sdk_and_nobody_notices() -> Result<()> {
+async fn a_passing_error_is_retried_and_stays_invisible() -> Result<()> {
     let retried = TROUBLES.into_iter().filter(|(fate, status)| {
         // The SDK does not know conflicts of single writes as transient: those are a 503 at once.
         *status == 503 && *fate != Fate::Refuse(400, "TransactionConflictException")

@@ -117,7 +117,7 @@ async fn a_range_into_the_past_merges_history_in_order_without_duplicates() -> R
 }
 
 #[tokio::test]
-async fn a_status_filter_and_a_range_are_kept_by_the_cursor_across_midnight() -> Result<()> {
+async fn a_cursor_keeps_filter_and_range_across_midnight() -> Result<()> {
     let world = World::open().await?;
     let mut kept = Vec::new();
     for n in 0..9 {
@@ -146,7 +146,7 @@ async fn a_status_filter_and_a_range_are_kept_by_the_cursor_across_midnight() ->
 }
 
 #[tokio::test]
-async fn the_first_and_the_last_instant_of_a_range_are_inside_and_their_neighbours_are_not() -> Result<()> {
+async fn a_range_includes_its_first_and_last_instant_and_no_more() -> Result<()> {
     let world = World::open().await?;
     // London's 28 March 2027 has 23 hours, in summer time from 01:00.
     for (n, at) in ["2027-03-27T23:59:59Z", "2027-03-28T00:00:00Z", "2027-03-28T22:59:59Z", "2027-03-28T23:00:00Z"]
@@ -163,7 +163,7 @@ async fn the_first_and_the_last_instant_of_a_range_are_inside_and_their_neighbou
 }
 
 #[tokio::test]
-async fn no_cursor_leaves_its_account() -> Result<()> {
+async fn a_cursor_is_rejected_for_any_other_account_or_filter() -> Result<()> {
     let world = World::open().await?;
     for n in 0..3 {
         put(&world, &format!("k-{n}"), "2026-12-01").await?;

@@ -39,7 +39,7 @@ pub(crate) fn fixed_clock() -> Clock {
 }
 
 #[tokio::test]
-async fn a_payment_goes_in_and_comes_out_over_http() -> Result<()> {
+async fn a_payment_is_created_listed_and_cancelled_over_http() -> Result<()> {
     let system = System::start(&options()?, &fixed_clock()).await?;
     let api = system.api_url();
     let first = exchange(&api, &create()).await?;
@@ -61,7 +61,7 @@ async fn a_payment_goes_in_and_comes_out_over_http() -> Result<()> {
 }
 
 #[tokio::test]
-async fn kept_data_is_there_after_a_restart() -> Result<()> {
+async fn kept_data_survives_a_restart() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let options = Options { data: Some(folder.path().join("bank")), ..options()? };
     for want in [false, true] {
@@ -88,7 +88,7 @@ async fn a_busy_port_is_an_error_that_names_the_flag() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_folder_that_cannot_be_used_is_an_error_that_names_it() -> Result<()> {
+async fn an_unusable_folder_is_an_error_that_names_it() -> Result<()> {
     let file = tempfile::NamedTempFile::new()?;
     let options = Options { data: Some(file.path().to_owned()), ..options()? };
     let error = System::start(&options, &fixed_clock()).await.err().context("a file is no folder")?;
@@ -97,7 +97,7 @@ async fn a_folder_that_cannot_be_used_is_an_error_that_names_it() -> Result<()> 
 }
 
 #[tokio::test]
-async fn a_body_over_the_gateways_limit_is_refused_by_it() -> Result<()> {
+async fn the_gateway_rejects_a_body_over_its_limit() -> Result<()> {
     let system = System::start(&options()?, &fixed_clock()).await?;
     let huge = "x".repeat(11 * 1024 * 1024);
     let reply = exchange(&system.api_url(), &post("/payment-batches", "Content-Type: application/json\n", &huge)).await;

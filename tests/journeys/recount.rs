@@ -130,7 +130,7 @@ fn reads_counters(call: &Call) -> bool {
 }
 
 #[tokio::test]
-async fn a_day_that_was_counted_is_exact_and_only_queries_tell_so() -> Result<()> {
+async fn a_counted_day_is_exact_and_takes_only_queries() -> Result<()> {
     let world = a_counted_day().await?;
     let exact = RecountOutcome { exact: 3, ..RecountOutcome::default() };
     assert_eq!(recount(&world).await?, exact);
@@ -178,7 +178,7 @@ async fn a_payment_in_both_tables_counts_once_and_one_in_history_alone_is_archiv
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn counters_that_move_all_the_time_are_moving_and_those_that_stop_are_exact() -> Result<()> {
+async fn counters_that_keep_moving_are_moving_and_those_that_stop_are_exact() -> Result<()> {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering};
     let world = a_counted_day().await?;
@@ -208,7 +208,7 @@ async fn counters_that_move_all_the_time_are_moving_and_those_that_stop_are_exac
 }
 
 #[tokio::test]
-async fn entries_that_cannot_be_read_make_a_date_unjudgeable_and_no_other() -> Result<()> {
+async fn unreadable_entries_make_their_date_unreadable_and_no_other() -> Result<()> {
     let world = a_counted_day().await?;
     alter(&world, 0, &[("SCHEDULED", 1)]).await?;
     assert_eq!(recount(&world).await?.drifted, 1);

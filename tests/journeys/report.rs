@@ -125,7 +125,7 @@ async fn an_empty_run_writes_nothing() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_run_asks_for_what_is_unreported_and_not_for_what_the_table_holds() -> Result<()> {
+async fn the_cost_of_a_run_depends_on_unreported_payments_only() -> Result<()> {
     let world = World::open().await?;
     let calls = async || {
         drop(world.recorder.take_operations());
@@ -148,7 +148,7 @@ async fn a_run_asks_for_what_is_unreported_and_not_for_what_the_table_holds() ->
 }
 
 #[tokio::test]
-async fn later_reports_hold_only_what_is_new() -> Result<()> {
+async fn later_reports_hold_only_new_settlements() -> Result<()> {
     let world = World::open().await?;
     let first = settled(&world, "2026-11-20T09:20:00Z", &BILLS).await?;
     run(&world).await?;
@@ -170,7 +170,7 @@ async fn later_reports_hold_only_what_is_new() -> Result<()> {
 }
 
 #[tokio::test]
-async fn what_was_not_settled_is_not_reported() -> Result<()> {
+async fn only_settled_payments_are_reported() -> Result<()> {
     let world = World::open().await?;
     let cancelled = world.create("tenant", "rent", &settlements::body(&BILLS[0], "2026-12-01")).await?;
     world.cancel("tenant", &cancelled).await?;
@@ -217,7 +217,7 @@ async fn awkward_reasons_are_quoted_as_rfc_4180_says() -> Result<()> {
 }
 
 #[tokio::test]
-async fn sums_are_exact_beyond_what_an_amount_can_be() -> Result<()> {
+async fn sums_are_exact_beyond_the_largest_amount() -> Result<()> {
     let world = World::open().await?;
     let bill = Bill { amount: i64::MAX, ..BILLS[0] };
     settled(&world, "2026-11-20T09:20:00Z", &[bill, bill, bill]).await?;
@@ -231,7 +231,7 @@ async fn sums_are_exact_beyond_what_an_amount_can_be() -> Result<()> {
 }
 
 #[tokio::test]
-async fn rows_come_in_the_order_of_their_settlement() -> Result<()> {
+async fn rows_are_ordered_by_settlement() -> Result<()> {
     let world = World::open().await?;
     let mut all = Vec::new();
     for minute in [50, 10, 30] {
@@ -286,7 +286,7 @@ async fn a_backlog_is_committed_in_bounded_pieces() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_report_that_takes_all_there_is_says_that_nothing_waits() -> Result<()> {
+async fn a_run_that_reports_everything_says_that_nothing_waits() -> Result<()> {
     let world = World::with(|environment| environment.max_report_rows = 20).await?;
     many(&world, "2026-11-20T09:20:00Z", 40, 0).await?;
     let answer = run(&world).await?;
@@ -295,7 +295,7 @@ async fn a_report_that_takes_all_there_is_says_that_nothing_waits() -> Result<()
 }
 
 #[tokio::test]
-async fn time_that_is_over_leaves_the_rest_to_the_next_run() -> Result<()> {
+async fn a_run_without_time_leaves_everything_to_the_next() -> Result<()> {
     let world = World::open().await?;
     let all = many(&world, "2026-11-20T09:20:00Z", 20, 0).await?;
     let answer = invoke(world.functions(), "late", "2026-11-20T09:20:00Z").await.map_err(anyhow::Error::msg)?;
@@ -306,7 +306,7 @@ async fn time_that_is_over_leaves_the_rest_to_the_next_run() -> Result<()> {
 }
 
 #[tokio::test]
-async fn throttles_are_left_to_the_next_run_and_refusals_are_loud() -> Result<()> {
+async fn throttling_leaves_the_rest_and_a_denied_call_is_an_error() -> Result<()> {
     let throttle = Fate::Refuse(400, "ProvisionedThroughputExceededException");
     for operation in ["GetItem", "Query", "BatchGetItem", "PutItem", "UpdateItem"] {
         let world = World::open().await?;
@@ -327,7 +327,7 @@ async fn throttles_are_left_to_the_next_run_and_refusals_are_loud() -> Result<()
 }
 
 #[tokio::test]
-async fn a_head_that_cannot_be_read_stops_no_other() -> Result<()> {
+async fn an_unreadable_head_stops_no_other() -> Result<()> {
     let world = World::open().await?;
     let all = settled(&world, "2026-11-20T09:20:00Z", &BILLS).await?;
     settlements::damage(&world, "tenant-2").await?;
@@ -342,7 +342,7 @@ async fn a_head_that_cannot_be_read_stops_no_other() -> Result<()> {
 }
 
 #[tokio::test]
-async fn reporting_a_payment_costs_two_and_changes_nothing_else_of_it() -> Result<()> {
+async fn reporting_costs_two_units_and_changes_nothing_but_the_index() -> Result<()> {
     let world = World::open().await?;
     let all = many(&world, "2026-11-20T09:20:00Z", 150, 0).await?;
     let before = settlements::heads_without(&world, "unreported").await?;
@@ -363,7 +363,7 @@ async fn reporting_a_payment_costs_two_and_changes_nothing_else_of_it() -> Resul
 }
 
 #[tokio::test]
-async fn a_settlement_reported_again_by_its_service_is_not_reported_again() -> Result<()> {
+async fn a_repeated_settlement_result_is_not_reported_again() -> Result<()> {
     let world = World::open().await?;
     let ids = settled(&world, "2026-11-20T09:20:00Z", &BILLS[..1]).await?;
     run(&world).await?;

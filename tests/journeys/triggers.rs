@@ -19,7 +19,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 #[tokio::test]
-async fn every_trigger_does_what_is_written_down() -> Result<()> {
+async fn every_trigger_event_leads_to_its_snapshot() -> Result<()> {
     for name in trigger_events()? {
         let given = found_by(&name);
         let world = bank(given).await.with_context(|| format!("preparing {given:?} for {name}"))?;
@@ -33,13 +33,13 @@ async fn every_trigger_does_what_is_written_down() -> Result<()> {
 }
 
 #[test]
-fn what_triggers_find_is_about_events_that_are_there() -> Result<()> {
+fn every_given_belongs_to_a_trigger_event() -> Result<()> {
     assert_names_events(&GIVEN, &trigger_events()?);
     Ok(())
 }
 
 #[tokio::test]
-async fn the_images_in_the_stream_events_are_what_the_store_writes() -> Result<()> {
+async fn stream_events_have_the_images_that_the_store_writes() -> Result<()> {
     for (name, before, after) in [
         ("dispatch/became-pending", Given::OnePayment, Given::Pending),
         ("dispatch/redriven", Given::Pending, Given::Redriven),

@@ -25,7 +25,7 @@ async fn largest_data(world: &World) -> Result<usize> {
 }
 
 #[tokio::test]
-async fn inserting_the_largest_payment_costs_ten() -> Result<()> {
+async fn creating_the_largest_payment_costs_ten_units() -> Result<()> {
     let world = World::open().await?;
     let largest = largest_data(&world).await?;
     let over = world.send(Ask::create("tenant", "size", &payment(largest + 1))).await?;
@@ -40,7 +40,7 @@ async fn inserting_the_largest_payment_costs_ten() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_cancel_costs_three() -> Result<()> {
+async fn a_cancel_costs_three_units() -> Result<()> {
     let world = World::open().await?;
     let put = world.send(Ask::create("tenant", "rent", &payment(7_000))).await?;
     drop(world.recorder.take_capacity_use());

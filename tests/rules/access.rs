@@ -15,7 +15,7 @@ const RESOURCE_SERVER: &str = "AWS::Cognito::UserPoolResourceServer";
 const SAM_LOCAL: &str = "AWS_SAM_LOCAL";
 
 #[test]
-fn nothing_that_is_deployed_says_that_it_is_sam_local() -> Result<()> {
+fn no_deployed_function_poses_as_sam_local() -> Result<()> {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     for file in ["template.yaml", "samconfig.toml"] {
         let text = std::fs::read_to_string(format!("{root}/{file}")).context(file)?;
@@ -25,7 +25,7 @@ fn nothing_that_is_deployed_says_that_it_is_sam_local() -> Result<()> {
 }
 
 #[test]
-fn an_issuer_and_its_audience_come_together() -> Result<()> {
+fn issuer_and_audience_are_set_together() -> Result<()> {
     let template = template()?;
     let (issuer, audience) = (json!([{ "!Ref": "JwtIssuer" }, ""]), json!([{ "!Ref": "JwtAudience" }, ""]));
     let given = |value: &Value| json!({ "!Not": [{ "!Equals": value }] });
@@ -40,7 +40,7 @@ fn an_issuer_and_its_audience_come_together() -> Result<()> {
 }
 
 #[test]
-fn the_templates_own_issuer_knows_the_scopes_of_the_code() -> Result<()> {
+fn the_templates_issuer_has_the_scopes_of_the_code() -> Result<()> {
     let template = template()?;
     let known: BTreeSet<String> = Scope::ALL.iter().map(|scope| scope.as_str().to_owned()).collect();
     for (name, server) in resources(&template, RESOURCE_SERVER)? {
@@ -70,7 +70,7 @@ fn the_templates_own_issuer_knows_the_scopes_of_the_code() -> Result<()> {
 }
 
 #[test]
-fn every_function_of_the_api_knows_the_claim_of_accounts() -> Result<()> {
+fn every_http_function_gets_the_account_claim() -> Result<()> {
     for (name, function) in resources(&template()?, FUNCTION)? {
         let claim = &function["Properties"]["Environment"]["Variables"]["ACCOUNT_CLAIM"];
         let wanted =

@@ -41,7 +41,7 @@ fn own_metrics(alarm: &Value) -> Vec<(&str, &str)> {
 }
 
 #[test]
-fn every_metric_that_an_alarm_looks_at_is_emitted() -> Result<()> {
+fn every_metric_of_an_alarm_is_emitted() -> Result<()> {
     let (template, mut checked) = (template()?, 0);
     let functions = resources(&template, FUNCTION)?;
     for (name, alarm) in resources(&template, ALARM)? {

@@ -32,7 +32,7 @@ fn no_modules_depend_on_each_other_in_a_circle() -> Result<()> {
 }
 
 #[test]
-fn a_circle_is_found_and_what_is_only_exported_again_is_none() {
+fn a_circle_is_found_and_a_re_export_is_not_one() {
     let circle = |files: &[(&[&str], &str)]| {
         let mut modules = Modules { name: "it".to_owned(), ..Modules::default() };
         for (path, text) in files {

@@ -111,7 +111,7 @@ fn the_queue_calls_what_the_table_says() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_function_without_the_permission_is_refused() -> Result<()> {
+async fn a_function_without_the_permission_is_denied() -> Result<()> {
     let world = World::open().await?;
     let (client, tables) = (world.client().await, &world.environment.tables);
     let day = "2026-11-20".parse()?;

@@ -21,7 +21,7 @@ const STREAM_SHARD: &str = "shardId-00000003801168300000-0a1b2c3d";
 const SEQUENCE_NUMBER: &str = "49590338271490256608559692538361571095921575989136588898";
 
 #[tokio::test]
-async fn the_model_is_that_of_the_schema_with_items_of_the_functions() -> Result<()> {
+async fn the_model_has_the_schema_and_the_items_of_the_functions() -> Result<()> {
     let (payments, history) = sample().await?;
     let model = json!({
         "ModelName": "Scheduled payments",

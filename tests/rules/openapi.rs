@@ -45,7 +45,7 @@ fn operations_are_the_routes_with_their_scopes() -> Result<()> {
 }
 
 #[test]
-fn parameters_are_those_that_the_code_reads_in_its_order() -> Result<()> {
+fn parameters_are_those_of_the_code_in_its_order() -> Result<()> {
     let contract = Contract::get()?;
     for spec in &ROUTES {
         let item = &contract.document()["paths"][spec.path];
@@ -86,7 +86,7 @@ const TEXTS: [Reads; 7] = [
 ];
 
 #[test]
-fn texts_have_the_limits_that_the_code_has() -> Result<()> {
+fn texts_have_the_limits_of_the_code() -> Result<()> {
     let contract = Contract::get()?;
     let mut texts: Vec<String> = (0..=0x7f_u8).chain([0xe9]).map(|c| char::from(c).to_string()).collect();
     texts.extend([0, 1, 47, 48, 49, 63, 64, 65, 254, 255, 256].map(|length| "a".repeat(length)));
@@ -126,7 +126,7 @@ fn texts_have_the_limits_that_the_code_has() -> Result<()> {
 }
 
 #[test]
-fn numbers_have_the_limits_that_the_code_has() -> Result<()> {
+fn numbers_have_the_limits_of_the_code() -> Result<()> {
     let contract = Contract::get()?;
     let due = "/paths/~1payments/get/parameters/2/schema";
     let numbers: [Reads; 3] = [
@@ -156,7 +156,7 @@ fn numbers_have_the_limits_that_the_code_has() -> Result<()> {
 }
 
 #[test]
-fn problems_are_those_of_the_code_each_where_its_status_is() -> Result<()> {
+fn problems_are_those_of_the_code_under_their_statuses() -> Result<()> {
     let contract = Contract::get()?;
     let types = |schema: &Value| -> Vec<String> {
         let several = schema["enum"].as_array().into_iter().flatten();
@@ -186,7 +186,7 @@ fn problems_are_those_of_the_code_each_where_its_status_is() -> Result<()> {
 }
 
 #[test]
-fn every_example_is_one() -> Result<()> {
+fn every_example_is_valid() -> Result<()> {
     let contract = Contract::get()?;
     let mut seen = 0;
     let mut places = vec![contract.document()];
@@ -216,7 +216,7 @@ struct Exchange {
 }
 
 #[test]
-fn every_answer_written_down_is_described_and_every_description_is_written_down() -> Result<()> {
+fn every_stored_answer_is_described_and_every_description_has_one() -> Result<()> {
     let contract = Contract::get()?;
     let mut seen = BTreeSet::new();
     for Exchange { name, key, reply, .. } in exchanges()? {
@@ -235,7 +235,7 @@ fn every_answer_written_down_is_described_and_every_description_is_written_down(
 }
 
 #[test]
-fn every_body_that_was_accepted_is_described() -> Result<()> {
+fn every_accepted_body_is_described() -> Result<()> {
     let contract = Contract::get()?;
     let entry = contract.validator(&json!({ "$ref": "#/components/schemas/BatchEntry" }))?;
     let operations: BTreeMap<_, _> = contract.operations()?.into_iter().collect();

@@ -22,7 +22,7 @@ fn in_repository(path: &str) -> std::path::PathBuf {
 }
 
 #[test]
-fn every_function_gets_its_environment_and_only_what_is_declared() -> Result<()> {
+fn every_function_gets_declared_variables_only() -> Result<()> {
     let (template, environment) = (template()?, environment()?);
     let environment = environment.as_object().context("no object")?;
     let functions = resources(&template, FUNCTION)?;

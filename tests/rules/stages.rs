@@ -32,7 +32,7 @@ fn nothing() -> Value {
 }
 
 #[test]
-fn what_holds_payments_outlives_a_prod_stack_and_goes_with_a_dev_one() -> Result<()> {
+fn payment_data_outlives_a_prod_stack_and_is_deleted_with_a_dev_one() -> Result<()> {
     let template = template()?;
     assert_eq!(template["Conditions"]["IsProd"], json!({"!Equals": [{"!Ref": "Stage"}, "prod"]}));
     let kept = in_prod(&json!("Retain"), &json!("Delete"));
@@ -52,7 +52,7 @@ fn what_holds_payments_outlives_a_prod_stack_and_goes_with_a_dev_one() -> Result
 }
 
 #[test]
-fn what_holds_payments_is_encrypted_with_the_key_of_prod() -> Result<()> {
+fn payment_data_is_encrypted_with_the_key_of_prod() -> Result<()> {
     let template = template()?;
     let [(id, key)] = resources(&template, KEY)?[..] else { anyhow::bail!("one key") };
     assert_eq!((&key["Condition"], &key["Properties"]["EnableKeyRotation"]), (&json!("IsProd"), &json!(true)));
@@ -125,7 +125,7 @@ fn prod_is_warm_for_the_feed_and_dev_is_not() -> Result<()> {
 }
 
 #[test]
-fn environments_of_sam_give_parameters_that_there_are() -> Result<()> {
+fn sam_environments_set_existing_parameters() -> Result<()> {
     let template = template()?;
     for (environment, stage) in [("default", "dev"), ("dev", "dev"), ("prod", "prod")] {
         let overrides = overrides(environment)?;

@@ -109,7 +109,7 @@ fn functions_can_read_their_configuration() -> Result<()> {
 }
 
 #[test]
-fn parameters_say_what_they_are_for_and_can_be_left_out() -> Result<()> {
+fn parameters_have_descriptions_and_defaults() -> Result<()> {
     let template = template()?;
     for (name, parameter) in template["Parameters"].as_object().context("no parameters")? {
         assert!(parameter["Description"].as_str().is_some_and(|text| text.ends_with('.')), "{name}");
@@ -121,7 +121,7 @@ fn parameters_say_what_they_are_for_and_can_be_left_out() -> Result<()> {
 }
 
 #[test]
-fn each_function_logs_into_a_group_of_its_own_and_every_group_forgets() -> Result<()> {
+fn each_function_has_its_log_group_and_every_group_expires() -> Result<()> {
     let template = template()?;
     let mut groups = BTreeSet::new();
     for (name, group) in resources(&template, "AWS::Logs::LogGroup")? {

@@ -36,7 +36,7 @@ fn every_rust_file_is_small() -> Result<()> {
 }
 
 #[test]
-fn every_main_only_wires_and_runs() -> Result<()> {
+fn every_main_only_builds_and_runs() -> Result<()> {
     let mains: Vec<_> = sources("functions")?.into_iter().filter(|(path, _)| path.ends_with("src/main.rs")).collect();
     assert!(!mains.is_empty());
     for (path, text) in mains {

@@ -56,7 +56,7 @@ fn stream_mapping<'t>(template: &'t Value, function: &str) -> Result<&'t Value> 
 }
 
 #[test]
-fn the_stream_feeds_dispatch_as_it_does_on_one_machine() -> Result<()> {
+fn the_stream_feeds_dispatch_as_in_the_local_system() -> Result<()> {
     let template = template()?;
     let mapping = stream_mapping(&template, "dispatch")?;
     assert_eq!(mapping["FilterCriteria"], json!({ "Filters": [{ "Pattern": DISPATCH_FILTER }] }));
@@ -69,7 +69,7 @@ fn the_stream_feeds_dispatch_as_it_does_on_one_machine() -> Result<()> {
 }
 
 #[test]
-fn the_stream_feeds_the_aggregator_and_never_gives_a_record_up() -> Result<()> {
+fn the_stream_feeds_the_aggregator_and_never_discards_a_record() -> Result<()> {
     let (template, local) = (template()?, aggregator_settings()?);
     let mapping = stream_mapping(&template, "stream-aggregator")?;
     assert_eq!(mapping["FilterCriteria"], json!({ "Filters": [{ "Pattern": AGGREGATOR_FILTER }] }));
@@ -86,7 +86,7 @@ fn the_stream_feeds_the_aggregator_and_never_gives_a_record_up() -> Result<()> {
 }
 
 #[test]
-fn results_reach_settle_as_they_do_on_one_machine() -> Result<()> {
+fn results_reach_settle_as_in_the_local_system() -> Result<()> {
     let template = template()?;
     let mappings = events(&template, "SQS")?;
     let [(function, mapping)] = mappings.as_slice() else { anyhow::bail!("{} queue mappings", mappings.len()) };
@@ -102,7 +102,7 @@ fn results_reach_settle_as_they_do_on_one_machine() -> Result<()> {
 }
 
 #[test]
-fn every_queue_has_dead_letters_or_is_where_letters_end() -> Result<()> {
+fn every_queue_has_a_dead_letter_queue_or_is_one() -> Result<()> {
     let template = template()?;
     let (queues, mut ends) = (resources(&template, "AWS::SQS::Queue")?, BTreeSet::new());
     for (queue, receives) in [("RequestQueue", MAX_REQUEST_RECEIVES), ("ResultQueue", MAX_RESULT_RECEIVES)] {
@@ -159,7 +159,7 @@ fn what_works_by_schedule_can_be_kept_to_itself() -> Result<()> {
 }
 
 #[test]
-fn schedules_are_those_of_the_local_clock() -> Result<()> {
+fn schedules_are_those_of_the_local_system() -> Result<()> {
     let template = template()?;
     let of = |(function, event): &(&str, &Value)| -> Result<(String, String, String)> {
         let expression = match &event["ScheduleExpression"] {

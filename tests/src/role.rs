@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_does_not_pass() {
+    fn an_unknown_policy_is_an_error() {
         let policy = |changed: &str, value: Value| {
             let table = json!({ "!GetAtt": "PaymentsTable.Arn" });
             let mut statement = json!({ "Effect": "Allow", "Action": "dynamodb:GetItem", "Resource": table });

@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn damaged_evidence_is_none() {
+    fn a_damaged_finding_is_ignored() {
         let number = |number: &str| AttributeValue::N(number.to_owned());
         let text = |text: &str| AttributeValue::S(text.to_owned());
         let moves = |lanes: usize| AttributeValue::L(vec![number("7"); lanes]);

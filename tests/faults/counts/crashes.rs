@@ -1,4 +1,4 @@
-//! A batch that takes several transactions, with each of its calls failing in each way.
+//! A batch of several transactions, with each of its calls failing in each way.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,7 +16,7 @@ use crate::fixture::Fixture;
 use crate::recount::{between, counters};
 use payments_local::Fate;
 
-/// The calls of a batch on these dates: the checkpoint is read, and three transactions are written.
+/// The calls of such a batch: one read of the checkpoint and three transactions.
 const CALLS: usize = 4;
 
 #[tokio::test]
@@ -57,8 +57,8 @@ async fn a_batch_of_several_transactions_is_counted_once_wherever_it_fails() -> 
     Ok(())
 }
 
-/// The SDK sends a transaction whose reply was lost again under its first token, and DynamoDB answers
-/// as it did: nobody takes that for somebody else's commit.
+/// The SDK repeats a transaction whose reply was lost with the same token, and DynamoDB answers as before. The
+/// aggregator does not mistake that for another's commit.
 #[tokio::test]
 async fn a_reply_that_is_lost_once_is_no_conflict() -> Result<()> {
     let fixture = Fixture::start().await?;

@@ -1,5 +1,5 @@
-//! Deliveries of a stream to the aggregator, move by move: two pollers that do not know of each other,
-//! faults, stretches of the past that come again, shards that split.
+//! Deliveries of a stream to the aggregator, move by move.
+//! Two pollers do not know of each other, calls fail, counted records come again, and shards split.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -23,23 +23,23 @@ use fastrand::Rng;
 /// How many pollers read the stream.
 pub(crate) const POLLERS: usize = 2;
 
-/// The most records that come at once.
+/// The most records that are added at once.
 const MOST_AT_ONCE: usize = 40;
 
-/// What happens next between the stream and the aggregator. Numbers are taken modulo what there is.
+/// What happens next. Numbers are taken modulo what there is.
 #[derive(Debug, Clone)]
 pub(crate) enum Move {
     /// The stream gets more records.
     Grow(usize),
-    /// A shard ends, and two or one go on.
+    /// A shard ends, and two or one follow it.
     Split { shard: usize, in_two: bool },
-    /// A poller hands over its next batch of a shard, or the end of a window.
+    /// A poller delivers its next batch of a shard, or the end of a window.
     Step { poller: usize, shard: usize, fault: Fault },
-    /// Both pollers do at once, their calls in an order that is drawn.
+    /// Both pollers deliver at once, their calls in a random order.
     Race { shard: usize, order: u64 },
-    /// A stretch that was counted comes again, and perhaps some of what follows with it.
+    /// Counted records come again, perhaps with some that follow them.
     Again { shard: usize, from: usize, records: usize, fault: Fault },
-    /// A poller forgets where it was, and begins at the oldest record.
+    /// A poller loses its position and begins at the oldest record.
     Restart { poller: usize },
 }
 
@@ -60,7 +60,7 @@ impl Move {
     }
 }
 
-/// How often things happened, to see that they did.
+/// How often things happened, so that the test can assert that they did.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Seen {
     pub(crate) invocations: usize,
@@ -78,13 +78,13 @@ impl Seen {
     }
 }
 
-/// A stream on its way to the aggregator.
+/// A stream and its pollers.
 pub(crate) struct Deliveries<'r> {
     fixture: &'r Fixture,
     sandboxes: &'r [Functions],
     shards: Shards,
     pollers: [StreamMapping; POLLERS],
-    /// How many records of each shard were counted, by what pollers were told.
+    /// How many records of each shard were counted, as far as pollers know.
     counted: BTreeMap<ShardId, usize>,
     now: DateTime<Utc>,
     seen: &'r RefCell<Seen>,
@@ -102,7 +102,7 @@ impl<'r> Deliveries<'r> {
     ) -> Result<Self> {
         let shards = Shards::of(fixture.source.arn(), past)?;
         let poller = |seed| -> Result<StreamMapping> {
-            // Whether one waits for a full batch is for the moves to say.
+            // The moves decide whether a poller waits for a full batch.
             let settings = StreamSettings { maximum_batching_window: TimeDelta::zero(), ..aggregator_settings()? };
             let mut random = Rng::with_seed(seed);
             let mapping = StreamMapping::new(settings, shards.stream.clone())?;
@@ -128,7 +128,7 @@ impl<'r> Deliveries<'r> {
         Ok(())
     }
 
-    /// The rest comes, nothing goes wrong any more, and every poller that has begun comes to the end.
+    /// Adds the remaining records and delivers them without faults by every poller that has begun.
     pub(crate) async fn finish(&mut self) -> Result<()> {
         while self.shards.is_growing() {
             self.shards.grow(MOST_AT_ONCE)?;
@@ -182,8 +182,8 @@ impl<'r> Deliveries<'r> {
         trouble.into_inner().map_or(Ok(()), |error| Err(error.into()))
     }
 
-    /// What follows the counted records may come with them, as from a poller that is ahead; but no
-    /// poller leaves a record out, or goes on after a failure.
+    /// Uncounted records may come with the counted ones, as from a poller that is ahead. But no poller leaves a
+    /// record out, or goes on after a failure.
     async fn again(&mut self, shard: usize, from: usize, records: usize, fault: Fault) -> Result<()> {
         let Self { fixture, sandboxes, pollers, shards, counted, seen, .. } = self;
         let all = shards.all();
@@ -209,7 +209,7 @@ impl<'r> Deliveries<'r> {
         Ok(())
     }
 
-    /// A poller that was told of success knows that everything up to there is counted.
+    /// Notes what pollers know to be counted: everything up to their checkpoints.
     fn note_counted(&mut self) {
         for (shard, checkpoint) in self.pollers.iter().flat_map(StreamMapping::checkpoints) {
             let places = self.shards.places(&shard);
@@ -220,7 +220,7 @@ impl<'r> Deliveries<'r> {
     }
 }
 
-/// One invocation. Lambda may not hear of its success.
+/// Invokes the aggregator. Lambda may not learn of its success.
 async fn invoke(functions: &Functions, event: Value, fault: Fault, seen: &RefCell<Seen>) -> Result<Value, String> {
     seen.borrow_mut().invocations += 1;
     let answer = aggregate(functions, event).await;

@@ -1,5 +1,5 @@
-//! The counters equal a recount, however the stream was delivered; and without the checkpoint they do
-//! not, so that the test is known to see.
+//! The counters equal a recount, however the stream is delivered. Without the checkpoint they do not, which shows
+//! that the test can see it.
 
 use std::cell::RefCell;
 
@@ -17,16 +17,16 @@ use crate::recount;
 use crate::weakness::Weakness;
 use payments_local::Fate;
 
-/// How many pasts there are.
+/// How many pasts are made.
 const PASTS: u8 = 3;
 
 /// How often each is delivered.
 const DELIVERIES: u32 = 16;
 
-/// The most moves of a delivery. What they leave over is delivered on a calm day.
+/// The most moves of a delivery. The records that they leave are delivered without faults.
 const MOST_MOVES: usize = 96;
 
-/// A bank with a past, and two sandboxes of Lambda that count it.
+/// A system with a past, and two Lambda sandboxes that count it.
 struct Bank {
     fixture: Fixture,
     sandboxes: Vec<Functions>,
@@ -45,7 +45,7 @@ impl Bank {
         Ok(Self { fixture, sandboxes, past, seen: RefCell::default() })
     }
 
-    /// Delivers the past to an aggregator that has counted nothing yet, and tells what is wrong then.
+    /// Delivers the past to an aggregator that has counted nothing yet. Returns what is wrong afterwards.
     async fn deliver(&self, moves: &[Move], weakness: Option<Weakness>) -> Result<Vec<String>> {
         self.fixture.forget_counts().await?;
         self.fixture.faults.weaken(weakness);
@@ -63,10 +63,10 @@ impl Bank {
     }
 }
 
-/// What came of many deliveries: nothing, or the least moves that break something.
+/// The result of many deliveries: nothing, or the fewest moves that break something.
 type Delivered = Result<(), TestError<Vec<Move>>>;
 
-/// Delivers a bank's past in many ways, which follow from a seed.
+/// Delivers a past in many ways, which follow from a seed.
 fn deliver(runtime: &Runtime, bank: &Bank, weakness: Option<Weakness>, seed: u8, most_moves: usize) -> Delivered {
     let config = Config { cases: DELIVERIES, failure_persistence: None, max_shrink_iters: 64, ..Config::default() };
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]);
@@ -102,7 +102,7 @@ fn counters_equal_a_recount_however_the_stream_is_delivered() -> Result<()> {
 }
 
 #[test]
-fn without_the_checkpoint_they_do_not() -> Result<()> {
+fn without_the_checkpoint_the_counters_differ_from_a_recount() -> Result<()> {
     let runtime = runtime()?;
     let bank = runtime.block_on(Bank::with_past(0))?;
     let Err(TestError::Fail(why, moves)) = deliver(&runtime, &bank, Some(Weakness::NoCheckpoint), 0, 16) else {
@@ -113,8 +113,7 @@ fn without_the_checkpoint_they_do_not() -> Result<()> {
     runtime.block_on(bank.assert_counters_exact())
 }
 
-/// What a crash in the middle of a commit leaves, if the commit is one, and if its parts are written
-/// one after the other.
+/// Each weakness leaves what a crash in the middle of a commit would leave if the commit were two writes.
 #[tokio::test]
 async fn a_checkpoint_that_moves_in_another_write_counts_twice_or_never() -> Result<()> {
     for (weakness, want) in [

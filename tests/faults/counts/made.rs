@@ -1,5 +1,5 @@
-//! A stream that is made by hand, of as many payments, dates and currencies as a test wants: copies of
-//! a real head, and records that no healthy table makes.
+//! A handmade stream: copies of a real head for as many payments, dates and currencies as a test wants, and damaged
+//! records.
 
 use anyhow::{Context as _, Result};
 use payments_delivery::{Delivery, InMemoryStream, Record, ShardId, StreamMapping};
@@ -12,7 +12,7 @@ use crate::fixture::Fixture;
 use crate::recount::{self, Items, Numbers};
 use crate::staleness::{Key, key_of};
 
-/// A stream of one shard, and what the tables would hold by it.
+/// A stream of one shard, and what the tables would hold.
 pub(crate) struct Made {
     pub(crate) stream: InMemoryStream,
     pub(crate) shard: ShardId,
@@ -23,7 +23,7 @@ pub(crate) struct Made {
 }
 
 impl Made {
-    /// A stream of the table of this bank, without a record yet.
+    /// Creates an empty stream of this table.
     pub(crate) async fn of(fixture: &Fixture) -> Result<Self> {
         let intents = fixture.created(1).await?;
         let pk = format!("ACCT#{}", intents[0].account);
@@ -52,21 +52,21 @@ impl Made {
         head
     }
 
-    /// A payment is created or becomes this.
+    /// Creates a payment, or changes it to this.
     pub(crate) fn put(&mut self, head: Value) -> Result<()> {
         let key = key_of(&head);
         let before = self.hot.insert(key.clone(), head.clone());
         self.push(&key, before, Some(head))
     }
 
-    /// A payment moves to history.
+    /// Archives a payment.
     pub(crate) fn archive(&mut self, key: &Key) -> Result<()> {
         let head = self.hot.remove(key).context("no such payment")?;
         self.history.insert(key.clone(), head.clone());
         self.push(key, Some(head), None)
     }
 
-    /// A record of any images.
+    /// Adds a record with any images.
     pub(crate) fn push(&mut self, key: &Key, before: Option<Value>, after: Option<Value>) -> Result<()> {
         self.records += 1;
         let mut change = json!({
@@ -86,17 +86,17 @@ impl Made {
         Ok(self.stream.push(&self.shard, Record::of_event(event)?)?)
     }
 
-    /// The mapping of the stream, at its beginning.
+    /// The stream's mapping, at the oldest record.
     pub(crate) fn mapping(&self) -> Result<StreamMapping> {
         Ok(StreamMapping::new(aggregator_settings()?, self.stream.clone())?)
     }
 
-    /// Delivers the whole stream from its beginning.
+    /// Delivers the whole stream from the oldest record.
     pub(crate) async fn deliver(&self, fixture: &Fixture) -> Result<Vec<Delivery>> {
         drain(&mut self.mapping()?, shards::beginning(), |event| aggregate(&fixture.functions, event)).await
     }
 
-    /// What counters should say.
+    /// What the counters should say.
     pub(crate) fn counts(&self) -> Numbers {
         recount::of(&self.hot, &self.history)
     }

@@ -1,5 +1,5 @@
-//! A random past of payments, made by the functions themselves on a real bank: of several accounts,
-//! dates and currencies, and in every state, some of them moved to history.
+//! A random past, made by the functions: payments of several accounts, dates and currencies in every state, some of
+//! them archived.
 
 use anyhow::{Context as _, Result, ensure};
 use chrono::{SecondsFormat, TimeDelta};
@@ -18,31 +18,31 @@ use fastrand::Rng;
 /// How many things happen.
 const EVENTS: usize = 60;
 
-/// How many nights pass at most, so that dates repeat.
+/// The most nights, so that dates repeat.
 const NIGHTS: usize = 3;
 
-/// The currencies that are paid in.
+/// The currencies of the payments.
 const CURRENCIES: [&str; 3] = ["GBP", "EUR", "JPY"];
 
-/// What the amounts of one past can be: small ones, and some that add up to more than 64 bits.
+/// What is added to some amounts, so that sums exceed 64 bits.
 const LARGE: u64 = 1 << 62;
 
 struct Past<'r> {
     fixture: &'r Fixture,
     random: Rng,
-    /// Payments by account and id.
+    /// The payments by account and id.
     payments: Vec<(String, String)>,
     nights: usize,
 }
 
-/// Lets a past happen, and returns what the stream says of it.
+/// Makes a past, and returns its stream records.
 pub(crate) async fn happen(fixture: &Fixture, seed: u64) -> Result<Vec<Record>> {
     let mut past = Past { fixture, random: Rng::with_seed(seed), payments: Vec::new(), nights: 0 };
     past.create(6).await?;
     for _ in 0..EVENTS {
         past.go_on().await?;
     }
-    // What may not have happened yet.
+    // Random events may have left these out.
     past.sweep().await?;
     past.create(3).await?;
     past.cancel().await?;
@@ -101,7 +101,7 @@ impl Past<'_> {
 
     async fn cancel(&mut self) -> Result<()> {
         let (account, id) = &self.payments[self.random.usize(..self.payments.len())];
-        // Perhaps it is too late, which is not the point here.
+        // It may be too late to cancel, which does not matter here.
         self.fixture.ask(Ask::cancel(account, id)).await.map(drop)
     }
 
@@ -112,7 +112,7 @@ impl Past<'_> {
         self.fixture.tick(Action::Sweep).await.map(drop)
     }
 
-    /// Some results come, some more than once; what is sent and has none may be redriven.
+    /// Sends some of the results, and some of them twice. A request without a result may be redriven.
     async fn settle(&mut self) -> Result<()> {
         self.fixture.dispatch_all().await?;
         let mut requests = transaction_service::read_requests(&self.fixture.requests, &self.fixture.time)?;
@@ -131,7 +131,7 @@ impl Past<'_> {
         self.fixture.tick(Action::Redrive).await.map(drop)
     }
 
-    /// Takes some settled payments for reported: a change that no counter knows.
+    /// Takes some settled payments out of `unreported`. No counter changes.
     async fn report(&mut self) -> Result<()> {
         let table = &self.fixture.world.environment.tables.payments;
         for (key, head) in recount::heads(self.fixture, table).await? {
@@ -143,7 +143,7 @@ impl Past<'_> {
         Ok(())
     }
 
-    /// Moves some past payments to history, or crashes when they are in both tables.
+    /// Archives some payments, or leaves them in both tables as a crash would.
     async fn archive(&mut self, wholly: bool) -> Result<()> {
         let tables = &self.fixture.world.environment.tables;
         let is_past = |head: &Value| matches!(text(head, "status"), "PROCESSED" | "FAILED" | "CANCELLED");

@@ -1,5 +1,5 @@
-//! Poison in the stream stops nobody: it is counted as what could not be read. What is wrong with the
-//! mapping itself stops everything, loudly. And the aggregator never reads what it writes.
+//! Poison in the stream: records that cannot be read are counted as such and stop no others. A wrong mapping stops
+//! everything with an error. The aggregator never receives its own writes.
 
 use std::sync::Mutex;
 
@@ -20,7 +20,7 @@ use crate::staleness::key_of;
 const DAY: &str = "2026-12-01";
 
 #[tokio::test]
-async fn a_record_that_cannot_be_read_is_counted_as_that_and_stops_no_other() -> Result<()> {
+async fn an_unreadable_record_is_counted_as_such_and_stops_no_other() -> Result<()> {
     let fixture = Fixture::start().await?;
     let mut made = Made::of(&fixture).await?;
     made.put(made.head(0, DAY, "SCHEDULED", "GBP"))?;
@@ -31,10 +31,10 @@ async fn a_record_that_cannot_be_read_is_counted_as_that_and_stops_no_other() ->
         head[name] = value;
         head
     };
-    // Two with a date, whichever image it is that cannot be read.
+    // Two have a date; one has an unreadable new image, the other an unreadable old one.
     made.push(&key, None, Some(damaged("amountMinor", json!({ "N": "0.5" }))))?;
     made.push(&key, Some(damaged("status", json!({ "S": "ASLEEP" }))), Some(poison.clone()))?;
-    // Three without one: a due key that is none, images that are no images, and none at all.
+    // Three have none: an invalid due key, invalid images, no image.
     made.push(&key, None, Some(damaged("due", json!({ "S": "some day" }))))?;
     made.push(&key, Some(json!(7)), Some(json!("no image")))?;
     made.push(&key, None, None)?;
@@ -53,7 +53,7 @@ async fn a_record_that_cannot_be_read_is_counted_as_that_and_stops_no_other() ->
     let lines = fixture.metrics.take();
     assert_eq!(["Counted", "Skipped", "Unparsed"].map(|name| fixture.metric(&lines, name)), [0, 7, 0], "{lines:?}");
 
-    // Poison alone is reason enough to move the checkpoint.
+    // A batch of poison alone moves the checkpoint too.
     made.push(&key, None, None)?;
     want.insert("? unparsed".to_owned(), 4);
     for time in ["first", "second"] {
@@ -75,7 +75,7 @@ async fn first_event(made: &Made) -> Result<Value> {
 }
 
 #[tokio::test]
-async fn a_mapping_that_is_set_up_wrongly_is_an_error_and_changes_nothing() -> Result<()> {
+async fn a_wrong_mapping_is_an_error_and_changes_nothing() -> Result<()> {
     let fixture = Fixture::start().await?;
     let mut made = Made::of(&fixture).await?;
     made.put(made.head(0, DAY, "SCHEDULED", "GBP"))?;
@@ -92,7 +92,7 @@ async fn a_mapping_that_is_set_up_wrongly_is_an_error_and_changes_nothing() -> R
         assert!(error.contains(names), "{field}: {error}");
     }
 
-    // The mapping brings it again and again, and nothing is lost once it is set up as it should be.
+    // The mapping repeats the batch, and nothing is lost once it is set up correctly.
     let settings = StreamSettings { tumbling_window: None, ..aggregator_settings()? };
     let mut windowless = StreamMapping::new(settings, made.stream.clone())?;
     for _ in 0..20 {
@@ -155,7 +155,7 @@ async fn a_checkpoint_is_kept_for_a_week_after_its_last_move() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_aggregator_never_sees_what_it_writes() -> Result<()> {
+async fn the_aggregator_never_receives_its_own_writes() -> Result<()> {
     let fixture = Fixture::start().await?;
     fixture.created(5).await?;
     let seen = Mutex::new(Vec::new());
@@ -169,7 +169,7 @@ async fn the_aggregator_never_sees_what_it_writes() -> Result<()> {
     assert_eq!(delivered.iter().map(|delivery| delivery.records).sum::<usize>(), 5, "{delivered:?}");
     assert_eq!(fixture.faults.tries_of("TransactWriteItems"), 1);
 
-    // Its writes are in the stream, and pass it by.
+    // Its writes are in the stream, and the filter drops them.
     let shard = fixture.source.shards().await?.pop().context("no shard")?;
     let records = fixture.source.read_all(&shard.id, Position::TrimHorizon).await?;
     let own = |record: &&payments_delivery::Record| !key_of(&record.event()["dynamodb"]["Keys"]).0.starts_with("ACCT#");

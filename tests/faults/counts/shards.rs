@@ -1,6 +1,5 @@
-//! The shards of a stream: the engine has one, DynamoDB has many. All changes of an item go to one
-//! shard and, when that ends, to one of its children; each shard's numbers go up, and parents' are
-//! below their children's.
+//! A stream of several shards, as DynamoDB has them; the engine has one. All changes of an item go to one shard and,
+//! when that ends, to one of its children. Sequence numbers increase within a shard and from parent to child.
 
 use std::collections::BTreeMap;
 
@@ -10,34 +9,34 @@ use payments_delivery::{InMemoryStream, Record, SequenceNumber, ShardId};
 
 use crate::staleness::key_of;
 
-/// When the first change was made: the records' times are made up, so that windows are always cut
-/// in the same places.
+/// The time of the first change, in seconds. Records' times are made up, so that windows always end at the same
+/// records.
 const BEGINNING: i64 = 1_796_000_000;
 
-/// The same as an instant.
+/// The time of the first change.
 pub(crate) fn beginning() -> DateTime<Utc> {
     DateTime::from_timestamp(BEGINNING, 0).unwrap_or_default()
 }
 
-/// How many seconds lie between one change and the next.
+/// The seconds between two changes.
 const SECONDS_BETWEEN: i64 = 4;
 
-/// The most splits, so that shards do not become empty.
+/// The most splits; more would leave shards empty.
 const MOST_SPLITS: usize = 6;
 
 /// A stream whose records come when a test says so.
 pub(crate) struct Shards {
     pub(crate) stream: InMemoryStream,
-    /// What has happened, and how much of it is in the stream yet.
+    /// The records, and how many of them the stream shows.
     past: Vec<Record>,
     shown: usize,
     open: Vec<Open>,
     splits: usize,
-    /// The places of all records, by their shard.
+    /// The sequence numbers of each shard's records.
     places: BTreeMap<ShardId, Vec<SequenceNumber>>,
 }
 
-/// A shard that goes on, with the items whose hash leaves this remainder.
+/// An open shard, with the items whose hash has this remainder.
 struct Open {
     id: ShardId,
     remainder: u64,
@@ -45,7 +44,7 @@ struct Open {
 }
 
 impl Shards {
-    /// A stream of two shards, without a record yet.
+    /// Creates a stream of two empty shards.
     pub(crate) fn of(arn: &str, past: &[Record]) -> Result<Self> {
         let stream = InMemoryStream::new(arn);
         let mut shards =
@@ -69,17 +68,17 @@ impl Shards {
         self.places.keys().cloned().collect()
     }
 
-    /// The places of a shard's records.
+    /// The sequence numbers of a shard's records.
     pub(crate) fn places(&self, shard: &ShardId) -> &[SequenceNumber] {
         self.places.get(shard).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether there is more to come.
+    /// Whether records are left to show.
     pub(crate) fn is_growing(&self) -> bool {
         self.shown < self.past.len()
     }
 
-    /// The stream gets so many more records.
+    /// Shows so many more records.
     pub(crate) fn grow(&mut self, records: usize) -> Result<()> {
         let end = self.past.len().min(self.shown + records);
         for place in self.shown..end {
@@ -101,7 +100,7 @@ impl Shards {
         Ok(())
     }
 
-    /// Ends a shard. Two others or, as happens every few hours, one goes on in its place.
+    /// Ends a shard. Two shards follow it or, as happens every few hours, one.
     pub(crate) fn split(&mut self, shard: usize, in_two: bool) -> Result<()> {
         if self.splits < MOST_SPLITS {
             self.splits += 1;
@@ -117,8 +116,8 @@ impl Shards {
     }
 }
 
-/// The number of the n-th record: each is above the one before, and they grow from one digit to forty,
-/// so that nobody who compares them as texts or keeps them in an integer is right.
+/// The n-th sequence number. Numbers increase, and grow from one digit to forty, so that neither text comparison nor
+/// an integer type is right for them.
 fn number(n: usize) -> String {
     if n < 9 {
         return (n + 1).to_string();
@@ -128,7 +127,7 @@ fn number(n: usize) -> String {
 }
 
 #[test]
-fn numbers_go_up_to_forty_digits() -> Result<()> {
+fn sequence_numbers_grow_to_forty_digits() -> Result<()> {
     let numbers: Vec<SequenceNumber> = (0..200).map(|n| number(n).parse()).collect::<Result<_, _>>()?;
     assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:#?}");
     assert_eq!((numbers[0].as_str().len(), numbers[199].as_str().len()), (1, 40));

@@ -1,5 +1,5 @@
-//! What counting costs: two write units for each date of a batch and two for the checkpoint, however
-//! many records there are.
+//! The cost of counting: two write units for each date of a batch and two for the checkpoint, however many records
+//! there are.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +14,8 @@ use crate::fixture::Fixture;
 use crate::recount::{between, counters};
 use crate::staleness::key_of;
 
-/// Delivers the stream and tells what was spent, in half units by operation; a place other than the
-/// table itself would be under its name.
+/// Delivers the stream. Returns the half units used, by operation; use outside of the table itself is under its
+/// place.
 async fn cost(fixture: &Fixture, made: &Made) -> Result<BTreeMap<String, u64>> {
     drop(fixture.faults.recorder().take_capacity_use());
     fixture.faults.clear();
@@ -26,7 +26,7 @@ async fn cost(fixture: &Fixture, made: &Made) -> Result<BTreeMap<String, u64>> {
     Ok(spent.map(|(place, halves)| (named(place), halves)).collect())
 }
 
-/// What one read of the checkpoint and so many write units come to.
+/// One read of the checkpoint and so many write units.
 fn units(writes: usize) -> Result<BTreeMap<String, u64>> {
     let writes = 2 * u64::try_from(writes)?;
     let all = [("GetItem".to_owned(), 2), ("TransactWriteItems".to_owned(), writes)];
@@ -59,14 +59,14 @@ async fn a_batch_costs_two_for_each_date_and_two_for_the_checkpoint() -> Result<
         assert_eq!(cost(&fixture, &made).await?, units(2 * (dates + transactions))?, "{case}");
         assert_eq!(fixture.faults.tries_of("TransactWriteItems"), transactions, "{case}");
         assert_eq!(between(&counters(&fixture).await?, &made.counts()), [""; 0], "{case}");
-        // Delivered again, it costs one read.
+        // A repeated delivery costs one read.
         assert_eq!(cost(&fixture, &made).await?, units(0)?, "{case}");
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn a_whole_life_within_a_batch_costs_what_one_change_does() -> Result<()> {
+async fn a_whole_life_within_a_batch_costs_as_much_as_one_change() -> Result<()> {
     let fixture = Fixture::start().await?;
     let mut made = Made::of(&fixture).await?;
     for n in 0..100 {
@@ -95,7 +95,7 @@ async fn changes_that_count_nothing_cost_no_write() -> Result<()> {
     }
     assert_eq!(cost(&fixture, &made).await?, units(0)?);
     assert_eq!(between(&counters(&fixture).await?, &made.counts()), [""; 0]);
-    // Two changes that undo each other are no such thing: the second may come again alone.
+    // Two changes that cancel out move the checkpoint all the same: the second may come again alone.
     made.put(made.head(0, &date(0)?, "PROCESSED", "GBP"))?;
     made.put(made.head(0, &date(0)?, "PENDING", "GBP"))?;
     assert_eq!(cost(&fixture, &made).await?, units(2)?);
@@ -106,12 +106,12 @@ async fn changes_that_count_nothing_cost_no_write() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_batch_of_more_currencies_than_an_expression_takes_is_cut() -> Result<()> {
+async fn a_batch_of_too_many_currencies_is_split() -> Result<()> {
     let fixture = Fixture::start().await?;
     let mut made = Made::of(&fixture).await?;
     let codes = (b'A'..=b'Z').flat_map(|a| (b'A'..=b'E').map(move |b| String::from_iter(['X', a.into(), b.into()])));
     let codes: Vec<String> = codes.collect();
-    // To become pending changes two sums of each currency.
+    // PENDING changes two sums of each currency.
     for (status, transactions) in [("SCHEDULED", 1), ("PENDING", 2)] {
         for (n, code) in codes.iter().enumerate() {
             made.put(made.head(n, &date(0)?, status, code))?;

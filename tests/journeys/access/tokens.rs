@@ -15,7 +15,7 @@ use crate::local::{exchange, fixed_clock, options};
 type Change = fn(&mut Value, DateTime<Utc>);
 
 #[tokio::test]
-async fn only_a_good_token_of_the_right_issuer_gets_past_the_gateway() -> Result<()> {
+async fn the_gateway_accepts_only_valid_tokens_of_its_issuer() -> Result<()> {
     let world = World::open().await?;
     let clock = fixed_clock();
     let now = clock.instant();
@@ -67,7 +67,7 @@ async fn only_a_good_token_of_the_right_issuer_gets_past_the_gateway() -> Result
 }
 
 #[tokio::test]
-async fn a_token_is_to_be_had_where_the_welcome_says() -> Result<()> {
+async fn the_welcome_says_where_to_get_a_token() -> Result<()> {
     let system = System::start(&Options { require_tokens: true, ..options()? }, &fixed_clock()).await?;
     let api = system.api_url();
     for (form, account, status) in [

@@ -31,7 +31,7 @@ fn payments(reply: &Reply) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_payment_is_shown_once_and_the_same_wherever_it_is() -> Result<()> {
+async fn a_payment_is_shown_once_and_the_same_in_either_table() -> Result<()> {
     let world = World::open().await?;
     let id = put_processed(&world, "tenant", &["rent"], true).await?.remove(0);
     world.set_clock(NIGHT)?;

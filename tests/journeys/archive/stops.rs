@@ -32,7 +32,7 @@ async fn places(world: &World, account: &str) -> Result<(usize, usize)> {
 }
 
 #[tokio::test]
-async fn a_run_that_was_stopped_anywhere_is_resumed() -> Result<()> {
+async fn the_next_run_resumes_a_stopped_one() -> Result<()> {
     for (operation, fate, then) in [
         ("PutItem", Fate::LoseRequest, (3, 0)),
         ("PutItem", Fate::LoseReply, (3, 3)),
@@ -57,7 +57,7 @@ async fn a_run_that_was_stopped_anywhere_is_resumed() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_lost_once_is_no_trouble() -> Result<()> {
+async fn a_reply_lost_once_does_no_harm() -> Result<()> {
     let world = World::open().await?;
     put_processed(&world, "tenant", &["one", "two", "three"], true).await?;
     let before = world.heads("tenant").await?;
@@ -79,7 +79,7 @@ async fn an_answer_that_is_lost_once_is_no_trouble() -> Result<()> {
 }
 
 #[tokio::test]
-async fn another_head_in_history_is_kept_and_so_is_the_one_here() -> Result<()> {
+async fn different_heads_in_both_tables_are_both_kept() -> Result<()> {
     let world = World::open().await?;
     put_processed(&world, "tenant", &["one"], true).await?;
     put_processed(&world, "other", &["two", "three"], true).await?;
@@ -99,7 +99,7 @@ async fn another_head_in_history_is_kept_and_so_is_the_one_here() -> Result<()> 
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_stops_nothing_else() -> Result<()> {
+async fn unreadable_items_stop_no_others() -> Result<()> {
     let world = World::open().await?;
     // A damaged head, a damaged index entry, a damaged head in history; and payments like others.
     for account in ["head", "entry", "archived"] {
@@ -125,7 +125,7 @@ async fn what_cannot_be_read_stops_nothing_else() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_head_is_removed_only_as_it_was_read() -> Result<()> {
+async fn only_an_unchanged_head_is_removed() -> Result<()> {
     let world = World::open().await?;
     put_processed(&world, "tenant", &["one"], true).await?;
     let (store, item) = (world.store().await, world.heads("tenant").await?.remove(0));
@@ -148,7 +148,7 @@ async fn a_head_is_removed_only_as_it_was_read() -> Result<()> {
 }
 
 #[tokio::test]
-async fn two_runs_at_once_harm_nothing() -> Result<()> {
+async fn two_concurrent_runs_do_no_harm() -> Result<()> {
     let world = World::open().await?;
     let keys: Vec<String> = (0..40).map(|n| format!("k-{n}")).collect();
     put_processed(&world, "tenant", &keys.iter().map(String::as_str).collect::<Vec<_>>(), true).await?;
@@ -163,7 +163,7 @@ async fn two_runs_at_once_harm_nothing() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_throttled_shard_stops_no_other_and_a_refusal_is_loud() -> Result<()> {
+async fn a_throttled_shard_stops_no_other_and_a_denied_call_is_an_error() -> Result<()> {
     let world = World::open().await?;
     for n in 0..40 {
         let id = put(&world, "tenant", &format!("k-{n}")).await?;
@@ -197,7 +197,7 @@ async fn a_throttled_shard_stops_no_other_and_a_refusal_is_loud() -> Result<()> 
 }
 
 #[tokio::test]
-async fn what_a_run_gives_up_it_counts_as_far_as_it_can() -> Result<()> {
+async fn a_run_counts_what_it_leaves() -> Result<()> {
     let world = World::open().await?;
     put_processed(&world, "tenant", &["one", "two", "three"], true).await?;
     // More than a day after they could have moved: what its turn does not come for is overdue.
@@ -237,7 +237,7 @@ async fn slow_archive(world: &World) -> Result<(Archive, Arc<AtomicI64>)> {
 }
 
 #[tokio::test]
-async fn the_deadline_stops_it_and_the_next_ticks_do_the_rest() -> Result<()> {
+async fn a_run_stops_before_its_deadline_and_the_next_ones_do_the_rest() -> Result<()> {
     let world = World::open().await?;
     for n in 0..300 {
         let id = put(&world, "tenant", &format!("k-{n}")).await?;

@@ -23,7 +23,7 @@ fn found_at(report: &RecountOutcome) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn altered_counters_are_drift_and_the_oldest_finding_stays() -> Result<()> {
+async fn altered_counters_are_drift_and_the_first_finding_is_kept() -> Result<()> {
     let world = a_counted_day().await?;
     let right = shown(&world).await?;
     alter(&world, 5, &[("PENDING", 2), ("GBP.pro", -3)]).await?;
@@ -70,7 +70,7 @@ async fn altered_counters_are_drift_and_the_oldest_finding_stays() -> Result<()>
 }
 
 #[tokio::test]
-async fn a_record_that_was_never_counted_is_drift() -> Result<()> {
+async fn an_uncounted_record_is_drift() -> Result<()> {
     let world = a_counted_day().await?;
     let mut counting = Counting::of(&world).await?;
     counting.count(world.functions()).await?;
@@ -92,7 +92,7 @@ async fn a_record_that_was_never_counted_is_drift() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_change_that_could_not_be_read_is_drift_also_where_the_numbers_are_right() -> Result<()> {
+async fn an_unparsed_change_is_drift_even_if_the_numbers_agree() -> Result<()> {
     let world = a_counted_day().await?;
     alter(&world, 0, &[("unparsed", 1), ("moves", 1)]).await?;
     let report = recount(&world).await?;
@@ -126,7 +126,7 @@ async fn happen(what: Between, world: &World) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn what_changes_between_two_looks_is_no_drift() -> Result<()> {
+async fn a_change_between_two_looks_is_not_drift() -> Result<()> {
     let moving = || RecountOutcome { moving: vec![DAY.to_owned()], ..RecountOutcome::default() };
     for (what, want) in [
         (Between::TheStreamIsCounted, RecountOutcome { exact: 1, ..RecountOutcome::default() }),
@@ -153,7 +153,7 @@ async fn what_changes_between_two_looks_is_no_drift() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_report_names_a_hundred_dates_and_counts_the_others() -> Result<()> {
+async fn an_outcome_names_a_hundred_dates_and_counts_the_others() -> Result<()> {
     let world = World::open().await?;
     let first: payments_model::BusinessDate = "2026-12-01".parse()?;
     let counter = |days| {

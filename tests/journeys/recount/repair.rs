@@ -39,7 +39,7 @@ fn drifted(report: &RecountOutcome) -> (u64, u64, &str) {
 }
 
 #[tokio::test]
-async fn drift_is_repaired_when_it_is_a_day_and_an_hour_old_and_not_before() -> Result<()> {
+async fn drift_is_repaired_after_a_day_and_an_hour() -> Result<()> {
     let (world, right) = a_drifted_day().await?;
     let wrong = shown(&world).await?;
     // The second look, which is the one that counts, comes ten seconds after the beginning.
@@ -87,7 +87,7 @@ async fn a_recount_never_repairs() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_repair_without_an_earlier_finding_is_the_finding() -> Result<()> {
+async fn a_repair_without_a_finding_only_records_one() -> Result<()> {
     let world = a_counted_day().await?;
     alter(&world, 3, &[("PENDING", 1)]).await?;
     for (at, want) in [
@@ -102,7 +102,7 @@ async fn a_repair_without_an_earlier_finding_is_the_finding() -> Result<()> {
 }
 
 #[tokio::test]
-async fn counters_that_moved_since_are_not_repaired_also_where_they_came_back() -> Result<()> {
+async fn counters_that_moved_since_are_not_repaired_even_if_they_moved_back() -> Result<()> {
     for lane in [0, 1, 7] {
         let (world, _) = a_drifted_day().await?;
         let wrong = shown(&world).await?;
@@ -129,7 +129,7 @@ async fn recounts_that_disagree_repair_nothing() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn what_moves_at_the_last_moment_stops_the_repair() -> Result<()> {
+async fn a_counter_that_moves_at_the_last_moment_stops_the_repair() -> Result<()> {
     let (world, _) = a_drifted_day().await?;
     world.set_clock("2090-06-17T04:00:00Z")?;
     for lane in 0..8 {
@@ -149,7 +149,7 @@ async fn what_moves_at_the_last_moment_stops_the_repair() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn what_was_found_has_to_be_there_still_when_it_is_repaired() -> Result<()> {
+async fn a_repair_requires_an_unchanged_finding() -> Result<()> {
     let (world, _) = a_drifted_day().await?;
     world.set_clock("2090-06-17T04:00:00Z")?;
     let wrong = shown(&world).await?;
@@ -176,7 +176,7 @@ async fn what_was_found_has_to_be_there_still_when_it_is_repaired() -> Result<()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn of_two_repairs_at_once_one_writes() -> Result<()> {
+async fn of_two_concurrent_repairs_one_writes() -> Result<()> {
     let (world, right) = a_drifted_day().await?;
     world.set_clock("2090-06-17T04:00:00Z")?;
     let (world, first) = (Arc::new(world), AtomicBool::new(true));
@@ -253,7 +253,7 @@ async fn a_date_that_was_never_counted_gets_its_counters() -> Result<()> {
 }
 
 #[tokio::test]
-async fn damaged_evidence_is_none() -> Result<()> {
+async fn a_damaged_finding_is_ignored() -> Result<()> {
     let (world, _) = a_drifted_day().await?;
     let whole = evidence(&world).await?.context("nothing is kept")?;
     for (name, damage) in [("foundAt", text("long ago")), ("moves", text("0")), ("PENDING", text("1"))] {

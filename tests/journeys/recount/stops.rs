@@ -30,7 +30,7 @@ fn left(dates: u64, next: &str, because: &'static str) -> RecountOutcome {
 }
 
 #[tokio::test]
-async fn a_run_without_time_looks_at_nothing_and_says_so() -> Result<()> {
+async fn a_run_without_time_leaves_every_date() -> Result<()> {
     let world = a_counted_day().await?;
     let report = run_of(world.functions(), "recount", (BEFORE, AFTER), deadline(0)?).await?;
     assert_eq!(report, left(3, BEFORE, "deadline"));
@@ -40,7 +40,7 @@ async fn a_run_without_time_looks_at_nothing_and_says_so() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn the_next_run_goes_on_with_the_date_at_which_the_deadline_came() -> Result<()> {
+async fn the_next_run_continues_at_the_date_of_the_deadline() -> Result<()> {
     for (at, want) in [
         (BEFORE, left(3, BEFORE, "deadline")),
         (DAY, RecountOutcome { exact: 1, ..left(2, DAY, "deadline") }),
@@ -64,7 +64,7 @@ async fn the_next_run_goes_on_with_the_date_at_which_the_deadline_came() -> Resu
 }
 
 #[tokio::test]
-async fn a_second_look_that_there_is_no_time_for_is_left() -> Result<()> {
+async fn a_date_without_time_for_a_second_look_is_left() -> Result<()> {
     let world = a_counted_day().await?;
     alter(&world, 0, &[("PENDING", 1)]).await?;
     // Fourteen seconds, of which six are kept, are too few for a wait of ten.
@@ -81,7 +81,7 @@ async fn a_second_look_that_there_is_no_time_for_is_left() -> Result<()> {
 }
 
 #[tokio::test]
-async fn lasting_trouble_leaves_the_rest_and_passing_trouble_nothing() -> Result<()> {
+async fn a_lasting_error_leaves_the_rest_and_a_passing_one_nothing() -> Result<()> {
     for (trouble, because) in [
         (Fate::Refuse(400, "ThrottlingException"), "throttled"),
         (Fate::Refuse(400, "ProvisionedThroughputExceededException"), "throttled"),
@@ -102,7 +102,7 @@ async fn lasting_trouble_leaves_the_rest_and_passing_trouble_nothing() -> Result
 }
 
 #[tokio::test]
-async fn what_repeating_does_not_change_is_an_error_and_what_was_found_is_measured() -> Result<()> {
+async fn a_permanent_error_fails_the_run_and_the_findings_are_measured() -> Result<()> {
     let world = a_counted_day().await?;
     let refused = Fate::Refuse(400, "AccessDeniedException");
     let recorder = Recorder::with_fate(move |call| if reads_payments(call, DAY) { refused } else { Fate::Pass });

@@ -60,7 +60,7 @@ async fn assert_whole(world: &World, all: &[String], before: &BTreeMap<String, V
 }
 
 #[tokio::test]
-async fn killed_at_any_call_the_next_run_loses_nothing_and_repeats_nothing() -> Result<()> {
+async fn a_run_killed_at_any_call_loses_and_repeats_nothing() -> Result<()> {
     let mut cases = 0;
     for end in [End::Before, End::After, End::Hiccup] {
         for at in 0.. {
@@ -198,7 +198,7 @@ fn stop_at(step: &str) -> Result<&'static Stop> {
 }
 
 #[tokio::test]
-async fn killed_at_any_step_the_next_run_completes_it() -> Result<()> {
+async fn the_next_run_completes_one_killed_at_any_step() -> Result<()> {
     for stop in &STOPS {
         let world = World::open().await?;
         let all = many(&world, "2026-11-20T09:20:00Z", PAYMENTS, 0).await?;
@@ -292,7 +292,7 @@ async fn a_committed_file_that_is_missing_or_altered_stops_the_job() -> Result<(
 }
 
 #[tokio::test]
-async fn a_published_file_that_somebody_removed_is_published_again_as_it_was() -> Result<()> {
+async fn a_removed_file_is_published_again_unchanged() -> Result<()> {
     let world = World::open().await?;
     let all = many(&world, "2026-11-20T09:20:00Z", PAYMENTS, 0).await?;
     stopped(&world, stop_at("half drained")?).await?;
@@ -304,7 +304,7 @@ async fn a_published_file_that_somebody_removed_is_published_again_as_it_was() -
 }
 
 #[tokio::test]
-async fn an_attempt_that_is_gone_does_no_harm_once_it_is_published() -> Result<()> {
+async fn a_missing_attempt_does_no_harm_after_publication() -> Result<()> {
     let world = World::open().await?;
     let all = many(&world, "2026-11-20T09:20:00Z", PAYMENTS, 0).await?;
     stopped(&world, stop_at("half drained")?).await?;
@@ -318,7 +318,7 @@ async fn an_attempt_that_is_gone_does_no_harm_once_it_is_published() -> Result<(
 }
 
 #[tokio::test]
-async fn a_file_that_another_replaces_is_neither_overwritten_nor_believed() -> Result<()> {
+async fn a_replaced_file_is_neither_overwritten_nor_trusted() -> Result<()> {
     // In the place of the report: just before it is copied there, and after it was checked there.
     for (operation, occurrence) in [("copy", 0), ("get", 2)] {
         let world = World::open().await?;

@@ -28,7 +28,7 @@ fn sum(answers: &[Value; 2], name: &str) -> u64 {
 }
 
 #[tokio::test]
-async fn of_two_reports_at_once_one_commits() -> Result<()> {
+async fn of_two_concurrent_reports_one_commits() -> Result<()> {
     let world = World::open().await?;
     let all = many(&world, "2026-11-20T09:20:00Z", 40, 0).await?;
     // Also a commit that follows another: the first has no run to refer to.
@@ -51,7 +51,7 @@ async fn of_two_reports_at_once_one_commits() -> Result<()> {
 }
 
 #[tokio::test]
-async fn two_may_drain_the_same_file() -> Result<()> {
+async fn two_runs_may_drain_the_same_file() -> Result<()> {
     let world = World::open().await?;
     let all = many(&world, "2026-11-20T09:20:00Z", 200, 0).await?;
     let recorder =
@@ -71,7 +71,7 @@ async fn two_may_drain_the_same_file() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_commit_whose_answer_is_lost_is_not_taken_for_another_ones() -> Result<()> {
+async fn a_commit_whose_reply_is_lost_is_recognised_as_its_own() -> Result<()> {
     let world = World::open().await?;
     let all = many(&world, "2026-11-20T09:20:00Z", 10, 0).await?;
     // The first try is done and not answered; the SDK repeats it, and meets its own run.

@@ -44,7 +44,7 @@ async fn over_a_stale_index(world: &World) -> Result<Functions> {
 }
 
 #[tokio::test]
-async fn entries_that_linger_in_the_index_are_not_reported_again() -> Result<()> {
+async fn lingering_index_entries_are_not_reported_again() -> Result<()> {
     let world = World::open().await?;
     let stale = over_a_stale_index(&world).await?;
     let all = many(&world, "2026-11-20T09:20:00Z", 40, 0).await?;
@@ -63,7 +63,7 @@ async fn entries_that_linger_in_the_index_are_not_reported_again() -> Result<()>
 }
 
 #[tokio::test]
-async fn settlements_that_the_index_shows_late_are_in_a_later_report() -> Result<()> {
+async fn late_index_entries_are_in_a_later_report() -> Result<()> {
     let world = World::open().await?;
     let early = many(&world, "2026-11-20T09:20:00Z", 20, 0).await?;
     let stale = over_a_stale_index(&world).await?;
