@@ -1,6 +1,6 @@
-//! How long cold functions take to their first answer, beside the least that a function can be: Lambda's
-//! runtime, an SDK client and no work (`shared/boot/examples/empty.rs`). Pair by pair, so that what else the
-//! machine does meets both. Printed, never judged: times are the machine's.
+//! The time of cold functions to their first answer, beside an empty function: Lambda's runtime, an SDK client and no
+//! work (`shared/boot/examples/empty.rs`). They are measured in pairs, so that other load meets both. Times are
+//! printed and not judged: they depend on the machine.
 
 use std::path::Path;
 use std::time::Instant;
@@ -15,8 +15,8 @@ use crate::deployed::Deployed;
 use crate::events::Arranged;
 use crate::tools::Tools;
 
-/// What each function is first asked: the file of an event, or, of the functions that work by schedule, a text in
-/// its place that finds nothing to do, so that starting is compared and not a night's work.
+/// The first event of each function: an event file, or in its place a text that finds nothing to do, so that the
+/// start is compared and not the work.
 const FIRST: [(&str, Option<&str>); 12] = [
     ("ingest/create", None),
     ("query-account/list", None),
@@ -25,7 +25,7 @@ const FIRST: [(&str, Option<&str>); 12] = [
     ("dispatch/became-pending", None),
     ("settle/processed", None),
     ("stream-aggregator/became-pending", None),
-    // Refused; the least that these two do otherwise is in the line below each: 27 queries, and 3 in a row.
+    // These fail. The least work of these two functions is in the row below each: 27 queries, and 3 in a row.
     ("recount/from-after-to", None),
     ("recount/action-unknown", Some(r#"{"action":"recount","from":"2090-06-15","to":"2090-06-15"}"#)),
     ("archive/action-unknown", None),
@@ -33,8 +33,8 @@ const FIRST: [(&str, Option<&str>); 12] = [
     ("report/action-unknown", Some(r#"{"action":"report"}"#)),
 ];
 
-/// Measures, where the environment asks for it: `COLD_STARTS` pairs of each function and the program at
-/// `EMPTY_BOOTSTRAP`. Says whether it did.
+/// Measures `COLD_STARTS` pairs of each function and the program at `EMPTY_BOOTSTRAP`. Returns whether the
+/// environment asks for it.
 pub(crate) fn measure(tools: &Tools) -> Result<bool> {
     let lookup = Lookup::environment();
     let Some(pairs) = lookup.optional::<usize>("COLD_STARTS")? else { return Ok(false) };
@@ -49,7 +49,7 @@ pub(crate) fn measure(tools: &Tools) -> Result<bool> {
     Ok(true)
 }
 
-/// A line of the table: medians, and the median of the pairs' ratios.
+/// A row of the table: medians, and the median of the pairs' ratios.
 async fn row(tools: &Tools, empty: &Path, event: &str, text: Option<&str>, pairs: usize) -> Result<String> {
     let function = Deployed::of_package(function_of(event))?;
     let bootstrap = tools.bootstrap(&function.id, &function.package)?;
@@ -58,7 +58,7 @@ async fn row(tools: &Tools, empty: &Path, event: &str, text: Option<&str>, pairs
         let mut arranged = Arranged::of(event).await?;
         if let Some(text) = text {
             text.clone_into(&mut arranged.event);
-            // One shard, so that a query is a query and not ten.
+            // One shard, so that there is one query and not ten.
             arranged.other.insert("READ_SHARDS".to_owned(), "1".to_owned());
         }
         let least = first_answer(tools, empty, &arranged).await?;
@@ -72,7 +72,7 @@ async fn row(tools: &Tools, empty: &Path, event: &str, text: Option<&str>, pairs
     Ok(format!("| `{}` | {zip} MB | {ours} ms | {theirs} ms | {} |", function.package, hundredths(median(ratios))))
 }
 
-/// Microseconds from the first event's arrival, at which the emulator starts the program, to its answer.
+/// Returns the microseconds from the first event, at which the emulator starts the program, to its answer.
 async fn first_answer(tools: &Tools, program: &Path, arranged: &Arranged) -> Result<u128> {
     let sandbox = arranged.sandbox(tools, program).await?;
     let began = Instant::now();
@@ -82,7 +82,7 @@ async fn first_answer(tools: &Tools, program: &Path, arranged: &Arranged) -> Res
     Ok(took.as_micros())
 }
 
-/// The bytes of a program in a zip file, but for some hundred of the file's own.
+/// Returns the size of a program in a zip file, without the file's own few hundred bytes.
 fn deflated(program: &Path) -> Result<usize> {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
     std::io::copy(&mut std::fs::File::open(program)?, &mut encoder)?;

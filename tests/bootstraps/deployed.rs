@@ -1,4 +1,4 @@
-//! The functions as the template deploys them: their programs, and the names of their variables.
+//! The functions as the template deploys them: their programs and their variables.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +14,11 @@ pub(crate) struct Deployed {
     pub(crate) id: String,
     /// The package it is built from.
     pub(crate) package: String,
-    /// The variables that it gets, each with what the template writes, or with the parameter's default
-    /// where it names one; null where it names a resource.
+    /// The variables with their values in the template: texts, defaults of parameters, or null for resources.
     variables: BTreeMap<String, Value>,
 }
 
-/// What only a test knows.
+/// Values that only the test knows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Places<'p> {
     /// The queue to the transaction service.
@@ -66,9 +65,8 @@ impl Deployed {
         self.variables.keys().map(String::as_str)
     }
 
-    /// Its variables in a test's bank: those that the template names, no other, with the values that
-    /// the same bank's handlers have in process. Of what those are not told, the default counts there,
-    /// and here the template's.
+    /// Its variables in a test: those of the template, with the values that the handlers have in process. A variable
+    /// without such a value has the template's.
     pub(crate) fn variables(&self, bank: &Environment, places: Places<'_>) -> Result<BTreeMap<String, String>> {
         let value = |name: &str, written: &Value| match name {
             "REPORTS_URL" => Some(format!("file://{}", places.reports)),

@@ -1,5 +1,4 @@
-//! Every event file, delivered to its bootstrap; the answer has to be the one that is written down for
-//! the handler in process.
+//! Every event file, delivered to its bootstrap: the answer must equal the snapshot of the handler in process.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -24,16 +23,16 @@ use crate::sandbox::{Sandbox, Times};
 use crate::tools::Tools;
 use crate::trial;
 
-/// What begins the runtime's message about an event that it could not read for the function.
+/// The beginning of the runtime's message about an event that it cannot parse for the function.
 const NOT_READ: &str = "failed to deserialize the incoming data into the function's payload type: ";
 
 /// The type of that failure.
 const NOT_READ_TYPE: &str = "&lambda_runtime::deserializer::DeserializeError";
 
-/// How long API Gateway waits.
+/// The timeout of API Gateway.
 const HTTP_TIME: TimeDelta = TimeDelta::seconds(30);
 
-/// One trial per event.
+/// One trial for each event.
 pub(crate) fn trials(tools: &Arc<Tools>) -> Result<Vec<Trial>> {
     let mut trials = Vec::new();
     for name in http_events()? {
@@ -47,7 +46,7 @@ pub(crate) fn trials(tools: &Arc<Tools>) -> Result<Vec<Trial>> {
     Ok(trials)
 }
 
-/// An event of HTTP is answered as in process.
+/// An HTTP event is answered as in process.
 async fn answers_http(tools: &Tools, name: &str) -> Result<()> {
     let arranged = Arranged::of(name).await?;
     let delivery = arranged.deliver(tools).await?;
@@ -62,7 +61,7 @@ async fn answers_http(tools: &Tools, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// An event of a schedule, the stream or the queue leads to the same as in process.
+/// A trigger's event leads to the same as in process.
 async fn does_its_work(tools: &Tools, name: &str) -> Result<()> {
     let arranged = Arranged::of(name).await?;
     let delivery = arranged.deliver(tools).await?;
@@ -76,27 +75,27 @@ async fn does_its_work(tools: &Tools, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// A bank as an event finds it, and all that the event's function needs.
+/// A world as an event finds it, and all that its function needs.
 pub(crate) struct Arranged {
     pub(crate) world: World,
     pub(crate) function: Deployed,
     pub(crate) event: String,
     pub(crate) times: Times,
-    /// Variables that are other than the template's.
+    /// Variables that differ from the template's.
     pub(crate) other: BTreeMap<String, String>,
     reports: TempDir,
     requests: Requests,
 }
 
-/// What became of an event.
+/// The result of an event.
 struct Delivery {
     answer: Value,
-    /// Its lines of metrics.
+    /// The lines of metrics.
     measured: Vec<String>,
 }
 
 impl Arranged {
-    /// Prepares the bank.
+    /// Prepares the world.
     pub(crate) async fn of(name: &str) -> Result<Self> {
         let instant = |text: &str| DateTime::parse_from_rfc3339(text).map(|at| at.to_utc());
         let (world, times) = if http_events()?.contains(name) {
@@ -112,7 +111,7 @@ impl Arranged {
         Ok(Self { world, function, event, times, other, reports: tempfile::tempdir()?, requests })
     }
 
-    /// A sandbox with this program, and the function's variables.
+    /// Starts a sandbox with this program and the function's variables.
     pub(crate) async fn sandbox(&self, tools: &Tools, program: &Path) -> Result<Sandbox> {
         let places = Places { queue_url: &self.requests.queue_url, reports: text(self.reports.path())? };
         let mut variables = self.function.variables(&self.world.environment, places)?;
@@ -120,7 +119,7 @@ impl Arranged {
         Sandbox::start(tools, program, self.times, &variables).await
     }
 
-    /// Delivers the event to the function's bootstrap, in a sandbox of its own.
+    /// Delivers the event to the function's bootstrap in a new sandbox.
     async fn deliver(&self, tools: &Tools) -> Result<Delivery> {
         let bootstrap = tools.bootstrap(&self.function.id, &self.function.package)?;
         let sandbox = self.sandbox(tools, &bootstrap).await?;
@@ -132,7 +131,7 @@ impl Arranged {
     }
 }
 
-/// The metrics among the lines of a bootstrap, of which every one has to be a JSON object.
+/// Returns the metrics among the lines of a bootstrap. Every line must be a JSON object.
 fn metrics(said: &str) -> Result<Vec<String>> {
     let mut metrics = Vec::new();
     for line in said.lines() {
@@ -145,9 +144,9 @@ fn metrics(said: &str) -> Result<Vec<String>> {
     Ok(metrics)
 }
 
-/// The rule of refusals. A handler in process returns an error, or is not even called; Lambda's
-/// runtime makes an answer of either, with a type. Before what could not be read it says so in words of
-/// its own, and twice where in the event that is: `[action] action: unknown variant …`.
+/// The rule of errors. A handler in process returns an error, or is not called. Lambda's runtime makes an answer of
+/// either, with a type. It adds words of its own to a parse error, and names the place twice: `[action] action:
+/// unknown variant …`.
 fn answered(answer: &Value) -> Result<Value> {
     let Some(kind) = answer["errorType"].as_str() else { return Ok(answer.clone()) };
     let message = answer["errorMessage"].as_str().context("an error without a message")?;

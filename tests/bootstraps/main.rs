@@ -1,12 +1,10 @@
-//! The programs that are deployed, under Lambda's own emulator: each event file is delivered to the
-//! function's bootstrap, which has to answer as its handler does in process, to the byte. And a
-//! bootstrap that lacks a variable says which.
+//! The deployed programs under Lambda's own emulator: each bootstrap must answer each event file as its handler does
+//! in process, to the byte. A bootstrap without a required variable must name it.
 //!
-//! Three things differ, each under a rule with a name: the machine's time in metrics and the order of
-//! messages that come again (`payments_tests::trigger_events`), which are not written down in process
-//! either, and how Lambda's runtime words a refusal (`events::answered`). All else is equal because it
-//! begins equal: the bank is prepared by the same code, the variables are those that the template
-//! names, and the bootstrap's clock stands still where the simulated one stands.
+//! Three things differ, each by a rule: the time in metrics and the order of failed messages
+//! (`payments_tests::trigger_events`), and how Lambda's runtime words errors (`events::answered`). All else is equal:
+//! the same code prepares the world, the variables are the template's, and the bootstrap's clock shows the simulated
+//! time.
 
 mod cold;
 mod deployed;
@@ -23,7 +21,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use libtest_mimic::{Arguments, Failed, Trial};
 
-/// The longest one trial may take; a recount that finds drift waits for ten seconds.
+/// The timeout of a trial; a recount that finds drift pauses for ten seconds.
 const LIMIT: Duration = Duration::from_secs(60);
 
 fn main() -> Result<ExitCode> {
@@ -40,7 +38,7 @@ fn main() -> Result<ExitCode> {
     Ok(libtest_mimic::run(&Arguments::from_args(), trials).exit_code())
 }
 
-/// A trial with a runtime of its own, and not for ever.
+/// A trial with its own runtime and a timeout.
 fn trial<Work>(name: String, work: impl FnOnce() -> Work + Send + 'static) -> Trial
 where
     Work: Future<Output = Result<()>>,

@@ -1,4 +1,4 @@
-//! A stand-in for SQS: what a bootstrap sends reaches the bank's own queue of requests.
+//! A stand-in for SQS: it puts a bootstrap's messages into the world's queue of requests.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use payments_queue::Queue;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-/// The listening stand-in; it ends with the runtime that it was started on.
+/// The stand-in; it ends with its runtime.
 #[derive(Debug)]
 pub(crate) struct Requests {
     address: SocketAddr,
-    /// The URL of its one queue.
+    /// The URL of its queue.
     pub(crate) queue_url: String,
 }
 
@@ -29,7 +29,7 @@ struct Backend {
 }
 
 impl Requests {
-    /// Passes what is sent on to `queue`, at `now`.
+    /// Passes messages on to `queue`, at `now`.
     pub(crate) async fn start(queue: Queue, now: DateTime<Utc>) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
@@ -56,7 +56,7 @@ async fn answer(State(backend): State<Arc<Backend>>, headers: HeaderMap, body: B
 }
 
 impl Backend {
-    /// The one call that the functions make: `SendMessageBatch`, in SQS's JSON protocol.
+    /// The only call that the functions make: `SendMessageBatch`, in SQS's JSON protocol.
     fn take(&self, headers: &HeaderMap, body: &[u8]) -> Result<Value> {
         let target = headers.get("x-amz-target").context("no target")?;
         ensure!(target == "AmazonSQS.SendMessageBatch", "not stood in for: {target:?}");

@@ -1,5 +1,5 @@
-//! A sandbox of Lambda's: AWS's Runtime Interface Emulator with one bootstrap, on an address of its
-//! own, and with a clock that stands still.
+//! A Lambda sandbox: AWS's Runtime Interface Emulator with one bootstrap, on its own address, with a clock that
+//! stands still.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -20,27 +20,25 @@ use crate::tools::Tools;
 
 static SANDBOXES: AtomicU32 = AtomicU32::new(0);
 
-/// How the emulator is asked: it invokes its one function, whatever that is called.
+/// The path of an invocation; the function's name does not matter.
 const INVOKE: &str = "/2015-03-31/functions/function/invocations";
 
-/// Runs the emulator until standard input ends, which it does with this process, however that ends.
+/// Runs the emulator until standard input ends, which happens when this process ends.
 const GUARDED: &str = r#""$@" </dev/null & read -r _; kill -KILL $!"#;
 
-/// Runs a bootstrap that writes into a file: the emulator, through which it would write otherwise, may
-/// answer before it has passed on what was said.
+/// Runs a bootstrap that writes to a file: the emulator may answer before it has passed on all output.
 const TO_FILE: &str = r#"exec "$0" >"$1" 2>&1"#;
 
-/// What the function is called: what the metrics of handlers in process say.
+/// The function's name: the one in the metrics of handlers in process.
 const FUNCTION_NAME: &str = "captured";
 
-/// The least time that the emulator, whose clock is the machine's, gives an invocation.
+/// The shortest time that the emulator, whose clock is the machine's, gives an invocation.
 const LEAST: TimeDelta = TimeDelta::minutes(1);
 
-/// The time in which a sandbox is there or never.
+/// How long a sandbox may take to start.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A running emulator, which ends when this is dropped. Its bootstrap then ends by itself, because
-/// nobody is left to ask for events.
+/// A running emulator, which ends when this is dropped. Its bootstrap then ends by itself.
 #[derive(Debug)]
 pub(crate) struct Sandbox {
     guard: Child,
@@ -48,16 +46,16 @@ pub(crate) struct Sandbox {
     folder: TempDir,
 }
 
-/// What the emulator answered.
+/// The emulator's answer.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    /// 200, also where the function failed; 502 where there was no function to ask.
+    /// 200, even if the function failed; 502 if there was no function.
     pub(crate) status: u16,
-    /// The function's answer, or what its runtime says of its failure.
+    /// The function's answer, or the runtime's answer about its failure.
     pub(crate) body: String,
 }
 
-/// When a sandbox's one event arrives, and when its invocation has to be over.
+/// When an event arrives, and the deadline of its invocation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Times {
     pub(crate) now: DateTime<Utc>,
@@ -65,15 +63,15 @@ pub(crate) struct Times {
 }
 
 impl Sandbox {
-    /// Starts an emulator. Of this process's environment it gets nothing, so that a bootstrap has
-    /// `variables`, what Lambda adds, and no more.
+    /// Starts an emulator with an empty environment, so that the bootstrap has `variables` and what Lambda adds, and
+    /// no more.
     pub(crate) async fn start(
         tools: &Tools,
         bootstrap: &Path,
         times: Times,
         variables: &BTreeMap<String, String>,
     ) -> Result<Self> {
-        // An address of its own each, so that no other sandbox nor anybody's connection has the port.
+        // Each has its own address, so that no other sandbox or connection has the port.
         let (process, number) = (std::process::id(), SANDBOXES.fetch_add(1, Ordering::Relaxed));
         let [.., third, fourth] = (number + 256).to_be_bytes();
         let own = Ipv4Addr::new(127, u8::try_from(process % 250)? + 2, third, fourth);
@@ -102,7 +100,7 @@ impl Sandbox {
         Ok(sandbox)
     }
 
-    /// Waits until the emulator takes connections.
+    /// Waits until the emulator accepts connections.
     async fn listens(&self) -> Result<()> {
         let step = Duration::from_millis(5);
         let mut waited = Duration::ZERO;
@@ -114,7 +112,7 @@ impl Sandbox {
         Ok(())
     }
 
-    /// Delivers an event. HTTP/1.0, so that the reply comes in one piece and ends with the connection.
+    /// Delivers an event over HTTP/1.0, so that the reply ends with the connection.
     pub(crate) async fn invoke(&self, event: &str) -> Result<Answer> {
         let mut stream = TcpStream::connect(self.invoke).await?;
         let head = format!("POST {INVOKE} HTTP/1.0\r\nContent-Length: {}\r\n\r\n", event.len());
@@ -127,7 +125,7 @@ impl Sandbox {
         Ok(Answer { status, body: body.to_owned() })
     }
 
-    /// What the bootstrap has written to standard output and standard error.
+    /// Returns what the bootstrap wrote to standard output and standard error.
     pub(crate) fn said(&self) -> Result<String> {
         self.read("said")
     }
@@ -145,9 +143,9 @@ impl Drop for Sandbox {
     }
 }
 
-/// What Lambda tells every function. The emulator counts the time that an invocation has on the
-/// machine's clock, so it gets as much as lies between that and the deadline: the bootstrap, whose
-/// clock shows another time, then finds the very deadline.
+/// The variables that Lambda sets. The emulator measures an invocation on the machine's clock, so its timeout is the
+/// time from that clock's now to the deadline: the bootstrap, whose clock shows another time, gets exactly the
+/// deadline.
 fn of_lambda(times: Times) -> Result<BTreeMap<&'static str, String>> {
     let seconds = (times.deadline - Clock::system().instant()).max(LEAST).num_seconds();
     Ok(BTreeMap::from([
@@ -161,7 +159,7 @@ fn of_lambda(times: Times) -> Result<BTreeMap<&'static str, String>> {
     ]))
 }
 
-/// An address with two ports that nobody has. Both are held until both are known, or they could be one.
+/// Returns an address with two free ports. Both are held until both are known, or they could be the same.
 fn free(own: Ipv4Addr) -> Result<[SocketAddr; 2]> {
     let bind = || TcpListener::bind((own, 0)).with_context(|| format!("{own} is no address of this machine"));
     let (first, second) = (bind()?, bind()?);

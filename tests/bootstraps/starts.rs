@@ -1,5 +1,5 @@
-//! A bootstrap that lacks a variable does not start, and says which and what it wants: the same words
-//! as its configuration has in process.
+//! A bootstrap without a required variable does not start, and names the variable as its configuration does in
+//! process.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use crate::sandbox::{Sandbox, Times};
 use crate::tools::Tools;
 use crate::trial;
 
-/// Where nothing answers: no function gets as far as asking.
+/// An address where nothing listens: no function gets as far as a call.
 const NOWHERE: &str = "http://127.0.0.1:1";
 
-/// When they start.
+/// The time of the starts.
 const NOW: &str = "2090-06-15T09:00:00Z";
 
-/// One trial per function and variable without which it does not start.
+/// One trial for each function and variable that it requires.
 pub(crate) fn trials(tools: &Arc<Tools>) -> Result<Vec<Trial>> {
     let mut trials = Vec::new();
     for function in Deployed::all()? {
@@ -39,7 +39,7 @@ pub(crate) fn trials(tools: &Arc<Tools>) -> Result<Vec<Trial>> {
     Ok(trials)
 }
 
-/// The value of one of a function's variables.
+/// The value of a function's variable.
 fn value(function: &Deployed, name: &str) -> Option<String> {
     let places = Places { queue_url: NOWHERE, reports: "/reports" };
     function.variables(&Environment::at(NOWHERE.to_owned()), places).ok()?.remove(name)

@@ -1,15 +1,15 @@
-//! What these tests need and a Rust toolchain has not: the bootstraps, the emulator, a clock.
+//! What these tests need besides a Rust toolchain: the bootstraps, the emulator, libfaketime.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail, ensure};
 use payments_boot::Lookup;
 
-/// What to do where these tests are skipped.
+/// What to do if these tests are skipped.
 pub(crate) const WANTED: &str = "Set BOOTSTRAPS to the folder of sam build or cargo lambda, LAMBDA_EMULATOR to \
      aws-lambda-rie, and FAKETIME_LIBRARY to libfaketime.so.1; .ci/run-bootstraps does.";
 
-/// Where they are.
+/// The paths of the tools.
 #[derive(Debug)]
 pub(crate) struct Tools {
     bootstraps: PathBuf,
@@ -20,7 +20,7 @@ pub(crate) struct Tools {
 }
 
 impl Tools {
-    /// What the environment names: all of it, or nothing.
+    /// Reads the paths from the environment; `None` if it names none of them.
     pub(crate) fn find() -> Result<Option<Self>> {
         let lookup = Lookup::environment();
         let named = ["BOOTSTRAPS", "LAMBDA_EMULATOR", "FAKETIME_LIBRARY"].map(|name| lookup.text(name));
@@ -32,7 +32,7 @@ impl Tools {
         Ok(Some(Self { bootstraps: existing(&bootstraps)?, emulator: existing(&emulator)?, clock: existing(&clock)? }))
     }
 
-    /// A function's program: `sam build` names its folder by logical id, `cargo lambda` by package.
+    /// The path of a function's program: `sam build` names its folder by logical id, `cargo lambda` by package.
     pub(crate) fn bootstrap(&self, id: &str, package: &str) -> Result<PathBuf> {
         let places = [id, package].map(|folder| self.bootstraps.join(folder).join("bootstrap"));
         let found = places.iter().find(|place| place.is_file());

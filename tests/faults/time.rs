@@ -1,4 +1,4 @@
-//! Time that passes only when something says so: a call, a wait, a test.
+//! Time that passes only when a call, a pause or a test says so.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -29,7 +29,7 @@ impl Time {
         self.0.fetch_add(time.num_milliseconds(), Ordering::Relaxed);
     }
 
-    /// The clock that the functions are given: who waits on it makes the time pass.
+    /// The functions' clock; a pause on it lets the time pass.
     pub(crate) fn clock(&self) -> Clock {
         let (shown, passed) = (self.clone(), self.clone());
         let pass = move |time: Duration| passed.pass(TimeDelta::from_std(time).unwrap_or_default());

@@ -1,5 +1,5 @@
-//! The transaction service as tests want it: what it says of a payment depends on the payment alone,
-//! how often and in which order it sends so is random.
+//! The tests' transaction service: its result depends on the payment alone; how often and in which order it sends
+//! results is random.
 
 use anyhow::Result;
 use payments_queue::Queue;
@@ -8,8 +8,7 @@ use serde_json::{Value, json};
 use crate::time::Time;
 use fastrand::Rng;
 
-/// What it says of the payment of a request: every fourth amount fails, and every odd one is echoed
-/// with its account and due time.
+/// The result for a request: every fourth amount fails, and every odd one echoes its account and due time.
 pub(crate) fn result_of(request: &Value) -> Value {
     let amount = request["amountMinor"].as_u64().unwrap_or(0);
     let mut result = if amount.is_multiple_of(4) {

@@ -1,22 +1,21 @@
-//! Weakened handlers, made of the real ones by taking something out of their calls on the line: to see
-//! that the checks notice.
+//! Weakened handlers: the real ones, with something taken out of their calls, to show that the checks notice.
 
 use serde_json::{Value, json};
 
 use crate::invariants::text;
 
-/// What a store can be weaker in than DynamoDB is asked to be.
+/// How a handler's calls are weakened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Weakness {
     /// Updates lose their conditions.
     Unconditional,
     /// Reads lose their consistency.
     Inconsistent,
-    /// The checkpoint of `stream-aggregator` is neither looked at nor held to.
+    /// The checkpoint of `stream-aggregator` is neither read nor a condition.
     NoCheckpoint,
-    /// A transaction of counters loses the checkpoint: as if that were to follow in another write.
+    /// A transaction of counters loses the checkpoint, as if that were written afterwards.
     CountersFirst,
-    /// A transaction of counters loses the counters: as if those were to follow in another write.
+    /// A transaction of counters loses the counters, as if those were written afterwards.
     CheckpointFirst,
 }
 
@@ -50,8 +49,7 @@ fn remove(input: &mut Value, names: &[&str]) {
     fields.for_each(|fields| names.iter().for_each(|name| drop(fields.remove(*name))));
 }
 
-/// Takes the condition out of an update, with all that only it mentions: DynamoDB refuses values
-/// that nothing mentions.
+/// Removes the condition of an update, with the placeholders that only it mentions: DynamoDB rejects unused ones.
 fn remove_condition(update: &mut Value) {
     let Some(expression) = update["UpdateExpression"].as_str().map(str::to_owned) else { return };
     remove(update, &["ConditionExpression", "ReturnValuesOnConditionCheckFailure"]);
@@ -64,14 +62,14 @@ fn remove_condition(update: &mut Value) {
     }
 }
 
-/// The actions of a transaction of counters, the checkpoint's first; other calls have none.
+/// The actions of a transaction of counters, beginning with the checkpoint's; `None` for other calls.
 fn actions(input: &mut Value) -> Option<&mut Vec<Value>> {
     let actions = input.get_mut("TransactItems")?.as_array_mut()?;
     let first = actions.first().map(|action| text(&action["Update"]["Key"], "pk"));
     first.is_some_and(|pk| pk.starts_with("CHECKPOINT#")).then_some(actions)
 }
 
-/// Whether an expression has this very placeholder.
+/// Whether an expression mentions this placeholder.
 fn mentions(expression: &str, name: &str) -> bool {
     let words = expression.split(|c: char| !c.is_ascii_alphanumeric() && c != ':' && c != '#');
     words.into_iter().any(|word| word == name)

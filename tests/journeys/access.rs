@@ -1,4 +1,4 @@
-//! Who may do what: every route with every kind of token, and nothing of one account for another.
+//! Access: every route with every kind of token, and nothing of one account for another.
 
 mod tokens;
 
@@ -10,7 +10,7 @@ use payments_local::{Functions, event};
 use payments_tests::{Ask, Reply, World};
 use serde_json::{Value, json};
 
-/// What each route needs, and whether it is about one account.
+/// The scope of each route, and whether it is about one account.
 const NEEDS: [(Route, Scope, bool); 8] = [
     (Route::CreatePayment, Scope::Write, true),
     (Route::CreateBatch, Scope::Operate, false),
@@ -22,7 +22,7 @@ const NEEDS: [(Route, Scope, bool); 8] = [
     (Route::GetTransaction, Scope::Operate, false),
 ];
 
-/// What a let-in request of each route gets, where nothing but one payment of `tenant` is there.
+/// The status of an allowed request to each route, if only one payment of `tenant` exists.
 const LET_IN: [(Route, i64); 8] = [
     (Route::CreatePayment, 201),
     (Route::CreateBatch, 200),
@@ -55,7 +55,7 @@ async fn every_route_requires_its_scope_and_account() -> Result<()> {
             (json!({ "lambda": { "scope": right } }), Some(ProblemKind::TokenRequired)),
             (json!({ "iam": { "callerId": "AROAEXAMPLE:feed" } }), Some(ProblemKind::TokenRequired)),
             (json!({ "jwt": { "claims": null, "scopes": null } }), forbidden),
-            // What a route asks for is not what the token has.
+            // The scopes that the route asks for are not those of the token.
             (json!({ "jwt": { "claims": { "sub": "x" }, "scopes": [right] } }), forbidden),
             (token(json!({ "sub": "x" })), forbidden),
             (token(json!({ "scope": "" })), forbidden),
@@ -171,7 +171,7 @@ async fn the_account_claim_is_read_in_all_its_forms() -> Result<()> {
         // No claim at all: a machine.
         (json!(null), vec!["acc-1", "acc-2"]),
     ] {
-        // The claim that other banks use says nothing here.
+        // The default claim means nothing here.
         let claims = json!({ "scope": "payments/read", "accounts": claim, "custom:accounts": "acc-3" });
         for account in ["acc-1", "acc-2"] {
             let reply = world.send_authorized(&token(claims.clone()), list(account)).await?;
@@ -209,7 +209,7 @@ async fn a_request_without_an_authorizer_is_accepted_only_under_sam_local() -> R
         ("true", "$LATEST", Value::Null, 201),
         ("true", lambda, Value::Null, 401),
         ("", "$LATEST", Value::Null, 401),
-        // Where an authorizer looked, what it says counts.
+        // If an authorizer was asked, its statement counts.
         ("true", "$LATEST", json!({ "iam": { "callerId": "AROAEXAMPLE:feed" } }), 401),
         ("true", "$LATEST", token(json!({ "scope": "payments/read" })), 403),
     ] {
@@ -228,7 +228,7 @@ async fn a_request_without_an_authorizer_is_accepted_only_under_sam_local() -> R
     Ok(())
 }
 
-/// What the authorizer says of a token with these claims.
+/// The authorizer's statement about a token with these claims.
 fn token(claims: Value) -> Value {
     event::jwt(&claims)
 }
@@ -237,7 +237,7 @@ fn rent() -> Value {
     json!({ "payeeAccountId": "bank", "amountMinor": 5, "currency": "GBP", "scheduledFor": "2026-12-01" })
 }
 
-/// A request of a route that has nothing wrong with it.
+/// A valid request to a route.
 fn ask(route: Route, account: &str, id: &str) -> Ask {
     match route {
         Route::CreatePayment => Ask::create(account, "rent", &rent()),

@@ -1,4 +1,4 @@
-//! The night: what is past and reported moves to history, once, and nothing else does.
+//! The archive: past and reported payments move to history, once, and no others.
 
 mod reads;
 mod stops;
@@ -15,7 +15,7 @@ use payments_tests::World;
 use payments_tests::tables::{NO_DEADLINE, context};
 use serde_json::{Value, json};
 
-/// The day of these payments, which is also the one on which they are put in.
+/// The day on which the payments are created and due.
 const DAY: &str = "2026-11-20";
 
 /// The night after it, when the archive runs.
@@ -30,7 +30,7 @@ async fn put(world: &World, account: &str, key: &str) -> Result<String> {
     world.create(account, key, &body(DAY, key)).await
 }
 
-/// Brings a result of the transaction service in.
+/// Delivers a settlement result.
 async fn settle(world: &World, result: Value) -> Result<()> {
     let event = json!({ "Records": [{ "messageId": "m", "body": result.to_string() }] });
     let response = world.functions().settle.handle(serde_json::from_value(event)?).await;
@@ -46,7 +46,7 @@ fn refused(payment_id: &str) -> Value {
     json!({ "paymentId": payment_id, "outcome": "FAILED", "reason": "no funds" })
 }
 
-/// Puts payments in and has them processed, and reported if that is said.
+/// Creates payments and has them processed, and reported if `reported`.
 async fn put_processed(world: &World, account: &str, keys: &[&str], reported: bool) -> Result<Vec<String>> {
     let mut ids = Vec::new();
     for key in keys {
@@ -62,7 +62,7 @@ async fn put_processed(world: &World, account: &str, keys: &[&str], reported: bo
     Ok(ids)
 }
 
-/// What a report does at its end: the account's payments wait for none any more.
+/// Marks the account's payments as reported.
 async fn report_all(world: &World, account: &str) -> Result<()> {
     for head in world.heads(account).await? {
         world.update(&head, "REMOVE unreported", &[]).await?;
@@ -110,18 +110,18 @@ async fn only_past_and_reported_payments_are_archived() -> Result<()> {
     let (moved, left): (Vec<&Item>, Vec<&Item>) = before.iter().partition(is_past);
     let statuses: Vec<&str> = moved.iter().map(|head| status_of(head)).collect();
     assert_eq!(statuses.iter().filter(|status| **status == "PROCESSED").count(), 3, "{statuses:?}");
-    // Field by field, as it is stored.
+    // As stored, attribute by attribute.
     assert_eq!(world.archived_heads("tenant").await?.iter().collect::<Vec<_>>(), moved);
     assert_eq!(world.heads("tenant").await?.iter().collect::<Vec<_>>(), left);
 
-    // When the report has been, the rest of them moves too.
+    // After the report, the others move too.
     report_all(&world, "tenant").await?;
     assert_eq!(tick(&world).await?, ArchiveOutcome { archived: 3, ..ArchiveOutcome::default() });
     assert_eq!(world.archived_heads("tenant").await?.len(), 8);
     Ok(())
 }
 
-/// Puts a payment in and has it become pending.
+/// Creates a payment and has it claimed.
 async fn swept(world: &World, key: &str) -> Result<String> {
     let id = put(world, "tenant", key).await?;
     world.sweep().await?;
@@ -165,7 +165,7 @@ async fn a_second_run_writes_nothing() -> Result<()> {
     assert_eq!(tick(&world).await?, ArchiveOutcome { waiting_for_report: 1, ..ArchiveOutcome::default() });
     assert_eq!(world.take_write_units(), BTreeMap::new());
     let operations = world.recorder.take_operations();
-    // Three statuses of ten shards, and the heads of the one that is left.
+    // Three statuses of ten shards, and the heads of the remaining payment.
     assert_eq!(operations.iter().filter(|operation| *operation == "Query").count(), 30);
     assert_eq!(operations.iter().filter(|operation| *operation == "BatchGetItem").count(), 1);
     assert_eq!(operations.len(), 31);
@@ -187,7 +187,7 @@ async fn archiving_costs_six_units_for_a_processed_payment_and_four_for_others()
     six.extend([write("PutItem", "history/transaction"), write("DeleteItem", "payments/transaction")]);
     for (status, want) in [("PROCESSED", six), ("FAILED", four.clone()), ("CANCELLED", four)] {
         world.set_clock("2026-11-20T09:00:00Z")?;
-        // As much data as fits: with the rest of it, 8 KB.
+        // As much data as fits into 8 KB.
         let id = &world.create("tenant", status, &body(DAY, &"x".repeat(7_700))).await?;
         match status {
             "CANCELLED" => world.cancel("tenant", id).await?,
@@ -212,7 +212,7 @@ async fn overdue_payments_are_measured_by_reason() -> Result<()> {
     put_processed(&world, "broken", &["three"], true).await?;
     let broken = world.heads("broken").await?.remove(0);
     world.update(&broken, "SET trail = :none", &[(":none", AttributeValue::L(vec![]))]).await?;
-    // They could have moved at one o'clock of the night after.
+    // They could have moved at one o'clock in the night before.
     for (at, waiting, unmovable) in
         [("2026-11-21T01:00:00Z", 0, 0), ("2026-11-22T01:00:00Z", 0, 0), ("2026-11-22T01:00:01Z", 2, 1)]
     {

@@ -1,4 +1,4 @@
-//! A function's first call of DynamoDB finds the connection that its start has opened.
+//! A function's first call of DynamoDB uses the connection that its start has opened.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,7 +8,7 @@ use payments_boot::dynamodb;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What came: the number of the connection, and the method of the request.
+/// The requests: the connection's number and the method.
 type Came = Arc<Mutex<Vec<(usize, String)>>>;
 
 #[tokio::test]
@@ -25,7 +25,7 @@ async fn the_first_call_finds_an_open_connection() -> Result<()> {
     Ok(())
 }
 
-/// An engine that answers everything with nothing, and keeps connections.
+/// An engine that answers every request with nothing, and keeps connections.
 async fn answer_all(listener: TcpListener, came: Came) -> Result<()> {
     for number in 1.. {
         let (stream, _) = listener.accept().await?;

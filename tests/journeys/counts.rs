@@ -1,4 +1,4 @@
-//! The numbers of dates, as the API shows them.
+//! The counts of dates, as the API shows them.
 
 use std::collections::BTreeMap;
 
@@ -85,7 +85,7 @@ async fn every_date_has_an_entry_even_without_payments() -> Result<()> {
 async fn the_lanes_of_a_date_are_added_up() -> Result<()> {
     let world = World::open().await?;
     for lane in 0..8 {
-        // A payment that came in through one stream shard can leave its status through another.
+        // A payment may be counted in through one stream shard and out through another.
         let scheduled = if lane == 0 { -6 } else { 1 };
         let attributes = [
             ("SCHEDULED", number(scheduled)),
@@ -153,7 +153,7 @@ async fn an_invalid_range_is_rejected_before_any_read() -> Result<()> {
     Ok(())
 }
 
-/// What an answer costs, in half units by operation and place.
+/// The cost of an answer: its operations, and the capacity used.
 async fn cost(world: &World, query: &str) -> Result<(Vec<String>, CapacityUse)> {
     drop((world.recorder.take_operations(), world.recorder.take_capacity_use()));
     counts(world, query).await?;
@@ -171,7 +171,7 @@ async fn the_cost_of_counts_depends_on_dates_and_not_on_payments() -> Result<()>
     put(&world, DAY, "GBP", 6, 400).await?;
     world.count_all().await?;
     assert_eq!(cost(&world, query).await?, few);
-    // Consistent reads: a unit for each lane, as long as its dates have 4 KB.
+    // Consistent reads cost a unit for each lane, as long as its dates take 4 KB.
     let place = ("Query".to_owned(), world.environment.tables.payments.clone());
     let (reads, spent) = (few.1.keys().collect::<Vec<_>>(), few.1[&place]);
     assert_eq!(reads, [&place], "no index, and not history");
@@ -194,7 +194,7 @@ async fn sums_are_exact_beyond_sixty_four_bits() -> Result<()> {
     assert!(sum > 1 << 64);
     let written = format!(r#""sums":{{"GBP":{{"SCHEDULED":{sum},"PENDING":0,"#);
     assert!(reply.text.contains(&written), "{}", reply.text);
-    // The most digits that DynamoDB keeps, and a sum that a repair had to take from.
+    // The most digits that DynamoDB keeps, and a negative sum, as a repair may leave it.
     let most = "9".repeat(38);
     put_counter(&world, 0, "2026-12-02", &[("EUR.pro", number(&most)), ("JPY.sch", number(-1))]).await?;
     let reply = counts(&world, "from=2026-12-02&to=2026-12-02").await?;
@@ -218,7 +218,7 @@ async fn a_damaged_counter_is_an_internal_error() -> Result<()> {
             assert_eq!((reply.status, reply.problem()), (500, "internal"), "{name}: {reply}");
             assert!(!reply.text.contains("COUNTS") && !reply.text.contains(name), "internals: {reply}");
         }
-        // A neighbour does not suffer.
+        // Other dates are still answered.
         counts(&world, "from=2026-12-02&to=2026-12-03").await?;
         let client = world.client().await;
         for sk in [DAY, "2026-12-01 "] {

@@ -1,4 +1,4 @@
-//! A payment is put in, once, whatever happens on the way.
+//! A payment is created once, whatever happens on the way.
 
 use anyhow::Result;
 use futures::future::try_join_all;
@@ -60,7 +60,7 @@ async fn a_retry_by_another_client_is_a_replay_even_of_the_largest_payment() -> 
     largest["data"] = json!("x".repeat(10_000 - usize::try_from(excess)?));
     let first = world.send_as("a", Ask::create("tenant", "rent-1", &largest)).await?;
     assert_eq!(first.status, 201, "{first}");
-    // Details name who put the payment in, so they would be larger if they were this client's.
+    // Details name their creator, so this client's would be larger.
     let again = world.send_as("another-client", Ask::create("tenant", "rent-1", &largest)).await?;
     assert_eq!((again.status, &again.body, replayed(&again)), (201, &first.body, true), "{again}");
     Ok(())
@@ -97,7 +97,7 @@ async fn other_content_under_a_used_key_is_rejected() -> Result<()> {
         assert_eq!((reply.status, reply.problem()), (422, "idempotency-key-reused"), "{reply}");
         assert_eq!(reply.body["fields"], json!([field]));
     }
-    // The same JSON value spelt otherwise is other content: data is kept byte for byte.
+    // The same JSON value in another spelling is other content: data is kept byte for byte.
     let spaced = rent().to_string().replace("\"note\":", "\"note\" : ");
     let reply = world.send(Ask::create("tenant", "rent-1", &rent()).text(&spaced)).await?;
     assert_eq!(reply.body["fields"], json!(["data"]), "{reply}");
@@ -115,7 +115,7 @@ async fn keys_belong_to_their_account() -> Result<()> {
     Ok(())
 }
 
-/// Loses every try of putting the head: the process dies between the two writes.
+/// Loses every try to put the head: the process dies between the two writes.
 fn before_the_head(call: &Call) -> Fate {
     let is_head = call.input()["TableName"].as_str().is_some_and(|table| !table.contains("history"));
     if call.operation == "PutItem" && is_head { Fate::LoseRequest } else { Fate::Pass }
@@ -140,7 +140,7 @@ async fn whichever_call_is_lost_the_retry_leaves_one_payment() -> Result<()> {
     for fate in [Fate::LoseRequest, Fate::LoseReply, Fate::Refuse(500, "InternalServerError")] {
         for lost in 0.. {
             let world = World::open().await?;
-            // From the k-th try on nothing gets through: the SDK's own retries are lost too.
+            // From the k-th try on nothing arrives: the SDK's retries are lost too.
             let recorder = Recorder::with_fate(move |call| if call.number >= lost { fate } else { Fate::Pass });
             let dying = world.functions_over(&recorder).await?;
             let first = world.send_to(&dying, Ask::create("tenant", "rent-1", &rent())).await?;
@@ -192,7 +192,7 @@ async fn a_changed_time_zone_database_creates_no_second_head() -> Result<()> {
     let mut world = World::open().await?;
     let dying = world.functions_over(&Recorder::with_fate(before_the_head)).await?;
     world.send_to(&dying, Ask::create("tenant", "rent-1", &rent())).await?;
-    // The strongest change there can be: the zone's days begin elsewhere altogether.
+    // The strongest change: the zone's days begin at another hour.
     world.environment.time_zone = "Asia/Tokyo".to_owned();
     let changed = world.functions_over(&Recorder::new()).await?;
     let retry = world.send_to(&changed, Ask::create("tenant", "rent-1", &rent())).await?;

@@ -1,4 +1,4 @@
-//! `cargo local demo`, and the plant that it and `cargo local` run on.
+//! `cargo local demo`, and the triggers that it and `cargo local` run on.
 
 use anyhow::{Context as _, Result};
 use chrono::TimeDelta;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 const DAY: Settings = Settings { payments: 200, seed: 1, data_bytes: None };
 
-/// Plays a day that has to go well.
+/// Plays a day that must go well.
 async fn play(settings: Settings) -> Result<Value> {
     let reports = tempfile::tempdir()?;
     let summary = demo::run(&settings, reports.path(), &Progress::hidden()?).await?;
@@ -41,7 +41,7 @@ async fn a_day_settles_every_payment_and_a_seed_repeats_it() -> Result<()> {
     assert_eq!(count("/altered")?, 0);
     // Each run of the report commits and finishes its job, one unit each.
     assert_eq!(count("/writeUnitTotals/reported")?, 2 * 200 + 2 * count("/reportFiles")?);
-    // A payment that failed has no transaction id to move.
+    // A failed payment has no transaction id to move.
     assert_eq!(count("/writeUnitTotals/archive")?, 6 * processed + 4 * failed);
     for path in ["/writeUnits/insert", "/writeUnits/settled", "/writeUnits/perPayment", "/writeUnits/counters"] {
         assert!(day.pointer(path).is_some_and(Value::is_number), "{path} in {day}");
@@ -72,7 +72,7 @@ async fn payments_of_8_kb_cost_their_budget() -> Result<()> {
     let runs = 2 * day["reportFiles"].as_u64().unwrap_or(0);
     assert_eq!(total("reported") - runs, 2 * 20);
     assert_eq!(total("archive"), 6 * processed + 4 * failed);
-    // A payment that was processed cost 26 units in its whole life.
+    // A processed payment costs 26 units in its whole life.
     let life: u64 = ["insert", "pending", "settled", "reported", "archive"].map(total).iter().sum();
     assert_eq!(life - runs, 26 * processed + 23 * failed);
     Ok(())

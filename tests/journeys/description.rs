@@ -1,4 +1,4 @@
-//! The API's description as `cargo local` serves it: to anybody, and with all that its page loads.
+//! The API's description as `cargo local` serves it: to everybody, with all that its page loads.
 
 use std::collections::BTreeSet;
 
@@ -96,7 +96,7 @@ fn the_welcome_says_where_the_page_is() -> Result<()> {
     Ok(())
 }
 
-/// What a GET without a token gets; of a picture, only what is text.
+/// Returns the response to a GET without a token, as far as it is text.
 async fn get(api: &str, path: &str) -> Result<String> {
     let mut stream = TcpStream::connect(api.strip_prefix("http://").context("a URL")?).await?;
     let request = format!("GET {path} HTTP/1.1\r\nHost: bank\r\nConnection: close\r\n\r\n");

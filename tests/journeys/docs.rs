@@ -1,5 +1,5 @@
-//! Holds `docs/problems.md` to the code: every problem is in it, and several faults of one request
-//! are reported in its order.
+//! Compares `docs/problems.md` with the code: it has every problem, and of several faults the first in its order is
+//! reported.
 
 use std::path::Path;
 
@@ -40,7 +40,7 @@ async fn of_several_faults_the_first_documented_is_reported() -> Result<()> {
     let used = body("landlord", "1", "GBP", "2026-12-01", 1);
     assert_eq!(world.send(create("tenant", "used", &used)).await?.status, 201);
     let (bad, long) = ("a%231", "{".repeat(70_000));
-    // Each row heals the fault of the row above it and keeps those of the rows below.
+    // Each row mends the fault of the row above it and keeps those of the rows below.
     for (kind, ask) in [
         (NoSuchRoute, create(&format!("{bad}/b"), "", &long).header("Content-Type", "text/plain")),
         (UnsupportedMediaType, create(bad, "", &long).header("Content-Type", "text/plain")),
@@ -70,7 +70,7 @@ async fn the_token_is_checked_after_the_route_and_before_everything_else() -> Re
     let anything = "payments/read payments/write payments/operate";
     let create = |path: &str| Ask::post(path).header("Content-Type", "text/plain").text("{");
     let ours = "/accounts/a%231/payments?dryRun=true";
-    // Each row heals the fault of the row above it and keeps those of the rows below.
+    // Each row mends the fault of the row above it and keeps those of the rows below.
     for (kind, authorizer, ask) in [
         (NoSuchRoute, Value::Null, create("/accounts/a%231/payments/b/c/d")),
         (MethodNotAllowed, Value::Null, Ask::post("/payments")),
@@ -101,13 +101,13 @@ async fn exceptions_to_the_order_are_as_documented() -> Result<()> {
         (UnsupportedMediaType, "", plain(Ask::post("/payment-batches?dryRun=true"), "{")),
         (InvalidParameter, "dryRun", Ask::post("/payment-batches?dryRun=true").text("{")),
         (InvalidParameter, "dryRun", cancel("tenant", "?dryRun=true").text("{")),
-        // Among a GET's parameters.
+        // The order of a GET's parameters.
         (InvalidParameter, "accountId", list("a%231", "status=OPEN&from=soon&state=OPEN")),
         (InvalidParameter, "state", list("tenant", "status=OPEN&from=soon&state=OPEN")),
         (InvalidParameter, "from", list("tenant", "cursor=x&limit=0&status=OPEN&from=soon")),
         (InvalidParameter, "dueDate", Ask::get("/payments?cursor=x&shard=10&status=OPEN&dueDate=soon")),
         (InvalidParameter, "shard", Ask::get("/payments?cursor=x&shard=10")),
-        // JSON from its beginning.
+        // JSON is reported from its beginning.
         (InvalidShape, "urgent", create("tenant", "new", r#"{"urgent":true,"#)),
         (InvalidShape, "currency", create("tenant", "new", r#"{"currency":1,"#)),
         (InvalidShape, "currency", create("tenant", "new", r#"{"amountMinor":"1","currency":1}"#)),
@@ -119,7 +119,7 @@ async fn exceptions_to_the_order_are_as_documented() -> Result<()> {
         (BodyTooLarge, "", cancel("a%231", "").text(&"{".repeat(70_000))),
         (InvalidParameter, "accountId", cancel("a%231", "").text("{")),
         (NotJson, "", cancel("tenant", "").text("{")),
-        // The date, once accepted.
+        // The date, once the payment exists.
         (DateBeyondHorizon, "scheduledFor", create("tenant", "new", &body("landlord", "2", "GBP", "2036-11-19", 1))),
     ] {
         let reply = world.send(ask).await?;
@@ -136,7 +136,7 @@ async fn exceptions_to_the_order_are_as_documented() -> Result<()> {
 #[tokio::test]
 async fn a_batch_entry_is_checked_by_shape_then_account_and_key_then_other_fields() -> Result<()> {
     let world = World::open().await?;
-    // Each row heals the fault of the row above it and keeps those of the rows below.
+    // Each row mends the fault of the row above it and keeps those of the rows below.
     for (kind, field, entry) in [
         (InvalidShape, "urgent", r##"{"accountId":"#","idempotencyKey":"é","urgent":true}"##.to_owned()),
         (InvalidShape, "payeeAccountId", r##"{"accountId":"#","idempotencyKey":"é"}"##.to_owned()),
@@ -152,7 +152,7 @@ async fn a_batch_entry_is_checked_by_shape_then_account_and_key_then_other_field
     Ok(())
 }
 
-/// A batch's entry whose payee does not do.
+/// A batch's entry with an invalid payee.
 fn entry(account: &str, key: &str) -> String {
     let fields = body("#", "1", "GBP", "2026-12-01", 1);
     fields.replacen('{', &format!(r#"{{"accountId":"{account}","idempotencyKey":"{key}","#), 1)

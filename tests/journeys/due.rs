@@ -11,15 +11,15 @@ use payments_tests::tables::{number, text};
 use payments_tests::{Ask, Reply, World};
 use serde_json::{Value, json};
 
-/// The date that is asked for, and its neighbours.
+/// The requested date, and its neighbours.
 const DAY: &str = "2026-12-01";
 const BEFORE: &str = "2026-11-30";
 const AFTER: &str = "2026-12-02";
 
-/// When that date is over, and its payments may be in history.
+/// When that date is past, and its payments may be in history.
 const DAYS_LATER: &str = "2026-12-03T09:00:00Z";
 
-/// The shards of a bank of these tests.
+/// The shards of these worlds.
 const SHARDS: usize = 10;
 
 /// Creates `count` payments of a date, over five accounts. Returns their ids in that order.
@@ -47,7 +47,7 @@ async fn move_to(world: &World, payment_id: PaymentId, status: Status) -> Result
     move_on(world, payment_id, events, "2026-12-01T10:00:00Z").await
 }
 
-/// A day of `count` payments in every status, with neighbours: the ids by status.
+/// Creates `count` payments of the day in every status, and some of other dates. Returns the ids by status.
 async fn a_day(world: &World, count: usize) -> Result<BTreeMap<Status, BTreeSet<String>>> {
     let mut by_status: BTreeMap<Status, BTreeSet<String>> = BTreeMap::new();
     for (n, id) in put(world, DAY, count).await?.into_iter().enumerate() {
@@ -67,7 +67,7 @@ async fn list(world: &World, query: &str) -> Result<Reply> {
     Ok(reply)
 }
 
-/// Reads a list of the day to its end, at most `limit` at a time, and says what it saw.
+/// Reads a list of the day to its end, at most `limit` at a time.
 async fn read_all(world: &World, filter: &str, limit: usize) -> Result<Vec<Value>> {
     let mut payments = Vec::new();
     let mut query = format!("dueDate={DAY}{filter}&limit={limit}");
@@ -80,7 +80,7 @@ async fn read_all(world: &World, filter: &str, limit: usize) -> Result<Vec<Value
     }
 }
 
-/// The ids of payments, each of which is there once.
+/// The ids of payments, after asserting that each is there once.
 fn once(payments: &[Value]) -> BTreeSet<String> {
     let ids: BTreeSet<String> = payments.iter().map(|p| p["paymentId"].as_str().unwrap_or_default().into()).collect();
     assert_eq!(ids.len(), payments.len(), "each payment once");
@@ -131,7 +131,7 @@ async fn the_shards_together_hold_the_whole_date() -> Result<()> {
 async fn the_list_merges_both_tables() -> Result<()> {
     let world = World::open().await?;
     let by_status = a_day(&world, 60).await?;
-    // Two accounts are archived; a third is caught on its way, in both tables.
+    // Two accounts are archived; a third is in both tables.
     let on_its_way = world.heads("payer-2").await?;
     for account in ["payer-0", "payer-1", "payer-2"] {
         world.archive_all(account).await?;
@@ -166,7 +166,7 @@ async fn a_payment_that_changes_status_between_pages_is_never_missed() -> Result
     Ok(())
 }
 
-/// The half units read from both tables' `due` indexes since the last time; nothing else is read.
+/// The half units read from both tables' `due` indexes since the last time. Nothing else may be read.
 fn half_units(world: &World) -> u64 {
     let ledger = world.recorder.take_capacity_use();
     assert!(
@@ -187,14 +187,14 @@ async fn an_empty_date_costs_one_query_per_shard_and_status() -> Result<()> {
         (format!("dueDate={DAY}&shard=7"), Status::ALL.len()),
         (format!("dueDate={DAY}&status=PENDING"), SHARDS),
         (format!("dueDate={DAY}"), SHARDS * Status::ALL.len()),
-        // A date that is over is looked for in both tables.
+        // A past date is read from both tables.
         ("dueDate=2026-11-19&status=PENDING".to_owned(), 2 * SHARDS),
     ] {
         drop((world.recorder.take_operations(), world.recorder.take_capacity_use()));
         let page = list(&world, &query).await?;
         assert_eq!((page.payments().len(), &page.body["nextCursor"]), (0, &Value::Null), "{query}");
         assert_eq!(world.recorder.take_operations(), vec!["Query"; queries], "{query}");
-        // Half a unit each on AWS; DynamoDB Local charges nothing for a query that finds nothing.
+        // Half a unit each on AWS; DynamoDB Local charges nothing for an empty query.
         assert!(half_units(&world) <= u64::try_from(queries)?, "{query}");
     }
     Ok(())
@@ -216,7 +216,7 @@ async fn the_cost_of_a_page_depends_on_what_it_returns() -> Result<()> {
     assert_eq!((few_operations, few_cost), (vec!["Query".to_owned()], 1));
     assert_eq!((world.recorder.take_operations(), half_units(&world)), (vec!["Query".to_owned()], 1));
 
-    // The whole date: half a unit for each 4 KB of entries, and at most one more per stretch.
+    // The whole date costs half a unit for each 4 KB of entries, and at most one more for each query.
     let mut entries = 0;
     for account in 0..5 {
         let heads = world.heads(&format!("payer-{account}")).await?;
@@ -260,10 +260,10 @@ async fn a_cursor_is_rejected_by_any_other_list() -> Result<()> {
         assert_eq!((reply.status, reply.problem()), (400, "invalid-cursor"), "{query}: {reply}");
         assert!(world.recorder.take_operations().is_empty(), "{query} reads nothing");
     }
-    // The other way round: a date's cursor is none of an account's.
+    // And the other way round: a date's cursor is invalid for an account.
     let reply = world.send(Ask::get(&format!("/accounts/payer-0/payments?cursor={all}"))).await?;
     assert_eq!((reply.status, reply.problem()), (400, "invalid-cursor"), "{reply}");
-    // Alone, or beside what it was made for, it goes on.
+    // Alone, or beside its own query, a cursor is valid.
     for query in [format!("cursor={scheduled}"), format!("dueDate={DAY}&status=SCHEDULED&cursor={scheduled}")] {
         assert_eq!(list(&world, &query).await?.payments().len(), 28, "{query}");
     }
@@ -280,7 +280,7 @@ async fn a_transaction_leads_to_its_payment_in_either_table() -> Result<()> {
     }
     move_to(&world, ids[2], Status::Failed).await?;
     let path = format!("/transactions/TX-{id}");
-    // What is shown is the head as it stands: what its account sees too, wherever it is.
+    // A transaction shows the head, as its account's payment does.
     let shown = async |place: &str| -> Result<()> {
         let of_account = world.send(Ask::get(&format!("/accounts/payer-0/payments/{id}"))).await?;
         let of_transaction = world.send(Ask::get(&path)).await?;
@@ -305,7 +305,7 @@ async fn a_transaction_leads_to_its_payment_in_either_table() -> Result<()> {
 async fn an_entry_with_a_damaged_key_hides_no_other() -> Result<()> {
     let world = World::open().await?;
     let ids: BTreeSet<String> = put(&world, DAY, 30).await?.into_iter().map(|id| id.to_string()).collect();
-    // By hand: every shard has entries among the others that are no payments.
+    // Every shard gets damaged entries among the payments.
     for shard in 0..SHARDS {
         for (n, due) in
             ["SCHEDULED#2026-12-01#", "SCHEDULED#2026-12-01#2026-12-01T00:00:00Z#zzz"].into_iter().enumerate()

@@ -1,5 +1,5 @@
-//! The event files of the HTTP functions, run: each is what API Gateway sends, goes through its
-//! function's own handler in a bank of its own, and its answer is written down.
+//! The event files of the HTTP functions: each runs through its function's handler in its own world, and its answer
+//! is a snapshot.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use payments_tests::Reply;
 use payments_tests::given::{answers, assert_names_events, events, function_of, http_event, run, snapshot_of};
 use payments_tests::http_events::{GIVEN, bank, http_events};
 
-/// The operations whose result depends on what is there.
+/// The operations whose result depends on stored items.
 const READS: [&str; 4] = ["BatchGetItem", "GetItem", "Query", "UpdateItem"];
 
 #[tokio::test]
@@ -55,7 +55,7 @@ fn every_given_and_every_snapshot_belongs_to_an_event() -> Result<()> {
     Ok(())
 }
 
-/// Every refusal is a problem of RFC 9457 that agrees with its own status; nothing else is.
+/// Every error is a problem of RFC 9457 that agrees with its status; nothing else is.
 fn assert_is_whole(name: &str, reply: &Reply) {
     let is_refusal = reply.status >= 400;
     let content_type = if is_refusal { "application/problem+json" } else { "application/json" };

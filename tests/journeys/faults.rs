@@ -1,4 +1,4 @@
-//! What clients are told when DynamoDB is in trouble: come back later, never "not found".
+//! What clients are told when DynamoDB fails: try again later, never "not found".
 
 use anyhow::Result;
 use payments_local::{Fate, Recorder};
@@ -9,7 +9,7 @@ fn rent() -> Value {
     json!({ "payeeAccountId": "landlord", "amountMinor": 120_000, "currency": "GBP", "scheduledFor": "2026-12-01" })
 }
 
-/// One request to each route, for a payment that is there, and what each answers in good times.
+/// One request to each route for an existing payment, and its status without faults.
 fn requests(payment_id: &str) -> Vec<(Ask, i64)> {
     let mut entry = rent();
     entry["accountId"] = json!("tenant");
@@ -26,7 +26,7 @@ fn requests(payment_id: &str) -> Vec<(Ask, i64)> {
     ]
 }
 
-/// The status a client sees: of the whole answer, or of a batch's only entry.
+/// The status that a client sees: of the reply, or of a batch's only entry.
 fn status_of(reply: &payments_tests::Reply) -> i64 {
     reply.body["results"][0]["status"].as_i64().filter(|_| reply.status == 200).unwrap_or(reply.status)
 }
@@ -67,7 +67,7 @@ async fn a_lasting_error_at_any_call_is_a_503_or_a_500_and_changes_no_later_answ
                     assert_eq!(reply.header("retry-after"), Some("1"), "{reply}");
                 }
                 assert!(!reply.text.contains("Exception") && !reply.text.contains("injected"), "internals: {reply}");
-                // When the trouble is over, the same request gets its good answer.
+                // Without the fault, the same request succeeds.
                 let later = world.send(ask).await?;
                 assert_eq!(later.status, good, "after {trouble:?}: {later}");
             }
@@ -81,7 +81,7 @@ async fn a_lasting_error_at_any_call_is_a_503_or_a_500_and_changes_no_later_answ
 #[tokio::test]
 async fn a_passing_error_is_retried_and_stays_invisible() -> Result<()> {
     let retried = TROUBLES.into_iter().filter(|(fate, status)| {
-        // The SDK does not know conflicts of single writes as transient: those are a 503 at once.
+        // The SDK does not retry conflicts of single writes: those are a 503 at once.
         *status == 503 && *fate != Fate::Refuse(400, "TransactionConflictException")
     });
     for (trouble, _) in retried {

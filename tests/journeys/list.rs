@@ -16,7 +16,7 @@ fn ids(payments: &[Value]) -> Vec<String> {
     payments.iter().map(|payment| payment["paymentId"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
-/// Reads a list to its end; after each page something may happen.
+/// Reads a list to its end, and calls `between` after each page.
 async fn read_all(world: &World, query: &str, mut between: impl AsyncFnMut(usize) -> Result<()>) -> Result<Vec<Value>> {
     let mut payments = Vec::new();
     let mut cursor = String::new();
@@ -56,7 +56,7 @@ async fn every_page_size_shows_every_payment_once_in_order_while_others_are_adde
 #[tokio::test]
 async fn a_page_with_data_stays_under_four_megabytes() -> Result<()> {
     let world = World::open().await?;
-    // Quotes and backslashes double on their way through Lambda's response: the worst there is.
+    // Quotes and backslashes double in Lambda's response: the worst case.
     for data in ["x".repeat(7_700), "\"".repeat(3_850)] {
         let account = if data.starts_with('x') { "plain" } else { "quoted" };
         let entry = |n: usize| {
@@ -93,7 +93,7 @@ async fn a_range_into_the_past_merges_history_in_order_without_duplicates() -> R
     }
     let before = world.heads("buyer").await?;
     world.archive_all("buyer").await?;
-    // Two are caught on their way: still in the hot table, already in history.
+    // Two are in both tables.
     let on_their_way = before.into_iter().skip(1).step_by(3);
     world.put_items(&world.environment.tables.payments, on_their_way).await?;
     for n in 0..4 {
@@ -109,7 +109,7 @@ async fn a_range_into_the_past_merges_history_in_order_without_duplicates() -> R
         want.sort();
         assert_eq!(seen, want, "limit {limit}");
     }
-    // What lies ahead costs no look at history.
+    // A list of future payments does not read history.
     drop(world.recorder.take_operations());
     let ahead = world.send(Ask::get("/accounts/buyer/payments")).await?;
     assert_eq!((ahead.payments().len(), world.recorder.take_operations()), (4, vec!["Query".to_owned()]));
@@ -132,7 +132,7 @@ async fn a_cursor_keeps_filter_and_range_across_midnight() -> Result<()> {
     let mut read = Vec::new();
     let mut cursor = String::new();
     for page in 0.. {
-        // The cursor alone goes on with the list that was begun today, also tomorrow.
+        // The cursor alone continues the list that was begun today, even tomorrow.
         let query = if page == 0 { "status=SCHEDULED&limit=2".to_owned() } else { format!("limit=2&cursor={cursor}") };
         let list = world.send(Ask::get(&format!("/accounts/buyer/payments?{query}"))).await?;
         assert_eq!(list.status, 200, "{list}");

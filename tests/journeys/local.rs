@@ -15,7 +15,7 @@ pub(crate) fn options() -> Result<Options> {
     Ok(Options { api_port: 0, dynamodb_port: 0, data: None, reports, time_zone, endpoint: None, require_tokens: false })
 }
 
-/// One HTTP/1.1 exchange, written by hand so that nothing of ours is on both sides of it.
+/// One HTTP/1.1 exchange, written by hand so that our code is on one side only.
 pub(crate) async fn exchange(url: &str, request: &str) -> Result<String> {
     let mut stream = TcpStream::connect(url.strip_prefix("http://").context("a URL")?).await?;
     stream.write_all(request.replace('\n', "\r\n").as_bytes()).await?;
@@ -101,7 +101,7 @@ async fn the_gateway_rejects_a_body_over_its_limit() -> Result<()> {
     let system = System::start(&options()?, &fixed_clock()).await?;
     let huge = "x".repeat(11 * 1024 * 1024);
     let reply = exchange(&system.api_url(), &post("/payment-batches", "Content-Type: application/json\n", &huge)).await;
-    // The answer may be cut off by the connection's reset, but the bank goes on.
+    // The connection's reset may cut off the answer, but the server goes on.
     assert!(reply.is_err() || reply.is_ok_and(|reply| reply.contains("413")));
     assert!(exchange(&system.api_url(), &create()).await?.contains("201 Created"));
     system.stop().await
@@ -117,7 +117,7 @@ fn the_welcome_shows_commands_for_today() -> Result<()> {
         "2026-11-20".parse()?,
     )?;
     assert!(text.contains("\"scheduledFor\":\"2026-11-27\""), "{text}");
-    // The id is the one that the create above it makes.
+    // The id is that of the create above.
     assert!(text.contains("/payments/8d9a1951-d187-5122-b51e-d0e412752c83/cancel"), "{text}");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The system from outside, one module per journey.
+//! Journeys: the system from outside, one module each.
 
 mod access;
 mod archive;

@@ -5,7 +5,7 @@ use payments_tests::{Ask, World};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
-/// The paths that take a query, some of their parameters, and values that a parameter may have.
+/// The paths with a query, some of their parameters, and values.
 const QUERIES: [(&str, &[&str], &str); 3] = [
     ("/accounts/buyer/payments", &["from", "to", "status", "limit", "cursor", "include", "other"], "[ -~é]{0,12}"),
     ("/counts", &["from", "to", "other"], "[ -~é]{0,12}|2026-12-01|2027-11-30|2099-12-31"),

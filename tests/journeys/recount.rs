@@ -1,5 +1,4 @@
-//! The counters of dates against the payments themselves: what is exact, what has drifted, and what
-//! cannot be judged.
+//! Recounts: which dates are exact, which have drifted, and which cannot be judged.
 
 mod drift;
 mod pages;
@@ -18,16 +17,16 @@ use payments_tests::{Ask, World};
 use recount::RecountOutcome;
 use serde_json::{Value, json};
 
-/// The date of these payments, its neighbours, and when they move.
+/// The date of these payments, its neighbours, and when the payments move.
 const DAY: &str = "2090-06-15";
 const BEFORE: &str = "2090-06-14";
 const AFTER: &str = "2090-06-16";
 const THAT_NIGHT: &str = "2090-06-15T00:05:00Z";
 
-/// When they are recounted: the night after.
+/// When they are recounted: the next night.
 const NIGHT: &str = "2090-06-16T02:30:00Z";
 
-/// A bank after a day of payments in every status, all of which are counted.
+/// A world after a day of counted payments in every status.
 async fn a_counted_day() -> Result<World> {
     let world = World::with(|environment| environment.horizon_days = HORIZON_DAYS).await?;
     prepare(&world, Given::ADayHalfReported, THAT_NIGHT).await?;
@@ -37,7 +36,7 @@ async fn a_counted_day() -> Result<World> {
     Ok(world)
 }
 
-/// Puts one more payment of the date in, at its noon; then it is `now` again.
+/// Creates one more payment of the date, at its noon, then sets the clock to `now`.
 async fn put(world: &World, key: &str, now: &str) -> Result<String> {
     world.set_clock("2090-06-15T12:00:00Z")?;
     let body = json!({ "payeeAccountId": "shop", "amountMinor": 99, "currency": "EUR", "scheduledFor": DAY });
@@ -46,13 +45,8 @@ async fn put(world: &World, key: &str, now: &str) -> Result<String> {
     Ok(id)
 }
 
-/// Runs these functions' recount or repair over some dates.
-async fn run_of(
-    functions: &Functions,
-    action: &str,
-    (from, to): (&str, &str),
-    deadline: u64,
-) -> Result<RecountOutcome> {
+/// Runs a recount or repair of some dates.
+async fn run_of(functions: &Functions, action: &str, (from, to): (&str, &str), deadline: u64) -> Result<RecountOutcome> {
     let request = serde_json::from_value(json!({ "action": action, "from": from, "to": to }))?;
     functions.recount.handle(LambdaEvent::new(request, context(deadline))).await.map_err(anyhow::Error::msg)
 }
@@ -62,12 +56,12 @@ async fn recount(world: &World) -> Result<RecountOutcome> {
     run_of(world.functions(), "recount", (BEFORE, AFTER), NO_DEADLINE).await
 }
 
-/// Repairs the date, if that can be.
+/// Repairs the date.
 async fn repair(world: &World) -> Result<RecountOutcome> {
     run_of(world.functions(), "repair", (DAY, DAY), NO_DEADLINE).await
 }
 
-/// Changes numbers of a counter by hand.
+/// Adds to the numbers of a counter.
 async fn add(client: &Client, table: &str, lane: usize, numbers: &[(&str, i64)]) -> Result<()> {
     let update = client.update_item().table_name(table);
     let update = update.key("pk", text(format!("COUNTS#{lane}"))).key("sk", text(DAY));
@@ -81,19 +75,19 @@ async fn add(client: &Client, table: &str, lane: usize, numbers: &[(&str, i64)])
     Ok(())
 }
 
-/// The same in a bank, to a lane.
+/// Adds to the numbers of a lane.
 async fn alter(world: &World, lane: usize, numbers: &[(&str, i64)]) -> Result<()> {
     add(&world.client().await, &world.environment.tables.payments, lane, numbers).await
 }
 
-/// What is kept of the date.
+/// The finding that is stored for the date.
 async fn evidence(world: &World) -> Result<Option<Item>> {
     let get = world.client().await.get_item().table_name(&world.environment.tables.payments);
     let get = get.key("pk", text("CHECKPOINT#recount")).key("sk", text(DAY));
     Ok(get.send().await?.item)
 }
 
-/// The date's numbers as the API shows them.
+/// The date's counts as the API shows them.
 async fn shown(world: &World) -> Result<Value> {
     let reply = world.send(Ask::get(&format!("/counts?from={DAY}&to={DAY}"))).await?;
     ensure!(reply.status == 200, "{reply}");
@@ -102,8 +96,8 @@ async fn shown(world: &World) -> Result<Value> {
     Ok(counts)
 }
 
-/// Functions of the same bank that are interfered with: before each call that `when` picks, `what`
-/// is done. The runtime of the test has to have several threads.
+/// Functions with a hook: before each call that `when` selects, `what` runs. The test's runtime must have several
+/// threads.
 async fn interfered<Done: Future<Output = Result<()>>>(
     world: &World,
     when: impl Fn(&Call) -> bool + Send + Sync + 'static,
@@ -122,8 +116,7 @@ async fn interfered<Done: Future<Output = Result<()>>>(
     world.functions_over(&recorder).await
 }
 
-/// Whether a call reads the first lane of the date's counters: once before and once after the
-/// payments are counted.
+/// Whether a call reads the first lane of the date's counters: once before and once after the payments are counted.
 fn reads_counters(call: &Call) -> bool {
     let values = &call.input()["ExpressionAttributeValues"];
     values[":pk"]["S"] == "COUNTS#0" && values[":from"]["S"] == DAY
@@ -136,16 +129,16 @@ async fn a_counted_day_is_exact_and_takes_only_queries() -> Result<()> {
     assert_eq!(recount(&world).await?, exact);
     assert_eq!(world.metric("DatesExact")?, 3);
     let operations = world.recorder.take_operations();
-    // One for what is kept; of each date eight lanes twice, and of each shard five statuses, three of
-    // which can be in history.
+    // One for the findings; for each date eight lanes twice, and for each shard five statuses, three of which can be
+    // in history.
     assert_eq!(operations, vec!["Query"; 1 + 3 * (2 * 8 + 10 * (5 + 3))]);
     let read = world.recorder.take_capacity_use();
     let head =
         |place: &str| [&world.environment.tables.payments, &world.environment.tables.history].map(|t| t == place);
     let of_tables = read.iter().filter(|((_, place), _)| head(place).contains(&true)).map(|(_, halves)| halves);
-    // Of the tables themselves only the counters and what is kept: a unit a lane, and no head.
+    // Of the tables themselves only counters and findings are read: a unit for each lane, and no head.
     assert!(of_tables.sum::<u64>() <= 2 * (1 + 3 * 2 * 8), "{read:?}");
-    // An index cannot be read consistently; all else is.
+    // An index cannot be read consistently; everything else is.
     let refused = Fate::Refuse(400, "AccessDeniedException");
     let lags = |call: &Call| call.input()["IndexName"] != "due" && call.input()["ConsistentRead"] != true;
     let recorder = Recorder::with_fate(move |call| if lags(call) { refused } else { Fate::Pass });
@@ -157,14 +150,14 @@ async fn a_counted_day_is_exact_and_takes_only_queries() -> Result<()> {
 #[tokio::test]
 async fn a_payment_in_both_tables_counts_once_and_one_in_history_alone_is_archived() -> Result<()> {
     let world = a_counted_day().await?;
-    // The archive was stopped between its two writes, for all that is over.
+    // The archive was stopped between its two writes, for all terminal payments.
     let mut over = world.heads(ACCOUNT).await?;
     over.retain(|head| head["status"].as_s().is_ok_and(|status| !["SCHEDULED", "PENDING"].contains(&status.as_str())));
     world.put_items(&world.environment.tables.history, over).await?;
     assert_eq!(recount(&world).await?.exact, 3);
     assert_eq!(shown(&world).await?["archived"], 0);
 
-    // It comes back and moves what no report waits for.
+    // It resumes, and moves the reported ones.
     let request = archive::Request { action: archive::Action::Archive };
     let report = world.functions().archive.handle(LambdaEvent::new(request, context(NO_DEADLINE))).await;
     assert_eq!(report.map_err(anyhow::Error::msg)?.archived, 2);
@@ -193,7 +186,7 @@ async fn counters_that_keep_moving_are_moving_and_those_that_stop_are_exact() ->
         let (seen, at) = (Arc::clone(&reads), moves.clone());
         let when = move |call: &Call| reads_counters(call) && at.contains(&seen.fetch_add(1, Ordering::Relaxed));
         let (client, table) = (client.clone(), table.clone());
-        // A payment came and went: the numbers are what they were.
+        // A payment came and went: the numbers are unchanged.
         let what = move || {
             let (client, table) = (client.clone(), table.clone());
             async move { add(&client, &table, 0, &[("moves", 2)]).await }
@@ -227,7 +220,7 @@ async fn unreadable_entries_make_their_date_unreadable_and_no_other() -> Result<
         let put = client.put_item().table_name(table).item("pk", pk.clone()).item("sk", sk.clone());
         let put = put.item("shard", number("3")).item("due", text(due));
         put.item("amountMinor", amount).item("currency", currency).send().await?;
-        // Also when what was found before could be repaired by now.
+        // Even if the finding could be repaired by now.
         world.set_clock("2090-06-18T03:00:00Z")?;
         for action in ["recount", "repair"] {
             let report = run_of(world.functions(), action, (BEFORE, AFTER), NO_DEADLINE).await?;
@@ -238,7 +231,7 @@ async fn unreadable_entries_make_their_date_unreadable_and_no_other() -> Result<
         }
         client.delete_item().table_name(table).key("pk", pk).key("sk", sk).send().await?;
     }
-    // A counter that cannot be read is no other case.
+    // An unreadable counter is no different.
     let put = client.put_item().table_name(&tables.payments).item("pk", text("COUNTS#5")).item("sk", text(DAY));
     put.item("PENDING", number("0.5")).send().await?;
     assert_eq!(recount(&world).await?.unreadable, [DAY]);

@@ -1,4 +1,4 @@
-//! The billing report: every settlement in exactly one published file, whatever happens in between.
+//! The billing report: every settlement in exactly one published file, whatever happens.
 
 mod crashes;
 mod faulty_store;
@@ -34,7 +34,7 @@ const BILLS: [Bill; 3] = [
     Bill { account: "tenant-1", payee: "gym", amount: 3_999, currency: "EUR", outcome: Ok("TX-2") },
 ];
 
-/// CRLF as what can be seen.
+/// Makes CRLF visible.
 fn visible(csv: &str) -> String {
     csv.replace('\r', "␍")
 }
@@ -163,7 +163,7 @@ async fn later_reports_hold_only_new_settlements() -> Result<()> {
         published(&world).await?.iter().map(|(_, csv)| rows(csv)).collect::<Result<_>>()?;
     let by_report: Vec<BTreeSet<String>> = by_report.into_iter().map(|ids| ids.into_iter().collect()).collect();
     assert_eq!(by_report, [first.into_iter().collect(), second.into_iter().collect()]);
-    // And a third time there is nothing.
+    // The third run has nothing to report.
     assert_eq!(run(&world).await?["runsCommitted"], 0);
     assert_eq!(files(&world).await?, after);
     Ok(())
@@ -201,7 +201,7 @@ async fn awkward_reasons_are_quoted_as_rfc_4180_says() -> Result<()> {
     settled(&world, "2026-11-20T09:20:00Z", &bills).await?;
     run(&world).await?;
     let csv = published(&world).await?.remove(0).1;
-    // What needs it is quoted, and nothing else; every line ends in CRLF.
+    // Only what needs quotes is quoted; every line ends in CRLF.
     assert!(csv.ends_with("Z\r\n"), "{csv}");
     assert!(csv.contains(r#",,"no, not now",2026"#), "{csv}");
     assert!(csv.contains(r#",,"""closed""",2026"#), "{csv}");
@@ -209,7 +209,7 @@ async fn awkward_reasons_are_quoted_as_rfc_4180_says() -> Result<()> {
     assert!(csv.contains(",,\"line one\nline two\r\nline three\",2026"), "{csv}");
     assert!(csv.contains(",,Kontoinhaber verstorben – 口座 ✝,2026"), "{csv}");
     assert!(csv.contains(",, padded ,2026") && csv.contains(",,,2026"), "{csv}");
-    // And a reader gets back what was said.
+    // A reader gets the reasons back.
     let mut reader = csv::Reader::from_reader(csv.as_bytes());
     let read: BTreeSet<String> = reader.records().map(|row| Ok(row?[9].to_owned())).collect::<Result<_>>()?;
     assert_eq!(read, reasons.into_iter().map(str::to_owned).collect());
@@ -250,7 +250,7 @@ async fn rows_are_ordered_by_settlement() -> Result<()> {
 #[tokio::test]
 async fn a_thousand_shards_are_walked_page_by_page() -> Result<()> {
     let world = World::open().await?;
-    // Written to ten shards, thirty in each, where a page of one of a thousand has twenty.
+    // They are in ten shards, thirty in each; with a thousand shards a page holds twenty.
     let all = many(&world, "2026-11-20T09:20:00Z", 300, 0).await?;
     let get = |name: &str| match name {
         "READ_SHARDS" => Some("1000".to_owned()),
@@ -351,7 +351,7 @@ async fn reporting_costs_two_units_and_changes_nothing_but_the_index() -> Result
     let row = |operation: &str, place: &str, units: usize| {
         Ok(((operation.to_owned(), place.to_owned()), u64::try_from(units)?))
     };
-    // One to commit, one to say that all is done.
+    // One for the commit, one for the mark.
     let want = [
         row("PutItem", "payments", 1),
         row("UpdateItem", "payments", all.len() + 1),

@@ -1,6 +1,5 @@
-//! The event files of the functions that nobody asks over HTTP, run: each is what a schedule, the
-//! table's stream or the queue of results delivers. What it is answered, what is sent, what is
-//! measured and what becomes of the payments is written down.
+//! The event files of schedules, stream and queues: each runs through its function, and its answer, messages, metrics
+//! and payments are a snapshot.
 
 use anyhow::{Context as _, Result, bail};
 use aws_lambda_events::dynamodb;

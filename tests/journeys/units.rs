@@ -1,4 +1,4 @@
-//! What a payment costs, to the unit.
+//! The cost of a payment, to the unit.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ fn payment(data_bytes: usize) -> Value {
     json!({ "payeeAccountId": "landlord", "amountMinor": 120_000, "currency": "GBP", "scheduledFor": "2026-12-01", "data": data })
 }
 
-/// How much data makes a payment exactly as large as a payment may be: the API itself says so.
+/// Returns how much data makes a payment exactly as large as allowed. The API itself says so.
 async fn largest_data(world: &World) -> Result<usize> {
     let refused = world.send(Ask::create("tenant", "size", &payment(10_000))).await?;
     assert_eq!((refused.status, refused.problem()), (413, "payment-too-large"), "{refused}");

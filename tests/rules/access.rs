@@ -1,4 +1,4 @@
-//! Holds what the template says of tokens to what the functions make of them.
+//! Compares what the template says about tokens with the functions.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::template::{API, FUNCTION, http_events, resources, template, text};
 const CLIENT: &str = "AWS::Cognito::UserPoolClient";
 const RESOURCE_SERVER: &str = "AWS::Cognito::UserPoolResourceServer";
 
-/// What `sam local` alone sets, and who believes it lets everybody in.
+/// The variable of `sam local` that lets requests in without an authorizer.
 const SAM_LOCAL: &str = "AWS_SAM_LOCAL";
 
 #[test]

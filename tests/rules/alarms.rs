@@ -1,5 +1,4 @@
-//! Holds the alarms to the runbook and to the code: each has an entry, each looks at a metric that
-//! some function emits, and each tells somebody.
+//! Compares the alarms with the runbook and the code: each has an entry, an emitted metric and a topic.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -30,7 +29,7 @@ fn every_alarm_has_an_entry_in_the_runbook() -> Result<()> {
     Ok(())
 }
 
-/// The metrics of ours that an alarm looks at, each with the logical id of the function.
+/// The metrics of the alarms, each with the logical id of its function.
 fn own_metrics(alarm: &Value) -> Vec<(&str, &str)> {
     let properties = &alarm["Properties"];
     let several = properties["Metrics"].as_array().into_iter().flatten();

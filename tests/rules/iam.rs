@@ -1,4 +1,4 @@
-//! Holds each function's role to what its code can call: nothing is missing, and nothing is left over.
+//! Compares each role with what its function's code can call: nothing is missing, and nothing is left over.
 //!
 //! | side | is read from |
 //! |---|---|
@@ -7,9 +7,9 @@
 //! | what is called beside the store | [`BESIDE_THE_STORE`] |
 //! | what a role allows | the policies in `template.yaml`: `payments_tests::Role` |
 //!
-//! That the first three miss nothing is held by the journeys: in `payments_tests::World` every
-//! function calls with its role, and what that does not allow is refused. Outside of this are what
-//! SAM itself adds to roles for event sources, destinations and logs, and the keys that encrypt.
+//! The journeys show that the first three miss nothing: in `payments_tests::World` every function calls with its
+//! role, which denies the rest. Left out are the permissions that SAM adds for event sources, destinations and logs,
+//! and encryption keys.
 
 pub(crate) mod source;
 mod store;
@@ -27,15 +27,14 @@ use syn::visit::{self, Visit};
 
 use crate::tree::sources;
 
-/// The code that every function can call into. `shared/store` is read by method, and the model and
-/// the routes call nothing.
+/// The code that every function can call. `shared/store` is read by method; the model and the routes call nothing.
 const SHARED: [&str; 3] = ["shared/boot/src", "shared/http/src", "shared/queue/src"];
 
 /// Calls, and the actions that each needs.
 type Calls = &'static [(&'static str, &'static [&'static str])];
 
-/// What is called beside the store, and what that needs, in functions that have the type. A part of an
-/// upload that fails is aborted. S3 answers 404 where a file is missing only to whoever may list.
+/// The calls beside the store and what they require, in functions that use the type. A failed part of an upload is
+/// aborted. S3 answers 404 for a missing file only to those who may list.
 const BESIDE_THE_STORE: [(&str, Calls); 2] = [
     ("TransactionQueue", &[("send", &["sqs:SendMessage"])]),
     (
@@ -58,14 +57,14 @@ const BESIDE_THE_STORE: [(&str, Calls); 2] = [
     ),
 ];
 
-/// Where these actions are needed: by whom they are offered, and on which resources.
+/// The methods that need these actions, and the resources.
 const PLACES: [(&str, &[&str]); 3] = [
     ("sqs:", &["RequestQueue"]),
     ("s3:ListBucket", &["ReportsBucket"]),
     ("s3:", &["ReportsBucket/attempts/*", "ReportsBucket/reports/*"]),
 ];
 
-/// The calls of SQS behind [`BESIDE_THE_STORE`]'s `send`.
+/// The SQS calls behind [`BESIDE_THE_STORE`]'s `send`.
 const SDK_CALLS_IN_THE_QUEUE: [&str; 1] = ["send_message_batch"];
 
 #[test]
@@ -82,14 +81,14 @@ fn each_role_allows_what_its_function_can_call_and_nothing_else() -> Result<()> 
         .collect::<Result<_>>()?;
     assert_eq!(roles.into_keys().collect::<BTreeSet<_>>(), functions, "the functions of the template");
     ensure!(can == may, "roles are not what the code needs:\n{}", difference(&can, &may));
-    // Seen with `cargo test -p payments-tests --test rules iam -- --nocapture`.
+    // Shown by `cargo test -p payments-tests --test rules iam -- --nocapture`.
     println!("{may}");
     Ok(())
 }
 
 #[test]
 fn only_the_stores_methods_call_dynamodb() -> Result<()> {
-    // The schema creates tables on one machine, with a client that is not the functions'.
+    // The schema creates local tables, with a client that is not the functions'.
     for (path, text) in sources("shared/store/src")?.into_iter().filter(|(path, _)| !path.ends_with("schema.rs")) {
         let file = without_tests(syn::parse_file(&text)?);
         assert!(!store::calls_outside_methods(&file), "{} calls DynamoDB outside of Store's methods", path.display());
@@ -147,8 +146,8 @@ fn callable(function: &str, methods: &BTreeMap<String, BTreeSet<Permission>>) ->
     Ok(permissions)
 }
 
-/// Every method's name that is called in a folder, whatever it is called on, and every name in its
-/// paths: more than calls the store, and nothing that does is missing.
+/// The names of all methods called in a folder, on any type, and all names in its paths: it may have too many, but
+/// misses no call of the store.
 fn names(folder: &str) -> Result<BTreeSet<String>> {
     #[derive(Default)]
     struct Names(BTreeSet<String>);
@@ -158,7 +157,7 @@ fn names(folder: &str) -> Result<BTreeSet<String>> {
             visit::visit_expr_method_call(self, call);
         }
         fn visit_path(&mut self, path: &'ast syn::Path) {
-            // `Store::head`, and the types; a variable called `head` is no call.
+            // `Store::head`, and the types; a variable called `head` is not a call.
             if path.segments.len() > 1
                 || path.get_ident().is_some_and(|name| name.to_string().starts_with(char::is_uppercase))
             {
@@ -167,7 +166,7 @@ fn names(folder: &str) -> Result<BTreeSet<String>> {
             visit::visit_path(self, path);
         }
         fn visit_macro(&mut self, called: &'ast syn::Macro) {
-            // What is in a macro is no syntax yet: each word counts that follows a point.
+            // A macro's content is not parsed: each word after a point counts.
             let tokens = called.tokens.to_string();
             let words = tokens.split('.').skip(1).filter_map(|rest| {
                 rest.split(|c: char| !c.is_alphanumeric() && c != '_').find(|word| !word.is_empty())
@@ -180,7 +179,7 @@ fn names(folder: &str) -> Result<BTreeSet<String>> {
     Ok(names.0)
 }
 
-/// The Rust files in a folder, without their tests.
+/// The Rust files in a folder, without unit tests.
 fn parsed(folder: &str) -> Result<Vec<syn::File>> {
     let files = sources(folder)?.into_iter().filter(|(path, _)| !path.ends_with("tests.rs"));
     files

@@ -1,5 +1,4 @@
-//! What the repository promises about itself: the template deploys what was tested, and the tree
-//! keeps its shape.
+//! Rules of the repository: the template deploys what was tested, and the tree keeps its shape.
 
 mod access;
 mod alarms;

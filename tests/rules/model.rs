@@ -1,5 +1,4 @@
-//! Holds `docs/model.json`, the tables for NoSQL Workbench, to the schema and to the items that the
-//! functions really write: a day of payments is played, and what the tables then hold is the sample.
+//! Compares `docs/model.json`, the tables for NoSQL Workbench, with the schema and with the items of a played day.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +12,10 @@ use payments_tests::tables::{NO_DEADLINE, context, json_of, text};
 use payments_tests::{Ask, World};
 use serde_json::{Value, from_value, json};
 
-/// Set to anything, it has the file written anew instead of compared.
+/// Set to anything, it writes the file instead of comparing it.
 const UPDATE: &str = "UPDATE_MODEL";
 
-/// The stream shard and the place in it that stand for an engine's own, which differ from run to run.
+/// The stream shard and sequence number in place of an engine's own, which differ from run to run.
 const STREAM_SHARD: &str = "shardId-00000003801168300000-0a1b2c3d";
 const SEQUENCE_NUMBER: &str = "49590338271490256608559692538361571095921575989136588898";
 
@@ -48,8 +47,8 @@ async fn the_model_has_the_schema_and_the_items_of_the_functions() -> Result<()>
     Ok(())
 }
 
-/// What both tables hold after a day with payments in every status, its report, its archive and a late
-/// sweep. One payment is settled and in no report yet, and one is to come.
+/// The items of both tables after a day with payments in every status, its report, its archive and a late sweep. One
+/// payment is settled and unreported, and one is due later.
 async fn sample() -> Result<(Vec<Item>, Vec<Item>)> {
     let world = World::with(|environment| environment.horizon_days = HORIZON_DAYS).await?;
     prepare(&world, Given::ADay, "2090-06-15T00:05:00Z").await?;
@@ -91,8 +90,7 @@ fn asked<Request>(request: Request) -> LambdaEvent<Request> {
     LambdaEvent::new(request, context)
 }
 
-/// An item without what differs between two engines or two runs: the names of stream shards, and
-/// with them the lane of a counter, and the places in them.
+/// Removes what differs between two engines or runs: stream shards, counters' lanes and sequence numbers.
 fn without_the_engines_own(item: &mut Item) {
     if item["pk"].as_s().is_ok_and(|pk| pk.starts_with("COUNTS#")) {
         item.insert("pk".to_owned(), text("COUNTS#0"));

@@ -1,5 +1,5 @@
-//! Holds the API's description, `openapi.yaml`, to the code: its routes, parameters, limits and problems,
-//! and every answer that is written down for an event of HTTP.
+//! Compares `openapi.yaml` with the code: its routes, parameters, limits and problems, and the answer of every HTTP
+//! event.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use payments_tests::http_events::http_events;
 use payments_tests::{Contract, Reply};
 use serde_json::{Value, json};
 
-/// The statuses that no event shows, and who answers with them.
+/// The statuses that no event shows, and what answers with them.
 const NOT_IN_EVENTS: [(i64, &str); 4] = [
     (429, "API Gateway alone"),
     (500, "tests/faults, where something breaks in every way; API Gateway too"),
@@ -27,7 +27,7 @@ const NOT_IN_EVENTS: [(i64, &str); 4] = [
     (504, "API Gateway alone"),
 ];
 
-/// Answers to bodies that are too long for a file in `events/`, which journeys send.
+/// Answers to bodies that are too long for an event file; journeys send those.
 const TOO_LONG_FOR_EVENTS: [(&str, i64); 2] =
     [("POST /payment-batches", 413), ("POST /accounts/{accountId}/payments/{paymentId}/cancel", 413)];
 
@@ -71,10 +71,10 @@ fn parameters_are_those_of_the_code_in_its_order() -> Result<()> {
     Ok(())
 }
 
-/// A schema and what the code makes of a text.
+/// A schema's place, and whether the code accepts a text.
 type Reads = (&'static str, fn(&str) -> bool);
 
-/// The schemas of texts, and the types that read them.
+/// The schemas of texts, and the types that parse them.
 const TEXTS: [Reads; 7] = [
     ("/components/schemas/AccountId", |text| text.parse::<AccountId>().is_ok()),
     ("/components/schemas/PaymentId", |text| text.parse::<PaymentId>().is_ok()),
@@ -207,7 +207,7 @@ fn every_example_is_valid() -> Result<()> {
     Ok(())
 }
 
-/// An event of HTTP, and what is written down as its answer.
+/// An HTTP event and its stored answer.
 struct Exchange {
     name: String,
     key: String,
@@ -262,7 +262,7 @@ fn every_accepted_body_is_described() -> Result<()> {
     Ok(())
 }
 
-/// Every event of HTTP with its answer, from the files.
+/// Every HTTP event with its stored answer.
 fn exchanges() -> Result<Vec<Exchange>> {
     let exchanges: Vec<_> = http_events()?.into_iter().map(exchange).collect::<Result<_>>()?;
     ensure!(exchanges.len() > 100, "{} events", exchanges.len());

@@ -1,5 +1,5 @@
-//! Holds the two stages apart: prod keeps what holds payments, encrypts it with a key of its own and
-//! is warm for the feed; dev costs nothing beyond its use and goes with its stack.
+//! Compares the two stages: prod keeps payment data, encrypts it with its own key and is warm for the feed; dev costs
+//! nothing beyond its use and is deleted with its stack.
 
 use std::collections::BTreeMap;
 
@@ -17,10 +17,10 @@ const KEY_POLICY: &str = "AWS::IAM::ManagedPolicy";
 /// The feed: a million payments in half an hour.
 const FEED_PER_SECOND: u64 = 1_000_000_u64.div_ceil(30 * 60);
 
-/// What a payment's details of 8 KB cost.
+/// The write units of a payment's details of 8 KB.
 const UNITS_OF_DETAILS: u64 = 8_192 / 1_024;
 
-/// What a new on-demand table takes.
+/// The write units that a new on-demand table allows.
 const UNITS_OF_A_NEW_TABLE: u64 = 4_000;
 
 fn in_prod(then: &Value, otherwise: &Value) -> Value {
@@ -75,7 +75,7 @@ fn payment_data_is_encrypted_with_the_key_of_prod() -> Result<()> {
     Ok(())
 }
 
-/// Encryption must not be what stops a function, and the key not what lets it do more.
+/// Encryption must neither stop a function nor allow it more.
 #[test]
 fn functions_use_the_key_through_the_services_that_they_call() -> Result<()> {
     let template = template()?;
@@ -137,7 +137,7 @@ fn sam_environments_set_existing_parameters() -> Result<()> {
     Ok(())
 }
 
-/// The parameters that `samconfig.toml` gives in an environment.
+/// The parameters of an environment in `samconfig.toml`.
 fn overrides(environment: &str) -> Result<BTreeMap<String, String>> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../samconfig.toml");
     let config = std::fs::read_to_string(path).context(path)?;

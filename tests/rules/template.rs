@@ -1,5 +1,4 @@
-//! Holds `template.yaml` to the code: what is deployed has the tables, routes and settings that
-//! were tested.
+//! Compares `template.yaml` with the code: the deployed tables, routes and settings are the tested ones.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +24,7 @@ fn tables_are_those_of_the_schema() -> Result<()> {
         let wanted = table(wanted);
         let compared = wanted.as_object().context("a table is an object")?.keys();
         let mut found: Map<_, _> = compared.map(|key| (key.clone(), found["Properties"][key].clone())).collect();
-        // How warm an index is belongs to AWS alone.
+        // Warm throughput exists on AWS alone.
         for index in found["GlobalSecondaryIndexes"].as_array_mut().into_iter().flatten() {
             index.as_object_mut().and_then(|index| index.remove("WarmThroughput"));
         }
@@ -96,7 +95,7 @@ fn functions_can_read_their_configuration() -> Result<()> {
         let declared = |variable: &str| variable_of(&template, function, variable);
         read_configuration(package(function)?, &Lookup::new(&declared))
             .with_context(|| format!("{name} would not start"))?;
-        // Declared, because `sam local` overrides only what is; empty, because AWS's own is meant.
+        // Declared, because `sam local` overrides only declared variables; empty for AWS's own endpoint.
         assert_eq!(declared("DYNAMODB_ENDPOINT").as_deref(), Some(""), "{name}");
         let overridden = |variable: &str| {
             let local = sam_local[name][variable].as_str().map(str::to_owned);
@@ -140,7 +139,7 @@ fn each_function_has_its_log_group_and_every_group_expires() -> Result<()> {
     Ok(())
 }
 
-/// The resources of one type by their logical id, in its order. There has to be one.
+/// The resources of one type by logical id. There must be one.
 pub(crate) fn resources<'t>(template: &'t Value, kind: &str) -> Result<Vec<(&'t str, &'t Value)>> {
     let all = template["Resources"].as_object().context("no resources")?;
     let of_kind: Vec<_> = all.iter().filter(|(_, r)| r["Type"] == kind).map(|(name, r)| (name.as_str(), r)).collect();
@@ -164,7 +163,7 @@ pub(crate) fn text(value: &Value) -> Result<&str> {
     value.as_str().with_context(|| format!("not a text: {value}"))
 }
 
-/// The value of a function's environment variable, in a stack whose parameters are the defaults.
+/// The value of a function's environment variable, with default parameters.
 pub(crate) fn variable_of(template: &Value, function: &Value, name: &str) -> Option<String> {
     let own = &function["Properties"]["Environment"]["Variables"][name];
     let global = &template["Globals"]["Function"]["Environment"]["Variables"][name];

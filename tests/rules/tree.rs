@@ -1,5 +1,5 @@
-//! Holds the tree to its shape: small files that say why they exist, functions that only build and
-//! run, and no way to read a whole table. (That functions stay small is clippy's to hold.)
+//! The shape of the tree: small files with opening lines, functions that only build and run, and no scans. (Clippy
+//! limits the length of functions.)
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ const MAX_FILE_LINES: usize = 400;
 const MAX_OPENING: usize = 120;
 const MAX_MAIN_LINES: usize = 20;
 
-/// The folders whose name begins with a dot and that are ours; others are git's and tools'.
+/// The folders with a leading dot that are ours; others are git's and tools'.
 const OUR_DOT_FOLDERS: [&str; 2] = [".cargo", ".ci"];
 
 #[test]

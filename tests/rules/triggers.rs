@@ -1,5 +1,5 @@
-//! Holds the triggers of `template.yaml` to those that run on one machine: the stream mapping with
-//! its filter, the queues with their limits, the schedules with their inputs.
+//! Compares the triggers of `template.yaml` with the local ones: the stream mappings and their filters, the queues
+//! and their limits, the schedules and their inputs.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::template::{FUNCTION, package, resources, template, text};
 
-/// The events of one type, each with the function that it triggers.
+/// The events of one type, each with its function.
 fn events<'t>(template: &'t Value, kind: &str) -> Result<Vec<(&'t str, &'t Value)>> {
     let mut found = Vec::new();
     for (_, function) in resources(template, FUNCTION)? {
@@ -24,7 +24,7 @@ fn events<'t>(template: &'t Value, kind: &str) -> Result<Vec<(&'t str, &'t Value
     Ok(found)
 }
 
-/// The settings of a stream mapping that one machine simulates, or that a test holds to its only value.
+/// The settings of a stream mapping that the local system simulates or a test fixes.
 const KNOWN: [&str; 13] = [
     "BatchSize",
     "BisectBatchOnFunctionError",
@@ -95,7 +95,7 @@ fn results_reach_settle_as_in_the_local_system() -> Result<()> {
     assert_eq!(mapping["FunctionResponseTypes"], json!(["ReportBatchItemFailures"]));
     let queue = &template["Resources"]["ResultQueue"]["Properties"];
     assert_eq!(queue["VisibilityTimeout"], RESULT_VISIBILITY.num_seconds());
-    // Lambda asks for at least six times the function's timeout, and settle has the default one.
+    // Lambda requires at least six times the function's timeout, and settle has the default timeout.
     let timeout = template["Globals"]["Function"]["Timeout"].as_i64().context("no timeout")?;
     ensure!(RESULT_VISIBILITY.num_seconds() >= 6 * timeout);
     Ok(())
@@ -131,7 +131,7 @@ fn all_but_counting_can_be_paused() -> Result<()> {
     let found: Vec<_> = streams.iter().chain(&queues).map(|(function, mapping)| enabled(function, mapping)).collect();
     let wanted = [
         ("dispatch", json!({"!If": ["IsSending", true, false]})),
-        // The stream keeps changes for a day: what is not counted by then has to be repaired.
+        // The stream keeps changes for a day: what is not counted by then must be repaired.
         ("stream-aggregator", Value::Null),
         ("settle", json!({"!If": ["IsSettling", true, false]})),
     ];

@@ -1,5 +1,4 @@
-//! Holds that nothing is configured in vain: a variable that no function asks for is one whose name
-//! is wrong, and the function goes by its default.
+//! Every configured variable is read by its function. A misnamed one would leave the function with its default.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -20,7 +19,7 @@ fn every_variable_is_read_by_its_function() -> Result<()> {
             variable_of(&template, function, variable)
         };
         read_configuration(package(function)?, &Lookup::new(&variable)).with_context(|| name.to_owned())?;
-        // A function may have no variables but everybody's.
+        // A function may have only the global variables.
         for own in function["Properties"]["Environment"]["Variables"].as_object().into_iter().flat_map(|own| own.keys())
         {
             assert!(read.borrow().contains(own), "{name} does not read {own}");

@@ -1,4 +1,4 @@
-//! Requests as tests write them, and replies as they read them.
+//! Requests and replies of tests.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 pub use payments_local::client::Request as Ask;
 
-/// A reply. Shown, it reads as HTTP does: status, headers, JSON.
+/// A reply. It is displayed as HTTP: status, headers, JSON.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
     /// The HTTP status.
@@ -25,7 +25,7 @@ impl Reply {
     /// Reads a function's response.
     ///
     /// # Errors
-    /// Where the body is not JSON text.
+    /// When the body is not JSON text.
     pub fn of(response: ApiGatewayV2httpResponse) -> Result<Self> {
         let reply = payments_local::client::Reply::of(response)?;
         let body = reply.json()?;
@@ -38,7 +38,7 @@ impl Reply {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// A text field of the body; empty where it is none.
+    /// A text field of the body; empty if it is missing.
     #[must_use]
     pub fn field(&self, name: &str) -> &str {
         self.body[name].as_str().unwrap_or_default()

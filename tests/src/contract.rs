@@ -1,5 +1,5 @@
-//! The API's description, `openapi.yaml`, as what answers are held to: each that a test gets has to be
-//! in it, with its status, headers and body.
+//! The contract of `openapi.yaml`: every answer that a test gets must be described there, with its status, headers
+//! and body.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,17 +11,17 @@ use serde_json::{Map, Value, json};
 
 use crate::Reply;
 
-/// The description, ready to be compared with.
+/// The parsed description.
 #[derive(Debug)]
 pub struct Contract {
     document: Value,
     answers: BTreeMap<(String, i64), AnswerSpec>,
 }
 
-/// One answer as it is described.
+/// One described answer.
 #[derive(Debug)]
 struct AnswerSpec {
-    /// By name, in lower case: whether it has to be there, and what its value may be.
+    /// Whether a header is required, and the schema of its value, by its name in lower case.
     headers: BTreeMap<String, (bool, Validator)>,
     /// By media type.
     content: BTreeMap<String, Validator>,
@@ -34,7 +34,7 @@ impl Contract {
     /// The description, read once.
     ///
     /// # Errors
-    /// Where it is not well-formed.
+    /// When it is not well-formed.
     pub fn get() -> Result<&'static Self> {
         CONTRACT.as_ref().map_err(|error| anyhow!("{error}"))
     }
@@ -55,10 +55,10 @@ impl Contract {
         Ok(contract)
     }
 
-    /// Every operation by its route key, and what answers all else by `$default`.
+    /// Every operation by its route key, and that of all other routes as `$default`.
     ///
     /// # Errors
-    /// Where there are no paths.
+    /// When there are no paths.
     pub fn operations(&self) -> Result<Vec<(String, &Value)>> {
         let mut operations = vec![("$default".to_owned(), &self.document["x-default-route"])];
         for (path, item) in object(&self.document["paths"])? {
@@ -69,21 +69,21 @@ impl Contract {
         Ok(operations)
     }
 
-    /// The description as JSON, in which answers have no members but those that are described.
+    /// The description as JSON, changed so that answers have no undescribed members.
     #[must_use]
     pub fn document(&self) -> &Value {
         &self.document
     }
 
-    /// The statuses that an operation is described with.
+    /// The described statuses of an operation.
     pub fn statuses<'c>(&'c self, key: &'c str) -> impl Iterator<Item = i64> + 'c {
         self.answers.keys().filter(move |(known, _)| known == key).map(|(_, status)| *status)
     }
 
-    /// What a reference points to; any other value is itself.
+    /// Resolves a reference; returns any other value itself.
     ///
     /// # Errors
-    /// Where it points to nothing.
+    /// When the reference points to nothing.
     pub fn resolved<'c>(&'c self, value: &'c Value) -> Result<&'c Value> {
         match value["$ref"].as_str() {
             Some(reference) => {
@@ -94,12 +94,12 @@ impl Contract {
         }
     }
 
-    /// What a schema of the description says of values.
+    /// A validator of a schema in the description.
     ///
     /// # Errors
-    /// Where it is none.
+    /// When it is not a schema.
     pub fn validator(&self, schema: &Value) -> Result<Validator> {
-        // References are to the root of the document, so its components are put there.
+        // References start at the root of the document, so its components are copied there.
         let root = json!({ "components": self.document["components"], "allOf": [schema] });
         jsonschema::draft202012::options()
             .should_validate_formats(true)
@@ -121,10 +121,10 @@ impl Contract {
         Ok(AnswerSpec { headers, content })
     }
 
-    /// Whether the description has this answer to a request with this route key.
+    /// Checks that the description has this answer to a request with this route key.
     ///
     /// # Errors
-    /// Where it has not; the message says what is amiss.
+    /// When it has not; the message says what is wrong.
     pub fn check(&self, key: &str, reply: &Reply) -> Result<()> {
         let spec = self.answers.get(&(key.to_owned(), reply.status));
         let spec = spec.with_context(|| format!("openapi.yaml has no such answer to {key}: {reply}"))?;
@@ -143,7 +143,7 @@ impl AnswerSpec {
         for (name, value) in &reply.headers {
             match (name.as_str(), self.headers.get(name)) {
                 ("content-type", _) => {}
-                // Said once for all answers.
+                // This header is described once for all answers.
                 ("cache-control", _) => ensure!(value == "no-store", "cache-control: {value}"),
                 (_, None) => return Err(anyhow!("the header {name} is not described")),
                 (_, Some((_, validator))) => {
@@ -157,17 +157,17 @@ impl AnswerSpec {
     }
 }
 
-/// Whether a value is one that a schema allows.
+/// Checks a value against a schema.
 ///
 /// # Errors
-/// Where it is not; the message names every place.
+/// When it does not conform; the message names every place.
 pub fn conforms(validator: &Validator, value: &Value) -> Result<()> {
     let faults: Vec<_> = validator.iter_errors(value).map(|e| format!("{}: {e}", e.instance_path())).collect();
     ensure!(faults.is_empty(), "{}", faults.join("; "));
     Ok(())
 }
 
-/// Clients take members that they do not know; tests do not.
+/// Clients ignore unknown members; tests reject them.
 fn close(document: &mut Value) -> Result<()> {
     let schemas = document.pointer_mut("/components/schemas").and_then(Value::as_object_mut).context("no schemas")?;
     for schema in schemas.values_mut().filter_map(Value::as_object_mut) {

@@ -1,4 +1,4 @@
-//! The stream of a bank's hot table on its way to `stream-aggregator`, as Lambda delivers it.
+//! The delivery of the hot table's stream to `stream-aggregator`.
 
 use anyhow::{Context as _, Result, ensure};
 use chrono::{DateTime, TimeDelta, Utc};
@@ -9,11 +9,10 @@ use serde_json::{Value, json};
 
 use crate::World;
 
-/// The most steps that it takes to empty the stream of a test.
+/// The most steps that empty a test's stream.
 const MAX_STEPS: usize = 1_000;
 
-/// When the mapping begins. Its time is its own: records carry the machine's, and the windows that
-/// are cut by it do not matter to the function.
+/// The mapping's first time. It is independent of the records' times: the windows do not matter to the function.
 const BEGINNING: DateTime<Utc> = DateTime::UNIX_EPOCH;
 
 /// The stream mapping of `stream-aggregator`.
@@ -23,19 +22,19 @@ pub struct Counting {
 }
 
 impl Counting {
-    /// A mapping that has read nothing yet, from the oldest record.
+    /// A mapping at the oldest record.
     ///
     /// # Errors
-    /// Where the table has no stream.
+    /// When the table has no stream.
     pub async fn of(world: &World) -> Result<Self> {
         let mapping = StreamMapping::new(aggregator_settings()?, world.environment.stream().await?)?;
         Ok(Self { mapping, now: BEGINNING })
     }
 
-    /// Has these functions count all that the stream holds, and says how many records that was.
+    /// Lets these functions count the whole stream. Returns the number of records.
     ///
     /// # Errors
-    /// Where a batch is not counted.
+    /// When a batch fails.
     pub async fn count(&mut self, functions: &Functions) -> Result<usize> {
         let count = |event: Value| async move {
             let event = serde_json::from_value(event).map_err(|error| error.to_string())?;
@@ -45,10 +44,10 @@ impl Counting {
         self.drain(count).await
     }
 
-    /// Lets all that the stream holds pass without being counted, and says how many records that was.
+    /// Lets the whole stream pass uncounted. Returns the number of records.
     ///
     /// # Errors
-    /// Where the stream cannot be read.
+    /// When the stream cannot be read.
     pub async fn skip(&mut self) -> Result<usize> {
         self.drain(|_| async { Ok(json!({ "state": {} })) }).await
     }
@@ -59,7 +58,7 @@ impl Counting {
     ) -> Result<usize> {
         let mut records = 0;
         for _ in 0..MAX_STEPS {
-            // One step begins to wait for a full batch; the next one waits no longer.
+            // One step begins to wait for a full batch; the next waits no longer.
             let mut deliveries: Vec<Delivery> = Vec::new();
             for wait in [TimeDelta::zero(), AGGREGATOR_BATCHING_WINDOW] {
                 self.now += wait;
@@ -78,12 +77,11 @@ impl Counting {
 }
 
 impl World {
-    /// Has the bank's `stream-aggregator` count all that happened, and says how many records the
-    /// stream has. Each time it is a new mapping, which reads from the oldest record: what was
-    /// counted before comes again.
+    /// Lets `stream-aggregator` count the whole stream. Returns the number of records. The mapping is a new one,
+    /// which reads from the oldest record: counted records come again.
     ///
     /// # Errors
-    /// Where a batch is not counted.
+    /// When a batch fails.
     pub async fn count_all(&self) -> Result<usize> {
         Counting::of(self).await?.count(self.functions()).await
     }

@@ -1,5 +1,5 @@
-//! The files in `events/`, whose they are, and what they find: a bank is brought to where an event
-//! of Lambda's meets it. The functions' handlers are tested with that, and the programs made of them.
+//! The event files, their functions, and what they find: each event runs in a world that is prepared for it, in
+//! process and under the emulator.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,14 +17,14 @@ use serde_json::json;
 use crate::tables::{NO_DEADLINE, context, number, text};
 use crate::{Reply, World};
 
-/// How far ahead these banks take payments: the events ask for June 2090, so that the files work
-/// for a long time, also where the clock is a real one.
+/// How far ahead payments may be due here: the events ask for June 2090, so that they work for a long time with a
+/// real clock too.
 pub const HORIZON_DAYS: u32 = 25_000;
 
 /// The account of the events.
 pub const ACCOUNT: &str = "GB29NWBK60161331926819";
 
-/// When what they find was put in.
+/// When the payments of a prepared world are created.
 const PUT_IN: &str = "2026-11-20T08:00:00Z";
 
 /// The transaction id of the first payment that is `PROCESSED`.
@@ -33,41 +33,41 @@ const TRANSACTION: &str = "TX-20900615-1";
 /// What an event finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Given {
-    /// An empty bank.
+    /// No payments.
     Nothing,
     /// The payment of `ingest/create`, `SCHEDULED`.
     OnePayment,
     /// The two payments of `ingest/batch`; the first is also `ingest/create`'s.
     TwoPayments,
-    /// The same, and the first one cancelled.
+    /// The same two, the first one cancelled.
     OneOfTwoCancelled,
-    /// The same, and the first one swept.
+    /// The same two, the first one pending.
     OneOfTwoPending,
-    /// The same, and the first one settled, the second one swept.
+    /// The same two, the first one processed, the second one pending.
     OneProcessedOnePending,
-    /// The payment of `ingest/create`, swept.
+    /// The payment of `ingest/create`, pending.
     Pending,
-    /// The same, handed over a second time.
+    /// The same, redriven once.
     Redriven,
-    /// The same, settled.
+    /// The same, processed.
     Processed,
-    /// The same, refused by the transaction service.
+    /// The same, failed.
     Failed,
-    /// Seven payments of 15 June 2090 in every status, and one of the day after.
+    /// Seven payments of 15 June 2090 in every status, and one of the next day.
     ADay,
-    /// The same, and a report has taken the one that is `PROCESSED`.
+    /// The same, with the `PROCESSED` one reported.
     ADayHalfReported,
-    /// The seven payments of 15 June 2090, and they are counted.
+    /// The same seven payments, counted.
     ADayCounted,
-    /// The same, but a counter says something else, as a recount found 26 hours before.
+    /// The same, with a wrong counter that a recount found 26 hours before.
     ADayMiscounted,
 }
 
-/// Brings a bank to where an event finds it, through its own front door as far as that goes. What
-/// happened after the payments were put in happened at `moved_at`.
+/// Brings a world to where an event finds it, over the API as far as possible. What happened to the payments after
+/// their creation happened at `moved_at`.
 ///
 /// # Errors
-/// Where the bank does not take what is put in.
+/// When a request is rejected.
 pub async fn prepare(world: &World, given: Given, moved_at: &str) -> Result<()> {
     world.set_clock(PUT_IN)?;
     let pending = || vec![Event::Sweep];
@@ -116,9 +116,9 @@ pub async fn prepare(world: &World, given: Given, moved_at: &str) -> Result<()> 
     Ok(())
 }
 
-/// Creates payments of 15 June 2090, each with its events, and one of the day after.
-async fn a_day(world: &World, events: [Vec<Event>; 7], moved_at: &str) -> Result<()> {
-    for (n, events) in events.into_iter().enumerate() {
+/// Creates payments of 15 June 2090 and moves each through its states, and creates one of the next day.
+async fn a_day(world: &World, states: [Vec<State>; 7], moved_at: &str) -> Result<()> {
+    for (n, states) in states.into_iter().enumerate() {
         let payment_id = ask(world, &format!("bill-{n}"), "2090-06-15").await?;
         move_on(world, payment_id, events, moved_at).await?;
     }
@@ -126,7 +126,7 @@ async fn a_day(world: &World, events: [Vec<Event>; 7], moved_at: &str) -> Result
     Ok(())
 }
 
-/// Runs an event of HTTP that has to succeed.
+/// Runs an HTTP event that must succeed.
 async fn put(world: &World, name: &str) -> Result<Reply> {
     let reply = run(world, name).await?;
     ensure!(reply.status < 300, "{reply}");
@@ -138,7 +138,7 @@ async fn created(world: &World) -> Result<PaymentId> {
     Ok(put(world, "ingest/create").await?.field("paymentId").parse()?)
 }
 
-/// One payment of `ingest/batch`, which may be there already.
+/// The id of one payment of `ingest/batch`, which may exist already.
 async fn of_batch(world: &World, position: usize) -> Result<PaymentId> {
     let reply = put(world, "ingest/batch").await?;
     let payment_id = reply.body["results"][position]["payment"]["paymentId"].as_str();
@@ -175,7 +175,7 @@ pub async fn move_on(world: &World, payment_id: PaymentId, events: Vec<Event>, a
     Ok(())
 }
 
-/// Alters the counters of 15 June 2090, and has that found out at seven of the morning before.
+/// Changes the counters of 15 June 2090, and lets a recount find it at seven the morning before.
 async fn miscount(world: &World) -> Result<()> {
     let counter = [("pk".to_owned(), text("COUNTS#0")), ("sk".to_owned(), text("2090-06-15"))].into();
     world.update(&counter, "ADD PENDING :two, unparsed :one", &[(":two", number(2)), (":one", number(1))]).await?;
@@ -187,10 +187,10 @@ async fn miscount(world: &World) -> Result<()> {
     Ok(())
 }
 
-/// Has a report take the account's payments of this status.
+/// Marks the account's payments of this status as reported.
 ///
 /// # Errors
-/// Where the engine fails.
+/// When the engine fails.
 pub async fn report_took(world: &World, status: &str) -> Result<()> {
     for head in world.heads(ACCOUNT).await? {
         if head["status"].as_s().is_ok_and(|found| found == status) {
@@ -200,37 +200,37 @@ pub async fn report_took(world: &World, status: &str) -> Result<()> {
     Ok(())
 }
 
-/// Where a payment is, and how it began.
+/// The key of a payment's head, and the head as it was created.
 async fn scheduled(world: &World, payment_id: PaymentId) -> Result<(HeadKey, Head)> {
     let details = world.store().await.details(payment_id).await?.context("the payment has no details")?;
     Ok((details.key(), Head::scheduled(&details)))
 }
 
-/// Runs an event of HTTP through its function.
+/// Runs an HTTP event through its function.
 ///
 /// # Errors
-/// Where there is no such event, or the reply is not JSON.
+/// When there is no such event, or the reply is not JSON.
 pub async fn run(world: &World, name: &str) -> Result<Reply> {
     let event = http_event(name)?;
     let function =
         by_key(event.route_key.as_deref().unwrap_or_default()).map_or(DEFAULT_FUNCTION, |spec| spec.function);
-    // In a box, so that a preparation of many requests stays within its thread's stack.
+    // Boxed: a preparation makes many requests, and they must fit on its thread's stack.
     let response = Box::pin(world.functions().invoke(function, event)).await;
     Reply::of(response).with_context(|| name.to_owned())
 }
 
-/// An event of HTTP.
+/// Reads an HTTP event.
 ///
 /// # Errors
-/// Where there is no such event of HTTP.
+/// When there is no such HTTP event.
 pub fn http_event(name: &str) -> Result<ApiGatewayV2httpRequest> {
     serde_json::from_str(&event_text(name)?).with_context(|| name.to_owned())
 }
 
-/// The text of an event's file.
+/// Reads the text of an event's file.
 ///
 /// # Errors
-/// Where there is no such file.
+/// When there is no such file.
 pub fn event_text(name: &str) -> Result<String> {
     let path = in_repository("../events").join(format!("{name}.json"));
     fs::read_to_string(&path).with_context(|| path.display().to_string())
@@ -252,19 +252,19 @@ pub fn answers() -> Result<BTreeSet<String>> {
     names("journeys/snapshots", ".snap")
 }
 
-/// An answer as it is written down.
+/// Reads the answer in an event's snapshot.
 ///
 /// # Errors
-/// Where it is not.
+/// When there is none.
 pub fn answer(name: &str) -> Result<String> {
     let path = in_repository("journeys/snapshots").join(format!("{name}.snap"));
     let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    // Between two lines of dashes there is what insta notes for itself.
+    // insta's metadata stands between two lines of dashes.
     let answer = text.splitn(3, "---\n").nth(2).with_context(|| format!("{name} has no answer"))?;
     Ok(answer.trim_end().to_owned())
 }
 
-/// The settings of the snapshot of an event's answer, and its name: the snapshots lie in folders like the events.
+/// The settings of an event's snapshot, and its name. Snapshots lie in folders as events do.
 #[must_use]
 pub fn snapshot_of(name: &str, given: Given) -> (Settings, &str) {
     let (function, case) = name.split_once('/').unwrap_or_default();
@@ -282,7 +282,7 @@ pub fn function_of(name: &str) -> &str {
     name.split_once('/').map_or(name, |(function, _)| function)
 }
 
-/// The files in the folders of a folder, as `<folder>/<file>`, without their ending.
+/// The names of the files in the folders of a folder, as `<folder>/<file>` without the ending.
 fn names(root: &str, ending: &str) -> Result<BTreeSet<String>> {
     let mut names = BTreeSet::new();
     for folder in fs::read_dir(in_repository(root)).with_context(|| root.to_owned())? {
@@ -303,17 +303,17 @@ fn in_repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// What the event of this name finds in a table of those that say so, and whether it says so.
+/// What an event finds by this table, and whether the table names it.
 #[must_use]
 pub fn given(table: &[(Given, &[&str])], name: &str) -> (Given, bool) {
     let row = table.iter().find(|(_, names)| names.contains(&name));
     row.map_or((Given::Nothing, false), |(given, _)| (*given, true))
 }
 
-/// A table of what events find names each once, and only events that are there.
+/// Asserts that a table names existing events only, and each once.
 ///
 /// # Panics
-/// Where it does not.
+/// When it does not.
 pub fn assert_names_events(table: &[(Given, &[&str])], events: &BTreeSet<String>) {
     let stated: Vec<&str> = table.iter().flat_map(|(_, names)| names.iter().copied()).collect();
     for (at, name) in stated.iter().enumerate() {

@@ -11,10 +11,10 @@ use crate::given::{Given, HORIZON_DAYS, events, function_of, given, prepare};
 /// When the events arrive.
 pub const NOW: &str = "2026-11-20T09:00:00Z";
 
-/// When what they find had become what it is.
+/// When what they find happened.
 const HALF_AN_HOUR_AGO: &str = "2026-11-20T08:30:00Z";
 
-/// What each event finds. One that is not named here finds nothing and must not read anything.
+/// What each event finds. An event that is not named here finds nothing and must not read.
 pub const GIVEN: [(Given, &[&str]); 9] = [
     (
         Given::Nothing,
@@ -89,10 +89,10 @@ pub const GIVEN: [(Given, &[&str]); 9] = [
     ),
 ];
 
-/// A bank as the event of this name finds it, what that is, and whether [`GIVEN`] says so.
+/// A world as an event finds it, what that is, and whether [`GIVEN`] says so.
 ///
 /// # Errors
-/// Where the bank does not take what is put in.
+/// When a request is rejected.
 pub async fn bank(name: &str) -> Result<(World, Given, bool)> {
     let (given, is_stated) = given(&GIVEN, name);
     let world = World::with(|environment| environment.horizon_days = HORIZON_DAYS).await?;

@@ -1,5 +1,4 @@
-//! A bank to test: the functions over an engine of their own, a clock that tests set, and a recorder
-//! that tests can watch and break.
+//! A world to test: the functions over their own engine, a clock that tests set, and a recorder of their calls.
 
 mod ask;
 pub mod contract;

@@ -1,8 +1,7 @@
-//! What the template's roles allow, read from the policies of its functions.
+//! What the template's roles allow, read from the functions' policies.
 //!
-//! Not here: what SAM itself adds to a role, which is reading the stream or the queue of a
-//! function's own event sources, writing to their destinations on failure, and writing logs. Nor the
-//! use of keys that encrypt.
+//! Left out are the permissions that SAM adds to a role (event sources, failure destinations, logs) and the use of
+//! encryption keys.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,14 +9,14 @@ use std::fmt;
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Map, Value};
 
-/// One thing that code does, or that a role allows it to do.
+/// Something that code does, or that a role allows.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Permission {
     /// The action, such as `dynamodb:GetItem`.
     pub action: String,
     /// The resource by its logical id, such as `PaymentsTable` or `HistoryTable/index/due`.
     pub place: String,
-    /// The partition keys, as IAM writes them: `ACCT#*`. Empty where it is about any.
+    /// The partition keys as IAM writes them: `ACCT#*`. Empty for any.
     pub keys: String,
 }
 
@@ -28,7 +27,7 @@ impl fmt::Display for Permission {
     }
 }
 
-/// An action on a resource with all the keys that one statement allows it for; `None` is any.
+/// An action on a resource, with the keys that one statement allows; `None` is any.
 #[derive(Debug, Clone)]
 struct Grant {
     action: String,
@@ -36,17 +35,17 @@ struct Grant {
     keys: Option<BTreeSet<String>>,
 }
 
-/// What one function may do.
+/// The permissions of one function.
 #[derive(Debug, Clone, Default)]
 pub struct Role {
     grants: Vec<Grant>,
 }
 
 impl Role {
-    /// Every function's role, by its package.
+    /// Returns every function's role, by package.
     ///
     /// # Errors
-    /// Where a policy says something that is not understood here.
+    /// When a policy has something unknown.
     pub fn all(template: &Value) -> Result<BTreeMap<String, Self>> {
         let functions = template["Resources"].as_object().context("no resources")?.iter();
         let functions = functions.filter(|(_, resource)| resource["Type"] == "AWS::Serverless::Function");
@@ -69,7 +68,7 @@ impl Role {
         Ok(Self { grants })
     }
 
-    /// What it allows, each with one pattern of keys.
+    /// The permissions, each with one pattern of keys.
     #[must_use]
     pub fn permissions(&self) -> BTreeSet<Permission> {
         let any = BTreeSet::from([String::new()]);
@@ -80,8 +79,8 @@ impl Role {
         each.collect()
     }
 
-    /// Whether one statement allows an action on a resource for all of these partition keys, as
-    /// `ForAllValues` wants it.
+    /// Whether one statement allows an action on a resource for all of these partition keys, as `ForAllValues`
+    /// requires.
     #[must_use]
     pub fn allows(&self, action: &str, place: &str, partitions: &[String]) -> bool {
         self.grants.iter().filter(|grant| grant.action == action && grant.place == place).any(|grant| {
@@ -91,7 +90,7 @@ impl Role {
     }
 }
 
-/// The statements of a policy, wherever it is written, with those of both cases of an `!If`.
+/// The statements of a policy, with those of both cases of an `!If`.
 fn statements_of<'t>(policy: &'t Value, template: &'t Value) -> Result<Vec<&'t Value>> {
     if let Some([_, one, other]) = policy["!If"].as_array().map(Vec::as_slice) {
         return Ok([statements_of(one, template)?, statements_of(other, template)?].concat());
@@ -102,7 +101,7 @@ fn statements_of<'t>(policy: &'t Value, template: &'t Value) -> Result<Vec<&'t V
         None => &policy["Statement"],
     };
     ensure!(!statements.is_null(), "not a policy with statements: {policy}");
-    // A key is used by the service that encrypts with it, and not by the function.
+    // The service that encrypts uses a key, not the function.
     let is_key_use = |statement: &Value| listed(&statement["Action"]).iter().all(|action| is_of_kms(action));
     Ok(listed(statements).into_iter().filter(|statement| !is_key_use(statement)).collect())
 }
@@ -111,7 +110,7 @@ fn is_of_kms(action: &Value) -> bool {
     action.as_str().is_some_and(|action| action.starts_with("kms:"))
 }
 
-/// What one statement allows.
+/// The grants of one statement.
 fn granted(statement: &Value) -> Result<Vec<Grant>> {
     let known = ["Sid", "Effect", "Action", "Resource", "Condition"];
     let fields = statement.as_object().context("a statement has fields")?;
@@ -155,8 +154,8 @@ fn keys_of(condition: &Value) -> Result<Option<BTreeSet<String>>> {
     Some(keys.collect()).transpose()
 }
 
-/// What a resource names: `X` for `!GetAtt X.Arn`, `X/rest` for `!Sub ${X.Arn}/rest`, and for `!If`
-/// what either case names.
+/// The names of a resource: `X` for `!GetAtt X.Arn`, `X/rest` for `!Sub ${X.Arn}/rest`, and those of both cases of an
+/// `!If`.
 fn places_of(resource: &Value) -> Result<Vec<String>> {
     let unknown = || format!("which resource is {resource}?");
     if let Some([_, one, other]) = resource["!If"].as_array().map(Vec::as_slice) {
@@ -171,7 +170,7 @@ fn places_of(resource: &Value) -> Result<Vec<String>> {
     Ok(vec![format!("{name}{rest}")])
 }
 
-/// One value or the values of a list; none for null.
+/// One value, or the values of a list; none for null.
 fn listed(value: &Value) -> Vec<&Value> {
     match value {
         Value::Null => Vec::new(),
@@ -180,7 +179,7 @@ fn listed(value: &Value) -> Vec<&Value> {
     }
 }
 
-/// Whether a text is what a pattern of `StringLike` describes. Its `*` is at the end, if it has one.
+/// Whether a text matches a pattern of `StringLike`, whose only `*` is at the end.
 fn matches(pattern: &str, text: &str) -> bool {
     pattern.strip_suffix('*').map_or(text == pattern, |beginning| text.starts_with(beginning))
 }

@@ -1,5 +1,5 @@
-//! IAM between a function and the engine: what the template's role of the function does not allow is
-//! refused, as DynamoDB refuses it. So every journey is also a test of the policies.
+//! IAM between a function and the engine: a call that the function's role does not allow is denied as DynamoDB would.
+//! So every journey also tests the policies.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -17,10 +17,10 @@ use crate::{Role, template};
 static ROLES: LazyLock<Result<BTreeMap<String, Role>, String>> =
     LazyLock::new(|| template().and_then(|template| Role::all(&template)).map_err(|error| format!("{error:#}")));
 
-/// The same client with the role of a function.
+/// Returns the same client with the role of a function.
 ///
 /// # Errors
-/// Where the template has no such function, or the client no HTTP client of its own.
+/// When the template has no such function, or the client no HTTP client.
 pub fn with_role(client: &Client, function: Function, tables: &TableNames) -> Result<Client> {
     let roles = ROLES.as_ref().map_err(|error| anyhow!("{error}"))?;
     let role = roles.get(function.as_str()).with_context(|| format!("the template has no {function}"))?;
@@ -38,8 +38,8 @@ pub fn with_role(client: &Client, function: Function, tables: &TableNames) -> Re
     Ok(client_over(client, interceptor))
 }
 
-/// What a call needs to be allowed: an action, on a table or an index, for these partition keys. The
-/// actions of a transaction count as if each were called, those of one kind together.
+/// What a call requires: an action, on a table or index, for these partition keys. The actions of a transaction count
+/// as separate calls, those of one kind together.
 fn needs(operation: &str, input: &Value, tables: &TableNames) -> Vec<(String, String, Vec<String>)> {
     let place = |table: &str| {
         let names = [(&tables.payments, "PaymentsTable"), (&tables.history, "HistoryTable")];
@@ -79,7 +79,7 @@ fn needs(operation: &str, input: &Value, tables: &TableNames) -> Vec<(String, St
     }
 }
 
-/// The partition key that a query of a table is about.
+/// The partition key in a query of a table.
 fn queried(input: &Value) -> Option<String> {
     let condition = input["KeyConditionExpression"].as_str()?.strip_prefix("pk = ")?;
     let name = condition.split_whitespace().next()?;

@@ -4,11 +4,11 @@ use anyhow::{Context as _, Result, bail};
 use payments_boot::Lookup;
 use serde_json::Value;
 
-/// The template as JSON, in which `!Ref Name` is `{"!Ref": "Name"}`. It is the one that
-/// `PAYMENTS_TEMPLATE` names, so that a template with a fault can be tried, or `template.yaml`.
+/// Returns the template as JSON, in which `!Ref Name` is `{"!Ref": "Name"}`. `PAYMENTS_TEMPLATE` may name another
+/// template, to try one with a fault.
 ///
 /// # Errors
-/// Where it cannot be read.
+/// When it cannot be read.
 pub fn template() -> Result<Value> {
     let ours = concat!(env!("CARGO_MANIFEST_DIR"), "/../template.yaml");
     let path = Lookup::environment().text("PAYMENTS_TEMPLATE").unwrap_or_else(|| ours.to_owned());
@@ -17,10 +17,10 @@ pub fn template() -> Result<Value> {
     Ok(serde_json::to_value(yaml)?)
 }
 
-/// Has a package read its configuration.
+/// Lets a package read its configuration.
 ///
 /// # Errors
-/// As the package says it, or that there is no such package.
+/// The package's error, or that there is no such package.
 pub fn read_configuration(package: &str, lookup: &Lookup<'_>) -> Result<()> {
     match package {
         "ingest" => ingest::Config::read(lookup).map(drop),

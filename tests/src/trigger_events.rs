@@ -1,5 +1,4 @@
-//! The event files of the functions that nobody asks over HTTP: what each finds, when it arrives, and
-//! what of all that it leads to is written down.
+//! The event files of schedules, stream and queues: what each finds, when it arrives, and what its snapshot holds.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -16,13 +15,13 @@ use crate::http_events::http_events;
 /// When the events arrive: on the day of the first payment.
 const NOW: &str = "2090-06-15T09:00:00Z";
 
-/// When what they find had become what it is.
+/// When what they find happened.
 const THAT_NIGHT: &str = "2090-06-15T00:05:00Z";
 
-/// When the archive runs: at half past two of the night after.
+/// When the archive runs: at half past two of the next night.
 const THE_NIGHT_AFTER: &str = "2090-06-16T01:30:00Z";
 
-/// What each event finds. One that is not named here finds nothing.
+/// What each event finds. An event that is not named here finds nothing.
 pub const GIVEN: [(Given, &[&str]); 12] = [
     (Given::Nothing, &["settle/malformed", "settle/unknown-payment"]),
     (Given::OnePayment, &["settle/early"]),
@@ -50,13 +49,13 @@ pub const GIVEN: [(Given, &[&str]); 12] = [
     (Given::Processed, &["dispatch/moved-on", "settle/conflicting", "settle/repeated"]),
 ];
 
-/// What of a head is written down, in this order.
+/// The attributes of a head in a snapshot, in this order.
 const SHOWN: [&str; 5] = ["status", "version", "dispatchAttempt", "transactionId", "failureReason"];
 
-/// A bank on the day of the first payment, as an event finds it.
+/// A world on the day of the first payment, as an event finds it.
 ///
 /// # Errors
-/// Where the bank does not take what is put in.
+/// When a request is rejected.
 pub async fn bank(given: Given) -> Result<World> {
     let world = World::with(|environment| environment.horizon_days = HORIZON_DAYS).await?;
     prepare(&world, given, THAT_NIGHT).await?;
@@ -71,10 +70,10 @@ pub fn found_by(name: &str) -> Given {
     given(&GIVEN, name).0
 }
 
-/// The text of an event as it reaches a bank: the stream is that of this bank's table, whatever its name.
+/// The text of an event as it arrives: the stream is that of this world's table.
 ///
 /// # Errors
-/// Where there is no such file.
+/// When there is no such file.
 pub fn delivered(world: &World, name: &str) -> Result<String> {
     Ok(event_text(name)?.replace("table/payments/", &format!("table/{}/", world.environment.tables.payments)))
 }
@@ -85,10 +84,10 @@ pub fn now_of(name: &str) -> &'static str {
     if name.starts_with("archive/") { THE_NIGHT_AFTER } else { NOW }
 }
 
-/// When an event's invocation has to be over: five minutes later.
+/// The deadline of an event's invocation: five minutes later.
 ///
 /// # Errors
-/// None, as long as [`now_of`] is an instant.
+/// None, as long as [`now_of`] returns an instant.
 pub fn deadline_of(name: &str) -> Result<DateTime<Utc>> {
     Ok((DateTime::parse_from_rfc3339(now_of(name))? + TimeDelta::minutes(5)).to_utc())
 }
@@ -97,10 +96,10 @@ fn now() -> Result<DateTime<Utc>> {
     Ok(DateTime::parse_from_rfc3339(NOW)?.to_utc())
 }
 
-/// All that an event led to: its answer and metrics, what was sent, and what became of the payments.
+/// All that an event led to: its answer and metrics, the messages, and the payments.
 ///
 /// # Errors
-/// Where the engine fails or a metric is not one.
+/// When the engine fails or a line of metrics is invalid.
 pub async fn written_down(world: &World, answer: &Value, metrics: &[String]) -> Result<String> {
     let mut text = format!("answer:\n{}\n", serde_json::to_string_pretty(answer)?);
     for message in world.outside.requests.receive(10, now()?) {
@@ -124,8 +123,8 @@ pub async fn written_down(world: &World, answer: &Value, metrics: &[String]) -> 
     Ok(text)
 }
 
-/// The rule of the messages' order: settling them is concurrent, so the order of those that come
-/// again is that of their ids here; SQS does not look at it.
+/// The rule of the messages' order: results are settled concurrently, so failed messages are sorted by id here. SQS
+/// ignores the order.
 #[must_use]
 pub fn in_order_of_ids(mut response: Value) -> Value {
     if let Some(failures) = response.get_mut("batchItemFailures").and_then(Value::as_array_mut) {
@@ -134,7 +133,7 @@ pub fn in_order_of_ids(mut response: Value) -> Value {
     response
 }
 
-/// The rule of the metrics' time: it is the machine's, and not written down.
+/// The rule of the metrics' time: it is the machine's, and left out.
 fn without_time(line: &str) -> Result<Value> {
     let mut line: Value = serde_json::from_str(line)?;
     let timestamp = line.pointer_mut("/_aws/Timestamp").context("a metric without a time")?;
@@ -142,7 +141,7 @@ fn without_time(line: &str) -> Result<Value> {
     Ok(line)
 }
 
-/// A text or number as it is stored.
+/// A text or number attribute.
 fn plain(value: &AttributeValue) -> &str {
     value.as_s().or_else(|_| value.as_n()).map_or("", String::as_str)
 }

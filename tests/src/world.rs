@@ -1,4 +1,4 @@
-//! One bank per test: an engine, two tables, the functions, and a clock.
+//! One world per test: an engine, two tables, the functions, and a clock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
@@ -19,58 +19,57 @@ use serde_json::Value;
 use crate::tables::key_of;
 use crate::{Ask, Contract, Reply, with_role};
 
-/// When tests begin, unless they say otherwise: a Friday morning in winter, when London's clocks
-/// show UTC.
+/// When tests begin, unless they say otherwise: a Friday morning in winter, when London's clocks show UTC.
 const MORNING: &str = "2026-11-20T09:00:00Z";
 
 static WORLDS: AtomicU32 = AtomicU32::new(0);
 
-/// What lies outside of a bank's functions.
+/// What surrounds the functions.
 #[derive(Debug, Clone)]
 pub struct Outside {
     /// The queue to the transaction service.
     pub requests: Queue,
-    /// The metrics that the functions emitted.
+    /// The functions' metrics.
     pub metrics: Metrics,
-    /// Where reports are stored.
+    /// The report store.
     pub reports: Arc<dyn ObjectStore>,
 }
 
-/// A bank.
+/// A world.
 #[derive(Debug)]
 pub struct World {
     stack: Stack,
-    /// What its functions are told.
+    /// The functions' environment.
     pub environment: Environment,
     seconds: Arc<AtomicI64>,
-    /// What the functions' calls went over.
+    /// The recorder of the functions' calls.
     pub recorder: Recorder,
-    /// What lies outside of it.
+    /// What surrounds the functions.
     pub outside: Outside,
     functions: Functions,
 }
 
 impl World {
-    /// Opens a bank on an embedded engine, or on the one that `DYNAMODB_ENDPOINT` names.
+    /// Opens a world on an embedded engine, or on the one that `DYNAMODB_ENDPOINT` names.
     ///
     /// # Errors
-    /// Where the engine does not start.
+    /// When the engine does not start.
     pub async fn open() -> Result<Self> {
         Self::with(|_| {}).await
     }
 
-    /// Opens a bank whose environment was changed.
+    /// Opens a world with a changed environment.
     ///
     /// # Errors
-    /// Where the engine does not start or the environment does not do.
+    /// When the engine does not start or a variable is invalid.
     pub async fn with(change: impl FnOnce(&mut Environment)) -> Result<Self> {
         let endpoint = Lookup::environment().text("DYNAMODB_ENDPOINT");
         let is_shared = endpoint.is_some();
         let seconds = Arc::new(AtomicI64::new(0));
         let stack = Stack::on(EngineChoice::of(endpoint, None)).clock(&clock_of(&seconds)).environment(|environment| {
             if is_shared {
-                // A shared engine: each world has tables of its own, and an access key, in which DynamoDB Local
-                // takes nothing but letters and digits.
+                // A shared engine: each world has its own tables and access key, in which DynamoDB Local accepts only
+                // letters and digits.
                 let (process, world) = (std::process::id(), WORLDS.fetch_add(1, Ordering::Relaxed));
                 environment.tables.payments = format!("payments-{process}-{world}");
                 environment.tables.history = format!("payment-history-{process}-{world}");
@@ -89,47 +88,47 @@ impl World {
         Ok(world)
     }
 
-    /// The same bank's functions over another recorder, as another sandbox of Lambda would have them.
+    /// The functions over another recorder, as in another Lambda sandbox.
     ///
     /// # Errors
-    /// Where the environment does not do.
+    /// When a variable is invalid.
     pub async fn functions_over(&self, recorder: &Recorder) -> Result<Functions> {
         with_roles(&self.stack, &client(&self.environment, recorder).await)
     }
 
-    /// What this bank's functions work with, over another recorder.
+    /// What the functions work with, over another recorder.
     pub async fn dependencies_over(&self, recorder: &Recorder) -> Dependencies {
         self.stack.dependencies(client(&self.environment, recorder).await)
     }
 
-    /// What this bank's functions work with, over another client.
+    /// What the functions work with, over another client.
     #[must_use]
     pub fn dependencies(&self, client: Client) -> Dependencies {
         self.stack.dependencies(client)
     }
 
-    /// This bank's functions with other dependencies.
+    /// The functions with other dependencies.
     ///
     /// # Errors
-    /// Where the environment does not do.
+    /// When a variable is invalid.
     pub fn functions_in(&self, dependencies: &Dependencies) -> Result<Functions> {
         self.environment.functions(|_| Ok(dependencies.clone()))
     }
 
-    /// A client of the bank's engine over its recorder.
+    /// A client of the engine over the recorder.
     pub async fn client(&self) -> Client {
         client(&self.environment, &self.recorder).await
     }
 
-    /// The bank's store, over its recorder.
+    /// The store over the recorder.
     pub async fn store(&self) -> Store {
         Store::new(self.client().await, self.environment.tables.clone())
     }
 
-    /// Moves an account's heads from the hot table to history, as the archive does.
+    /// Archives an account's heads.
     ///
     /// # Errors
-    /// Where the engine fails.
+    /// When the engine fails.
     pub async fn archive_all(&self, account: &str) -> Result<()> {
         let (client, tables) = (self.client().await, &self.environment.tables);
         for item in self.heads(account).await? {
@@ -140,18 +139,18 @@ impl World {
         Ok(())
     }
 
-    /// An account's items in the hot table, as they are stored.
+    /// An account's items in the hot table, as stored.
     ///
     /// # Errors
-    /// Where the engine fails.
+    /// When the engine fails.
     pub async fn heads(&self, account: &str) -> Result<Vec<Item>> {
         self.heads_in(&self.environment.tables.payments, account).await
     }
 
-    /// An account's items in history, as they are stored.
+    /// An account's items in history, as stored.
     ///
     /// # Errors
-    /// Where the engine fails.
+    /// When the engine fails.
     pub async fn archived_heads(&self, account: &str) -> Result<Vec<Item>> {
         self.heads_in(&self.environment.tables.history, account).await
     }
@@ -167,50 +166,50 @@ impl World {
     /// Sets the clock.
     ///
     /// # Errors
-    /// Where `instant` is not one.
+    /// When `instant` is invalid.
     pub fn set_clock(&self, instant: &str) -> Result<()> {
         let seconds = DateTime::parse_from_rfc3339(instant).with_context(|| instant.to_owned())?.timestamp();
         self.seconds.store(seconds, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Sends a request through API Gateway's event to its function.
+    /// Sends a request to its function, as an API Gateway event.
     ///
     /// # Errors
-    /// Where the request cannot be built or the reply is not JSON.
+    /// When the request cannot be built or the reply is not JSON.
     pub async fn send(&self, ask: Ask) -> Result<Reply> {
         self.send_to(&self.functions, ask).await
     }
 
-    /// The same from a client of another name than the local one's.
+    /// Sends a request from a client of another name.
     ///
     /// # Errors
-    /// Where the request cannot be built or the reply is not JSON.
+    /// When the request cannot be built or the reply is not JSON.
     pub async fn send_as(&self, client_id: &str, ask: Ask) -> Result<Reply> {
         self.send_authorized(&event::all_scopes(client_id), ask).await
     }
 
-    /// The same with what an authorizer says of it; null where there is none.
+    /// Sends a request with an authorizer's statement; null for none.
     ///
     /// # Errors
-    /// Where the request cannot be built or the reply is not JSON.
+    /// When the request cannot be built or the reply is not JSON.
     pub async fn send_authorized(&self, authorizer: &Value, ask: Ask) -> Result<Reply> {
         self.replied(&self.functions, authorizer, &ask).await
     }
 
-    /// The same to other functions of this bank.
+    /// Sends a request to other functions.
     ///
     /// # Errors
-    /// Where the request cannot be built or the reply is not JSON.
+    /// When the request cannot be built or the reply is not JSON.
     pub async fn send_to(&self, functions: &Functions, ask: Ask) -> Result<Reply> {
         self.replied(functions, &event::all_scopes(event::DEVELOPMENT_CLIENT), &ask).await
     }
 
-    /// What a function replies, which has to be in the API's description.
+    /// A function's reply, which must conform to the API's description.
     async fn replied(&self, functions: &Functions, authorizer: &Value, ask: &Ask) -> Result<Reply> {
         let (function, event) = ask.event("test-request", self.stack.clock.instant(), authorizer)?;
         let key = event.route_key.clone().unwrap_or_default();
-        // In a box, so that a test of many requests stays within its thread's stack.
+        // Boxed: a test makes many requests, and they must fit on its thread's stack.
         let reply = Reply::of(Box::pin(functions.invoke(function, event)).await)?;
         Contract::get()?.check(&key, &reply)?;
         Ok(reply)
@@ -231,13 +230,13 @@ fn clock_of(seconds: &Arc<AtomicI64>) -> Clock {
     })
 }
 
-/// The functions, each with the role that the template gives it.
+/// The functions, each with its role of the template.
 fn with_roles(stack: &Stack, client: &Client) -> Result<Functions> {
     stack.functions_each(|function| with_role(client, function, &stack.environment.tables))
 }
 
-/// The production client over a recorder: its retries, but without their waiting, and with a retry
-/// quota of its own, so that one test's faults do not use up another's retries.
+/// The production client over a recorder: its retries, but without their pauses, and with its own retry quota, so
+/// that one test's faults do not use up another's retries.
 async fn client(environment: &Environment, recorder: &Recorder) -> Client {
     let production = environment.client();
     let retries = production.config().retry_config().cloned().unwrap_or_else(RetryConfig::standard);

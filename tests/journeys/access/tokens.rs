@@ -1,4 +1,4 @@
-//! `cargo local --require-tokens` over real HTTP: tokens are wanted, checked, and to be had.
+//! `cargo local --require-tokens` over real HTTP: how to get a token, and how it is checked.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::local::{exchange, fixed_clock, options};
 
-/// A change of the claims of a token that is good.
+/// A change of a good token's claims.
 type Change = fn(&mut Value, DateTime<Utc>);
 
 #[tokio::test]
@@ -43,7 +43,7 @@ async fn the_gateway_accepts_only_valid_tokens_of_its_issuer() -> Result<()> {
         ("not yet", changed(|claims, now| claims["nbf"] = json!((now + TimeDelta::seconds(1)).timestamp()))?),
         ("another issuer", changed(|claims, _| claims["iss"] = json!("https://login.bank.example"))?),
         ("another client", changed(|claims, _| claims["client_id"] = json!("somebody"))?),
-        // The audience counts before the client.
+        // The audience is checked before the client.
         ("another audience", changed(|claims, _| claims["aud"] = json!(["somebody"]))?),
     ];
     for (what, header) in refused {

@@ -1,4 +1,4 @@
-//! What is asked for while its payment moves, and after: one answer, whichever table it is in.
+//! Reads of a payment while it is archived, and afterwards: one answer, whichever table it is in.
 
 use anyhow::{Context as _, Result};
 use payments_local::{Fate, Recorder};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{DAY, NIGHT, body, processed, put, put_processed, refused, settle, tick, tick_of};
 
-/// Every question whose answer is about the account's one payment of the day.
+/// The answer to every question about the account's only payment of the day.
 async fn answers(world: &World, payment_id: &str) -> Result<Vec<(String, Reply)>> {
     let mut answers = Vec::new();
     for question in [
@@ -25,7 +25,7 @@ async fn answers(world: &World, payment_id: &str) -> Result<Vec<(String, Reply)>
     Ok(answers)
 }
 
-/// The payments in an answer, whether it is a list or one of them.
+/// The payments in an answer: a list, or one payment.
 fn payments(reply: &Reply) -> Vec<Value> {
     if reply.body.get("payments").is_some() { reply.payments().to_vec() } else { vec![reply.body.clone()] }
 }
@@ -44,7 +44,7 @@ async fn a_payment_is_shown_once_and_the_same_in_either_table() -> Result<()> {
     assert_eq!(hot[0].1.body["data"], "rent", "{}", hot[0].1);
     assert_eq!(hot[1].1.payments()[0]["data"], "rent", "{}", hot[1].1);
 
-    // Stopped between the put and the removal: it is in both tables.
+    // Stopped between put and delete: the payment is in both tables.
     let no_removals = |call: &payments_local::Call| match call.operation.as_str() {
         "DeleteItem" => Fate::LoseRequest,
         _ => Fate::Pass,
@@ -58,7 +58,7 @@ async fn a_payment_is_shown_once_and_the_same_in_either_table() -> Result<()> {
     Ok(())
 }
 
-/// The same payments, each once. (A page that is full may or may not know that it is the last.)
+/// Asserts the same payments, each once. (A full page may or may not know that it is the last.)
 fn assert_same(before: &[(String, Reply)], now: &[(String, Reply)], place: &str) {
     for ((question, before), (_, now)) in before.iter().zip(now) {
         assert_eq!(payments(now), payments(before), "{place}: {question}");

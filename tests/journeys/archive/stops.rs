@@ -1,5 +1,5 @@
-//! What stops the archive, or a payment of it: crashes, other runs, deadlines, throttles, damage.
-//! Whatever it is, a payment is in one table or in both, and all that can move moves.
+//! What stops the archive, or one payment: crashes, other runs, deadlines, throttling, damage. A payment stays in one
+//! table or in both, and all others move.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -26,7 +26,7 @@ fn recorder_of(operation: &'static str, fate: Fate) -> Recorder {
     Recorder::with_fate(move |call: &Call| if call.operation == operation { fate } else { Fate::Pass })
 }
 
-/// How many of an account's heads are in the hot table, and how many in history.
+/// The numbers of an account's heads in the hot table and in history.
 async fn places(world: &World, account: &str) -> Result<(usize, usize)> {
     Ok((world.heads(account).await?.len(), world.archived_heads(account).await?.len()))
 }
@@ -71,7 +71,7 @@ async fn a_reply_lost_once_does_no_harm() -> Result<()> {
         let is_write = matches!(call.operation.as_str(), "PutItem" | "DeleteItem");
         if is_new && is_write { Fate::LoseReply } else { Fate::Pass }
     });
-    // The SDK tries again, and finds that it is done.
+    // The SDK tries again, and the call was done already.
     let report = tick_of(&world.functions_over(&lossy).await?).await?;
     assert_eq!(report, ArchiveOutcome { already_gone: 3, ..ArchiveOutcome::default() });
     assert_eq!((world.heads("tenant").await?.len(), world.archived_heads("tenant").await?), (0, before));
@@ -101,7 +101,7 @@ async fn different_heads_in_both_tables_are_both_kept() -> Result<()> {
 #[tokio::test]
 async fn unreadable_items_stop_no_others() -> Result<()> {
     let world = World::open().await?;
-    // A damaged head, a damaged index entry, a damaged head in history; and payments like others.
+    // A damaged head, a damaged index entry, a damaged head in history, and undamaged payments.
     for account in ["head", "entry", "archived"] {
         put_processed(&world, account, &["one"], true).await?;
     }
@@ -115,7 +115,7 @@ async fn unreadable_items_stop_no_others() -> Result<()> {
     world.put_items(&world.environment.tables.history, [archived]).await?;
     world.set_clock(NIGHT)?;
     let report = tick(&world).await?;
-    // An entry without a date is an alarm at once.
+    // An entry without a date is overdue at once.
     let want = ArchiveOutcome { archived: 30, failed: 3, overdue_unmovable: 1, ..ArchiveOutcome::default() };
     assert_eq!(report, want);
     for (account, want) in [("head", (1, 0)), ("entry", (1, 0)), ("archived", (1, 1)), ("tenant", (0, 30))] {
@@ -200,7 +200,7 @@ async fn a_throttled_shard_stops_no_other_and_a_denied_call_is_an_error() -> Res
 async fn a_run_counts_what_it_leaves() -> Result<()> {
     let world = World::open().await?;
     put_processed(&world, "tenant", &["one", "two", "three"], true).await?;
-    // More than a day after they could have moved: what its turn does not come for is overdue.
+    // More than a day after they could have moved: what is left is overdue.
     world.set_clock("2026-11-22T02:30:00Z")?;
     for (operation, remaining, is_lower_bound) in
         [("Query", 0, true), ("BatchGetItem", 3, false), ("PutItem", 3, false)]
@@ -217,7 +217,7 @@ async fn a_run_counts_what_it_leaves() -> Result<()> {
     Ok(())
 }
 
-/// The archive on a clock on which every call takes 5 ms.
+/// The archive with a clock on which every call takes 5 ms.
 async fn slow_archive(world: &World) -> Result<(Archive, Arc<AtomicI64>)> {
     let millis = Arc::new(AtomicI64::new(DateTime::parse_from_rfc3339(NIGHT)?.timestamp_millis()));
     let (called, shown, slept) = (Arc::clone(&millis), Arc::clone(&millis), Arc::clone(&millis));

@@ -1,4 +1,4 @@
-//! Drift: what it is, what only looks like it, and what is kept of it.
+//! Drift: what it is, what only looks like it, and what is stored of it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{DAY, NIGHT, NO_DEADLINE, a_counted_day, alter, evidence, put, reads_counters, recount, run_of, shown};
 
-/// The operations since the last time that are no queries.
+/// The operations since the last time, without queries.
 fn writes(world: &World) -> Vec<String> {
     world.recorder.take_operations().into_iter().filter(|operation| operation != "Query").collect()
 }
@@ -34,7 +34,7 @@ async fn altered_counters_are_drift_and_the_first_finding_is_kept() -> Result<()
     let drift = serde_json::to_value(&report.drifts[0])?;
     let want = json!({
         "date": DAY, "counters": wrong, "recounted": right, "repaired": false,
-        // Ten seconds after the first look, which began at half past two.
+        // Ten seconds after the first look at half past two.
         "foundAt": "2090-06-16T02:30:10Z", "repairableFrom": "2090-06-17T03:30:10Z",
     });
     assert_eq!(drift, want);
@@ -48,7 +48,7 @@ async fn altered_counters_are_drift_and_the_first_finding_is_kept() -> Result<()
     assert_eq!((next_night.drifted, found_at(&next_night)), (1, vec!["2090-06-16T02:30:10Z"]));
     assert_eq!((writes(&world), evidence(&world).await?.as_ref()), (vec!["GetItem".to_owned()], Some(&kept)));
 
-    // Other numbers, or a counter that has moved, are another finding.
+    // Other numbers, or a moved counter, are another finding.
     for (lane, numbers, at) in [(5, [("moves", 1)], "2090-06-17T03:00"), (0, [("moves", 2)], "2090-06-17T04:00")] {
         alter(&world, lane, &numbers).await?;
         world.set_clock(&format!("{at}:00Z"))?;
@@ -57,7 +57,7 @@ async fn altered_counters_are_drift_and_the_first_finding_is_kept() -> Result<()
     put(&world, "not-counted", "2090-06-17T05:00:00Z").await?;
     assert_eq!(found_at(&recount(&world).await?), ["2090-06-17T05:00:10Z"]);
 
-    // All is well again: nothing is kept, and that is written once.
+    // Exact again: the finding is deleted, once.
     alter(&world, 5, &[("PENDING", -2), ("GBP.pro", 3)]).await?;
     world.count_all().await?;
     drop(world.recorder.take_operations());
@@ -79,7 +79,7 @@ async fn an_uncounted_record_is_drift() -> Result<()> {
         let records = if skipped { counting.skip().await? } else { counting.count(world.functions()).await? };
         assert_eq!(records, 1, "{key}");
     }
-    // The checkpoint is behind it: it does not come again.
+    // The checkpoint is past it: it does not come again.
     world.count_all().await?;
     let report = recount(&world).await?;
     assert_eq!((report.exact, report.drifted), (2, 1), "{report:?}");
@@ -101,7 +101,7 @@ async fn an_unparsed_change_is_drift_even_if_the_numbers_agree() -> Result<()> {
     Ok(())
 }
 
-/// What can happen to a date between its first and its second look.
+/// What can happen to a date between its first and second look.
 #[derive(Debug, Clone, Copy)]
 enum Between {
     TheStreamIsCounted,
@@ -138,7 +138,7 @@ async fn a_change_between_two_looks_is_not_drift() -> Result<()> {
         let world = Arc::new(a_counted_day().await?);
         put(&world, "late", NIGHT).await?;
         let (reads, inside) = (AtomicU32::new(0), Arc::clone(&world));
-        // The third time that the counters are read is the beginning of the second look.
+        // The third read of the counters begins the second look.
         let when = move |call: &Call| reads_counters(call) && reads.fetch_add(1, Ordering::Relaxed) == 2;
         let functions = super::interfered(&world, when, move || {
             let world = Arc::clone(&inside);
@@ -166,7 +166,7 @@ async fn an_outcome_names_a_hundred_dates_and_counts_the_others() -> Result<()> 
     let report = run_of(world.functions(), "recount", (&dates.0, &dates.1), NO_DEADLINE).await?;
     assert_eq!((report.exact, report.drifted), (1, 103));
     assert_eq!((report.drifts.len(), report.drifts_left_out), (100, 3));
-    // Dates wait for their second look ten at a time: eleven waits, and not a hundred.
+    // Dates wait for their second look ten at a time: eleven pauses, and not a hundred.
     let waited: Vec<Value> = report.drifts.iter().map(|drift| json!(drift.found_at)).collect();
     assert_eq!((&waited[0], &waited[99]), (&json!("2026-11-20T09:00:10Z"), &json!("2026-11-20T09:01:40Z")));
     Ok(())

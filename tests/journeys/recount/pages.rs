@@ -1,4 +1,4 @@
-//! Dates of more payments than one page holds, over both tables.
+//! Dates with more payments than one page, over both tables.
 
 use std::collections::BTreeSet;
 
@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 
 use super::{DAY, NO_DEADLINE, run_of};
 
-/// Writes as much of cancelled payments of one shard as an index holds. Each is of as many cents as
-/// its number says, so that sums tell which were counted.
+/// Writes the index attributes of cancelled payments of one shard. Each amount follows from its number, so that sums
+/// tell which were counted.
 async fn put_all(world: &World, table: &str, numbers: &BTreeSet<usize>) -> Result<()> {
     let client = world.client().await;
     let item = |n: usize| -> Result<_> {
         let id = PaymentId::derive(&"payer".parse()?, &n.to_string().parse::<IdempotencyKey>()?);
-        // In the order of their numbers, several to a second.
+        // In the order of their numbers, several in a second.
         let at = format!("{DAY}T08:{:02}:{:02}Z", n / 240, n / 4 % 60);
         let request = PutRequest::builder()
             .item("pk", text("ACCT#payer"))

@@ -1,4 +1,4 @@
-//! The repair: what was found wrong twice, a day apart, and has stood still in between, and only that.
+//! Repairs: only what was found wrong twice, a day apart, without a change in between.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use serde_json::{Value, json};
 
 use super::{DAY, NO_DEADLINE, a_counted_day, add, alter, evidence, interfered, put, recount, repair, run_of, shown};
 
-/// When the recount of the night after finds drift, and when that can be repaired.
+/// When the next night's recount finds drift, and when that can be repaired.
 const FOUND_AT: &str = "2090-06-16T02:30:10Z";
 const REPAIRABLE_FROM: &str = "2090-06-17T03:30:10Z";
 
-/// A bank whose counters were found wrong, and what they should say.
+/// A world whose counters were found wrong, and the right counts.
 async fn a_drifted_day() -> Result<(World, Value)> {
     let world = a_counted_day().await?;
     let right = shown(&world).await?;
@@ -42,7 +42,7 @@ fn drifted(report: &RecountOutcome) -> (u64, u64, &str) {
 async fn drift_is_repaired_after_a_day_and_an_hour() -> Result<()> {
     let (world, right) = a_drifted_day().await?;
     let wrong = shown(&world).await?;
-    // The second look, which is the one that counts, comes ten seconds after the beginning.
+    // The second look, which counts, comes ten seconds after the beginning.
     for too_early in ["2090-06-16T02:31:00Z", "2090-06-16T03:31:00Z", "2090-06-17T02:30:10Z", "2090-06-17T03:29:59Z"] {
         world.set_clock(too_early)?;
         let report = repair(&world).await?;
@@ -56,7 +56,7 @@ async fn drift_is_repaired_after_a_day_and_an_hour() -> Result<()> {
     let report = repair(&world).await?;
     assert_eq!((drifted(&report), report.drifts[0].repaired), ((1, 0, FOUND_AT), true), "{report:?}");
     assert_eq!(world.metric("RepairedDates")?, 1);
-    // One lane takes the difference, seven are looked at, what was kept goes; 2 units each.
+    // One lane takes the difference, seven are conditions, the finding is deleted; 2 units each.
     let spent = world.recorder.take_capacity_use().into_iter().filter(|((operation, _), _)| operation != "Query");
     let table = world.environment.tables.payments.clone();
     let all = BTreeMap::from([(("TransactWriteItems".to_owned(), table), 2 * 18)]);
@@ -69,7 +69,7 @@ async fn drift_is_repaired_after_a_day_and_an_hour() -> Result<()> {
     assert_eq!(recount(&world).await?, RecountOutcome { exact: 3, ..RecountOutcome::default() });
     assert_eq!(repair(&world).await?, RecountOutcome { exact: 1, ..RecountOutcome::default() });
 
-    // The stream goes on where it was.
+    // The stream goes on.
     put(&world, "one-more", "2090-06-17T04:00:00Z").await?;
     world.count_all().await?;
     assert_eq!(recount(&world).await?.exact, 3);
@@ -121,7 +121,7 @@ async fn counters_that_moved_since_are_not_repaired_even_if_they_moved_back() ->
 async fn recounts_that_disagree_repair_nothing() -> Result<()> {
     let (world, _) = a_drifted_day().await?;
     let wrong = shown(&world).await?;
-    // It is there, but the stream does not come to the counters.
+    // It is created, but not counted.
     put(&world, "not-counted", "2090-06-17T04:00:00Z").await?;
     assert_eq!(drifted(&repair(&world).await?), (0, 1, "2090-06-17T04:00:10Z"));
     assert_eq!(shown(&world).await?, wrong);
@@ -142,7 +142,7 @@ async fn a_counter_that_moves_at_the_last_moment_stops_the_repair() -> Result<()
         let report = run_of(&functions.await?, "repair", (DAY, DAY), NO_DEADLINE).await?;
         assert_eq!(report, RecountOutcome { moving: vec![DAY.to_owned()], ..RecountOutcome::default() }, "lane {lane}");
         assert_eq!(shown(&world).await?, wrong, "lane {lane}");
-        // As it was found, for the next lane.
+        // Restored for the next lane.
         alter(&world, lane, &[("moves", -1)]).await?;
     }
     Ok(())
@@ -154,7 +154,7 @@ async fn a_repair_requires_an_unchanged_finding() -> Result<()> {
     world.set_clock("2090-06-17T04:00:00Z")?;
     let wrong = shown(&world).await?;
     let whole = evidence(&world).await?.context("nothing is kept")?;
-    // Another run found the same anew, or all well.
+    // Another run has found the same anew, or no drift.
     for change in ["SET foundAt = :at", "REMOVE foundAt"] {
         let (client, table) = (world.client().await, world.environment.tables.payments.clone());
         let key = key_of(&whole);

@@ -1,4 +1,4 @@
-//! How a recount ends before its last date: in time, and saying what is left.
+//! How a recount ends before its last date: in time, naming what is left.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use recount::RecountOutcome;
 
 use super::{AFTER, BEFORE, DAY, NIGHT, NO_DEADLINE, a_counted_day, alter, evidence, interfered, run_of};
 
-/// The deadline of an invocation that has so many seconds from that night on.
+/// The deadline of an invocation with so many seconds from that night on.
 fn deadline(seconds: u64) -> Result<u64> {
     Ok(u64::try_from(DateTime::parse_from_rfc3339(NIGHT)?.timestamp_millis())? + 1_000 * seconds)
 }
@@ -53,7 +53,7 @@ async fn the_next_run_continues_at_the_date_of_the_deadline() -> Result<()> {
             move |call| reads_payments(call, at),
             move || {
                 let world = Arc::clone(&inside);
-                // Sixty seconds, of which six are kept.
+                // Sixty seconds, six of which are reserved.
                 async move { world.set_clock("2090-06-16T02:30:54Z") }
             },
         );
@@ -67,7 +67,7 @@ async fn the_next_run_continues_at_the_date_of_the_deadline() -> Result<()> {
 async fn a_date_without_time_for_a_second_look_is_left() -> Result<()> {
     let world = a_counted_day().await?;
     alter(&world, 0, &[("PENDING", 1)]).await?;
-    // Fourteen seconds, of which six are kept, are too few for a wait of ten.
+    // Fourteen seconds, six of which are reserved, are too few for a pause of ten.
     let report = run_of(world.functions(), "recount", (BEFORE, AFTER), deadline(14)?).await?;
     assert_eq!(report, RecountOutcome { exact: 2, ..left(1, DAY, "deadline") });
     assert_eq!(evidence(&world).await?, None);

@@ -1,4 +1,4 @@
-//! The report is killed: at every call it makes, and at each of its steps by name.
+//! The report is killed: at every call, and at each of its steps by name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::faulty_store::{FaultyStore, FileFate};
 use super::settlements::{self, END_OF_TIME, files, invoke, many, reported_ids, run, unreported};
 
-/// The report's functions, over a recorder and a place for reports of their own.
+/// The report's functions, over a recorder and with faults of the report store.
 async fn functions_over(
     world: &World,
     recorder: &Recorder,
@@ -28,23 +28,23 @@ async fn functions_over(
     world.functions_in(&Dependencies { reports, ..dependencies })
 }
 
-/// How an invocation ends before its time.
+/// How an invocation ends early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     /// Before its nth call.
     Before,
-    /// After its nth call was done, and before that one's answer.
+    /// After its nth call, whose reply is lost.
     After,
-    /// Not at all: only the answer to its nth call is lost.
+    /// It does not; only the reply to its nth call is lost.
     Hiccup,
 }
 
-/// What is published, with its content.
+/// The published files and their bytes.
 async fn published(world: &World) -> Result<BTreeMap<String, Vec<u8>>> {
     Ok(files(world).await?.into_iter().filter(|(name, _)| name.starts_with("reports/")).collect())
 }
 
-/// Everything is reported once, nothing is left, and what was published is as it was.
+/// Asserts that everything is reported once, nothing is left, and published files are unchanged.
 async fn assert_whole(world: &World, all: &[String], before: &BTreeMap<String, Vec<u8>>, when: &str) -> Result<()> {
     assert_eq!(reported_ids(world).await?, all, "{when}");
     assert_eq!(unreported(world).await?, BTreeSet::new(), "{when}");
@@ -64,7 +64,7 @@ async fn a_run_killed_at_any_call_loses_and_repeats_nothing() -> Result<()> {
     let mut cases = 0;
     for end in [End::Before, End::After, End::Hiccup] {
         for at in 0.. {
-            // Two runs of one invocation: the first commit, and one that follows another.
+            // Two commits in one invocation: the first ever, and one that follows another.
             let world = World::with(|environment| environment.max_report_rows = 7).await?;
             let all = many(&world, "2026-11-20T09:20:00Z", 12, 0).await?;
             let calls = Arc::new(AtomicUsize::new(0));
@@ -99,14 +99,14 @@ async fn a_run_killed_at_any_call_loses_and_repeats_nothing() -> Result<()> {
     Ok(())
 }
 
-/// A step that does not happen, and what the next run then has to do.
+/// A step that does not happen, and its consequences.
 struct Stop {
     step: &'static str,
     call: fn(&Call, usize) -> Fate,
     file: fn(&str, &Path) -> FileFate,
-    /// How many files lie under `attempts/` and `reports/`.
+    /// The numbers of files under `attempts/` and `reports/`.
     files: (usize, usize),
-    /// Whether the run is committed, how many payments have left the index, and whether it is marked.
+    /// Whether the run is committed, and how many payments have left the index.
     committed: bool,
     drained: usize,
 }
@@ -115,7 +115,7 @@ fn is_update(call: &Call, of: &str) -> bool {
     call.operation == "UpdateItem" && call.input()["Key"]["pk"]["S"].as_str().is_some_and(|pk| pk.starts_with(of))
 }
 
-/// How many payments these reports have.
+/// The number of payments in these reports.
 const PAYMENTS: usize = 40;
 
 const STOPS: [Stop; 7] = [
@@ -180,7 +180,7 @@ const STOPS: [Stop; 7] = [
     },
 ];
 
-/// An invocation that stops at a step.
+/// Runs an invocation that stops at a step.
 async fn stopped(world: &World, stop: &'static Stop) -> Result<()> {
     let updates = AtomicUsize::new(0);
     let recorder = Recorder::with_fate(move |call| {
@@ -227,12 +227,12 @@ async fn the_next_run_completes_one_killed_at_any_step() -> Result<()> {
     Ok(())
 }
 
-/// The run as it is committed.
+/// The committed run.
 async fn committed(world: &World) -> Result<payments_store::ReportRun> {
     world.store().await.last_report_run().await?.context("no run is committed")
 }
 
-/// The next run stops with the alarm: nothing is gathered, published or drained.
+/// Asserts that the next run stops with the alarm: it gathers, publishes and drains nothing.
 async fn assert_stops(world: &World, file: &str, why: &str) -> Result<()> {
     // Something new is settled, too.
     many(world, "2026-11-20T10:20:00Z", 3, 1).await?;
@@ -274,7 +274,7 @@ async fn a_committed_file_that_is_missing_or_altered_stops_the_job() -> Result<(
             if damage != "missing" {
                 store.put(&path, bytes.into()).await?;
             } else if at == &file.published {
-                // Then the attempt would be published again, if it is still there.
+                // Otherwise the attempt would be published again.
                 store.delete(&Path::parse(&file.attempt)?).await?;
             }
             let (name, why) = match damage {
@@ -319,7 +319,7 @@ async fn a_missing_attempt_does_no_harm_after_publication() -> Result<()> {
 
 #[tokio::test]
 async fn a_replaced_file_is_neither_overwritten_nor_trusted() -> Result<()> {
-    // In the place of the report: just before it is copied there, and after it was checked there.
+    // Just before the report is copied to its place, and after it was checked there.
     for (operation, occurrence) in [("copy", 0), ("get", 2)] {
         let world = World::open().await?;
         let all = many(&world, "2026-11-20T09:20:00Z", PAYMENTS, 0).await?;

@@ -1,5 +1,4 @@
-//! A place for reports that tests break: each call goes through, is refused, or is done and its answer
-//! lost, as a test decides.
+//! A report store with faults: each call passes, fails, or is done without a reply.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,20 +16,20 @@ use tokio::sync::Barrier;
 /// What happens to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileFate {
-    /// It goes through.
+    /// It passes.
     Pass,
-    /// It is not done.
+    /// It is not done, and fails.
     Refuse,
-    /// It is done, and its answer is lost.
+    /// It is done, and its reply is lost.
     LoseReply,
-    /// It waits for another that waits, and both go through.
+    /// It waits for another that waits, and both pass.
     Meet,
 }
 
 /// Decides on a call: its number, its operation, and the file that it is about.
 pub(crate) type Decide = dyn Fn(usize, &str, &Path) -> FileFate + Send + Sync;
 
-/// The place.
+/// The store.
 pub(crate) struct FaultyStore {
     inner: Arc<dyn ObjectStore>,
     decide: Box<Decide>,
@@ -39,7 +38,7 @@ pub(crate) struct FaultyStore {
 }
 
 impl FaultyStore {
-    /// A place in front of another.
+    /// Creates one in front of another store.
     pub(crate) fn over(
         inner: &Arc<dyn ObjectStore>,
         decide: impl Fn(usize, &str, &Path) -> FileFate + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! Two reports at once: one commits, and both may drain the same file.
+//! Two concurrent reports: one commits, and both may drain the same file.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::faulty_store::{FaultyStore, FileFate};
 use super::settlements::{END_OF_TIME, files, invoke, many, reported_ids, run, unreported};
 
-/// Two invocations that have both written their attempts before one of them commits.
+/// Runs two invocations that both write their attempts before one of them commits.
 async fn two_attempts(world: &World) -> Result<[Value; 2]> {
     let dependencies = world.dependencies_over(&world.recorder).await;
     let reports = FaultyStore::over(&dependencies.reports, |_, operation, path| {
@@ -31,7 +31,7 @@ fn sum(answers: &[Value; 2], name: &str) -> u64 {
 async fn of_two_concurrent_reports_one_commits() -> Result<()> {
     let world = World::open().await?;
     let all = many(&world, "2026-11-20T09:20:00Z", 40, 0).await?;
-    // Also a commit that follows another: the first has no run to refer to.
+    // Once as the first commit, once after another.
     for (at, expected) in [("2026-11-20T09:50:00Z", 40), ("2026-11-20T10:50:00Z", 25)] {
         let answers = two_attempts(&world).await?;
         assert_eq!(sum(&answers, "runsCommitted"), 1, "{answers:?}");
@@ -43,7 +43,7 @@ async fn of_two_concurrent_reports_one_commits() -> Result<()> {
     let ids = reported_ids(&world).await?;
     assert_eq!(ids.len(), 65);
     assert!(all.iter().all(|id| ids.contains(id)) && ids.windows(2).all(|pair| pair[0] < pair[1]), "each once");
-    // Both attempts of each race were written; only those that were committed are published.
+    // Both attempts of each race are stored; only the committed ones are published.
     let files = files(&world).await?;
     let under = |folder: &str| files.keys().filter(|name| name.starts_with(folder)).count();
     assert_eq!((under("attempts/"), under("reports/")), (8, 4), "{:?}", files.keys());
@@ -74,7 +74,7 @@ async fn two_runs_may_drain_the_same_file() -> Result<()> {
 async fn a_commit_whose_reply_is_lost_is_recognised_as_its_own() -> Result<()> {
     let world = World::open().await?;
     let all = many(&world, "2026-11-20T09:20:00Z", 10, 0).await?;
-    // The first try is done and not answered; the SDK repeats it, and meets its own run.
+    // The first try is done without a reply; the SDK repeats it and meets its own run.
     let recorder = Recorder::with_fate(|call| {
         if call.operation == "PutItem" && call.input()["Item"]["sk"]["S"] == "job" && is_first(call.number) {
             Fate::LoseReply
@@ -91,7 +91,7 @@ async fn a_commit_whose_reply_is_lost_is_recognised_as_its_own() -> Result<()> {
     Ok(())
 }
 
-/// Whether a commit is its recorder's first: one read of the job's item, ten shards, one batch of heads.
+/// Whether a commit is the invocation's first: one read of the job's item, ten shards, one batch of heads.
 fn is_first(number: usize) -> bool {
     number == 12
 }

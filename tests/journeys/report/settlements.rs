@@ -1,4 +1,4 @@
-//! Settlements for the report, made through the bank's own functions, and what the report left.
+//! Settlements for the report, made through the functions, and what the report leaves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
@@ -22,7 +22,7 @@ pub(crate) const END_OF_TIME: &str = "2099-12-31T00:00:00Z";
 /// The business day of these tests.
 const TODAY: &str = "2026-11-20";
 
-/// A payment, and how it ends: with a transaction id, or for a reason.
+/// A payment and its settlement: a transaction id, or a reason.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bill {
     pub(crate) account: &'static str,
@@ -39,7 +39,7 @@ pub(crate) fn body(bill: &Bill, date: &str) -> Value {
     })
 }
 
-/// Puts bills in, sweeps them, and settles them at `at`; their ids in order.
+/// Creates payments, claims them, and settles them at `at`. Returns their sorted ids.
 pub(crate) async fn settled(world: &World, at: &str, bills: &[Bill]) -> Result<Vec<String>> {
     world.set_clock(at)?;
     let mut results = Vec::new();
@@ -55,7 +55,7 @@ pub(crate) async fn settled(world: &World, at: &str, bills: &[Bill]) -> Result<V
     Ok(sorted(results.iter().map(|result| result["paymentId"].as_str().unwrap_or_default().to_owned())))
 }
 
-/// The same with many payments of five payers to seven payees.
+/// The same for many payments of five payers to seven payees.
 pub(crate) async fn many(world: &World, at: &str, count: usize, tag: usize) -> Result<Vec<String>> {
     world.set_clock(at)?;
     let entry = |n: usize| {
@@ -75,7 +75,7 @@ fn sorted(ids: impl IntoIterator<Item = String>) -> Vec<String> {
     ids.into_iter().collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// Delivers results of the transaction service.
+/// Delivers settlement results.
 pub(crate) async fn settle(world: &World, results: &[Value]) -> Result<()> {
     for some in results.chunks(10) {
         let record = |(n, result): (usize, &Value)| json!({ "messageId": n.to_string(), "body": result.to_string() });
@@ -83,7 +83,7 @@ pub(crate) async fn settle(world: &World, results: &[Value]) -> Result<()> {
         let event: SqsEvent = serde_json::from_value(json!({ "Records": records }))?;
         let mut response = world.functions().settle.handle(event.clone()).await;
         if !response.batch_item_failures.is_empty() {
-            // The queue brings again what an engine had no time for.
+            // The queue delivers failed results again.
             response = world.functions().settle.handle(event).await;
         }
         ensure!(response.batch_item_failures.is_empty(), "{response:?}");
@@ -92,7 +92,7 @@ pub(crate) async fn settle(world: &World, results: &[Value]) -> Result<()> {
     Ok(())
 }
 
-/// Invokes the report; an error as its text.
+/// Invokes the report. Returns an error as text.
 pub(crate) async fn invoke(functions: &Functions, request_id: &str, deadline: &str) -> Result<Value, String> {
     let deadline = DateTime::parse_from_rfc3339(deadline).map_err(|error| error.to_string())?.timestamp_millis();
     let mut context = context(deadline.unsigned_abs());
@@ -102,7 +102,7 @@ pub(crate) async fn invoke(functions: &Functions, request_id: &str, deadline: &s
     serde_json::to_value(report.map_err(|error| error.to_string())?).map_err(|error| error.to_string())
 }
 
-/// Invokes the report on a good day.
+/// Invokes the report without faults.
 pub(crate) async fn run(world: &World) -> Result<Value> {
     invoke(world.functions(), "a-good-day", END_OF_TIME).await.map_err(anyhow::Error::msg)
 }
@@ -118,17 +118,17 @@ pub(crate) async fn files(world: &World) -> Result<BTreeMap<String, Vec<u8>>> {
     Ok(files)
 }
 
-/// The published settlements, by file in the order of the names.
+/// The published settlements by file, ordered by name.
 pub(crate) async fn published(world: &World) -> Result<Vec<(String, String)>> {
     let files = files(world).await?.into_iter();
     let csv = files.filter(|(name, _)| name.starts_with("reports/") && name.ends_with(".csv.gz"));
     let mut csv: Vec<_> = csv.map(|(name, bytes)| Ok((name, unzipped(&bytes)?))).collect::<Result<_>>()?;
-    // Where the spans are the same, the runs' numbers are behind them.
+    // Runs' numbers follow in the name if the spans are equal.
     csv.sort();
     Ok(csv)
 }
 
-/// What gzip had made small.
+/// Decompresses a file.
 pub(crate) fn unzipped(bytes: &[u8]) -> Result<String> {
     let mut text = String::new();
     GzDecoder::new(bytes).read_to_string(&mut text)?;
@@ -140,7 +140,7 @@ pub(crate) fn rows(csv: &str) -> Result<Vec<String>> {
     csv::Reader::from_reader(csv.as_bytes()).records().map(|row| Ok(row?[0].to_owned())).collect()
 }
 
-/// The payment ids of all reports, sorted, as often as they are there.
+/// The payment ids of all reports, sorted, with duplicates.
 pub(crate) async fn reported_ids(world: &World) -> Result<Vec<String>> {
     let mut ids = Vec::new();
     for (_, csv) in published(world).await? {
@@ -177,14 +177,14 @@ pub(crate) async fn heads_without(world: &World, attribute: &str) -> Result<Vec<
     Ok(heads)
 }
 
-/// Makes an account's first head one that cannot be read.
+/// Makes an account's first head unreadable.
 pub(crate) async fn damage(world: &World, account: &str) -> Result<()> {
     let mut head = world.heads(account).await?.into_iter().next().context("a head")?;
     head.insert("version".to_owned(), number(7));
     world.put_items(&world.environment.tables.payments, [head]).await
 }
 
-/// The one line of metrics since the last time, without its time.
+/// The only line of metrics since the last time, without its time.
 pub(crate) fn measured(world: &World) -> Result<String> {
     let lines = world.outside.metrics.take();
     let [line] = lines.as_slice() else { anyhow::bail!("{} lines of metrics", lines.len()) };

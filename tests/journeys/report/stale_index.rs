@@ -1,4 +1,4 @@
-//! The index lags: it still shows what has long been reported, or shows late what was settled long ago.
+//! A lagging index: it still shows reported payments, or shows settlements late.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +17,7 @@ use super::settlements::{END_OF_TIME, invoke, many, published, reported_ids, row
 /// The answers to queries of `unreported`, by query.
 type Answers = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
 
-/// Answers a query of `unreported` as it was answered first, for ever.
+/// Answers a query of `unreported` as it was answered the first time.
 async fn stale(call: Call, next: Next, answers: Answers) -> Answer {
     let input = call.input();
     if input["IndexName"] != "unreported" {
@@ -33,7 +33,7 @@ async fn stale(call: Call, next: Next, answers: Answers) -> Answer {
     respond(status, body)
 }
 
-/// The bank's functions over an index that stays as they find it.
+/// The functions over an index that stays as they find it.
 async fn over_a_stale_index(world: &World) -> Result<Functions> {
     let dependencies = world.dependencies_over(&world.recorder).await;
     let answers = Answers::default();
@@ -50,7 +50,7 @@ async fn lingering_index_entries_are_not_reported_again() -> Result<()> {
     let all = many(&world, "2026-11-20T09:20:00Z", 40, 0).await?;
     let first = invoke(&stale, "first", END_OF_TIME).await.map_err(anyhow::Error::msg)?;
     assert_eq!((&first["reported"], &first["drained"]), (&json!(40), &json!(40)), "{first}");
-    // The index still shows all of them, and one of them has been archived, too.
+    // The index still shows all of them, and one has been archived.
     world.archive_all("payer-3").await?;
     let again = invoke(&stale, "again", END_OF_TIME).await.map_err(anyhow::Error::msg)?;
     assert_eq!(
@@ -67,12 +67,12 @@ async fn late_index_entries_are_in_a_later_report() -> Result<()> {
     let world = World::open().await?;
     let early = many(&world, "2026-11-20T09:20:00Z", 20, 0).await?;
     let stale = over_a_stale_index(&world).await?;
-    // What this index shows is from before the second twenty.
+    // The index shows the state before the second twenty.
     assert_eq!(invoke(&stale, "first", END_OF_TIME).await.map_err(anyhow::Error::msg)?["reported"], 20);
     let late = many(&world, "2026-11-20T09:05:00Z", 20, 1).await?;
     world.set_clock("2026-11-20T10:00:00Z")?;
     assert_eq!(invoke(&stale, "second", END_OF_TIME).await.map_err(anyhow::Error::msg)?["reported"], 0);
-    // When it has caught up, they come, though they were settled before what was reported.
+    // Once the index shows them they are reported, though they were settled before the others.
     assert_eq!(run(&world).await?["reported"], 20);
     let by_run: Vec<Vec<String>> = published(&world).await?.iter().map(|(_, csv)| rows(csv)).collect::<Result<_>>()?;
     assert_eq!(by_run.len(), 2);

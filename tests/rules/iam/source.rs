@@ -1,5 +1,4 @@
-//! The store's source as a tree: its methods, the functions that make keys, and what an expression
-//! in them may stand for.
+//! The store's source as a tree: its methods, the functions that make keys, and what an expression can mean.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -78,8 +77,7 @@ impl Sources {
         text_of(&name.expr).context("a name that is no literal")
     }
 
-    /// What an expression in a function may stand for: all that it, its variables and the functions
-    /// of keys that it names mention.
+    /// What an expression in a function can mean: all that it mentions, with its variables and functions of keys.
     pub(super) fn meaning(&self, function: &Function, expression: &Expr) -> Meaning {
         let seen = RefCell::default();
         let mut mentions = Mentions { sources: self, function, seen: &seen, found: Meaning::default() };
@@ -87,7 +85,7 @@ impl Sources {
         mentions.found
     }
 
-    /// The function of this name that is meant in a file: its own before another's.
+    /// The function of this name in a file: its own before another's.
     fn function(&self, file: usize, name: &str) -> Option<&Function> {
         let own = self.functions.get(&(file, name.to_owned()));
         own.or_else(|| self.functions.iter().find(|((_, known), _)| known == name).map(|(_, function)| function))
@@ -129,7 +127,7 @@ impl<'ast> Visit<'ast> for Variables {
 struct Mentions<'s> {
     sources: &'s Sources,
     function: &'s Function,
-    /// The functions and variables that were looked into already.
+    /// The functions and variables that were visited already.
     seen: &'s RefCell<BTreeSet<String>>,
     found: Meaning,
 }
@@ -168,7 +166,7 @@ impl<'ast> Visit<'ast> for Mentions<'_> {
                 let mut inside =
                     Mentions { sources: self.sources, function, seen: self.seen, found: Meaning::default() };
                 inside.visit_block(&function.body);
-                // What it is given is in the call.
+                // Its arguments are in the call.
                 self.found.add(Meaning { arguments: BTreeSet::new(), ..inside.found });
             }
         }
@@ -196,8 +194,7 @@ impl Mentions<'_> {
     }
 }
 
-/// The pattern of the partition keys that a function makes, if it is one that makes them: its text
-/// up to the first thing that is put into it.
+/// The pattern of the partition keys that a function makes: its format text up to the first placeholder.
 fn partition_pattern(function: &Function) -> Option<String> {
     let [syn::Stmt::Macro(syn::StmtMacro { mac, .. })] = &function.body.stmts[..] else {
         let [syn::Stmt::Expr(Expr::Macro(expression), None)] = &function.body.stmts[..] else { return None };
@@ -213,7 +210,7 @@ fn pattern_of(format: &syn::Macro) -> Option<String> {
     beginning.ends_with('#').then(|| format!("{beginning}*"))
 }
 
-/// What a macro is given, where it is expressions.
+/// A macro's arguments, if they are expressions.
 pub(crate) fn arguments_of(called: &syn::Macro) -> Option<Punctuated<Expr, Token![,]>> {
     called.parse_body_with(Punctuated::parse_terminated).ok()
 }

@@ -1,11 +1,9 @@
-//! What each method of the store calls, read from its source: the action, on which table or index,
-//! for which partition keys.
+//! What each method of the store calls, read from its source: the action, the table or index, and the partition keys.
 //!
-//! A call is a chain of the SDK's builders that begins at `self.client` or, for an action of a
-//! transaction, at `Update::builder()` and the like. What a chain is given as its table and its key
-//! is followed through variables, through the functions that make keys, and from a method's
-//! arguments to its callers, to `self.tables.…` and to a function of `key.rs` that makes a partition
-//! key. Nothing is guessed: a chain whose table or key cannot be told fails the test.
+//! A call is a chain of the SDK's builders that begins at `self.client`, or at `Update::builder()` and the like for
+//! an action of a transaction. Its table and key are followed through variables, through functions that make keys,
+//! and from a method's arguments to its callers, to `self.tables.…` and to a function of `key.rs`. Nothing is
+//! guessed: a chain with an unknown table or key fails the test.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,14 +14,14 @@ use syn::{Expr, ExprMethodCall};
 
 use super::source::{Function, Sources};
 
-/// What an expression may stand for.
+/// What an expression can mean.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Meaning {
     /// Tables, by their field of `TableNames`.
     pub(super) tables: BTreeSet<String>,
     /// Patterns of partition keys.
     pub(super) keys: BTreeSet<String>,
-    /// Arguments of the function that it is in.
+    /// Arguments of the function.
     pub(super) arguments: BTreeSet<usize>,
 }
 
@@ -34,7 +32,7 @@ impl Meaning {
         self.arguments.extend(other.arguments);
     }
 
-    /// The same in a caller that gives these arguments.
+    /// The same in a caller with these arguments.
     fn given(&self, arguments: &[Self]) -> Self {
         let mut meaning = Self { arguments: BTreeSet::new(), ..self.clone() };
         for argument in self.arguments.iter().filter_map(|&place| arguments.get(place)) {
@@ -148,7 +146,7 @@ impl Chains<'_> {
                     self.calls.push(Call { table, key, ..call });
                 }
             }
-            // A transaction needs what its actions need, and they are chains of their own.
+            // A transaction requires what its actions require, which are chains of their own.
             Expr::Field(field) if is_client(&field.member) && first != "transact_write_items" => {
                 self.calls.push(self.call(&camel_case(&first), &links[1..])?);
             }
@@ -200,7 +198,7 @@ fn is_client(member: &syn::Member) -> bool {
     matches!(member, syn::Member::Named(name) if name == "client")
 }
 
-/// The action that a transaction's item needs.
+/// The action that a transaction's item requires.
 fn action_of_builder(function: &Expr) -> Option<&'static str> {
     let Expr::Path(path) = function else { return None };
     let names: Vec<String> = path.path.segments.iter().map(|segment| segment.ident.to_string()).collect();
@@ -219,7 +217,7 @@ fn camel_case(name: &str) -> String {
     words.map(|(first, rest)| first.to_uppercase() + rest).collect()
 }
 
-/// Whether anything in a file but the methods of the store calls DynamoDB.
+/// Whether anything in a file but the store's methods calls DynamoDB.
 pub(super) fn calls_outside_methods(file: &syn::File) -> bool {
     struct Finds(bool);
     impl<'ast> Visit<'ast> for Finds {
