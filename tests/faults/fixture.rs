@@ -171,7 +171,12 @@ impl Fixture {
     }
 
     /// Runs the sweeper of some functions once, with this timeout.
-    pub(crate) async fn tick_within(&self, functions: &Functions, action: Action, time: TimeDelta) -> Result<SweeperOutcome> {
+    pub(crate) async fn tick_within(
+        &self,
+        functions: &Functions,
+        action: Action,
+        time: TimeDelta,
+    ) -> Result<SweeperOutcome> {
         let mut context = Context::default();
         context.deadline = u64::try_from((self.time.now() + time).timestamp_millis())?;
         let report = functions.sweeper.handle(LambdaEvent::new(Request { action }, context)).await;

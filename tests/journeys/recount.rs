@@ -46,7 +46,12 @@ async fn put(world: &World, key: &str, now: &str) -> Result<String> {
 }
 
 /// Runs a recount or repair of some dates.
-async fn run_of(functions: &Functions, action: &str, (from, to): (&str, &str), deadline: u64) -> Result<RecountOutcome> {
+async fn run_of(
+    functions: &Functions,
+    action: &str,
+    (from, to): (&str, &str),
+    deadline: u64,
+) -> Result<RecountOutcome> {
     let request = serde_json::from_value(json!({ "action": action, "from": from, "to": to }))?;
     functions.recount.handle(LambdaEvent::new(request, context(deadline))).await.map_err(anyhow::Error::msg)
 }

@@ -116,9 +116,9 @@ pub async fn prepare(world: &World, given: Given, moved_at: &str) -> Result<()> 
     Ok(())
 }
 
-/// Creates payments of 15 June 2090 and moves each through its states, and creates one of the next day.
-async fn a_day(world: &World, states: [Vec<State>; 7], moved_at: &str) -> Result<()> {
-    for (n, states) in states.into_iter().enumerate() {
+/// Creates payments of 15 June 2090, applies its events to each, and creates one of the next day.
+async fn a_day(world: &World, events: [Vec<Event>; 7], moved_at: &str) -> Result<()> {
+    for (n, events) in events.into_iter().enumerate() {
         let payment_id = ask(world, &format!("bill-{n}"), "2090-06-15").await?;
         move_on(world, payment_id, events, moved_at).await?;
     }
