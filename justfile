@@ -34,11 +34,11 @@ lint:
 
 # Validate the template.
 template:
-    .ci/validate-template
+    .ci/validate-template.sh
 
 # Check the template against security rules.
 policies:
-    .ci/check-policies
+    .ci/check-policies.sh
 
 # Build the Rust documentation.
 doc:
@@ -50,7 +50,7 @@ test:
 
 # Run the journeys on DynamoDB Local.
 second-engine:
-    .ci/test-second-engine {{tools}}/dynamodb-local
+    .ci/test-second-engine.sh {{tools}}/dynamodb-local
 
 # Create 20,000 payments and check that none is lost.
 load:
@@ -59,7 +59,7 @@ load:
 
 # Put faults into the template and check that they are found.
 template-faults:
-    .ci/try-template-faults
+    .ci/try-template-faults.py
 
 # Build the functions as they are deployed.
 build:
@@ -67,7 +67,7 @@ build:
 
 # Run the built functions under Lambda's emulator.
 bootstraps: build
-    .ci/run-bootstraps
+    .ci/run-bootstraps.sh
 
 # Deploy the built functions to an emulator of AWS.
 deployment: build
@@ -76,7 +76,7 @@ deployment: build
 # Send generated requests to the API and compare the responses with openapi.yaml.
 fuzz:
     cargo build --workspace --locked --bin local
-    .ci/fuzz-api
+    .ci/fuzz-api.sh
 
 # Check licences, banned crates and sources.
 licences:

@@ -1,4 +1,4 @@
-"""Makes generated requests valid where a schema cannot, for .ci/fuzz-api: dates that the API accepts, ranges
+"""Makes generated requests valid where a schema cannot, for .ci/fuzz-api.sh: dates that the API accepts, ranges
 in order, ids that exist. It changes only requests that are meant to be valid."""
 
 import datetime
@@ -10,7 +10,7 @@ import schemathesis
 from hypothesis import strategies as st
 from schemathesis.core.parameters import ParameterLocation
 
-# Written by .ci/fuzz-api: the account, payments, cursors and transaction that exist.
+# Written by .ci/fuzz-api.sh: the account, payments, cursors and transaction that exist.
 KNOWN = json.loads(os.environ["FUZZ_KNOWN"])
 TODAY = datetime.date.fromisoformat(KNOWN["today"])
 

@@ -7,7 +7,7 @@ use payments_boot::Lookup;
 
 /// What to do if these tests are skipped.
 pub(crate) const WANTED: &str = "Set BOOTSTRAPS to the folder of sam build or cargo lambda, LAMBDA_EMULATOR to \
-     aws-lambda-rie, and FAKETIME_LIBRARY to libfaketime.so.1; .ci/run-bootstraps does.";
+     aws-lambda-rie, and FAKETIME_LIBRARY to libfaketime.so.1; .ci/run-bootstraps.sh does.";
 
 /// The paths of the tools.
 #[derive(Debug)]

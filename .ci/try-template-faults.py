@@ -2,10 +2,10 @@
 """Shows that the checks of template.yaml find faults.
 
 Puts one fault after another into a copy of the template, and prints which check finds it: tests/rules, which
-read the template that PAYMENTS_TEMPLATE names, or else .ci/validate-template, which takes longer, or
-.ci/check-policies. Fails if no check finds a fault, or if a check rejects the unchanged template.
+read the template that PAYMENTS_TEMPLATE names, or else .ci/validate-template.sh, which takes longer, or
+.ci/check-policies.sh. Fails if no check finds a fault, or if a check rejects the unchanged template.
 
-Usage: .ci/try-template-faults [RULES], with the tools of both scripts first on PATH. RULES is the built
+Usage: .ci/try-template-faults.py [RULES], with the tools of both scripts first on PATH. RULES is the built
 tests/rules; without it, cargo builds them.
 """
 
@@ -89,7 +89,7 @@ def caught(rules, folder, number, text):
     said = refusal([rules], TOLD_BY_RULES, PAYMENTS_TEMPLATE=str(file), RUST_BACKTRACE="0")
     if said:
         return "tests/rules", said
-    for check, telling in [(".ci/validate-template", TOLD_BY_VALIDATION), (".ci/check-policies", TOLD_BY_POLICIES)]:
+    for check, telling in [(".ci/validate-template.sh", TOLD_BY_VALIDATION), (".ci/check-policies.sh", TOLD_BY_POLICIES)]:
         said = refusal([check, str(file)], telling)
         if said:
             return check, said

@@ -3,7 +3,7 @@
 # delivers every event to them and compares their responses with those of the handlers in process. Also fails
 # if a zip is too large.
 #
-# Usage: .ci/run-bootstraps [FOLDER], after `sam build --parameter-overrides Architecture=x86_64` (arm64 on an
+# Usage: .ci/run-bootstraps.sh [FOLDER], after `sam build --parameter-overrides Architecture=x86_64` (arm64 on an
 # ARM machine). The python3 on PATH must have sam, which contains the emulator, and libfaketime, the clock.
 # FOLDER is .aws-sam/build by default; cargo lambda's works too.
 set -euo pipefail

@@ -2,7 +2,7 @@
 # Checks template.yaml against checkov's security rules, after the SAM transform, without an AWS account or a
 # network. .ci/checkov.yaml lists the rules that it skips, and why.
 #
-# Usage: .ci/check-policies [TEMPLATE], with sam's python3 first on PATH, and checkov.
+# Usage: .ci/check-policies.sh [TEMPLATE], with sam's python3 first on PATH, and checkov.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

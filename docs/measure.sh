@@ -2,7 +2,7 @@
 # Repeats the measurements of docs/performance.md and writes each part between its markers, as its command printed
 # it. Needs a machine that does nothing else; the feed alone takes a quarter of an hour.
 #
-# Usage: docs/measure [PART...], any of the parts below; all of them by default.
+# Usage: docs/measure.sh [PART...], any of the parts below; all of them by default.
 # PAYMENTS is the size of the feed, by default a million.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -55,7 +55,7 @@ cold-starts() {
     [[ $(uname -m) == aarch64 ]] && architecture=arm64
     sam build --parameter-overrides "Architecture=$architecture" >&2
     (cd shared/boot && cargo lambda build --release --example empty >&2)
-    COLD_STARTS=21 EMPTY_BOOTSTRAP=$PWD/target/lambda/empty/bootstrap PROFILE=load .ci/run-bootstraps | grep '^|'
+    COLD_STARTS=21 EMPTY_BOOTSTRAP=$PWD/target/lambda/empty/bootstrap PROFILE=load .ci/run-bootstraps.sh | grep '^|'
 }
 
 # capacity: its test writes the tables itself.

@@ -3,7 +3,7 @@
 # SAM's own rules; cfn-lint on the template as written; and cfn-lint on the template after the SAM transform,
 # the only one that sees functions, roles and routes.
 #
-# Usage: .ci/validate-template [TEMPLATE], with sam, cfn-lint and their python3 first on PATH.
+# Usage: .ci/validate-template.sh [TEMPLATE], with sam, cfn-lint and their python3 first on PATH.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

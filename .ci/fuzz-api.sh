@@ -3,7 +3,7 @@
 # if a response is a server error or is not described, or if a valid request is rejected or an invalid one
 # accepted. Tokens are required, as in a deployed stack.
 #
-# Usage: .ci/fuzz-api [PATH-OF-LOCAL], with schemathesis, openapi-spec-validator and their python3 first on
+# Usage: .ci/fuzz-api.sh [PATH-OF-LOCAL], with schemathesis, openapi-spec-validator and their python3 first on
 # PATH, after cargo build --workspace. Requests and responses are kept in .tools/fuzz.
 set -euo pipefail
 cd "$(dirname "$0")/.."

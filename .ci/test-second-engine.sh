@@ -2,7 +2,7 @@
 # Runs the journeys on a second engine, Amazon's DynamoDB Local, so that nothing depends on a peculiarity of the
 # embedded one. It comes from Maven Central and listens on the loopback interface only.
 #
-# Usage: .ci/test-second-engine FOLDER, where DynamoDB Local is installed. Needs Maven and a JDK of 17 or later.
+# Usage: .ci/test-second-engine.sh FOLDER, where DynamoDB Local is installed. Needs Maven and a JDK of 17 or later.
 # Without them it skips the tests, or fails if CI=true.
 set -euo pipefail
 cd "$(dirname "$0")/.."
