@@ -11,9 +11,9 @@ use payments_boot::Lookup;
 use payments_compare::Pair;
 use payments_compare::bank::Bank;
 use payments_compare::check::same_calls;
-use payments_compare::engine::{EngineProcess, served};
 use payments_compare::round::Round;
 use payments_compare::table::{Row, table};
+use payments_load::process::{EngineProcess, served};
 use tokio::runtime::{Builder, Runtime};
 
 /// As in the load generator: the engine makes many small allocations.

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use payments_compare::bank::Bank;
-use payments_compare::engine::{EngineProcess, served};
+use payments_load::process::{EngineProcess, served};
 
 /// As in the load generator: the engine makes many small allocations.
 #[global_allocator]

@@ -5,7 +5,6 @@
 pub mod bank;
 mod calls;
 pub mod check;
-pub mod engine;
 mod ingest;
 mod list;
 pub mod round;

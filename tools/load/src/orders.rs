@@ -1,5 +1,4 @@
-//! The payments of a load. Each follows from the seed and its number, so that none is kept: they are
-//! made when they are sent.
+//! The payments of a load. The seed and a number determine each payment, so none is kept in memory.
 
 use std::sync::Arc;
 
@@ -8,14 +7,14 @@ use serde::Serialize;
 
 use crate::settings::{Settings, Size};
 
-/// What a stored payment takes besides its note, in bytes: the fields that each has, their names, and
-/// the braces around the note. A test holds it to what the table's items have.
+/// The bytes of a stored payment besides its note: all other fields with their names, and the braces around the note. A
+/// test compares it with the table's items.
 const ENVELOPE: usize = 285;
 
-/// How large notes are where sizes are mixed: (of a hundred payments, from bytes, to bytes).
+/// The notes of mixed sizes: below which percentile, from how many bytes, to how many.
 const SIZES: [(u8, usize, usize); 4] = [(50, 20, 300), (80, 300, 1_500), (95, 1_500, 5_000), (100, 5_000, 7_400)];
 
-/// How much text there is to take notes from: enough that hardly two are alike.
+/// The length of the text that notes are cut from. Hardly two notes are the same.
 const TEXT_BYTES: usize = 256 * 1024;
 
 const CURRENCIES: [&str; 6] = ["GBP", "GBP", "GBP", "EUR", "USD", "JPY"];
@@ -34,12 +33,12 @@ pub struct Orders {
     text: Arc<str>,
 }
 
-/// One payment as its client asks for it.
+/// One payment as its client sends it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order<'o> {
-    /// Who pays.
+    /// The account that pays.
     pub account: String,
-    /// The payment's idempotency key.
+    /// The idempotency key.
     pub key: String,
     payee: String,
     amount: u32,
@@ -48,7 +47,7 @@ pub struct Order<'o> {
     note: &'o str,
 }
 
-/// A create's JSON, and that of a batch's entry.
+/// The JSON of a create, or of an entry of a batch.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Body<'o> {
@@ -69,8 +68,8 @@ struct Data<'o> {
 }
 
 impl Orders {
-    /// The payments of these settings, due on a date, under keys that name the run: where an earlier
-    /// one's payments are still there, the same keys would be its retries.
+    /// Returns the payments of these settings, scheduled for a date. `run` makes their idempotency keys different from
+    /// those of earlier runs.
     #[must_use]
     pub fn of(settings: &Settings, run: &str, scheduled_for: &str) -> Self {
         let mut random = Rng::with_seed(settings.seed);
@@ -89,10 +88,10 @@ impl Orders {
         }
     }
 
-    /// One payment.
+    /// Returns the payment of a number.
     #[must_use]
     pub fn order(&self, number: u64) -> Order<'_> {
-        // Seeds that lie close together make unlike payments.
+        // Seeds that are close together make different payments.
         let mut random = Rng::with_seed(Rng::with_seed(self.seed).u64(..) ^ Rng::with_seed(number).u64(..));
         let bytes = self.note_bytes(&mut random);
         let begin = random.usize(..TEXT_BYTES - bytes);
@@ -107,7 +106,7 @@ impl Orders {
         }
     }
 
-    /// An account, by its share of the payments.
+    /// Chooses an account, the busiest ones more often.
     fn account(&self, random: &mut Rng) -> String {
         let of_the_busiest = random.u8(..100) < self.busiest;
         let accounts = if of_the_busiest { self.accounts.div_ceil(100) } else { self.accounts };
@@ -127,10 +126,10 @@ impl Orders {
 }
 
 impl Order<'_> {
-    /// The body of a single create.
+    /// Returns the body of a single create.
     ///
     /// # Errors
-    /// Never in practice: it is texts and a number.
+    /// Never in practice.
     pub fn single(&self) -> serde_json::Result<String> {
         serde_json::to_string(&self.body(false))
     }
@@ -148,7 +147,7 @@ impl Order<'_> {
     }
 }
 
-/// The body of a batch.
+/// Returns the body of a batch.
 ///
 /// # Errors
 /// Never in practice.
@@ -176,7 +175,7 @@ mod tests {
         Orders::of(&settings, "1", "2026-11-21")
     }
 
-    /// How many bytes more than 8 KB a payment has with this much more data.
+    /// How many bytes the payment exceeds 8 KB by, with `more` bytes added to its note.
     fn excess(order: &Order<'_>, more: usize) -> usize {
         let data = serde_json::json!({ "note": format!("{}{}", order.note, "x".repeat(more)) }).to_string();
         let account = order.account.parse().unwrap();
@@ -191,14 +190,14 @@ mod tests {
             scheduled_for: order.scheduled_for.parse().unwrap(),
             data: Some(JsonText::of(&RawValue::from_string(data).unwrap())),
         };
-        // The longest name that the trail keeps of a caller.
+        // The longest name of a caller that the trail keeps.
         let by = Actor::named(&"a".repeat(40));
         let (zone, now) = ("Europe/London".parse().unwrap(), "2026-11-20T09:00:00Z".parse().unwrap());
         details_excess(&Details::accept(id, instruction, zone, "10".parse().unwrap(), now, by)).unwrap().unwrap_or(0)
     }
 
     #[test]
-    fn payments_of_8_kb_have_that_and_no_more() {
+    fn a_payment_of_size_8k_has_8_kb_at_most_and_hardly_less() {
         let orders = orders(|_| {});
         for number in 0..200 {
             let order = orders.order(number);
@@ -209,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payment_follows_from_seed_and_number() {
+    fn seed_and_number_determine_a_payment() {
         let (one, other) = (orders(|_| {}), orders(|settings| settings.seed = 2));
         let mut keys = BTreeSet::new();
         for number in 0..500 {
@@ -232,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn mixed_sizes_are_mixed() {
+    fn mixed_sizes_range_from_100_bytes_to_7000() {
         let orders = orders(|settings| settings.size = Size::Mixed);
         let notes: Vec<usize> = (0..1_000).map(|number| orders.order(number).note.len()).collect();
         assert!(notes.iter().any(|bytes| *bytes < 100) && notes.iter().any(|bytes| *bytes > 7_000));

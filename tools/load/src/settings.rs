@@ -1,113 +1,147 @@
-//! What the load is to be like.
+//! The settings of a load, which are options of `cargo load`.
 
+use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use anyhow::{Context as _, Result};
+use clap::Args;
 use payments_model::{BusinessDate, BusinessZone};
 
-/// The size of a payment as it is stored, in bytes, at its largest.
+/// The largest size of a stored payment, in bytes.
 pub const LARGEST: usize = 8_192;
 
-/// How many seconds are waited for counters that do not move before they are taken as they are. They
-/// follow within some six where little is going on: `stream-aggregator` waits five for company.
-pub const PATIENCE: u32 = 30;
+/// The most payments of one batch.
+pub const MAX_BATCH: u64 = 100;
 
-/// What the load is to be like.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The number of batches in flight by default. `ingest` works on sixteen payments of each at a time.
+const BATCHES: u64 = 4;
+
+/// The number of single creates in flight by default.
+pub(crate) const SINGLES: u64 = 32;
+
+/// The most payments of one load: two days of them.
+const MAX_PAYMENTS: u64 = 4_000_000;
+
+/// The seconds to wait for counters that do not change. They follow within about six seconds if there is little other
+/// work: `stream-aggregator` collects a batch for up to five.
+const WAIT: u64 = 30;
+
+/// The settings of a load.
+#[derive(Debug, Clone, Args)]
 pub struct Settings {
-    /// How many payments are put in.
+    /// How many payments to create.
+    #[arg(long, default_value_t = 20_000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_PAYMENTS))]
     pub payments: u64,
-    /// What everything random follows from.
+
+    /// The seed. The same seed makes the same payments.
+    #[arg(long, default_value_t = 1, value_name = "S")]
     pub seed: u64,
-    /// How large payments are.
+
+    /// The size of a stored payment: 8k, a number of bytes, or mixed.
+    #[arg(long, default_value = "8k", value_name = "SIZE")]
     pub size: Size,
+
     /// How many accounts pay.
+    #[arg(long, default_value_t = 10_000, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=99_999))]
     pub accounts: u32,
-    /// How many of a hundred payments the busiest hundredth of the accounts makes.
+
+    /// The share of payments from the busiest hundredth of the accounts, in percent. 0 makes all accounts alike.
+    #[arg(long, default_value_t = 20, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
     pub busiest: u8,
-    /// How many payments one request carries; one goes to the route of single payments.
-    pub batch: u64,
-    /// How many requests are under way at once.
-    pub concurrency: u64,
-    /// How many payments a second; without it as many as there can be.
+
+    /// Create payments one by one, not in batches of a hundred.
+    #[arg(long)]
+    pub single: bool,
+
+    /// How many requests are in flight at once. The default is 4 batches or 32 single creates.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub concurrency: Option<u64>,
+
+    /// How many payments to create per second. The default is as many as possible, or 556 with --mixed. With a rate,
+    /// the latency of a request counts from the time at which it was due.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub rate: Option<u32>,
-    /// Whether payments fall due at once, and are asked for while they are put in.
+
+    /// Run a whole day's traffic: the feed, single creates, lists, counts and look-ups. The payments are due today, so
+    /// they are swept, dispatched and settled during the load.
+    #[arg(long)]
     pub mixed: bool,
-    /// The business date on which payments are due; tomorrow without it, in mixed mode today.
+
+    /// The date on which the payments are due. The default is tomorrow, or today with --mixed.
+    #[arg(long, value_name = "DATE")]
     pub due: Option<BusinessDate>,
-    /// The bank's time zone.
-    pub zone: BusinessZone,
-    /// How long is waited for counters that do not move.
-    pub patience: Duration,
+
+    /// The bank's time zone, which decides what "today" is.
+    #[arg(long, default_value = "Europe/London", value_name = "ZONE")]
+    pub time_zone: BusinessZone,
+
+    /// How many seconds to wait for counters that do not change.
+    #[arg(long, default_value_t = WAIT, value_name = "SECONDS")]
+    pub wait: u64,
 }
 
 impl Settings {
-    /// Payments of 8 KB, in full batches, as fast as can be.
+    /// Returns the defaults for so many payments.
     #[must_use]
-    pub fn of(payments: u64, zone: BusinessZone) -> Self {
+    pub fn of(payments: u64, time_zone: BusinessZone) -> Self {
         Self {
             payments,
             seed: 1,
             size: Size::Bytes(LARGEST),
             accounts: 10_000,
             busiest: 20,
-            batch: MAX_BATCH,
-            concurrency: BATCHES,
+            single: false,
+            concurrency: None,
             rate: None,
             mixed: false,
             due: None,
-            zone,
-            patience: Duration::from_secs(PATIENCE.into()),
+            time_zone,
+            wait: WAIT,
         }
+    }
+
+    /// How many payments one request creates.
+    pub(crate) fn batch(&self) -> u64 {
+        if self.single { 1 } else { MAX_BATCH }
+    }
+
+    pub(crate) fn concurrency(&self) -> u64 {
+        self.concurrency.unwrap_or(if self.single { SINGLES } else { BATCHES })
+    }
+
+    pub(crate) fn wait(&self) -> Duration {
+        Duration::from_secs(self.wait)
     }
 }
 
-/// The most payments of one request.
-pub const MAX_BATCH: u64 = 100;
-
-/// How many batches are under way at once unless somebody says otherwise. `ingest` works on sixteen
-/// payments of each.
-pub const BATCHES: u64 = 4;
-
-/// How many single payments are under way at once unless somebody says otherwise.
-pub const SINGLES: u64 = 32;
-
-/// How large payments are.
+/// The size of the payments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
-    /// All of them about this large, as stored and in bytes: never larger, and smaller only by what their
-    /// client's name is shorter than a name can be. What every payment has takes 285.
+    /// All have this stored size in bytes. They are a little smaller if the client's name is shorter than the longest
+    /// possible one. The fields of every payment take 285 bytes.
     Bytes(usize),
-    /// Most of them small, some up to 8 KB.
+    /// Most are small, some have up to 8 KB.
     Mixed,
 }
 
-/// Why a text is no size.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SizeError;
-
-impl std::error::Error for SizeError {}
-
-impl std::fmt::Display for SizeError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "give 8k, mixed, or a number of bytes up to {LARGEST}")
-    }
-}
-
 impl FromStr for Size {
-    type Err = SizeError;
+    type Err = anyhow::Error;
 
-    fn from_str(text: &str) -> Result<Self, SizeError> {
+    fn from_str(text: &str) -> Result<Self> {
         match text {
             "8k" => Ok(Self::Bytes(LARGEST)),
             "mixed" => Ok(Self::Mixed),
-            _ => text.parse().ok().filter(|bytes| (1..=LARGEST).contains(bytes)).map(Self::Bytes).ok_or(SizeError),
+            _ => {
+                let bytes = text.parse().ok().filter(|bytes| (1..=LARGEST).contains(bytes)).map(Self::Bytes);
+                bytes.with_context(|| format!("give 8k, mixed, or a number of bytes up to {LARGEST}"))
+            }
         }
     }
 }
 
-impl std::fmt::Display for Size {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bytes(LARGEST) => f.write_str("8k"),
             Self::Bytes(bytes) => write!(f, "{bytes}"),
@@ -121,16 +155,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_read() {
-        for (text, size) in [
-            ("8k", Ok(Size::Bytes(8_192))),
-            ("mixed", Ok(Size::Mixed)),
-            ("1000", Ok(Size::Bytes(1_000))),
-            ("0", Err(SizeError)),
-            ("8193", Err(SizeError)),
-            ("large", Err(SizeError)),
-        ] {
-            assert_eq!(text.parse(), size, "{text}");
+    fn a_size_is_8k_mixed_or_a_number_of_bytes_up_to_8192() {
+        let valid = [("8k", Size::Bytes(8_192)), ("mixed", Size::Mixed), ("1000", Size::Bytes(1_000))];
+        for (text, size) in valid {
+            assert_eq!(text.parse::<Size>().ok(), Some(size), "{text}");
+        }
+        for text in ["0", "8193", "large"] {
+            assert!(text.parse::<Size>().is_err(), "{text}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the load found, in words and as JSON, and whether that is what it had to find.
+//! The summary of a load, as text and as JSON, and whether everything is right.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,68 +7,68 @@ use anyhow::{Result, bail};
 use payments_model::BusinessDate;
 use serde_json::{Map, Number, Value, json};
 
-use crate::meter::Quantiles;
+use crate::measurements::Quantiles;
 
-/// What the load found.
+/// The summary of a load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
-    /// What kind of bank it was.
-    pub bank: &'static str,
-    /// How many payments were put in.
+    /// The kind of target: `in process`, `local` or `url`.
+    pub target: &'static str,
+    /// How many payments the load had to create.
     pub payments: u64,
     /// The seed.
     pub seed: u64,
-    /// Their size, as it was asked for.
+    /// Their size, as given.
     pub size: String,
     /// Their business date.
     pub due: BusinessDate,
-    /// From the first request to the last answer to a payment.
+    /// The time from the start to the last reply to a create.
     pub took: Duration,
-    /// Payments a second, of them all, of the first tenth and of the last.
+    /// Payments a second: of all, of the first tenth and of the last tenth.
     pub rates: [Option<u64>; 3],
-    /// Payments that the bank said it has.
+    /// Payments whose create was acknowledged.
     pub acknowledged: u64,
-    /// Payments that it did not, and questions that it did not answer.
+    /// Payments that were not created, and queries that failed.
     pub errors: u64,
-    /// Requests that were made once more.
+    /// Requests that were sent again.
     pub retries: u64,
-    /// How many payments more the counters have.
+    /// How many payments the counters gained.
     pub counted: i64,
-    /// How many payments more the date's list has.
-    pub recounted: i64,
-    /// Whether the `recount` function finds the counters exact, where it can be asked.
+    /// How many payments the date's list gained.
+    pub listed: i64,
+    /// Whether the counters equal a recount. Only functions of this process can be asked.
     pub counters_exact: Option<bool>,
-    /// Payments that were settled meanwhile, in mixed mode.
+    /// Payments that were settled during a mixed load.
     pub settled: Option<i64>,
-    /// How long the counters took to follow after the last answer.
+    /// The time from the last reply until the counters had all payments.
     pub drain: Duration,
-    /// Latencies, by what was asked for; those of payments first.
+    /// The latencies by kind of request, those of creates first.
     pub latencies: Vec<(&'static str, Quantiles)>,
-    /// Write units of all requests, where they are known.
+    /// The write units of all requests, if they were counted.
     pub write_units: Option<u64>,
-    /// The most memory that this process has had, in bytes, where the system tells.
+    /// The peak memory of this process in bytes, if the system is Linux.
     pub peak_memory: Option<u64>,
-    /// The first thing that went wrong.
-    pub trouble: Option<String>,
+    /// The first error.
+    pub first_error: Option<String>,
 }
 
 impl Summary {
-    /// Payments that are not there.
+    /// Returns how many payments are not in the date's list.
     #[must_use]
     pub fn lost(&self) -> u64 {
-        self.payments.saturating_sub(u64::try_from(self.recounted).unwrap_or(0))
+        self.payments.saturating_sub(u64::try_from(self.listed).unwrap_or(0))
     }
 
-    /// The whole as one JSON object. Latencies are milliseconds, of payments at the top level; they are
-    /// of whole requests, which carry up to a hundred.
+    /// Returns the summary as a JSON object. Latencies are milliseconds of whole requests, which create up to a hundred
+    /// payments. Those of creates are also at the top level.
     #[must_use]
     pub fn json(&self) -> Value {
-        let (_, puts) = self.latencies.first().copied().unwrap_or_default();
+        let (_, creates) = self.latencies.first().copied().unwrap_or_default();
         let [rate, first, last] = self.rates;
-        let asked: Map<String, Value> =
-            self.latencies.iter().map(|(name, told)| ((*name).to_owned(), quantiles(told))).collect();
+        let requests: Map<String, Value> =
+            self.latencies.iter().map(|(name, latency)| ((*name).to_owned(), quantiles(latency))).collect();
         json!({
-            "bank": self.bank,
+            "bank": self.target,
             "payments": self.payments,
             "seed": self.seed,
             "size": self.size,
@@ -82,66 +82,67 @@ impl Summary {
             "retries": self.retries,
             "lost": self.lost(),
             "counted": self.counted,
-            "recounted": self.recounted,
+            "recounted": self.listed,
             "countersExact": self.counters_exact,
             "settled": self.settled,
             "drainSeconds": seconds(self.drain),
-            "p50Millis": millis(puts.p50),
-            "p90Millis": millis(puts.p90),
-            "p99Millis": millis(puts.p99),
-            "maxMillis": millis(puts.max),
-            "requests": asked,
+            "p50Millis": millis(creates.p50),
+            "p90Millis": millis(creates.p90),
+            "p99Millis": millis(creates.p99),
+            "maxMillis": millis(creates.max),
+            "requests": requests,
             "writeUnitsPerPayment": self.units_each(),
             "peakMemoryMegabytes": self.peak_memory.map(|bytes| bytes / 1_000_000),
-            "trouble": self.trouble,
+            "trouble": self.first_error,
         })
     }
 
-    /// Write units for each payment that was put in, to the hundredth.
+    /// Returns the write units of each created payment, to the hundredth.
     fn units_each(&self) -> Option<Number> {
         let hundredths = (self.write_units? * 100 + self.acknowledged / 2).checked_div(self.acknowledged)?;
         Some(decimal(hundredths, 100))
     }
 
-    /// Whether everything is as it has to be.
+    /// Checks that nothing is lost and nothing failed.
     ///
     /// # Errors
-    /// Everything that is not.
+    /// When something is wrong; the message lists all of it and says what to do.
     pub fn check(&self) -> Result<()> {
         let is = |found: i64| i64::try_from(self.payments).is_ok_and(|payments| payments == found);
-        let trouble = self.trouble.as_deref().unwrap_or("nothing else is known");
+        let first_error = self.first_error.as_deref().unwrap_or("unknown");
         let faults = [
-            (self.errors > 0, format!("{} requests or payments were not done; the first: {trouble}", self.errors)),
+            (self.errors > 0, format!("{} payments or queries failed; the first: {first_error}", self.errors)),
             (self.lost() > 0, format!("{} payments are lost", self.lost())),
-            (!is(self.recounted), format!("{} were put in, and the list has {} more", self.payments, self.recounted)),
-            (!is(self.counted), format!("{} were put in, and the counters say {} more", self.payments, self.counted)),
-            (self.counters_exact == Some(false), "the counters are not what a recount finds".to_owned()),
+            (!is(self.listed), format!("of {} payments, the list gained {}", self.payments, self.listed)),
+            (!is(self.counted), format!("of {} payments, the counters gained {}", self.payments, self.counted)),
+            (self.counters_exact == Some(false), "the counters differ from a recount".to_owned()),
         ];
-        let faults: Vec<String> = faults.into_iter().filter_map(|(is_fault, what)| is_fault.then_some(what)).collect();
+        let faults: Vec<String> =
+            faults.into_iter().filter_map(|(is_fault, fault)| is_fault.then_some(fault)).collect();
         if faults.is_empty() {
             return Ok(());
         }
-        bail!("the load went wrong:\n  {}\n{}", faults.join("\n  "), self.what_to_do())
+        bail!("the load failed:\n  {}\n{}", faults.join("\n  "), self.what_to_do())
     }
 
     fn what_to_do(&self) -> &'static str {
-        match self.bank {
+        match self.target {
             "url" => {
-                "Look at the bank's own log and alarms. Where others put payments in for the same date, give a date \
-                 of your own with --due."
+                "Look at the logs and the alarms of the API. If others create payments for the same date, give another \
+                 date with --due."
             }
-            _ => "Run it again with RUST_LOG=warn to see what the functions say.",
+            _ => "Run it again with RUST_LOG=warn to see what the functions log.",
         }
     }
 }
 
-fn quantiles(told: &Quantiles) -> Value {
+fn quantiles(latency: &Quantiles) -> Value {
     json!({
-        "requests": told.requests,
-        "p50Millis": millis(told.p50),
-        "p90Millis": millis(told.p90),
-        "p99Millis": millis(told.p99),
-        "maxMillis": millis(told.max),
+        "requests": latency.requests,
+        "p50Millis": millis(latency.p50),
+        "p90Millis": millis(latency.p90),
+        "p99Millis": millis(latency.p99),
+        "maxMillis": millis(latency.max),
     })
 }
 
@@ -153,7 +154,7 @@ fn seconds(time: Duration) -> Number {
     decimal(u64::try_from(time.as_millis()).unwrap_or(u64::MAX), 1_000)
 }
 
-/// A number of hundredths or thousandths, exactly.
+/// Returns a number of hundredths or thousandths as a decimal.
 fn decimal(parts: u64, of: u64) -> Number {
     let (whole, rest) = (parts / of, parts % of);
     if rest == 0 {
@@ -167,26 +168,26 @@ impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let or_dash = |number: Option<u64>| number.map_or_else(|| "–".to_owned(), |number| number.to_string());
         let [rate, first, last] = self.rates.map(or_dash);
-        let Self { payments, size, due, bank, .. } = self;
-        writeln!(f, "{payments} payments of size {size}, due on {due}, {bank}\n")?;
+        let Self { payments, size, due, target, .. } = self;
+        writeln!(f, "{payments} payments of size {size}, due on {due}, {target}\n")?;
         let mut row = |name: &str, value: String| writeln!(f, "  {name:<24}{value}");
         row("took", format!("{} s", seconds(self.took)))?;
         row("payments a second", format!("{rate}; of the first tenth {first}, of the last {last}"))?;
-        for (name, told) in &self.latencies {
-            let Quantiles { requests, p50, p90, p99, max } = *told;
+        for (name, latency) in &self.latencies {
+            let Quantiles { requests, p50, p90, p99, max } = *latency;
             let [p50, p90, p99, max] = [p50, p90, p99, max].map(millis);
             let line = format!("{requests} requests; ms: p50 {p50}, p90 {p90}, p99 {p99}, max {max}");
             row(name, line)?;
         }
-        row("errors", format!("{}, and {} requests made once more", self.errors, self.retries))?;
+        row("errors", format!("{}, and {} requests sent again", self.errors, self.retries))?;
         row("lost", self.lost().to_string())?;
         let exact = match self.counters_exact {
             Some(true) => "; a recount agrees",
             Some(false) => "; a recount DISAGREES",
             None => "",
         };
-        row("counted", format!("{}, {} s after the last answer{exact}", self.counted, seconds(self.drain)))?;
-        row("in the date's list", self.recounted.to_string())?;
+        row("counted", format!("{}, {} s after the last reply{exact}", self.counted, seconds(self.drain)))?;
+        row("in the date's list", self.listed.to_string())?;
         if let Some(settled) = self.settled {
             row("settled", settled.to_string())?;
         }
@@ -206,7 +207,7 @@ mod tests {
 
     fn summary() -> Summary {
         Summary {
-            bank: "in process",
+            target: "in process",
             payments: 200,
             seed: 1,
             size: "8k".to_owned(),
@@ -217,7 +218,7 @@ mod tests {
             errors: 0,
             retries: 1,
             counted: 200,
-            recounted: 200,
+            listed: 200,
             counters_exact: Some(true),
             settled: None,
             drain: Duration::from_secs(5),
@@ -227,12 +228,12 @@ mod tests {
             )],
             write_units: Some(1_995),
             peak_memory: Some(64_999_999),
-            trouble: None,
+            first_error: None,
         }
     }
 
     #[test]
-    fn json_tells_what_was_found() {
+    fn json_has_every_field() {
         let feed = json!({ "requests": 2, "p50Millis": 600.1, "p90Millis": 650, "p99Millis": 650, "maxMillis": 650 });
         let want = json!({
             "bank": "in process", "payments": 200, "seed": 1, "size": "8k", "dueDate": "2026-11-21", "seconds": 1.25,
@@ -246,15 +247,15 @@ mod tests {
     }
 
     #[test]
-    fn a_load_that_went_wrong_says_how() {
+    fn a_failed_load_says_why() {
         type Change = fn(&mut Summary);
         let changes: [(Change, &str); 6] = [
-            (|load| load.errors = 2, "2 requests or payments were not done"),
-            (|load| load.recounted = 199, "1 payments are lost"),
-            (|load| load.recounted = 201, "the list has 201 more"),
-            (|load| load.counted = 199, "the counters say 199 more"),
-            (|load| load.counters_exact = Some(false), "not what a recount finds"),
-            (|load| (load.bank, load.counted) = ("url", 201), "with --due"),
+            (|load| load.errors = 2, "2 payments or queries failed"),
+            (|load| load.listed = 199, "1 payments are lost"),
+            (|load| load.listed = 201, "the list gained 201"),
+            (|load| load.counted = 199, "the counters gained 199"),
+            (|load| load.counters_exact = Some(false), "differ from a recount"),
+            (|load| (load.target, load.counted) = ("url", 201), "with --due"),
         ];
         for (change, want) in changes {
             let mut load = summary();

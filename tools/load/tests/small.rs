@@ -1,19 +1,17 @@
-//! Small loads, against every kind of bank, and against banks that lose something. Nothing here looks
-//! at how long anything takes.
+//! Small loads on every kind of target, and on targets that lose a payment. No test depends on how long anything takes.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use axum::Router;
 use axum::body::to_bytes;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
-use payments_load::{Bank, Place, Progress, Settings, Size, Summary};
-use payments_local::client::{Client, Request as Ask};
-use payments_local::{Call, Fate, Recorder};
+use payments_load::{Progress, Settings, Size, Summary, Target};
+use payments_local::client::{Client, Request as ApiRequest};
+use payments_local::{Call, EngineChoice, Fate, Recorder};
 use payments_model::BusinessZone;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -26,79 +24,80 @@ fn zone() -> Result<BusinessZone> {
 }
 
 fn settings() -> Result<Settings> {
-    Ok(Settings { patience: Duration::from_secs(10), ..Settings::of(PAYMENTS, zone()?) })
+    Ok(Settings { wait: 10, ..Settings::of(PAYMENTS, zone()?) })
 }
 
-async fn load(settings: &Settings, bank: Bank) -> Result<Summary> {
-    let summary = payments_load::run(settings, &bank, &Progress::hidden()?).await?;
-    bank.close().await?;
+async fn load(settings: &Settings, target: Target) -> Result<Summary> {
+    let summary = payments_load::run(settings, &target, &Progress::hidden()?).await?;
+    target.close().await?;
     Ok(summary)
 }
 
-async fn in_process(wire: Recorder) -> Result<Bank> {
-    Bank::in_process(&Place::default(), zone()?, Some(wire)).await
+async fn in_process(recorder: Recorder) -> Result<Target> {
+    Target::in_process(EngineChoice::default(), zone()?, Some(recorder)).await
 }
 
-/// Asserts that a load found what it put in, and returns its JSON.
-fn whole(summary: &Summary) -> Result<Value> {
+/// Asserts that a load found everything that it created, and returns its JSON.
+fn complete(summary: &Summary) -> Result<Value> {
     summary.check()?;
-    let told = summary.json();
+    let json = summary.json();
     for name in ["payments", "acknowledged", "counted", "recounted"] {
-        assert_eq!(told[name], PAYMENTS, "{name} in {told}");
+        assert_eq!(json[name], PAYMENTS, "{name} in {json}");
     }
     for name in ["errors", "lost"] {
-        assert_eq!(told[name], 0, "{name} in {told}");
+        assert_eq!(json[name], 0, "{name} in {json}");
     }
     for name in ["seconds", "perSecond", "p50Millis", "p99Millis", "drainSeconds"] {
-        assert!(told[name].is_number(), "{name} in {told}");
+        assert!(json[name].is_number(), "{name} in {json}");
     }
-    Ok(told)
+    Ok(json)
 }
 
 #[tokio::test]
-async fn a_load_in_process_finds_what_it_put_in_and_spends_its_budget() -> Result<()> {
-    for batch in [100, 1] {
-        let settings = Settings { batch, ..settings()? };
-        let told = whole(&load(&settings, in_process(Recorder::new()).await?).await?)?;
-        assert_eq!(told["writeUnitsPerPayment"], 10, "{told}");
-        assert_eq!(told["countersExact"], true, "{told}");
+async fn a_load_in_process_finds_all_payments_and_uses_10_write_units_each() -> Result<()> {
+    for single in [false, true] {
+        let settings = Settings { single, ..settings()? };
+        let json = complete(&load(&settings, in_process(Recorder::new()).await?).await?)?;
+        assert_eq!(json["writeUnitsPerPayment"], 10, "{json}");
+        assert_eq!(json["countersExact"], true, "{json}");
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn small_payments_cost_less() -> Result<()> {
+async fn a_payment_of_1_kb_uses_3_write_units() -> Result<()> {
     let settings = Settings { size: Size::Bytes(1_000), ..settings()? };
-    let told = whole(&load(&settings, in_process(Recorder::new()).await?).await?)?;
-    assert_eq!(told["writeUnitsPerPayment"], 3, "{told}");
+    let json = complete(&load(&settings, in_process(Recorder::new()).await?).await?)?;
+    assert_eq!(json["writeUnitsPerPayment"], 3, "{json}");
     Ok(())
 }
 
 #[tokio::test]
-async fn a_load_over_http_finds_what_it_put_in_beside_what_was_there() -> Result<()> {
+async fn a_load_over_http_finds_all_payments_beside_earlier_ones() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let place = Place { data: Some(folder.path().to_owned()), endpoint: None };
-    for batch in [100, 1] {
-        let settings = Settings { batch, ..settings()? };
-        let told = whole(&load(&settings, Bank::local(&place, zone()?).await?).await?)?;
-        assert_eq!((&told["writeUnitsPerPayment"], &told["countersExact"]), (&Value::Null, &Value::Null));
+    for single in [false, true] {
+        let settings = Settings { single, ..settings()? };
+        let json = complete(
+            &load(&settings, Target::local(EngineChoice::Folder(folder.path().to_owned()), zone()?).await?).await?,
+        )?;
+        assert_eq!((&json["writeUnitsPerPayment"], &json["countersExact"]), (&Value::Null, &Value::Null));
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn a_mixed_load_ends_with_everything_settled() -> Result<()> {
+async fn a_mixed_load_ends_with_all_payments_settled() -> Result<()> {
     let settings = Settings { mixed: true, rate: Some(200), ..settings()? };
-    let told = whole(&load(&settings, in_process(Recorder::new()).await?).await?)?;
-    assert_eq!(told["settled"], PAYMENTS, "{told}");
-    for asked in ["feed", "create", "listByAccount", "listByDate", "counts"] {
-        assert!(told["requests"][asked]["requests"].as_u64() > Some(0), "{asked} in {told}");
+    let json = complete(&load(&settings, in_process(Recorder::new()).await?).await?)?;
+    assert_eq!(json["settled"], PAYMENTS, "{json}");
+    for kind in ["feed", "create", "listByAccount", "listByDate", "counts"] {
+        assert!(json["requests"][kind]["requests"].as_u64() > Some(0), "{kind} in {json}");
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn a_write_that_never_succeeds_is_an_error_and_a_payment_lost() -> Result<()> {
+async fn a_write_that_never_succeeds_is_an_error_and_a_lost_payment() -> Result<()> {
     let victim = OnceLock::new();
     let decide = move |call: &Call| {
         let is_head = call.operation == "PutItem" && call.input()["TableName"] == "payments";
@@ -107,19 +106,19 @@ async fn a_write_that_never_succeeds_is_an_error_and_a_payment_lost() -> Result<
         if is_victim { Fate::Refuse(500, "InternalServerError") } else { Fate::Pass }
     };
     let summary = load(&settings()?, in_process(Recorder::with_fate(decide)).await?).await?;
-    let told = summary.json();
+    let json = summary.json();
     for (name, want) in [("errors", 1), ("lost", 1), ("acknowledged", PAYMENTS - 1), ("recounted", PAYMENTS - 1)] {
-        assert_eq!(told[name], want, "{name} in {told}");
+        assert_eq!(json[name], want, "{name} in {json}");
     }
-    assert!(told["retries"].as_u64() > Some(0), "{told}");
+    assert!(json["retries"].as_u64() > Some(0), "{json}");
     let error = summary.check().err().context("a payment is lost")?.to_string();
-    assert!(error.contains("1 payments are lost") && error.contains("a payment was refused"), "{error}");
+    assert!(error.contains("1 payments are lost") && error.contains("a payment was rejected"), "{error}");
     Ok(())
 }
 
-/// A bank in front of another that says yes to one payment and forgets it.
+/// An API in front of another. It acknowledges one payment and loses it.
 struct Forgetful {
-    bank: Client,
+    client: Client,
     has_forgotten: AtomicBool,
 }
 
@@ -131,61 +130,61 @@ async fn answer(State(forgetful): State<Arc<Forgetful>>, request: Request) -> (S
     let body = to_bytes(body, usize::MAX).await.map(|body| String::from_utf8_lossy(&body).into_owned());
     let key = parts.headers.get("idempotency-key").and_then(|key| key.to_str().ok()).unwrap_or_default();
     let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
-    let mut ask = Ask::new(parts.method, path);
+    let mut forwarded = ApiRequest::new(parts.method, path);
     if !key.is_empty() {
-        ask = ask.header("Idempotency-Key", key);
+        forwarded = forwarded.header("Idempotency-Key", key);
     }
     if let Some(body) = body.ok().filter(|body| !body.is_empty()) {
-        ask = ask.text(body);
+        forwarded = forwarded.text(body);
     }
-    match forgetful.bank.send_until(&ask, |_| true).await {
+    match forgetful.client.send_until(&forwarded, |_| true).await {
         Ok(reply) => (StatusCode::from_u16(reply.status).unwrap_or_default(), reply.text),
         Err(error) => (StatusCode::BAD_GATEWAY, error.to_string()),
     }
 }
 
-async fn forgetful(bank: &Bank) -> Result<(String, JoinHandle<std::io::Result<()>>)> {
-    let bank = Client::of_url(&bank.url().context("a bank that answers over HTTP")?, None, payments_boot::connector())?;
+async fn forgetful(target: &Target) -> Result<(String, JoinHandle<std::io::Result<()>>)> {
+    let client = Client::of_url(&target.url().context("a target with a URL")?, None, payments_boot::connector())?;
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("http://{}", listener.local_addr()?);
-    let forgetful = Arc::new(Forgetful { bank, has_forgotten: AtomicBool::new(false) });
+    let forgetful = Arc::new(Forgetful { client, has_forgotten: AtomicBool::new(false) });
     let router = Router::new().fallback(answer).with_state(forgetful);
     Ok((url, tokio::spawn(async move { axum::serve(listener, router).await })))
 }
 
-/// What the program prints, and whether it ends well.
+/// Runs the program. Returns whether it succeeds, its JSON, and its standard error.
 async fn program(arguments: &[&str]) -> Result<(bool, Value, String)> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_load"));
-    command.args(arguments).args(["--json", "--patience", "8"]).env_remove("DYNAMODB_ENDPOINT");
+    command.args(arguments).args(["--json", "--wait", "8"]).env_remove("DYNAMODB_ENDPOINT");
     let output = spawn_blocking(move || command.output()).await??;
-    let said = String::from_utf8(output.stderr)?;
-    let told = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
-    Ok((output.status.success(), told, said))
+    let error = String::from_utf8(output.stderr)?;
+    let json = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
+    Ok((output.status.success(), json, error))
 }
 
 #[tokio::test]
-async fn the_program_ends_well_where_all_is_well() -> Result<()> {
-    let (ends_well, told, said) = program(&["--payments", "200", "--size", "mixed"]).await?;
-    assert!(ends_well, "{said}");
-    assert_eq!((&told["lost"], &told["recounted"], &told["countersExact"]), (&json!(0), &json!(200), &json!(true)));
+async fn the_program_succeeds_if_nothing_is_lost() -> Result<()> {
+    let (succeeds, json, error) = program(&["--payments", "200", "--size", "mixed"]).await?;
+    assert!(succeeds, "{error}");
+    assert_eq!((&json["lost"], &json["recounted"], &json["countersExact"]), (&json!(0), &json!(200), &json!(true)));
     Ok(())
 }
 
 #[tokio::test]
-async fn the_program_fails_where_a_bank_says_yes_and_forgets() -> Result<()> {
-    let bank = Bank::local(&Place::default(), zone()?).await?;
-    let (url, server) = forgetful(&bank).await?;
-    let (ends_well, told, said) = program(&["--payments", "50", "--single", "--url", &url]).await?;
-    assert!(!ends_well && said.contains("1 payments are lost") && said.contains("with --due"), "{said}");
+async fn the_program_fails_if_an_acknowledged_payment_is_lost() -> Result<()> {
+    let target = Target::local(EngineChoice::default(), zone()?).await?;
+    let (url, server) = forgetful(&target).await?;
+    let (succeeds, json, error) = program(&["--payments", "50", "--single", "--url", &url]).await?;
+    assert!(!succeeds && error.contains("1 payments are lost") && error.contains("with --due"), "{error}");
     for (name, want) in [("acknowledged", 50), ("errors", 0), ("lost", 1), ("counted", 49), ("recounted", 49)] {
-        assert_eq!(told[name], want, "{name} in {told}");
+        assert_eq!(json[name], want, "{name} in {json}");
     }
     server.abort();
-    bank.close().await
+    target.close().await
 }
 
 #[tokio::test]
-async fn what_cannot_be_done_says_what_to_do() -> Result<()> {
+async fn an_invalid_option_says_what_to_give() -> Result<()> {
     let closed = std::net::TcpListener::bind("127.0.0.1:0")?;
     let nowhere = format!("http://{}", closed.local_addr()?);
     drop(closed);
@@ -195,8 +194,8 @@ async fn what_cannot_be_done_says_what_to_do() -> Result<()> {
         (vec!["--size", "9k"], "give 8k, mixed, or a number of bytes up to 8192"),
         (vec!["--data", "/dev/null"], "give --data a writable folder"),
     ] {
-        let (ends_well, _, said) = program(&arguments).await?;
-        assert!(!ends_well && said.contains(want), "{arguments:?}: {said}");
+        let (succeeds, _, error) = program(&arguments).await?;
+        assert!(!succeeds && error.contains(want), "{arguments:?}: {error}");
     }
     Ok(())
 }

@@ -1,8 +1,4 @@
-//! The engine in a process of its own: what the functions spend and what the engine spends are told apart,
-//! and both sides of a pair meet the same engine.
-//!
-//! Its data is in a temporary folder: what the embedded engine has in memory, it looks through for each write,
-//! the longer the more there is.
+//! An engine in a process of its own, and the memory of this process.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Command, Stdio};
@@ -11,10 +7,11 @@ use anyhow::{Context as _, Result};
 use payments_boot::Lookup;
 use payments_local::Engine;
 
-/// The variable that makes a process of a benchmark the engine.
-const ROLE: &str = "PAYMENTS_COMPARE_ENGINE";
+/// The variable that makes a process of a tool the engine.
+const ROLE: &str = "PAYMENTS_ENGINE_PROCESS";
 
-/// An engine in another process of this program, until this is dropped.
+/// An engine in another process of this program, until this is dropped. Its time and memory are not this process's.
+/// Its data is in a temporary folder: an engine in memory gets slower with its data.
 #[derive(Debug)]
 pub struct EngineProcess {
     process: Child,
@@ -22,10 +19,10 @@ pub struct EngineProcess {
 }
 
 impl EngineProcess {
-    /// Starts one. The program has to ask [`served`] first.
+    /// Starts one. The program must call [`served`] first.
     ///
     /// # Errors
-    /// Where it does not start.
+    /// When it does not start.
     pub fn start() -> Result<Self> {
         let program = std::env::current_exe()?;
         let mut process = Command::new(program).env(ROLE, "1").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
@@ -34,7 +31,7 @@ impl EngineProcess {
         Ok(Self { process, url: url.trim().to_owned() })
     }
 
-    /// Where it answers.
+    /// Returns the URL of the DynamoDB API.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
@@ -43,7 +40,7 @@ impl EngineProcess {
 
 impl Drop for EngineProcess {
     fn drop(&mut self) {
-        // It ends when nobody holds its standard input any more.
+        // It ends when its standard input is closed.
         drop(self.process.stdin.take());
         if let Err(error) = self.process.wait() {
             eprintln!("the engine's process did not end: {error}");
@@ -51,10 +48,10 @@ impl Drop for EngineProcess {
     }
 }
 
-/// Where this process is to be the engine, it is that to its end.
+/// If this process is an [`EngineProcess`], runs the engine to its end and returns true.
 ///
 /// # Errors
-/// Where the engine does not start.
+/// When the engine does not start.
 pub fn served() -> Result<bool> {
     if Lookup::environment().text(ROLE).is_none() {
         return Ok(false);
@@ -67,4 +64,15 @@ pub fn served() -> Result<bool> {
         engine.stop().await
     })?;
     Ok(true)
+}
+
+/// Returns a number of `/proc/self/status`, such as `VmRSS` or `VmHWM`, in KiB.
+///
+/// # Errors
+/// When the system is not Linux.
+pub fn memory_kib(name: &str) -> Result<u64> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    let number = line.and_then(|line| line.trim().strip_suffix(" kB"));
+    number.with_context(|| format!("no {name}"))?.trim().parse().with_context(|| format!("{name} is not a number"))
 }

@@ -1,4 +1,4 @@
-//! What is measured while the load runs: how long requests take, and how the rate holds.
+//! Measurements of a load: latencies of requests, and payments a second over time.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -6,26 +6,26 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use hdrhistogram::Histogram;
 
-/// The longest that is told apart, in microseconds: an hour.
+/// The longest latency of the histogram, in microseconds: an hour.
 const LONGEST: u64 = 3_600_000_000;
 
-/// How many digits of a latency are kept.
+/// The significant digits of a latency.
 const DIGITS: u8 = 3;
 
-/// How long requests of one kind took.
+/// The latencies of one kind of request.
 #[derive(Debug)]
 pub(crate) struct Latency(Mutex<Histogram<u64>>);
 
-/// What is told of latencies, in microseconds.
+/// The quantiles of latencies, in microseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Quantiles {
-    /// How many requests there were.
+    /// The number of requests.
     pub requests: u64,
-    /// Half of them took no longer.
+    /// The median.
     pub p50: u64,
-    /// Nine in ten.
+    /// The 90th percentile.
     pub p90: u64,
-    /// All but one in a hundred.
+    /// The 99th percentile.
     pub p99: u64,
     /// The longest.
     pub max: u64,
@@ -36,35 +36,35 @@ impl Latency {
         Ok(Self(Mutex::new(Histogram::new_with_bounds(1, LONGEST, DIGITS)?)))
     }
 
-    pub(crate) fn enter(&self, took: Duration) {
+    pub(crate) fn record(&self, took: Duration) {
         let micros = u64::try_from(took.as_micros()).unwrap_or(LONGEST);
         self.0.lock().unwrap_or_else(PoisonError::into_inner).saturating_record(micros.max(1));
     }
 
     pub(crate) fn quantiles(&self) -> Quantiles {
-        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if seen.is_empty() {
+        let histogram = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if histogram.is_empty() {
             return Quantiles::default();
         }
         Quantiles {
-            requests: seen.len(),
-            p50: seen.value_at_quantile(0.5),
-            p90: seen.value_at_quantile(0.9),
-            p99: seen.value_at_quantile(0.99),
-            max: seen.max(),
+            requests: histogram.len(),
+            p50: histogram.value_at_quantile(0.5),
+            p90: histogram.value_at_quantile(0.9),
+            p99: histogram.value_at_quantile(0.99),
+            max: histogram.max(),
         }
     }
 }
 
-/// How payments go in over time.
+/// Payments over time.
 #[derive(Debug)]
-pub(crate) struct Course {
-    begins: Instant,
+pub(crate) struct Throughput {
+    start: Instant,
     expected: u64,
     marks: Mutex<Marks>,
 }
 
-/// How many payments were answered by when, at the places that matter.
+/// How many payments had a reply by when, after the first tenth, before the last tenth, and so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Marks {
     first_tenth: Option<Mark>,
@@ -78,19 +78,19 @@ pub(crate) struct Mark {
     pub(crate) after: Duration,
 }
 
-impl Course {
+impl Throughput {
     pub(crate) fn of(expected: u64) -> Self {
-        Self { begins: Instant::now(), expected, marks: Mutex::default() }
+        Self { start: Instant::now(), expected, marks: Mutex::default() }
     }
 
-    pub(crate) fn begins(&self) -> Instant {
-        self.begins
+    pub(crate) fn start(&self) -> Instant {
+        self.start
     }
 
-    /// Enters payments that were answered.
-    pub(crate) fn enter(&self, payments: u64) {
+    /// Adds payments that have a reply.
+    pub(crate) fn add(&self, payments: u64) {
         let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
-        marks.enter(payments, self.begins.elapsed(), self.expected);
+        marks.add(payments, self.start.elapsed(), self.expected);
     }
 
     pub(crate) fn marks(&self) -> Marks {
@@ -99,7 +99,7 @@ impl Course {
 }
 
 impl Marks {
-    fn enter(&mut self, payments: u64, after: Duration, expected: u64) {
+    fn add(&mut self, payments: u64, after: Duration, expected: u64) {
         let now = Mark { payments: self.latest.payments + payments, after };
         self.latest = now;
         if now.payments * 10 >= expected {
@@ -110,24 +110,24 @@ impl Marks {
         }
     }
 
-    /// The rate of the first tenth of the payments, if it can be told.
+    /// Returns the rate of the first tenth of the payments, if they have replies.
     pub(crate) fn first_tenth(&self) -> Option<u64> {
         Mark::default().rate_to(self.first_tenth?)
     }
 
-    /// The rate of the last tenth.
+    /// Returns the rate of the last tenth.
     pub(crate) fn last_tenth(&self) -> Option<u64> {
         self.before_last_tenth?.rate_to(self.latest)
     }
 
-    /// The rate of them all.
+    /// Returns the rate of all payments so far.
     pub(crate) fn rate(&self) -> Option<u64> {
         Mark::default().rate_to(self.latest)
     }
 }
 
 impl Mark {
-    /// Payments a second between two marks, if there are both.
+    /// Returns the payments a second between two marks, if there are payments and time between them.
     fn rate_to(self, later: Self) -> Option<u64> {
         let (payments, took) = (later.payments - self.payments, later.after.saturating_sub(self.after));
         let micros = u64::try_from(took.as_micros()).ok()?;
@@ -140,28 +140,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_and_the_last_tenth_have_rates_of_their_own() {
+    fn the_first_and_the_last_tenth_have_their_own_rates() {
         let mut marks = Marks::default();
         // A thousand payments: the first hundred take one second, the last hundred four.
         for (payments, seconds) in [(50, 0), (50, 1), (400, 2), (400, 3), (50, 5), (50, 7)] {
-            marks.enter(payments, Duration::from_secs(seconds), 1_000);
+            marks.add(payments, Duration::from_secs(seconds), 1_000);
         }
         assert_eq!((marks.first_tenth(), marks.last_tenth(), marks.rate()), (Some(100), Some(25), Some(142)));
     }
 
     #[test]
-    fn where_there_is_no_tenth_there_is_no_rate() {
+    fn a_tenth_that_is_missing_has_no_rate() {
         let mut marks = Marks::default();
         assert_eq!((marks.first_tenth(), marks.last_tenth(), marks.rate()), (None, None, None));
-        marks.enter(100, Duration::from_secs(1), 100);
+        marks.add(100, Duration::from_secs(1), 100);
         assert_eq!((marks.first_tenth(), marks.last_tenth(), marks.rate()), (Some(100), None, Some(100)));
     }
 
     #[test]
-    fn latencies_are_told_by_rank() -> Result<()> {
+    fn quantiles_are_those_of_the_recorded_latencies() -> Result<()> {
         let latency = Latency::new()?;
         assert_eq!(latency.quantiles(), Quantiles::default());
-        (1..=100).for_each(|millis| latency.enter(Duration::from_millis(millis)));
+        (1..=100).for_each(|millis| latency.record(Duration::from_millis(millis)));
         let Quantiles { requests, p50, p90, p99, max } = latency.quantiles();
         assert_eq!(requests, 100);
         for (told, millis) in [(p50, 50), (p90, 90), (p99, 99), (max, 100)] {
