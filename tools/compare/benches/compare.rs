@@ -1,6 +1,6 @@
-//! `cargo compare`: the functions beside bare loops of the calls they make, as ratios. Whatever stands behind it
-//! chooses among the pairs, as of any benchmark: `cargo compare sweep`. With `COMPARE_JSON` set to the name of a
-//! file, what was found is written there too.
+//! `cargo compare`: the throughput of the functions compared with that of bare loops of the same calls.
+//!
+//! Arguments select pairs, as in any benchmark: `cargo compare sweep`. `COMPARE_JSON` names a file for the results.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,9 +8,9 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use criterion::{BenchmarkGroup, Criterion, SamplingMode, Throughput, measurement::WallTime};
 use payments_boot::Lookup;
-use payments_compare::Pair;
-use payments_compare::bank::Bank;
 use payments_compare::check::same_calls;
+use payments_compare::fixture::Fixture;
+use payments_compare::pair::Pair;
 use payments_compare::round::Round;
 use payments_compare::table::{Row, table};
 use payments_load::process::{EngineProcess, served};
@@ -20,21 +20,21 @@ use tokio::runtime::{Builder, Runtime};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How many times criterion measures a pair, warming up aside.
+/// How often criterion measures a pair, after the warm-up.
 const SAMPLES: usize = 20;
 
-/// How long it is to warm up.
+/// The duration of the warm-up.
 const WARM_UP: Duration = Duration::from_secs(2);
 
-/// How long the handler is to be measured in all.
+/// The duration of the measurement.
 const MEASURE: Duration = Duration::from_secs(10);
 
-/// A pair with all it needs.
-struct Stand {
-    bank: Bank,
-    /// The rounds of each time that criterion measured.
+/// What a pair needs.
+struct Setup {
+    fixture: Fixture,
+    /// The rounds of each sample.
     rounds: Vec<Vec<Round>>,
-    // Last, because it ends what the others use.
+    // Last, because the fixture uses it until it is dropped.
     _engine: EngineProcess,
 }
 
@@ -42,7 +42,7 @@ fn main() -> Result<()> {
     if served()? {
         return Ok(());
     }
-    // One thread: what it spends is what the side under way spends.
+    // One thread, so that its processor time is that of the current side.
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let mut criterion =
         Criterion::default().sample_size(SAMPLES).warm_up_time(WARM_UP).measurement_time(MEASURE).configure_from_args();
@@ -50,7 +50,7 @@ fn main() -> Result<()> {
     group.sampling_mode(SamplingMode::Flat);
     let (mut rows, mut failure) = (Vec::new(), None);
     for pair in Pair::ALL {
-        match measure(&mut group, &runtime, pair).with_context(|| pair.name()) {
+        match measure(&mut group, &runtime, pair).with_context(|| pair.properties().name) {
             Ok(row) => rows.extend(row),
             Err(error) => failure = Some(error),
         }
@@ -64,25 +64,26 @@ fn main() -> Result<()> {
     failure.map_or(Ok(()), Err)
 }
 
-/// Measures a pair, unless the command line asks for others.
+/// Measures a pair, if the command line selects it.
 fn measure(group: &mut BenchmarkGroup<'_, WallTime>, runtime: &Runtime, pair: Pair) -> Result<Option<Row>> {
-    let (size, mut stand) = (pair.size(), None);
+    let (properties, mut setup) = (pair.properties(), None);
+    let size = properties.size;
     group.throughput(Throughput::Elements(2 * size));
     let mut rounds = |iterations: u64| -> Result<Duration> {
-        let stand = match &mut stand {
-            Some(stand) => stand,
+        let setup = match &mut setup {
+            Some(setup) => setup,
             empty @ None => empty.insert(open(runtime, pair)?),
         };
-        let mut some = Vec::new();
+        let mut sample = Vec::new();
         for _ in 0..iterations {
-            some.push(runtime.block_on(Round::of(pair, &stand.bank, size))?);
+            sample.push(runtime.block_on(Round::of(pair, &setup.fixture, size))?);
         }
-        let took = some.iter().map(|round| round.took[0]).sum();
-        stand.rounds.push(some);
+        let took = sample.iter().map(|round| round.took[0]).sum();
+        setup.rounds.push(sample);
         Ok(took)
     };
     let mut failure = None;
-    group.bench_function(pair.name(), |bench| {
+    group.bench_function(properties.name, |bench| {
         bench.iter_custom(|iterations| {
             rounds(iterations).unwrap_or_else(|error| {
                 failure.get_or_insert(error);
@@ -93,22 +94,22 @@ fn measure(group: &mut BenchmarkGroup<'_, WallTime>, runtime: &Runtime, pair: Pa
     if let Some(error) = failure {
         return Err(error);
     }
-    let Some(mut stand) = stand else { return Ok(None) };
-    // What comes before the samples is the warming up.
-    let samples = stand.rounds.split_off(stand.rounds.len().saturating_sub(SAMPLES)).concat();
+    let Some(mut setup) = setup else { return Ok(None) };
+    // The first ones are the warm-up.
+    let samples = setup.rounds.split_off(setup.rounds.len().saturating_sub(SAMPLES)).concat();
     ensure!(!samples.is_empty(), "nothing was measured");
     Ok(Some(Row::of(pair, size, &samples)))
 }
 
-/// An engine of its own for the pair, after a look at whether its two sides make the same calls.
-fn open(runtime: &Runtime, pair: Pair) -> Result<Stand> {
+/// Starts an engine for the pair, after a check that its two sides make the same calls.
+fn open(runtime: &Runtime, pair: Pair) -> Result<Setup> {
     let engine = EngineProcess::start()?;
-    runtime.block_on(same_calls(pair, engine.url(), pair.size()))?;
+    runtime.block_on(same_calls(pair, engine.url(), pair.properties().size))?;
     let engine = EngineProcess::start()?;
-    let bank = runtime.block_on(async {
-        let bank = Bank::over(engine.url(), None).await?;
-        pair.begin(&bank).await?;
-        anyhow::Ok(bank)
+    let fixture = runtime.block_on(async {
+        let fixture = Fixture::over(engine.url(), None).await?;
+        pair.begin(&fixture).await?;
+        anyhow::Ok(fixture)
     })?;
-    Ok(Stand { bank, rounds: Vec::new(), _engine: engine })
+    Ok(Setup { fixture, rounds: Vec::new(), _engine: engine })
 }

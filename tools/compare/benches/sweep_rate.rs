@@ -1,17 +1,17 @@
-//! `cargo sweep-rate`: how fast one sweeper, unpaced, claims what has fallen due, where that is 10,000 payments
-//! and where it is ten times as many. Other numbers can stand behind it.
+//! `cargo sweep-rate`: how fast one sweeper without a pace claims 10,000 due payments, and ten times as many. Arguments
+//! are other numbers of payments.
 
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
-use payments_compare::bank::Bank;
+use payments_compare::fixture::Fixture;
 use payments_load::process::{EngineProcess, served};
 
 /// As in the load generator: the engine makes many small allocations.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How many payments are due, one after another.
+/// The numbers of due payments.
 const PAYMENTS: [u64; 2] = [10_000, 100_000];
 
 fn main() -> Result<()> {
@@ -24,16 +24,16 @@ fn main() -> Result<()> {
     for payments in if given.is_empty() { PAYMENTS.to_vec() } else { given } {
         let engine = EngineProcess::start()?;
         let took = runtime.block_on(async {
-            let bank = Bank::over(engine.url(), None).await?;
-            bank.fill(payments).await?;
-            let began = Instant::now();
+            let fixture = Fixture::over(engine.url(), None).await?;
+            fixture.fill(payments).await?;
+            let start = Instant::now();
             let mut claimed = 0;
             while claimed < payments {
-                let some = bank.sweep().await?;
-                ensure!(some > 0, "the sweep stops at {claimed}");
-                claimed += some;
+                let more = fixture.sweep().await?;
+                ensure!(more > 0, "the sweep stops at {claimed}");
+                claimed += more;
             }
-            anyhow::Ok(began.elapsed())
+            anyhow::Ok(start.elapsed())
         })?;
         let nanos = took.as_nanos().max(1);
         let (seconds, rate) = (took.as_millis() / 1_000, u128::from(payments) * 1_000_000_000 / nanos);

@@ -1,5 +1,5 @@
-//! The bare side's calls. They are not written down a second time: the store makes them, over a client
-//! that keeps each call instead of sending it, and whoever measures sends them.
+//! The calls of the bare side. The store makes them, over a client that keeps each call instead of sending it, so that
+//! no expression is written twice.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,8 +11,15 @@ use aws_sdk_dynamodb::operation::put_item::PutItemInput;
 use aws_sdk_dynamodb::operation::query::QueryInput;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemInput;
 use aws_smithy_runtime_api::box_error::BoxError;
+use futures::future::LocalBoxFuture;
 use futures::{StreamExt as _, TryStreamExt as _};
 use payments_store::{Store, StoreError, TableNames};
+
+/// Prepared work: what its future does is measured.
+pub(crate) type Work<'f> = LocalBoxFuture<'f, Result<()>>;
+
+/// The requests or calls in flight, on either side.
+pub(crate) const AT_ONCE: usize = 32;
 
 /// A call that is ready to be sent.
 #[derive(Debug, Clone)]
@@ -59,7 +66,7 @@ impl Collector {
         Self { store: Store::new(Client::from_conf(config), tables.clone()), kept }
     }
 
-    /// The first call that the store makes when it is asked this. It fails there, so that there is no other.
+    /// Returns the call that the store makes for `ask`. The call fails, so the store makes no other.
     pub(crate) async fn call<T>(&self, ask: impl AsyncFnOnce(&Store) -> Result<T, StoreError>) -> Result<Call> {
         drop(ask(&self.store).await);
         self.kept.0.lock().unwrap_or_else(PoisonError::into_inner).pop().context("the store made no call")
@@ -67,7 +74,7 @@ impl Collector {
 }
 
 impl Call {
-    /// The same of another table.
+    /// Returns the same call on another table.
     pub(crate) fn of_table(mut self, name: &str) -> Self {
         let table = match &mut self {
             Self::Put(input) => &mut input.table_name,
@@ -78,7 +85,7 @@ impl Call {
         self
     }
 
-    /// Sends it and reads its answer, but no further than into the SDK's own type.
+    /// Sends the call and reads the response into the SDK's type.
     async fn send(self, client: &Client) -> Result<()> {
         match self {
             Self::Put(input) => {
@@ -128,7 +135,7 @@ pub(crate) async fn send_in_turn(client: &Client, calls: impl IntoIterator<Item 
     Ok(())
 }
 
-/// Sends groups of calls, so many groups at once, and the calls of each in turn.
+/// Sends groups of calls, `at_once` groups concurrently, and the calls of a group one after another.
 pub(crate) async fn send_groups<const N: usize>(client: &Client, groups: Vec<[Call; N]>, at_once: usize) -> Result<()> {
     let sent = futures::stream::iter(groups).map(|group| send_in_turn(client, group));
     sent.buffer_unordered(at_once).try_collect().await

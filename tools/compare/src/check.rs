@@ -1,51 +1,45 @@
-//! Whether both sides of a pair make the same calls.
+//! Checks that both sides of a pair make the same calls.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Result, ensure};
-use payments_local::Recorder;
-use payments_local::{Call, CapacityUse, Fate};
+use payments_local::{Call, CapacityUse, Fate, Recorder};
 use serde_json::Value;
 
-use crate::bank::Bank;
-use crate::{Pair, Side};
+use crate::fixture::Fixture;
+use crate::pair::{Pair, Side};
 
-/// What differs from payment to payment; of these, only the names of the attributes are compared.
+/// The fields that differ between payments. Only the names of their attributes are compared.
 const OF_A_PAYMENT: [&str; 3] = ["Item", "Key", "ExpressionAttributeValues"];
 
-/// What one side did: its calls, and the write units they took.
-type Done = (Vec<(String, Value)>, CapacityUse);
-
-/// Does so much of a pair's work on both sides, and compares the calls and what they wrote: how often each was
-/// made, with all that is said in it but the payments' own values, and the units by table and index. Returns how
-/// many there were.
+/// Does work of this size on both sides, and compares the calls: how often each was made, all of its input except the
+/// payments' own values, and the write units by table and index. Returns the number of calls.
 ///
 /// # Errors
-/// Where they differ.
+/// When they differ.
 pub async fn same_calls(pair: Pair, url: &str, size: u64) -> Result<usize> {
     let calls: Arc<Mutex<Vec<(String, Value)>>> = Arc::default();
-    let wire = Recorder::with_fate({
-        let calls = calls.clone();
+    let take_calls = || std::mem::take(&mut *calls.lock().unwrap_or_else(PoisonError::into_inner));
+    let recorder = Recorder::with_fate({
+        let calls = Arc::clone(&calls);
         move |call| {
             let shape = (call.operation.clone(), shape(call));
             calls.lock().unwrap_or_else(PoisonError::into_inner).push(shape);
             Fate::Pass
         }
     });
-    let bank = Bank::over(url, Some(&wire)).await?;
-    pair.begin(&bank).await?;
-    let done = async |side| -> Result<Done> {
-        let work = pair.prepare(&bank, side, size).await?;
-        calls.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        drop(wire.take_capacity_use());
+    let fixture = Fixture::over(url, Some(&recorder)).await?;
+    pair.begin(&fixture).await?;
+    let run = async |side| -> Result<(Vec<(String, Value)>, CapacityUse)> {
+        let work = pair.prepare(&fixture, side, size).await?;
+        drop((take_calls(), recorder.take_capacity_use()));
         work.await?;
-        let mut calls = std::mem::take(&mut *calls.lock().unwrap_or_else(PoisonError::into_inner));
+        let (mut calls, mut capacity) = (take_calls(), recorder.take_capacity_use());
         calls.sort_by_key(|(operation, input)| format!("{operation} {input}"));
-        let mut ledger = wire.take_capacity_use();
-        ledger.retain(|(operation, _), _| operation != "Query");
-        Ok((calls, ledger))
+        capacity.retain(|(operation, _), _| operation != "Query");
+        Ok((calls, capacity))
     };
-    let (handler, against) = (done(Side::Handler).await?, done(Side::Against).await?);
+    let (handler, against) = (run(Side::Handler).await?, run(Side::Against).await?);
     ensure!(handler.0.len() == against.0.len(), "{} and {} calls", handler.0.len(), against.0.len());
     for (ours, theirs) in handler.0.iter().zip(&against.0) {
         ensure!(ours == theirs, "the handler calls {ours:?}, the other side {theirs:?}");
@@ -54,7 +48,7 @@ pub async fn same_calls(pair: Pair, url: &str, size: u64) -> Result<usize> {
     Ok(handler.0.len())
 }
 
-/// A call's input without what differs from payment to payment.
+/// Returns a call's input without what differs between payments.
 fn shape(call: &Call) -> Value {
     let mut input = call.input().clone();
     for name in OF_A_PAYMENT {

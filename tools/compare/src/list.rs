@@ -1,56 +1,53 @@
-//! The first page of an account's payments, and its query alone. What is asked for lies ahead, so that it
-//! is all in the hot table, and one query.
+//! The first page of an account's payments, and only its query. The range is in the future, so all payments are in the
+//! hot table and one query finds them.
 
 use std::collections::BTreeSet;
 
 use anyhow::{Result, ensure};
-use payments_http::HttpFunction;
+use payments_local::client::Request;
 use payments_model::{AccountId, BusinessDate, Head};
 use payments_store::AccountQuery;
 
-use crate::bank::{ACCOUNTS, Bank, FUTURE};
-use crate::calls::send_groups;
-use crate::{AT_ONCE, Work};
+use crate::calls::{AT_ONCE, Work, send_groups};
+use crate::fixture::{ACCOUNTS, FUTURE, Fixture};
 
-/// How many payments a page has, as a list has it where nobody says otherwise.
+/// The payments of a page, which are a list's default.
 const PAGE: u16 = 100;
 
-/// How many payments an account has on the average: more than a page.
+/// The payments of an account on average: more than a page.
 const PER_ACCOUNT: u64 = 200;
 
-/// How many days after its first a list reaches where nobody says otherwise.
+/// The days of a list's default range.
 const DAYS: u32 = 90;
 
-/// Puts in payments for several accounts.
-pub(crate) async fn begin(bank: &Bank) -> Result<()> {
-    let orders = bank.orders(u64::from(ACCOUNTS) * PER_ACCOUNT);
-    let heads: Vec<Head> =
-        orders.iter().map(|order| Ok(Head::scheduled(&bank.details(order)?))).collect::<Result<_>>()?;
-    bank.put(&heads).await
+/// Creates payments of several accounts.
+pub(crate) async fn begin(fixture: &Fixture) -> Result<()> {
+    let orders = fixture.orders(u64::from(ACCOUNTS) * PER_ACCOUNT);
+    let heads = orders.iter().map(|order| Ok(Head::scheduled(&fixture.details(order)?)));
+    fixture.put(&heads.collect::<Result<Vec<_>>>()?).await
 }
 
-/// An account for each page; those of the first payments there are, over and over.
-fn accounts(bank: &Bank, size: u64) -> Result<Vec<AccountId>> {
-    let all: BTreeSet<String> = bank.planned(ACCOUNTS.into()).into_iter().map(|order| order.account).collect();
+/// Returns an account for each page: those of the first payments, over and over.
+fn accounts(fixture: &Fixture, size: u64) -> Result<Vec<AccountId>> {
+    let all: BTreeSet<String> = fixture.first_orders(ACCOUNTS.into()).map(|order| order.account).collect();
     let size = usize::try_from(size)?;
     all.iter().cycle().take(size).map(|account| Ok(account.parse()?)).collect()
 }
 
-pub(crate) fn by_handler(bank: &Bank, size: u64) -> Result<Work<'_>> {
-    let uri = |account| format!("/accounts/{account}/payments?from={FUTURE}&limit={PAGE}");
-    let events = accounts(bank, size)?.into_iter().map(|account| bank.event("GET", &uri(account), "", ""));
-    let events = events.collect::<Result<_>>()?;
-    Ok(Box::pin(bank.ask(HttpFunction::QueryAccount, events, AT_ONCE, 200)))
+pub(crate) fn by_handler(fixture: &Fixture, size: u64) -> Result<Work<'_>> {
+    let path = |account| format!("/accounts/{account}/payments?from={FUTURE}&limit={PAGE}");
+    let requests = accounts(fixture, size)?.iter().map(|account| Ok(Request::get(&path(account)))).collect();
+    fixture.answer(requests, AT_ONCE, 200)
 }
 
-pub(crate) async fn barely(bank: &Bank, size: u64) -> Result<Work<'_>> {
+pub(crate) async fn bare_calls(fixture: &Fixture, size: u64) -> Result<Work<'_>> {
     let from: BusinessDate = FUTURE.parse()?;
-    let (from, to) = (bank.zone.start_of(from), bank.zone.end_of(from.plus_days(DAYS)));
+    let (from, to) = (fixture.zone.start_of(from), fixture.zone.end_of(from.plus_days(DAYS)));
     let mut pages = Vec::new();
-    for account in &accounts(bank, size)? {
+    for account in &accounts(fixture, size)? {
         let query = AccountQuery { account, from, to, after: None, status: None, limit: PAGE, with_history: false };
-        pages.push([bank.recorder.call(async |store| store.account_page(&query).await).await?]);
+        pages.push([fixture.collector.call(async |store| store.account_page(&query).await).await?]);
     }
-    ensure!(!pages.is_empty(), "nothing to read");
-    Ok(Box::pin(send_groups(&bank.client, pages, AT_ONCE)))
+    ensure!(!pages.is_empty(), "no pages to read");
+    Ok(Box::pin(send_groups(&fixture.client, pages, AT_ONCE)))
 }

@@ -1,53 +1,52 @@
-//! One round of a pair: handler, bare loop, bare loop, handler, so that what changes meanwhile falls on
-//! both alike.
+//! One round of a pair: handler, bare loop, bare loop, handler, so that a change on the machine affects both alike.
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 
-use crate::bank::Bank;
-use crate::{Pair, Side};
+use crate::fixture::Fixture;
+use crate::pair::{Pair, Side};
 
-/// What the two sides took, the handler first.
+/// The times of the two sides, the handler first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Round {
-    /// From begin to end.
+    /// The elapsed time.
     pub took: [Duration; 2],
-    /// Of this thread's processor, where the system tells: the engine, in its own process, is not in it.
-    pub spent: [Duration; 2],
+    /// The processor time of this thread, on Linux. The engine has its own process, so its time is not included.
+    pub processor: [Duration; 2],
 }
 
 impl Round {
-    /// Does a round; each side does so much twice.
+    /// Does a round. Each side works on `size` payments twice.
     ///
     /// # Errors
-    /// Where a side does not do all of its work.
-    pub async fn of(pair: Pair, bank: &Bank, size: u64) -> Result<Self> {
-        let mut round = Self { took: Default::default(), spent: Default::default() };
+    /// When a side does not do all of its work.
+    pub async fn of(pair: Pair, fixture: &Fixture, size: u64) -> Result<Self> {
+        let mut round = Self { took: Default::default(), processor: Default::default() };
         for side in [Side::Handler, Side::Against, Side::Against, Side::Handler] {
-            let work = pair.prepare(bank, side, size).await?;
-            let (spent, began) = (on_processor(), Instant::now());
-            work.await.with_context(|| format!("{} of {}", pair.sides()[side as usize], pair.name()))?;
-            round.took[side as usize] += began.elapsed();
-            round.spent[side as usize] += on_processor().saturating_sub(spent);
+            let work = pair.prepare(fixture, side, size).await?;
+            let (before, start) = (processor_time(), Instant::now());
+            work.await.with_context(|| pair.properties().sides[side as usize])?;
+            round.took[side as usize] += start.elapsed();
+            round.processor[side as usize] += processor_time().saturating_sub(before);
         }
         Ok(round)
     }
 
-    /// The handler's throughput beside the other's, in thousandths.
+    /// Returns the ratio of the handler's throughput to the other side's, in thousandths.
     #[must_use]
     pub fn ratio(&self) -> u64 {
-        permille(self.took)
+        thousandths(self.took)
     }
 }
 
-/// How much faster the first of two is than the second, in thousandths.
-pub(crate) fn permille([first, second]: [Duration; 2]) -> u64 {
+/// Returns how much faster the first of two is than the second, in thousandths.
+pub(crate) fn thousandths([first, second]: [Duration; 2]) -> u64 {
     u64::try_from(second.as_nanos() * 1_000 / first.as_nanos().max(1)).unwrap_or(u64::MAX)
 }
 
-/// How long this thread has been on a processor, where the system is Linux.
-fn on_processor() -> Duration {
-    let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    Duration::from_nanos(told.split(' ').next().and_then(|nanos| nanos.parse().ok()).unwrap_or(0))
+/// Returns the processor time of this thread so far, on Linux.
+fn processor_time() -> Duration {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    Duration::from_nanos(stat.split(' ').next().and_then(|nanos| nanos.parse().ok()).unwrap_or(0))
 }

@@ -1,70 +1,71 @@
-//! Settlements as the queue delivers them, and the update and the two queries of each alone.
+//! Settlement results as the queue delivers them, and only the update and the two queries of each.
 
 use anyhow::{Result, ensure};
 use aws_lambda_events::sqs::{SqsEvent, SqsMessage};
 use futures::{StreamExt as _, TryStreamExt as _};
-use payments_model::{Actor, Event, Head, Settlement, State, TrailEntry, TransactionId};
+use payments_model::transition::CLAIMED;
+use payments_model::{Actor, Event, Head, Settlement, TrailEntry, TransactionId};
 use serde_json::json;
 
-use crate::Work;
-use crate::bank::Bank;
-use crate::calls::send_groups;
+use crate::calls::{Work, send_groups};
+use crate::fixture::Fixture;
 
-/// How many messages the template hands to `settle` at once.
+/// The batch size of `settle`'s queue in the template.
 const BATCH: usize = 10;
 
-/// How many batches are under way at once.
+/// The batches in flight.
 const BATCHES_AT_ONCE: usize = 3;
 
-/// Who settles, as the function names itself.
+/// The actor, as the function names itself.
 const SETTLE: &str = "settle";
 
-pub(crate) async fn by_handler(bank: &Bank, size: u64) -> Result<Work<'_>> {
-    let messages: Vec<SqsMessage> = pending(bank, size).await?.iter().map(message).collect();
-    let mut events = Vec::new();
-    for some in messages.chunks(BATCH) {
+pub(crate) async fn by_handler(fixture: &Fixture, size: u64) -> Result<Work<'_>> {
+    let messages: Vec<SqsMessage> = pending(fixture, size).await?.iter().map(message).collect();
+    let event = |batch: &[SqsMessage]| {
         let mut event = SqsEvent::default();
-        event.records = some.to_vec();
-        events.push(event);
-    }
+        event.records = batch.to_vec();
+        event
+    };
+    let events: Vec<SqsEvent> = messages.chunks(BATCH).map(event).collect();
     let settled = futures::stream::iter(events).map(|event| async {
-        let again = bank.functions.settle.handle(event).await.batch_item_failures;
-        ensure!(again.is_empty(), "{} messages come again", again.len());
+        let failed = fixture.functions.settle.handle(event).await.batch_item_failures;
+        ensure!(failed.is_empty(), "{} messages failed", failed.len());
         Ok(())
     });
     Ok(Box::pin(settled.buffer_unordered(BATCHES_AT_ONCE).try_collect()))
 }
 
-pub(crate) async fn barely(bank: &Bank, size: u64) -> Result<Work<'_>> {
+pub(crate) async fn bare_calls(fixture: &Fixture, size: u64) -> Result<Work<'_>> {
     let mut payments = Vec::new();
-    for head in pending(bank, size).await? {
+    for head in pending(fixture, size).await? {
         let (key, id) = (head.key(), transaction_id(&head)?);
         let event = Event::Settle(Settlement::Processed(id.clone()));
-        let step = head.transition(&event, bank.now, Actor::named(SETTLE))?;
-        let update = bank.recorder.call(async |store| store.transition(&key, head.due_date, &step).await).await?;
-        let look = bank.recorder.call(async |store| store.payments_of_transaction(&id).await).await?;
-        let look_back = look.clone().of_table(&bank.environment.tables.history);
-        payments.push([update, look, look_back]);
+        let step = head.transition(&event, fixture.now, Actor::named(SETTLE))?;
+        let update = fixture.collector.call(async |store| store.transition(&key, head.due_date, &step).await).await?;
+        let look_up = fixture.collector.call(async |store| store.payments_of_transaction(&id).await).await?;
+        let look_up_in_history = look_up.clone().of_table(&fixture.tables.history);
+        payments.push([update, look_up, look_up_in_history]);
     }
-    Ok(Box::pin(send_groups(&bank.client, payments, BATCH * BATCHES_AT_ONCE)))
+    Ok(Box::pin(send_groups(&fixture.client, payments, BATCH * BATCHES_AT_ONCE)))
 }
 
-/// Payments that were handed to the transaction service.
-async fn pending(bank: &Bank, size: u64) -> Result<Vec<Head>> {
-    let mut heads = bank.due(size)?;
+/// Creates pending payments.
+async fn pending(fixture: &Fixture, size: u64) -> Result<Vec<Head>> {
+    let mut heads = fixture.due(size)?;
     for head in &mut heads {
-        let (state, at) = (State::Pending, bank.now);
-        head.moved = vec![TrailEntry { status: state.status(), at, by: Actor::named("daily-due-sweeper") }];
-        (head.state, head.version, head.dispatch_attempt) = (state, 2, Some(1));
+        (head.state, head.version) = CLAIMED;
+        let by = Actor::named("daily-due-sweeper");
+        head.moved = vec![TrailEntry { status: head.state.status(), at: fixture.now, by }];
+        head.dispatch_attempt = Some(1);
     }
-    bank.put(&heads).await?;
+    fixture.put(&heads).await?;
     Ok(heads)
 }
 
-/// The report that a payment was processed, with where it is.
+/// Returns the settlement result of a processed payment.
 fn message(head: &Head) -> SqsMessage {
     let payment_id = head.payment_id.to_string();
-    let report = json!({
+    let result = json!({
         "paymentId": payment_id,
         "outcome": "PROCESSED",
         "transactionId": format!("TX-{payment_id}"),
@@ -73,7 +74,7 @@ fn message(head: &Head) -> SqsMessage {
     });
     let mut message = SqsMessage::default();
     message.message_id = Some(payment_id);
-    message.body = Some(report.to_string());
+    message.body = Some(result.to_string());
     message
 }
 

@@ -1,62 +1,51 @@
-//! A sweep of payments that have fallen due, and the queries and updates of it alone.
+//! A sweep of due payments, and only its queries and updates.
 
 use anyhow::{Result, ensure};
 use futures::TryStreamExt as _;
 use futures::stream::FuturesUnordered;
-use payments_model::{Actor, Event, Shard, Status};
+use payments_model::{Actor, Event, Status};
 use payments_store::{DueRange, DueUntil};
 
-use crate::Work;
-use crate::bank::Bank;
-use crate::calls::{Call, send_groups, send_in_turn};
+use crate::calls::{Work, send_groups, send_in_turn};
+use crate::fixture::Fixture;
 
-/// How many index entries one query of the sweeper reads.
+/// The index entries of one query of the sweeper.
 const PAGE: u16 = 1_000;
 
-/// How many claims of a shard the sweeper has under way at once.
+/// The sweeper's claims in flight in each shard.
 const CLAIMS_AT_ONCE: usize = 16;
 
-/// Who makes payments pending, as the sweeper names itself.
+/// The actor, as the sweeper names itself.
 const SWEEPER: &str = "daily-due-sweeper";
 
-pub(crate) async fn by_handler(bank: &Bank, size: u64) -> Result<Work<'_>> {
-    bank.fill(size).await?;
+pub(crate) async fn by_handler(fixture: &Fixture, size: u64) -> Result<Work<'_>> {
+    fixture.fill(size).await?;
     Ok(Box::pin(async move {
-        let claimed = bank.sweep().await?;
+        let claimed = fixture.sweep().await?;
         ensure!(claimed == size, "the sweep claimed {claimed} of {size}");
         Ok(())
     }))
 }
 
-pub(crate) async fn barely(bank: &Bank, size: u64) -> Result<Work<'_>> {
-    let heads = bank.due(size)?;
-    bank.put(&heads).await?;
+pub(crate) async fn bare_calls(fixture: &Fixture, size: u64) -> Result<Work<'_>> {
+    let (heads, collector, client) = (fixture.due(size)?, &fixture.collector, &fixture.client);
+    fixture.put(&heads).await?;
+    let until = DueUntil::Instant(fixture.zone.date_of(fixture.now), fixture.now);
     let mut shards = Vec::new();
-    for shard in bank.shards().all() {
+    for shard in fixture.shards.all() {
         let mut claims = Vec::new();
         for head in heads.iter().filter(|head| head.shard == shard) {
-            let step = head.transition(&Event::Sweep, bank.now, Actor::named(SWEEPER))?;
-            let claim =
-                bank.recorder.call(async |store| store.transition(&head.key(), head.due_date, &step).await).await?;
-            claims.push([claim]);
+            let step = head.transition(&Event::Sweep, fixture.now, Actor::named(SWEEPER))?;
+            let claim = async |store: &payments_store::Store| store.transition(&head.key(), head.due_date, &step).await;
+            claims.push([collector.call(claim).await?]);
         }
         ensure!(claims.len() < usize::from(PAGE), "a shard has more than a page");
-        shards.push((query(bank, shard).await?, claims));
+        let range = DueRange { shard, status: Status::Scheduled, until, after: None };
+        shards.push((collector.call(async |store| store.due_page(&range, PAGE).await).await?, claims));
     }
-    Ok(Box::pin(async move {
-        let swept: FuturesUnordered<_> = shards
-            .into_iter()
-            .map(|(query, claims)| async move {
-                send_in_turn(&bank.client, [query]).await?;
-                send_groups(&bank.client, claims, CLAIMS_AT_ONCE).await
-            })
-            .collect();
-        swept.try_collect().await
-    }))
-}
-
-async fn query(bank: &Bank, shard: Shard) -> Result<Call> {
-    let until = DueUntil::Instant(bank.zone.date_of(bank.now), bank.now);
-    let range = DueRange { shard, status: Status::Scheduled, until, after: None };
-    bank.recorder.call(async |store| store.due_page(&range, PAGE).await).await
+    let swept = shards.into_iter().map(move |(query, claims)| async move {
+        send_in_turn(client, [query]).await?;
+        send_groups(client, claims, CLAIMS_AT_ONCE).await
+    });
+    Ok(Box::pin(swept.collect::<FuturesUnordered<_>>().try_collect()))
 }

@@ -1,31 +1,31 @@
-//! What was measured, as a table and as JSON.
+//! The results of a run, as a table and as JSON.
 
 use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::Pair;
-use crate::round::{Round, permille};
+use crate::pair::Pair;
+use crate::round::{self, Round};
 
-/// What the rounds of a pair came to. Ratios are in thousandths, times in nanoseconds per payment or page.
+/// The results of a pair. Ratios are in thousandths, times in nanoseconds per payment or page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Row {
     pair: &'static str,
     sides: [&'static str; 2],
     rounds: usize,
-    /// The handler's throughput beside the other's: the first quartile, the median, the third.
+    /// The ratio of throughputs: the first quartile, the median, the third quartile.
     ratio: [u64; 3],
-    bar: Option<u64>,
-    /// The medians of the sides' times.
+    at_least: Option<u64>,
+    /// The medians of the elapsed times.
     nanos: [u64; 2],
-    /// How much of them this process was on a processor, over all rounds.
+    /// The processor times, over all rounds.
     processor_nanos: [u64; 2],
     processor_ratio: u64,
 }
 
 impl Row {
-    /// Of these rounds, each of `size` twice.
+    /// Returns the results of these rounds. In each, both sides worked on `size` payments twice.
     #[must_use]
     pub fn of(pair: Pair, size: u64, rounds: &[Round]) -> Self {
         let each = |nanos: u128| u64::try_from(nanos / u128::from(2 * size)).unwrap_or(u64::MAX);
@@ -33,34 +33,34 @@ impl Row {
             let mut all: Vec<u64> = rounds.iter().map(|round| each(round.took[side].as_nanos())).collect();
             quartiles(&mut all)[1]
         };
-        let spent = [0, 1].map(|side| rounds.iter().map(|round| round.spent[side]).sum::<Duration>());
-        let count = u128::try_from(rounds.len()).unwrap_or(1).max(1);
+        let processor = [0, 1].map(|side| rounds.iter().map(|round| round.processor[side]).sum::<Duration>());
+        let (properties, count) = (pair.properties(), u128::try_from(rounds.len()).unwrap_or(1).max(1));
         Self {
-            pair: pair.name(),
-            sides: pair.sides(),
+            pair: properties.name,
+            sides: properties.sides,
             rounds: rounds.len(),
             ratio: quartiles(&mut rounds.iter().map(Round::ratio).collect::<Vec<_>>()),
-            bar: pair.bar(),
+            at_least: properties.at_least,
             nanos: [median(0), median(1)],
-            processor_nanos: spent.map(|spent| each(spent.as_nanos() / count)),
-            processor_ratio: permille(spent),
+            processor_nanos: processor.map(|time| each(time.as_nanos() / count)),
+            processor_ratio: round::thousandths(processor),
         }
     }
 
     fn line(&self) -> String {
-        let [low, median, high] = self.ratio.map(thousandths);
-        let bar = self.bar.map_or_else(|| "–".to_owned(), thousandths);
+        let [low, median, high] = self.ratio.map(decimal);
+        let at_least = self.at_least.map_or_else(|| "–".to_owned(), decimal);
         let [ours, theirs] = self.sides;
         let [took, took_theirs] = self.nanos.map(micros);
-        let [spent, spent_theirs] = self.processor_nanos.map(micros);
+        let [processor, processor_theirs] = self.processor_nanos.map(micros);
         format!(
-            "| {ours} | {theirs} | {took} | {took_theirs} | **{median}** ({low} to {high}) | {bar} | {spent} | {spent_theirs} | {} |",
+            "| {ours} | {theirs} | {took} | {took_theirs} | **{median}** ({low} to {high}) | {at_least} | {processor} | {processor_theirs} | {} |",
             self.rounds
         )
     }
 }
 
-/// The table, as it stands in the documents.
+/// Returns the table of `docs/performance.md`.
 #[must_use]
 pub fn table(rows: &[Row]) -> String {
     let mut lines = vec![
@@ -71,14 +71,14 @@ pub fn table(rows: &[Row]) -> String {
     lines.join("\n")
 }
 
-/// The first quartile, the median and the third.
+/// Returns the first quartile, the median and the third quartile.
 fn quartiles(all: &mut [u64]) -> [u64; 3] {
     all.sort_unstable();
     [1, 2, 3].map(|quarter| all.get(all.len() * quarter / 4).copied().unwrap_or(0))
 }
 
-fn thousandths(number: u64) -> String {
-    format!("{}.{:02}", number / 1_000, number % 1_000 / 10)
+fn decimal(thousandths: u64) -> String {
+    format!("{}.{:02}", thousandths / 1_000, thousandths % 1_000 / 10)
 }
 
 fn micros(nanos: u64) -> String {
@@ -90,10 +90,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ratios_are_those_of_each_round() {
+    fn a_ratio_is_the_median_of_the_rounds_ratios() {
         let round = |ours, theirs| {
             let took = [Duration::from_millis(ours), Duration::from_millis(theirs)];
-            Round { took, spent: took }
+            Round { took, processor: took }
         };
         let rounds = [round(200, 180), round(100, 90), round(400, 396), round(100, 80), round(100, 70)];
         let row = Row::of(Pair::Ingest, 50, &rounds);

@@ -1,14 +1,14 @@
-//! Both sides of each pair make the same calls, or their ratio would say nothing. Nothing here looks at how
-//! long anything takes.
+//! Both sides of each pair make the same calls; otherwise their ratio would mean nothing. No test depends on how long
+//! anything takes.
 
 use anyhow::{Context as _, Result};
-use payments_compare::Pair;
-use payments_compare::bank::Bank;
 use payments_compare::check::same_calls;
+use payments_compare::fixture::Fixture;
+use payments_compare::pair::Pair;
 use payments_compare::round::Round;
 use payments_local::Engine;
 
-/// The calls of twenty payments, or pages of them; a sweep has a query for each of ten shards beside.
+/// The calls for twenty payments, or pages of them. A sweep also queries each of ten shards.
 const CALLS: [(Pair, usize); 5] =
     [(Pair::Ingest, 40), (Pair::Batch, 40), (Pair::Sweep, 30), (Pair::Settle, 60), (Pair::List, 20)];
 
@@ -16,22 +16,22 @@ const CALLS: [(Pair, usize); 5] =
 async fn both_sides_make_the_same_calls() -> Result<()> {
     for (pair, want) in CALLS {
         let engine = Engine::start(0, None).await?;
-        let made = same_calls(pair, &engine.url(), 20).await.with_context(|| pair.name())?;
-        assert_eq!(made, want, "{}", pair.name());
+        let made = same_calls(pair, &engine.url(), 20).await.with_context(|| pair.properties().name)?;
+        assert_eq!(made, want, "{}", pair.properties().name);
         engine.stop().await?;
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn a_round_does_its_work_on_fresh_payments_each_time() -> Result<()> {
+async fn each_round_works_on_new_payments() -> Result<()> {
     let engine = Engine::start(0, None).await?;
-    let bank = Bank::over(&engine.url(), None).await?;
+    let fixture = Fixture::over(&engine.url(), None).await?;
     for pair in Pair::ALL {
-        pair.begin(&bank).await?;
+        pair.begin(&fixture).await?;
         for _ in 0..2 {
-            let round = Round::of(pair, &bank, 10).await?;
-            assert!(round.took.iter().all(|took| !took.is_zero()), "{}", pair.name());
+            let round = Round::of(pair, &fixture, 10).await?;
+            assert!(round.took.iter().all(|took| !took.is_zero()), "{}", pair.properties().name);
         }
     }
     engine.stop().await

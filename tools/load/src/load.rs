@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use payments_local::Recorder;
-use payments_local::client::{Client, Reply, Request};
+use payments_local::client::{Client, Reply};
 use payments_local::progress::Progress;
 use payments_model::BusinessDate;
 use serde::Deserialize;
@@ -146,7 +146,7 @@ impl Load {
     async fn create_batch(&self, task: Task) -> Result<bool> {
         let orders: Vec<_> = (task.payments.0..task.payments.1).map(|number| self.orders.order(number)).collect();
         let count = u64::try_from(orders.len())?;
-        let request = Request::post("/payment-batches").text(orders::batch(&orders)?);
+        let request = orders::batch(&orders)?;
         let done = |reply: &Reply| {
             !reply.is_for_later() && entries(reply).iter().all(|entry| entry.status < 500 && entry.status != 429)
         };
@@ -164,9 +164,7 @@ impl Load {
     }
 
     async fn create(&self, task: Task) -> Result<bool> {
-        let order = self.orders.order(task.payments.0);
-        let request = Request::post(&format!("/accounts/{}/payments", order.account));
-        let request = request.header("Idempotency-Key", &order.key).text(order.single()?);
+        let request = self.orders.order(task.payments.0).request()?;
         let reply = self.client.send_until(&request, |reply| !reply.is_for_later()).await;
         let acknowledged = u64::from(reply.as_ref().is_ok_and(|reply| reply.status == 201));
         self.tally.add(acknowledged, 1 - acknowledged, || match reply {

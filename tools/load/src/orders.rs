@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 
+use anyhow::Result;
 use fastrand::Rng;
+use payments_local::client::Request;
+use payments_model::{Instruction, JsonText, Money};
 use serde::Serialize;
+use serde_json::value::to_raw_value;
 
 use crate::settings::{Settings, Size};
 
@@ -126,12 +130,27 @@ impl Orders {
 }
 
 impl Order<'_> {
-    /// Returns the body of a single create.
+    /// Returns the request that creates the payment.
     ///
     /// # Errors
     /// Never in practice.
-    pub fn single(&self) -> serde_json::Result<String> {
-        serde_json::to_string(&self.body(false))
+    pub fn request(&self) -> Result<Request> {
+        let request = Request::post(&format!("/accounts/{}/payments", self.account));
+        Ok(request.header("Idempotency-Key", &self.key).text(serde_json::to_string(&self.body(false))?))
+    }
+
+    /// Returns the instruction that the request contains.
+    ///
+    /// # Errors
+    /// Never in practice.
+    pub fn instruction(&self) -> Result<Instruction> {
+        Ok(Instruction {
+            account: self.account.parse()?,
+            payee: self.payee.parse()?,
+            money: Money { amount: i64::from(self.amount).try_into()?, currency: self.currency.parse()? },
+            scheduled_for: self.scheduled_for.parse()?,
+            data: Some(JsonText::of(&*to_raw_value(&Data { note: self.note })?)),
+        })
     }
 
     fn body(&self, in_batch: bool) -> Body<'_> {
@@ -147,25 +166,25 @@ impl Order<'_> {
     }
 }
 
-/// Returns the body of a batch.
+/// Returns the request that creates several payments.
 ///
 /// # Errors
 /// Never in practice.
-pub fn batch(orders: &[Order<'_>]) -> serde_json::Result<String> {
+pub fn batch(orders: &[Order<'_>]) -> Result<Request> {
     #[derive(Serialize)]
     struct Batch<'o> {
         payments: Vec<Body<'o>>,
     }
-    serde_json::to_string(&Batch { payments: orders.iter().map(|order| order.body(true)).collect() })
+    let payments = orders.iter().map(|order| order.body(true)).collect();
+    Ok(Request::post("/payment-batches").text(serde_json::to_string(&Batch { payments })?))
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
-    use payments_model::{Actor, Details, Instruction, JsonText, Money, PaymentId};
+    use payments_model::{Actor, Details, PaymentId};
     use payments_store::details_excess;
-    use serde_json::value::RawValue;
 
     use super::*;
 
@@ -177,23 +196,14 @@ mod tests {
 
     /// How many bytes the payment exceeds 8 KB by, with `more` bytes added to its note.
     fn excess(order: &Order<'_>, more: usize) -> usize {
-        let data = serde_json::json!({ "note": format!("{}{}", order.note, "x".repeat(more)) }).to_string();
-        let account = order.account.parse().unwrap();
-        let id = PaymentId::derive(&account, &order.key.parse().unwrap());
-        let instruction = Instruction {
-            account,
-            payee: order.payee.parse().unwrap(),
-            money: Money {
-                amount: order.amount.to_string().parse().unwrap(),
-                currency: order.currency.parse().unwrap(),
-            },
-            scheduled_for: order.scheduled_for.parse().unwrap(),
-            data: Some(JsonText::of(&RawValue::from_string(data).unwrap())),
-        };
+        let note = format!("{}{}", order.note, "x".repeat(more));
+        let instruction = Order { note: &note, ..order.clone() }.instruction().unwrap();
+        let id = PaymentId::derive(&instruction.account, &order.key.parse().unwrap());
         // The longest name of a caller that the trail keeps.
         let by = Actor::named(&"a".repeat(40));
         let (zone, now) = ("Europe/London".parse().unwrap(), "2026-11-20T09:00:00Z".parse().unwrap());
-        details_excess(&Details::accept(id, instruction, zone, "10".parse().unwrap(), now, by)).unwrap().unwrap_or(0)
+        let details = Details::accept(id, instruction, zone, "10".parse().unwrap(), now, by);
+        details_excess(&details).unwrap().unwrap_or(0)
     }
 
     #[test]
@@ -241,10 +251,10 @@ mod tests {
     fn a_batch_names_accounts_and_keys_and_a_single_create_does_not() {
         let orders = orders(|settings| settings.size = Size::Bytes(400));
         let order = orders.order(7);
-        let single: serde_json::Value = serde_json::from_str(&order.single().unwrap()).unwrap();
+        let body = |in_batch| serde_json::to_value(order.body(in_batch)).unwrap();
+        let (single, entry) = (body(false), body(true));
         assert!(single.get("accountId").is_none() && single.get("idempotencyKey").is_none(), "{single}");
-        let batch: serde_json::Value = serde_json::from_str(&batch(&[order]).unwrap()).unwrap();
-        assert_eq!(batch["payments"][0]["idempotencyKey"], "load-1-7");
-        assert_eq!(batch["payments"][0]["data"], single["data"]);
+        assert_eq!((&entry["accountId"], &entry["idempotencyKey"]), (&order.account.into(), &"load-1-7".into()));
+        assert_eq!(entry["data"], single["data"]);
     }
 }
