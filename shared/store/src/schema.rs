@@ -107,7 +107,11 @@ pub async fn create_tables(client: &Client, names: &TableNames) -> Result<(), St
     create_table(client, &names.history, &HISTORY).await
 }
 
-async fn create_table(client: &Client, name: &str, table: &Table) -> Result<(), StoreError> {
+/// Creates a table if it does not exist.
+///
+/// # Errors
+/// [`StoreError`] if the engine rejects it or does not answer.
+pub async fn create_table(client: &Client, name: &str, table: &Table) -> Result<(), StoreError> {
     let mut request = client
         .create_table()
         .table_name(name)

@@ -1,5 +1,4 @@
-//! The tables in `docs/performance.md` that a run gives to the unit: `UPDATE_DOCS=1` writes them there,
-//! every other run holds that they are there.
+//! The tables in `docs/performance.md`: every run checks them, and `UPDATE_DOCS=1` writes them.
 
 use std::fs;
 use std::sync::{Mutex, PoisonError};
@@ -12,7 +11,7 @@ const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/performance.
 /// Two tests may write at once.
 static WRITING: Mutex<()> = Mutex::new(());
 
-/// Holds that the section between `<!-- name -->` and `<!-- /name -->` is this text.
+/// Checks that the section between `<!-- name -->` and `<!-- /name -->` is this text.
 pub(crate) fn holds(name: &str, text: &str) -> Result<()> {
     let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
     let document = fs::read_to_string(PATH).context(PATH)?;
@@ -23,6 +22,6 @@ pub(crate) fn holds(name: &str, text: &str) -> Result<()> {
         fs::write(PATH, [before, &begin, text, &end, after].concat())?;
         return Ok(());
     }
-    ensure!(section == text, "docs/performance.md is not what this run gives; UPDATE_DOCS=1 writes it there:\n{text}");
+    ensure!(section == text, "docs/performance.md differs from this run; UPDATE_DOCS=1 writes it:\n{text}");
     Ok(())
 }

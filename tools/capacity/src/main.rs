@@ -1,6 +1,6 @@
-//! What the data model costs, and what it can take: a ledger of units by step, and a model of
-//! DynamoDB's partition keys on a virtual clock.
+//! The capacity use of a payment's life in several designs, and a model of DynamoDB's limits on a virtual clock.
 
+mod backends;
 mod buckets;
 mod capacity_use;
 mod design;
@@ -9,5 +9,4 @@ mod feed;
 mod life;
 mod other_designs;
 mod partitions;
-mod stage;
 mod throttle;

@@ -1,57 +1,56 @@
-//! Other data models for the same payments, as small as they can be and still take part: a whole item
-//! of up to 8 KB, an index by shard or by date. They have no reports, no idempotency record, and find
-//! a transaction only in history; all of that would cost them more.
+//! Other designs for the same payments, as small as possible: a whole item of up to 8 KB, an index by shard or by date.
+//!
+//! They have no reports and no idempotency record, and find a transaction only in the long-term table. All of that would
+//! cost them more.
 
 use std::collections::HashMap;
 
 use anyhow::{Result, bail, ensure};
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::types::{
-    AttributeValue, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType, KeysAndAttributes, Projection,
-    ProjectionType,
-};
+use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
 use payments_model::Status;
-use payments_store::key::account_partition;
-use payments_store::key::head_sort;
-use payments_store::schema::{DUE, Index, KeyAttribute, PARTITION, SORT, TRANSACTION, Table, attribute_definitions};
+use payments_store::key::{account_partition, head_sort};
+use payments_store::schema::{DUE, Index, KeyAttribute, TRANSACTION, Table, create_table};
 use payments_store::{DueSort, Item, TableNames, item_bytes};
 
-use crate::life::{Act, DAY, Look, PENDING, PUT_IN, Payment, SETTLED};
+use crate::life::{CREATED, DAY, PENDING, Payment, Read, SETTLED, Write};
 
-/// What an index holds besides keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Held {
-    /// All attributes.
-    All,
-    /// None.
-    Keys,
-    /// What this design's `due` index holds.
-    Some,
-}
-
-/// A data model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A design.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Layout {
-    /// What its tables are called.
+    /// The name of the hot table.
     pub(crate) name: &'static str,
-    /// Whether the item that changes carries the data; otherwise details do, as in this design.
+    /// Whether the item that changes has the data. Otherwise there are details, as in this project's design.
     pub(crate) whole: bool,
-    /// What its indexes hold.
-    pub(crate) held: Held,
-    /// Whether the date is its index's partition key, instead of a shard.
-    pub(crate) by_date: bool,
+    /// The attributes that the index by status holds besides keys.
+    includes: &'static [&'static str],
+    /// Whether the partition key of the index is the date, not the shard.
+    by_date: bool,
 }
+
+/// All attributes besides keys.
+const ALL: &[&str] = &[
+    "status",
+    "payeeAccountId",
+    "amountMinor",
+    "currency",
+    "scheduledFor",
+    "createdAt",
+    "updatedAt",
+    "data",
+    "transactionId",
+];
 
 /// The whole item, and an index of everything by shard, with the status in its sort key.
-pub(crate) const TEXTBOOK: Layout = Layout { name: "textbook", whole: true, held: Held::All, by_date: false };
+pub(crate) const TEXTBOOK: Layout = Layout { name: "textbook", whole: true, includes: ALL, by_date: false };
 
-/// The same with an index of nothing but keys.
-pub(crate) const KEYS_ONLY: Layout = Layout { name: "keys-only", whole: true, held: Held::Keys, by_date: false };
+/// The same with an index of keys only.
+pub(crate) const KEYS_ONLY: Layout = Layout { name: "keys-only", whole: true, includes: &[], by_date: false };
 
-/// This design's two items, but the index is by date.
-pub(crate) const BY_DATE: Layout = Layout { name: "by-date", whole: false, held: Held::Some, by_date: true };
+/// The two items of this project's design, with an index by date.
+pub(crate) const BY_DATE: Layout = Layout { name: "by-date", whole: false, includes: DUE.includes, by_date: true };
 
-/// The most bytes of a whole item.
+/// The maximum size of a whole item.
 const MAX_BYTES: usize = 8_192;
 
 fn text(text: &str) -> AttributeValue {
@@ -59,52 +58,22 @@ fn text(text: &str) -> AttributeValue {
 }
 
 impl Layout {
-    /// The index by status.
+    /// Returns the index by status.
     pub(crate) fn due(&self) -> Index {
         let partition = if self.by_date { KeyAttribute::Text("dueDate") } else { DUE.partition };
-        Index { partition, ..DUE }
+        Index { partition, includes: self.includes, ..DUE }
     }
 
-    pub(crate) async fn create_tables(&self, client: &Client, tables: &TableNames) -> Result<()> {
-        self.create_table(client, &tables.payments, vec![self.due()]).await?;
-        self.create_table(client, &tables.history, vec![self.due(), TRANSACTION]).await
-    }
-
-    async fn create_table(&self, client: &Client, name: &str, indexes: Vec<Index>) -> Result<()> {
-        let element = |attribute: KeyAttribute, role| {
-            KeySchemaElement::builder().attribute_name(attribute.name()).key_type(role).build()
-        };
-        let schema = |partition, sort: Option<KeyAttribute>| {
-            let sort = sort.map(|sort| element(sort, KeyType::Range));
-            std::iter::once(element(partition, KeyType::Hash)).chain(sort).collect::<Result<Vec<_>, _>>()
-        };
-        let mut create = client.create_table().table_name(name).billing_mode(BillingMode::PayPerRequest);
-        for index in &indexes {
-            let projection = match self.held {
-                Held::All => Projection::builder().projection_type(ProjectionType::All),
-                Held::Keys => Projection::builder().projection_type(ProjectionType::KeysOnly),
-                Held::Some => {
-                    let includes = DUE.includes.iter().map(|&name| name.to_owned()).collect();
-                    Projection::builder()
-                        .projection_type(ProjectionType::Include)
-                        .set_non_key_attributes(Some(includes))
-                }
-            };
-            let index = GlobalSecondaryIndex::builder()
-                .index_name(index.name)
-                .set_key_schema(Some(schema(index.partition, index.sort)?))
-                .projection(projection.build());
-            create = create.global_secondary_indexes(index.build()?);
+    pub(crate) async fn create_tables(&self, client: &Client, names: &TableNames) -> Result<()> {
+        let transaction = Index { includes: self.includes, ..TRANSACTION };
+        for (name, indexes) in [(&names.payments, vec![self.due()]), (&names.history, vec![self.due(), transaction])] {
+            let table = Table { stream: false, time_to_live: None, indexes: Vec::leak(indexes) };
+            create_table(client, name, &table).await?;
         }
-        let table = Table { stream: false, time_to_live: None, indexes: Vec::leak(indexes) };
-        let create = create
-            .set_key_schema(Some(schema(PARTITION, Some(SORT))?))
-            .set_attribute_definitions(Some(attribute_definitions(&table)));
-        create.send().await?;
         Ok(())
     }
 
-    /// By how many bytes the item of a payment passes 8 KB when it is at its largest.
+    /// Returns how many bytes the item of a payment exceeds 8 KB by, at its largest.
     pub(crate) fn excess(&self, payment: &Payment) -> usize {
         item_bytes(&self.item(payment, Status::Processed)).saturating_sub(MAX_BYTES)
     }
@@ -118,7 +87,7 @@ impl Layout {
         HashMap::from([("pk".to_owned(), text(&pk)), ("sk".to_owned(), text(&head_sort(payment.key().sort)))])
     }
 
-    /// The item of a payment in a status.
+    /// Returns the item of a payment in a status.
     fn item(&self, payment: &Payment, status: Status) -> Item {
         let (details, order) = (&payment.details, &payment.details.instruction);
         let mut item = Self::key(payment);
@@ -130,8 +99,8 @@ impl Layout {
         set("amountMinor", AttributeValue::N(order.money.amount.get().to_string()));
         set("currency", text(&order.money.currency.to_string()));
         set("scheduledFor", text(&order.scheduled_for.to_string()));
-        set("createdAt", text(PUT_IN));
-        set("updatedAt", text(PUT_IN));
+        set("createdAt", text(CREATED));
+        set("updatedAt", text(CREATED));
         if self.by_date {
             set("dueDate", text(DAY));
         }
@@ -144,22 +113,28 @@ impl Layout {
         item
     }
 
-    /// One write of a payment's life.
-    pub(crate) async fn write(&self, client: &Client, tables: &TableNames, payment: &Payment, act: Act) -> Result<()> {
+    /// Does a write of a payment's life.
+    pub(crate) async fn write(
+        &self,
+        client: &Client,
+        tables: &TableNames,
+        payment: &Payment,
+        write: Write,
+    ) -> Result<()> {
         let put = |table, status| client.put_item().table_name(table).set_item(Some(self.item(payment, status)));
-        match act {
-            Act::Head => {
+        match write {
+            Write::Head => {
                 let put = put(&tables.payments, Status::Scheduled);
                 put.condition_expression("attribute_not_exists(pk)").send().await?;
             }
-            Act::Pending => self.update(client, tables, payment, Status::Pending, PENDING).await?,
-            Act::Settled => self.update(client, tables, payment, Status::Processed, SETTLED).await?,
-            Act::ArchivePut => drop(put(&tables.history, Status::Processed).send().await?),
-            Act::ArchiveDelete => {
+            Write::Pending => self.update(client, tables, payment, Status::Pending, PENDING).await?,
+            Write::Settled => self.update(client, tables, payment, Status::Processed, SETTLED).await?,
+            Write::ArchivePut => drop(put(&tables.history, Status::Processed).send().await?),
+            Write::ArchiveDelete => {
                 let delete = client.delete_item().table_name(&tables.payments).set_key(Some(Self::key(payment)));
                 delete.condition_expression("attribute_exists(pk)").send().await?;
             }
-            Act::Details | Act::Reported => bail!("a {} has no {act:?}", self.name),
+            Write::Details | Write::Reported => bail!("a {} has no {write:?}", self.name),
         }
         Ok(())
     }
@@ -195,28 +170,28 @@ impl Layout {
         Ok(())
     }
 
-    /// What is read of all these payments. What is sent is in the stream's image.
+    /// Reads these payments. What is dispatched is in the stream's image.
     pub(crate) async fn read(
         &self,
         client: &Client,
         tables: &TableNames,
         payments: &[Payment],
-        look: Look,
+        read: Read,
     ) -> Result<()> {
-        match look {
-            Look::Swept => self.page(client, tables, payments, Status::Scheduled).await,
-            Look::Archived => {
+        match read {
+            Read::Swept => self.page(client, tables, payments, Status::Scheduled).await,
+            Read::Archived => {
                 self.page(client, tables, payments, Status::Processed).await?;
-                if self.held != Held::All {
+                if !self.includes.contains(&"data") {
                     self.whole_items(client, tables, payments).await?;
                 }
                 Ok(())
             }
-            Look::Sent | Look::Settled | Look::Reported => Ok(()),
+            Read::Dispatched | Read::Settled | Read::Reported => Ok(()),
         }
     }
 
-    /// As many payments of a status as there are, from the index.
+    /// Reads the payments of a status from the index.
     async fn page(&self, client: &Client, tables: &TableNames, payments: &[Payment], status: Status) -> Result<()> {
         let shard = payments.first().map_or(0, |payment| payment.details.shard.get());
         let partition = if self.by_date { text(DAY) } else { AttributeValue::N(shard.to_string()) };

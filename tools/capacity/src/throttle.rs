@@ -1,54 +1,54 @@
-//! A connector in front of the engine that holds every partition key of tables and indexes to what
-//! DynamoDB takes per second of a virtual clock, and refuses the rest as DynamoDB does.
+//! An interceptor that applies DynamoDB's limits to an engine, on a virtual clock, and rejects what exceeds them.
 //!
-//! What a call costs, the engine says, table and indexes apart; whose partition key it is charged to
-//! follows from the item before and after it. Calls go through one by one.
+//! The engine reports the cost of a call, for table and indexes separately. The item before and after the call says
+//! which partition keys to charge. Calls are sent one by one.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use payments_local::interceptor::{Answer, Next, respond};
 use payments_local::{Call, Interceptor, Recorder};
+use payments_store::schema::KeyAttribute;
 use serde_json::{Value, json};
 
-use crate::buckets::{Buckets, Kind, Name, Warmth};
-use crate::design::Keys;
+use crate::buckets::{Buckets, Name, UnitKind};
+use crate::design::Indexes;
 
-/// What was charged to a partition key, in half units.
+/// Half units that a partition key was charged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Charge {
     pub(crate) place: String,
     pub(crate) key: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: UnitKind,
     pub(crate) half_units: u64,
 }
 
 /// The partition keys of one item or call: (`table` or `table/index`, key).
 type Places = Vec<(String, String)>;
 
-/// The connector. Clones are the same one.
+/// The throttle. Clones share its state.
 #[derive(Debug, Clone)]
-pub(crate) struct Meter {
-    wire: Recorder,
+pub(crate) struct Throttle {
+    recorder: Recorder,
     state: Arc<Mutex<State>>,
 }
 
 #[derive(Debug)]
 struct State {
-    keys: Vec<Keys>,
-    /// Where each item is, by table, partition and sort key.
+    indexes: Vec<Indexes>,
+    /// The places of each item, by table, partition and sort key.
     items: HashMap<[String; 3], Places>,
     buckets: Buckets,
     second: u64,
     charges: Vec<Charge>,
-    refused_by: Option<Name>,
+    rejected_by: Option<Name>,
 }
 
-impl Meter {
-    pub(crate) fn new(keys: impl Into<Vec<Keys>>, warmth: Warmth) -> Self {
-        let (items, buckets) = (HashMap::new(), Buckets::new(warmth));
-        let state = State { keys: keys.into(), items, buckets, second: 0, charges: Vec::new(), refused_by: None };
-        Self { wire: Recorder::new(), state: Arc::new(Mutex::new(state)) }
+impl Throttle {
+    pub(crate) fn new(indexes: impl Into<Vec<Indexes>>, buckets: Buckets) -> Self {
+        let (indexes, items, charges) = (indexes.into(), HashMap::new(), Vec::new());
+        let state = State { indexes, items, buckets, second: 0, charges, rejected_by: None };
+        Self { recorder: Recorder::new(), state: Arc::new(Mutex::new(state)) }
     }
 
     /// Sets the virtual clock.
@@ -56,44 +56,45 @@ impl Meter {
         self.state().second = second;
     }
 
-    /// What was charged since the last time.
+    /// Returns what was charged since the last time.
     pub(crate) fn take_charges(&self) -> Vec<Charge> {
         std::mem::take(&mut self.state().charges)
     }
 
-    /// Which bucket was empty when a call was last refused, if one was since the last time.
-    pub(crate) fn take_refusal(&self) -> Option<Name> {
-        self.state().refused_by.take()
+    /// Returns the empty bucket that rejected a call since the last time.
+    pub(crate) fn take_rejection(&self) -> Option<Name> {
+        self.state().rejected_by.take()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The HTTP client for an SDK client.
+    /// Returns the HTTP client for an SDK client.
     pub(crate) fn interceptor(&self) -> Interceptor {
-        let meter = self.clone();
-        Interceptor::over(self.wire.clone(), move |call, next| meter.clone().carry(call, next))
+        let throttle = self.clone();
+        Interceptor::over(self.recorder.clone(), move |call, next| throttle.clone().send(call, next))
     }
 
-    async fn carry(self, mut call: Call, next: Next) -> Answer {
+    async fn send(self, mut call: Call, next: Next) -> Answer {
         let (operation, mut input) = (call.operation.clone(), call.input().clone());
         let Some(kind) = kind_of(&operation) else { return next.send(call).await };
-        let refused = self.state().refuses(kind, &input);
-        if let Some(name) = refused {
-            let answer = refusal(&name);
-            self.state().refused_by = Some(name);
-            return answer;
+        let empty = self.state().empty_bucket(kind, &input);
+        if let Some(name) = empty {
+            let response = throttled(&name);
+            self.state().rejected_by = Some(name);
+            return response;
         }
         if operation == "UpdateItem" {
-            // Where it is then, only the item as it is then can tell. Who did not ask for it does not look.
+            // Only the new item says which keys it has. The caller ignores the additional attributes.
             input["ReturnValues"] = json!("ALL_NEW");
             call.set_input(input.clone());
         }
-        drop(self.wire.take_capacity_use());
+        drop(self.recorder.take_capacity_use());
         let response = next.send(call).await?;
         let answer: Value = serde_json::from_slice(response.body().bytes().unwrap_or_default()).unwrap_or_default();
-        let costs: Vec<_> = self.wire.take_capacity_use().into_iter().map(|((_, place), cost)| (place, cost)).collect();
+        let costs: Vec<_> =
+            self.recorder.take_capacity_use().into_iter().map(|((_, place), cost)| (place, cost)).collect();
         let mut state = self.state();
         let charged_to = match operation.as_str() {
             _ if !response.status().is_success() => state.places(&input),
@@ -109,11 +110,11 @@ impl Meter {
 }
 
 impl State {
-    /// The first empty bucket of those that a call would be charged to, as far as they are known before.
-    fn refuses(&mut self, kind: Kind, input: &Value) -> Option<Name> {
+    /// Returns the first empty bucket of those that a call is known to be charged to before it is sent.
+    fn empty_bucket(&mut self, kind: UnitKind, input: &Value) -> Option<Name> {
         for (place, key) in self.places(input) {
             for name in names(&place, &key, kind) {
-                let number = self.buckets.number(&name);
+                let number = self.buckets.number(name.clone());
                 if self.buckets.is_empty(number, self.second) {
                     return Some(name);
                 }
@@ -122,7 +123,7 @@ impl State {
         None
     }
 
-    /// The partition keys of a call, before it: those of the item as it is, and of the one it puts.
+    /// Returns the partition keys of a call before it is sent: those of the stored item and of the new one.
     fn places(&self, input: &Value) -> Places {
         if let Some(tables) = input["RequestItems"].as_object() {
             let keys = tables.iter().flat_map(|(table, asked)| {
@@ -149,20 +150,20 @@ impl State {
         places
     }
 
-    /// Where an item is: in its table, and in each index whose attributes it has.
+    /// Returns the places of an item: its table, and each index whose key attributes it has.
     fn places_of(&self, table: &str, item: &Value) -> Places {
         let mut places = vec![(table.to_owned(), plain(&item["pk"]))];
-        let indexes = self.keys.iter().filter(|(name, _)| name == table).flat_map(|(_, indexes)| indexes);
+        let indexes = self.indexes.iter().filter(|(name, _)| name == table).flat_map(|(_, indexes)| indexes);
         for index in indexes {
-            let has_sort = index.sort.is_none_or(|sort| item[sort].is_object());
-            if has_sort && item[index.partition].is_object() {
-                places.push((format!("{table}/{}", index.name), plain(&item[index.partition])));
+            let (partition, sort) = (index.partition.name(), index.sort.map(KeyAttribute::name));
+            if item[partition].is_object() && sort.is_none_or(|sort| item[sort].is_object()) {
+                places.push((format!("{table}/{}", index.name), plain(&item[partition])));
             }
         }
         places
     }
 
-    /// The same of a write that was done and left `new`. What it was before is charged too.
+    /// Returns the partition keys of a write that left `new`, with those of the item before it, and remembers the new ones.
     fn moved(&mut self, input: &Value, new: &Value) -> Places {
         let table = input["TableName"].as_str().unwrap_or_default().to_owned();
         let key = if input["Item"].is_object() { &input["Item"] } else { &input["Key"] };
@@ -176,15 +177,15 @@ impl State {
         places
     }
 
-    /// Charges what a call cost. A cost that several keys of a place share, as where an index entry
-    /// moved from one to another, is divided evenly.
-    fn charge(&mut self, kind: Kind, charged_to: &Places, costs: &[(String, u64)]) {
+    /// Charges what a call cost. If several keys of a place share the cost, because an index entry moved, each is charged
+    /// an equal part.
+    fn charge(&mut self, kind: UnitKind, charged_to: &Places, costs: &[(String, u64)]) {
         for (place, half_units) in costs {
             let keys: Vec<&String> = charged_to.iter().filter(|(at, _)| at == place).map(|(_, key)| key).collect();
             let share = half_units.div_ceil(u64::try_from(keys.len()).unwrap_or(1).max(1));
             for key in keys.iter().filter(|_| share > 0) {
                 for name in names(place, key, kind) {
-                    let number = self.buckets.number(&name);
+                    let number = self.buckets.number(name);
                     self.buckets.charge(number, share);
                 }
                 let (place, key) = (place.clone(), (*key).clone());
@@ -194,22 +195,22 @@ impl State {
     }
 }
 
-/// The buckets of a partition key: its own, and that of the place as a whole.
-fn names(place: &str, key: &str, kind: Kind) -> [Name; 2] {
+/// Returns the buckets of a partition key: its own, and that of the place as a whole.
+fn names(place: &str, key: &str, kind: UnitKind) -> [Name; 2] {
     let name = |key| Name { place: place.to_owned(), key, kind };
     [name(Some(key.to_owned())), name(None)]
 }
 
-/// Whether an operation is a read or a write; nothing for those that cost nothing.
-fn kind_of(operation: &str) -> Option<Kind> {
+/// Returns whether an operation reads or writes, or nothing if it costs nothing.
+fn kind_of(operation: &str) -> Option<UnitKind> {
     match operation {
-        "PutItem" | "UpdateItem" | "DeleteItem" => Some(Kind::Write),
-        "GetItem" | "BatchGetItem" | "Query" => Some(Kind::Read),
+        "PutItem" | "UpdateItem" | "DeleteItem" => Some(UnitKind::Write),
+        "GetItem" | "BatchGetItem" | "Query" => Some(UnitKind::Read),
         _ => None,
     }
 }
 
-/// A key's value, whatever its type.
+/// Returns the value of a key of any type.
 fn plain(value: &Value) -> String {
     let value = value["S"].as_str().or(value["N"].as_str());
     value.unwrap_or_default().to_owned()
@@ -219,15 +220,15 @@ fn id_of(table: &str, item: &Value) -> [String; 3] {
     [table.to_owned(), plain(&item["pk"]), plain(&item["sk"])]
 }
 
-/// The partition key of a query: every one of ours begins with `name = :value`.
+/// Returns the partition key of a query. Every condition here begins with `name = :value`.
 fn partition_of(condition: &str, input: &Value) -> String {
     let value =
         condition.split(" AND ").next().and_then(|first| first.split_once(" = ")).map_or("", |(_, value)| value);
     plain(&input["ExpressionAttributeValues"][value.trim()])
 }
 
-/// DynamoDB's answer where a key or a table has no capacity left.
-fn refusal(name: &Name) -> Answer {
+/// Returns DynamoDB's response if a key or a table has no capacity left.
+fn throttled(name: &Name) -> Answer {
     let of = if name.place.contains('/') { "Index" } else { "Table" };
     let reason = format!("{of}{:?}KeyRangeThroughputExceeded", name.kind);
     let body = json!({

@@ -1,0 +1,271 @@
+//! The two backends of a simulation: an engine behind the throttle, and a model that only counts.
+//!
+//! The model takes seconds for a million payments. What a write costs was measured on the engine.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, ensure};
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+use payments_boot::dynamodb_at;
+use payments_local::Engine;
+use payments_model::{PaymentId, ShardCount};
+use tokio::runtime::Runtime;
+
+use crate::buckets::{Buckets, Name, UnitKind};
+use crate::design::{Design, Tables};
+use crate::feed::Backend;
+use crate::life::{Accounts, DAY, Payment, account_name, payment_id};
+use crate::throttle::{Charge, Throttle};
+
+/// The payments of the feed.
+pub(crate) const PAYMENTS: u32 = 1_000_000;
+
+/// The throughput that tables and indexes have at first as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Warmth {
+    /// As much as necessary: only partition keys have limits.
+    Ample,
+    /// As in production.
+    Production,
+    /// As in a new stack.
+    New,
+}
+
+/// What is simulated, and what must be found.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scenario {
+    pub(crate) title: &'static str,
+    pub(crate) design: Design,
+    pub(crate) shards: &'static str,
+    pub(crate) accounts: Accounts,
+    pub(crate) warmth: Warmth,
+    /// Whether the feed alone is fast enough, and with sweep and settlement.
+    pub(crate) passes: [bool; 2],
+    /// The place and the key of the limit, if it is a key's, and the units a second that would be necessary.
+    pub(crate) limit: Option<(&'static str, Option<&'static str>, u64)>,
+}
+
+/// Returns how much data makes a payment of a design 8 KB. The shard is not 0, whose number takes a byte less.
+pub(crate) fn largest_data(design: Design) -> Result<usize> {
+    let mut payments = (0..100).map(|n| Payment::new(0, n, "10".parse()?, 10_000));
+    let large = payments.find(|payment| payment.as_ref().map_or(true, |payment| payment.details.shard.get() > 0));
+    let large = large.context("all are of shard 0")??;
+    let excess = match design {
+        Design::Other(layout) if layout.whole => layout.excess(&large),
+        _ => payments_store::details_excess(&large.details)?.unwrap_or(0),
+    };
+    Ok(10_000 - excess)
+}
+
+impl Scenario {
+    fn shard_count(&self) -> Result<ShardCount> {
+        Ok(self.shards.parse()?)
+    }
+
+    fn payment(&self, n: u32, data: usize) -> Result<Payment> {
+        Payment::new(n % self.accounts.count(PAYMENTS), n, self.shard_count()?, data)
+    }
+
+    fn buckets(&self) -> Result<Buckets> {
+        Ok(Buckets::new(match self.warmth {
+            Warmth::Ample => None,
+            Warmth::New => Some(BTreeMap::new()),
+            Warmth::Production => {
+                let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../samconfig.toml");
+                let text = std::fs::read_to_string(path).context(path)?;
+                let units = text.split_once("HistoryWarmWriteUnits=").context("production warms nothing")?.1;
+                let units = units.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default().parse()?;
+                Some(BTreeMap::from([(Design::Ours.names().history, units)]))
+            }
+        }))
+    }
+}
+
+/// An engine behind the throttle.
+pub(crate) struct Throttled {
+    runtime: Runtime,
+    tables: Tables,
+    throttle: Throttle,
+    scenario: Scenario,
+    data: usize,
+    /// The buckets that throttled something. Their places are their numbers.
+    pub(crate) empty: Vec<Name>,
+    _engine: Engine,
+}
+
+impl Throttled {
+    pub(crate) fn open(scenario: &Scenario) -> Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let throttle = Throttle::new(scenario.design.indexes(), scenario.buckets()?);
+        let (engine, tables) = runtime.block_on(async {
+            let engine = Engine::start(0, None).await?;
+            let client = dynamodb_at(&engine.url(), "local");
+            let config = client.config().to_builder().http_client(throttle.interceptor());
+            // A throttled write waits for a later second of the simulation instead.
+            let client = Client::from_conf(config.retry_config(RetryConfig::disabled()).build());
+            anyhow::Ok((engine, scenario.design.create(client).await?))
+        })?;
+        let data = largest_data(scenario.design)?;
+        Ok(Self { runtime, tables, throttle, scenario: *scenario, data, empty: Vec::new(), _engine: engine })
+    }
+}
+
+impl Backend for Throttled {
+    fn attempt(&mut self, payment: u32, write: usize, second: u64) -> Result<Option<usize>> {
+        self.throttle.set_second(second);
+        let payment = self.scenario.payment(payment, self.data)?;
+        let (write, _) = self.scenario.design.writes()[write];
+        let done = self.runtime.block_on(self.tables.read_and_write(&payment, write));
+        let Some(name) = self.throttle.take_rejection() else { return done.map(|()| None) };
+        let error = done.err().context("a throttled call succeeded")?;
+        let shown = error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ").to_lowercase();
+        ensure!(shown.contains("throttl"), "throttled, but the error is: {shown}");
+        let known = self.empty.iter().position(|known| *known == name);
+        Ok(Some(known.unwrap_or_else(|| {
+            self.empty.push(name);
+            self.empty.len() - 1
+        })))
+    }
+}
+
+/// The kind of a partition key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum KeyKind {
+    /// Each payment has its own.
+    Payment,
+    Account,
+    Shard,
+    Date,
+}
+
+/// What one write of any payment is charged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Cost {
+    place: String,
+    key: KeyKind,
+    kind: UnitKind,
+    half_units: u64,
+}
+
+impl Cost {
+    fn of(charge: Charge, payment: &Payment, shards: ShardCount) -> Result<Self> {
+        let Charge { place, key, kind, half_units } = charge;
+        let details = &payment.details;
+        let key = if key.contains(&details.payment_id.to_string()) {
+            KeyKind::Payment
+        } else if key == format!("ACCT#{}", details.instruction.account) {
+            KeyKind::Account
+        } else if key == DAY {
+            KeyKind::Date
+        } else {
+            // The model computes shards from ids.
+            ensure!(key == details.payment_id.shard(shards).get().to_string(), "the key {key} of {place} is unknown");
+            KeyKind::Shard
+        };
+        Ok(Self { place, key, kind, half_units })
+    }
+}
+
+/// Measures what the writes of a scenario are charged, with a sample of its payments on an engine.
+pub(crate) fn measure(scenario: &Scenario) -> Result<Vec<Vec<Cost>>> {
+    let Throttled { runtime, tables, throttle, scenario, data, .. } =
+        &Throttled::open(&Scenario { warmth: Warmth::Ample, ..*scenario })?;
+    let (shards, mut measured) = (scenario.shard_count()?, None::<Vec<Vec<Cost>>>);
+    // Far apart, so that shards and accounts differ.
+    for (second, n) in (0..PAYMENTS).step_by(83_333).enumerate() {
+        throttle.set_second(u64::try_from(second)?);
+        let payment = scenario.payment(n, *data)?;
+        let cost = |&(write, _)| -> Result<Vec<Cost>> {
+            drop(throttle.take_charges());
+            runtime.block_on(tables.read_and_write(&payment, write))?;
+            throttle.take_charges().into_iter().map(|charge| Cost::of(charge, &payment, shards)).collect()
+        };
+        let costs = scenario.design.writes().iter().map(cost).collect::<Result<Vec<_>>>()?;
+        let first = measured.get_or_insert_with(|| costs.clone());
+        ensure!(*first == costs, "payment {n} costs {costs:#?}, but the first one {first:#?}");
+    }
+    measured.context("no payments")
+}
+
+/// The buckets that a cost is charged to.
+#[derive(Debug, Clone)]
+enum Charged {
+    One(usize),
+    ByAccount(Arc<[usize]>),
+    ByShard(Arc<[usize]>),
+}
+
+impl Charged {
+    fn number(&self, account: usize, shard: usize) -> usize {
+        match self {
+            Self::One(number) => *number,
+            Self::ByAccount(numbers) => numbers[account],
+            Self::ByShard(numbers) => numbers[shard],
+        }
+    }
+}
+
+/// A model that only counts.
+#[derive(Debug, Clone)]
+pub(crate) struct Model {
+    pub(crate) buckets: Buckets,
+    writes: Vec<Vec<(Charged, u64)>>,
+    shards: Arc<[u16]>,
+    accounts: u32,
+}
+
+impl Model {
+    /// Creates a model of a scenario's first payments, in which writes cost what was measured.
+    pub(crate) fn of(scenario: &Scenario, measured: &[Vec<Cost>], ids: &[PaymentId]) -> Result<Self> {
+        let (mut buckets, count) = (scenario.buckets()?, scenario.shard_count()?);
+        let accounts = scenario.accounts.count(PAYMENTS);
+        let mut by_account: HashMap<(&str, UnitKind), Arc<[usize]>> = HashMap::new();
+        let mut writes = vec![Vec::new(); measured.len()];
+        for (write, cost) in measured.iter().enumerate().flat_map(|(n, costs)| costs.iter().map(move |cost| (n, cost)))
+        {
+            let mut number =
+                |key: Option<String>| buckets.number(Name { place: cost.place.clone(), key, kind: cost.kind });
+            let whole = number(None);
+            let key = match cost.key {
+                // A few units of 1,000: it is never empty.
+                KeyKind::Payment => None,
+                KeyKind::Account => {
+                    let keys = by_account.entry((&cost.place, cost.kind));
+                    let all = || (0..accounts).map(|n| number(Some(format!("ACCT#{}", account_name(n))))).collect();
+                    Some(Charged::ByAccount(Arc::clone(keys.or_insert_with(all))))
+                }
+                KeyKind::Shard => {
+                    Some(Charged::ByShard((0..count.get()).map(|n| number(Some(n.to_string()))).collect()))
+                }
+                KeyKind::Date => Some(Charged::One(number(Some(DAY.to_owned())))),
+            };
+            let whole = buckets.is_limited(whole).then_some(Charged::One(whole));
+            writes[write].extend(key.into_iter().chain(whole).map(|charged| (charged, cost.half_units)));
+        }
+        let shards = ids.iter().map(|id| id.shard(count).get()).collect();
+        Ok(Self { buckets, writes, shards, accounts })
+    }
+}
+
+impl Backend for Model {
+    fn attempt(&mut self, payment: u32, write: usize, second: u64) -> Result<Option<usize>> {
+        let account = usize::try_from(payment % self.accounts)?;
+        let shard = usize::from(self.shards[usize::try_from(payment)?]);
+        let Self { buckets, writes, .. } = self;
+        let mut numbers = writes[write].iter().map(|(charged, _)| charged.number(account, shard));
+        if let Some(empty) = numbers.find(|&number| buckets.is_empty(number, second)) {
+            return Ok(Some(empty));
+        }
+        for (charged, half_units) in &writes[write] {
+            buckets.charge(charged.number(account, shard), *half_units);
+        }
+        Ok(None)
+    }
+}
+
+/// Returns the ids of a feed's first payments. With one account the ids would be others, spread as evenly.
+pub(crate) fn ids(payments: u32) -> Result<Vec<PaymentId>> {
+    (0..payments).map(|n| payment_id(n % Accounts::Many.count(PAYMENTS), n)).collect()
+}
