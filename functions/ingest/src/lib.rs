@@ -16,7 +16,6 @@ use payments_store::Store;
 use serde::Deserialize;
 
 pub use config::Config;
-use create::Created;
 use order::Order;
 
 /// The longest body of a single create or cancel, in bytes: eight times the 8 KB of a payment, so that the answer
@@ -79,10 +78,10 @@ impl Ingest {
         request.query(&[])?;
         let key = request.idempotency_key()?;
         let order = Order::single(account, &key, &body)?;
-        let Created { head, replayed } = self.create(&order, &request.caller()).await?;
-        let location = format!("/accounts/{}/payments/{}", head.account, head.payment_id);
-        let answer = Answer::json(201, &PaymentView::of(&head))?.header(LOCATION, &location);
+        let created = self.create(&order, &request.caller()).await?;
+        let location = format!("/accounts/{}/payments/{}", created.head.account, created.head.payment_id);
+        let answer = Answer::json(201, &PaymentView::of(&created.head))?.header(LOCATION, &location);
         const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
-        Ok(if replayed { answer.header(REPLAYED, "true") } else { answer })
+        Ok(if created.replayed { answer.header(REPLAYED, "true") } else { answer })
     }
 }

@@ -5,7 +5,7 @@
 use std::iter::successors;
 
 use payments_http::request::date_range;
-use payments_http::{CountsView, Problem, Query};
+use payments_http::{CountsView, Problem, Request};
 use payments_model::BusinessDate;
 use payments_store::DateCounters;
 use serde::Serialize;
@@ -34,7 +34,8 @@ struct DateCounts {
 
 impl QueryDue {
     /// Returns the counts of each date of a range, in order. A date without payments has zeros.
-    pub(crate) async fn counts(&self, query: &Query<'_>) -> Result<Counts, Problem> {
+    pub(crate) async fn counts(&self, request: &Request<'_>) -> Result<Counts, Problem> {
+        let query = request.query(PARAMETERS)?;
         let today = self.config.zone.date_of(self.clock.now());
         let (from, to) = date_range(query.get("from")?, query.get("to")?, today, MAX_DAYS)?;
         let mut counters = self.store.counters(from, to).await?;

@@ -3,7 +3,7 @@
 use payments_boot::Deadline;
 use payments_http::cursor::invalid_cursor;
 use payments_http::request::invalid_parameter;
-use payments_http::{DueCursor, PageLimit, Problem, ProblemKind, Query};
+use payments_http::{DueCursor, PageLimit, Problem, ProblemKind, Query, Request};
 use payments_model::{BusinessDate, HeadSort, Shard, ShardCount, Status};
 use payments_store::{DueRange, DueRow, DueSort, DueUntil};
 use serde::Serialize;
@@ -92,8 +92,8 @@ impl Plan {
 
 impl QueryDue {
     /// Returns one page. It costs the rows that it returns, and two small reads per stretch.
-    pub(crate) async fn list_date(&self, query: &Query<'_>) -> Result<DatePage, Problem> {
-        let plan = Plan::of(query, self.config.read_shards)?;
+    pub(crate) async fn list_date(&self, request: &Request<'_>) -> Result<DatePage, Problem> {
+        let plan = Plan::of(&request.query(PARAMETERS)?, self.config.read_shards)?;
         // Only payments of past days are archived.
         let with_history = plan.due_date < self.config.zone.date_of(self.clock.now());
         let deadline = Deadline::of_http(&self.clock);

@@ -38,8 +38,8 @@ impl QueryDue {
 
     async fn answer(&self, request: Request<'_>) -> Result<Answer, Problem> {
         match request.route() {
-            Route::ListDue => Answer::json(200, &self.list_date(&request.query(date::PARAMETERS)?).await?),
-            Route::GetCounts => Answer::json(200, &self.counts(&request.query(counts::PARAMETERS)?).await?),
+            Route::ListDue => Answer::json(200, &self.list_date(&request).await?),
+            Route::GetCounts => Answer::json(200, &self.counts(&request).await?),
             Route::GetTransaction => {
                 let id = request.transaction()?;
                 request.query(&[])?;

@@ -1,4 +1,4 @@
-//! DynamoDB and SQS clients, with a limit on everything they wait for.
+//! Limits of the AWS clients, and a DynamoDB client for other engines.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(2);
 /// The timeout of opening a connection.
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
-fn timeouts() -> TimeoutConfig {
+pub(crate) fn timeouts() -> TimeoutConfig {
     TimeoutConfig::builder()
         .operation_timeout(OPERATION_TIMEOUT)
         .operation_attempt_timeout(ATTEMPT_TIMEOUT)
@@ -28,12 +28,12 @@ fn timeouts() -> TimeoutConfig {
         .build()
 }
 
-fn retries() -> RetryConfig {
+pub(crate) fn retries() -> RetryConfig {
     RetryConfig::standard().with_max_attempts(MAX_ATTEMPTS)
 }
 
 /// Credentials for an engine other than AWS's, which accepts any.
-fn any_credentials(access_key: &str) -> Credentials {
+pub(crate) fn any_credentials(access_key: &str) -> Credentials {
     Credentials::new(access_key, "local", None, None, "any")
 }
 
@@ -49,50 +49,4 @@ pub fn dynamodb_at(endpoint: &str, access_key: &str) -> Client {
         .timeout_config(timeouts())
         .retry_config(retries());
     Client::from_conf(config.build())
-}
-
-#[cfg(feature = "aws")]
-pub use on_aws::{dynamodb, sqs, store};
-
-#[cfg(feature = "aws")]
-mod on_aws {
-    use aws_config::{BehaviorVersion, ConfigLoader};
-    use aws_smithy_runtime_api::client::http::SharedHttpConnector;
-    use payments_store::Store;
-
-    use super::*;
-    use crate::DataConfig;
-    use crate::connection::{client_over, connector, open};
-
-    /// The settings that all clients share.
-    fn bounded(connector: &SharedHttpConnector) -> ConfigLoader {
-        aws_config::defaults(BehaviorVersion::latest())
-            .http_client(client_over(connector))
-            .timeout_config(timeouts())
-            .retry_config(retries())
-    }
-
-    /// Creates an SQS client with the function's own role.
-    pub async fn sqs() -> aws_sdk_sqs::Client {
-        aws_sdk_sqs::Client::new(&bounded(&connector()).load().await)
-    }
-
-    /// Creates the store of a function.
-    pub async fn store(data: &DataConfig) -> Store {
-        Store::new(dynamodb(data.endpoint.as_deref()).await, data.tables.clone())
-    }
-
-    /// Creates a DynamoDB client and opens its first connection: to AWS with the function's own role, or to the
-    /// engine at `endpoint`, which accepts any credentials.
-    pub async fn dynamodb(endpoint: Option<&str>) -> Client {
-        let connector = connector();
-        let mut loader = bounded(&connector);
-        if let Some(endpoint) = endpoint {
-            let region = Region::from_static("us-east-1");
-            loader = loader.endpoint_url(endpoint).credentials_provider(any_credentials("local")).region(region);
-        }
-        let config = loader.load().await;
-        open(&connector, &config).await;
-        Client::new(&config)
-    }
 }

@@ -2,24 +2,22 @@
 //!
 //! Only this crate reads the process's environment, the system's clock and the network's configuration.
 
+#[cfg(feature = "aws")]
+mod aws;
 mod client;
 mod clock;
 mod config;
-#[cfg(feature = "aws")]
-mod connection;
 mod deadline;
 mod metrics;
 mod request;
 mod retry;
 mod telemetry;
 
-pub use client::dynamodb_at;
 #[cfg(feature = "aws")]
-pub use client::{dynamodb, sqs, store};
+pub use aws::{connector, dynamodb, sqs, store};
+pub use client::dynamodb_at;
 pub use clock::Clock;
 pub use config::{ConfigError, DataConfig, Lookup};
-#[cfg(feature = "aws")]
-pub use connection::connector;
 pub use deadline::Deadline;
 pub use metrics::Metrics;
 pub use request::Request;

@@ -1,11 +1,12 @@
-//! Connections: one HTTP client for every AWS service, and a connection to DynamoDB opened before the first event.
+//! Clients for AWS over one pool of connections, with a connection to DynamoDB opened before the first event.
 //!
 //! The DNS look-up and the TLS handshake are most of the time of a cold function's first call.
 
 use std::fmt;
 use std::time::Duration;
 
-use aws_config::SdkConfig;
+use aws_config::{BehaviorVersion, ConfigLoader, Region, SdkConfig};
+use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::endpoint::{DefaultResolver, Params, ResolveEndpoint as _};
 use aws_smithy_http_client::Connector;
 use aws_smithy_http_client::tls::Provider;
@@ -15,8 +16,10 @@ use aws_smithy_runtime_api::client::http::{
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use aws_smithy_types::byte_stream::ByteStream;
+use payments_store::Store;
 
-use crate::client::CONNECT_TIMEOUT;
+use crate::DataConfig;
+use crate::client::{CONNECT_TIMEOUT, any_credentials, retries, timeouts};
 
 /// How long a function's start waits for its first connection and an answer on it. After that, the first call
 /// opens another.
@@ -30,8 +33,40 @@ pub fn connector() -> SharedHttpConnector {
     SharedHttpConnector::new(Connector::builder().connector_settings(settings).tls_provider(tls).build())
 }
 
+/// The settings that all clients share.
+fn settings(connector: &SharedHttpConnector) -> ConfigLoader {
+    aws_config::defaults(BehaviorVersion::latest())
+        .http_client(client_over(connector))
+        .timeout_config(timeouts())
+        .retry_config(retries())
+}
+
+/// Creates an SQS client with the function's own role.
+pub async fn sqs() -> aws_sdk_sqs::Client {
+    aws_sdk_sqs::Client::new(&settings(&connector()).load().await)
+}
+
+/// Creates the store of a function.
+pub async fn store(data: &DataConfig) -> Store {
+    Store::new(dynamodb(data.endpoint.as_deref()).await, data.tables.clone())
+}
+
+/// Creates a DynamoDB client and opens its first connection: to AWS with the function's own role, or to the engine
+/// at `endpoint`, which accepts any credentials.
+pub async fn dynamodb(endpoint: Option<&str>) -> Client {
+    let connector = connector();
+    let mut loader = settings(&connector);
+    if let Some(endpoint) = endpoint {
+        let region = Region::from_static("us-east-1");
+        loader = loader.endpoint_url(endpoint).credentials_provider(any_credentials("local")).region(region);
+    }
+    let config = loader.load().await;
+    open(&connector, &config).await;
+    Client::new(&config)
+}
+
 /// Creates an HTTP client that uses this pool.
-pub(crate) fn client_over(connector: &SharedHttpConnector) -> SharedHttpClient {
+fn client_over(connector: &SharedHttpConnector) -> SharedHttpClient {
     let connector = connector.clone();
     http_client_fn(move |_, _| connector.clone())
 }
@@ -40,7 +75,7 @@ pub(crate) fn client_over(connector: &SharedHttpConnector) -> SharedHttpClient {
 ///
 /// The request is DynamoDB's health check (`healthy: dynamodb.eu-west-2.amazonaws.com`), which needs no permission
 /// and costs nothing; any answer will do. A failure does not stop the function's start: the first call tries again.
-pub(crate) async fn open(connector: &SharedHttpConnector, config: &SdkConfig) {
+async fn open(connector: &SharedHttpConnector, config: &SdkConfig) {
     let opened = async {
         let request = HttpRequest::get(endpoint(config).await?).map_err(text)?;
         let answer = connector.call(request).await.map_err(text)?;
