@@ -33,7 +33,7 @@ pub(crate) enum Warmth {
     New,
 }
 
-/// What is simulated, and what must be found.
+/// A case to simulate, with its expected result.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scenario {
     pub(crate) title: &'static str,
@@ -140,7 +140,7 @@ enum KeyKind {
     Date,
 }
 
-/// What one write of any payment is charged.
+/// The charge of one write, for any payment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cost {
     place: String,
@@ -168,7 +168,7 @@ impl Cost {
     }
 }
 
-/// Measures what the writes of a scenario are charged, with a sample of its payments on an engine.
+/// Measures the charges of a scenario's writes, with a sample of its payments on an engine.
 pub(crate) fn measure(scenario: &Scenario) -> Result<Vec<Vec<Cost>>> {
     let Throttled { runtime, tables, throttle, scenario, data, .. } =
         &Throttled::open(&Scenario { warmth: Warmth::Ample, ..*scenario })?;

@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 /// The most seconds of a simulation: a day.
 const LAST_SECOND: u64 = 24 * 60 * 60;
 
-/// What executes the writes.
+/// An executor of writes.
 pub(crate) trait Backend {
     /// Tries a write of a payment. Returns the bucket that throttles it.
     fn attempt(&mut self, payment: u32, write: usize, second: u64) -> Result<Option<usize>>;

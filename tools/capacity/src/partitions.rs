@@ -20,10 +20,10 @@ const PER_SECOND: u32 = 556;
 /// The duration of the feed.
 const FEED_SECONDS: u64 = 30 * 60;
 
-/// How much later sweep and settlement may be done.
+/// The seconds after the feed in which sweep and settlement must be done.
 const SPARE_SECONDS: u64 = 60;
 
-/// What is simulated of a design.
+/// The part of a design that is simulated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     /// Payments are created.

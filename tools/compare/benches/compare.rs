@@ -29,7 +29,7 @@ const WARM_UP: Duration = Duration::from_secs(2);
 /// The duration of the measurement.
 const MEASURE: Duration = Duration::from_secs(10);
 
-/// What a pair needs.
+/// The setup of a pair.
 struct Setup {
     fixture: Fixture,
     /// The rounds of each sample.

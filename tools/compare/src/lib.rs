@@ -1,4 +1,4 @@
-//! What the functions add to the calls that they make.
+//! The throughput of the functions, compared with bare loops of the same calls.
 //!
 //! Each pair does the same work twice: in a function's handler, and in a bare loop of the same calls with the same
 //! client, in turns and on the same engine. `cargo compare` measures the pairs, `cargo sweep-rate` how fast many due

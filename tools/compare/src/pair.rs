@@ -24,9 +24,9 @@ pub enum Pair {
 /// One side of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// What is measured: the handler, or the batch.
+    /// The measured side: the handler, or the batch.
     Handler,
-    /// What it is compared with: the bare loop, or single payments.
+    /// The other side: the bare loop, or single payments.
     Against,
 }
 
@@ -35,7 +35,7 @@ pub enum Side {
 pub struct Properties {
     /// The name.
     pub name: &'static str,
-    /// What the two sides do.
+    /// The work of the two sides.
     pub sides: [&'static str; 2],
     /// The least ratio of the handler's throughput to that of the bare loop, in thousandths.
     pub at_least: Option<u64>,

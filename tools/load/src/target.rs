@@ -1,4 +1,4 @@
-//! What the load is sent to: the functions of this process, a `cargo local` in this process, or the API at a URL.
+//! The target of a load: the functions of this process, a `cargo local` in this process, or the API at a URL.
 
 use anyhow::{Result, bail};
 use chrono::TimeDelta;
@@ -18,11 +18,11 @@ const SWEEP_PERIOD: TimeDelta = TimeDelta::seconds(10);
 /// The longest that a recount may take, as on Lambda.
 const RECOUNT_TIMEOUT: TimeDelta = TimeDelta::minutes(15);
 
-/// What the load is sent to.
+/// The target of a load.
 #[derive(Debug)]
 pub struct Target {
     pub(crate) client: Client,
-    /// Records what the requests consume, if it is counted.
+    /// Records the capacity use of the requests, if it is counted.
     pub(crate) recorder: Option<Recorder>,
     /// The target's clock, or this machine's if the target is at a URL.
     pub(crate) clock: Clock,
@@ -32,7 +32,7 @@ pub struct Target {
     started: Started,
 }
 
-/// What was started for the load.
+/// The parts that were started for the load.
 #[derive(Debug)]
 enum Started {
     Functions { functions: Box<Functions>, background: Background, stack: Box<Stack> },

@@ -24,7 +24,7 @@ const BESIDE_THE_FEED: [(RequestKind, u64); 5] = [
 
 const CREATES: u64 = 24;
 
-/// How many queries of one kind are in flight.
+/// The queries of one kind that are in flight.
 const QUERIES: u64 = 4;
 
 const SECOND: u64 = 1_000_000_000;
@@ -68,7 +68,7 @@ impl RequestKind {
 #[derive(Debug)]
 pub(crate) struct Workload {
     pub(crate) kind: RequestKind,
-    /// How many requests are in flight.
+    /// The requests in flight.
     pub(crate) concurrency: u64,
     pub(crate) latency: Latency,
     /// The numbers of its payments: from, and up to.

@@ -36,7 +36,7 @@ const PAYMENTS: usize = 3_000;
 /// The most memory above idle, in KiB, for any number of payments: a sixteenth of the 512 MB of the smallest function.
 const MAX_KIB: u64 = 32 * 1024;
 
-/// How often a batch is delivered at most.
+/// The most deliveries of a batch.
 const DELIVERIES: usize = 10;
 
 /// The due date of the payments.
