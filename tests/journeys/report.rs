@@ -315,7 +315,7 @@ async fn throttling_leaves_the_rest_and_a_denied_call_is_an_error() -> Result<()
             let recorder = Recorder::with_fate(move |call| if call.operation == operation { fate } else { Fate::Pass });
             let answer = invoke(&world.functions_over(&recorder).await?, "troubled", settlements::END_OF_TIME).await;
             match answer {
-                Err(error) => assert!(is_loud && error.contains("refused"), "{operation}: {error}"),
+                Err(error) => assert!(is_loud && error.contains("rejected"), "{operation}: {error}"),
                 Ok(answer) => assert!(!is_loud && answer["moreWaits"] == true, "{operation}: {answer}"),
             }
         }

@@ -1,6 +1,5 @@
 //! Account ids: the bank's own identifiers of accounts, which appear in paths and keys.
 
-use std::fmt;
 use std::str::FromStr;
 
 /// The longest account id, in bytes. An IBAN has at most 34 characters and a UUID 36. The limit
@@ -12,6 +11,8 @@ pub const MAX_ACCOUNT_ID_BYTES: usize = 48;
 /// `#` is not allowed, because it separates the parts of a key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AccountId(String);
+
+as_text!(AccountId);
 
 /// Why a text is not an account id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -42,20 +43,6 @@ impl FromStr for AccountId {
             Some(other) => Err(AccountIdError::Character(other)),
             None => Ok(Self(text.to_owned())),
         }
-    }
-}
-
-impl AccountId {
-    /// The id as text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for AccountId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

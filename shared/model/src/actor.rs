@@ -1,7 +1,5 @@
 //! The actor of a transition, as the trail names it.
 
-use std::fmt;
-
 /// The longest actor, in bytes. It keeps a head with three trail entries within 1 KB.
 pub const MAX_ACTOR_BYTES: usize = 40;
 
@@ -12,6 +10,8 @@ pub const MAX_ACTOR_BYTES: usize = 40;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Actor(String);
 
+as_text!(Actor);
+
 impl Actor {
     /// Creates the actor called `name`, cut to [`MAX_ACTOR_BYTES`]. A character that is not printable
     /// ASCII becomes `?`.
@@ -20,18 +20,6 @@ impl Actor {
         let printable = |c: char| if matches!(c, ' '..='~') { c } else { '?' };
         let bounded: String = name.chars().take(MAX_ACTOR_BYTES).map(printable).collect();
         if bounded.is_empty() { Self("unknown".to_owned()) } else { Self(bounded) }
-    }
-
-    /// The actor as text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for Actor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

@@ -16,6 +16,8 @@ pub const MAX_TRAIL_ENTRIES: usize = 3;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonText(String);
 
+as_text!(JsonText);
+
 impl JsonText {
     /// Keeps the text of a parsed JSON value.
     #[must_use]
@@ -29,12 +31,6 @@ impl JsonText {
     /// If the text is not one JSON value.
     pub fn from_stored(text: String) -> Result<Self, serde_json::Error> {
         serde_json::from_str::<serde::de::IgnoredAny>(&text).map(|_| Self(text))
-    }
-
-    /// The text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
     }
 }
 
@@ -215,10 +211,7 @@ impl Head {
         HeadSort { due_at: self.due_at, payment_id: self.payment_id }
     }
 
-    /// Returns what `event` changes about this head.
-    ///
-    /// # Errors
-    /// The [`Decision`] against it if the event changes nothing.
+    /// Returns what `event` changes about this head, or the [`Decision`] against it.
     pub fn transition(&self, event: &Event, at: UtcSecond, by: Actor) -> Result<Transition, Decision> {
         Transition::new(&self.state, self.version, event, at, by)
     }

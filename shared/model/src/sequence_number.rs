@@ -1,7 +1,6 @@
 //! Sequence numbers: the places of records in a shard of the table's stream.
 
 use std::cmp::Ordering;
-use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
@@ -12,6 +11,8 @@ pub const MAX_DIGITS: usize = 40;
 /// number, displayed as received.
 #[derive(Debug, Clone)]
 pub struct SequenceNumber(String);
+
+as_text!(SequenceNumber);
 
 /// Why a text is not a sequence number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -38,20 +39,8 @@ impl From<u64> for SequenceNumber {
 }
 
 impl SequenceNumber {
-    /// The number as received.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     fn significant(&self) -> &str {
         self.0.trim_start_matches('0')
-    }
-}
-
-impl fmt::Display for SequenceNumber {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

@@ -1,6 +1,5 @@
 //! Settlements: the transaction id of a processed payment, or why a payment failed.
 
-use std::fmt;
 use std::str::FromStr;
 
 /// The longest transaction id, in bytes.
@@ -29,24 +28,12 @@ impl FromStr for TransactionId {
     }
 }
 
-impl TransactionId {
-    /// The id as text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for TransactionId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
 /// Why a payment failed, in the transaction service's words: at most [`MAX_FAILURE_REASON_BYTES`]
 /// bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailureReason(String);
+
+as_text!(TransactionId, FailureReason);
 
 impl FailureReason {
     /// Cuts a reason after the last whole character within [`MAX_FAILURE_REASON_BYTES`].
@@ -54,12 +41,6 @@ impl FailureReason {
     pub fn cut(text: &str) -> Self {
         let end = text.floor_char_boundary(MAX_FAILURE_REASON_BYTES);
         Self(text[..end].to_owned())
-    }
-
-    /// The reason as text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
     }
 }
 

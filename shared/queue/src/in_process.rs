@@ -160,9 +160,6 @@ impl Queue {
     }
 
     /// Adds a message, which is visible at once.
-    ///
-    /// # Errors
-    /// [`SendError`] beyond SQS's limits.
     pub fn send(&self, body: impl Into<String>, now: DateTime<Utc>) -> Result<MessageId, SendError> {
         let body = body.into();
         match body.len() {

@@ -8,8 +8,7 @@ use std::collections::HashMap;
 use payments_model::payment_id::PaymentIdError;
 use payments_model::settlement::TransactionIdError;
 use payments_model::{
-    AccountId, AmountMinor, Currency, Details, FailureReason, JsonText, PaymentId, Settlement, UtcSecond, account,
-    calendar,
+    AccountId, Details, FailureReason, Instruction, PaymentId, Settlement, UtcSecond, account, calendar,
 };
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -18,22 +17,8 @@ use serde_json::value::RawValue;
 /// The request to make a payment. Each time it is sent, only the attempt differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaymentRequest {
-    /// The payment's id, by which the service deduplicates.
-    pub payment_id: PaymentId,
-    /// Who pays.
-    pub account: AccountId,
-    /// Who is paid.
-    pub payee: AccountId,
-    /// How much, in minor units of the currency.
-    pub amount: AmountMinor,
-    /// The currency.
-    pub currency: Currency,
-    /// When it fell due.
-    pub due_at: UtcSecond,
-    /// The client's own data.
-    pub data: Option<JsonText>,
-    /// How often the payment was dispatched, this time included: 1 at first.
-    pub dispatch_attempt: u32,
+    details: Details,
+    dispatch_attempt: u32,
 }
 
 /// The JSON of a request, in its order.
@@ -52,38 +37,27 @@ struct RequestJson<'a> {
 }
 
 impl PaymentRequest {
-    /// Builds the request of a payment at this dispatch attempt.
+    /// Builds the request of a payment. `dispatch_attempt` is how often it was dispatched, this time
+    /// included: 1 at first.
     #[must_use]
     pub fn of(details: &Details, dispatch_attempt: u32) -> Self {
-        let asked = &details.instruction;
-        Self {
-            payment_id: details.payment_id,
-            account: asked.account.clone(),
-            payee: asked.payee.clone(),
-            amount: asked.money.amount,
-            currency: asked.money.currency,
-            due_at: details.due_at,
-            data: asked.data.clone(),
-            dispatch_attempt,
-        }
+        Self { details: details.clone(), dispatch_attempt }
     }
 
     /// Encodes the message, in at most a payment's 8 KB and 300 bytes.
     ///
     /// The data is embedded byte by byte, except U+FFFE and U+FFFF, which SQS rejects. They become
     /// JSON escapes. They occur only inside strings, so the value stays the same.
-    ///
-    /// # Errors
-    /// If the data is not one JSON value, which [`JsonText`] rules out.
     pub fn to_json(&self) -> Result<String, serde_json::Error> {
+        let Instruction { account, payee, money, data, .. } = &self.details.instruction;
         let json = serde_json::to_string(&RequestJson {
-            payment_id: self.payment_id.to_string(),
-            account_id: self.account.as_str(),
-            payee_account_id: self.payee.as_str(),
-            amount_minor: self.amount.get(),
-            currency: self.currency.code(),
-            due_at: self.due_at.to_string(),
-            data: self.data.as_ref().map(|data| serde_json::from_str(data.as_str())).transpose()?,
+            payment_id: self.details.payment_id.to_string(),
+            account_id: account.as_str(),
+            payee_account_id: payee.as_str(),
+            amount_minor: money.amount.get(),
+            currency: money.currency.code(),
+            due_at: self.details.due_at.to_string(),
+            data: data.as_ref().map(|data| serde_json::from_str(data.as_str())).transpose()?,
             dispatch_attempt: self.dispatch_attempt,
         })?;
         if json.contains(NOT_IN_SQS) {
@@ -156,9 +130,6 @@ impl SettlementResult {
     ///
     /// Unknown fields are ignored. `accountId` and `dueAt` are used only together, because one alone
     /// locates nothing. A long reason is cut.
-    ///
-    /// # Errors
-    /// [`SettlementResultError`]; retrying never helps.
     pub fn parse(message: &str) -> Result<Self, SettlementResultError> {
         use SettlementResultError as E;
         let json: ResultJson = serde_json::from_str(message).map_err(E::Json)?;
@@ -179,7 +150,7 @@ impl SettlementResult {
 
 #[cfg(test)]
 mod tests {
-    use payments_model::{Actor, Instruction, Money, ScheduledFor, ShardCount};
+    use payments_model::{Actor, JsonText, Money, ScheduledFor, ShardCount};
 
     use super::*;
 

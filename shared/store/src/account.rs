@@ -43,9 +43,6 @@ impl Store {
     /// The hot table is read before history: a payment that is being archived is in history before
     /// it leaves the hot table. A page may be shorter than the limit, or empty, and still have a
     /// `next`.
-    ///
-    /// # Errors
-    /// [`StoreError`] if DynamoDB fails or an item cannot be read.
     pub async fn account_page(&self, query: &AccountQuery<'_>) -> Result<AccountPage, StoreError> {
         let mut stretches = vec![self.stretch(&self.tables.payments, query).await?];
         if query.with_history {

@@ -23,18 +23,12 @@ pub enum Removed {
 impl Store {
     /// Writes a head to history, unless one exists: 1 write unit, 1 in `due`, and 1 in `transaction`
     /// if it was processed.
-    ///
-    /// # Errors
-    /// [`StoreError`] if DynamoDB fails or the existing item cannot be read.
     pub async fn put_archived_head(&self, head: &Head) -> Result<PutHead, StoreError> {
         self.put_head_into(&self.tables.history, head).await
     }
 
     /// Removes a head from the hot table, if it has not changed and has been reported: as many write
     /// units as putting it into history.
-    ///
-    /// # Errors
-    /// [`StoreError`] if DynamoDB fails.
     pub async fn remove_head(&self, head: &Head) -> Result<Removed, StoreError> {
         let delete = self
             .client

@@ -52,9 +52,6 @@ pub enum Committed {
 
 impl Store {
     /// Returns the last counted record of a stream shard: 1 read unit.
-    ///
-    /// # Errors
-    /// [`StoreError`] if DynamoDB fails or the checkpoint cannot be read.
     pub async fn checkpoint(&self, stream_shard: &str) -> Result<Option<SequenceNumber>, StoreError> {
         let Some(item) = self.get(&self.tables.payments, checkpoint_key(stream_shard)).await? else { return Ok(None) };
         let number = text_of(&item, "sequenceNumber").parse();

@@ -35,9 +35,6 @@ impl Store {
     /// Returns the counters of the dates from `from` to `to`, both included, strongly consistent per
     /// lane: 1 read unit per lane and 4 KB, about 10 to 20 dates. Dates without counters are left
     /// out.
-    ///
-    /// # Errors
-    /// [`StoreError`] if DynamoDB fails or a counter cannot be read.
     pub async fn counters(
         &self,
         from: BusinessDate,

@@ -100,9 +100,6 @@ struct Projected {
 impl Store {
     /// Returns a page of the hot table's `due` index, eventually consistent: half a read unit per
     /// 4 KB, about 12 entries.
-    ///
-    /// # Errors
-    /// [`StoreError`] if DynamoDB fails.
     pub async fn due_page(&self, range: &DueRange, limit: u16) -> Result<DuePage, StoreError> {
         let (Stretch { rows, end }, unreadable) = self.due_stretch(&self.tables.payments, range, limit).await?;
         let rows = rows.into_iter().map(|(_, row)| row).chain(unreadable.into_iter().map(Err)).collect();
@@ -110,9 +107,6 @@ impl Store {
     }
 
     /// Returns the same page of both tables, with each payment once.
-    ///
-    /// # Errors
-    /// [`StoreError`] if DynamoDB fails.
     pub async fn due_page_of_both(&self, range: &DueRange, limit: u16) -> Result<DuePage, StoreError> {
         let (hot, unreadable) = self.due_stretch(&self.tables.payments, range, limit).await?;
         let (history, more_unreadable) = self.due_stretch(&self.tables.history, range, limit).await?;
@@ -123,9 +117,6 @@ impl Store {
 
     /// Counts the payments in a range of the hot table's `due` index with one read of 1 MB, which
     /// holds about 3,000. Also returns whether there may be more.
-    ///
-    /// # Errors
-    /// [`StoreError`] if DynamoDB fails.
     pub async fn due_count(&self, range: &DueRange) -> Result<(u64, bool), StoreError> {
         let query = self.due_query(&self.tables.payments, range.shard, range.bounds()).select(Select::Count);
         let answer = query.send().await.map_err(failed("Query"))?;

@@ -32,9 +32,6 @@ pub enum PutHead {
 }
 
 /// By how many bytes details exceed [`MAX_DETAILS_BYTES`], if they do.
-///
-/// # Errors
-/// Never in practice: details are strings and numbers.
 pub fn details_excess(details: &Details) -> Result<Option<usize>, StoreError> {
     Ok(excess(&encode_details(details)?))
 }
@@ -46,9 +43,6 @@ fn excess(item: &Item) -> Option<usize> {
 impl Store {
     /// Writes a payment's details to the long-term table, unless they exist: 8 write units for 8 KB.
     /// They are the idempotency record.
-    ///
-    /// # Errors
-    /// [`StoreError`] if DynamoDB fails or the existing item cannot be read.
     pub async fn put_details(&self, details: &Details) -> Result<PutDetails, StoreError> {
         let item = encode_details(details)?;
         if let Some(excess) = excess(&item) {
@@ -61,9 +55,6 @@ impl Store {
     }
 
     /// Writes a payment's head to the hot table, unless it exists: 1 write unit, and 1 in `due`.
-    ///
-    /// # Errors
-    /// [`StoreError`] if DynamoDB fails or the existing item cannot be read.
     pub async fn put_head(&self, head: &Head) -> Result<PutHead, StoreError> {
         self.put_head_into(&self.tables.payments, head).await
     }

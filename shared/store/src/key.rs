@@ -10,7 +10,7 @@ use std::str::FromStr;
 use payments_model::{AccountId, BusinessDate, HeadKey, HeadSort, PaymentId, Status, UtcSecond};
 
 /// The sort key of every details item.
-pub const DETAILS_SORT: &str = "DETAILS";
+pub(crate) const DETAILS_SORT: &str = "DETAILS";
 
 /// A text that is not a key of the expected kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -24,24 +24,17 @@ pub fn account_partition(account: &AccountId) -> String {
 }
 
 /// Parses [`account_partition`].
-///
-/// # Errors
-/// [`KeyError`] for any other text.
-pub fn parse_account_partition(text: &str) -> Result<AccountId, KeyError> {
+pub(crate) fn parse_account_partition(text: &str) -> Result<AccountId, KeyError> {
     parse_partition(text, "ACCT#", "account partition")
 }
 
 /// The partition key of a payment's details: `PAY#<paymentId>`.
-#[must_use]
-pub fn payment_partition(payment_id: PaymentId) -> String {
+pub(crate) fn payment_partition(payment_id: PaymentId) -> String {
     format!("PAY#{payment_id}")
 }
 
 /// Parses [`payment_partition`].
-///
-/// # Errors
-/// [`KeyError`] for any other text.
-pub fn parse_payment_partition(text: &str) -> Result<PaymentId, KeyError> {
+pub(crate) fn parse_payment_partition(text: &str) -> Result<PaymentId, KeyError> {
     parse_partition(text, "PAY#", "payment partition")
 }
 
@@ -52,14 +45,12 @@ fn parse_partition<T: FromStr>(text: &str, prefix: &str, kind: &'static str) -> 
 
 /// The partition key of a function's checkpoints: `CHECKPOINT#<function>`. Their sort key is a stream
 /// shard, a job or a date.
-#[must_use]
-pub fn checkpoint_partition(consumer: &str) -> String {
+pub(crate) fn checkpoint_partition(consumer: &str) -> String {
     format!("CHECKPOINT#{consumer}")
 }
 
 /// The partition key of the counters of one lane: `COUNTS#<lane>`. Their sort key is the date.
-#[must_use]
-pub fn counts_partition(lane: Lane) -> String {
+pub(crate) fn counts_partition(lane: Lane) -> String {
     format!("COUNTS#{}", lane.0)
 }
 
@@ -101,16 +92,12 @@ pub fn head_sort(sort: HeadSort) -> String {
 }
 
 /// A text that sorts after `sort` and before every later head's key.
-#[must_use]
-pub fn after_head_sort(sort: HeadSort) -> String {
+pub(crate) fn after_head_sort(sort: HeadSort) -> String {
     format!("{}#", head_sort(sort))
 }
 
 /// Parses [`head_sort`].
-///
-/// # Errors
-/// [`KeyError`] for any other text.
-pub fn parse_head_sort(text: &str) -> Result<HeadSort, KeyError> {
+pub(crate) fn parse_head_sort(text: &str) -> Result<HeadSort, KeyError> {
     let parse = || {
         let (due_at, payment_id) = text.split_once('#')?;
         Some(HeadSort { due_at: due_at.parse().ok()?, payment_id: payment_id.parse().ok()? })
@@ -119,9 +106,6 @@ pub fn parse_head_sort(text: &str) -> Result<HeadSort, KeyError> {
 }
 
 /// Parses a head's partition key and sort key.
-///
-/// # Errors
-/// [`KeyError`] if either is another text.
 pub fn parse_head_key(partition: &str, sort: &str) -> Result<HeadKey, KeyError> {
     Ok(HeadKey { account: parse_account_partition(partition)?, sort: parse_head_sort(sort)? })
 }

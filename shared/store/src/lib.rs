@@ -1,4 +1,5 @@
-//! All keys, items and DynamoDB expressions, behind one public method per access pattern.
+//! All keys, items and DynamoDB expressions, behind one public method per access pattern. A method
+//! returns a [`StoreError`] if DynamoDB fails or an item cannot be read.
 //!
 //! | access pattern | table or index | method |
 //! |---|---|---|

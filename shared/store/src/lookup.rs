@@ -18,9 +18,6 @@ const MAX_ROUNDS: usize = 8;
 
 impl Store {
     /// Returns a payment's details: 1 read unit per 4 KB.
-    ///
-    /// # Errors
-    /// [`StoreError`] if DynamoDB fails or the item cannot be read.
     pub async fn details(&self, payment_id: PaymentId) -> Result<Option<Details>, StoreError> {
         self.get(&self.tables.history, details_key(payment_id)).await?.map(decode_details).transpose()
     }
@@ -29,9 +26,6 @@ impl Store {
     ///
     /// The hot table is read before history: a payment that is being archived is in history before
     /// it leaves the hot table.
-    ///
-    /// # Errors
-    /// [`StoreError`] if DynamoDB fails or the item cannot be read.
     pub async fn head(&self, key: &HeadKey) -> Result<Option<Head>, StoreError> {
         if let Some(item) = self.get(&self.tables.payments, head_key(key)).await? {
             return decode_head(item).map(Some);
@@ -40,9 +34,6 @@ impl Store {
     }
 
     /// Returns a payment's head if it is in history: 1 read unit.
-    ///
-    /// # Errors
-    /// [`StoreError`] if DynamoDB fails or the item cannot be read.
     pub async fn archived_head(&self, key: &HeadKey) -> Result<Option<Head>, StoreError> {
         self.get(&self.tables.history, head_key(key)).await?.map(decode_head).transpose()
     }
@@ -63,9 +54,6 @@ impl Store {
     }
 
     /// Returns the details of up to 100 payments, as far as they exist.
-    ///
-    /// # Errors
-    /// [`StoreError`] if DynamoDB fails or an item cannot be read.
     pub async fn details_of(&self, payments: &[PaymentId]) -> Result<HashMap<PaymentId, Details>, StoreError> {
         let distinct: HashSet<PaymentId> = payments.iter().copied().collect();
         let keys = distinct.into_iter().map(details_key).collect();
@@ -76,9 +64,6 @@ impl Store {
 
     /// Returns the heads at up to 100 keys of the hot table, as far as they exist. An unreadable item
     /// does not hide the others.
-    ///
-    /// # Errors
-    /// [`StoreError`] if DynamoDB fails.
     pub async fn hot_heads(&self, keys: &[HeadKey]) -> Result<Vec<(HeadKey, Result<Head, StoreError>)>, StoreError> {
         // DynamoDB rejects a batch read with a repeated key.
         let distinct: HashSet<&HeadKey> = keys.iter().collect();

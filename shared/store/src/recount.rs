@@ -141,9 +141,6 @@ impl Next {
 impl Store {
     /// Reads and counts the next page: half a read unit per 4 KB of index entries. Returns whether
     /// there is more. After an error it can be called again: nothing is counted twice.
-    ///
-    /// # Errors
-    /// [`StoreError`] if DynamoDB fails.
     pub async fn recount_next(&self, recount: &mut DueRecount) -> Result<bool, StoreError> {
         let DueRecount { from, end, history_from, .. } = &*recount;
         let (table, from, until, after) = match &recount.next {

@@ -41,9 +41,6 @@ pub enum Repaired {
 impl Store {
     /// Returns the evidence of the dates from `from` to `to`, both included: 1 read unit per 4 KB,
     /// about 10 to 20 dates. Unreadable evidence is `None`.
-    ///
-    /// # Errors
-    /// [`StoreError`] if DynamoDB fails.
     pub async fn evidence(
         &self,
         from: BusinessDate,
@@ -56,9 +53,6 @@ impl Store {
 
     /// Stores the evidence of a date and replaces any earlier one: 1 write unit per KB. If two runs
     /// store evidence at once, the later one's stays, which at most delays a repair.
-    ///
-    /// # Errors
-    /// [`StoreError`] if DynamoDB fails.
     pub async fn keep_evidence(&self, date: BusinessDate, evidence: &Evidence) -> Result<(), StoreError> {
         let moves = evidence.moves.map(|moves| AttributeValue::N(moves.to_string()));
         let own = [
@@ -72,9 +66,6 @@ impl Store {
     }
 
     /// Deletes the evidence of a date: 1 write unit per KB.
-    ///
-    /// # Errors
-    /// [`StoreError`] if DynamoDB fails.
     pub async fn drop_evidence(&self, date: BusinessDate) -> Result<(), StoreError> {
         let delete = self.client.delete_item().table_name(&self.tables.payments).set_key(Some(evidence_key(date)));
         delete.send().await.map_err(failed("DeleteItem"))?;
@@ -85,9 +76,6 @@ impl Store {
     /// transaction. Its condition: nobody has written to any lane, and the evidence still exists.
     /// So of two repairs at once only one happens. 2 write units per KB for one lane and for the
     /// evidence, and 2 for each other lane: 18 as a rule.
-    ///
-    /// # Errors
-    /// [`StoreError`] if DynamoDB fails.
     pub async fn repair_counters(
         &self,
         date: BusinessDate,

@@ -78,9 +78,6 @@ struct JobItem {
 
 impl Store {
     /// Returns the report's last committed run, strongly consistent: 1 read unit.
-    ///
-    /// # Errors
-    /// [`StoreError`] if DynamoDB fails or the item cannot be read.
     pub async fn last_report_run(&self) -> Result<Option<ReportRun>, StoreError> {
         self.get(&self.tables.payments, job_key()).await?.map(decode).transpose()
     }
@@ -108,9 +105,6 @@ impl Store {
 
     /// Marks a run as finished, if it is the last one and another invocation has not marked it yet:
     /// 1 write unit.
-    ///
-    /// # Errors
-    /// [`StoreError`] if DynamoDB fails.
     pub async fn finish_report_run(&self, number: u64) -> Result<(), StoreError> {
         let update = self
             .client

@@ -99,9 +99,6 @@ pub const HISTORY: Table = Table { stream: false, time_to_live: None, indexes: &
 
 /// Creates both tables in an embedded or test engine, unless they exist. On AWS the stack creates
 /// them.
-///
-/// # Errors
-/// [`StoreError`] if the engine fails.
 pub async fn create_tables(client: &Client, names: &TableNames) -> Result<(), StoreError> {
     create_table(client, &names.payments, &PAYMENTS).await?;
     create_table(client, &names.history, &HISTORY).await

@@ -14,9 +14,6 @@ const ENOUGH: i32 = 2;
 impl Store {
     /// Returns the head keys of payments with this transaction id, eventually consistent: half a read
     /// unit per table. Two or more mean that the transaction service gave the id twice.
-    ///
-    /// # Errors
-    /// [`StoreError`] if DynamoDB fails or an entry cannot be read.
     pub async fn payments_of_transaction(&self, id: &TransactionId) -> Result<Vec<HeadKey>, StoreError> {
         let mut keys = self.keys_of_transaction(&self.tables.payments, id).await?;
         for key in self.keys_of_transaction(&self.tables.history, id).await? {

@@ -24,9 +24,6 @@ impl Store {
     /// Writes a transition of a payment in the hot table, if the payment has the transition's status
     /// and version, and this `due_date`. The head costs 1 write unit and its `due` key 2. A settlement
     /// adds 1 for `unreported`, and 1 for `transaction` if it was processed.
-    ///
-    /// # Errors
-    /// [`StoreError`] if DynamoDB fails or the item cannot be read.
     pub async fn transition(
         &self,
         key: &HeadKey,
@@ -62,9 +59,6 @@ impl Store {
 
     /// Raises the dispatch attempt of a payment that is pending at `attempt`, which sends its request
     /// again: 1 write unit, and no transition. Returns whether the payment was there.
-    ///
-    /// # Errors
-    /// [`StoreError`] if DynamoDB fails.
     pub async fn redrive(&self, key: &HeadKey, attempt: u32) -> Result<bool, StoreError> {
         let update = self
             .client

@@ -36,9 +36,6 @@ pub struct UnreportedPage {
 impl Store {
     /// Returns a page of a shard of the `unreported` index, from its beginning or after `after`,
     /// eventually consistent: half a read unit per 4 KB, about 18 entries.
-    ///
-    /// # Errors
-    /// [`StoreError`] if DynamoDB fails.
     pub async fn unreported_page(
         &self,
         shard: Shard,
@@ -64,9 +61,6 @@ impl Store {
     /// Takes a payment out of `unreported`, if it is there under this key: 1 write unit for the head
     /// and 1 for the index. Not a transition: version, `updatedAt` and trail stay. Returns whether it
     /// was there. If not, the failed condition costs 1 write unit.
-    ///
-    /// # Errors
-    /// [`StoreError`] if DynamoDB fails.
     pub async fn mark_reported(&self, key: &HeadKey, unreported: &UnreportedSort) -> Result<bool, StoreError> {
         let update = self
             .client

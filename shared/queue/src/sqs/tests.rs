@@ -11,7 +11,7 @@ use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_types::body::SdkBody;
 use chrono::DateTime;
-use payments_model::{JsonText, Outage, OutageKind};
+use payments_model::{Actor, Details, Instruction, JsonText, Money, Outage, OutageKind};
 use serde_json::{Value, json};
 
 use super::*;
@@ -19,16 +19,17 @@ use crate::in_process::QueueSettings;
 use crate::{PaymentRequest, Queue, TransactionQueue};
 
 fn request(number: i64, data_bytes: usize) -> PaymentRequest {
-    PaymentRequest {
-        payment_id: "626e8292-8e84-575a-b684-0af73927405b".parse().unwrap(),
+    let instruction = Instruction {
         account: "acc-1".parse().unwrap(),
         payee: "landlord-7".parse().unwrap(),
-        amount: number.try_into().unwrap(),
-        currency: "GBP".parse().unwrap(),
-        due_at: "2026-12-01T09:30:00Z".parse().unwrap(),
+        money: Money { amount: number.try_into().unwrap(), currency: "GBP".parse().unwrap() },
+        scheduled_for: "2026-12-01T09:30:00Z".parse().unwrap(),
         data: Some(JsonText::from_stored(format!("\"{}\"", "x".repeat(data_bytes))).unwrap()),
-        dispatch_attempt: 1,
-    }
+    };
+    let id = "626e8292-8e84-575a-b684-0af73927405b".parse().unwrap();
+    let (zone, shards) = ("UTC".parse().unwrap(), "10".parse().unwrap());
+    let now = "2026-11-20T08:00:00Z".parse().unwrap();
+    PaymentRequest::of(&Details::accept(id, instruction, zone, shards, now, Actor::named("feed")), 1)
 }
 
 fn requests(count: i64, data_bytes: usize) -> Vec<PaymentRequest> {
