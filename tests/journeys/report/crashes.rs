@@ -279,7 +279,7 @@ async fn a_committed_file_that_is_missing_or_altered_stops_the_job() -> Result<(
             }
             let (name, why) = match damage {
                 "missing" => (&file.attempt, "is missing"),
-                "shorter" => (at, "bytes, where"),
+                "shorter" => (at, "bytes, but"),
                 _ => (at, "SHA-256"),
             };
             drop(world.outside.metrics.take());
