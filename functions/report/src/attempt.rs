@@ -13,7 +13,7 @@ use payments_store::{ReportFile, ReportRun};
 
 use crate::ReportError;
 use crate::rows::{Settlement, csv_of};
-use crate::summary::{Heading, Summary};
+use crate::summary::{Summary, SummaryFile};
 use crate::upload::Upload;
 
 /// The most characters of a request id in a name. Lambda's are UUIDs, of 36.
@@ -107,8 +107,15 @@ impl Attempt {
         self.csv.write(rest).await?;
         let name = format!("reports/{}--{}-run-{:06}", compact(span.0), compact(span.1), self.number);
         let csv = self.csv.finish(format!("{name}.csv.gz")).await?;
-        let heading = Heading { run: self.number, report: &csv.published, rows: self.rows, span };
-        let summary = self.store_summary(heading, format!("{name}.summary.json")).await?;
+        let file = SummaryFile {
+            run: self.number,
+            report: &csv.published,
+            rows: self.rows,
+            first_settled_at: span.0.to_string(),
+            last_settled_at: span.1.to_string(),
+            payees: &[],
+        };
+        let summary = self.store_summary(&file, format!("{name}.summary.json")).await?;
         Ok(ReportRun {
             number: self.number,
             csv,
@@ -121,9 +128,9 @@ impl Attempt {
         })
     }
 
-    async fn store_summary(&mut self, heading: Heading<'_>, published: String) -> Result<ReportFile, ReportError> {
+    async fn store_summary(&mut self, file: &SummaryFile<'_>, published: String) -> Result<ReportFile, ReportError> {
         let mut upload = Upload::begin(&self.files, format!("{}/summary.json", self.folder))?;
-        match self.summary.write(heading, &mut upload).await {
+        match self.summary.write(file, &mut upload).await {
             Ok(()) => upload.finish(published).await,
             Err(error) => {
                 upload.abandon().await;

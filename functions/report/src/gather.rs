@@ -27,15 +27,6 @@ const BATCHES_AT_ONCE: usize = 8;
 /// The most entries checked together.
 pub(crate) const ENTRIES_AT_ONCE: usize = MAX_BATCH_GET * BATCHES_AT_ONCE;
 
-/// Counts of index entries that led to no row.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct Walked {
-    /// Entries of payments that were reported before.
-    pub(crate) skipped: u64,
-    /// Entries and heads that cannot be read.
-    pub(crate) failed: u64,
-}
-
 /// A walk over the index from the oldest to the newest settlement.
 #[derive(Debug)]
 pub(crate) struct Gather<'s> {
@@ -46,7 +37,10 @@ pub(crate) struct Gather<'s> {
     /// The first entry of each shard that has one.
     firsts: BinaryHeap<Reverse<(UnreportedSort, usize)>>,
     last: Option<UnreportedSort>,
-    pub(crate) walked: Walked,
+    /// Entries of payments that were reported before.
+    pub(crate) skipped: u64,
+    /// Entries and heads that cannot be read.
+    pub(crate) failed: u64,
 }
 
 /// The walk over one shard.
@@ -86,8 +80,8 @@ impl<'s> Gather<'s> {
         let page = (MAX_ENTRIES / shards.get()).clamp(1, LARGEST_PAGE);
         let walk = |shard| ShardWalk { shard, entries: VecDeque::new(), next: Next::Beginning };
         let shards = shards.all().map(walk).collect();
-        let (firsts, walked) = (BinaryHeap::new(), Walked::default());
-        let mut gather = Self { store, deadline, page, shards, firsts, last: None, walked };
+        let firsts = BinaryHeap::new();
+        let mut gather = Self { store, deadline, page, shards, firsts, last: None, skipped: 0, failed: 0 };
         Ok(gather.fill_all().await?.then_some(gather))
     }
 
@@ -100,7 +94,7 @@ impl<'s> Gather<'s> {
         let filled: Vec<_> = futures::stream::iter(shards).buffered(SHARDS_AT_ONCE).try_collect().await?;
         for (at, (walk, failed)) in filled.into_iter().enumerate() {
             let Some(failed) = failed else { return Ok(false) };
-            self.walked.failed += failed;
+            self.failed += failed;
             self.shards.push(walk);
             self.offer(at);
         }
@@ -129,7 +123,7 @@ impl<'s> Gather<'s> {
                 let Some(failed) = walk.fill(self.store, self.page, self.deadline).await? else {
                     return Ok(Gathered::NotNow);
                 };
-                self.walked.failed += failed;
+                self.failed += failed;
             }
             self.offer(at);
             // An index that lags may show an entry on two pages.
@@ -138,7 +132,7 @@ impl<'s> Gather<'s> {
                     self.last = Some(row.unreported);
                     rows.push(row);
                 }
-                None => self.walked.skipped += 1,
+                None => self.skipped += 1,
             }
         }
         if rows.is_empty() && self.is_at_end() { Ok(Gathered::End) } else { self.verified(rows).await }
@@ -161,21 +155,17 @@ impl<'s> Gather<'s> {
             match heads.remove(&row.head) {
                 Some(Ok(head)) => match Settlement::verified(head, &row.unreported) {
                     Some(settlement) => settlements.push(settlement),
-                    None => self.walked.skipped += 1,
+                    None => self.skipped += 1,
                 },
-                Some(Err(error)) => self.walked.fail(&error),
+                Some(Err(error)) => {
+                    log_unreadable(&error);
+                    self.failed += 1;
+                }
                 // Reported and archived.
-                None => self.walked.skipped += 1,
+                None => self.skipped += 1,
             }
         }
         Ok(Gathered::Some(settlements))
-    }
-}
-
-impl Walked {
-    fn fail(&mut self, error: &StoreError) {
-        log_unreadable(error);
-        self.failed += 1;
     }
 }
 

@@ -98,9 +98,9 @@ impl Report {
         let folder = AttemptFolder::new(number, self.clock.instant(), request_id);
         let mut attempt = Attempt::begin(&self.files, folder, number)?;
         let gathered = self.gather(&mut gather, &mut attempt, &deadline.earlier(AFTER_GATHERING), outcome).await;
-        outcome.skipped += gather.walked.skipped;
+        outcome.skipped += gather.skipped;
         // Each run starts at the oldest entry, and so finds the same unreadable ones again.
-        outcome.failed = outcome.failed.max(gather.walked.failed);
+        outcome.failed = outcome.failed.max(gather.failed);
         let more = match gathered {
             Ok(more) => more,
             Err(error) => {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use payments_model::{AccountId, Currency, Status, UtcSecond};
+use payments_model::{AccountId, Currency, Status};
 use serde::Serialize;
 
 use crate::ReportError;
@@ -27,38 +27,28 @@ struct Sum {
 }
 
 /// The content of a summary's file.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct SummaryFile<'s> {
-    run: u64,
-    report: &'s str,
-    rows: u64,
-    first_settled_at: String,
-    last_settled_at: String,
-    payees: &'s [PayeeLine<'s>],
+pub(crate) struct SummaryFile<'s> {
+    /// The run's number.
+    pub(crate) run: u64,
+    /// The name of the published report.
+    pub(crate) report: &'s str,
+    pub(crate) rows: u64,
+    pub(crate) first_settled_at: String,
+    pub(crate) last_settled_at: String,
+    /// Empty until [`Summary::write`] adds the payees to the text.
+    pub(crate) payees: &'s [PayeeLine<'s>],
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct PayeeLine<'s> {
+pub(crate) struct PayeeLine<'s> {
     payee_account_id: &'s str,
     status: &'static str,
     currency: &'s str,
     count: u64,
     sum_minor: i128,
-}
-
-/// The fields of a summary other than its payees.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Heading<'h> {
-    /// The run's number.
-    pub(crate) run: u64,
-    /// The name of the published report.
-    pub(crate) report: &'h str,
-    /// The number of its settlements.
-    pub(crate) rows: u64,
-    /// The instants of its first and last settlement.
-    pub(crate) span: (UtcSecond, UtcSecond),
 }
 
 impl Summary {
@@ -84,8 +74,8 @@ impl Summary {
     /// Writes the summary as JSON, in order of payees, statuses and currencies. Sums are integers, which a
     /// reader must not parse as floats. The array of payees is opened and closed by hand, because the whole
     /// text can have 20 MB.
-    pub(crate) async fn write(&self, heading: Heading<'_>, upload: &mut Upload) -> Result<(), ReportError> {
-        let mut text = heading.opening()?;
+    pub(crate) async fn write(&self, file: &SummaryFile<'_>, upload: &mut Upload) -> Result<(), ReportError> {
+        let mut text = file.opening()?;
         let mut before = "\n    ";
         for line in self.lines() {
             text.push_str(before);
@@ -100,21 +90,10 @@ impl Summary {
     }
 }
 
-impl<'h> Heading<'h> {
-    fn over(self, payees: &'h [PayeeLine<'h>]) -> SummaryFile<'h> {
-        SummaryFile {
-            run: self.run,
-            report: self.report,
-            rows: self.rows,
-            first_settled_at: self.span.0.to_string(),
-            last_settled_at: self.span.1.to_string(),
-            payees,
-        }
-    }
-
+impl SummaryFile<'_> {
     /// Returns the text up to the first payee.
-    fn opening(self) -> std::io::Result<String> {
-        let mut text = pretty(&self.over(&[]))?;
+    fn opening(&self) -> std::io::Result<String> {
+        let mut text = pretty(self)?;
         text.truncate(text.len() - "]\n}".len());
         Ok(text)
     }
@@ -144,17 +123,19 @@ mod tests {
                 summary.sums.insert(key("EUR"), Sum { count: n, minor: i128::from(n) << 64 });
                 summary.sums.insert(key("GBP"), Sum { count: 1, minor: -1 });
             }
-            let heading = Heading { run: 1, report: "r", rows: payees, span: (UtcSecond::MIN, UtcSecond::MIN) };
+            let (first_settled_at, last_settled_at) = ("first".to_owned(), "last".to_owned());
+            let file =
+                SummaryFile { run: 1, report: "r", rows: payees, first_settled_at, last_settled_at, payees: &[] };
             let lines: Vec<PayeeLine<'_>> = summary.lines().collect();
-            let want = pretty(&heading.over(&lines)).unwrap() + "\n";
+            let want = pretty(&SummaryFile { payees: &lines, ..file.clone() }).unwrap() + "\n";
 
             let files: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
             let mut upload = Upload::begin(&files, "summary".to_owned()).unwrap();
-            summary.write(heading, &mut upload).await.unwrap();
-            let file = upload.finish("published".to_owned()).await.unwrap();
+            summary.write(&file, &mut upload).await.unwrap();
+            let stored = upload.finish("published".to_owned()).await.unwrap();
             let text = files.get(&"summary".into()).await.unwrap().bytes().await.unwrap();
             assert_eq!(std::str::from_utf8(&text).unwrap(), want, "{payees}");
-            assert_eq!(file.bytes, u64::try_from(want.len()).unwrap());
+            assert_eq!(stored.bytes, u64::try_from(want.len()).unwrap());
         }
     }
 }

@@ -11,7 +11,7 @@ use tokio::io::AsyncWriteExt as _;
 
 use crate::ReportError;
 
-/// The bytes of one part of an upload: S3's minimum. A smaller file is put in one request. The largest
+/// The bytes of one part of an upload: S3's minimum. A smaller file takes one request. The largest
 /// report, 100,000 rows of 534 bytes, takes 11 of the 10,000 parts of an upload.
 pub(crate) const PART: usize = 5 * 1024 * 1024;
 
