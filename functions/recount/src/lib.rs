@@ -15,7 +15,6 @@ use payments_store::Store;
 pub use config::Config;
 pub use outcome::{Drift, RecountOutcome};
 pub use request::{Action, Request, RequestError};
-use run::Run;
 
 /// The function.
 #[derive(Debug, Clone)]
@@ -41,12 +40,6 @@ impl Recount {
     pub async fn handle(&self, event: LambdaEvent<Request>) -> Result<RecountOutcome, Error> {
         let deadline = Deadline::before(event.context.deadline, &self.clock);
         let dates = event.payload.dates(self.config.zone, self.clock.now())?;
-        let mut run = Run::of(self, deadline, event.payload.action);
-        // Boxed because the future is as large as all the calls it may wait for.
-        let broken = Box::pin(run.all(&dates)).await;
-        // Also emitted when the run failed.
-        self.metrics.emit(self.clock.instant(), &run.outcome);
-        broken?;
-        Ok(run.outcome)
+        Ok(self.run(&dates, deadline, event.payload.action).await?)
     }
 }

@@ -20,23 +20,40 @@ const SECOND_LOOK_AFTER: Duration = Duration::from_secs(10);
 const DATES_TOGETHER: usize = 10;
 
 /// A run.
-pub(crate) struct Run<'r> {
+struct Run<'r> {
     reader: Reader<'r>,
     action: Action,
     evidence: BTreeMap<BusinessDate, Option<Evidence>>,
     judged: BTreeSet<BusinessDate>,
-    pub(crate) outcome: RecountOutcome,
+    outcome: RecountOutcome,
+}
+
+impl Recount {
+    /// Recounts dates, and repairs them if `action` says so.
+    pub(crate) async fn run(
+        &self,
+        dates: &[BusinessDate],
+        deadline: Deadline,
+        action: Action,
+    ) -> Result<RecountOutcome, StoreError> {
+        let mut run = Run::of(self, deadline, action);
+        // Boxed because the future is as large as all the calls it may wait for.
+        let result = Box::pin(run.all(dates)).await;
+        // Also emitted when the run failed.
+        self.metrics.emit(self.clock.instant(), &run.outcome);
+        result.map(|()| run.outcome)
+    }
 }
 
 impl<'r> Run<'r> {
-    pub(crate) fn of(recount: &'r Recount, deadline: Deadline, action: Action) -> Self {
+    fn of(recount: &'r Recount, deadline: Deadline, action: Action) -> Self {
         let reader = Reader { recount, deadline };
         let (evidence, judged, outcome) = (BTreeMap::new(), BTreeSet::new(), RecountOutcome::default());
         Self { reader, action, evidence, judged, outcome }
     }
 
     /// Recounts these dates, which are in order, and notes those that are left.
-    pub(crate) async fn all(&mut self, dates: &[BusinessDate]) -> Result<(), StoreError> {
+    async fn all(&mut self, dates: &[BusinessDate]) -> Result<(), StoreError> {
         let halt = self.through(dates).await;
         let left = || dates.iter().filter(|date| !self.judged.contains(date));
         self.outcome.next = left().next().map(ToString::to_string);
