@@ -31,9 +31,6 @@ impl Background {
     }
 
     /// Stops after the current tick. No write is in flight afterwards.
-    ///
-    /// # Errors
-    /// When a tick panicked.
     pub async fn stop(self) -> Result<()> {
         drop(self.stop);
         Ok(self.running.await?)

@@ -116,9 +116,6 @@ impl Request {
 
     /// Returns the event that API Gateway makes of the request, and the function that it goes to. The authorizer's part
     /// of the event is `authorizer`.
-    ///
-    /// # Errors
-    /// When the request is not one of HTTP.
     pub fn event(
         &self,
         id: &str,
@@ -137,9 +134,6 @@ impl Request {
 
 impl Reply {
     /// Reads a function's response.
-    ///
-    /// # Errors
-    /// When its status or its body is not one of HTTP and text.
     pub fn of(response: ApiGatewayV2httpResponse) -> Result<Self> {
         let Some(Body::Text(text)) = response.body else { bail!("the body is not text") };
         let named = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
@@ -151,9 +145,6 @@ impl Reply {
     }
 
     /// Parses the body.
-    ///
-    /// # Errors
-    /// When it is not JSON.
     pub fn json(&self) -> Result<Value> {
         serde_json::from_str(&self.text).with_context(|| format!("the body is not JSON: {}", self.text))
     }
@@ -173,9 +164,6 @@ impl Client {
     }
 
     /// Creates a client of the API at a URL, over these connections, with an access token if the API wants one.
-    ///
-    /// # Errors
-    /// When the URL is not one of HTTP.
     pub fn of_url(url: &str, token: Option<&str>, connector: SharedHttpConnector) -> Result<Self> {
         let invalid = || format!("{url} is not the URL of an API; give --url one such as http://127.0.0.1:8080");
         let base = url.trim_end_matches('/');
@@ -197,9 +185,6 @@ impl Client {
     }
 
     /// Sends a request until a reply is `done`, with a pause before each further try. Returns the last reply if none is.
-    ///
-    /// # Errors
-    /// When the last try gets no reply.
     pub async fn send_until(&self, request: &Request, done: impl Fn(&Reply) -> bool + Send) -> Result<Reply> {
         for tried in 1..TRIES {
             match self.send(request).await {
@@ -213,17 +198,11 @@ impl Client {
     }
 
     /// Returns what is at a path.
-    ///
-    /// # Errors
-    /// When the last reply is anything but 200 with JSON.
     pub async fn get(&self, path: &str) -> Result<Value> {
         self.get_until(path, |reply| !reply.is_for_later()).await
     }
 
     /// Returns what is at a path, which is asked for until a reply is `done`.
-    ///
-    /// # Errors
-    /// When the last reply is anything but 200 with JSON.
     pub async fn get_until(&self, path: &str, done: impl Fn(&Reply) -> bool + Send) -> Result<Value> {
         let reply = self.send_until(&Request::get(path), done).await?;
         if reply.status != 200 {
@@ -233,9 +212,6 @@ impl Client {
     }
 
     /// Shows the payments of a list, page by page. The path has a query.
-    ///
-    /// # Errors
-    /// When a page cannot be read.
     pub async fn pages(&self, path: &str, mut show: impl FnMut(&[Value])) -> Result<()> {
         let mut next = path.to_owned();
         loop {

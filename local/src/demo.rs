@@ -96,9 +96,6 @@ struct Totals {
 }
 
 /// Simulates the day, with reports in a folder, and returns a summary. [`Summary::check`] checks it.
-///
-/// # Errors
-/// When the engine fails, a payment is rejected, or payments are not settled in the morning.
 pub async fn run(settings: &Settings, reports: &Path, progress: &Progress) -> Result<Summary> {
     if reports.join("reports").exists() {
         bail!("{} contains reports already: give --reports a new folder", reports.display());

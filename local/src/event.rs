@@ -46,9 +46,6 @@ fn as_text(claim: &Value) -> String {
 }
 
 /// Returns the event of a request, and the function that it goes to. Without an authorizer its part is null.
-///
-/// # Errors
-/// When the event does not have the shape of the functions' event type.
 pub fn of(
     parts: &Parts,
     body: &[u8],

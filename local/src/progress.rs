@@ -15,17 +15,11 @@ pub struct Progress {
 
 impl Progress {
     /// Creates a bar of so many payments for each name. The bars are visible only where standard error is a terminal.
-    ///
-    /// # Errors
-    /// Never in practice: the templates are valid.
     pub fn on_stderr(payments: u64, names: &[&'static str]) -> Result<Self> {
         Self::on(ProgressDrawTarget::stderr(), payments, names)
     }
 
     /// Creates bars that are not visible.
-    ///
-    /// # Errors
-    /// Never in practice.
     pub fn hidden() -> Result<Self> {
         Self::on(ProgressDrawTarget::hidden(), 0, &[])
     }

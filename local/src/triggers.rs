@@ -57,9 +57,6 @@ pub const AGGREGATOR_TUMBLING_WINDOW: TimeDelta = TimeDelta::seconds(60);
 pub const SETTLE_BATCH: usize = 10;
 
 /// Returns the stream mapping of `dispatch`, which reports discarded batches to `failures`.
-///
-/// # Errors
-/// When the filter is invalid, which a test rules out.
 pub fn dispatch_settings(failures: &Queue) -> Result<StreamSettings> {
     Ok(StreamSettings {
         batch_size: DISPATCH_BATCH,
@@ -74,9 +71,6 @@ pub fn dispatch_settings(failures: &Queue) -> Result<StreamSettings> {
 
 /// Returns the stream mapping of `stream-aggregator`. It never discards a record: the function skips a record that it
 /// cannot read, and what it cannot write waits.
-///
-/// # Errors
-/// When the filter is invalid, which a test rules out.
 pub fn aggregator_settings() -> Result<StreamSettings> {
     Ok(StreamSettings {
         batch_size: AGGREGATOR_BATCH,
@@ -112,9 +106,6 @@ impl Triggers {
     ///
     /// The stream is read from its oldest record. A payment that was dispatched before is either no longer pending or is
     /// dispatched again, and a change that was counted before is behind its checkpoint.
-    ///
-    /// # Errors
-    /// When a mapping or a schedule is invalid, which a test rules out.
     pub(crate) fn new(
         stack: &Stack,
         functions: Functions,

@@ -8,9 +8,6 @@ use crate::docs::PAGE;
 use crate::gateway::TOKEN_PATH;
 
 /// Returns the text, whose commands work as they stand.
-///
-/// # Errors
-/// Never in practice: the account and the key of the example are valid.
 pub fn text(api: &str, dynamodb: &str, kept: &str, reports: &str, today: BusinessDate) -> Result<String> {
     let due = today.plus_days(7);
     let key = format!("rent-{due}");

@@ -114,9 +114,6 @@ impl Summary {
     }
 
     /// Checks the summary.
-    ///
-    /// # Errors
-    /// When a check fails; the message has every check that failed.
     pub fn check(&self) -> Result<()> {
         let (audit, service, night) = (&self.audit, &self.service, &self.night);
         let settled = audit.of(Status::Processed) + audit.of(Status::Failed);

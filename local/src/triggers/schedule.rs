@@ -125,9 +125,6 @@ pub struct Schedule {
 
 impl Schedule {
     /// Creates a schedule that has not run yet.
-    ///
-    /// # Errors
-    /// When the expression is invalid or not supported here.
     pub fn new(spec: &ScheduleSpec, zone: BusinessZone) -> Result<Self> {
         let timing = spec.expression.parse().with_context(|| format!("the schedule {}", spec.name))?;
         Ok(Self { spec: *spec, timing, zone, next: None })

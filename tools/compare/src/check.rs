@@ -14,9 +14,6 @@ const OF_A_PAYMENT: [&str; 3] = ["Item", "Key", "ExpressionAttributeValues"];
 
 /// Does work of this size on both sides, and compares the calls: how often each was made, all of its input except the
 /// payments' own values, and the write units by table and index. Returns the number of calls.
-///
-/// # Errors
-/// When they differ.
 pub async fn same_calls(pair: Pair, url: &str, size: u64) -> Result<usize> {
     let calls: Arc<Mutex<Vec<(String, Value)>>> = Arc::default();
     let take_calls = || std::mem::take(&mut *calls.lock().unwrap_or_else(PoisonError::into_inner));

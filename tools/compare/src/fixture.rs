@@ -52,9 +52,6 @@ pub struct Fixture {
 
 impl Fixture {
     /// Creates a fixture over the engine at this URL. A recorder sees all calls that are measured.
-    ///
-    /// # Errors
-    /// When the engine does not answer.
     pub async fn over(url: &str, recorder: Option<&Recorder>) -> Result<Self> {
         let instant: DateTime<Utc> = NOW.parse()?;
         let stack = Stack::on(EngineChoice::Endpoint(url.to_owned()))
@@ -119,17 +116,11 @@ impl Fixture {
     }
 
     /// Creates so many due payments.
-    ///
-    /// # Errors
-    /// When the engine does not answer.
     pub async fn fill(&self, size: u64) -> Result<()> {
         self.put(&self.due(size)?).await
     }
 
     /// Runs the sweeper once, and returns how many payments it claimed.
-    ///
-    /// # Errors
-    /// When it fails or does not handle all due payments.
     pub async fn sweep(&self) -> Result<u64> {
         let context = context(self.now.as_chrono() + TimeDelta::minutes(15));
         let sweep = self.functions.scheduled(Function::DailyDueSweeper, json!({ "action": "sweep" }), context);

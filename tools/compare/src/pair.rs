@@ -63,9 +63,6 @@ impl Pair {
     }
 
     /// Creates what all rounds read.
-    ///
-    /// # Errors
-    /// When the engine does not answer.
     pub async fn begin(self, fixture: &Fixture) -> Result<()> {
         match self {
             Self::List => list::begin(fixture).await,
@@ -74,9 +71,6 @@ impl Pair {
     }
 
     /// Prepares work of this size, so that only the work itself is measured.
-    ///
-    /// # Errors
-    /// When the engine does not answer.
     pub async fn prepare(self, fixture: &Fixture, side: Side, size: u64) -> Result<Work<'_>> {
         match (self, side) {
             (Self::Ingest, Side::Handler) | (Self::Batch, Side::Against) => ingest::single(fixture, size),

@@ -18,9 +18,6 @@ pub struct Round {
 
 impl Round {
     /// Does a round. Each side works on `size` payments twice.
-    ///
-    /// # Errors
-    /// When a side does not do all of its work.
     pub async fn of(pair: Pair, fixture: &Fixture, size: u64) -> Result<Self> {
         let mut round = Self { took: Default::default(), processor: Default::default() };
         for side in [Side::Handler, Side::Against, Side::Against, Side::Handler] {

@@ -29,9 +29,6 @@ use orders::Orders;
 pub const BARS: [&str; 2] = ["created", "counted"];
 
 /// Runs a load and returns what was measured and found. [`Summary::check`] says whether that is right.
-///
-/// # Errors
-/// When a query about the whole fails. A payment that is rejected is in the summary.
 pub async fn run(settings: &Settings, target: &Target, progress: &Progress) -> Result<Summary> {
     let client = &target.client;
     let today = settings.time_zone.date_of(target.clock.now());

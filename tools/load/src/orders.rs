@@ -131,18 +131,12 @@ impl Orders {
 
 impl Order<'_> {
     /// Returns the request that creates the payment.
-    ///
-    /// # Errors
-    /// Never in practice.
     pub fn request(&self) -> Result<Request> {
         let request = Request::post(&format!("/accounts/{}/payments", self.account));
         Ok(request.header("Idempotency-Key", &self.key).text(serde_json::to_string(&self.body(false))?))
     }
 
     /// Returns the instruction that the request contains.
-    ///
-    /// # Errors
-    /// Never in practice.
     pub fn instruction(&self) -> Result<Instruction> {
         Ok(Instruction {
             account: self.account.parse()?,
@@ -167,9 +161,6 @@ impl Order<'_> {
 }
 
 /// Returns the request that creates several payments.
-///
-/// # Errors
-/// Never in practice.
 pub fn batch(orders: &[Order<'_>]) -> Result<Request> {
     #[derive(Serialize)]
     struct Batch<'o> {

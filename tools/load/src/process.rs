@@ -20,9 +20,6 @@ pub struct EngineProcess {
 
 impl EngineProcess {
     /// Starts one. The program must call [`served`] first.
-    ///
-    /// # Errors
-    /// When it does not start.
     pub fn start() -> Result<Self> {
         let program = std::env::current_exe()?;
         let mut process = Command::new(program).env(ROLE, "1").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
@@ -49,9 +46,6 @@ impl Drop for EngineProcess {
 }
 
 /// If this process is an [`EngineProcess`], runs the engine to its end and returns true.
-///
-/// # Errors
-/// When the engine does not start.
 pub fn served() -> Result<bool> {
     if Lookup::environment().text(ROLE).is_none() {
         return Ok(false);
@@ -67,9 +61,6 @@ pub fn served() -> Result<bool> {
 }
 
 /// Returns a number of `/proc/self/status`, such as `VmRSS` or `VmHWM`, in KiB.
-///
-/// # Errors
-/// When the system is not Linux.
 pub fn memory_kib(name: &str) -> Result<u64> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));

@@ -104,9 +104,6 @@ impl Summary {
     }
 
     /// Checks that nothing is lost and nothing failed.
-    ///
-    /// # Errors
-    /// When something is wrong; the message lists all of it and says what to do.
     pub fn check(&self) -> Result<()> {
         let is = |found: i64| i64::try_from(self.payments).is_ok_and(|payments| payments == found);
         let first_error = self.first_error.as_deref().unwrap_or("unknown");

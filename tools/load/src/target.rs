@@ -43,9 +43,6 @@ enum Started {
 impl Target {
     /// Starts the functions in this process, over an engine. Its data is in a temporary folder unless another place is
     /// chosen. `recorder` is between the engine and the functions that answer requests.
-    ///
-    /// # Errors
-    /// When the engine does not start; the message says what to do.
     pub async fn in_process(engine: EngineChoice, zone: BusinessZone, recorder: Option<Recorder>) -> Result<Self> {
         let is_new = engine == EngineChoice::Memory;
         let stack = Stack::on(if is_new { EngineChoice::Scratch } else { engine })
@@ -71,9 +68,6 @@ impl Target {
     }
 
     /// Starts all of `cargo local`, on free ports. The load goes to its HTTP API.
-    ///
-    /// # Errors
-    /// When it does not start; the message says what to do.
     pub async fn local(engine: EngineChoice, zone: BusinessZone) -> Result<Self> {
         let (clock, reports, is_new) = (Clock::system(), tempfile::tempdir()?, engine == EngineChoice::Memory);
         let (data, endpoint) = match engine {
@@ -97,9 +91,6 @@ impl Target {
     }
 
     /// Returns the API at a URL as a target. `token` is an access token.
-    ///
-    /// # Errors
-    /// When the URL is invalid.
     pub fn at(url: &str, token: Option<&str>) -> Result<Self> {
         let (client, clock) = (Client::of_url(url, token, connector())?, Clock::system());
         Ok(Self { client, recorder: None, clock, is_new: false, name: "url", started: Started::Nothing })
@@ -121,9 +112,6 @@ impl Target {
     }
 
     /// Returns whether the counters of a date equal a recount. Only functions of this process can be asked.
-    ///
-    /// # Errors
-    /// When the `recount` function fails or does not finish.
     pub async fn counters_are_exact(&self, date: BusinessDate) -> Result<Option<bool>> {
         let Started::Functions { functions, .. } = &self.started else { return Ok(None) };
         let context = context(self.clock.instant() + RECOUNT_TIMEOUT);
@@ -139,9 +127,6 @@ impl Target {
     }
 
     /// Stops what was started, after the work in progress.
-    ///
-    /// # Errors
-    /// When a part failed before.
     pub async fn close(self) -> Result<()> {
         drop(self.client);
         match self.started {
