@@ -67,11 +67,11 @@ impl Deployed {
 
     /// Its variables in a test: those of the template, with the values that the handlers have in process. A variable
     /// without such a value has the template's.
-    pub(crate) fn variables(&self, bank: &Environment, places: Places<'_>) -> Result<BTreeMap<String, String>> {
+    pub(crate) fn variables(&self, environment: &Environment, places: Places<'_>) -> Result<BTreeMap<String, String>> {
         let value = |name: &str, written: &Value| match name {
             "REPORTS_URL" => Some(format!("file://{}", places.reports)),
             "REQUEST_QUEUE_URL" => Some(places.queue_url.to_owned()),
-            _ => bank.get(name).or_else(|| match written {
+            _ => environment.get(name).or_else(|| match written {
                 Value::String(text) => Some(text.clone()),
                 Value::Number(number) => Some(number.to_string()),
                 _ => None,

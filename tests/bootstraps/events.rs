@@ -11,7 +11,7 @@ use libtest_mimic::Trial;
 use payments_tests::given::{answer, function_of};
 use payments_tests::http_events::http_events;
 use payments_tests::trigger_events::{
-    deadline_of, delivered, found_by, in_order_of_ids, now_of, trigger_events, written_down,
+    deadline_of, delivered, found_by, in_order_of_ids, now_of, snapshot_text, trigger_events,
 };
 use payments_tests::{Reply, World, http_events as http, trigger_events as triggers};
 use serde_json::{Value, json};
@@ -54,10 +54,10 @@ async fn answers_http(tools: &Tools, name: &str) -> Result<()> {
     for (field, empty) in [("isBase64Encoded", json!(false)), ("cookies", json!([])), ("multiValueHeaders", json!({}))]
     {
         let found = fields.get(field).unwrap_or(&Value::Null);
-        ensure!(found.is_null() || *found == empty, "{field} is {found}, and was never written down");
+        ensure!(found.is_null() || *found == empty, "{field} is {found}, which is not in the snapshot");
     }
     let response: ApiGatewayV2httpResponse = serde_json::from_value(delivery.answer)?;
-    assert_as_written_down(name, &Reply::of(response)?.to_string())?;
+    assert_as_in_snapshot(name, &Reply::of(response)?.to_string())?;
     Ok(())
 }
 
@@ -70,8 +70,8 @@ async fn does_its_work(tools: &Tools, name: &str) -> Result<()> {
         let path = arranged.reports.path().join(file.as_str().context("a file without a name")?);
         ensure!(path.is_file(), "{} is not there", path.display());
     }
-    let happened = written_down(&arranged.world, &in_order_of_ids(answer), &delivery.measured).await?;
-    assert_as_written_down(name, &happened)?;
+    let happened = snapshot_text(&arranged.world, &in_order_of_ids(answer), &delivery.measured).await?;
+    assert_as_in_snapshot(name, &happened)?;
     Ok(())
 }
 
@@ -100,10 +100,10 @@ impl Arranged {
         let instant = |text: &str| DateTime::parse_from_rfc3339(text).map(|at| at.to_utc());
         let (world, times) = if http_events()?.contains(name) {
             let now = instant(http::NOW)?;
-            (http::bank(name).await?.0, Times { now, deadline: now + HTTP_TIME })
+            (http::world_of(name).await?.0, Times { now, deadline: now + HTTP_TIME })
         } else {
             let times = Times { now: instant(now_of(name))?, deadline: deadline_of(name)? };
-            (triggers::bank(found_by(name)).await?, times)
+            (triggers::world_of(found_by(name)).await?, times)
         };
         let requests = Requests::start(world.outside.requests.clone(), times.now).await?;
         let (function, event) = (Deployed::of_package(function_of(name))?, delivered(&world, name)?);
@@ -159,7 +159,7 @@ fn answered(answer: &Value) -> Result<Value> {
     Ok(json!({ "error": message }))
 }
 
-fn assert_as_written_down(name: &str, found: &str) -> Result<()> {
+fn assert_as_in_snapshot(name: &str, found: &str) -> Result<()> {
     let (wanted, found) = (answer(name)?, found.trim_end());
     ensure!(wanted == found, "in process:\n{wanted}\n\nthe bootstrap:\n{found}\n");
     Ok(())

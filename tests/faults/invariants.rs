@@ -229,12 +229,12 @@ fn check_requests(account: &Account<'_>, intent: &Intent, sent: &[Sent], found: 
             found.push(format!("payment {} was sent as {request}", intent.amount));
         }
         let pending = |(place, change): &(usize, &Change)| {
-            let handed_over = |head: &Value| {
+            let was_pending = |head: &Value| {
                 text(head, "status") == "PENDING"
                     && number(head, "dispatchAttempt") == attempt
                     && text(head, "sk").ends_with(id)
             };
-            place < after_changes && change.after.as_ref().is_some_and(handed_over)
+            place < after_changes && change.after.as_ref().is_some_and(was_pending)
         };
         if !account.changes.iter().any(pending) {
             found.push(format!("payment {} was sent at {attempt} without being pending", intent.amount));

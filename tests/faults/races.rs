@@ -48,7 +48,7 @@ enum Race {
 type Task<'r> = Pin<Box<dyn Future<Output = Result<()>> + 'r>>;
 
 /// A system with a Lambda sandbox for each task.
-struct Track {
+struct Races {
     fixture: Fixture,
     sandboxes: Vec<Functions>,
     seen: RefCell<Seen>,
@@ -64,8 +64,8 @@ struct Seen {
     not_cancelled: usize,
 }
 
-impl Track {
-    async fn lay() -> Result<Self> {
+impl Races {
+    async fn start() -> Result<Self> {
         // With one shard a sweep is as short as a cancel, so that neither always wins.
         let fixture = Fixture::with_shards(1).await?;
         let mut sandboxes = Vec::new();
@@ -187,7 +187,7 @@ impl Track {
     }
 
     /// Runs a race by a schedule. Returns what was wrong during and after it.
-    async fn run(&self, race: Race, weather: Weather, schedule: &[u8]) -> Result<Vec<String>> {
+    async fn run(&self, race: Race, conditions: Conditions, schedule: &[u8]) -> Result<Vec<String>> {
         let place = disturbances::place(&self.fixture).await?;
         let (intents, requests) = self.prepare(race).await?;
         let intents = RefCell::new(intents);
@@ -198,8 +198,8 @@ impl Track {
             }
         });
         let mut choices = schedule.iter().copied();
-        self.fixture.faults.weaken(weather.weakness);
-        if weather.disturbed {
+        self.fixture.faults.weaken(conditions.weakness);
+        if conditions.disturbed {
             disturbances::begin(&self.fixture, schedule.iter().copied().map(u64::from).sum());
         }
         let choose = |_: &[usize]| usize::from(choices.next().unwrap_or(0));
@@ -212,8 +212,8 @@ impl Track {
         let intents = intents.into_inner();
         self.note(order, intents[0].cancelled);
         trouble.extend(invariants::violations(&self.fixture, &intents, Stage::UnderWay).await?);
-        if weather.weakness.is_none() {
-            trouble.extend(self.fixture.finish(&intents, weather.disturbed.then(|| Rng::with_seed(1))).await?);
+        if conditions.weakness.is_none() {
+            trouble.extend(self.fixture.finish(&intents, conditions.disturbed.then(|| Rng::with_seed(1))).await?);
             let sent = self.fixture.faults.sent();
             disturbances::redeliver_since(&self.fixture, &place, &mut Rng::with_seed(2)).await?;
             trouble.extend((self.fixture.faults.sent() > sent).then(|| "what was over is sent again".to_owned()));
@@ -222,7 +222,7 @@ impl Track {
     }
 }
 
-impl Track {
+impl Races {
     fn note(&self, order: Vec<(usize, String)>, cancelled: bool) {
         let mut seen = self.seen.borrow_mut();
         seen.interleavings.insert(order);
@@ -233,7 +233,7 @@ impl Track {
 
 /// The conditions of a race.
 #[derive(Debug, Clone, Copy)]
-struct Weather {
+struct Conditions {
     /// Whether reads lag and results repeat.
     disturbed: bool,
     weakness: Option<Weakness>,
@@ -250,16 +250,16 @@ type Raced = (Result<(), TestError<(bool, Vec<u8>)>>, Seen);
 /// Runs a race with many schedules. A failure is the shortest schedule that has it.
 fn race(race: Race, weakness: Option<Weakness>) -> Result<Raced> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let track = runtime.block_on(Track::lay())?;
+    let races = runtime.block_on(Races::start())?;
     let config = Config { cases: SCHEDULES, failure_persistence: None, max_shrink_iters: 400, ..Config::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
     let found = runner.run(&(proptest::bool::ANY, vec(ANY, 0..LONGEST)), |(disturbed, schedule)| {
-        let violations = runtime.block_on(track.run(race, Weather { disturbed, weakness }, &schedule));
+        let violations = runtime.block_on(races.run(race, Conditions { disturbed, weakness }, &schedule));
         let violations = violations.map_err(|error| TestCaseError::fail(format!("{error:#}")))?;
         if violations.is_empty() { Ok(()) } else { Err(TestCaseError::fail(violations.join("; "))) }
     });
-    runtime.block_on(track.fixture.assert_counters_exact())?;
-    Ok((found, track.seen.into_inner()))
+    runtime.block_on(races.fixture.assert_counters_exact())?;
+    Ok((found, races.seen.into_inner()))
 }
 
 fn no_schedule_breaks(this: Race) -> Result<()> {
@@ -324,11 +324,11 @@ async fn the_same_schedule_gives_the_same_interleaving() -> Result<()> {
         let schedule: Vec<u8> = (0..LONGEST).map(|_| u8::try_from(random.usize(..256)).unwrap_or(0)).collect();
         let mut interleavings = Vec::new();
         for _ in 0..2 {
-            let track = Track::lay().await?;
-            let weather = Weather { disturbed: false, weakness: None };
-            assert_eq!(track.run(Race::CancelAgainstSweep, weather, &schedule).await?, [""; 0]);
-            interleavings.push(track.seen.take().interleavings);
-            track.fixture.assert_counters_exact().await?;
+            let races = Races::start().await?;
+            let conditions = Conditions { disturbed: false, weakness: None };
+            assert_eq!(races.run(Race::CancelAgainstSweep, conditions, &schedule).await?, [""; 0]);
+            interleavings.push(races.seen.take().interleavings);
+            races.fixture.assert_counters_exact().await?;
         }
         assert_eq!(interleavings[0], interleavings[1], "by {schedule:?}");
     }

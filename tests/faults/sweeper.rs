@@ -182,7 +182,7 @@ async fn a_lastingly_throttled_shard_stops_no_other() -> Result<()> {
         assert_eq!((report.claimed, report.shards_given_up), (180, 1), "{operation}: {report:?}");
         let remaining = if known { (20, false) } else { (0, true) };
         assert_eq!((report.remaining, report.remaining_is_lower_bound), remaining, "{operation}: {report:?}");
-        assert!(took < TimeDelta::seconds(10), "patience ends: {took}");
+        assert!(took < TimeDelta::seconds(10), "the sweep took {took}");
         let lines = fixture.metrics.take();
         assert_eq!(fixture.metric(&lines, "ShardsGivenUp"), 1, "{lines:?}");
         // Later the shard accepts writes again.

@@ -9,7 +9,7 @@ use payments_http::problem::TYPE_BASE;
 use payments_http::routes::{DEFAULT_FUNCTION, by_key};
 use payments_tests::Reply;
 use payments_tests::given::{answers, assert_names_events, events, function_of, http_event, run, snapshot_of};
-use payments_tests::http_events::{GIVEN, bank, http_events};
+use payments_tests::http_events::{GIVEN, http_events, world_of};
 
 /// The operations whose result depends on stored items.
 const READS: [&str; 4] = ["BatchGetItem", "GetItem", "Query", "UpdateItem"];
@@ -17,7 +17,7 @@ const READS: [&str; 4] = ["BatchGetItem", "GetItem", "Query", "UpdateItem"];
 #[tokio::test]
 async fn every_event_is_answered_as_in_its_snapshot() -> Result<()> {
     for name in http_events()? {
-        let (world, given, is_stated) = bank(&name).await?;
+        let (world, given, is_stated) = world_of(&name).await?;
         let reply = run(&world, &name).await?;
         let operations = world.recorder.take_operations();
         let reads = operations.iter().any(|operation| READS.contains(&operation.as_str()));

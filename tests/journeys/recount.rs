@@ -86,7 +86,7 @@ async fn alter(world: &World, lane: usize, numbers: &[(&str, i64)]) -> Result<()
 }
 
 /// The finding that is stored for the date.
-async fn evidence(world: &World) -> Result<Option<Item>> {
+async fn finding(world: &World) -> Result<Option<Item>> {
     let get = world.client().await.get_item().table_name(&world.environment.tables.payments);
     let get = get.key("pk", text("CHECKPOINT#recount")).key("sk", text(DAY));
     Ok(get.send().await?.item)
@@ -167,7 +167,7 @@ async fn a_payment_in_both_tables_counts_once_and_one_in_history_alone_is_archiv
     let report = world.functions().archive.handle(LambdaEvent::new(request, context(NO_DEADLINE))).await;
     assert_eq!(report.map_err(anyhow::Error::msg)?.archived, 2);
     let moved = recount(&world).await?;
-    assert_eq!((moved.exact, moved.drifted), (2, 1), "the counters have not heard of it yet: {moved:?}");
+    assert_eq!((moved.exact, moved.drifted), (2, 1), "the counters do not know of it yet: {moved:?}");
     assert_eq!(serde_json::to_value(&moved.drifts[0].recounted)?["archived"], 2);
     world.count_all().await?;
     assert_eq!(recount(&world).await?.exact, 3);
@@ -200,7 +200,7 @@ async fn counters_that_keep_moving_are_moving_and_those_that_stop_are_exact() ->
         let report = run_of(&functions, "recount", (DAY, DAY), NO_DEADLINE).await?;
         assert_eq!(report, want, "moved at {moves:?}");
         assert_eq!(reads.load(Ordering::Relaxed), u32::try_from(moves.len() + 2)?.min(4), "moved at {moves:?}");
-        assert_eq!(evidence(&world).await?, None);
+        assert_eq!(finding(&world).await?, None);
     }
     Ok(())
 }

@@ -311,12 +311,12 @@ async fn throttling_leaves_the_rest_and_a_denied_call_is_an_error() -> Result<()
     for operation in ["GetItem", "Query", "BatchGetItem", "PutItem", "UpdateItem"] {
         let world = World::open().await?;
         let all = many(&world, "2026-11-20T09:20:00Z", 20, 0).await?;
-        for (fate, is_loud) in [(throttle, false), (Fate::Refuse(400, "AccessDeniedException"), true)] {
+        for (fate, is_error) in [(throttle, false), (Fate::Refuse(400, "AccessDeniedException"), true)] {
             let recorder = Recorder::with_fate(move |call| if call.operation == operation { fate } else { Fate::Pass });
             let answer = invoke(&world.functions_over(&recorder).await?, "troubled", settlements::END_OF_TIME).await;
             match answer {
-                Err(error) => assert!(is_loud && error.contains("rejected"), "{operation}: {error}"),
-                Ok(answer) => assert!(!is_loud && answer["moreWaits"] == true, "{operation}: {answer}"),
+                Err(error) => assert!(is_error && error.contains("rejected"), "{operation}: {error}"),
+                Ok(answer) => assert!(!is_error && answer["moreWaits"] == true, "{operation}: {answer}"),
             }
         }
         let answer = run(&world).await?;

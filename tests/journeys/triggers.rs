@@ -11,7 +11,7 @@ use payments_tests::World;
 use payments_tests::given::{ACCOUNT, Given, assert_names_events, event_text, function_of, snapshot_of};
 use payments_tests::tables::context;
 use payments_tests::trigger_events::{
-    GIVEN, bank, deadline_of, delivered, found_by, in_order_of_ids, now_of, trigger_events, written_down,
+    GIVEN, deadline_of, delivered, found_by, in_order_of_ids, now_of, snapshot_text, trigger_events, world_of,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -21,12 +21,12 @@ use serde_json::{Value, json};
 async fn every_trigger_event_leads_to_its_snapshot() -> Result<()> {
     for name in trigger_events()? {
         let given = found_by(&name);
-        let world = bank(given).await.with_context(|| format!("preparing {given:?} for {name}"))?;
+        let world = world_of(given).await.with_context(|| format!("preparing {given:?} for {name}"))?;
         world.set_clock(now_of(&name))?;
         let answer = run(&world, &name).await?;
-        let what_happened = written_down(&world, &answer, &world.outside.metrics.take()).await?;
+        let happened = snapshot_text(&world, &answer, &world.outside.metrics.take()).await?;
         let (settings, case) = snapshot_of(&name, given);
-        settings.bind(|| assert_snapshot!(case, what_happened));
+        settings.bind(|| assert_snapshot!(case, happened));
     }
     Ok(())
 }
@@ -48,7 +48,7 @@ async fn stream_events_have_the_images_that_the_store_writes() -> Result<()> {
         for (given, image) in [(before, change.old_image), (after, change.new_image)] {
             let image = image.into_inner().into_iter();
             let image: Item = image.map(|(name, value)| (name, AttributeValue::from(value))).collect();
-            let world = bank(given).await?;
+            let world = world_of(given).await?;
             assert_eq!(world.heads(ACCOUNT).await?, [image], "events/{name}.json: {given:?}");
         }
     }

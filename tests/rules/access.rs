@@ -52,10 +52,10 @@ fn the_templates_issuer_has_the_scopes_of_the_code() -> Result<()> {
     let clients = resources(&template, CLIENT)?;
     for (name, client) in &clients {
         let client = &client["Properties"];
-        assert_eq!(client["AllowedOAuthFlows"], json!(["client_credentials"]), "{name} is for a machine");
+        assert_eq!(client["AllowedOAuthFlows"], json!(["client_credentials"]), "{name} is a machine's client");
         assert_eq!(client["GenerateSecret"], true, "{name}");
         for scope in client["AllowedOAuthScopes"].as_array().context("no scopes")? {
-            assert!(known.contains(text(scope)?), "{name} has the scope {scope}, which opens nothing");
+            assert!(known.contains(text(scope)?), "{name} has the scope {scope}, which no route requires");
         }
     }
     let wanted: BTreeSet<_> = clients.iter().map(|(name, _)| json!({ "!Ref": name }).to_string()).collect();
@@ -63,7 +63,7 @@ fn the_templates_issuer_has_the_scopes_of_the_code() -> Result<()> {
         for authorizer in api["Properties"]["Auth"]["Authorizers"].as_object().context("no authorizers")?.values() {
             let own = authorizer["JwtConfiguration"]["audience"]["!If"][1].as_array().context("no audience")?;
             let own: BTreeSet<_> = own.iter().map(Value::to_string).collect();
-            assert_eq!(own, wanted, "{name}: a client whose tokens are not taken, or a token of nobody's");
+            assert_eq!(own, wanted, "{name}: the audience is not the template's clients");
         }
     }
     Ok(())

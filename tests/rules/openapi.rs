@@ -272,12 +272,12 @@ fn exchanges() -> Result<Vec<Exchange>> {
 fn exchange(name: String) -> Result<Exchange> {
     let event: Value = serde_json::from_str(&event_text(&name)?).with_context(|| name.clone())?;
     let key = text(&event["routeKey"])?.to_owned();
-    let reply = written(&answer(&name)?).with_context(|| format!("{name}.snap"))?;
+    let reply = parsed(&answer(&name)?).with_context(|| format!("{name}.snap"))?;
     Ok(Exchange { name, key, event, reply })
 }
 
 /// Parses a stored reply: status, headers and body.
-fn written(reply: &str) -> Result<Reply> {
+fn parsed(reply: &str) -> Result<Reply> {
     let (head, text) = reply.split_once("\n\n").context("no body")?;
     let mut lines = head.lines();
     let status = lines.next().context("no status")?.parse()?;

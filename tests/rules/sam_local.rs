@@ -33,15 +33,15 @@ fn every_function_gets_declared_variables_only() -> Result<()> {
         let own = &function["Properties"]["Environment"]["Variables"];
         for (variable, value) in environment[name].as_object().with_context(|| name.to_owned())? {
             let declared = !global[variable].is_null() || !own[variable].is_null();
-            assert!(declared, "{name} declares no {variable}, so sam would pass it over");
-            assert!(value.is_string(), "{name}: {variable} is no text");
+            assert!(declared, "{name} declares no {variable}, so sam would ignore it");
+            assert!(value.is_string(), "{name}: {variable} is not a text");
         }
         // What is a name of AWS's in the template is none on one machine.
         for (variable, value) in [global, own].into_iter().filter_map(Value::as_object).flatten() {
             let reference = value["!Ref"].as_str().or_else(|| value["!Sub"].as_str());
             let is_parameter = reference.is_some_and(|id| !template["Parameters"][id].is_null());
             let given = &environment[name][variable];
-            assert!(reference.is_none() || is_parameter || given.is_string(), "{name} is not told {variable}");
+            assert!(reference.is_none() || is_parameter || given.is_string(), "{name} does not get {variable}");
         }
     }
     Ok(())
@@ -77,7 +77,7 @@ fn the_document_names_functions_and_events_that_exist() -> Result<()> {
         let (_, function) = functions.iter().find(|(name, _)| name == id).with_context(|| format!("no {id}"))?;
         let package = package(function)?;
         let is_its = event.strip_prefix("events/").is_some_and(|name| name.starts_with(&format!("{package}/")));
-        ensure!(is_its && in_repository(event).is_file(), "{event} is no event for {id}");
+        ensure!(is_its && in_repository(event).is_file(), "{event} is not an event of {id}");
         left.remove(id.as_str());
     }
     ensure!(left.is_empty(), "the document has no event for {left:?}");

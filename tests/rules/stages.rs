@@ -120,7 +120,7 @@ fn prod_is_warm_for_the_feed_and_dev_is_not() -> Result<()> {
     let units = |environment: &str| overrides(environment).map(|all| all.get("HistoryWarmWriteUnits").cloned());
     assert_eq!((units("default")?, units("dev")?), (None, None));
     let prod: u64 = units("prod")?.context("prod is cold")?.parse()?;
-    ensure!(prod > feed, "{prod} units do for no more than {} payments a second", prod / UNITS_OF_DETAILS);
+    ensure!(prod > feed, "{prod} units allow only {} payments a second", prod / UNITS_OF_DETAILS);
     Ok(())
 }
 
@@ -131,7 +131,7 @@ fn sam_environments_set_existing_parameters() -> Result<()> {
         let overrides = overrides(environment)?;
         assert_eq!(overrides.get("Stage").map(String::as_str), Some(stage), "{environment}");
         for name in overrides.keys() {
-            assert!(!template["Parameters"][name].is_null(), "{environment} gives {name}, which is no parameter");
+            assert!(!template["Parameters"][name].is_null(), "{environment} sets {name}, which is not a parameter");
         }
     }
     Ok(())

@@ -60,7 +60,7 @@ fn no_route_is_open_to_the_world() -> Result<()> {
         let auth = &api["Properties"]["Auth"];
         let default = text(&auth["DefaultAuthorizer"]).with_context(|| format!("{name} has no default"))?;
         let authorizers = auth["Authorizers"].as_object().with_context(|| format!("{name} has no authorizers"))?;
-        assert!(authorizers.contains_key(default), "{name}: {default} is none of its authorizers");
+        assert!(authorizers.contains_key(default), "{name}: {default} is not one of its authorizers");
         for (authorizer, found) in authorizers {
             let jwt = &found["JwtConfiguration"];
             assert_eq!(found["IdentitySource"], "$request.header.Authorization", "{name}: {authorizer}");
@@ -114,7 +114,7 @@ fn parameters_have_descriptions_and_defaults() -> Result<()> {
         assert!(parameter["Description"].as_str().is_some_and(|text| text.ends_with('.')), "{name}");
         assert!(!parameter["Default"].is_null(), "{name} has no default");
         let limits = ["AllowedValues", "AllowedPattern", "MaxValue"];
-        assert!(limits.iter().any(|limit| !parameter[*limit].is_null()), "{name} takes anything");
+        assert!(limits.iter().any(|limit| !parameter[*limit].is_null()), "{name} has no limits");
     }
     Ok(())
 }
@@ -129,13 +129,13 @@ fn each_function_has_its_log_group_and_every_group_expires() -> Result<()> {
     }
     for (name, function) in resources(&template, FUNCTION)? {
         let group = text(&function["Properties"]["LoggingConfig"]["LogGroup"]["!Ref"])?;
-        assert!(groups.remove(group), "{name} logs into {group}, which is another's or none");
+        assert!(groups.remove(group), "{name} logs into {group}, which is missing or another's");
     }
     for (name, api) in resources(&template, API)? {
         let group = text(&api["Properties"]["AccessLogSettings"]["DestinationArn"]["!GetAtt"])?;
         assert!(group.strip_suffix(".Arn").is_some_and(|group| groups.remove(group)), "{name} logs into {group}");
     }
-    assert!(groups.is_empty(), "nobody logs into {groups:?}");
+    assert!(groups.is_empty(), "no function logs into {groups:?}");
     Ok(())
 }
 

@@ -34,7 +34,7 @@ const MAY: [(&str, &[&str]); 1] = [("tests/rules/words.rs", &["*"])];
 const GLOSSARY: (&str, &str) = ("ARCHITECTURE.md", "## Glossary");
 
 #[test]
-#[ignore = "until all folders are free of them"]
+
 fn no_retired_word_is_used() -> Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut found = Vec::new();

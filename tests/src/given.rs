@@ -25,7 +25,7 @@ pub const HORIZON_DAYS: u32 = 25_000;
 pub const ACCOUNT: &str = "GB29NWBK60161331926819";
 
 /// When the payments of a prepared world are created.
-const PUT_IN: &str = "2026-11-20T08:00:00Z";
+const CREATED_AT: &str = "2026-11-20T08:00:00Z";
 
 /// The transaction id of the first payment that is `PROCESSED`.
 const TRANSACTION: &str = "TX-20900615-1";
@@ -69,7 +69,7 @@ pub enum Given {
 /// # Errors
 /// When a request is rejected.
 pub async fn prepare(world: &World, given: Given, moved_at: &str) -> Result<()> {
-    world.set_clock(PUT_IN)?;
+    world.set_clock(CREATED_AT)?;
     let pending = || vec![Event::Sweep];
     let settled = |settlement| vec![Event::Sweep, Event::Settle(settlement)];
     let processed = || anyhow::Ok(settled(Settlement::Processed(TRANSACTION.parse()?)));
@@ -142,7 +142,7 @@ async fn created(world: &World) -> Result<PaymentId> {
 async fn of_batch(world: &World, position: usize) -> Result<PaymentId> {
     let reply = put(world, "ingest/batch").await?;
     let payment_id = reply.body["results"][position]["payment"]["paymentId"].as_str();
-    Ok(payment_id.context("the batch was refused")?.parse()?)
+    Ok(payment_id.context("the batch was rejected")?.parse()?)
 }
 
 /// Creates a payment that no event is about.

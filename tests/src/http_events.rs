@@ -93,7 +93,7 @@ pub const GIVEN: [(Given, &[&str]); 9] = [
 ///
 /// # Errors
 /// When a request is rejected.
-pub async fn bank(name: &str) -> Result<(World, Given, bool)> {
+pub async fn world_of(name: &str) -> Result<(World, Given, bool)> {
     let (given, is_stated) = given(&GIVEN, name);
     let world = World::with(|environment| environment.horizon_days = HORIZON_DAYS).await?;
     let prepared = prepare(&world, given, HALF_AN_HOUR_AGO).await;

@@ -56,7 +56,7 @@ const SHOWN: [&str; 5] = ["status", "version", "dispatchAttempt", "transactionId
 ///
 /// # Errors
 /// When a request is rejected.
-pub async fn bank(given: Given) -> Result<World> {
+pub async fn world_of(given: Given) -> Result<World> {
     let world = World::with(|environment| environment.horizon_days = HORIZON_DAYS).await?;
     prepare(&world, given, THAT_NIGHT).await?;
     world.set_clock(NOW)?;
@@ -100,7 +100,7 @@ fn now() -> Result<DateTime<Utc>> {
 ///
 /// # Errors
 /// When the engine fails or a line of metrics is invalid.
-pub async fn written_down(world: &World, answer: &Value, metrics: &[String]) -> Result<String> {
+pub async fn snapshot_text(world: &World, answer: &Value, metrics: &[String]) -> Result<String> {
     let mut text = format!("answer:\n{}\n", serde_json::to_string_pretty(answer)?);
     for message in world.outside.requests.receive(10, now()?) {
         write!(text, "\nsent to {}:\n{}\n", world.outside.requests.settings().name, message.body)?;

@@ -27,29 +27,29 @@ const DELIVERIES: u32 = 16;
 const MOST_MOVES: usize = 96;
 
 /// A system with a past, and two Lambda sandboxes that count it.
-struct Bank {
+struct PastFixture {
     fixture: Fixture,
     sandboxes: Vec<Functions>,
-    past: Vec<Record>,
+    records: Vec<Record>,
     seen: RefCell<Seen>,
 }
 
-impl Bank {
+impl PastFixture {
     async fn with_past(seed: u64) -> Result<Self> {
         let fixture = Fixture::start().await?;
         let mut sandboxes = Vec::new();
         for task in 0..POLLERS {
             sandboxes.push(fixture.functions_of_task(task).await?);
         }
-        let past = past::happen(&fixture, seed).await?;
-        Ok(Self { fixture, sandboxes, past, seen: RefCell::default() })
+        let records = past::happen(&fixture, seed).await?;
+        Ok(Self { fixture, sandboxes, records, seen: RefCell::default() })
     }
 
     /// Delivers the past to an aggregator that has counted nothing yet. Returns what is wrong afterwards.
     async fn deliver(&self, moves: &[Move], weakness: Option<Weakness>) -> Result<Vec<String>> {
         self.fixture.forget_counts().await?;
         self.fixture.faults.weaken(weakness);
-        let mut deliveries = Deliveries::begin(&self.fixture, &self.sandboxes, &self.past, &self.seen)?;
+        let mut deliveries = Deliveries::begin(&self.fixture, &self.sandboxes, &self.records, &self.seen)?;
         deliveries.play(moves).await?;
         deliveries.finish().await?;
         self.fixture.faults.weaken(None);
@@ -67,11 +67,17 @@ impl Bank {
 type Delivered = Result<(), TestError<Vec<Move>>>;
 
 /// Delivers a past in many ways, which follow from a seed.
-fn deliver(runtime: &Runtime, bank: &Bank, weakness: Option<Weakness>, seed: u8, most_moves: usize) -> Delivered {
+fn deliver(
+    runtime: &Runtime,
+    past: &PastFixture,
+    weakness: Option<Weakness>,
+    seed: u8,
+    most_moves: usize,
+) -> Delivered {
     let config = Config { cases: DELIVERIES, failure_persistence: None, max_shrink_iters: 64, ..Config::default() };
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]);
     TestRunner::new_with_rng(config, rng).run(&vec(Move::any(), 0..most_moves), |moves| {
-        let wrong = runtime.block_on(bank.deliver(&moves, weakness));
+        let wrong = runtime.block_on(past.deliver(&moves, weakness));
         let wrong = wrong.map_err(|error| TestCaseError::fail(format!("{error:#}")))?;
         if wrong.is_empty() { Ok(()) } else { Err(TestCaseError::fail(wrong.join("; "))) }
     })
@@ -85,18 +91,18 @@ fn runtime() -> Result<Runtime> {
 fn counters_equal_a_recount_however_the_stream_is_delivered() -> Result<()> {
     let runtime = runtime()?;
     for seed in 0..PASTS {
-        let bank = runtime.block_on(Bank::with_past(seed.into()))?;
-        deliver(&runtime, &bank, None, seed, MOST_MOVES).with_context(|| format!("past {seed}"))?;
-        let lines = bank.fixture.metrics.take();
+        let past = runtime.block_on(PastFixture::with_past(seed.into()))?;
+        deliver(&runtime, &past, None, seed, MOST_MOVES).with_context(|| format!("past {seed}"))?;
+        let lines = past.fixture.metrics.take();
         let [counted, skipped, conflicts] =
-            ["Counted", "Skipped", "Conflicts"].map(|name| bank.fixture.metric(&lines, name));
-        let seen = bank.seen.borrow();
-        println!("past {seed}: {} changes, {seen:?}, {skipped} skipped, {conflicts} conflicts", bank.past.len());
+            ["Counted", "Skipped", "Conflicts"].map(|name| past.fixture.metric(&lines, name));
+        let seen = past.seen.borrow();
+        println!("past {seed}: {} changes, {seen:?}, {skipped} skipped, {conflicts} conflicts", past.records.len());
         let Seen { kills, failures, races, again, .. } = *seen;
         let least = u64::try_from(kills.min(failures).min(races).min(again))?.min(conflicts);
         assert!(least > 8 && skipped > counted / 2, "too little went wrong: {seen:?}");
         drop(seen);
-        runtime.block_on(bank.assert_counters_exact())?;
+        runtime.block_on(past.assert_counters_exact())?;
     }
     Ok(())
 }
@@ -104,13 +110,13 @@ fn counters_equal_a_recount_however_the_stream_is_delivered() -> Result<()> {
 #[test]
 fn without_the_checkpoint_the_counters_differ_from_a_recount() -> Result<()> {
     let runtime = runtime()?;
-    let bank = runtime.block_on(Bank::with_past(0))?;
-    let Err(TestError::Fail(why, moves)) = deliver(&runtime, &bank, Some(Weakness::NoCheckpoint), 0, 16) else {
+    let past = runtime.block_on(PastFixture::with_past(0))?;
+    let Err(TestError::Fail(why, moves)) = deliver(&runtime, &past, Some(Weakness::NoCheckpoint), 0, 16) else {
         anyhow::bail!("the test does not see that records are counted twice")
     };
     println!("without the checkpoint, by {moves:?}: {}", why.message().chars().take(160).collect::<String>());
     assert!(why.message().contains("counted") && moves.len() <= 6, "{moves:?}: {why}");
-    runtime.block_on(bank.assert_counters_exact())
+    runtime.block_on(past.assert_counters_exact())
 }
 
 /// Each weakness leaves what a crash in the middle of a commit would leave if the commit were two writes.

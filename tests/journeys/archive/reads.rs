@@ -81,7 +81,7 @@ async fn a_retry_of_an_archived_payment_is_a_replay_and_writes_nothing() -> Resu
         assert_eq!(world.recorder.take_operations(), ["GetItem"; 3], "details, the hot table, history");
         let other = world.send(Ask::create("tenant", "rent", &body(DAY, "other"))).await?;
         assert_eq!((other.status, other.problem()), (422, "idempotency-key-reused"), "{at}: {other}");
-        assert!(world.heads("tenant").await?.is_empty(), "nothing comes back from the dead");
+        assert!(world.heads("tenant").await?.is_empty(), "no head is created again");
     }
     Ok(())
 }

@@ -190,7 +190,7 @@ async fn a_throttled_shard_stops_no_other_and_a_denied_call_is_an_error() -> Res
     let refused = recorder_of("DeleteItem", Fate::Refuse(400, "AccessDeniedException"));
     let error = tick_of(&world.functions_over(&refused).await?).await.err().context("it is loud")?;
     assert!(error.to_string().contains("DeleteItem"), "{error}");
-    assert_eq!(world.metric("Archived")?, 0, "what was done is measured all the same");
+    assert_eq!(world.metric("Archived")?, 0, "what was done is measured");
     assert_eq!(tick(&world).await?.archived, count);
     assert!(world.archived_heads("tenant").await?.iter().all(|head| status_of(head) == "CANCELLED"));
     Ok(())
@@ -254,7 +254,7 @@ async fn a_run_stops_before_its_deadline_and_the_next_ones_do_the_rest() -> Resu
         let report = report.map_err(anyhow::Error::msg)?;
         (archived, ticks) = (archived + report.archived, ticks + 1);
         assert!(millis.load(Ordering::Relaxed) < started + 4_000, "tick {ticks} is in time: {report:?}");
-        assert!(report.archived > 0, "tick {ticks} comes on: {report:?}");
+        assert!(report.archived > 0, "tick {ticks} makes progress: {report:?}");
         assert_eq!((report.remaining, report.remaining_is_lower_bound), (300 - archived, false), "tick {ticks}");
         assert_eq!(world.metric("Remaining")?, report.remaining);
     }

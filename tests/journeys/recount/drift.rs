@@ -11,7 +11,7 @@ use payments_tests::{Counting, World};
 use recount::RecountOutcome;
 use serde_json::{Value, json};
 
-use super::{DAY, NIGHT, NO_DEADLINE, a_counted_day, alter, evidence, put, reads_counters, recount, run_of, shown};
+use super::{DAY, NIGHT, NO_DEADLINE, a_counted_day, alter, finding, put, reads_counters, recount, run_of, shown};
 
 /// The operations since the last time, without queries.
 fn writes(world: &World) -> Vec<String> {
@@ -39,14 +39,14 @@ async fn altered_counters_are_drift_and_the_first_finding_is_kept() -> Result<()
     });
     assert_eq!(drift, want);
     assert_eq!(writes(&world), ["PutItem"]);
-    let kept = evidence(&world).await?.context("nothing is kept")?;
+    let kept = finding(&world).await?.context("no finding is stored")?;
     assert_eq!(world.metric("DriftedDates")?, 1);
 
     // The next night finds the same, and writes nothing.
     world.set_clock("2090-06-17T02:30:00Z")?;
     let next_night = recount(&world).await?;
     assert_eq!((next_night.drifted, found_at(&next_night)), (1, vec!["2090-06-16T02:30:10Z"]));
-    assert_eq!((writes(&world), evidence(&world).await?.as_ref()), (vec!["GetItem".to_owned()], Some(&kept)));
+    assert_eq!((writes(&world), finding(&world).await?.as_ref()), (vec!["GetItem".to_owned()], Some(&kept)));
 
     // Other numbers, or a moved counter, are another finding.
     for (lane, numbers, at) in [(5, [("moves", 1)], "2090-06-17T03:00"), (0, [("moves", 2)], "2090-06-17T04:00")] {
@@ -65,7 +65,7 @@ async fn altered_counters_are_drift_and_the_first_finding_is_kept() -> Result<()
         assert_eq!(recount(&world).await?, RecountOutcome { exact: 3, ..RecountOutcome::default() });
         assert_eq!(writes(&world), want);
     }
-    assert_eq!(evidence(&world).await?, None);
+    assert_eq!(finding(&world).await?, None);
     Ok(())
 }
 
@@ -147,7 +147,7 @@ async fn a_change_between_two_looks_is_not_drift() -> Result<()> {
         let functions = functions.await?;
         let report = run_of(&functions, "recount", (DAY, DAY), NO_DEADLINE).await?;
         assert_eq!(report, want, "{what:?}");
-        assert_eq!(evidence(&world).await?, None, "{what:?}");
+        assert_eq!(finding(&world).await?, None, "{what:?}");
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use payments_tests::tables::{key_of, text};
 use recount::RecountOutcome;
 use serde_json::{Value, json};
 
-use super::{DAY, NO_DEADLINE, a_counted_day, add, alter, evidence, interfered, put, recount, repair, run_of, shown};
+use super::{DAY, NO_DEADLINE, a_counted_day, add, alter, finding, interfered, put, recount, repair, run_of, shown};
 
 /// When the next night's recount finds drift, and when that can be repaired.
 const FOUND_AT: &str = "2090-06-16T02:30:10Z";
@@ -65,7 +65,7 @@ async fn drift_is_repaired_after_a_day_and_an_hour() -> Result<()> {
     } else {
         assert_eq!(spent.collect::<BTreeMap<_, _>>(), all);
     }
-    assert_eq!((shown(&world).await?, evidence(&world).await?), (right, None));
+    assert_eq!((shown(&world).await?, finding(&world).await?), (right, None));
     assert_eq!(recount(&world).await?, RecountOutcome { exact: 3, ..RecountOutcome::default() });
     assert_eq!(repair(&world).await?, RecountOutcome { exact: 1, ..RecountOutcome::default() });
 
@@ -153,7 +153,7 @@ async fn a_repair_requires_an_unchanged_finding() -> Result<()> {
     let (world, _) = a_drifted_day().await?;
     world.set_clock("2090-06-17T04:00:00Z")?;
     let wrong = shown(&world).await?;
-    let whole = evidence(&world).await?.context("nothing is kept")?;
+    let whole = finding(&world).await?.context("no finding is stored")?;
     // Another run has found the same anew, or no drift.
     for change in ["SET foundAt = :at", "REMOVE foundAt"] {
         let (client, table) = (world.client().await, world.environment.tables.payments.clone());
@@ -216,7 +216,7 @@ async fn a_repair_whose_answer_is_lost_is_done_once() -> Result<()> {
         let recorder = Recorder::with_fate(|call| if transacts(call) { Fate::LoseReply } else { Fate::Pass });
         let functions = world.functions_over(&recorder).await?;
         let report = run_of(&functions, "repair", (DAY, DAY), NO_DEADLINE).await?;
-        assert_eq!(report.repaired, 0, "nobody said so: {report:?}");
+        assert_eq!(report.repaired, 0, "the run does not know: {report:?}");
         assert_eq!(shown(&world).await?, right);
     }
     assert_eq!(repair(&world).await?.exact, 1);
@@ -255,7 +255,7 @@ async fn a_date_that_was_never_counted_gets_its_counters() -> Result<()> {
 #[tokio::test]
 async fn a_damaged_finding_is_ignored() -> Result<()> {
     let (world, _) = a_drifted_day().await?;
-    let whole = evidence(&world).await?.context("nothing is kept")?;
+    let whole = finding(&world).await?.context("no finding is stored")?;
     for (name, damage) in [("foundAt", text("long ago")), ("moves", text("0")), ("PENDING", text("1"))] {
         let mut item = whole.clone();
         item.insert(name.to_owned(), damage);

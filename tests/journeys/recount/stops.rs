@@ -7,7 +7,7 @@ use chrono::DateTime;
 use payments_local::{Call, Fate, Recorder};
 use recount::RecountOutcome;
 
-use super::{AFTER, BEFORE, DAY, NIGHT, NO_DEADLINE, a_counted_day, alter, evidence, interfered, run_of};
+use super::{AFTER, BEFORE, DAY, NIGHT, NO_DEADLINE, a_counted_day, alter, finding, interfered, run_of};
 
 /// The deadline of an invocation with so many seconds from that night on.
 fn deadline(seconds: u64) -> Result<u64> {
@@ -70,7 +70,7 @@ async fn a_date_without_time_for_a_second_look_is_left() -> Result<()> {
     // Fourteen seconds, six of which are reserved, are too few for a pause of ten.
     let report = run_of(world.functions(), "recount", (BEFORE, AFTER), deadline(14)?).await?;
     assert_eq!(report, RecountOutcome { exact: 2, ..left(1, DAY, "deadline") });
-    assert_eq!(evidence(&world).await?, None);
+    assert_eq!(finding(&world).await?, None);
     let clock = run_of(world.functions(), "recount", (DAY, DAY), NO_DEADLINE).await?;
     assert_eq!(clock.drifts[0].found_at, "2090-06-16T02:30:18Z", "the first run has waited 8 s and not 10");
     // Seventeen are enough.
