@@ -21,7 +21,7 @@ use crate::deployed::{Deployed, Places};
 use crate::requests::Requests;
 use crate::sandbox::{Sandbox, Times};
 use crate::tools::Tools;
-use crate::trial;
+use crate::trial::trial;
 
 /// The beginning of the runtime's message about an event that it cannot parse for the function.
 const NOT_READ: &str = "failed to deserialize the incoming data into the function's payload type: ";

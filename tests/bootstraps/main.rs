@@ -13,16 +13,13 @@ mod requests;
 mod sandbox;
 mod starts;
 mod tools;
+mod trial;
 
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
-use anyhow::{Context as _, Result};
-use libtest_mimic::{Arguments, Failed, Trial};
-
-/// The timeout of a trial; a recount that finds drift pauses for ten seconds.
-const LIMIT: Duration = Duration::from_secs(60);
+use anyhow::Result;
+use libtest_mimic::Arguments;
 
 fn main() -> Result<ExitCode> {
     let Some(tools) = tools::Tools::find()? else {
@@ -36,16 +33,4 @@ fn main() -> Result<ExitCode> {
     let mut trials = events::trials(&tools)?;
     trials.append(&mut starts::trials(&tools)?);
     Ok(libtest_mimic::run(&Arguments::from_args(), trials).exit_code())
-}
-
-/// A trial with its own runtime and a timeout.
-fn trial<Work>(name: String, work: impl FnOnce() -> Work + Send + 'static) -> Trial
-where
-    Work: Future<Output = Result<()>>,
-{
-    let in_time = async move |work| tokio::time::timeout(LIMIT, work).await.context("it takes too long")?;
-    Trial::test(name, move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(in_time(work())).map_err(|error: anyhow::Error| Failed::from(format!("{error:#}")))
-    })
 }

@@ -13,7 +13,7 @@ use payments_tests::read_configuration;
 use crate::deployed::{Deployed, Places};
 use crate::sandbox::{Sandbox, Times};
 use crate::tools::Tools;
-use crate::trial;
+use crate::trial::trial;
 
 /// An address where nothing listens: no function gets as far as a call.
 const NOWHERE: &str = "http://127.0.0.1:1";

@@ -12,7 +12,8 @@ use serde_json::json;
 
 use crate::fault_plan::{FaultPlan, WAYS, WAYS_OF_TRANSACTIONS, Way, every_crash_point};
 use crate::fixture::Fixture;
-use crate::invariants::{self, Intent, Stage};
+use crate::intent::Intent;
+use crate::invariants::{self, Stage};
 use crate::{disturbances, transaction_service};
 
 /// What starts a function.

@@ -24,7 +24,7 @@ use payments_tests::{Ask, Reply, World, with_role};
 use serde_json::Value;
 
 use crate::fault_injector::FaultInjector;
-use crate::invariants::{self, Intent, Stage};
+use crate::intent::Intent;
 use crate::staleness::Staleness;
 use crate::time::Time;
 use crate::transaction_service;
@@ -220,24 +220,6 @@ impl Fixture {
             &self.time,
             random,
         )
-    }
-
-    /// Runs everything without faults until each of these payments is over. Returns the violations that remain.
-    pub(crate) async fn finish(&self, intents: &[Intent], mut random: Option<Rng>) -> Result<Vec<String>> {
-        self.time.pass(TimeDelta::seconds(61));
-        for _ in 0..8 {
-            self.tick(Action::Sweep).await?;
-            self.dispatch_all().await?;
-            self.serve(random.as_mut())?;
-            self.settle_all().await?;
-            let violations = invariants::violations(self, intents, Stage::Finished).await?;
-            if violations.is_empty() {
-                return Ok(violations);
-            }
-            self.time.pass(TimeDelta::minutes(61));
-            self.tick(Action::Redrive).await?;
-        }
-        invariants::violations(self, intents, Stage::Finished).await
     }
 
     /// The items of a partition, in DynamoDB's JSON.

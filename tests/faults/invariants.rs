@@ -5,51 +5,17 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context as _, Result};
-use serde_json::{Value, json};
+use anyhow::Result;
+use chrono::TimeDelta;
+use daily_due_sweeper::Action;
+use fastrand::Rng;
+use serde_json::Value;
 
+use crate::attributes::{Key, key_of, number, text};
 use crate::fault_injector::Sent;
 use crate::fixture::Fixture;
-use crate::staleness::{Change, Key};
-
-/// What a client wants, and what it was told.
-#[derive(Debug, Clone)]
-pub(crate) struct Intent {
-    pub(crate) account: String,
-    pub(crate) key: String,
-    pub(crate) amount: u64,
-    pub(crate) due_at: String,
-    /// The id, once a create succeeded.
-    pub(crate) accepted: Option<String>,
-    /// Whether a cancel succeeded.
-    pub(crate) cancelled: bool,
-    /// Whether the transaction service contradicts itself, so that either settlement is right.
-    pub(crate) contested: bool,
-}
-
-impl Intent {
-    /// The id that the client was told.
-    pub(crate) fn id(&self) -> Result<&str> {
-        self.accepted.as_deref().context("the payment was not accepted")
-    }
-
-    /// The body of the create.
-    pub(crate) fn body(&self) -> Value {
-        json!({
-            "payeeAccountId": "landlord", "amountMinor": self.amount, "currency": "GBP",
-            "scheduledFor": self.due_at, "data": { "note": format!("rent {}", self.amount) },
-        })
-    }
-
-    /// The request that the transaction service may receive, without the attempt.
-    fn request(&self, payment_id: &str) -> Value {
-        json!({
-            "paymentId": payment_id, "accountId": self.account, "payeeAccountId": "landlord",
-            "amountMinor": self.amount, "currency": "GBP", "dueAt": self.due_at,
-            "data": { "note": format!("rent {}", self.amount) },
-        })
-    }
-}
+use crate::intent::Intent;
+use crate::staleness::Change;
 
 /// How far a payment must have come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,6 +61,26 @@ pub(crate) async fn violations(fixture: &Fixture, intents: &[Intent], stage: Sta
     }
     check_details(fixture, intents, &mut found).await?;
     Ok(found)
+}
+
+impl Fixture {
+    /// Runs everything without faults until each of these payments is over. Returns the violations that remain.
+    pub(crate) async fn finish(&self, intents: &[Intent], mut random: Option<Rng>) -> Result<Vec<String>> {
+        self.time.pass(TimeDelta::seconds(61));
+        for _ in 0..8 {
+            self.tick(Action::Sweep).await?;
+            self.dispatch_all().await?;
+            self.serve(random.as_mut())?;
+            self.settle_all().await?;
+            let found = violations(self, intents, Stage::Finished).await?;
+            if found.is_empty() {
+                return Ok(found);
+            }
+            self.time.pass(TimeDelta::minutes(61));
+            self.tick(Action::Redrive).await?;
+        }
+        violations(self, intents, Stage::Finished).await
+    }
 }
 
 impl Account<'_> {
@@ -261,16 +247,7 @@ async fn check_details(fixture: &Fixture, intents: &[Intent], found: &mut Vec<St
 }
 
 fn by_key(items: Vec<Value>) -> BTreeMap<Key, Value> {
-    items.into_iter().map(|item| (crate::staleness::key_of(&item), item)).collect()
-}
-
-pub(crate) fn text<'v>(item: &'v Value, name: &str) -> &'v str {
-    item[name]["S"].as_str().unwrap_or_default()
-}
-
-/// A number attribute; 0 if it is missing.
-pub(crate) fn number(item: &Value, name: &str) -> u64 {
-    item[name]["N"].as_str().and_then(|number| number.parse().ok()).unwrap_or(0)
+    items.into_iter().map(|item| (key_of(&item), item)).collect()
 }
 
 fn trail(head: &Value) -> &[Value] {

@@ -2,12 +2,14 @@
 //! shards.
 
 mod aggregation;
+mod attributes;
 mod counts;
 mod crash_points;
 mod disturbances;
 mod fault_injector;
 mod fault_plan;
 mod fixture;
+mod intent;
 mod invariants;
 mod late;
 mod night;

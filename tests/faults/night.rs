@@ -18,7 +18,8 @@ use serde_json::{Value, json};
 use crate::disturbances;
 use crate::fault_plan::{FaultPlan, WAYS, every_crash_point};
 use crate::fixture::Fixture;
-use crate::invariants::{self, Intent, Stage};
+use crate::intent::Intent;
+use crate::invariants::{self, Stage};
 use fastrand::Rng;
 
 /// From the morning of the payments' day, between 09:00 and 12:00, to the night after it, past 02:30.

@@ -11,7 +11,8 @@ use payments_tests::tables::text;
 use serde_json::{Value, json};
 
 use crate::fixture::Fixture;
-use crate::invariants::{Intent, Stage, violations};
+use crate::intent::Intent;
+use crate::invariants::{Stage, violations};
 use crate::staleness::Lag;
 use crate::transaction_service::{read_requests, result_of};
 use payments_local::Fate;

@@ -18,7 +18,8 @@ use serde_json::{Value, json};
 
 use crate::disturbances;
 use crate::fixture::{Fixture, dispatch, settle};
-use crate::invariants::{self, Intent, Stage};
+use crate::intent::Intent;
+use crate::invariants::{self, Stage};
 use crate::transaction_service;
 use crate::weakness::Weakness;
 use fastrand::Rng;

@@ -8,9 +8,9 @@ use payments_store::Store;
 use payments_tests::tables::json_of_item;
 use serde_json::Value;
 
+use crate::attributes::text;
+use crate::attributes::{Key, key_of};
 use crate::fixture::Fixture;
-use crate::invariants::text;
-use crate::staleness::{Key, key_of};
 
 /// The partition of the stream shards' checkpoints.
 const CHECKPOINTS: &str = "CHECKPOINT#stream-aggregator";
@@ -52,7 +52,7 @@ pub(crate) async fn counters(fixture: &Fixture) -> Result<Numbers> {
     }
     for checkpoint in checkpoints(fixture).await? {
         *numbers.entry("? unparsed".to_owned()).or_default() +=
-            i128::from(crate::invariants::number(&checkpoint, "unparsed"));
+            i128::from(crate::attributes::number(&checkpoint, "unparsed"));
     }
     numbers.retain(|_, number| *number != 0);
     Ok(numbers)

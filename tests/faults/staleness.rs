@@ -11,6 +11,8 @@ use payments_delivery::{Cursor, DynamoDbStream, Position, ShardId, Source};
 use payments_store::TableNames;
 use serde_json::{Value, json};
 
+use crate::attributes::{Key, key_of};
+
 use fastrand::Rng;
 
 /// How many records are read at once.
@@ -23,9 +25,6 @@ pub(crate) struct Change {
     pub(crate) before: Option<Value>,
     pub(crate) after: Option<Value>,
 }
-
-/// A partition and a sort key.
-pub(crate) type Key = (String, String);
 
 /// How far reads lag.
 #[derive(Debug, Clone)]
@@ -227,10 +226,4 @@ fn items_in(reply: &Value) -> usize {
 fn change_of(event: &Value) -> Change {
     let image = |name: &str| event["dynamodb"].get(name).filter(|image| !image.is_null()).cloned();
     Change { key: key_of(&event["dynamodb"]["Keys"]), before: image("OldImage"), after: image("NewImage") }
-}
-
-/// The key of an item, an index entry or a key.
-pub(crate) fn key_of(item: &Value) -> Key {
-    let text = |name: &str| item[name]["S"].as_str().unwrap_or_default().to_owned();
-    (text("pk"), text("sk"))
 }

@@ -12,8 +12,10 @@ use payments_queue::PaymentRequest;
 use payments_tests::Ask;
 use serde_json::{Value, json};
 
+use crate::attributes;
 use crate::fixture::{Fixture, settle, stream_of};
-use crate::invariants::{self, Intent, Stage};
+use crate::intent::Intent;
+use crate::invariants::{self, Stage};
 use crate::staleness::Lag;
 use crate::transaction_service::{read_requests, result_of, send_results};
 use crate::weakness::Weakness;
@@ -99,8 +101,8 @@ async fn stale_reads_break_a_get_that_does_not_ask_for_consistency() -> Result<(
 async fn trusting_dispatch(fixture: &Fixture, event: Value) -> Result<Value, String> {
     for record in event["Records"].as_array().into_iter().flatten() {
         let image = &record["dynamodb"]["NewImage"];
-        let id = invariants::text(image, "sk").rsplit('#').next().unwrap_or_default().to_owned();
-        let attempt = u32::try_from(invariants::number(image, "dispatchAttempt")).unwrap_or(0);
+        let id = attributes::text(image, "sk").rsplit('#').next().unwrap_or_default().to_owned();
+        let attempt = u32::try_from(attributes::number(image, "dispatchAttempt")).unwrap_or(0);
         send(fixture, &id, attempt).await.map_err(|error| error.to_string())?;
     }
     Ok(json!({}))

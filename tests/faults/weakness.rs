@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::invariants::text;
+use crate::attributes::text;
 
 /// How a handler's calls are weakened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,6 +11,7 @@
 //! role, which denies the rest. Left out are the permissions that SAM adds for event sources, destinations and logs,
 //! and encryption keys.
 
+mod meaning;
 pub(crate) mod source;
 mod store;
 

@@ -1,29 +1,16 @@
 //! Compares what `sam local` is given with the template: environments, and the events of `docs/sam-local.md`.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-use crate::template::{FUNCTION, package, resources, template};
-
-/// What `sam local` sets in place of the template's variables, by logical id: `events/env.json`.
-pub(crate) fn environment() -> Result<Value> {
-    Ok(serde_json::from_str(&read("events/env.json")?)?)
-}
-
-fn read(path: &str) -> Result<String> {
-    std::fs::read_to_string(in_repository(path)).with_context(|| path.to_owned())
-}
-
-fn in_repository(path: &str) -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
-}
+use crate::template::{FUNCTION, package, resources, sam_local_environment, template};
+use crate::tree::{in_repository, read};
 
 #[test]
 fn every_function_gets_declared_variables_only() -> Result<()> {
-    let (template, environment) = (template()?, environment()?);
+    let (template, environment) = (template()?, sam_local_environment()?);
     let environment = environment.as_object().context("no object")?;
     let functions = resources(&template, FUNCTION)?;
     let known: BTreeSet<&str> = functions.iter().map(|(name, _)| *name).collect();

@@ -10,6 +10,8 @@ use payments_tests::read_configuration;
 pub(crate) use payments_tests::template;
 use serde_json::{Map, Value, json};
 
+use crate::tree::read;
+
 pub(crate) const FUNCTION: &str = "AWS::Serverless::Function";
 pub(crate) const API: &str = "AWS::Serverless::HttpApi";
 const TABLE: &str = "AWS::DynamoDB::Table";
@@ -90,7 +92,7 @@ fn functions_are_built_from_their_own_packages() -> Result<()> {
 
 #[test]
 fn functions_can_read_their_configuration() -> Result<()> {
-    let (template, sam_local) = (template()?, crate::sam_local::environment()?);
+    let (template, sam_local) = (template()?, sam_local_environment()?);
     for (name, function) in resources(&template, FUNCTION)? {
         let declared = |variable: &str| variable_of(&template, function, variable);
         read_configuration(package(function)?, &Lookup::new(&declared))
@@ -137,6 +139,11 @@ fn each_function_has_its_log_group_and_every_group_expires() -> Result<()> {
     }
     assert!(groups.is_empty(), "no function logs into {groups:?}");
     Ok(())
+}
+
+/// What `sam local` sets in place of the template's variables, by logical id: `events/env.json`.
+pub(crate) fn sam_local_environment() -> Result<Value> {
+    Ok(serde_json::from_str(&read("events/env.json")?)?)
 }
 
 /// The resources of one type by logical id. There must be one.

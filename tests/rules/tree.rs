@@ -73,6 +73,15 @@ fn path<T>((path, _): (PathBuf, T)) -> PathBuf {
     path
 }
 
+/// A file of the repository.
+pub(crate) fn read(path: &str) -> Result<String> {
+    fs::read_to_string(in_repository(path)).with_context(|| path.to_owned())
+}
+
+pub(crate) fn in_repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
+}
+
 /// The Rust files in a folder of the repository, with their text.
 pub(crate) fn sources(folder: &str) -> Result<Vec<(PathBuf, String)>> {
     let rust =
@@ -82,9 +91,8 @@ pub(crate) fn sources(folder: &str) -> Result<Vec<(PathBuf, String)>> {
 
 /// The files in a folder of the repository, with their content.
 pub(crate) fn files(folder: &str) -> Result<Vec<(PathBuf, Vec<u8>)>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut files = Vec::new();
-    let mut folders = vec![root.join(folder)];
+    let mut folders = vec![in_repository(folder)];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
             let entry = entry?;

@@ -118,6 +118,20 @@ impl World {
         Ok(())
     }
 
+    /// Archives an account's heads.
+    ///
+    /// # Errors
+    /// When the engine fails.
+    pub async fn archive_all(&self, account: &str) -> Result<()> {
+        let (client, tables) = (self.client().await, &self.environment.tables);
+        for item in self.heads(account).await? {
+            let key = Some(key_of(&item));
+            client.put_item().table_name(&tables.history).set_item(Some(item)).send().await?;
+            client.delete_item().table_name(&tables.payments).set_key(key).send().await?;
+        }
+        Ok(())
+    }
+
     /// Updates an item of the hot table.
     ///
     /// # Errors

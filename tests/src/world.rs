@@ -16,7 +16,6 @@ use payments_queue::Queue;
 use payments_store::{Item, Store};
 use serde_json::Value;
 
-use crate::tables::key_of;
 use crate::{Ask, Contract, Reply, with_role};
 
 /// When tests begin, unless they say otherwise: a Friday morning in winter, when London's clocks show UTC.
@@ -123,20 +122,6 @@ impl World {
     /// The store over the recorder.
     pub async fn store(&self) -> Store {
         Store::new(self.client().await, self.environment.tables.clone())
-    }
-
-    /// Archives an account's heads.
-    ///
-    /// # Errors
-    /// When the engine fails.
-    pub async fn archive_all(&self, account: &str) -> Result<()> {
-        let (client, tables) = (self.client().await, &self.environment.tables);
-        for item in self.heads(account).await? {
-            let key = Some(key_of(&item));
-            client.put_item().table_name(&tables.history).set_item(Some(item)).send().await?;
-            client.delete_item().table_name(&tables.payments).set_key(key).send().await?;
-        }
-        Ok(())
     }
 
     /// An account's items in the hot table, as stored.

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use super::shards;
 use crate::aggregation::{aggregate, drain};
+use crate::attributes::{Key, key_of};
 use crate::fixture::Fixture;
 use crate::recount::{self, Items, Numbers};
-use crate::staleness::{Key, key_of};
 
 /// A stream of one shard, and what the tables would hold.
 pub(crate) struct Made {

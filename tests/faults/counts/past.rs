@@ -8,10 +8,10 @@ use payments_delivery::{Position, Record};
 use payments_tests::Ask;
 use serde_json::{Value, json};
 
+use crate::attributes::Key;
+use crate::attributes::text;
 use crate::fixture::Fixture;
-use crate::invariants::text;
 use crate::recount;
-use crate::staleness::Key;
 use crate::transaction_service;
 use fastrand::Rng;
 

@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use super::made::Made;
 use super::shards;
 use crate::aggregation::{aggregate, drain, next_batch};
+use crate::attributes::key_of;
+use crate::attributes::{number, text};
 use crate::fixture::Fixture;
-use crate::invariants::{number, text};
 use crate::recount::{between, checkpoints, counters};
-use crate::staleness::key_of;
 
 const DAY: &str = "2026-12-01";
 

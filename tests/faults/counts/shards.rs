@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use chrono::{DateTime, Utc};
 use payments_delivery::{InMemoryStream, Record, SequenceNumber, ShardId};
 
-use crate::staleness::key_of;
+use crate::attributes::key_of;
 
 /// The time of the first change, in seconds. Records' times are made up, so that windows always end at the same
 /// records.

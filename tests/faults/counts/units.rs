@@ -10,9 +10,9 @@ use payments_model::BusinessDate;
 
 use super::made::Made;
 use crate::aggregation::aggregate;
+use crate::attributes::key_of;
 use crate::fixture::Fixture;
 use crate::recount::{between, counters};
-use crate::staleness::key_of;
 
 /// Delivers the stream. Returns the half units used, by operation; use outside of the table itself is under its
 /// place.

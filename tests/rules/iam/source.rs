@@ -8,7 +8,7 @@ use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
 use syn::{Block, Expr, FnArg, Item, Lit, Pat, Signature, Token, Visibility};
 
-use super::store::Meaning;
+use super::meaning::Meaning;
 
 /// A function or a method.
 pub(super) struct Function {
