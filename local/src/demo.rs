@@ -15,7 +15,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use chrono::{DateTime, TimeDelta};
@@ -24,8 +24,7 @@ use payments_model::{BusinessDate, BusinessZone, UtcSecond};
 use payments_store::Store;
 
 pub use crate::progress::Progress;
-pub use summary::{Seconds, Summary};
-pub use write_units::WriteUnits;
+pub use summary::Summary;
 
 use crate::client::Client;
 use crate::functions::{Functions, reports_in};
@@ -37,7 +36,7 @@ use crate::triggers::{Tick, Triggers};
 use audit::Audit;
 use night::{Night, left_in_hot};
 use script::{FEED_BEGINS, Script};
-use write_units::Recorders;
+use write_units::{Recorders, WriteUnits};
 
 /// The day: a Friday in winter.
 const DAY: &str = "2026-11-20";
@@ -91,7 +90,7 @@ struct Totals {
     acknowledged: HashSet<String>,
     tick: Tick,
     units: WriteUnits,
-    seconds: Seconds,
+    ingest: Duration,
     settled_by: Option<UtcSecond>,
 }
 
@@ -117,8 +116,9 @@ pub async fn run(settings: &Settings, reports: &Path, progress: &Progress) -> Re
         settled_by: totals.settled_by.unwrap_or(script.instant(FEED_BEGINS)),
         counts: totals.tick.counts,
         service: simulation.triggers.service().counts(),
+        ingest: totals.ingest,
+        took: totals.tick.took,
         units: totals.units,
-        seconds: totals.seconds,
         dead_letters: simulation.triggers.queues().dead_letters(simulation.time.clock().instant()),
         troubles: u64::try_from(totals.tick.troubles.len())?,
         audit,
@@ -168,7 +168,7 @@ impl Simulation {
             if let Some(numbers) = daytime.remove(&minute) {
                 totals.acknowledged.extend(ingest::create(&self.client, orders(numbers)).await?);
             }
-            totals.seconds.ingest += started.elapsed();
+            totals.ingest += started.elapsed();
             totals.add(self.triggers.tick(now.as_chrono()).await, now);
             totals.units += self.recorders.take();
             totals.show(minute, progress);
@@ -210,12 +210,6 @@ impl Simulation {
 
 impl Totals {
     fn add(&mut self, tick: Tick, now: UtcSecond) {
-        self.seconds.sweep += tick.took.sweep;
-        self.seconds.dispatch += tick.took.dispatch;
-        self.seconds.settle += tick.took.settle;
-        self.seconds.count += tick.took.aggregate;
-        self.seconds.report += tick.took.report;
-        self.seconds.archive += tick.took.archive;
         if tick.counts.settled() > 0 {
             self.settled_by = Some(now);
         }

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use payments_model::{BusinessDate, BusinessZone, Status, UtcSecond};
-use serde_json::{Number, Value, json};
+use serde_json::{Map, Number, Value, json};
 
 use super::audit::Audit;
 use super::night::Night;
-use super::write_units::{BUDGET, WriteUnits, hundredths_each, number};
+use super::write_units::{PHASES, WriteUnits, hundredths_each, number};
 use crate::transaction_service::ServiceCounts;
-use crate::triggers::Counts;
+use crate::triggers::{Counts, Took};
 
 /// The summary of a day and the night after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,35 +29,17 @@ pub struct Summary {
     pub counts: Counts,
     /// What the transaction service received and sent.
     pub service: ServiceCounts,
-    /// Write units.
-    pub units: WriteUnits,
-    /// How long the phases took on this machine.
-    pub seconds: Seconds,
+    /// How long it took to create the payments, on this machine.
+    pub ingest: Duration,
+    /// How long the triggers took, on this machine.
+    pub took: Took,
     /// Messages and batches that could not be processed.
     pub dead_letters: u64,
     /// Failures that a retry corrected.
     pub troubles: u64,
+    pub(super) units: WriteUnits,
     pub(super) audit: Audit,
     pub(super) night: Night,
-}
-
-/// How long the phases took on this machine.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Seconds {
-    /// Creating payments.
-    pub ingest: Duration,
-    /// Claiming them.
-    pub sweep: Duration,
-    /// Dispatching them.
-    pub dispatch: Duration,
-    /// Settling them.
-    pub settle: Duration,
-    /// Counting them.
-    pub count: Duration,
-    /// Reporting them.
-    pub report: Duration,
-    /// Archiving them.
-    pub archive: Duration,
 }
 
 impl Summary {
@@ -66,14 +48,11 @@ impl Summary {
     #[must_use]
     pub fn json(&self) -> Value {
         let each = |units: u64| number(hundredths_each(units, self.payments));
-        let mut units: serde_json::Map<String, Value> = BUDGET
-            .iter()
-            .zip(self.units.phases())
-            .map(|((phase, _), spent)| ((*phase).to_owned(), json!(each(spent))))
-            .collect();
-        units.insert("counters".to_owned(), each(self.units.counters).into());
+        let named = || PHASES.iter().zip(self.units.0).map(|((phase, ..), units)| ((*phase).to_owned(), units));
+        let mut units: Map<String, Value> = named().map(|(phase, units)| (phase, each(units).into())).collect();
         units.insert("perPayment".to_owned(), each(self.units.total()).into());
-        let Seconds { ingest, sweep, dispatch, settle, count, report, archive } = self.seconds;
+        let totals: Map<String, Value> = named().map(|(phase, units)| (phase, units.into())).collect();
+        let took = &self.took;
         json!({
             "payments": self.payments,
             "seed": self.seed,
@@ -94,15 +73,15 @@ impl Summary {
             "reportFiles": self.night.files,
             "altered": self.audit.altered,
             "writeUnits": units,
-            "writeUnitTotals": self.units,
+            "writeUnitTotals": totals,
             "seconds": {
-                "ingest": seconds(ingest),
-                "sweep": seconds(sweep),
-                "dispatch": seconds(dispatch),
-                "settle": seconds(settle),
-                "count": seconds(count),
-                "report": seconds(report),
-                "archive": seconds(archive),
+                "ingest": seconds(self.ingest),
+                "sweep": seconds(took.sweep),
+                "dispatch": seconds(took.dispatch),
+                "settle": seconds(took.settle),
+                "count": seconds(took.aggregate),
+                "report": seconds(took.report),
+                "archive": seconds(took.archive),
             },
         })
     }
@@ -172,8 +151,9 @@ mod tests {
                 repeated_results: 1,
                 ..ServiceCounts::default()
             },
-            units: WriteUnits { insert: 13, pending: 9, settled: 14, reported: 6, archive: 16, counters: 12 },
-            seconds: Seconds { ingest: Duration::from_millis(1_207), ..Seconds::default() },
+            units: WriteUnits([13, 9, 14, 6, 16, 12]),
+            ingest: Duration::from_millis(1_207),
+            took: Took::default(),
             dead_letters: 0,
             troubles: 0,
             audit,

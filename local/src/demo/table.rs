@@ -6,7 +6,7 @@ use std::time::Duration;
 use payments_model::Status;
 
 use super::summary::Summary;
-use super::write_units::{BUDGET, decimal, hundredths_each};
+use super::write_units::{PHASES, decimal, hundredths_each};
 
 /// The text of an empty cell.
 const NONE: &str = "–";
@@ -47,34 +47,41 @@ impl Summary {
         write!(f, "  {:<10}", "PHASE")?;
         writeln!(f, "{}", row(&header.map(str::to_owned)))?;
         let settled = self.counts.settled();
-        let [insert, pending, settle, reported, archive] = self.units.phases();
-        let budget = BUDGET.map(|(_, units)| Some(units));
-        for (phase, payments, took, units, budget) in [
-            ("ingest", self.payments, self.seconds.ingest, Some(insert), budget[0]),
-            ("sweep", self.counts.claimed, self.seconds.sweep, Some(pending), budget[1]),
-            ("dispatch", self.counts.sent, self.seconds.dispatch, None, None),
-            ("settle", settled, self.seconds.settle, Some(settle), budget[2]),
-            ("report", self.night.reported, self.seconds.report, Some(reported), budget[3]),
-            ("archive", self.night.archived, self.seconds.archive, Some(archive), budget[4]),
+        let (took, phase) = (&self.took, |number: usize| (Some(self.units.0[number]), PHASES[number].2));
+        for (name, payments, took, (units, budget)) in [
+            ("ingest", self.payments, self.ingest, phase(0)),
+            ("sweep", self.counts.claimed, took.sweep, phase(1)),
+            ("dispatch", self.counts.sent, took.dispatch, (None, None)),
+            ("settle", settled, took.settle, phase(2)),
+            ("report", self.night.reported, took.report, phase(3)),
+            ("archive", self.night.archived, took.archive, phase(4)),
         ] {
-            let each = units.map(|units| decimal(hundredths_each(units, self.payments)));
-            let [units, each] = [units.map(grouped), each].map(|cell| cell.unwrap_or_else(|| NONE.to_owned()));
-            let (rate, took) = (grouped(per_second(payments, took)), seconds(took));
-            let payments = grouped(payments);
-            let budget = budget.map_or_else(|| NONE.to_owned(), |units| units.to_string());
-            writeln!(f, "  {phase:<10}{}", row(&[payments, took, rate, units, each, budget]))?;
+            self.phase(f, name, payments, took, units, budget)?;
         }
         let total = self.units.total();
-        let all: u64 = BUDGET.iter().map(|(_, units)| units).sum();
+        let all: u64 = PHASES.iter().filter_map(|(.., budget)| *budget).sum();
         let each = decimal(hundredths_each(total, self.payments));
         let blank = String::new;
         writeln!(f, "  {:<10}{}", "all", row(&[blank(), blank(), blank(), grouped(total), each, all.to_string()]))?;
         // Payments share the counters: the more there are at once, the less each costs.
-        let (counters, took) = (self.units.counters, self.seconds.count);
-        let rate = grouped(per_second(self.counts.counted, took));
-        let each = decimal(hundredths_each(counters, self.payments));
-        let cells = [grouped(self.counts.counted), seconds(took), rate, grouped(counters), each, NONE.to_owned()];
-        writeln!(f, "  {:<10}{}\n", "counters", row(&cells))
+        self.phase(f, "counters", self.counts.counted, took.aggregate, Some(self.units.counters()), None)?;
+        writeln!(f)
+    }
+
+    fn phase(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        name: &str,
+        payments: u64,
+        took: Duration,
+        units: Option<u64>,
+        budget: Option<u64>,
+    ) -> fmt::Result {
+        let each = units.map(|units| decimal(hundredths_each(units, self.payments)));
+        let cells = [units.map(grouped), each, budget.map(|units| units.to_string())];
+        let [units, each, budget] = cells.map(|cell| cell.unwrap_or_else(|| NONE.to_owned()));
+        let cells = [grouped(payments), seconds(took), grouped(per_second(payments, took)), units, each, budget];
+        writeln!(f, "  {name:<10}{}", row(&cells))
     }
 
     /// Writes the state after the night.

@@ -1,108 +1,64 @@
 //! Write units by phase, and decimals of whole numbers.
 
-use serde::Serialize;
-use serde_json::Number;
-
 use payments_http::HttpFunction;
+use serde_json::Number;
 
 use crate::function::Function;
 use crate::recorder::{Recorder, write_units};
 
-/// The budget: the write units of one payment of 8 KB, by phase.
-pub(super) const BUDGET: [(&str, u64); 5] =
-    [("insert", 10), ("pending", 3), ("settled", 5), ("reported", 2), ("archive", 6)];
+/// The phases that write: the name, the function, and the budget in write units of one payment of 8 KB. All payments share
+/// the counters, which have no budget and come last.
+pub(super) const PHASES: [(&str, Function, Option<u64>); 6] = [
+    ("insert", Function::Http(HttpFunction::Ingest), Some(10)),
+    ("pending", Function::DailyDueSweeper, Some(3)),
+    ("settled", Function::Settle, Some(5)),
+    ("reported", Function::Report, Some(2)),
+    ("archive", Function::Archive, Some(6)),
+    ("counters", Function::StreamAggregator, None),
+];
 
-/// The recorders of the functions that write. DynamoDB does not report the units of a failed condition.
+/// The recorders of the phases. DynamoDB does not report the units of a failed condition.
 #[derive(Debug)]
-pub(super) struct Recorders {
-    pub(super) insert: Recorder,
-    pub(super) pending: Recorder,
-    pub(super) settled: Recorder,
-    pub(super) reported: Recorder,
-    pub(super) archive: Recorder,
-    pub(super) counters: Recorder,
-}
+pub(super) struct Recorders([Recorder; 6]);
 
-/// Write units by phase.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct WriteUnits {
-    /// Creating payments.
-    pub insert: u64,
-    /// Claiming them.
-    pub pending: u64,
-    /// Settling them.
-    pub settled: u64,
-    /// Reporting them.
-    pub reported: u64,
-    /// Archiving them.
-    pub archive: u64,
-    /// Keeping the counters, which all payments share.
-    pub counters: u64,
-}
+/// Write units by phase, in the order of [`PHASES`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct WriteUnits(pub(super) [u64; 6]);
 
 impl Recorders {
     pub(super) fn new() -> Self {
-        Self {
-            insert: Recorder::new(),
-            pending: Recorder::new(),
-            settled: Recorder::new(),
-            reported: Recorder::new(),
-            archive: Recorder::new(),
-            counters: Recorder::new(),
-        }
+        Self(PHASES.map(|_| Recorder::new()))
     }
 
-    /// Returns the recorder of a function, if it writes payments.
+    /// Returns the recorder of a function, if it has a phase.
     pub(super) fn of(&self, function: Function) -> Option<&Recorder> {
-        match function {
-            Function::Http(HttpFunction::Ingest) => Some(&self.insert),
-            Function::DailyDueSweeper => Some(&self.pending),
-            Function::Settle => Some(&self.settled),
-            Function::Report => Some(&self.reported),
-            Function::Archive => Some(&self.archive),
-            Function::StreamAggregator => Some(&self.counters),
-            _ => None,
-        }
+        PHASES.iter().zip(&self.0).find(|((_, known, _), _)| *known == function).map(|(_, recorder)| recorder)
     }
 
     /// Returns the write units since the last time. Also clears the list of operations, which would grow.
     pub(super) fn take(&self) -> WriteUnits {
-        let used = |recorder: &Recorder| {
+        WriteUnits(self.0.each_ref().map(|recorder| {
             drop(recorder.take_operations());
             write_units(&recorder.take_capacity_use())
-        };
-        WriteUnits {
-            insert: used(&self.insert),
-            pending: used(&self.pending),
-            settled: used(&self.settled),
-            reported: used(&self.reported),
-            archive: used(&self.archive),
-            counters: used(&self.counters),
-        }
+        }))
     }
 }
 
 impl WriteUnits {
-    /// Returns them by phase, in the order of [`BUDGET`].
-    pub(super) fn phases(&self) -> [u64; 5] {
-        [self.insert, self.pending, self.settled, self.reported, self.archive]
+    /// Returns their sum without the counters.
+    pub(super) fn total(&self) -> u64 {
+        self.0.iter().sum::<u64>() - self.counters()
     }
 
-    /// Returns their sum without the counters.
-    #[must_use]
-    pub fn total(&self) -> u64 {
-        self.phases().into_iter().sum()
+    /// Returns those of the counters.
+    pub(super) fn counters(&self) -> u64 {
+        self.0[PHASES.len() - 1]
     }
 }
 
 impl std::ops::AddAssign for WriteUnits {
     fn add_assign(&mut self, other: Self) {
-        self.insert += other.insert;
-        self.pending += other.pending;
-        self.settled += other.settled;
-        self.reported += other.reported;
-        self.archive += other.archive;
-        self.counters += other.counters;
+        self.0.iter_mut().zip(other.0).for_each(|(sum, units)| *sum += units);
     }
 }
 
