@@ -20,7 +20,7 @@ ci:
 local *arguments:
     cargo local {{arguments}}
 
-# Play a banking day on a fast clock.
+# Simulate a banking day on a fast clock.
 demo payments="1000":
     cargo local demo --payments {{payments}}
 
