@@ -30,7 +30,7 @@ pub struct ArchiveOutcome {
     /// Whether more payments than `remaining` may be left.
     #[entry(ignore)]
     pub remaining_is_lower_bound: bool,
-    /// Shards given up until the next run because DynamoDB throttled them or did not answer.
+    /// Shards that this run did not finish, because DynamoDB throttled them or did not answer.
     pub shards_given_up: u64,
     /// Payments of `waiting_for_report` that are overdue: their time was more than a day ago.
     pub overdue_waiting_for_report: u64,

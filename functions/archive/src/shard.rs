@@ -112,7 +112,7 @@ impl<'a> ShardArchive<'a> {
                     }
                     Err(Stop::GivenUp) => {
                         let (shard, causes) = (self.shard.get(), causes(&error));
-                        tracing::warn!(shard, ?causes, "archiving of a shard was given up until the next run");
+                        tracing::warn!(shard, ?causes, "this run stops archiving the shard; the next run continues");
                         self.outcome.shards_given_up += 1;
                         break;
                     }

@@ -23,7 +23,7 @@ pub type Request = payments_boot::Request<Action>;
 pub enum Action {
     /// Claim payments that are due.
     Sweep,
-    /// Send the requests of payments again that have been pending for too long.
+    /// Redrive payments that have been pending for too long: send their requests again.
     Redrive,
 }
 

@@ -20,7 +20,7 @@ pub enum SweeperOutcome {
 pub struct SweepOutcome {
     /// Payments claimed.
     pub claimed: u64,
-    /// Payments that the index still showed as scheduled, but that had changed.
+    /// Payments that the index showed as scheduled, but that were claimed or cancelled since.
     pub already_claimed: u64,
     /// Payments that cannot be read or claimed. The log says why.
     #[entry(name = "SweepFailed")]
@@ -30,7 +30,7 @@ pub struct SweepOutcome {
     /// Whether more payments than `remaining` may be left.
     #[entry(ignore)]
     pub remaining_is_lower_bound: bool,
-    /// Shards given up until the next sweep because DynamoDB throttled them or did not answer.
+    /// Shards that this sweep did not finish, because DynamoDB throttled them or did not answer.
     pub shards_given_up: u64,
     /// The time since the oldest payment found was due, in seconds.
     pub oldest_overdue_seconds: u64,
@@ -43,7 +43,7 @@ pub struct SweepOutcome {
 pub struct RedriveOutcome {
     /// Payments redriven.
     pub redriven: u64,
-    /// Pending payments that are not up for a redrive yet.
+    /// Pending payments whose wait for a redrive is not over.
     #[entry(ignore)]
     pub waiting: u64,
     /// Pending payments without dispatch attempts left. An operator has to act.
@@ -52,7 +52,7 @@ pub struct RedriveOutcome {
     /// Payments that cannot be read. The log says why.
     #[entry(name = "RedriveFailed")]
     pub failed: u64,
-    /// Shards that were not finished.
+    /// Shards that this run did not finish, because its time was over, or DynamoDB throttled it or did not answer.
     #[entry(ignore)]
     pub shards_unfinished: u64,
 }

@@ -1,4 +1,4 @@
-//! The redrive: sends the requests of payments again that have been pending for too long.
+//! The redrive: sends the requests of payments that have been pending for too long again.
 
 use futures::StreamExt as _;
 use futures::future::join_all;
@@ -56,7 +56,7 @@ impl Sweeper {
                 Err(error) if error.kind() == OutageKind::Broken => return Err(error),
                 Err(error) => {
                     let (shard, causes) = (shard.get(), causes(&error));
-                    tracing::warn!(shard, ?causes, "the redrive of a shard was given up until the next run");
+                    tracing::warn!(shard, ?causes, "this run stops redriving the shard; the next run continues");
                     None
                 }
             };
@@ -90,14 +90,14 @@ impl Sweeper {
                 Err(error) => outcome.count_failed(&error),
             }
         }
-        let mut up = Vec::new();
+        let mut ready = Vec::new();
         for (_, head) in self.store.hot_heads(&keys).await? {
             match head {
-                Ok(head) => up.extend(self.redrivable(&head, now, outcome)),
+                Ok(head) => ready.extend(self.redrivable(&head, now, outcome)),
                 Err(error) => outcome.count_failed(&error),
             }
         }
-        for some in up.chunks(REDRIVES_AT_ONCE) {
+        for some in ready.chunks(REDRIVES_AT_ONCE) {
             if deadline.has_come() {
                 return Ok(None);
             }
@@ -111,14 +111,14 @@ impl Sweeper {
         Ok(Some(page))
     }
 
-    /// Returns the key and the last dispatch attempt of a payment that is up for a redrive.
+    /// Returns the key and the last dispatch attempt of a payment whose wait for a redrive is over.
     fn redrivable(&self, head: &Head, now: UtcSecond, outcome: &mut RedriveOutcome) -> Option<(HeadKey, u32)> {
         let (State::Pending, Some(attempt)) = (&head.state, head.dispatch_attempt) else { return None };
         match next_step(head.updated_at(), attempt, now, self.config.max_attempts) {
             NextStep::Wait => outcome.waiting += 1,
             NextStep::Stuck => {
-                let payment_id = head.payment_id;
-                tracing::error!(%payment_id, attempt, "a payment is pending after its last dispatch attempt");
+                let (payment_id, due_date) = (head.payment_id, head.due_date);
+                tracing::error!(%payment_id, %due_date, attempt, "a payment is still pending after its last request");
                 outcome.stuck += 1;
             }
             NextStep::Redrive => return Some((head.key(), attempt)),

@@ -1,4 +1,4 @@
-//! The redrive schedule: when a pending payment's request is sent again, without a clock.
+//! The redrive schedule: computes when a pending payment's request is sent again.
 
 use chrono::TimeDelta;
 use payments_model::UtcSecond;
@@ -13,11 +13,11 @@ pub(crate) enum NextStep {
     Wait,
     /// Redrive it.
     Redrive,
-    /// Leave it to an operator: no dispatch attempts are left.
+    /// Leave it to an operator: no dispatch attempts are left, and the wait after the last one is over.
     Stuck,
 }
 
-/// Returns what to do with a payment that is pending since `since` and was dispatched `attempt` times.
+/// Returns what to do with a payment that has been pending since `since` and was dispatched `attempt` times.
 /// Attempt n + 1 is due (2^n - 1) hours after `since`: after 1, 3, 7, 15 hours.
 pub(crate) fn next_step(since: UtcSecond, attempt: u32, now: UtcSecond, max_attempts: u32) -> NextStep {
     let doubled = 2_i32.saturating_pow(attempt.min(16)) - 1;

@@ -1,7 +1,7 @@
 //! The sweep: claims payments that are due.
 //!
-//! The claim is the outbox row, and `dispatch` relays it. All shards are swept at once, each with its own
-//! rate and retries, so a throttled shard stops no other.
+//! A claim appears in the stream, and `dispatch` sends its request. Up to 32 shards are swept at once, each with
+//! its own rate and retries, so a throttled shard does not stop the others.
 
 use std::collections::VecDeque;
 
@@ -94,13 +94,13 @@ impl ShardSweep<'_> {
                     Err(Stop::OutOfTime) => break,
                     Err(Stop::GivenUp) => {
                         let (shard, causes) = (self.range.shard.get(), causes(&error));
-                        tracing::warn!(shard, ?causes, "the sweep of a shard was given up until the next run");
+                        tracing::warn!(shard, ?causes, "this run stops sweeping the shard; the next run continues");
                         self.outcome.shards_given_up += 1;
                         break;
                     }
                 }
             }
-            // Each step keeps the rate on its own: lost time does not lead to a burst.
+            // The rate is applied to each step, so time lost in one step does not cause a burst in the next.
             let claimed = u32::try_from(claimed).unwrap_or(u32::MAX);
             self.deadline.keep_rate(claimed, started, self.sweeper.config.claims_per_second).await;
         }

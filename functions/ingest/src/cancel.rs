@@ -12,7 +12,8 @@ impl Ingest {
         let details = self.store.details(payment_id).await?;
         let details =
             details.filter(|details| details.instruction.account == *account).ok_or_else(Problem::no_such_payment)?;
-        // A scheduled head is as it was created, so it need not be read first.
+        // Nothing changes a head before its first transition. So the details give the expected status, version and due
+        // key, without a read.
         let now = self.clock.now();
         let step = Head::scheduled(&details).transition(&Event::Cancel, now, by.clone()).map_err(Problem::internal)?;
         let key = details.key();
@@ -24,7 +25,11 @@ impl Ingest {
         match found.transition(&Event::Cancel, now, by) {
             Err(Decision::Already) => Ok(found),
             Err(Decision::TooLate) => Err(too_late(found.state.status())),
-            other => Err(Problem::internal(format!("{other:?} for a payment that was not cancelled"))),
+            _ => Err(Problem::internal(format!(
+                "payment {payment_id} is {}, but its version or due key does not match its details; \
+                 correct its head by hand",
+                found.state.status()
+            ))),
         }
     }
 }

@@ -30,17 +30,17 @@ impl Ingest {
         let (zone, now) = (self.config.zone, self.clock.now());
         let instruction = order.instruction.clone();
         let details = Details::accept(order.payment_id, instruction, zone, self.config.write_shards, now, by.clone());
-        let problem = match judge_date(details.due_date, zone.date_of(now), self.config.horizon_days) {
+        let problem = match check_date(details.due_date, zone.date_of(now), self.config.horizon_days) {
             Ok(()) => match self.store.put_details(&details).await? {
                 PutDetails::Created => return self.complete(&details, false).await,
                 PutDetails::Existing(stored) => return self.replay(*stored, &order.instruction).await,
                 PutDetails::TooLarge(excess) => too_large(excess),
             },
-            // Of both problems, the size comes first.
+            // If size and date are both invalid, the size is reported: the order of `ProblemKind`.
             Err(problem) => details_excess(&details)?.map_or(problem, too_large),
         };
-        // Size and date are judged only once: a retry of a created payment succeeds on any later date and for any
-        // caller.
+        // Size and date are checked only at creation. A retry of a created payment succeeds on any later date, for
+        // any caller.
         match self.store.details(order.payment_id).await? {
             Some(stored) => self.replay(stored, &order.instruction).await,
             None => Err(problem),
@@ -63,7 +63,7 @@ impl Ingest {
         }
     }
 
-    /// Writes the head of stored details, unless it is too late for that.
+    /// Writes the head of stored details, or returns `date-passed` if the due date ended more than 30 minutes ago.
     async fn complete(&self, details: &Details, replayed: bool) -> Result<Created, Problem> {
         let head = Head::scheduled(details);
         let closes = self.config.zone.end_of(details.due_date).saturating_add(COMPLETION_GRACE);
@@ -78,7 +78,7 @@ impl Ingest {
 }
 
 /// Checks a new payment's date: today or later, and within the horizon.
-fn judge_date(due_date: BusinessDate, today: BusinessDate, horizon_days: u32) -> Result<(), Problem> {
+fn check_date(due_date: BusinessDate, today: BusinessDate, horizon_days: u32) -> Result<(), Problem> {
     if due_date < today {
         return Err(passed(due_date));
     }
@@ -116,7 +116,7 @@ mod tests {
             ("2027-11-20", Ok(())),
             ("2027-11-21", Err(ProblemKind::DateBeyondHorizon)),
         ] {
-            assert_eq!(judge_date(date(due), today, 365).map_err(|problem| problem.kind()), want, "{due}");
+            assert_eq!(check_date(date(due), today, 365).map_err(|problem| problem.kind()), want, "{due}");
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Orders: creates as clients send them, parsed, with one fault reported at a time.
+//! Parses the body of a create request into an `Order`, and reports the first error.
 //!
-//! Faults are reported in the order of [`payments_http::ProblemKind`]: first those of syntax and shape, then those
+//! Errors are reported in the order of [`payments_http::ProblemKind`]: first those of syntax and shape, then those
 //! of values, in the order of the API's fields.
 
 use std::fmt::Display;
@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 /// The most payments of one batch: at 8 KB each they stay below a megabyte.
 const MAX_BATCH: usize = 100;
 
-/// A well-formed create, whose size and date are not judged yet.
+/// A well-formed create request, whose size and date are not checked yet.
 #[derive(Debug, Clone)]
 pub(crate) struct Order {
     /// The payment id, made of the account and the idempotency key.
@@ -24,7 +24,7 @@ pub(crate) struct Order {
     pub(crate) instruction: Instruction,
 }
 
-/// The JSON of a create, and of a batch's entry.
+/// The JSON of a create request, and of a batch's entry.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Body<'b> {
@@ -39,7 +39,7 @@ struct Body<'b> {
     data: Option<&'b RawValue>,
 }
 
-/// The fields that every create has, with all required ones present.
+/// The fields of every create request, with all required ones present.
 struct Given<'b> {
     payee: &'b str,
     amount: &'b str,
@@ -77,7 +77,7 @@ impl Order {
     /// Reads the body of a single create.
     ///
     /// # Errors
-    /// The first fault.
+    /// The first error.
     pub(crate) fn single(account: AccountId, key: &IdempotencyKey, json: &[u8]) -> Result<Self, Problem> {
         let body: Body<'_> = read(json)?;
         for (field, given) in [("accountId", &body.account_id), ("idempotencyKey", &body.idempotency_key)] {
@@ -95,7 +95,7 @@ impl Order {
     /// Reads one entry of a batch.
     ///
     /// # Errors
-    /// The first fault.
+    /// The first error.
     fn entry(json: &[u8]) -> Result<Self, Problem> {
         let body: Body<'_> = read(json)?;
         let account = required("accountId", body.account_id.as_deref())?;
@@ -133,10 +133,10 @@ fn parse<T: FromStr<Err: Display>>(thing: &str, text: &str, field: &str, kind: P
     text.parse().map_err(|error| Problem::new(kind, format!("The {thing} is invalid: {error}.")).at(field))
 }
 
-/// Reads a batch: each entry on its own, so that one entry's fault leaves the others alone.
+/// Reads a batch: each entry on its own, so an error in one does not affect the others.
 ///
 /// # Errors
-/// A fault of the batch as a whole.
+/// An error of the batch as a whole.
 pub(crate) fn read_batch(json: &[u8]) -> Result<Vec<Result<Order, Problem>>, Problem> {
     let body: BatchBody<'_> = read(json)?;
     let entries = required("payments", body.payments)?;

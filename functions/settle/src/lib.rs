@@ -72,8 +72,17 @@ impl Settle {
         let payment_id = result.payment_id;
         match self.settle(&result).await {
             Ok((end, shared)) => {
-                if matches!(end, MessageEnd::Conflicting | MessageEnd::Unknown | MessageEnd::TooEarly) || shared {
-                    tracing::error!(message_id, %payment_id, ?end, shared, "a result does not match its payment");
+                match &end {
+                    MessageEnd::Unknown => {
+                        tracing::error!(message_id, %payment_id, "the payment does not exist; SQS retries this");
+                    }
+                    MessageEnd::TooEarly => {
+                        tracing::error!(message_id, %payment_id, "the payment is not pending yet; SQS retries this");
+                    }
+                    _ => {}
+                }
+                if shared {
+                    tracing::error!(message_id, %payment_id, "another payment has the same transaction id");
                 }
                 (message_id, end, shared)
             }
@@ -153,11 +162,18 @@ impl Settle {
         let Some(head) = found else { return Ok(MessageEnd::Unknown) };
         let end = MessageEnd::of(head.transition(&event, now, by).err());
         if end == MessageEnd::Conflicting {
-            // The only record of the second settlement.
-            let told = if let Settlement::Processed(id) = &result.settlement { Some(id.as_str()) } else { None };
-            let stored = head.transaction_id().map(TransactionId::as_str);
+            // The only record of the contradicting result.
+            let new_transaction_id =
+                if let Settlement::Processed(id) = &result.settlement { Some(id.as_str()) } else { None };
+            let stored_transaction_id = head.transaction_id().map(TransactionId::as_str);
             let (payment_id, status) = (head.payment_id, head.state.status());
-            tracing::error!(%payment_id, %status, stored, told, "a second, different result came; the first one stands");
+            tracing::error!(
+                %payment_id,
+                %status,
+                stored_transaction_id,
+                new_transaction_id,
+                "a settlement result contradicts the payment's status; the payment is unchanged"
+            );
         }
         Ok(end)
     }

@@ -1,16 +1,16 @@
-//! How messages end, and the numbers of a batch.
+//! The outcome of each message, and the metrics of a batch.
 
 use metrique_writer::Entry;
 use payments_model::{Decision, Settlement};
 
-/// How one message ended. SQS retries some, and moves them to the dead letters after the last retry.
+/// The outcome of one message. SQS retries some, and moves them to the dead letters after the last retry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum MessageEnd {
     /// It settled the payment.
     Settled(Settlement),
     /// The payment was settled before with the same settlement.
     Repeated,
-    /// The payment was settled before with another settlement. Nothing changes; an operator has to act.
+    /// The payment is settled differently or cancelled. Nothing changes; an operator has to act.
     Conflicting,
     /// The payment is not pending yet. The message is retried.
     TooEarly,
@@ -18,12 +18,12 @@ pub(crate) enum MessageEnd {
     Unknown,
     /// The message cannot be read. It is retried.
     Poison,
-    /// DynamoDB failed. The message is retried.
+    /// A call to DynamoDB failed, or the head cannot be read. The message is retried.
     Outage,
 }
 
 impl MessageEnd {
-    /// Returns the end of a message whose payment did not make the transition.
+    /// Returns the outcome of a message whose payment did not make the transition.
     pub(crate) fn of(decision: Option<Decision>) -> Self {
         match decision {
             Some(Decision::Already) => Self::Repeated,
@@ -39,7 +39,7 @@ impl MessageEnd {
     }
 }
 
-/// The numbers of a batch, emitted as metrics.
+/// The metrics of a batch.
 #[derive(Debug, Default, Entry)]
 #[entry(rename_all = "PascalCase")]
 pub(crate) struct Tally {

@@ -28,7 +28,7 @@ pub struct Event {
 pub enum EventError {
     /// The event does not name its shard.
     #[error(
-        "the event names no stream shard, so repeated records cannot be recognized; \
+        "the event names no stream shard, so repeated records cannot be recognised; \
          set TumblingWindowInSeconds on the function's DynamoDB event"
     )]
     NoShard,
@@ -39,7 +39,10 @@ pub enum EventError {
     )]
     OtherTable(String, String),
     /// A record has no valid sequence number.
-    #[error("a record has no valid sequence number, so it cannot be recognized when it is repeated")]
+    #[error(
+        "a record has no valid sequence number, so a repetition cannot be recognised; \
+         the mapping retries it for ever, see docs/runbook.md, CountsBehind"
+    )]
     NoSequenceNumber,
 }
 
@@ -95,7 +98,7 @@ fn read(record: &RawValue) -> Result<Change, EventError> {
     let effect = match whole {
         Ok(record) => effect(&sequence_number, &record),
         Err(error) => {
-            tracing::error!(%sequence_number, %error, "a stream record cannot be read");
+            tracing::error!(%sequence_number, %error, "a stream record cannot be read; it is counted as unparsed");
             Effect::Unreadable(None)
         }
     };
@@ -120,7 +123,7 @@ fn effect(sequence_number: &SequenceNumber, record: &EventRecord) -> Effect {
             };
             let due_date = date(&after).or_else(|| date(&before));
             let error = before.err().or(after.err()).map(|error| error.to_string());
-            tracing::error!(%sequence_number, ?due_date, error, "a stream record has an invalid head");
+            tracing::error!(%sequence_number, ?due_date, error, "a head is invalid; its change is counted as unparsed");
             Effect::Unreadable(due_date)
         }
     }

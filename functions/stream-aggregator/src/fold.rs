@@ -27,8 +27,8 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// Whether the change affects no counter, such as a redrive. It may be repeated, so it needs no
-    /// checkpoint.
+    /// Whether the change affects no counter, such as a redrive. Counting it twice does no harm, so it needs
+    /// no checkpoint.
     fn is_neutral(&self) -> bool {
         matches!(self, Self::Moved { before, after } if before == after)
     }
@@ -46,7 +46,7 @@ impl Effect {
 }
 
 /// Adds changes up, in order, into as few commits as possible. Each commit holds the sequence number of its
-/// last change. Neutral changes before the first other one need no commit.
+/// last change. Leading changes that affect no counter are left out.
 #[must_use]
 pub fn fold<'c>(changes: impl IntoIterator<Item = &'c Change>) -> Vec<CountsCommit> {
     let mut commits: Vec<CountsCommit> = Vec::new();

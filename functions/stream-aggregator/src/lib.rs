@@ -37,7 +37,7 @@ pub struct Aggregator {
     metrics: Metrics,
 }
 
-/// The numbers of a batch, emitted as metrics.
+/// The metrics of a batch.
 #[derive(Debug, Default, Entry)]
 #[entry(rename_all = "PascalCase")]
 struct Tally {
@@ -86,8 +86,11 @@ impl Aggregator {
                 Ok(Committed::Done) => return Ok(()),
                 Err(error) if error.kind() != OutageKind::Throttled || tries + 1 == MAX_TRIES => return Err(error),
                 Ok(Committed::Elsewhere) if tries + 1 == MAX_TRIES => {
-                    let source = "another invocation also counts this stream shard".into();
-                    return Err(StoreError::Throttled { operation: "TransactWriteItems", source });
+                    let source = format!(
+                        "the checkpoint of stream shard {stream_shard} moved {MAX_TRIES} times: another invocation \
+                         counts the same shard; check that the stream has one mapping to this function"
+                    );
+                    return Err(StoreError::Throttled { operation: "TransactWriteItems", source: source.into() });
                 }
                 Ok(Committed::Elsewhere) => {}
                 Err(error) => {

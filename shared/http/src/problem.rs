@@ -160,7 +160,8 @@ impl Problem {
     /// A fault in this service.
     #[must_use]
     pub fn internal(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        let detail = "The service has a fault, so repeating the request will not help; report it with its time.";
+        let detail =
+            "The service failed; report this with the time of the request. A retry is safe, but unlikely to succeed.";
         Self::new(ProblemKind::Internal, detail).because(cause)
     }
 
@@ -221,7 +222,7 @@ impl Problem {
     /// Logs a failed entry of a batch.
     pub fn log(&self, entry: usize) {
         let (status, problem) = (self.status(), self.kind().slug());
-        tracing::error!(entry, status, problem, causes = ?self.causes(), "failed");
+        tracing::error!(entry, status, problem, causes = ?self.causes(), "an entry of a batch failed");
     }
 }
 

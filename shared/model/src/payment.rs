@@ -142,7 +142,7 @@ pub struct TrailEntry {
     pub by: Actor,
 }
 
-/// The part of a payment that changes. It is small, so a change costs one write unit.
+/// The part of a payment that changes. It has at most 1 KB, so writing it costs one write unit, without the indexes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
     /// The payment's id.
@@ -228,7 +228,8 @@ impl Head {
         self.created.0
     }
 
-    /// When it last changed.
+    /// When its status last changed, or when it was created. A redrive or a report does not change it. The API calls
+    /// it `updatedAt`.
     #[must_use]
     pub fn updated_at(&self) -> UtcSecond {
         self.moved.last().map_or(self.created.0, |entry| entry.at)

@@ -154,8 +154,7 @@ fn decide(state: &State, event: &Event) -> Result<State, Decision> {
 /// The version of a new payment. Each transition raises it by one.
 pub(crate) const FIRST_VERSION: u32 = 1;
 
-/// The state and version of every payment that the sweeper claimed. A settlement that has not read
-/// the head starts from these.
+/// The state and version of a payment after its claim and before its settlement. `settle` assumes them, to save a read.
 pub const CLAIMED: (State, u32) = (State::Pending, FIRST_VERSION + 1);
 
 /// One permitted step of a payment's life. [`Transition::new`] is the only way to make one.

@@ -90,11 +90,11 @@ pub const UNREPORTED: Index = Index {
 pub const TRANSACTION: Index =
     Index { name: "transaction", partition: KeyAttribute::Text("transactionId"), sort: None, includes: &[] };
 
-/// The hot table: heads of current payments, counters, checkpoints.
+/// The hot table: heads that are not archived, counters, checkpoints.
 pub const PAYMENTS: Table =
     Table { stream: true, time_to_live: Some("expires_at"), indexes: &[DUE, UNREPORTED, TRANSACTION] };
 
-/// The long-term table: details of all payments, heads of past ones.
+/// The long-term table: details of all payments, archived heads.
 pub const HISTORY: Table = Table { stream: false, time_to_live: None, indexes: &[DUE, TRANSACTION] };
 
 /// Creates both tables in an embedded or test engine, unless they exist. On AWS the stack creates
