@@ -11,7 +11,7 @@ pub enum Function {
     Http(HttpFunction),
     /// Claims due payments and redrives pending ones.
     DailyDueSweeper,
-    /// Moves past payments to the long-term table.
+    /// Moves the heads of finished payments to the long-term table.
     Archive,
     /// Sends the requests of pending payments.
     Dispatch,

@@ -46,7 +46,7 @@ pub struct Functions {
     pub(crate) query_due: QueryDue,
     /// Claims due payments and redrives pending ones.
     pub sweeper: Sweeper,
-    /// Moves past payments to the long-term table.
+    /// Moves the heads of finished payments to the long-term table.
     pub archive: Archive,
     /// Sends the requests of pending payments.
     pub dispatch: Dispatch,

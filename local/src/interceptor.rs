@@ -55,13 +55,13 @@ pub struct Interceptor {
 pub enum Fate {
     /// It is sent.
     Pass,
-    /// It is answered with this status and error code, and not sent.
+    /// It is rejected with this status and error code, and not sent.
     Refuse(u16, &'static str),
     /// It is a transaction, and is cancelled for this reason of its first action.
     CancelTransaction(&'static str),
     /// It never arrives.
     LoseRequest,
-    /// It is done, and its answer never arrives.
+    /// The engine executes it, but the response is lost.
     LoseReply,
     /// It is a SendMessageBatch, and SQS rejects its first entry. Only a simulated SQS can do that.
     RefuseFirstEntry,
@@ -101,7 +101,7 @@ impl Call {
         self.header("amz-sdk-invocation-id")
     }
 
-    /// The input. It is parsed when it is first asked for, since that takes as long as much of the call.
+    /// The input. It is parsed on first use, because parsing takes about as long as the rest of the call.
     #[must_use]
     pub fn input(&self) -> &Value {
         let body = || self.request.body().bytes().unwrap_or_default();
@@ -114,8 +114,8 @@ impl Call {
         self.input = input.into();
     }
 
-    /// Adds a field to the input, at its end and without parsing it. [`Self::input`] shows the input without it if it
-    /// was parsed before.
+    /// Adds a field to the input, at its end and without parsing it. Call this before [`Self::input`]: a parsed input
+    /// is not updated.
     pub(crate) fn append(&mut self, field: &str) {
         let Some(fields) = self.request.body().bytes().and_then(|body| body.strip_suffix(b"}")) else { return };
         let comma = if fields.ends_with(b"{") { "" } else { "," };
@@ -183,7 +183,7 @@ impl HttpConnector for Connector {
 }
 
 impl Fate {
-    /// Lets a call of `process` meet its fate. `send` sends the call.
+    /// Applies the fate to a try of `process`. `send` sends it.
     ///
     /// # Errors
     /// [`ConnectorError`] if the engine does not answer, or the fate loses the request or the reply.

@@ -32,7 +32,7 @@ pub use queues::Queues;
 pub use schedule::{SCHEDULES, Schedule, ScheduleSpec};
 pub use tick::{Counts, Tick, Took};
 
-/// The changes of the hot table that go to `dispatch`: claims and redrives. After no other change a payment is pending.
+/// The changes of the hot table that go to `dispatch`: claims and redrives, the only ones that leave a payment pending.
 pub const DISPATCH_FILTER: &str = r#"{"dynamodb":{"NewImage":{"status":{"S":["PENDING"]}}}}"#;
 
 /// The most stream records of one invocation of `dispatch`.
@@ -84,8 +84,8 @@ pub fn aggregator_settings() -> Result<StreamSettings> {
 /// How many invocations of `settle` run at once. Lambda starts with five pollers.
 const SETTLE_POLLERS: usize = 5;
 
-/// The timeout of a scheduled function. It is longer in the template; here the stream and the end of the process wait for
-/// it.
+/// The timeout of a scheduled function. The template allows more. Here it is short, because a scheduled function holds
+/// up the stream and the shutdown.
 const TIMEOUT: TimeDelta = TimeDelta::seconds(30);
 
 /// The triggers.
@@ -280,7 +280,10 @@ fn note(function: Function, delivery: &Delivery, tick: &mut Tick) {
             tick.troubles.push(format!("{function}: {remaining} records are retried: {why}"));
         }
         DeliveryOutcome::Discarded { records } => {
-            tick.troubles.push(format!("{function}: {records} records are discarded, their retries are exhausted"));
+            tick.troubles.push(format!(
+                "{function}: {records} records failed in every retry and are discarded; \
+                 redrives send their requests again"
+            ));
         }
     }
 }

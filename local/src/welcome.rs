@@ -15,7 +15,7 @@ pub fn text(api: &str, dynamodb: &str, kept: &str, reports: &str, today: Busines
     let payment_id = PaymentId::derive(&account, &key.parse::<IdempotencyKey>()?);
     let (coffee, transaction) = processed(&account, &format!("coffee-{today}"))?;
     Ok(format!(
-        r#"The bank is running.
+        r#"The system is running.
 
   HTTP API      {api}   described on {api}{PAGE}
   DynamoDB API  {dynamodb}   {kept}
@@ -51,15 +51,15 @@ Scan a table:
   AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local AWS_REGION=us-east-1 \
     aws dynamodb scan --table-name payments --endpoint-url {dynamodb}
 
-Ctrl-C stops the bank."#
+Ctrl-C stops it."#
     ))
 }
 
-/// Returns the text for a bank that requires tokens: how to get one, and every command with it.
+/// Returns the text for a system that requires tokens: how to get one, and every command with it.
 #[must_use]
 pub fn with_tokens(text: &str, api: &str) -> String {
     let how = format!(
-        r#"Get a token with every scope. It is valid for twelve hours, or until the bank stops:
+        r#"Get a token with every scope. It is valid for twelve hours, or until the system stops:
 
   TOKEN=$(curl -s {api}{TOKEN_PATH} -d grant_type=client_credentials | sed 's/.*"access_token":"\([^"]*\).*/\1/')
 

@@ -1,6 +1,6 @@
-//! Every crash point: each trigger runs with each of its calls failing in each way.
+//! Every crash point: each kind of work runs with each of its calls failing in each way.
 //!
-//! The calls are found by running: a case is made for the k-th call until a run does not reach it.
+//! Cases are made for call 0, 1, 2, … until a run ends before its call.
 
 use anyhow::{Result, ensure};
 use chrono::TimeDelta;
@@ -16,9 +16,9 @@ use crate::intent::Intent;
 use crate::invariants::{self, Stage};
 use crate::{disturbances, transaction_service};
 
-/// What starts a function.
+/// What a case makes a function do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Trigger {
+enum Work {
     Create,
     /// A create that was answered before.
     CreateAgain,
@@ -32,13 +32,13 @@ enum Trigger {
     Aggregate,
 }
 
-impl Trigger {
+impl Work {
     /// The ways in which its calls can fail.
     fn ways(self) -> impl Iterator<Item = Way> + Clone {
         WAYS.into_iter().chain(WAYS_OF_TRANSACTIONS.into_iter().filter(move |_| self == Self::Aggregate))
     }
 
-    /// Brings the system to where the trigger has something to do.
+    /// Brings the system to where there is something to do.
     async fn prepare(self, fixture: &Fixture, mut random: Option<Rng>) -> Result<Vec<Intent>> {
         match self {
             Self::Create => Ok(vec![fixture.intent(&fixture.new_name())]),
@@ -109,7 +109,7 @@ impl Trigger {
         }
     }
 
-    fn is_a_client(self) -> bool {
+    fn is_http_request(self) -> bool {
         matches!(self, Self::Create | Self::CreateAgain | Self::Batch | Self::Cancel | Self::CancelAgain)
     }
 
@@ -144,9 +144,9 @@ fn note_batch(reply: &Reply, intents: &mut [Intent]) {
 /// One case.
 #[derive(Debug, Clone, Copy)]
 struct Case {
-    trigger: Trigger,
+    work: Work,
     plan: FaultPlan,
-    /// Whether the trigger fires again; a client may also give up.
+    /// Whether it is tried again after the failure. Only a client may give up.
     again: bool,
     disturbed: bool,
 }
@@ -156,27 +156,27 @@ impl Case {
     async fn run(self, fixture: &Fixture) -> Result<(bool, bool)> {
         let seed = u64::try_from(self.plan.call)?;
         let random = self.disturbed.then(|| Rng::with_seed(seed));
-        let mut intents = self.trigger.prepare(fixture, random.clone()).await?;
+        let mut intents = self.work.prepare(fixture, random.clone()).await?;
         let place = disturbances::place(fixture).await?;
         if self.disturbed {
             disturbances::begin(fixture, seed);
         }
-        let run = self.plan.run(&fixture.faults, self.trigger.fire(fixture, &mut intents)).await;
+        let run = self.plan.run(&fixture.faults, self.work.fire(fixture, &mut intents)).await;
         run.answer.transpose()?;
         self.check("after the failure", invariants::violations(fixture, &intents, Stage::UnderWay).await?)?;
 
         if self.again {
-            if self.trigger == Trigger::Settle {
+            if self.work == Work::Settle {
                 fixture.time.pass(RESULT_VISIBILITY);
             }
-            self.trigger.fire(fixture, &mut intents).await?;
-            ensure!(self.trigger.is_answered(&intents), "{self:?}: the client's retry did not succeed");
+            self.work.fire(fixture, &mut intents).await?;
+            ensure!(self.work.is_answered(&intents), "{self:?}: the client's retry did not succeed");
         }
         if let Some(mut random) = random.clone() {
             disturbances::redeliver_since(fixture, &place, &mut random).await?;
             disturbances::end(fixture);
         }
-        if self.trigger == Trigger::Aggregate {
+        if self.work == Work::Aggregate {
             self.check("when all is counted", fixture.miscounted().await?)?;
             return Ok((run.reached, run.failed));
         }
@@ -195,49 +195,53 @@ impl Case {
     }
 }
 
-/// Runs a trigger's cases.
-async fn every_crash_point_of(trigger: Trigger) -> Result<()> {
+/// Runs the cases of one kind of work.
+async fn every_crash_point_of(work: Work) -> Result<()> {
     let fixture = Fixture::start().await?;
     let (mut cases, mut calls) = (0, 0);
-    for again in [true, false].into_iter().filter(|again| *again || trigger.is_a_client()) {
-        let run = async |plan, disturbed| Case { trigger, plan, again, disturbed }.run(&fixture).await;
-        let (more_cases, more_calls) = every_crash_point(trigger.ways(), run).await?;
+    for again in [true, false].into_iter().filter(|again| *again || work.is_http_request()) {
+        let run = async |plan, disturbed| Case { work, plan, again, disturbed }.run(&fixture).await;
+        let (more_cases, more_calls) = every_crash_point(work.ways(), run).await?;
         (cases, calls) = (cases + more_cases, calls.max(more_calls));
     }
-    println!("{trigger:?}: {cases} cases over {calls} calls");
-    assert!(cases >= calls * 8, "each call fails in each way: {cases} cases over {calls} calls");
+    println!("{work:?}: {cases} cases over {calls} calls");
+    // Eight ways apply to every call, a read too, without and with disturbances. Some runs make fewer calls.
+    assert!(
+        cases >= calls * 8,
+        "{cases} cases failed over {calls} calls, fewer than 8 a call: did a way stop failing?"
+    );
     fixture.assert_counters_exact().await
 }
 
 #[tokio::test]
 async fn every_crash_point_of_ingest() -> Result<()> {
-    for trigger in [Trigger::Create, Trigger::CreateAgain, Trigger::Batch, Trigger::Cancel, Trigger::CancelAgain] {
-        every_crash_point_of(trigger).await?;
+    for work in [Work::Create, Work::CreateAgain, Work::Batch, Work::Cancel, Work::CancelAgain] {
+        every_crash_point_of(work).await?;
     }
     Ok(())
 }
 
 #[tokio::test]
 async fn every_crash_point_of_the_sweep() -> Result<()> {
-    every_crash_point_of(Trigger::Sweep).await
+    every_crash_point_of(Work::Sweep).await
 }
 
 #[tokio::test]
 async fn every_crash_point_of_the_redrive() -> Result<()> {
-    every_crash_point_of(Trigger::Redrive).await
+    every_crash_point_of(Work::Redrive).await
 }
 
 #[tokio::test]
 async fn every_crash_point_of_dispatch() -> Result<()> {
-    every_crash_point_of(Trigger::Dispatch).await
+    every_crash_point_of(Work::Dispatch).await
 }
 
 #[tokio::test]
 async fn every_crash_point_of_settle() -> Result<()> {
-    every_crash_point_of(Trigger::Settle).await
+    every_crash_point_of(Work::Settle).await
 }
 
 #[tokio::test]
 async fn every_crash_point_of_the_aggregator() -> Result<()> {
-    every_crash_point_of(Trigger::Aggregate).await
+    every_crash_point_of(Work::Aggregate).await
 }

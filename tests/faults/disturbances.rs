@@ -1,6 +1,6 @@
 //! Disturbances: what AWS may do to reads and deliveries though nothing has failed.
-//! Reads lag, results repeat and overtake each other, and stream records come again, one by one in any order or as a
-//! range.
+//! Reads are stale, results are duplicated and reordered, and stream records are delivered again, one by one in any
+//! order or as a range.
 
 use anyhow::Result;
 use payments_delivery::{Position, Record, SequenceNumber, ShardId};

@@ -161,8 +161,11 @@ async fn every_crash_point_of(function: Function) -> Result<()> {
     let run = async |plan, disturbed| Case { function, plan, disturbed }.run(&fixture).await;
     let (cases, calls) = every_crash_point(WAYS, run).await?;
     println!("{function}: {cases} cases over {calls} calls");
-    // Ten ways, two of which are for writes and SQS alone, without and with disturbances.
-    assert!(cases >= calls * 11, "each call fails in each way: {cases} cases over {calls} calls");
+    // Eight ways apply to every call, a read too, without and with disturbances. Some runs make fewer calls.
+    assert!(
+        cases >= calls * 11,
+        "only {cases} cases failed over {calls} calls, fewer than 11 a call: did a way stop failing?"
+    );
     fixture.assert_counters_exact().await
 }
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 const DAY: Settings = Settings { payments: 200, seed: 1, data_bytes: None };
 
-/// Plays a day that must go well.
+/// Simulates a day that must go well.
 async fn play(settings: Settings) -> Result<Value> {
     let reports = tempfile::tempdir()?;
     let summary = demo::run(&settings, reports.path(), &Progress::hidden()?).await?;

@@ -68,7 +68,7 @@ counts! {
     already_claimed,
     /// Payments that a sweep left for the next one.
     remaining,
-    /// Shards that a sweep left for the next one, because DynamoDB throttled them or did not answer.
+    /// Shards that a sweep did not finish, because DynamoDB throttled them or did not answer.
     shards_given_up,
     /// Payments that were redriven.
     redriven,
@@ -94,7 +94,7 @@ counts! {
     poison_records,
     /// Settlement results that cannot be read.
     poison_messages,
-    /// Settlement results that were not applied because DynamoDB did not answer.
+    /// Settlement results that were not applied, because a call to DynamoDB failed or a head cannot be read.
     settle_outages,
     /// Transaction ids that several payments have.
     shared_transaction_ids,

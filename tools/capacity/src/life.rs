@@ -47,7 +47,7 @@ pub(crate) enum Read {
     Settled,
     /// The report finds unreported payments.
     Reported,
-    /// The archive finds past payments.
+    /// The archive finds payments that it can move.
     Archived,
 }
 
