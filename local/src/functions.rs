@@ -182,9 +182,9 @@ pub struct Environment {
     pub time_zone: String,
     /// How many days ahead a payment may be.
     pub horizon_days: u32,
-    /// How many payments a sweep claims per second and shard; 0 is no limit.
+    /// How many payments a sweep claims per second on each shard; 0 is no limit.
     pub claims_per_second: u32,
-    /// How many payments the archive moves per second and shard; 0 is no limit.
+    /// How many payments the archive moves per second on each shard; 0 is no limit.
     pub moves_per_second: u32,
     /// The most settlements of one report.
     pub max_report_rows: u32,

@@ -261,7 +261,7 @@ pub fn refuse(status: u16, code: &str, message: &str) -> Answer {
 /// Returns DynamoDB's answer to a transaction that it cancels: a reason for each action, in their order.
 fn cancellation(input: &Value, reason: &str) -> Value {
     let actions = input["TransactItems"].as_array().map_or(0, Vec::len);
-    let of_action = |place| json!({ "Code": if place == 0 { reason } else { "None" } });
+    let of_action = |index| json!({ "Code": if index == 0 { reason } else { "None" } });
     let reasons: Vec<Value> = (0..actions).map(of_action).collect();
     json!({ "__type": "TransactionCanceledException", "Message": "injected", "CancellationReasons": reasons })
 }

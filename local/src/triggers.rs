@@ -256,7 +256,7 @@ async fn drain(
                 return any;
             }
         };
-        deliveries.iter().for_each(|delivery| note(function, delivery, tick));
+        deliveries.iter().for_each(|delivery| record_failure(function, delivery, tick));
         any |= !deliveries.is_empty();
         // `dispatch` is retried at once, since its retries are limited; `stream-aggregator` at the next tick.
         let retries = deliveries.iter().any(|delivery| matches!(delivery.outcome, DeliveryOutcome::Retrying { .. }));
@@ -273,7 +273,7 @@ async fn today(functions: &Functions, clock: &Clock) -> Option<String> {
 }
 
 /// Adds the failure of a delivery to a tick.
-fn note(function: Function, delivery: &Delivery, tick: &mut Tick) {
+fn record_failure(function: Function, delivery: &Delivery, tick: &mut Tick) {
     match &delivery.outcome {
         DeliveryOutcome::Succeeded => {}
         DeliveryOutcome::Retrying { why, remaining } => {

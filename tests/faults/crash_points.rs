@@ -133,8 +133,8 @@ fn batch_of(intents: &[Intent]) -> Ask {
 }
 
 fn note_batch(reply: &Reply, intents: &mut [Intent]) {
-    for (place, intent) in intents.iter_mut().enumerate() {
-        let entry = &reply.body["results"][place];
+    for (index, intent) in intents.iter_mut().enumerate() {
+        let entry = &reply.body["results"][index];
         if entry["status"] == 201 {
             intent.accepted = entry["payment"]["paymentId"].as_str().map(str::to_owned);
         }

@@ -17,7 +17,7 @@ pub struct Config {
     pub zone: BusinessZone,
     /// `READ_SHARDS`: the number of shards to read.
     pub read_shards: ShardCount,
-    /// `MOVES_PER_SECOND_PER_SHARD`: payments archived per second and shard. 0 is unlimited.
+    /// `MOVES_PER_SECOND_PER_SHARD`: payments archived per second on each shard. 0 is unlimited.
     pub moves_per_second: u32,
 }
 

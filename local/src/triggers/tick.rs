@@ -84,7 +84,7 @@ counts! {
     failed,
     /// Settlement results that were repeated.
     repeated_outcomes,
-    /// Settlement results that contradict an earlier one.
+    /// Settlement results that contradict a settlement or a cancel.
     conflicting_outcomes,
     /// Settlement results of payments that were not pending yet.
     early_outcomes,
