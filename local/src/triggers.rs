@@ -1,4 +1,4 @@
-//! What invokes the functions besides HTTP: the schedules, the stream and the queues. The transaction service is here, too.
+//! What invokes the functions besides HTTP: schedules, stream and queues. The transaction service is here, too.
 //!
 //! On AWS these are EventBridge, Lambda's event source mappings and SQS, as `template.yaml` configures them. Here one
 //! [`Triggers::tick`] does everything that is due now. As in Lambda, events and responses are JSON, and an invocation has
