@@ -91,7 +91,7 @@ impl Fixture {
             requests,
             results,
             dead_results: result_dead_letters,
-            dispatch_failures: dispatch_failures,
+            dispatch_failures,
             functions,
             dependencies,
             shards,

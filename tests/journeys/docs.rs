@@ -116,7 +116,7 @@ async fn exceptions_to_the_order_are_as_documented() -> Result<()> {
         (InvalidShape, "currency", create("tenant", "new", r#"{"payeeAccountId":"","amountMinor":0}"#)),
         // A cancel.
         (UnsupportedMediaType, "", plain(cancel("a%231", ""), "{")),
-        (BodyTooLarge, "", cancel("a%231", "").text(&"{".repeat(70_000))),
+        (BodyTooLarge, "", cancel("a%231", "").text("{".repeat(70_000))),
         (InvalidParameter, "accountId", cancel("a%231", "").text("{")),
         (NotJson, "", cancel("tenant", "").text("{")),
         // The date, once the payment exists.
@@ -144,7 +144,7 @@ async fn a_batch_entry_is_checked_by_shape_then_account_and_key_then_other_field
         (InvalidIdempotencyKey, "idempotencyKey", entry("tenant", "é")),
         (InvalidPayee, "payeeAccountId", entry("tenant", "new")),
     ] {
-        let reply = world.send(Ask::post("/payment-batches").text(&format!(r#"{{"payments":[{entry}]}}"#))).await?;
+        let reply = world.send(Ask::post("/payment-batches").text(format!(r#"{{"payments":[{entry}]}}"#))).await?;
         let problem = &reply.body["results"][0]["problem"];
         let kind_of = problem["type"].as_str().and_then(|kind| kind.strip_prefix(TYPE_BASE));
         assert_eq!((kind_of, problem["field"].as_str()), (Some(kind.slug()), Some(field)), "{reply}");
