@@ -36,7 +36,7 @@ const FUNCTION_NAME: &str = "captured";
 const LEAST: TimeDelta = TimeDelta::minutes(1);
 
 /// How long a sandbox may take to start.
-const PATIENCE: Duration = Duration::from_secs(10);
+const START_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A running emulator, which ends when this is dropped. Its bootstrap then ends by itself.
 #[derive(Debug)]
@@ -105,7 +105,7 @@ impl Sandbox {
         let step = Duration::from_millis(5);
         let mut waited = Duration::ZERO;
         while TcpStream::connect(self.invoke).await.is_err() {
-            ensure!(waited < PATIENCE, "the emulator does not listen: {}", self.read("stderr")?);
+            ensure!(waited < START_TIMEOUT, "the emulator does not listen: {}", self.read("stderr")?);
             tokio::time::sleep(step).await;
             waited += step;
         }

@@ -75,7 +75,7 @@ impl Fixture {
         let faults = FaultInjector::new(world.recorder.clone(), time.clone(), requests.clone(), staleness);
         let metrics = Metrics::captured();
         let (client, dependencies) = dependencies(&world, &faults, &time, &metrics).await;
-        let functions = wired(&world, &client, &dependencies, shards)?;
+        let functions = functions_with_roles(&world, &client, &dependencies, shards)?;
         let dispatching = StreamMapping::new(dispatch_settings(&dispatch_failures)?, stream.clone())?;
         let aggregating = StreamMapping::new(aggregator_settings()?, stream.clone())?;
         Ok(Self {
@@ -103,7 +103,7 @@ impl Fixture {
     pub(crate) async fn functions_of_task(&self, task: usize) -> Result<Functions> {
         let faults = self.faults.of_task(task);
         let (client, dependencies) = dependencies(&self.world, &faults, &self.time, &self.metrics).await;
-        wired(&self.world, &client, &dependencies, self.shards)
+        functions_with_roles(&self.world, &client, &dependencies, self.shards)
     }
 
     /// Returns a name that no other case has.
@@ -302,7 +302,7 @@ async fn dependencies(world: &World, faults: &FaultInjector, time: &Time, metric
 }
 
 /// The functions, each with its role of the template.
-fn wired(world: &World, client: &Client, dependencies: &Dependencies, shards: u16) -> Result<Functions> {
+fn functions_with_roles(world: &World, client: &Client, dependencies: &Dependencies, shards: u16) -> Result<Functions> {
     let environment = Environment { shards, ..world.environment.clone() };
     environment.functions(|function| {
         let store = Store::new(with_role(client, function, &environment.tables)?, environment.tables.clone());

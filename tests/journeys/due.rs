@@ -168,14 +168,13 @@ async fn a_payment_that_changes_status_between_pages_is_never_missed() -> Result
 
 /// The half units read from both tables' `due` indexes since the last time. Nothing else may be read.
 fn half_units(world: &World) -> u64 {
-    let ledger = world.recorder.take_capacity_use();
+    let used = world.recorder.take_capacity_use();
     assert!(
-        ledger
-            .iter()
+        used.iter()
             .all(|((operation, place), half)| { operation == "Query" && (place.ends_with("/due") || *half == 0) }),
-        "{ledger:?}"
+        "{used:?}"
     );
-    ledger.values().sum()
+    used.values().sum()
 }
 
 #[tokio::test]

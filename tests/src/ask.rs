@@ -23,9 +23,6 @@ pub struct Reply {
 
 impl Reply {
     /// Reads a function's response.
-    ///
-    /// # Errors
-    /// When the body is not JSON text.
     pub fn of(response: ApiGatewayV2httpResponse) -> Result<Self> {
         let reply = payments_local::client::Reply::of(response)?;
         let body = reply.json()?;
@@ -33,25 +30,21 @@ impl Reply {
     }
 
     /// The value of a header.
-    #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
     /// A text field of the body; empty if it is missing.
-    #[must_use]
     pub fn field(&self, name: &str) -> &str {
         self.body[name].as_str().unwrap_or_default()
     }
 
     /// The payments of a list.
-    #[must_use]
     pub fn payments(&self) -> &[Value] {
         self.body["payments"].as_array().map_or(&[], Vec::as_slice)
     }
 
     /// The last part of a problem's type.
-    #[must_use]
     pub fn problem(&self) -> &str {
         self.field("type").rsplit('/').next().unwrap_or_default()
     }

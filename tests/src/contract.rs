@@ -32,9 +32,6 @@ static CONTRACT: LazyLock<Result<Contract, String>> =
 
 impl Contract {
     /// The description, read once.
-    ///
-    /// # Errors
-    /// When it is not well-formed.
     pub fn get() -> Result<&'static Self> {
         CONTRACT.as_ref().map_err(|error| anyhow!("{error}"))
     }
@@ -56,9 +53,6 @@ impl Contract {
     }
 
     /// Every operation by its route key, and that of all other routes as `$default`.
-    ///
-    /// # Errors
-    /// When there are no paths.
     pub fn operations(&self) -> Result<Vec<(String, &Value)>> {
         let mut operations = vec![("$default".to_owned(), &self.document["x-default-route"])];
         for (path, item) in object(&self.document["paths"])? {
@@ -70,7 +64,6 @@ impl Contract {
     }
 
     /// The description as JSON, changed so that answers have no undescribed members.
-    #[must_use]
     pub fn document(&self) -> &Value {
         &self.document
     }
@@ -81,9 +74,6 @@ impl Contract {
     }
 
     /// Resolves a reference; returns any other value itself.
-    ///
-    /// # Errors
-    /// When the reference points to nothing.
     pub fn resolved<'c>(&'c self, value: &'c Value) -> Result<&'c Value> {
         match value["$ref"].as_str() {
             Some(reference) => {
@@ -95,9 +85,6 @@ impl Contract {
     }
 
     /// A validator of a schema in the description.
-    ///
-    /// # Errors
-    /// When it is not a schema.
     pub fn validator(&self, schema: &Value) -> Result<Validator> {
         // References start at the root of the document, so its components are copied there.
         let root = json!({ "components": self.document["components"], "allOf": [schema] });
@@ -122,9 +109,6 @@ impl Contract {
     }
 
     /// Checks that the description has this answer to a request with this route key.
-    ///
-    /// # Errors
-    /// When it has not; the message says what is wrong.
     pub fn check(&self, key: &str, reply: &Reply) -> Result<()> {
         let spec = self.answers.get(&(key.to_owned(), reply.status));
         let spec = spec.with_context(|| format!("openapi.yaml has no such answer to {key}: {reply}"))?;
@@ -158,9 +142,6 @@ impl AnswerSpec {
 }
 
 /// Checks a value against a schema.
-///
-/// # Errors
-/// When it does not conform; the message names every place.
 pub fn conforms(validator: &Validator, value: &Value) -> Result<()> {
     let faults: Vec<_> = validator.iter_errors(value).map(|e| format!("{}: {e}", e.instance_path())).collect();
     ensure!(faults.is_empty(), "{}", faults.join("; "));

@@ -23,18 +23,12 @@ pub struct Counting {
 
 impl Counting {
     /// A mapping at the oldest record.
-    ///
-    /// # Errors
-    /// When the table has no stream.
     pub async fn of(world: &World) -> Result<Self> {
         let mapping = StreamMapping::new(aggregator_settings()?, world.environment.stream().await?)?;
         Ok(Self { mapping, now: BEGINNING })
     }
 
     /// Lets these functions count the whole stream. Returns the number of records.
-    ///
-    /// # Errors
-    /// When a batch fails.
     pub async fn count(&mut self, functions: &Functions) -> Result<usize> {
         let count = |event: Value| async move {
             let event = serde_json::from_value(event).map_err(|error| error.to_string())?;
@@ -45,9 +39,6 @@ impl Counting {
     }
 
     /// Lets the whole stream pass uncounted. Returns the number of records.
-    ///
-    /// # Errors
-    /// When the stream cannot be read.
     pub async fn skip(&mut self) -> Result<usize> {
         self.drain(|_| async { Ok(json!({ "state": {} })) }).await
     }
@@ -79,9 +70,6 @@ impl Counting {
 impl World {
     /// Lets `stream-aggregator` count the whole stream. Returns the number of records. The mapping is a new one,
     /// which reads from the oldest record: counted records come again.
-    ///
-    /// # Errors
-    /// When a batch fails.
     pub async fn count_all(&self) -> Result<usize> {
         Counting::of(self).await?.count(self.functions()).await
     }

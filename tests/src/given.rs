@@ -65,9 +65,6 @@ pub enum Given {
 
 /// Brings a world to where an event finds it, over the API as far as possible. What happened to the payments after
 /// their creation happened at `moved_at`.
-///
-/// # Errors
-/// When a request is rejected.
 pub async fn prepare(world: &World, given: Given, moved_at: &str) -> Result<()> {
     world.set_clock(CREATED_AT)?;
     let pending = || vec![Event::Sweep];
@@ -154,9 +151,6 @@ async fn ask(world: &World, key: &str, date: &str) -> Result<PaymentId> {
 }
 
 /// Applies these events to a scheduled payment.
-///
-/// # Errors
-/// When the payment is not scheduled, or the engine fails.
 pub async fn move_on(world: &World, payment_id: PaymentId, events: Vec<Event>, at: &str) -> Result<()> {
     let store = world.store().await;
     let (key, mut head) = scheduled(world, payment_id).await?;
@@ -188,9 +182,6 @@ async fn miscount(world: &World) -> Result<()> {
 }
 
 /// Marks the account's payments of this status as reported.
-///
-/// # Errors
-/// When the engine fails.
 pub async fn report_took(world: &World, status: &str) -> Result<()> {
     for head in world.heads(ACCOUNT).await? {
         if head["status"].as_s().is_ok_and(|found| found == status) {
@@ -207,9 +198,6 @@ async fn scheduled(world: &World, payment_id: PaymentId) -> Result<(HeadKey, Hea
 }
 
 /// Runs an HTTP event through its function.
-///
-/// # Errors
-/// When there is no such event, or the reply is not JSON.
 pub async fn run(world: &World, name: &str) -> Result<Reply> {
     let event = http_event(name)?;
     let function =
@@ -220,42 +208,27 @@ pub async fn run(world: &World, name: &str) -> Result<Reply> {
 }
 
 /// Reads an HTTP event.
-///
-/// # Errors
-/// When there is no such HTTP event.
 pub fn http_event(name: &str) -> Result<ApiGatewayV2httpRequest> {
     serde_json::from_str(&event_text(name)?).with_context(|| name.to_owned())
 }
 
 /// Reads the text of an event's file.
-///
-/// # Errors
-/// When there is no such file.
 pub fn event_text(name: &str) -> Result<String> {
     let path = in_repository("../events").join(format!("{name}.json"));
     fs::read_to_string(&path).with_context(|| path.display().to_string())
 }
 
 /// The names of all events: `<function>/<case>`.
-///
-/// # Errors
-/// When a folder cannot be read.
 pub fn events() -> Result<BTreeSet<String>> {
     names("../events", ".json")
 }
 
 /// The names of the events whose answers are stored.
-///
-/// # Errors
-/// When a folder cannot be read.
 pub fn answers() -> Result<BTreeSet<String>> {
     names("journeys/snapshots", ".snap")
 }
 
 /// Reads the answer in an event's snapshot.
-///
-/// # Errors
-/// When there is none.
 pub fn answer(name: &str) -> Result<String> {
     let path = in_repository("journeys/snapshots").join(format!("{name}.snap"));
     let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
@@ -265,7 +238,6 @@ pub fn answer(name: &str) -> Result<String> {
 }
 
 /// The settings of an event's snapshot, and its name. Snapshots lie in folders as events do.
-#[must_use]
 pub fn snapshot_of(name: &str, given: Given) -> (Settings, &str) {
     let (function, case) = name.split_once('/').unwrap_or_default();
     let mut settings = Settings::clone_current();
@@ -277,7 +249,6 @@ pub fn snapshot_of(name: &str, given: Given) -> (Settings, &str) {
 }
 
 /// The package of the function that an event is for.
-#[must_use]
 pub fn function_of(name: &str) -> &str {
     name.split_once('/').map_or(name, |(function, _)| function)
 }
@@ -304,7 +275,6 @@ fn in_repository(path: &str) -> PathBuf {
 }
 
 /// What an event finds by this table, and whether the table names it.
-#[must_use]
 pub fn given(table: &[(Given, &[&str])], name: &str) -> (Given, bool) {
     let row = table.iter().find(|(_, names)| names.contains(&name));
     row.map_or((Given::Nothing, false), |(given, _)| (*given, true))

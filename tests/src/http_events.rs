@@ -90,9 +90,6 @@ pub const GIVEN: [(Given, &[&str]); 9] = [
 ];
 
 /// A world as an event finds it, what that is, and whether [`GIVEN`] says so.
-///
-/// # Errors
-/// When a request is rejected.
 pub async fn world_of(name: &str) -> Result<(World, Given, bool)> {
     let (given, is_stated) = given(&GIVEN, name);
     let world = World::with(|environment| environment.horizon_days = HORIZON_DAYS).await?;
@@ -104,9 +101,6 @@ pub async fn world_of(name: &str) -> Result<(World, Given, bool)> {
 }
 
 /// The names of the events of functions that answer HTTP.
-///
-/// # Errors
-/// When a folder cannot be read.
 pub fn http_events() -> Result<BTreeSet<String>> {
     let is_http = |name: &String| ROUTES.iter().any(|spec| spec.function.name() == function_of(name));
     Ok(events()?.into_iter().filter(is_http).collect())

@@ -43,9 +43,6 @@ pub struct Role {
 
 impl Role {
     /// Returns every function's role, by package.
-    ///
-    /// # Errors
-    /// When a policy has something unknown.
     pub fn all(template: &Value) -> Result<BTreeMap<String, Self>> {
         let functions = template["Resources"].as_object().context("no resources")?.iter();
         let functions = functions.filter(|(_, resource)| resource["Type"] == "AWS::Serverless::Function");
@@ -69,7 +66,6 @@ impl Role {
     }
 
     /// The permissions, each with one pattern of keys.
-    #[must_use]
     pub fn permissions(&self) -> BTreeSet<Permission> {
         let any = BTreeSet::from([String::new()]);
         let each = self.grants.iter().flat_map(|Grant { action, place, keys }| {
@@ -81,7 +77,6 @@ impl Role {
 
     /// Whether one statement allows an action on a resource for all of these partition keys, as `ForAllValues`
     /// requires.
-    #[must_use]
     pub fn allows(&self, action: &str, place: &str, partitions: &[String]) -> bool {
         self.grants.iter().filter(|grant| grant.action == action && grant.place == place).any(|grant| {
             let one_of = |keys: &BTreeSet<String>, partition: &str| keys.iter().any(|key| matches(key, partition));

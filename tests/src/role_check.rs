@@ -18,9 +18,6 @@ static ROLES: LazyLock<Result<BTreeMap<String, Role>, String>> =
     LazyLock::new(|| template().and_then(|template| Role::all(&template)).map_err(|error| format!("{error:#}")));
 
 /// Returns the same client with the role of a function.
-///
-/// # Errors
-/// When the template has no such function, or the client no HTTP client.
 pub fn with_role(client: &Client, function: Function, tables: &TableNames) -> Result<Client> {
     let roles = ROLES.as_ref().map_err(|error| anyhow!("{error}"))?;
     let role = roles.get(function.as_str()).with_context(|| format!("the template has no {function}"))?;

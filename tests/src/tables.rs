@@ -17,7 +17,6 @@ pub const NO_DEADLINE: u64 = 4_102_444_800_000;
 pub type Units = BTreeMap<(String, String), u64>;
 
 /// The context of an invocation that ends at `deadline`, in milliseconds.
-#[must_use]
 pub fn context(deadline: u64) -> Context {
     let mut context = Context::default();
     context.deadline = deadline;
@@ -35,13 +34,11 @@ pub fn number(number: impl ToString) -> AttributeValue {
 }
 
 /// An item in DynamoDB's JSON.
-#[must_use]
 pub fn json_of_item(item: &Item) -> Value {
     Value::Object(item.iter().map(|(name, value)| (name.clone(), json_of(value))).collect())
 }
 
 /// A value in DynamoDB's JSON; null if no item of ours has its type.
-#[must_use]
 pub fn json_of(value: &AttributeValue) -> Value {
     match value {
         AttributeValue::S(text) => json!({ "S": text }),
@@ -54,16 +51,12 @@ pub fn json_of(value: &AttributeValue) -> Value {
 }
 
 /// The primary key of an item.
-#[must_use]
 pub fn key_of(item: &Item) -> Item {
     ["pk", "sk"].map(|name| (name.to_owned(), item[name].clone())).into()
 }
 
 impl World {
     /// Creates a payment. Returns its id.
-    ///
-    /// # Errors
-    /// When the request is rejected.
     pub async fn create(&self, account: &str, key: &str, body: &Value) -> Result<String> {
         let reply = self.send(Ask::create(account, key, body)).await?;
         ensure!(reply.status == 201, "{reply}");
@@ -71,9 +64,6 @@ impl World {
     }
 
     /// Creates payments, a hundred to a batch. Returns their ids in this order.
-    ///
-    /// # Errors
-    /// When an entry is rejected.
     pub async fn create_all(&self, entries: impl IntoIterator<Item = Value>) -> Result<Vec<String>> {
         let mut ids = Vec::new();
         for batch in entries.into_iter().collect::<Vec<_>>().chunks(100) {
@@ -87,9 +77,6 @@ impl World {
     }
 
     /// Cancels a payment.
-    ///
-    /// # Errors
-    /// When the request is rejected.
     pub async fn cancel(&self, account: &str, payment_id: &str) -> Result<()> {
         let reply = self.send(Ask::cancel(account, payment_id)).await?;
         ensure!(reply.status == 200, "{reply}");
@@ -97,9 +84,6 @@ impl World {
     }
 
     /// Runs one sweep.
-    ///
-    /// # Errors
-    /// When the sweeper fails.
     pub async fn sweep(&self) -> Result<()> {
         let request = daily_due_sweeper::Request { action: daily_due_sweeper::Action::Sweep };
         let swept = self.functions().sweeper.handle(LambdaEvent::new(request, context(NO_DEADLINE))).await;
@@ -107,9 +91,6 @@ impl World {
     }
 
     /// Puts items into a table.
-    ///
-    /// # Errors
-    /// When the engine fails.
     pub async fn put_items(&self, table: &str, items: impl IntoIterator<Item = Item>) -> Result<()> {
         let client = self.client().await;
         for item in items {
@@ -119,9 +100,6 @@ impl World {
     }
 
     /// Archives an account's heads.
-    ///
-    /// # Errors
-    /// When the engine fails.
     pub async fn archive_all(&self, account: &str) -> Result<()> {
         let (client, tables) = (self.client().await, &self.environment.tables);
         for item in self.heads(account).await? {
@@ -133,9 +111,6 @@ impl World {
     }
 
     /// Updates an item of the hot table.
-    ///
-    /// # Errors
-    /// When the engine fails.
     pub async fn update(&self, item: &Item, expression: &str, values: &[(&str, AttributeValue)]) -> Result<()> {
         let update = self.client().await.update_item().table_name(&self.environment.tables.payments);
         let update = update.set_key(Some(key_of(item))).update_expression(expression);
@@ -145,9 +120,6 @@ impl World {
     }
 
     /// A metric of the latest invocation.
-    ///
-    /// # Errors
-    /// When the invocation emitted no such metric.
     pub fn metric(&self, name: &str) -> Result<u64> {
         let lines = self.outside.metrics.take();
         let line: Value = serde_json::from_str(lines.last().context("no metrics were emitted")?)?;
@@ -155,7 +127,6 @@ impl World {
     }
 
     /// The units consumed since the last time. The tables are called `payments` and `history` here.
-    #[must_use]
     pub fn take_units(&self) -> Units {
         let tables = &self.environment.tables;
         let plain = |place: String| place.replace(&tables.history, "history").replace(&tables.payments, "payments");
@@ -164,7 +135,6 @@ impl World {
     }
 
     /// The write units among them, without rows of zero.
-    #[must_use]
     pub fn take_write_units(&self) -> Units {
         let mut units = self.take_units();
         let is_read = |operation: &str| matches!(operation, "Query" | "GetItem" | "BatchGetItem");

@@ -6,9 +6,6 @@ use serde_json::Value;
 
 /// Returns the template as JSON, in which `!Ref Name` is `{"!Ref": "Name"}`. `PAYMENTS_TEMPLATE` may name another
 /// template, to try one with a fault.
-///
-/// # Errors
-/// When it cannot be read.
 pub fn template() -> Result<Value> {
     let ours = concat!(env!("CARGO_MANIFEST_DIR"), "/../template.yaml");
     let path = Lookup::environment().text("PAYMENTS_TEMPLATE").unwrap_or_else(|| ours.to_owned());
@@ -18,9 +15,6 @@ pub fn template() -> Result<Value> {
 }
 
 /// Lets a package read its configuration.
-///
-/// # Errors
-/// The package's error, or that there is no such package.
 pub fn read_configuration(package: &str, lookup: &Lookup<'_>) -> Result<()> {
     match package {
         "ingest" => ingest::Config::read(lookup).map(drop),

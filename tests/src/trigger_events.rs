@@ -53,9 +53,6 @@ pub const GIVEN: [(Given, &[&str]); 12] = [
 const SHOWN: [&str; 5] = ["status", "version", "dispatchAttempt", "transactionId", "failureReason"];
 
 /// A world on the day of the first payment, as an event finds it.
-///
-/// # Errors
-/// When a request is rejected.
 pub async fn world_of(given: Given) -> Result<World> {
     let world = World::with(|environment| environment.horizon_days = HORIZON_DAYS).await?;
     prepare(&world, given, THAT_NIGHT).await?;
@@ -65,29 +62,21 @@ pub async fn world_of(given: Given) -> Result<World> {
 }
 
 /// What the event of this name finds.
-#[must_use]
 pub fn found_by(name: &str) -> Given {
     given(&GIVEN, name).0
 }
 
 /// The text of an event as it arrives: the stream is that of this world's table.
-///
-/// # Errors
-/// When there is no such file.
 pub fn delivered(world: &World, name: &str) -> Result<String> {
     Ok(event_text(name)?.replace("table/payments/", &format!("table/{}/", world.environment.tables.payments)))
 }
 
 /// When an event arrives.
-#[must_use]
 pub fn now_of(name: &str) -> &'static str {
     if name.starts_with("archive/") { THE_NIGHT_AFTER } else { NOW }
 }
 
 /// The deadline of an event's invocation: five minutes later.
-///
-/// # Errors
-/// None, as long as [`now_of`] returns an instant.
 pub fn deadline_of(name: &str) -> Result<DateTime<Utc>> {
     Ok((DateTime::parse_from_rfc3339(now_of(name))? + TimeDelta::minutes(5)).to_utc())
 }
@@ -97,9 +86,6 @@ fn now() -> Result<DateTime<Utc>> {
 }
 
 /// All that an event led to: its answer and metrics, the messages, and the payments.
-///
-/// # Errors
-/// When the engine fails or a line of metrics is invalid.
 pub async fn snapshot_text(world: &World, answer: &Value, metrics: &[String]) -> Result<String> {
     let mut text = format!("answer:\n{}\n", serde_json::to_string_pretty(answer)?);
     for message in world.outside.requests.receive(10, now()?) {
@@ -125,7 +111,6 @@ pub async fn snapshot_text(world: &World, answer: &Value, metrics: &[String]) ->
 
 /// The rule of the messages' order: results are settled concurrently, so failed messages are sorted by id here. SQS
 /// ignores the order.
-#[must_use]
 pub fn in_order_of_ids(mut response: Value) -> Value {
     if let Some(failures) = response.get_mut("batchItemFailures").and_then(Value::as_array_mut) {
         failures.sort_by_key(|failure| failure["itemIdentifier"].to_string());
@@ -147,9 +132,6 @@ fn plain(value: &AttributeValue) -> &str {
 }
 
 /// The names of the events of functions that answer no HTTP.
-///
-/// # Errors
-/// When a folder cannot be read.
 pub fn trigger_events() -> Result<BTreeSet<String>> {
     Ok(&events()? - &http_events()?)
 }

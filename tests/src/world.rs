@@ -50,17 +50,11 @@ pub struct World {
 
 impl World {
     /// Opens a world on an embedded engine, or on the one that `DYNAMODB_ENDPOINT` names.
-    ///
-    /// # Errors
-    /// When the engine does not start.
     pub async fn open() -> Result<Self> {
         Self::with(|_| {}).await
     }
 
     /// Opens a world with a changed environment.
-    ///
-    /// # Errors
-    /// When the engine does not start or a variable is invalid.
     pub async fn with(change: impl FnOnce(&mut Environment)) -> Result<Self> {
         let endpoint = Lookup::environment().text("DYNAMODB_ENDPOINT");
         let is_shared = endpoint.is_some();
@@ -88,9 +82,6 @@ impl World {
     }
 
     /// The functions over another recorder, as in another Lambda sandbox.
-    ///
-    /// # Errors
-    /// When a variable is invalid.
     pub async fn functions_over(&self, recorder: &Recorder) -> Result<Functions> {
         with_roles(&self.stack, &client(&self.environment, recorder).await)
     }
@@ -101,15 +92,11 @@ impl World {
     }
 
     /// What the functions work with, over another client.
-    #[must_use]
     pub fn dependencies(&self, client: Client) -> Dependencies {
         self.stack.dependencies(client)
     }
 
     /// The functions with other dependencies.
-    ///
-    /// # Errors
-    /// When a variable is invalid.
     pub fn functions_in(&self, dependencies: &Dependencies) -> Result<Functions> {
         self.environment.functions(|_| Ok(dependencies.clone()))
     }
@@ -125,17 +112,11 @@ impl World {
     }
 
     /// An account's items in the hot table, as stored.
-    ///
-    /// # Errors
-    /// When the engine fails.
     pub async fn heads(&self, account: &str) -> Result<Vec<Item>> {
         self.heads_in(&self.environment.tables.payments, account).await
     }
 
     /// An account's items in history, as stored.
-    ///
-    /// # Errors
-    /// When the engine fails.
     pub async fn archived_heads(&self, account: &str) -> Result<Vec<Item>> {
         self.heads_in(&self.environment.tables.history, account).await
     }
@@ -149,9 +130,6 @@ impl World {
     }
 
     /// Sets the clock.
-    ///
-    /// # Errors
-    /// When `instant` is invalid.
     pub fn set_clock(&self, instant: &str) -> Result<()> {
         let seconds = DateTime::parse_from_rfc3339(instant).with_context(|| instant.to_owned())?.timestamp();
         self.seconds.store(seconds, Ordering::Relaxed);
@@ -159,33 +137,21 @@ impl World {
     }
 
     /// Sends a request to its function, as an API Gateway event.
-    ///
-    /// # Errors
-    /// When the request cannot be built or the reply is not JSON.
     pub async fn send(&self, ask: Ask) -> Result<Reply> {
         self.send_to(&self.functions, ask).await
     }
 
     /// Sends a request from a client of another name.
-    ///
-    /// # Errors
-    /// When the request cannot be built or the reply is not JSON.
     pub async fn send_as(&self, client_id: &str, ask: Ask) -> Result<Reply> {
         self.send_authorized(&event::all_scopes(client_id), ask).await
     }
 
     /// Sends a request with an authorizer's statement; null for none.
-    ///
-    /// # Errors
-    /// When the request cannot be built or the reply is not JSON.
     pub async fn send_authorized(&self, authorizer: &Value, ask: Ask) -> Result<Reply> {
         self.replied(&self.functions, authorizer, &ask).await
     }
 
     /// Sends a request to other functions.
-    ///
-    /// # Errors
-    /// When the request cannot be built or the reply is not JSON.
     pub async fn send_to(&self, functions: &Functions, ask: Ask) -> Result<Reply> {
         self.replied(functions, &event::all_scopes(event::DEVELOPMENT_CLIENT), &ask).await
     }
@@ -201,7 +167,6 @@ impl World {
     }
 
     /// The functions.
-    #[must_use]
     pub fn functions(&self) -> &Functions {
         &self.functions
     }

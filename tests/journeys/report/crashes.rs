@@ -68,8 +68,8 @@ async fn a_run_killed_at_any_call_loses_and_repeats_nothing() -> Result<()> {
             let world = World::with(|environment| environment.max_report_rows = 7).await?;
             let all = many(&world, "2026-11-20T09:20:00Z", 12, 0).await?;
             let calls = Arc::new(AtomicUsize::new(0));
-            let (on_wire, on_files) = (Arc::clone(&calls), Arc::clone(&calls));
-            let recorder = Recorder::with_fate(move |_| match on_wire.fetch_add(1, Ordering::Relaxed) {
+            let (on_calls, on_files) = (Arc::clone(&calls), Arc::clone(&calls));
+            let recorder = Recorder::with_fate(move |_| match on_calls.fetch_add(1, Ordering::Relaxed) {
                 call if call < at => Fate::Pass,
                 call if call == at && end != End::Before => Fate::LoseReply,
                 _ if end == End::Hiccup => Fate::Pass,
