@@ -141,6 +141,9 @@ fn note_batch(reply: &Reply, intents: &mut [Intent]) {
     }
 }
 
+/// The seed of the first disturbed case: from here on, lag leads to more failing calls than from 0.
+const FIRST_SEED: u64 = 2;
+
 /// One case.
 #[derive(Debug, Clone, Copy)]
 struct Case {
@@ -159,7 +162,7 @@ impl Case {
         let mut intents = self.work.prepare(fixture, random.clone()).await?;
         let place = disturbances::place(fixture).await?;
         if self.disturbed {
-            disturbances::begin(fixture, seed);
+            disturbances::begin(fixture, FIRST_SEED + seed);
         }
         let run = self.plan.run(&fixture.faults, self.work.fire(fixture, &mut intents)).await;
         run.answer.transpose()?;

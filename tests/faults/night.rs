@@ -106,7 +106,9 @@ impl Case {
         }
         let place = disturbances::place(fixture).await?;
         if self.disturbed {
-            disturbances::begin(fixture, u64::try_from(self.plan.call)?);
+            // From these seeds on, lag leads to more failing calls than from 0.
+            let first = if self.function == Function::Report { 2 } else { 3 };
+            disturbances::begin(fixture, first + u64::try_from(self.plan.call)?);
         }
         let run = self.plan.run(&fixture.faults, invoke(fixture, &fixture.functions, self.function)).await;
         self.check(fixture, &intents, "after the failure", Stage::UnderWay).await?;
