@@ -23,7 +23,6 @@ pub struct Background {
 
 impl Background {
     /// Starts to tick, on a thread of its own. As in Lambda, a handler stays on one thread.
-    #[must_use]
     pub fn start(triggers: Triggers, clock: Clock) -> Self {
         let (stop, stopped) = oneshot::channel::<()>();
         let runtime = Handle::current();

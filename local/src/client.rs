@@ -64,50 +64,42 @@ enum Target {
 
 impl Request {
     /// Creates a request without a body.
-    #[must_use]
     pub fn new(method: Method, path: &str) -> Self {
         Self { method, path: path.to_owned(), headers: Vec::new(), body: String::new() }
     }
 
     /// Creates a GET.
-    #[must_use]
     pub fn get(path: &str) -> Self {
         Self::new(Method::GET, path)
     }
 
     /// Creates a POST without a body.
-    #[must_use]
     pub fn post(path: &str) -> Self {
         Self::new(Method::POST, path)
     }
 
     /// Creates the request for a payment of `account` under an idempotency key.
-    #[must_use]
     pub fn create(account: &str, key: &str, body: &Value) -> Self {
         Self::post(&format!("/accounts/{account}/payments")).header("Idempotency-Key", key).json(body)
     }
 
     /// Creates the request that cancels a payment.
-    #[must_use]
     pub fn cancel(account: &str, payment_id: &str) -> Self {
         Self::post(&format!("/accounts/{account}/payments/{payment_id}/cancel"))
     }
 
     /// Adds a header.
-    #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
     /// Sets a JSON body.
-    #[must_use]
     pub fn json(self, body: &Value) -> Self {
         self.text(body.to_string())
     }
 
     /// Sets a body, which is declared as JSON unless a content type was added before.
-    #[must_use]
     pub fn text(self, body: impl Into<String>) -> Self {
         let typed = self.headers.iter().any(|(name, _)| name == "Content-Type");
         let typed = if typed { self } else { self.header("Content-Type", "application/json") };
@@ -150,7 +142,6 @@ impl Reply {
     }
 
     /// Whether the same request may succeed later.
-    #[must_use]
     pub fn is_for_later(&self) -> bool {
         self.status >= 500 || self.status == 429
     }
@@ -158,7 +149,6 @@ impl Reply {
 
 impl Client {
     /// Creates a client of the functions of this process, which may do everything.
-    #[must_use]
     pub fn of_functions(functions: Functions, clock: Clock) -> Self {
         Self::of(Target::Functions(Box::new(functions), clock))
     }
@@ -179,7 +169,6 @@ impl Client {
     }
 
     /// Returns how many requests were sent again.
-    #[must_use]
     pub fn retries(&self) -> u64 {
         self.retries.load(Ordering::Relaxed)
     }

@@ -37,9 +37,6 @@ pub struct Engine {
 impl Engine {
     /// Starts an engine on `port` of the loopback interface (0 is any free one). Its data is in the folder `data`, or in
     /// memory.
-    ///
-    /// # Errors
-    /// When the port is in use or the folder cannot be used; the message says what to do.
     pub async fn start(port: u16, data: Option<&Path>) -> Result<Self> {
         let database = match data {
             None => in_memory()?,
@@ -50,9 +47,6 @@ impl Engine {
 
     /// Starts an engine on any free port for temporary data. It is in a temporary folder, since it may be more than memory
     /// has room for, and a write never waits for the disk.
-    ///
-    /// # Errors
-    /// When no temporary folder can be created.
     pub async fn scratch() -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let database = kept_in(folder.path())?;
@@ -70,15 +64,11 @@ impl Engine {
     }
 
     /// Returns the URL of the DynamoDB API.
-    #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
     /// Stops the engine after the calls that are under way.
-    ///
-    /// # Errors
-    /// When the engine failed before.
     pub async fn stop(self) -> Result<()> {
         drop(self.stop);
         self.server.await?.map_err(anyhow::Error::msg)
@@ -86,9 +76,6 @@ impl Engine {
 }
 
 /// Listens on a port of the loopback interface.
-///
-/// # Errors
-/// When the port is in use; the message names `flag`, which chooses another.
 pub(crate) async fn listen(port: u16, flag: &str) -> Result<TcpListener> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let listener = TcpListener::bind(address).await;

@@ -21,7 +21,6 @@ use serde_json::{Value, json};
 pub const DEVELOPMENT_CLIENT: &str = "local-development";
 
 /// Returns the authorizer's part of an event whose token has every scope.
-#[must_use]
 pub fn all_scopes(client_id: &str) -> Value {
     jwt(&json!({ "client_id": client_id, "scope": Scope::ALL.map(Scope::as_str).join(" ") }))
 }
@@ -30,7 +29,6 @@ pub fn all_scopes(client_id: &str) -> Value {
 /// brackets. The list of scopes is that of a route that requires none.
 ///
 /// Source: events captured from a deployed API, <https://github.com/floci-io/floci/pull/2011>.
-#[must_use]
 pub fn jwt(claims: &Value) -> Value {
     let claims = claims.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
     let claims: BTreeMap<&String, String> = claims.map(|(name, value)| (name, as_text(value))).collect();

@@ -27,7 +27,6 @@ pub enum Function {
 
 impl Function {
     /// Returns the name.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Http(function) => function.name(),

@@ -78,9 +78,6 @@ pub struct Dependencies {
 impl Functions {
     /// Creates the functions. They read their configuration as they do on AWS, through the lookup, and each works with
     /// what `of` returns for it.
-    ///
-    /// # Errors
-    /// When a variable is missing or invalid, or `of` fails.
     pub fn new(lookup: &Lookup<'_>, of: impl Fn(Function) -> Result<Dependencies>) -> Result<Self> {
         let own = |function| of(function).map(|Dependencies { store, clock, metrics, .. }| (store, clock, metrics));
         let (store, clock, _) = own(Function::Http(HttpFunction::Ingest))?;
@@ -107,9 +104,6 @@ impl Functions {
     }
 
     /// Invokes a scheduled function with a schedule's input, and returns its outcome.
-    ///
-    /// # Errors
-    /// The function's error, or why the input is invalid.
     pub async fn scheduled(&self, function: Function, input: Value, context: Context) -> Result<Value, String> {
         async fn run<Request: DeserializeOwned, Outcome: Serialize, Answer>(
             input: Value,
@@ -132,9 +126,6 @@ impl Functions {
     }
 
     /// Invokes a function with the event of a stream or a queue, and returns its response.
-    ///
-    /// # Errors
-    /// The function's error, or why the event is invalid.
     pub async fn deliver(&self, function: Function, event: Value) -> Result<Value, String> {
         match function {
             Function::Dispatch => {
@@ -159,9 +150,6 @@ impl Functions {
 }
 
 /// Opens a report store in a folder, which is created if it is missing.
-///
-/// # Errors
-/// When the folder cannot be used.
 pub fn reports_in(folder: &Path) -> Result<Arc<dyn ObjectStore>> {
     let explain = || format!("cannot keep reports in {}: give --reports a writable folder", folder.display());
     let folder = std::path::absolute(folder).with_context(explain)?;
@@ -196,7 +184,6 @@ pub struct Environment {
 
 impl Environment {
     /// Returns the defaults of the template, with DynamoDB at `endpoint` and a bank in London.
-    #[must_use]
     pub fn at(endpoint: String) -> Self {
         let tables = TableNames { payments: "payments".to_owned(), history: "payment-history".to_owned() };
         Self {
@@ -214,7 +201,6 @@ impl Environment {
     }
 
     /// Returns the value of a variable.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<String> {
         Some(match name {
             "PAYMENTS_TABLE" => self.tables.payments.clone(),
@@ -234,24 +220,17 @@ impl Environment {
     }
 
     /// Returns the functions in this environment, each with what `of` returns for it.
-    ///
-    /// # Errors
-    /// When a variable is missing or invalid, or `of` fails.
     pub fn functions(&self, of: impl Fn(Function) -> Result<Dependencies>) -> Result<Functions> {
         let get = |name: &str| self.get(name);
         Functions::new(&Lookup::new(&get), of)
     }
 
     /// Returns the functions' DynamoDB client.
-    #[must_use]
     pub fn client(&self) -> Client {
         dynamodb_at(&self.endpoint, &self.access_key)
     }
 
     /// Returns the stream of the hot table.
-    ///
-    /// # Errors
-    /// When the table has no stream or the engine does not answer.
     pub async fn stream(&self) -> Result<DynamoDbStream> {
         let config = aws_sdk_dynamodbstreams::Config::builder()
             .behavior_version(BehaviorVersion::latest())

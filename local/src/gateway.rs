@@ -52,9 +52,6 @@ struct Shared {
 impl Gateway {
     /// Starts the API on `port` of the loopback interface (0 is any free one). With an issuer it requires a token of that
     /// issuer. Without one every request is the development client's.
-    ///
-    /// # Errors
-    /// When the port is in use; the message says what to do.
     pub async fn start(port: u16, functions: Functions, clock: Clock, issuer: Option<Arc<Issuer>>) -> Result<Self> {
         let listener = listen(port, "--api-port").await?;
         let address = listener.local_addr()?;
@@ -66,15 +63,11 @@ impl Gateway {
     }
 
     /// Returns the URL of the API.
-    #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
     /// Stops the API after the requests that are under way.
-    ///
-    /// # Errors
-    /// When the server failed before.
     pub async fn stop(self) -> Result<()> {
         drop(self.stop);
         Ok(self.server.await??)

@@ -90,19 +90,16 @@ impl Call {
     }
 
     /// The service's name in the protocol: `DynamoDB_20120810` or `AmazonSQS`.
-    #[must_use]
     pub fn service(&self) -> &str {
         self.header("x-amz-target").split('.').next().unwrap_or_default()
     }
 
     /// The SDK's id of the call, which all of its tries share.
-    #[must_use]
     pub fn invocation_id(&self) -> &str {
         self.header("amz-sdk-invocation-id")
     }
 
     /// The input. It is parsed on first use, because parsing takes about as long as the rest of the call.
-    #[must_use]
     pub fn input(&self) -> &Value {
         let body = || self.request.body().bytes().unwrap_or_default();
         self.input.get_or_init(|| serde_json::from_slice(body()).unwrap_or(Value::Null))
@@ -130,9 +127,6 @@ impl Call {
 
 impl Next {
     /// Sends the call.
-    ///
-    /// # Errors
-    /// [`ConnectorError`] if the engine does not answer.
     pub async fn send(&self, call: Call) -> Answer {
         self.0.call(call.request).await
     }
@@ -184,9 +178,6 @@ impl HttpConnector for Connector {
 
 impl Fate {
     /// Applies the fate to a try of `process`. `send` sends it.
-    ///
-    /// # Errors
-    /// [`ConnectorError`] if the engine does not answer, or the fate loses the request or the reply.
     pub async fn carry_out<F: Future<Output = Answer>>(
         self,
         call: Call,
@@ -228,9 +219,6 @@ impl Process {
 }
 
 /// Returns the body of a response, read to its end, with the status.
-///
-/// # Errors
-/// [`ConnectorError`] if the connection breaks.
 pub async fn read_whole(
     response: HttpResponse,
 ) -> Result<(u16, impl Deref<Target = [u8]> + Into<SdkBody>), ConnectorError> {
@@ -240,9 +228,6 @@ pub async fn read_whole(
 }
 
 /// Returns a response with a JSON body.
-///
-/// # Errors
-/// [`ConnectorError`] if there is no such status.
 pub fn respond(status: u16, body: impl Into<SdkBody>) -> Answer {
     let status = status.try_into().map_err(|_| ConnectorError::other("no such status".into(), None))?;
     let mut response = HttpResponse::new(status, body.into());
@@ -251,9 +236,6 @@ pub fn respond(status: u16, body: impl Into<SdkBody>) -> Answer {
 }
 
 /// Returns an error response of the service.
-///
-/// # Errors
-/// [`ConnectorError`] if there is no such status.
 pub fn refuse(status: u16, code: &str, message: &str) -> Answer {
     respond(status, json!({ "__type": code, "message": message }).to_string())
 }

@@ -7,7 +7,6 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// Returns the context of an invocation that has until `deadline`.
-#[must_use]
 pub fn context(deadline: DateTime<Utc>) -> Context {
     let mut context = Context::default();
     context.deadline = u64::try_from(deadline.timestamp_millis()).unwrap_or(0);

@@ -81,9 +81,6 @@ pub struct System {
 
 impl System {
     /// Starts everything.
-    ///
-    /// # Errors
-    /// When a port is taken, the data folder cannot be used or the engine does not answer; the message says what to do.
     pub async fn start(options: &Options, clock: &Clock) -> Result<Self> {
         let stack = Stack::on(EngineChoice::of(options.endpoint.clone(), options.data.clone()))
             .port(options.dynamodb_port)
@@ -102,21 +99,16 @@ impl System {
     }
 
     /// Returns the URL of the HTTP API.
-    #[must_use]
     pub fn api_url(&self) -> String {
         self.gateway.url()
     }
 
     /// Returns the URL of the DynamoDB API.
-    #[must_use]
     pub fn dynamodb_url(&self) -> &str {
         &self.stack.environment.endpoint
     }
 
     /// Stops everything after the requests, ticks and calls that are under way.
-    ///
-    /// # Errors
-    /// When a part failed before.
     pub async fn stop(self) -> Result<()> {
         self.gateway.stop().await?;
         self.background.stop().await?;

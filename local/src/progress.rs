@@ -36,7 +36,6 @@ impl Progress {
     }
 
     /// Whether the bars are visible.
-    #[must_use]
     pub fn is_visible(&self) -> bool {
         !self.bars.is_hidden()
     }

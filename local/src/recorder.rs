@@ -37,13 +37,11 @@ impl Default for Recorder {
 
 impl Recorder {
     /// Creates a recorder over plain HTTP.
-    #[must_use]
     pub fn new() -> Self {
         Self::with_fate(|_| Fate::Pass)
     }
 
     /// Creates a recorder over plain HTTP that lets each try meet the fate that `decide` returns.
-    #[must_use]
     pub fn with_fate(decide: impl Fn(&Call) -> Fate + Send + Sync + 'static) -> Self {
         let (record, process, decide) = (Arc::<Mutex<Record>>::default(), Process::default(), Arc::new(decide));
         let shared = Arc::clone(&record);
@@ -59,13 +57,11 @@ impl Recorder {
     }
 
     /// Returns the operations since the last time, in order, and each try by itself.
-    #[must_use]
     pub fn take_operations(&self) -> Vec<String> {
         std::mem::take(&mut lock(&self.record).operations)
     }
 
     /// Returns the capacity that was used since the last time.
-    #[must_use]
     pub fn take_capacity_use(&self) -> CapacityUse {
         std::mem::take(&mut lock(&self.record).capacity)
     }
@@ -78,7 +74,6 @@ impl HttpClient for Recorder {
 }
 
 /// Returns the write units in a capacity use.
-#[must_use]
 pub fn write_units(capacity: &CapacityUse) -> u64 {
     let writes = capacity.iter().filter(|((operation, _), _)| WRITES.contains(&operation.as_str()));
     writes.map(|(_, half_units)| half_units / 2).sum()

@@ -33,7 +33,6 @@ pub enum EngineChoice {
 
 impl EngineChoice {
     /// Returns the engine at the URL if there is one, otherwise an embedded engine, in the folder if there is one.
-    #[must_use]
     pub fn of(endpoint: Option<String>, folder: Option<PathBuf>) -> Self {
         endpoint.map(Self::Endpoint).or(folder.map(Self::Folder)).unwrap_or_default()
     }
@@ -67,34 +66,27 @@ pub struct Stack {
 
 impl StackBuilder {
     /// Changes the environment of the functions. Its endpoint is that of the engine.
-    #[must_use]
     pub fn environment(mut self, change: impl FnOnce(&mut Environment)) -> Self {
         change(&mut self.environment);
         self
     }
 
     /// Sets the port of an embedded engine; any free one is the default.
-    #[must_use]
     pub fn port(self, port: u16) -> Self {
         Self { port, ..self }
     }
 
     /// Sets the clock; the machine's is the default.
-    #[must_use]
     pub fn clock(self, clock: &Clock) -> Self {
         Self { clock: clock.clone(), ..self }
     }
 
     /// Sets the report store; one in memory is the default.
-    #[must_use]
     pub fn reports(self, reports: Arc<dyn ObjectStore>) -> Self {
         Self { reports, ..self }
     }
 
     /// Starts the engine and creates the tables that are missing.
-    ///
-    /// # Errors
-    /// When the engine does not start or does not answer; the message says what to do.
     pub async fn start(self) -> Result<Stack> {
         let Self { engine, port, mut environment, clock, reports } = self;
         let engine = match engine {
@@ -117,14 +109,12 @@ impl StackBuilder {
 
 impl Stack {
     /// Chooses the engine; the rest has defaults.
-    #[must_use]
     pub fn on(engine: EngineChoice) -> StackBuilder {
         let (environment, reports) = (Environment::at(String::new()), Arc::new(InMemory::new()));
         StackBuilder { engine, port: 0, environment, clock: Clock::system(), reports }
     }
 
     /// Returns what a function works with, over this client.
-    #[must_use]
     pub fn dependencies(&self, client: Client) -> Dependencies {
         Dependencies {
             store: Store::new(client, self.environment.tables.clone()),
@@ -136,33 +126,21 @@ impl Stack {
     }
 
     /// Returns the functions over one client.
-    ///
-    /// # Errors
-    /// When a variable of the environment is missing or invalid.
     pub fn functions(&self, client: &Client) -> Result<Functions> {
         self.functions_each(|_| Ok(client.clone()))
     }
 
     /// Returns the functions, each over the client that `client_of` returns for it.
-    ///
-    /// # Errors
-    /// When a variable of the environment is missing or invalid, or `client_of` fails.
     pub fn functions_each(&self, client_of: impl Fn(Function) -> Result<Client>) -> Result<Functions> {
         self.environment.functions(|function| Ok(self.dependencies(client_of(function)?)))
     }
 
     /// Returns the triggers of `functions`, and a transaction service at the other end of the queues.
-    ///
-    /// # Errors
-    /// When the table has no stream or the engine does not answer.
     pub async fn triggers(&self, functions: Functions, service: TransactionServiceSettings) -> Result<Triggers> {
         Triggers::new(self, functions, self.environment.stream().await?, service)
     }
 
     /// Stops the engine, if it is embedded, after the calls that are under way.
-    ///
-    /// # Errors
-    /// When the engine failed before.
     pub async fn stop(self) -> Result<()> {
         match self.engine {
             Some(engine) => engine.stop().await,

@@ -40,7 +40,6 @@ impl Issuer {
     }
 
     /// Returns the claims of a token that is valid from now on. With accounts it is a customer's, otherwise a machine's.
-    #[must_use]
     pub fn claims(&self, scopes: &str, accounts: &[String], now: DateTime<Utc>) -> Value {
         let now = now.timestamp();
         let mut claims = json!({
@@ -64,7 +63,6 @@ impl Issuer {
     }
 
     /// Returns the claims of the token in an `Authorization` header, if this issuer signed it and it is valid now.
-    #[must_use]
     pub fn accept(&self, authorization: &str, now: DateTime<Utc>) -> Option<Value> {
         let token = authorization.strip_prefix("Bearer ").unwrap_or(authorization);
         let (signed, signature) = token.rsplit_once('.')?;

@@ -33,7 +33,6 @@ pub struct TransactionServiceSettings {
 impl TransactionServiceSettings {
     /// Returns the behaviour of a service that takes 1 to 90 seconds, fails 2 payments in a hundred and repeats 3 results
     /// in a hundred.
-    #[must_use]
     pub fn seeded(seed: u64) -> Self {
         Self {
             seed,
@@ -45,7 +44,6 @@ impl TransactionServiceSettings {
     }
 
     /// Returns how a payment ends, which is the same each time.
-    #[must_use]
     pub fn settlement_of(&self, payment: PaymentId) -> Settlement {
         let mut random = self.random(payment, 0);
         if random.u16(0..1_000) < self.failures_per_thousand {
@@ -150,20 +148,17 @@ type Fields = BTreeMap<String, Box<RawValue>>;
 
 impl TransactionService {
     /// Creates a service that has received nothing yet.
-    #[must_use]
     pub fn new(settings: TransactionServiceSettings, requests: Queue, results: Queue) -> Self {
         let (known, outgoing) = (HashMap::new(), BTreeMap::new());
         Self { settings, requests, results, known, outgoing, created: 0, counts: ServiceCounts::default() }
     }
 
     /// Returns its behaviour.
-    #[must_use]
     pub fn settings(&self) -> &TransactionServiceSettings {
         &self.settings
     }
 
     /// Returns what it received and sent so far.
-    #[must_use]
     pub fn counts(&self) -> ServiceCounts {
         self.counts
     }

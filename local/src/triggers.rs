@@ -128,7 +128,6 @@ impl Triggers {
     }
 
     /// Changes the period of a schedule.
-    #[must_use]
     pub fn with_period(mut self, schedule: &str, period: TimeDelta) -> Self {
         let schedules = std::mem::take(&mut self.schedules).into_iter();
         self.schedules =
@@ -137,13 +136,11 @@ impl Triggers {
     }
 
     /// Returns the transaction service.
-    #[must_use]
     pub fn service(&self) -> &TransactionService {
         &self.service
     }
 
     /// Returns the queues.
-    #[must_use]
     pub fn queues(&self) -> &Queues {
         &self.queues
     }

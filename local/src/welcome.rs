@@ -56,7 +56,6 @@ Ctrl-C stops it."#
 }
 
 /// Returns the text for a system that requires tokens: how to get one, and every command with it.
-#[must_use]
 pub fn with_tokens(text: &str, api: &str) -> String {
     let how = format!(
         r#"Get a token with every scope. It is valid for twelve hours, or until the system stops:

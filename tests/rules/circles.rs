@@ -15,7 +15,6 @@ use crate::tree::sources;
 const JUSTIFIED: [(&[&str], &str); 0] = [];
 
 #[test]
-
 fn no_modules_depend_on_each_other_in_a_circle() -> Result<()> {
     let mut circles = BTreeSet::new();
     let roots = sources("")?.into_iter().map(|(path, _)| path).filter(|path| is_root(path));

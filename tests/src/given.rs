@@ -281,9 +281,6 @@ pub fn given(table: &[(Given, &[&str])], name: &str) -> (Given, bool) {
 }
 
 /// Asserts that a table names existing events only, and each once.
-///
-/// # Panics
-/// When it does not.
 pub fn assert_names_events(table: &[(Given, &[&str])], events: &BTreeSet<String>) {
     let stated: Vec<&str> = table.iter().flat_map(|(_, names)| names.iter().copied()).collect();
     for (at, name) in stated.iter().enumerate() {

@@ -35,7 +35,6 @@ pub struct Archive {
 
 impl Archive {
     /// Creates the function.
-    #[must_use]
     pub fn new(config: Config, store: Store, clock: Clock, metrics: Metrics) -> Self {
         Self { config, store, clock, metrics }
     }

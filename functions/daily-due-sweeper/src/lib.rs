@@ -38,7 +38,6 @@ pub struct Sweeper {
 
 impl Sweeper {
     /// Creates the function.
-    #[must_use]
     pub fn new(config: Config, store: Store, clock: Clock, metrics: Metrics) -> Self {
         Self { config, store, clock, metrics }
     }

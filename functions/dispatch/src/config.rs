@@ -13,9 +13,6 @@ pub struct Config {
 
 impl Config {
     /// Reads the configuration.
-    ///
-    /// # Errors
-    /// [`ConfigError`], which names the variable.
     pub fn read(lookup: &Lookup<'_>) -> Result<Self, ConfigError> {
         let queue_url = lookup.required("REQUEST_QUEUE_URL", "the URL of the transaction service's queue")?;
         Ok(Self { data: lookup.data()?, queue_url })

@@ -54,7 +54,6 @@ impl Tally {
 
 impl Dispatch {
     /// Creates the function.
-    #[must_use]
     pub fn new(store: Store, queue: TransactionQueue, clock: Clock, metrics: Metrics) -> Self {
         Self { store, queue, clock, metrics }
     }

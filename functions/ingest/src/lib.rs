@@ -40,7 +40,6 @@ struct Nothing {}
 
 impl Ingest {
     /// Creates the function.
-    #[must_use]
     pub fn new(config: Config, store: Store, clock: Clock) -> Self {
         Self { config, store, clock }
     }

@@ -24,7 +24,6 @@ pub struct QueryAccount {
 
 impl QueryAccount {
     /// Creates the function.
-    #[must_use]
     pub fn new(config: Config, store: Store, clock: Clock) -> Self {
         Self { config, store, clock }
     }

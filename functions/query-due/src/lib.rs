@@ -26,7 +26,6 @@ pub struct QueryDue {
 
 impl QueryDue {
     /// Creates the function.
-    #[must_use]
     pub fn new(config: Config, store: Store, clock: Clock) -> Self {
         Self { config, store, clock }
     }

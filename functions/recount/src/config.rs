@@ -16,9 +16,6 @@ pub struct Config {
 
 impl Config {
     /// Reads the configuration.
-    ///
-    /// # Errors
-    /// [`ConfigError`], which names the variable.
     pub fn read(lookup: &Lookup<'_>) -> Result<Self, ConfigError> {
         Ok(Self { data: lookup.data()?, zone: lookup.zone()?, read_shards: lookup.read_shards()? })
     }

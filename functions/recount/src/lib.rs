@@ -27,7 +27,6 @@ pub struct Recount {
 
 impl Recount {
     /// Creates the function.
-    #[must_use]
     pub fn new(config: Config, store: Store, clock: Clock, metrics: Metrics) -> Self {
         Self { config, store, clock, metrics }
     }

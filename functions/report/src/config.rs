@@ -27,9 +27,6 @@ pub struct Config {
 
 impl Config {
     /// Reads the configuration.
-    ///
-    /// # Errors
-    /// [`ConfigError`], which names the variable.
     pub fn read(lookup: &Lookup<'_>) -> Result<Self, ConfigError> {
         Ok(Self {
             data: lookup.data()?,
@@ -60,7 +57,6 @@ impl FromStr for MaxRows {
 
 impl MaxRows {
     /// Returns the number.
-    #[must_use]
     pub fn get(self) -> u32 {
         self.0
     }

@@ -69,7 +69,6 @@ pub struct Report {
 
 impl Report {
     /// Creates the function. Its reports are stored in `files`.
-    #[must_use]
     pub fn new(config: Config, store: Store, files: Arc<dyn ObjectStore>, clock: Clock, metrics: Metrics) -> Self {
         Self { config, store, files, clock, metrics }
     }

@@ -14,9 +14,6 @@ pub struct Config {
 
 impl Config {
     /// Reads the configuration.
-    ///
-    /// # Errors
-    /// [`ConfigError`], which names the variable.
     pub fn read(lookup: &Lookup<'_>) -> Result<Self, ConfigError> {
         let zone = lookup.zone()?;
         Ok(Self { data: lookup.data()?, zone })

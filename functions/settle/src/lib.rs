@@ -33,7 +33,6 @@ pub struct Settle {
 
 impl Settle {
     /// Creates the function.
-    #[must_use]
     pub fn new(config: Config, store: Store, clock: Clock, metrics: Metrics) -> Self {
         Self { config, store, clock, metrics }
     }

@@ -11,9 +11,6 @@ pub struct Config {
 
 impl Config {
     /// Reads the configuration.
-    ///
-    /// # Errors
-    /// [`ConfigError`], which names the variable.
     pub fn read(lookup: &Lookup<'_>) -> Result<Self, ConfigError> {
         Ok(Self { data: lookup.data()? })
     }

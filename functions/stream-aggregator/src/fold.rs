@@ -47,7 +47,6 @@ impl Effect {
 
 /// Adds changes up, in order, into as few commits as possible. Each commit holds the sequence number of its
 /// last change. Leading changes that affect no counter are left out.
-#[must_use]
 pub fn fold<'c>(changes: impl IntoIterator<Item = &'c Change>) -> Vec<CountsCommit> {
     let mut commits: Vec<CountsCommit> = Vec::new();
     for change in changes {

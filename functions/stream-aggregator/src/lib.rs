@@ -55,7 +55,6 @@ struct Tally {
 
 impl Aggregator {
     /// Creates the function.
-    #[must_use]
     pub fn new(config: Config, store: Store, clock: Clock, metrics: Metrics) -> Self {
         Self { config, store, clock, metrics }
     }

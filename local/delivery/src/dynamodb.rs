@@ -61,9 +61,6 @@ struct UserIdentity<'a> {
 
 impl DynamoDbStream {
     /// Returns the stream of a table: the one that was enabled last.
-    ///
-    /// # Errors
-    /// [`SourceError::NoStream`] if there is none, or the error of a call.
     pub async fn of_table(client: Client, table: &str) -> Result<Self, SourceError> {
         let (mut from, mut latest) = (None, None);
         loop {
@@ -80,7 +77,6 @@ impl DynamoDbStream {
     }
 
     /// Returns the stream's ARN.
-    #[must_use]
     pub fn arn(&self) -> &str {
         &self.arn
     }

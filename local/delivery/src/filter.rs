@@ -39,9 +39,6 @@ enum Test {
 
 impl Filter {
     /// Parses a pattern.
-    ///
-    /// # Errors
-    /// [`FilterError`] if it is not a pattern, or has an operator that is not implemented.
     pub fn parse(pattern: &str) -> Result<Self, FilterError> {
         match serde_json::from_str(pattern).map_err(FilterError::Json)? {
             Value::Object(fields) => Self::of(&fields, ""),
@@ -68,7 +65,6 @@ impl Filter {
     }
 
     /// Whether a record matches. `event` is the record as the function would see it.
-    #[must_use]
     pub fn matches(&self, event: &Value) -> bool {
         self.0.iter().all(|(name, rule)| match rule {
             Rule::Nested(filter) => filter.matches(&event[name]),

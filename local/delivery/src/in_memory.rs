@@ -39,21 +39,16 @@ pub enum InMemoryError {
 
 impl InMemoryStream {
     /// Creates a stream without shards.
-    #[must_use]
     pub fn new(arn: &str) -> Self {
         Self { arn: arn.into(), shards: Arc::default() }
     }
 
     /// Returns the stream's ARN.
-    #[must_use]
     pub fn arn(&self) -> &str {
         &self.arn
     }
 
     /// Adds an open shard. A parent that does not exist counts as trimmed.
-    ///
-    /// # Errors
-    /// [`InMemoryError::ShardExists`] if there is a shard of this id.
     pub fn add_shard(&self, id: ShardId, parent: Option<ShardId>) -> Result<(), InMemoryError> {
         let mut shards = self.lock();
         if shards.iter().any(|shard| shard.place.id == id) {
@@ -64,9 +59,6 @@ impl InMemoryStream {
     }
 
     /// Adds a record at the end of a shard.
-    ///
-    /// # Errors
-    /// [`InMemoryError`] if a real shard could not hold it.
     pub fn push(&self, id: &ShardId, record: Record) -> Result<(), InMemoryError> {
         let mut shards = self.lock();
         let shard = find(&mut shards, id)?;
@@ -81,9 +73,6 @@ impl InMemoryStream {
     }
 
     /// Ends a shard; `children` continue it.
-    ///
-    /// # Errors
-    /// [`InMemoryError`] if there is no such shard, or a child exists already.
     pub fn split(&self, id: &ShardId, children: &[ShardId]) -> Result<(), InMemoryError> {
         find(&mut self.lock(), id)?.closed = true;
         children.iter().try_for_each(|child| self.add_shard(child.clone(), Some(id.clone())))

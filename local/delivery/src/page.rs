@@ -19,7 +19,6 @@ impl From<&str> for ShardId {
 
 impl ShardId {
     /// The id as text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -62,7 +61,6 @@ pub struct Cursor {
 
 impl Cursor {
     /// Creates a reader that starts at `position`.
-    #[must_use]
     pub fn at(position: Position) -> Self {
         Self { position, iterator: None }
     }

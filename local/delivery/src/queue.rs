@@ -54,7 +54,6 @@ pub struct QueueMapping {
 
 impl QueueMapping {
     /// Creates a mapping of `queue`. The batch size is clamped to 1 and [`MAX_BATCH_SIZE`].
-    #[must_use]
     pub fn new(settings: QueueMappingSettings, queue: Queue) -> Self {
         let batch_size = settings.batch_size.clamp(1, MAX_BATCH_SIZE);
         Self { settings: QueueMappingSettings { batch_size, ..settings }, queue }

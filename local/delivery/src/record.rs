@@ -48,9 +48,6 @@ struct Change {
 
 impl Record {
     /// Creates a record from an element of a Lambda event's `Records`.
-    ///
-    /// # Errors
-    /// [`RecordError`] if the value is not a stream record.
     pub fn of_event(event: Value) -> Result<Self, RecordError> {
         let Envelope { dynamodb } = Envelope::deserialize(&event)?;
         let seconds = dynamodb.approximate_creation_date_time;
@@ -63,7 +60,6 @@ impl Record {
     }
 
     /// Returns the same change with another sequence number, for histories that are spread over several shards.
-    #[must_use]
     pub fn at(&self, sequence_number: SequenceNumber) -> Self {
         let mut event = Value::clone(&self.event);
         event["dynamodb"]["SequenceNumber"] = sequence_number.as_str().into();
@@ -71,19 +67,16 @@ impl Record {
     }
 
     /// Returns its place in its shard.
-    #[must_use]
     pub fn sequence_number(&self) -> &SequenceNumber {
         &self.sequence_number
     }
 
     /// Returns the approximate time of the change, in whole seconds.
-    #[must_use]
     pub fn created_at(&self) -> DateTime<Utc> {
         self.created_at
     }
 
     /// Returns the record as the function sees it.
-    #[must_use]
     pub fn event(&self) -> &Value {
         &self.event
     }

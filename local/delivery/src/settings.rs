@@ -44,7 +44,6 @@ pub struct StreamSettings {
 
 impl StreamSettings {
     /// Returns AWS's defaults: batches of 100, retried for ever.
-    #[must_use]
     pub fn of(function_name: &str) -> Self {
         Self {
             function_name: function_name.to_owned(),

@@ -31,7 +31,6 @@ impl From<InMemoryStream> for Source {
 
 impl Source {
     /// Returns the stream's ARN.
-    #[must_use]
     pub fn arn(&self) -> &str {
         match self {
             Self::DynamoDb(stream) => stream.arn(),
@@ -40,9 +39,6 @@ impl Source {
     }
 
     /// Returns the stream's shards, parents before their children.
-    ///
-    /// # Errors
-    /// [`SourceError`] if the stream cannot be read.
     pub async fn shards(&self) -> Result<Vec<StreamShard>, SourceError> {
         match self {
             Self::DynamoDb(stream) => stream.shards().await,
@@ -51,9 +47,6 @@ impl Source {
     }
 
     /// Reads up to `limit` records of a shard, at most [`MAX_READ`], and moves the cursor past them.
-    ///
-    /// # Errors
-    /// [`SourceError`] if the stream cannot be read. The cursor has not moved.
     pub async fn read(&self, shard: &ShardId, cursor: &mut Cursor, limit: usize) -> Result<Page, SourceError> {
         let limit = limit.clamp(1, MAX_READ);
         match self {
@@ -63,9 +56,6 @@ impl Source {
     }
 
     /// Returns all records of a shard from a position on.
-    ///
-    /// # Errors
-    /// [`SourceError`] if the stream cannot be read.
     pub async fn read_all(&self, shard: &ShardId, from: Position) -> Result<Vec<Record>, SourceError> {
         let mut cursor = Cursor::at(from);
         let mut records = Vec::new();

@@ -30,9 +30,6 @@ pub struct StreamMapping {
 
 impl StreamMapping {
     /// Creates a mapping that has read nothing yet.
-    ///
-    /// # Errors
-    /// [`SettingsError`] if AWS would reject the settings.
     pub fn new(settings: StreamSettings, source: impl Into<Source>) -> Result<Self, SettingsError> {
         settings.check()?;
         Ok(Self { settings, source: source.into(), shards: Vec::new(), cuts: None, discards: 0 })
@@ -40,7 +37,6 @@ impl StreamMapping {
 
     /// Lets the caller cut batches: `cut` gets the number of records that a batch could have and returns how many it has.
     /// With unlimited retries, a batch that failed is cut anew, as by a poller that took over.
-    #[must_use]
     pub fn with_batch_cuts(mut self, cut: impl FnMut(usize) -> usize + Send + 'static) -> Self {
         self.cuts = Some(Box::new(cut));
         self
@@ -48,9 +44,6 @@ impl StreamMapping {
 
     /// Steps every shard that can be read, once, with at most one invocation each. Returns nothing if there is nothing to
     /// do now.
-    ///
-    /// # Errors
-    /// [`SourceError`] if the stream cannot be read. Nothing is lost, and the next step goes on.
     pub async fn step<Answer: Future<Output = Result<Value, String>>>(
         &mut self,
         now: DateTime<Utc>,
@@ -64,9 +57,6 @@ impl StreamMapping {
     }
 
     /// Steps one shard, for callers that interleave shards themselves.
-    ///
-    /// # Errors
-    /// [`SourceError`] if the stream cannot be read, or [`Self::ready`] has not found the shard yet.
     pub async fn step_shard<Answer: Future<Output = Result<Value, String>>>(
         &mut self,
         shard: &ShardId,
@@ -87,9 +77,6 @@ impl StreamMapping {
 
     /// Steps until a step finds nothing to do, at most `steps` times, and returns all deliveries. The limit ends endless
     /// retries of a poison record.
-    ///
-    /// # Errors
-    /// [`SourceError`] if the stream cannot be read.
     pub async fn drain<Answer: Future<Output = Result<Value, String>>>(
         &mut self,
         now: DateTime<Utc>,
@@ -108,9 +95,6 @@ impl StreamMapping {
     }
 
     /// Finds new shards, and returns the shards that can be read now: not finished, and without an unfinished parent.
-    ///
-    /// # Errors
-    /// [`SourceError`] if the stream cannot be read.
     pub async fn ready(&mut self) -> Result<Vec<ShardId>, SourceError> {
         // Children appear when a shard ends. A shard in memory can appear at any time.
         let childless = |id: &ShardId| !self.shards.iter().any(|shard| shard.parent.as_ref() == Some(id));
@@ -129,7 +113,6 @@ impl StreamMapping {
 
     /// Returns each shard's checkpoint: the last record that was processed, filtered out or discarded, with every one before
     /// it.
-    #[must_use]
     pub fn checkpoints(&self) -> BTreeMap<ShardId, Option<SequenceNumber>> {
         self.shards.iter().map(|shard| (shard.id.clone(), shard.checkpoint().cloned())).collect()
     }
@@ -143,9 +126,6 @@ impl StreamMapping {
     /// Delivers past records again, from one sequence number to another, both included. Lambda does so "in rare cases, such
     /// as error handling", where records "might be processed out of order". The responses change nothing, and a window's
     /// state is empty. Returns how many records were delivered.
-    ///
-    /// # Errors
-    /// [`SourceError`] if the stream cannot be read.
     pub async fn redeliver<Answer: Future<Output = Result<Value, String>>>(
         &mut self,
         shard: &ShardId,

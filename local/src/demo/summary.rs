@@ -45,7 +45,6 @@ pub struct Summary {
 impl Summary {
     /// Returns the summary as one JSON object. Write units are those of one payment, to the hundredth. `perPayment` is
     /// without the counters, which all payments share. `writeUnitTotals` are exact.
-    #[must_use]
     pub fn json(&self) -> Value {
         let each = |units: u64| number(hundredths_each(units, self.payments));
         let named = || PHASES.iter().zip(self.units.0).map(|((phase, ..), units)| ((*phase).to_owned(), units));
@@ -87,7 +86,6 @@ impl Summary {
     }
 
     /// Returns how many payments have a second settlement or another payment's transaction id.
-    #[must_use]
     pub fn duplicate_outcomes(&self) -> u64 {
         self.audit.second_settlements + self.audit.shared_transaction_ids
     }

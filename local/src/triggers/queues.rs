@@ -31,7 +31,6 @@ pub struct Queues {
 
 impl Queues {
     /// Creates empty queues.
-    #[must_use]
     pub fn empty() -> Self {
         let (requests, request_dead_letters) =
             with_dead_letters(QueueSettings::named("payment-requests"), MAX_REQUEST_RECEIVES);
@@ -43,7 +42,6 @@ impl Queues {
     }
 
     /// Returns how many messages and batches could not be processed.
-    #[must_use]
     pub fn dead_letters(&self, now: DateTime<Utc>) -> u64 {
         let queues = [&self.request_dead_letters, &self.result_dead_letters, &self.dispatch_failures];
         let held = queues.map(|queue| queue.counts(now)).into_iter().map(|counts| counts.visible + counts.in_flight);

@@ -131,13 +131,11 @@ impl Schedule {
     }
 
     /// Changes the schedule to a rate.
-    #[must_use]
     pub fn every(self, period: TimeDelta) -> Self {
         Self { timing: Timing::Rate(period), next: None, ..self }
     }
 
     /// Returns the schedule of `template.yaml`.
-    #[must_use]
     pub fn spec(&self) -> ScheduleSpec {
         self.spec
     }

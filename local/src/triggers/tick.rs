@@ -112,7 +112,6 @@ counts! {
 
 impl Counts {
     /// Returns the sum of metric lines. Other lines are ignored.
-    #[must_use]
     pub fn of(lines: &[String]) -> Self {
         let mut sum = Self::default();
         lines.iter().filter_map(|line| serde_json::from_str::<Self>(line).ok()).for_each(|counts| sum += counts);
@@ -120,7 +119,6 @@ impl Counts {
     }
 
     /// Returns how many payments were processed or failed.
-    #[must_use]
     pub fn settled(&self) -> u64 {
         self.processed + self.failed
     }

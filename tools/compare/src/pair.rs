@@ -48,7 +48,6 @@ impl Pair {
     pub const ALL: [Self; 5] = [Self::Ingest, Self::Batch, Self::Sweep, Self::Settle, Self::List];
 
     /// Returns the properties.
-    #[must_use]
     pub fn properties(self) -> Properties {
         let (name, sides, at_least, size) = match self {
             Self::Ingest => ("ingest", ["a request per payment", "its two PutItems"], Some(850), 200),

@@ -31,7 +31,6 @@ impl Round {
     }
 
     /// Returns the ratio of the handler's throughput to the other side's, in thousandths.
-    #[must_use]
     pub fn ratio(&self) -> u64 {
         thousandths(self.took)
     }

@@ -26,7 +26,6 @@ pub struct Row {
 
 impl Row {
     /// Returns the results of these rounds. In each, both sides worked on `size` payments twice.
-    #[must_use]
     pub fn of(pair: Pair, size: u64, rounds: &[Round]) -> Self {
         let each = |nanos: u128| u64::try_from(nanos / u128::from(2 * size)).unwrap_or(u64::MAX);
         let median = |side: usize| {
@@ -61,7 +60,6 @@ impl Row {
 }
 
 /// Returns the table of `docs/performance.md`.
-#[must_use]
 pub fn table(rows: &[Row]) -> String {
     let mut lines = vec![
         "| a function | beside | µs each | µs each, beside | throughput, beside | at least | µs of processor | beside | rounds |".to_owned(),

@@ -74,7 +74,6 @@ struct Data<'o> {
 impl Orders {
     /// Returns the payments of these settings, scheduled for a date. `run` makes their idempotency keys different from
     /// those of earlier runs.
-    #[must_use]
     pub fn of(settings: &Settings, run: &str, scheduled_for: &str) -> Self {
         let mut random = Rng::with_seed(settings.seed);
         let mut text = String::with_capacity(TEXT_BYTES + 16);
@@ -93,7 +92,6 @@ impl Orders {
     }
 
     /// Returns the payment of a number.
-    #[must_use]
     pub fn order(&self, number: u64) -> Order<'_> {
         // Seeds that are close together make different payments.
         let mut random = Rng::with_seed(Rng::with_seed(self.seed).u64(..) ^ Rng::with_seed(number).u64(..));

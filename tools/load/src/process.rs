@@ -29,7 +29,6 @@ impl EngineProcess {
     }
 
     /// Returns the URL of the DynamoDB API.
-    #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }

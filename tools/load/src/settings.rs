@@ -83,7 +83,6 @@ pub struct Settings {
 
 impl Settings {
     /// Returns the defaults for so many payments.
-    #[must_use]
     pub fn of(payments: u64, time_zone: BusinessZone) -> Self {
         Self {
             payments,

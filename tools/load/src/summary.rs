@@ -54,14 +54,12 @@ pub struct Summary {
 
 impl Summary {
     /// Returns how many payments are not in the date's list.
-    #[must_use]
     pub fn lost(&self) -> u64 {
         self.payments.saturating_sub(u64::try_from(self.listed).unwrap_or(0))
     }
 
     /// Returns the summary as a JSON object. Latencies are milliseconds of whole requests, which create up to a hundred
     /// payments. Those of creates are also at the top level.
-    #[must_use]
     pub fn json(&self) -> Value {
         let (_, creates) = self.latencies.first().copied().unwrap_or_default();
         let [rate, first, last] = self.rates;

@@ -97,13 +97,11 @@ impl Target {
     }
 
     /// Returns the kind of target: `in process`, `local` or `url`.
-    #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
     }
 
     /// Returns the URL of a target that [`local`](Self::local) started.
-    #[must_use]
     pub fn url(&self) -> Option<String> {
         match &self.started {
             Started::Local { system, .. } => Some(system.api_url()),
