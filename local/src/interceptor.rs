@@ -235,8 +235,9 @@ pub fn respond(status: u16, body: impl Into<SdkBody>) -> Answer {
     Ok(response)
 }
 
-/// Returns an error response of the service.
+/// Returns an error response with DynamoDB's namespace before its code, as DynamoDB sends it.
 pub fn refuse(status: u16, code: &str, message: &str) -> Answer {
+    let code = format!("com.amazonaws.dynamodb.v20120810#{code}");
     respond(status, json!({ "__type": code, "message": message }).to_string())
 }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, Result};
 use aws_sdk_dynamodb::types::AttributeValue;
-use payments_boot::dynamodb;
+use payments_boot::{dynamodb, dynamodb_at};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -23,6 +23,19 @@ async fn the_first_call_finds_an_open_connection() -> Result<()> {
     let came = came.lock().unwrap_or_else(PoisonError::into_inner).clone();
     assert_eq!(came, [(1, "GET".to_owned()), (1, "POST".to_owned())]);
     Ok(())
+}
+
+/// The other tests' client is not the deployed one, so both have to have the same bounds.
+#[tokio::test]
+async fn the_deployed_client_has_the_timeouts_and_retries_of_the_tests_client() {
+    // Nothing listens there, so no connection opens, which the start tolerates.
+    let endpoint = "http://127.0.0.1:1";
+    let (deployed, tests) = (dynamodb(Some(endpoint)).await, dynamodb_at(endpoint, "any"));
+    let (deployed, tests) = (deployed.config(), tests.config());
+    assert_eq!(deployed.timeout_config(), tests.timeout_config());
+    assert!(deployed.timeout_config().is_some_and(|timeouts| timeouts.operation_timeout().is_some()));
+    let attempts = |config: &aws_sdk_dynamodb::Config| config.retry_config().map(|retries| retries.max_attempts());
+    assert_eq!((attempts(deployed), attempts(tests)), (Some(3), Some(3)));
 }
 
 /// An engine that answers every request with nothing, and keeps connections.

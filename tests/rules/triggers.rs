@@ -65,6 +65,10 @@ fn the_stream_feeds_dispatch_as_in_the_local_system() -> Result<()> {
     assert_eq!(mapping["BisectBatchOnFunctionError"], true);
     assert_eq!(mapping["FunctionResponseTypes"], json!(["ReportBatchItemFailures"]));
     assert_eq!(mapping["DestinationConfig"]["OnFailure"]["Type"], "SQS");
+    for default in ["MaximumRecordAgeInSeconds", "MaximumBatchingWindowInSeconds", "ParallelizationFactor"] {
+        assert!(mapping[default].is_null(), "{default}: the local system has Lambda's default");
+    }
+    assert!(mapping["TumblingWindowInSeconds"].is_null());
     Ok(())
 }
 

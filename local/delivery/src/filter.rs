@@ -50,8 +50,10 @@ impl Filter {
         let rule = |(name, value): (&String, &Value)| {
             let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
             let rule = match value {
+                // An operator of AWS's, and no field of a record.
+                _ if name.starts_with('$') => return Err(unsupported(&path, value)),
                 Value::Object(fields) => Rule::Nested(Self::of(fields, &path)?),
-                Value::Array(tests) if !tests.is_empty() && name != "$or" => {
+                Value::Array(tests) if !tests.is_empty() => {
                     Rule::AnyOf(tests.iter().map(|value| test(value, &path)).collect::<Result<_, _>>()?)
                 }
                 other => return Err(unsupported(&path, other)),
