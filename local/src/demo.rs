@@ -145,7 +145,7 @@ impl Simulation {
         })?;
         let store = stack.dependencies(plain).store;
         let client = Client::of_functions(functions.clone(), time.clock());
-        let triggers = stack.triggers(functions.clone(), TransactionServiceSettings::seeded(seed)).await?;
+        let triggers = Triggers::new(&stack, functions.clone(), TransactionServiceSettings::seeded(seed)).await?;
         Ok(Self { stack, time, recorders, triggers, client, functions, store })
     }
 

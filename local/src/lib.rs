@@ -31,6 +31,7 @@ use payments_boot::Clock;
 use payments_model::BusinessZone;
 use token::Issuer;
 use transaction_service::TransactionServiceSettings;
+use triggers::Triggers;
 
 pub use engine::Engine;
 pub use function::Function;
@@ -93,7 +94,7 @@ impl System {
         let account_claim = &stack.environment.account_claim;
         let issuer = options.require_tokens.then(|| Issuer::new(account_claim)).transpose()?.map(Arc::new);
         let gateway = Gateway::start(options.api_port, functions.clone(), clock.clone(), issuer).await?;
-        let triggers = stack.triggers(functions, TRANSACTION_SERVICE).await?.with_period("sweep", SWEEP_PERIOD);
+        let triggers = Triggers::new(&stack, functions, TRANSACTION_SERVICE).await?.with_period("sweep", SWEEP_PERIOD);
         let background = Background::start(triggers, clock.clone());
         Ok(Self { gateway, background, stack })
     }

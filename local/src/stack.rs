@@ -1,4 +1,4 @@
-//! The resources of `template.yaml` on one machine, and the functions over them. All wiring is here.
+//! The resources of `template.yaml` on one machine, and the functions over them. Only here are they put together.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,8 +14,7 @@ use payments_store::Store;
 use crate::engine::Engine;
 use crate::function::Function;
 use crate::functions::{Dependencies, Environment, Functions};
-use crate::transaction_service::TransactionServiceSettings;
-use crate::triggers::{Queues, Triggers};
+use crate::triggers::queues::Queues;
 
 /// The engine that holds the tables.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -133,11 +132,6 @@ impl Stack {
     /// Returns the functions, each over the client that `client_of` returns for it.
     pub fn functions_each(&self, client_of: impl Fn(Function) -> Result<Client>) -> Result<Functions> {
         self.environment.functions(|function| Ok(self.dependencies(client_of(function)?)))
-    }
-
-    /// Returns the triggers of `functions`, and a transaction service at the other end of the queues.
-    pub async fn triggers(&self, functions: Functions, service: TransactionServiceSettings) -> Result<Triggers> {
-        Triggers::new(self, functions, self.environment.stream().await?, service)
     }
 
     /// Stops the engine, if it is embedded, after the calls that are under way.

@@ -102,16 +102,13 @@ pub struct Triggers {
 }
 
 impl Triggers {
-    /// Creates the triggers of `functions`, which send to the stack's queue of requests. Nothing runs yet.
+    /// Creates the triggers of `functions`, which send to the stack's queue of requests, and a transaction service at
+    /// the other end of the queues. Nothing runs yet.
     ///
     /// The stream is read from its oldest record. A payment that was dispatched before is either no longer pending or is
     /// dispatched again, and a change that was counted before is behind its checkpoint.
-    pub(crate) fn new(
-        stack: &Stack,
-        functions: Functions,
-        stream: DynamoDbStream,
-        service: TransactionServiceSettings,
-    ) -> Result<Self> {
+    pub async fn new(stack: &Stack, functions: Functions, service: TransactionServiceSettings) -> Result<Self> {
+        let stream = stack.environment.stream().await?;
         let (zone, queues) = (stack.environment.time_zone.parse()?, stack.queues.clone());
         let settle = QueueMappingSettings { batch_size: SETTLE_BATCH, report_batch_item_failures: true };
         Ok(Self {

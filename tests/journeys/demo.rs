@@ -6,6 +6,7 @@ use payments_boot::Clock;
 use payments_local::client::{Client, Request};
 use payments_local::demo::{self, Progress, Settings};
 use payments_local::transaction_service::TransactionServiceSettings;
+use payments_local::triggers::Triggers;
 use payments_local::{EngineChoice, Stack};
 use serde_json::{Value, json};
 
@@ -89,7 +90,8 @@ async fn a_tick_runs_what_is_due_and_lists_it() -> Result<()> {
         repeats_per_thousand: 0,
         ..TransactionServiceSettings::seeded(1)
     };
-    let mut triggers = stack.triggers(functions.clone(), service).await?.with_period("sweep", TimeDelta::minutes(1));
+    let mut triggers =
+        Triggers::new(&stack, functions.clone(), service).await?.with_period("sweep", TimeDelta::minutes(1));
     assert_eq!(triggers.tick(start).await.to_string(), "", "there is nothing to do");
 
     let body = json!({ "payeeAccountId": "b", "amountMinor": 5, "currency": "GBP", "scheduledFor": "2026-11-20" });

@@ -7,6 +7,7 @@ use payments_local::background::Background;
 use payments_local::client::Client;
 use payments_local::interceptor::client_over;
 use payments_local::invocation::context;
+use payments_local::triggers::Triggers;
 use payments_local::{EngineChoice, Function, Functions, Options, Recorder, Stack, System, TRANSACTION_SERVICE};
 use payments_model::{BusinessDate, BusinessZone};
 use serde_json::json;
@@ -51,7 +52,7 @@ impl Target {
             .await?;
         let (client, clock) = (stack.environment.client(), stack.clock.clone());
         let functions = stack.functions(&client)?;
-        let triggers = stack.triggers(functions.clone(), TRANSACTION_SERVICE).await?;
+        let triggers = Triggers::new(&stack, functions.clone(), TRANSACTION_SERVICE).await?;
         let background = Background::start(triggers.with_period("sweep", SWEEP_PERIOD), clock.clone());
         let recorded = match &recorder {
             Some(recorder) => stack.functions(&client_over(&client, recorder.clone()))?,
