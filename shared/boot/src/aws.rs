@@ -26,7 +26,6 @@ use crate::client::{CONNECT_TIMEOUT, any_credentials, retries, timeouts};
 const OPENING_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Creates a pool of TLS connections that any client can use.
-#[must_use]
 pub fn connector() -> SharedHttpConnector {
     let settings = HttpConnectorSettings::builder().connect_timeout(CONNECT_TIMEOUT).build();
     let tls = Provider::Rustls(CryptoMode::AwsLc);

@@ -38,7 +38,6 @@ pub(crate) fn any_credentials(access_key: &str) -> Credentials {
 }
 
 /// Creates a DynamoDB client for another engine at `endpoint`, over HTTP without TLS.
-#[must_use]
 pub fn dynamodb_at(endpoint: &str, access_key: &str) -> Client {
     let config = Config::builder()
         .behavior_version(BehaviorVersion::latest())

@@ -19,14 +19,12 @@ pub struct Clock {
 
 impl Clock {
     /// Creates the machine's clock.
-    #[must_use]
     #[expect(clippy::disallowed_methods, reason = "the clock is the one reader of the system's time")]
     pub fn system() -> Self {
         Self { now: Arc::new(Utc::now), sleep: Arc::new(|time| tokio::time::sleep(time).boxed()) }
     }
 
     /// Creates a clock that shows what `now` returns. A wait passes its length to `pass`, and ends at once.
-    #[must_use]
     pub fn simulated(
         now: impl Fn() -> DateTime<Utc> + Send + Sync + 'static,
         pass: impl Fn(Duration) + Send + Sync + 'static,
@@ -44,14 +42,12 @@ impl Clock {
     }
 
     /// The current time in whole seconds; a time outside the calendar's years becomes the nearest one inside.
-    #[must_use]
     pub fn now(&self) -> UtcSecond {
         let now = (self.now)();
         UtcSecond::of(now).unwrap_or(if now < UtcSecond::MIN.as_chrono() { UtcSecond::MIN } else { UtcSecond::MAX })
     }
 
     /// The current time with full precision: for deadlines, never for payments.
-    #[must_use]
     pub fn instant(&self) -> DateTime<Utc> {
         (self.now)()
     }

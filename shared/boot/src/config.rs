@@ -29,13 +29,11 @@ impl fmt::Debug for ConfigError {
 
 impl<'a> Lookup<'a> {
     /// Creates a lookup through any function.
-    #[must_use]
     pub fn new(lookup: &'a dyn Fn(&str) -> Option<String>) -> Self {
         Self(lookup)
     }
 
     /// The value of a variable; none if it is unset or empty.
-    #[must_use]
     pub fn text(&self, name: &str) -> Option<String> {
         (self.0)(name).filter(|value| !value.is_empty())
     }
@@ -105,7 +103,6 @@ impl<'a> Lookup<'a> {
     /// `sam local` names it `$LATEST` (aws-sam-cli 1.170, `samcli/local/lambdafn/env_vars.py`). Lambda names it by
     /// date, version and sandbox (`2026/11/20/[$LATEST]…`), and reserves the variable, so nobody can change it.
     /// If a later `sam local` changes the name, its requests are rejected.
-    #[must_use]
     pub fn is_sam_local(&self) -> bool {
         let is = |name: &str, value: &str| self.text(name).is_some_and(|text| text == value);
         is("AWS_SAM_LOCAL", "true") && is("AWS_LAMBDA_LOG_STREAM_NAME", "$LATEST")
@@ -114,7 +111,6 @@ impl<'a> Lookup<'a> {
 
 impl Lookup<'static> {
     /// Creates a lookup in the process's environment.
-    #[must_use]
     #[expect(clippy::disallowed_methods, reason = "the one reader of the process's environment")]
     pub fn environment() -> Self {
         Self(&|name| std::env::var(name).ok())

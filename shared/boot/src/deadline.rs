@@ -24,7 +24,6 @@ pub struct Deadline {
 impl Deadline {
     /// Creates a deadline some time before Lambda's own, which the invocation's context gives in milliseconds since
     /// 1970.
-    #[must_use]
     pub fn before(lambda_deadline_millis: u64, clock: &Clock) -> Self {
         let now = clock.instant();
         let end = i64::try_from(lambda_deadline_millis).ok().and_then(DateTime::from_timestamp_millis).unwrap_or(now);
@@ -34,21 +33,18 @@ impl Deadline {
 
     /// Creates the deadline of an HTTP request: work that starts within five seconds ends before API Gateway's
     /// timeout.
-    #[must_use]
     pub fn of_http(clock: &Clock) -> Self {
         Self { clock: clock.clone(), stop: clock.instant() + HTTP_BUDGET }
     }
 
     /// Creates a deadline that is `by` earlier, but by at most half of the time left: for work that needs time
     /// after it.
-    #[must_use]
     pub fn earlier(&self, by: TimeDelta) -> Self {
         let left = self.stop - self.clock.instant();
         Self { clock: self.clock.clone(), stop: self.stop - by.min(left / 2) }
     }
 
     /// Whether the deadline has passed.
-    #[must_use]
     pub fn has_come(&self) -> bool {
         self.clock.instant() >= self.stop
     }

@@ -37,20 +37,17 @@ struct Line<'e, E: Entry> {
 
 impl Metrics {
     /// Writes the metrics of the function that Lambda runs to standard output.
-    #[must_use]
     pub fn stdout(lookup: &Lookup<'_>) -> Self {
         let function = lookup.text("AWS_LAMBDA_FUNCTION_NAME").unwrap_or_else(|| "local".to_owned());
         Self { function: function.into(), captured: None }
     }
 
     /// Captures metrics for [`take`](Self::take).
-    #[must_use]
     pub fn captured() -> Self {
         Self { function: "captured".into(), captured: Some(Arc::default()) }
     }
 
     /// Takes the lines captured so far.
-    #[must_use]
     pub fn take(&self) -> Vec<String> {
         let lines = self.captured.as_ref().map(|lines| lines.lock().unwrap_or_else(PoisonError::into_inner));
         lines.map(|mut lines| std::mem::take(&mut *lines)).unwrap_or_default()

@@ -41,7 +41,6 @@ impl Answer {
     }
 
     /// Adds a header; a value that is invalid in a header is left out.
-    #[must_use]
     pub fn header(mut self, name: HeaderName, value: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(value) {
             self.headers.insert(name, value);

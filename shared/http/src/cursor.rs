@@ -35,7 +35,6 @@ pub struct AccountCursor {
 
 impl AccountCursor {
     /// Encodes the cursor for the client.
-    #[must_use]
     pub fn encode(&self) -> String {
         let status = self.status.map_or("", Status::as_str);
         let Self { account, from, to, after: HeadSort { due_at, payment_id }, .. } = self;
@@ -80,7 +79,6 @@ pub struct DueCursor {
 
 impl DueCursor {
     /// Encodes the cursor for the client.
-    #[must_use]
     pub fn encode(&self) -> String {
         let Self { due_date, only_status, only_shard, at: (status, shard), after } = self;
         let only_status = only_status.map_or("", Status::as_str);
@@ -132,7 +130,6 @@ fn decode<Cursor>(text: &str, parse: fn(&str) -> Option<Cursor>) -> Result<Curso
 }
 
 /// A problem for a cursor that cannot continue its list; `why` is a clause without a full stop.
-#[must_use]
 pub fn invalid_cursor(why: &str) -> Problem {
     let detail = format!("The cursor is invalid: {why}; start the list again without a cursor.");
     Problem::new(ProblemKind::InvalidCursor, detail).at("cursor")

@@ -23,19 +23,16 @@ macro_rules! kinds {
             pub const ALL: [Self; [$($slug),+].len()] = [$(Self::$kind),+];
 
             /// The HTTP status.
-            #[must_use]
             pub const fn status(self) -> u16 {
                 match self { $(Self::$kind => $status,)+ }
             }
 
             /// The last part of the type.
-            #[must_use]
             pub const fn slug(self) -> &'static str {
                 match self { $(Self::$kind => $slug,)+ }
             }
 
             /// The title.
-            #[must_use]
             pub const fn title(self) -> &'static str {
                 match self { $(Self::$kind => $title,)+ }
             }
@@ -130,7 +127,6 @@ struct Parts {
 
 impl Problem {
     /// Creates a problem; `detail` tells the client what to do.
-    #[must_use]
     pub fn new(kind: ProblemKind, detail: impl Into<String>) -> Self {
         let (field, fields, excess_bytes, allow, cause) = (None, Vec::new(), None, String::new(), None);
         Self(Box::new(Parts { kind, detail: detail.into(), field, fields, excess_bytes, allow, cause }))
@@ -138,7 +134,6 @@ impl Problem {
 
     /// A payment that does not exist in this account, or is out of this token's reach. Both cases share one
     /// text, so that a client cannot tell them apart.
-    #[must_use]
     pub fn no_such_payment() -> Self {
         let detail =
             "The payment does not exist, or this token has no access to its account; check the ids and the token.";
@@ -146,19 +141,16 @@ impl Problem {
     }
 
     /// A batch's entry that was not tried, because the batch's time was over.
-    #[must_use]
     pub fn out_of_time() -> Self {
         Self::new(ProblemKind::Unavailable, "The batch ran out of time before this payment; send it again.")
     }
 
     /// A route that belongs to another function. Only a wrong template gets here.
-    #[must_use]
     pub fn wrong_function() -> Self {
         Self::new(ProblemKind::NoSuchRoute, "This function does not answer this route.")
     }
 
     /// A fault in this service.
-    #[must_use]
     pub fn internal(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         let detail =
             "The service failed; report this with the time of the request. A retry is safe, but unlikely to succeed.";
@@ -171,21 +163,18 @@ impl Problem {
     }
 
     /// Names the field or parameter at fault.
-    #[must_use]
     pub fn at(mut self, field: impl Into<String>) -> Self {
         self.0.field = Some(field.into());
         self
     }
 
     /// Names several fields.
-    #[must_use]
     pub fn at_all(mut self, fields: Vec<&'static str>) -> Self {
         self.0.fields = fields;
         self
     }
 
     /// Adds the number of bytes over the limit.
-    #[must_use]
     pub fn excess(mut self, bytes: usize) -> Self {
         self.0.excess_bytes = Some(bytes);
         self
@@ -203,13 +192,11 @@ impl Problem {
     }
 
     /// The kind.
-    #[must_use]
     pub fn kind(&self) -> ProblemKind {
         self.0.kind
     }
 
     /// The HTTP status.
-    #[must_use]
     pub fn status(&self) -> u16 {
         self.0.kind.status()
     }

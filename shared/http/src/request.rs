@@ -44,13 +44,11 @@ impl<'e> Request<'e> {
     }
 
     /// The route.
-    #[must_use]
     pub fn route(&self) -> Route {
         self.route
     }
 
     /// The caller, as trails name it: the token's client or subject.
-    #[must_use]
     pub fn caller(&self) -> Actor {
         let name = claims(self.event).and_then(|claims| claims.get("client_id").or_else(|| claims.get("sub")));
         Actor::named(name.map_or("anonymous", String::as_str))
@@ -110,7 +108,6 @@ impl<'e> Request<'e> {
     }
 
     /// Whether the request has a body.
-    #[must_use]
     pub fn has_body(&self) -> bool {
         self.event.body.as_deref().is_some_and(|body| !body.is_empty())
     }
@@ -188,7 +185,6 @@ impl PageLimit {
     pub const DEFAULT: Self = Self(100);
 
     /// The number of payments.
-    #[must_use]
     pub fn get(self) -> u16 {
         self.0
     }
@@ -228,7 +224,6 @@ pub fn date_range(
 }
 
 /// A problem for an invalid parameter; `why` is a clause without a full stop.
-#[must_use]
 pub fn invalid_parameter(name: &'static str, why: &dyn Display) -> Problem {
     Problem::new(ProblemKind::InvalidParameter, format!("The parameter \"{name}\" is invalid: {why}.")).at(name)
 }

@@ -38,7 +38,6 @@ pub enum HttpFunction {
 
 impl HttpFunction {
     /// The name of its package.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ingest => "ingest",
@@ -99,13 +98,11 @@ impl RouteSpec {
     }
 
     /// The route key that API Gateway gives a request to this route.
-    #[must_use]
     pub fn key(&self) -> String {
         format!("{} {}", self.method, self.path)
     }
 
     /// The path parameters of `path`, not decoded, if the path matches this route.
-    #[must_use]
     pub fn parameters<'p>(&self, path: &'p str) -> Option<Vec<(&'static str, &'p str)>> {
         let (wanted, given) = (self.path.split('/'), path.split('/'));
         if wanted.clone().count() != given.clone().count() {
@@ -124,7 +121,6 @@ impl RouteSpec {
 }
 
 /// The route with this route key.
-#[must_use]
 pub fn by_key(key: &str) -> Option<&'static RouteSpec> {
     ROUTES.iter().find(|spec| spec.key() == key)
 }

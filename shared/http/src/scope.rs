@@ -16,7 +16,6 @@ impl Scope {
     pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Operate];
 
     /// The scope as tokens name it.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Read => "payments/read",

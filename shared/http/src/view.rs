@@ -44,7 +44,6 @@ struct TrailView {
 
 impl PaymentView {
     /// Creates the view of a payment without its data.
-    #[must_use]
     pub fn of(head: &Head) -> Self {
         let trail = |TrailEntry { status, at, by }: TrailEntry| TrailView {
             status: status.as_str(),
@@ -107,7 +106,6 @@ impl<N: Serialize> Serialize for ByStatus<N> {
 
 impl CountsView {
     /// Creates the view of a date; a currency with a sum in any status gets one in each.
-    #[must_use]
     pub fn of(counts: &DayCounts) -> Self {
         let sums = counts.sums().map(|(currency, ..)| {
             (currency.to_string(), ByStatus(Status::ALL.map(|status| counts.sum(currency, status))))

@@ -40,7 +40,6 @@ pub struct QueueSettings {
 
 impl QueueSettings {
     /// SQS's defaults: 30 seconds, no dead-letter queue.
-    #[must_use]
     pub fn named(name: &str) -> Self {
         Self { name: name.to_owned(), visibility_timeout: DEFAULT_VISIBILITY_TIMEOUT, redrive_policy: None }
     }
@@ -148,13 +147,11 @@ const NAMESPACE: Uuid = Uuid::from_u128(0x0c4f_5a2e_77d1_4a0f_9b35_52a8_e6c3_1d9
 
 impl Queue {
     /// Creates an empty queue.
-    #[must_use]
     pub fn new(settings: QueueSettings) -> Self {
         Self { settings: Arc::new(settings), contents: Arc::default() }
     }
 
     /// The queue's settings.
-    #[must_use]
     pub fn settings(&self) -> &QueueSettings {
         &self.settings
     }
@@ -218,7 +215,6 @@ impl Queue {
     }
 
     /// Returns the numbers of messages in the queue.
-    #[must_use]
     pub fn counts(&self, now: DateTime<Utc>) -> Counts {
         let mut contents = self.contents();
         contents.surface(now);

@@ -39,7 +39,6 @@ struct RequestJson<'a> {
 impl PaymentRequest {
     /// Builds the request of a payment. `dispatch_attempt` is how often it was dispatched, this time
     /// included: 1 at first.
-    #[must_use]
     pub fn of(details: &Details, dispatch_attempt: u32) -> Self {
         Self { details: details.clone(), dispatch_attempt }
     }

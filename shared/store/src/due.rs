@@ -31,7 +31,6 @@ pub struct DueRow {
 
 impl DueRow {
     /// The key of its head.
-    #[must_use]
     pub fn head_key(&self) -> HeadKey {
         HeadKey { account: self.account.clone(), sort: self.due.head }
     }

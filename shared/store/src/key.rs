@@ -18,7 +18,6 @@ pub(crate) const DETAILS_SORT: &str = "DETAILS";
 pub struct KeyError(String, &'static str);
 
 /// The partition key of an account's heads: `ACCT#<accountId>`.
-#[must_use]
 pub fn account_partition(account: &AccountId) -> String {
     format!("ACCT#{account}")
 }
@@ -68,7 +67,6 @@ impl Lane {
     }
 
     /// The lane of a stream shard: a stable hash (FNV-1a) of its id.
-    #[must_use]
     pub fn of_stream_shard(shard: &str) -> Self {
         let hash = shard
             .bytes()
@@ -79,14 +77,12 @@ impl Lane {
     }
 
     /// Its place among all lanes.
-    #[must_use]
     pub fn index(self) -> usize {
         self.0.into()
     }
 }
 
 /// The sort key of a head: `<dueAt>#<paymentId>`.
-#[must_use]
 pub fn head_sort(sort: HeadSort) -> String {
     format!("{}#{}", sort.due_at, sort.payment_id)
 }
@@ -124,33 +120,28 @@ pub struct DueSort {
 
 impl DueSort {
     /// The lower bound of the keys of `status` on `date`.
-    #[must_use]
     pub fn start_of(status: Status, date: BusinessDate) -> String {
         format!("{status}#{date}")
     }
 
     /// The upper bound of the keys of `status` on `date`.
-    #[must_use]
     pub fn end_of(status: Status, date: BusinessDate) -> String {
         // "~" sorts after "#", so after every key of the date.
         format!("{status}#{date}~")
     }
 
     /// The lower bound of the keys of `status`.
-    #[must_use]
     pub fn start_of_status(status: Status) -> String {
         format!("{status}#")
     }
 
     /// The upper bound of the keys of `status` on `date` that are due until `at`, included.
-    #[must_use]
     pub fn end_at(status: Status, date: BusinessDate, at: UtcSecond) -> String {
         // "~" sorts after "#", so after every key of the second.
         format!("{status}#{date}#{at}~")
     }
 
     /// A text that sorts after this key and before every later one.
-    #[must_use]
     pub fn just_after(&self) -> String {
         format!("{self}#")
     }
@@ -191,7 +182,6 @@ pub struct UnreportedSort {
 
 impl UnreportedSort {
     /// The encoded start of the quarter-hour of `at`.
-    #[must_use]
     pub fn quarter_hour(at: UtcSecond) -> String {
         let encoded = at.to_string();
         // Fixed width: 2026-12-01T09:47:12Z has its minutes at 14..16.

@@ -86,7 +86,6 @@ pub struct Store {
 
 impl Store {
     /// Creates a store of existing tables.
-    #[must_use]
     pub fn new(client: Client, tables: TableNames) -> Self {
         Self { client, tables }
     }

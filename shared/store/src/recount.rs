@@ -72,7 +72,6 @@ struct HotPage {
 
 impl DueRecount {
     /// Creates the recount of a date's payments of one shard and status.
-    #[must_use]
     pub fn of(date: BusinessDate, shard: Shard, status: Status) -> Self {
         let (from, end) = (DueSort::start_of(status, date), DueSort::end_of(status, date));
         let history_from = from.clone();
@@ -80,7 +79,6 @@ impl DueRecount {
     }
 
     /// Returns the result, which is complete once [`Store::recount_next`] returned `false`.
-    #[must_use]
     pub fn found(self) -> Recounted {
         self.found
     }

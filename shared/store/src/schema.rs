@@ -24,7 +24,6 @@ pub enum KeyAttribute {
 
 impl KeyAttribute {
     /// The attribute's name.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Text(name) | Self::Number(name) => name,
@@ -32,7 +31,6 @@ impl KeyAttribute {
     }
 
     /// The attribute's type in DynamoDB.
-    #[must_use]
     pub fn scalar_type(self) -> ScalarAttributeType {
         match self {
             Self::Text(_) => ScalarAttributeType::S,
@@ -167,7 +165,6 @@ fn key_schema(partition: KeyAttribute, sort: Option<KeyAttribute>) -> Vec<KeySch
 }
 
 /// The attributes of all keys, each once, as `CreateTable` needs them.
-#[must_use]
 pub fn attribute_definitions(table: &Table) -> Vec<AttributeDefinition> {
     let of_indexes = table.indexes.iter().flat_map(|index| std::iter::once(index.partition).chain(index.sort));
     let mut attributes: Vec<KeyAttribute> = vec![PARTITION, SORT];

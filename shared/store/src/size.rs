@@ -9,7 +9,6 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use crate::Item;
 
 /// The size of an item in bytes, as DynamoDB bills it.
-#[must_use]
 pub fn item_bytes(item: &Item) -> usize {
     item.iter().map(|(name, value)| name.len() + value_bytes(value)).sum()
 }
