@@ -14,9 +14,7 @@ use anyhow::Result;
 use chrono::{DateTime, TimeDelta, Utc};
 use payments_boot::{Clock, Metrics};
 use payments_delivery::queue::QueueMappingSettings;
-use payments_delivery::{
-    Delivery, DeliveryOutcome, DynamoDbStream, Filter, QueueMapping, StreamMapping, StreamSettings,
-};
+use payments_delivery::{Delivery, DeliveryOutcome, Filter, QueueMapping, StreamMapping, StreamSettings};
 use payments_model::causes;
 use payments_queue::Queue;
 use serde_json::Value;

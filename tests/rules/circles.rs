@@ -130,7 +130,7 @@ impl Modules {
             let mut circle = way_back(&uses, module)?;
             let first = circle.iter().enumerate().min_by_key(|(_, module)| *module)?.0;
             circle.rotate_left(first);
-            let name = |module: &Module| [&[self.name.clone()], module.as_slice()].concat().join("::");
+            let name = |module: &Module| [std::slice::from_ref(&self.name), module.as_slice()].concat().join("::");
             Some(circle.iter().map(name).collect())
         });
         circles.collect()
