@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{Parser, Subcommand};
 use payments_boot::{Clock, Lookup};
 use payments_local::demo::{self, Progress};
@@ -118,6 +118,9 @@ fn new_folder() -> Result<PathBuf> {
 
 async fn serve(arguments: Arguments) -> Result<()> {
     let endpoint = Lookup::environment().text("DYNAMODB_ENDPOINT");
+    if let Some(endpoint) = endpoint.as_ref().filter(|url| !url.starts_with("http://")) {
+        bail!("DYNAMODB_ENDPOINT is {endpoint:?}; set it to a URL without TLS, such as http://127.0.0.1:8001");
+    }
     let Arguments { command: _, api_port, dynamodb_port, data, reports, time_zone, require_tokens } = arguments;
     let beside_data = data.as_ref().map(|folder| folder.join("reports"));
     let reports = reports.or(beside_data).map_or_else(new_folder, Ok)?;
