@@ -14,7 +14,7 @@ use crate::access::{Access, claims};
 use crate::problem::{Problem, ProblemKind};
 use crate::routes::{self, Route, RouteSpec};
 
-/// An authorized request to one of the API's routes. [`Request::of`] is the only way to get one.
+/// An authorized request to one of the API's routes. `Request::of` is the only way to get one.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'e> {
     event: &'e ApiGatewayV2httpRequest,
