@@ -2,8 +2,8 @@
 //!
 //! The issuer creates its key when it starts. Source of the checks: API Gateway Developer Guide, "Control access to HTTP
 //! APIs with JWT authorizers". `kid`, `iss`, `aud` (or without one `client_id`), `exp`, `nbf` and `iat` are checked. There
-//! signatures are RSA's. Here issuer and gateway are one process and share a secret, so HMAC-SHA256 does: a library for
-//! RSA keys would be a tenth of the first build.
+//! signatures are RSA's. Here issuer and gateway are one process and share a secret, so HMAC-SHA256 is enough, and the
+//! first build needs no library for RSA keys.
 
 use std::fmt;
 
