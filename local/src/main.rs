@@ -10,10 +10,6 @@ use payments_local::demo::{self, Progress};
 use payments_local::{Options, System, welcome};
 use payments_model::BusinessZone;
 
-/// The engine is in this process too, and makes a page of small allocations for each call.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Runs the whole system on this machine: the HTTP API, the functions and an embedded DynamoDB.
 ///
 /// If the environment variable DYNAMODB_ENDPOINT is set, that engine is used instead of the embedded one.
