@@ -30,7 +30,7 @@ start_local() {
     done
     api=$(sed -n 's/^  HTTP API  *\(http:[^ ]*\).*/\1/p' "$folder/local.log")
     coffee=$(sed -n "s/.*Idempotency-Key: \(coffee-[^']*\).*/\1/p" "$folder/local.log")
-    transaction=$(sed -n 's,.*/transactions/\([^ ]*\)$,\1,p' "$folder/local.log")
+    transaction=$(sed -n 's,.*transactionId=\([^ '\'']*\).*,\1,p' "$folder/local.log")
     [[ -n "$api" && -n "$coffee" && -n "$transaction" ]] || { cat "$folder/local.log" >&2; return 1; }
     TOKEN=$(curl --silent --show-error --fail "$api/oauth2/token" -d grant_type=client_credentials | value access_token)
     export TOKEN
@@ -47,6 +47,11 @@ create() {
         value paymentId
 }
 
+# found: the payments of the transaction.
+found() {
+    ask --get "$api/payments" --data-urlencode "transactionId=$transaction"
+}
+
 value() {
     python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"
 }
@@ -61,10 +66,10 @@ fill() {
     due_cursor=$(ask "$api/payments?dueDate=$soon&limit=2" | value nextCursor)
     # It is swept within a minute, and settled some seconds later.
     for _ in $(seq 180); do
-        ask "$api/transactions/$transaction" >/dev/null 2>&1 && break
+        found | grep --quiet "$settled" && break
         sleep 0.5
     done
-    ask "$api/transactions/$transaction" >/dev/null
+    found | grep --quiet "$settled"
     FUZZ_KNOWN=$(python3 - "$today" "$account_cursor" "$due_cursor" "$transaction" "$settled" "${scheduled[@]}" <<'PYTHON'
 import json, sys
 today, account_cursor, due_cursor, transaction, *payments = sys.argv[1:]

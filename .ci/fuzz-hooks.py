@@ -57,10 +57,15 @@ def settle_order(order, account):
 
 
 def settle_query(label, query):
-    """Makes a query valid: a range in order, a shard that exists, and a cursor only by itself."""
+    """Makes a query valid: a range in order, a shard that exists, a cursor or a transaction only by itself."""
     if "cursor" in query:
         query.clear()
         query["cursor"] = KNOWN["dueCursor" if label == "GET /payments" else "accountCursor"]
+        return
+    if "transactionId" in query:
+        asked = KNOWN["transaction"] if next(numbers) % 3 else query["transactionId"]
+        query.clear()
+        query["transactionId"] = asked
         return
     if label == "GET /payments":
         query.setdefault("dueDate", KNOWN["today"])
@@ -75,9 +80,7 @@ def settle_query(label, query):
 def settle_path(label, path, has_cursor):
     """Makes two thirds of the paths name things that exist. A cursor belongs to one account."""
     is_known = next(numbers) % 3
-    if "transactionId" in path and is_known:
-        path["transactionId"] = KNOWN["transaction"]
-    elif "paymentId" in path and is_known:
+    if "paymentId" in path and is_known:
         path["accountId"] = KNOWN["account"]
         path["paymentId"] = KNOWN["payments"][next(numbers) % len(KNOWN["payments"])]
     elif has_cursor:

@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.parse
 import uuid
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -124,8 +125,8 @@ def live(stack):
     wait_until("it is settled", lambda: shown()["status"] == "PROCESSED")
     print("settled, by the queue: it is processed")
 
-    route = "/transactions/{transactionId}"
-    check(stack.ask("QueryDueFunction", "GET", route, transactionId=TRANSACTION)["paymentId"], payment)
+    found = stack.ask("QueryDueFunction", "GET", "/payments", query={"transactionId": TRANSACTION})
+    check([row["paymentId"] for row in found["payments"]], [payment])
     report = stack.invoke("ReportFunction", {"action": "report"})
     check((report["reported"], report["drained"]), (1, 1))
     file = next(name for name in report["published"] if name.endswith(".csv.gz"))
@@ -161,15 +162,15 @@ class Stack:
             raise SystemExit(f"{function} failed: {payload}")
         return payload
 
-    def ask(self, function, method, route, body=None, **parameters):
+    def ask(self, function, method, route, body=None, query=None, **parameters):
         """Sends the event of an HTTP request with a machine's token that has every scope."""
         path = route.format(**parameters)
-        claims = {"client_id": "try", "scope": "payments/read payments/write payments/operate"}
+        claims = {"client_id": "try", "scope": "payments/read payments/write payments/inspect payments/operate"}
         event = {
             "version": "2.0",
             "routeKey": f"{method} {route}",
             "rawPath": path,
-            "rawQueryString": "",
+            "rawQueryString": urllib.parse.urlencode(query or {}),
             "headers": {"content-type": "application/json", "idempotency-key": str(uuid.uuid4())},
             "requestContext": {
                 "authorizer": {"jwt": {"claims": claims, "scopes": None}},

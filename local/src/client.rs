@@ -124,6 +124,16 @@ impl Request {
     }
 }
 
+/// Returns the path of the payments of a transaction id, which can have any printable character.
+pub fn transaction_path(id: &str) -> String {
+    format!("/payments?transactionId={}", encoded(id))
+}
+
+/// Returns a text as a value in a query.
+fn encoded(text: &str) -> String {
+    form_urlencoded::byte_serialize(text.as_bytes()).collect()
+}
+
 impl Reply {
     /// Reads a function's response.
     pub fn of(response: ApiGatewayV2httpResponse) -> Result<Self> {
@@ -207,8 +217,7 @@ impl Client {
             let page = self.get(&next).await?;
             show(page["payments"].as_array().with_context(|| format!("GET {next} was answered without payments"))?);
             let Some(cursor) = page["nextCursor"].as_str() else { return Ok(()) };
-            let cursor: String = form_urlencoded::byte_serialize(cursor.as_bytes()).collect();
-            next = format!("{path}&cursor={cursor}");
+            next = format!("{path}&cursor={}", encoded(cursor));
         }
     }
 
@@ -234,9 +243,7 @@ impl Client {
         match (&self.target, reply.status) {
             (Target::Functions(..), _) => "",
             (_, 401) => "; give an access token with --token or in PAYMENTS_TOKEN",
-            (_, 403) => {
-                "; the token needs the scopes payments/operate, payments/write and payments/read, and no accounts"
-            }
+            (_, 403) => "; the token needs every scope (payments/read, write, inspect and operate), and no accounts",
             (_, 404) => "; give --url the API's own URL, without a path of the API",
             _ => "",
         }

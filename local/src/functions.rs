@@ -82,10 +82,10 @@ impl Functions {
         let own = |function| of(function).map(|Dependencies { store, clock, metrics, .. }| (store, clock, metrics));
         let (store, clock, _) = own(Function::Http(HttpFunction::Ingest))?;
         let ingest = Ingest::new(ingest::Config::read(lookup)?, store, clock);
-        let (store, clock, _) = own(Function::Http(HttpFunction::QueryAccount))?;
-        let query_account = QueryAccount::new(query_account::Config::read(lookup)?, store, clock);
-        let (store, clock, _) = own(Function::Http(HttpFunction::QueryDue))?;
-        let query_due = QueryDue::new(query_due::Config::read(lookup)?, store, clock);
+        let (store, clock, metrics) = own(Function::Http(HttpFunction::QueryAccount))?;
+        let query_account = QueryAccount::new(query_account::Config::read(lookup)?, store, clock, metrics);
+        let (store, clock, metrics) = own(Function::Http(HttpFunction::QueryDue))?;
+        let query_due = QueryDue::new(query_due::Config::read(lookup)?, store, clock, metrics);
         let (store, clock, metrics) = own(Function::DailyDueSweeper)?;
         let sweeper = Sweeper::new(daily_due_sweeper::Config::read(lookup)?, store, clock, metrics);
         let (store, clock, metrics) = own(Function::Archive)?;

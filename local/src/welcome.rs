@@ -43,7 +43,7 @@ service and settled. A line is logged below for each step:
     -d '{{"payeeAccountId":"acc-3","amountMinor":350,"currency":"GBP","scheduledFor":"{today}"}}'
 
   curl '{api}/payments?dueDate={today}'
-  curl {api}/transactions/{transaction}
+  curl '{api}/payments?transactionId={transaction}'
   curl '{api}/counts?to={today}'
 
 Scan a table:

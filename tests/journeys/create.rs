@@ -3,6 +3,7 @@
 use anyhow::Result;
 use futures::future::try_join_all;
 use payments_local::{Call, Fate, Recorder};
+use payments_tests::tables::text;
 use payments_tests::{Ask, Reply, World};
 use serde_json::{Value, json};
 
@@ -199,6 +200,32 @@ async fn a_changed_time_zone_database_creates_no_second_head() -> Result<()> {
     assert_eq!((retry.status, retry.field("dueAt")), (201, "2026-12-01T00:00:00Z"), "{retry}");
     world.send(Ask::create("tenant", "rent-1", &rent())).await?;
     assert_eq!(world.heads("tenant").await?.len(), 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_currency_that_was_withdrawn_since_is_for_retries_only() -> Result<()> {
+    let world = World::open().await?;
+    let id = world.create("tenant", "rent-1", &rent()).await?;
+    // As if it had been accepted while Bulgaria had the lev.
+    world.update_details(&id, "SET currency = :lev", &[(":lev", text("BGN"))]).await?;
+    for head in world.heads("tenant").await? {
+        world.update(&head, "SET currency = :lev", &[(":lev", text("BGN"))]).await?;
+    }
+    let mut lev = rent();
+    lev["currency"] = json!("BGN");
+    let retry = world.send(Ask::create("tenant", "rent-1", &lev)).await?;
+    assert_eq!((retry.status, retry.field("currency"), replayed(&retry)), (201, "BGN", true), "{retry}");
+    assert_eq!(listed(&world, "tenant").await?, [retry.body]);
+    let new = world.send(Ask::create("tenant", "rent-2", &lev)).await?;
+    assert_eq!((new.status, new.problem(), new.field("field")), (422, "invalid-currency", "currency"), "{new}");
+    // Of several faults of a new payment the currency is the first.
+    (lev["data"], lev["scheduledFor"]) = (json!("x".repeat(10_000)), json!("2026-11-19"));
+    let new = world.send(Ask::create("tenant", "rent-2", &lev)).await?;
+    assert_eq!(new.problem(), "invalid-currency", "{new}");
+    let other = world.send(Ask::create("tenant", "rent-1", &lev)).await?;
+    assert_eq!(other.problem(), "idempotency-key-reused", "{other}");
+    assert_eq!(listed(&world, "tenant").await?.len(), 1);
     Ok(())
 }
 

@@ -75,6 +75,7 @@ async fn only_the_description_needs_no_token() -> Result<()> {
         ("GET", "/", 401),
         ("GET", "/counts", 401),
         ("GET", "/payments?dueDate=2026-11-20", 401),
+        ("GET", "/payments?transactionId=TX-1", 401),
         ("GET", "/transactions/TX-1", 401),
         ("GET", "/accounts/acc-1/payments", 401),
         ("GET", "/accounts/docs/payments/openapi.yaml", 401),

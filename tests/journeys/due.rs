@@ -278,13 +278,13 @@ async fn a_transaction_leads_to_its_payment_in_either_table() -> Result<()> {
         move_to(&world, id, Status::Processed).await?;
     }
     move_to(&world, ids[2], Status::Failed).await?;
-    let path = format!("/transactions/TX-{id}");
+    let path = format!("/payments?transactionId=TX-{id}");
     // A transaction shows the head, as its account's payment does.
     let shown = async |place: &str| -> Result<()> {
         let of_account = world.send(Ask::get(&format!("/accounts/payer-0/payments/{id}"))).await?;
         let of_transaction = world.send(Ask::get(&path)).await?;
-        assert_eq!((of_transaction.status, of_transaction.field("status")), (200, "PROCESSED"), "{place}");
-        assert_eq!(of_transaction.body, of_account.body, "{place}");
+        assert_eq!((of_transaction.status, of_account.field("status")), (200, "PROCESSED"), "{place}");
+        assert_eq!(of_transaction.body, json!({ "payments": [of_account.body], "nextCursor": null }), "{place}");
         Ok(())
     };
     shown("hot").await?;
@@ -294,9 +294,22 @@ async fn a_transaction_leads_to_its_payment_in_either_table() -> Result<()> {
     world.put_items(&world.environment.tables.payments, heads).await?;
     shown("both").await?;
     for unknown in ["TX-0".to_owned(), format!("TX-{}", ids[2]), format!("TX-{}", ids[3]), format!("tx-{id}")] {
-        let reply = world.send(Ask::get(&format!("/transactions/{unknown}"))).await?;
-        assert_eq!((reply.status, reply.problem()), (404, "no-such-payment"), "{unknown}: {reply}");
+        let reply = world.send(Ask::get(&format!("/payments?transactionId={unknown}"))).await?;
+        assert_eq!((reply.status, reply.payments().len()), (200, 0), "{unknown}: {reply}");
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_transaction_that_two_payments_share_leads_to_both() -> Result<()> {
+    let world = World::open().await?;
+    let ids = put(&world, DAY, 2).await?;
+    for id in &ids {
+        let shared = Settlement::Processed("TX-shared".parse()?);
+        move_on(&world, *id, vec![Event::Sweep, Event::Settle(shared)], "2026-12-01T10:00:00Z").await?;
+    }
+    let reply = world.send(Ask::get("/payments?transactionId=TX-shared")).await?;
+    assert_eq!(once(reply.payments()), ids.iter().map(ToString::to_string).collect(), "{reply}");
     Ok(())
 }
 

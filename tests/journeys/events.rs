@@ -1,6 +1,7 @@
 //! The event files of the HTTP functions: each runs through its function's handler in its own world, and its answer
 //! is a snapshot.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Result;
@@ -8,8 +9,11 @@ use insta::assert_snapshot;
 use payments_http::problem::TYPE_BASE;
 use payments_http::routes::{DEFAULT_FUNCTION, by_key};
 use payments_tests::Reply;
-use payments_tests::given::{answers, assert_names_events, events, function_of, http_event, run, snapshot_of};
+use payments_tests::given::{
+    answers, assert_names_events, event_text, events, function_of, http_event, run, snapshot_of,
+};
 use payments_tests::http_events::{GIVEN, http_events, world_of};
+use serde_json::{Value, json};
 
 /// The operations whose result depends on stored items.
 const READS: [&str; 4] = ["BatchGetItem", "GetItem", "Query", "UpdateItem"];
@@ -42,6 +46,23 @@ fn every_event_file_belongs_to_a_function() -> Result<()> {
         assert_eq!(answers.name(), function_of(&name), "events/{name}.json is for {key}");
         assert_eq!(event.version.as_deref(), Some("2.0"), "events/{name}.json");
         assert_eq!(event.request_context.route_key.as_deref(), Some(key), "events/{name}.json");
+    }
+    Ok(())
+}
+
+#[test]
+fn every_event_has_its_parameters_in_both_forms() -> Result<()> {
+    for name in http_events()? {
+        let event = http_event(&name)?;
+        // As API Gateway does it: decoded, and repeated ones joined by commas.
+        let mut joined: BTreeMap<String, String> = BTreeMap::new();
+        let raw = event.raw_query_string.as_deref().unwrap_or_default();
+        for (name, value) in form_urlencoded::parse(raw.as_bytes()).into_owned() {
+            joined.entry(name).and_modify(|values| *values = format!("{values},{value}")).or_insert(value);
+        }
+        let event: Value = serde_json::from_str(&event_text(&name)?)?;
+        let given = event.get("queryStringParameters").cloned().unwrap_or_else(|| json!({}));
+        assert_eq!(given, json!(joined), "events/{name}.json");
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 mod access;
 mod archive;
+mod characters;
 mod connection;
 mod counts;
 mod create;
@@ -10,6 +11,7 @@ mod description;
 mod docs;
 mod due;
 mod events;
+mod extremes;
 mod faults;
 mod list;
 mod local;
@@ -18,3 +20,4 @@ mod recount;
 mod report;
 mod triggers;
 mod units;
+mod unreadable;

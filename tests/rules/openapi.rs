@@ -60,7 +60,7 @@ fn parameters_are_those_of_the_code_in_its_order() -> Result<()> {
         let header = (spec.route == Route::CreatePayment).then_some(("header", "Idempotency-Key", true));
         let query: &[&str] = match spec.route {
             Route::ListPayments => query_account::LIST_PARAMETERS,
-            Route::ListDue => query_due::DATE_PARAMETERS,
+            Route::ListDue => query_due::LIST_PARAMETERS,
             Route::GetCounts => query_due::COUNTS_PARAMETERS,
             _ => &[],
         };
@@ -112,6 +112,17 @@ fn texts_have_the_limits_of_the_code() -> Result<()> {
         "2026-12-01T09:30:00",
         "2026-12-01T24:30:00Z",
         "2026-12-01 at nine",
+        "2026-12-01T09:30:00.000Z",
+        "2026-12-01 09:30:00Z",
+        "2026-12-01t09:30:00z",
+        "2026-12-01T09:30:00\u{2212}05:00",
+        "2026-12-01T09:30:00-05:00",
+        "2026-12-01T09:30:00+0100",
+        "..",
+        "...",
+        ".a",
+        "..a",
+        "a..",
     ];
     texts.extend(others.map(str::to_owned));
     for (pointer, reads) in TEXTS {
@@ -128,7 +139,7 @@ fn texts_have_the_limits_of_the_code() -> Result<()> {
 #[test]
 fn numbers_have_the_limits_of_the_code() -> Result<()> {
     let contract = Contract::get()?;
-    let due = "/paths/~1payments/get/parameters/2/schema";
+    let due = "/paths/~1payments/get/parameters/3/schema";
     let numbers: [Reads; 3] = [
         ("/components/schemas/Amount", |text| text.parse::<AmountMinor>().is_ok()),
         ("/components/parameters/limit/schema", |text| text.parse::<PageLimit>().is_ok()),

@@ -19,14 +19,19 @@ pub const GIVEN: [(Given, &[&str]); 9] = [
     (
         Given::Nothing,
         &[
+            "ingest/batch-entries-refused",
             "ingest/batch-mixed",
             "ingest/cancel-unknown",
+            "ingest/create-currency-unit",
+            "ingest/create-currency-unknown",
+            "ingest/create-currency-withdrawn",
             "ingest/create-date-beyond-horizon",
             "ingest/create-data-too-large",
             "ingest/create-date-passed",
             "query-account/get-unknown",
             "query-account/list-account-unknown",
             "query-due/list-date-over",
+            "query-due/transaction-id-with-special-characters",
         ],
     ),
     (

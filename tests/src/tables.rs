@@ -50,6 +50,13 @@ pub fn json_of(value: &AttributeValue) -> Value {
     }
 }
 
+/// The primary key of a payment's details.
+pub fn details_key(payment_id: &str) -> Item {
+    [("pk", format!("PAY#{payment_id}")), ("sk", "DETAILS".to_owned())]
+        .map(|(name, value)| (name.to_owned(), text(value)))
+        .into()
+}
+
 /// The primary key of an item.
 pub fn key_of(item: &Item) -> Item {
     ["pk", "sk"].map(|name| (name.to_owned(), item[name].clone())).into()
@@ -112,8 +119,30 @@ impl World {
 
     /// Updates an item of the hot table.
     pub async fn update(&self, item: &Item, expression: &str, values: &[(&str, AttributeValue)]) -> Result<()> {
-        let update = self.client().await.update_item().table_name(&self.environment.tables.payments);
-        let update = update.set_key(Some(key_of(item))).update_expression(expression);
+        self.update_in(&self.environment.tables.payments, key_of(item), expression, values).await
+    }
+
+    /// Updates a payment's details. `data` is one of DynamoDB's reserved words, so it is called `#data`.
+    pub async fn update_details(
+        &self,
+        payment_id: &str,
+        expression: &str,
+        values: &[(&str, AttributeValue)],
+    ) -> Result<()> {
+        self.update_in(&self.environment.tables.history, details_key(payment_id), expression, values).await
+    }
+
+    async fn update_in(
+        &self,
+        table: &str,
+        key: Item,
+        expression: &str,
+        values: &[(&str, AttributeValue)],
+    ) -> Result<()> {
+        let update = self.client().await.update_item().table_name(table);
+        let update = update.set_key(Some(key)).update_expression(expression);
+        let names = expression.contains("#data").then(|| HashMap::from([("#data".to_owned(), "data".to_owned())]));
+        let update = update.set_expression_attribute_names(names);
         let values: HashMap<_, _> = values.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
         update.set_expression_attribute_values(Some(values).filter(|values| !values.is_empty())).send().await?;
         Ok(())

@@ -8,14 +8,16 @@ use std::str::FromStr;
 
 use payments_http::json::{read, required};
 use payments_http::{Problem, ProblemKind};
-use payments_model::{AccountId, IdempotencyKey, Instruction, JsonText, Money, PaymentId, ScheduledFor};
+use payments_model::currency::CurrencyError;
+use payments_model::{AccountId, Currency, IdempotencyKey, Instruction, JsonText, Money, PaymentId, ScheduledFor};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 /// The most payments of one batch: at 8 KB each they stay below a megabyte.
 const MAX_BATCH: usize = 100;
 
-/// A well-formed create request, whose size and date are not checked yet.
+/// A well-formed create request. Its size and date, and whether its currency is on the current list, are not checked
+/// yet: a retry of a payment that was accepted once needs none of them.
 #[derive(Debug, Clone)]
 pub(crate) struct Order {
     /// The payment id, made of the account and the idempotency key.
@@ -45,7 +47,7 @@ struct Given<'b> {
     amount: &'b str,
     currency: &'b str,
     scheduled_for: &'b str,
-    data: Option<&'b RawValue>,
+    data: Option<JsonText>,
 }
 
 impl<'b> Given<'b> {
@@ -55,7 +57,7 @@ impl<'b> Given<'b> {
             amount: number("amountMinor", required("amountMinor", body.amount_minor)?)?,
             currency: required("currency", body.currency.as_deref())?,
             scheduled_for: required("scheduledFor", body.scheduled_for.as_deref())?,
-            data: body.data,
+            data: body.data.map(data).transpose()?,
         })
     }
 }
@@ -89,7 +91,7 @@ impl Order {
                 return Err(Problem::new(ProblemKind::InvalidShape, detail).at(field));
             }
         }
-        Self::of(account, key, &Given::of(&body)?)
+        Self::of(account, key, Given::of(&body)?)
     }
 
     /// Reads one entry of a batch.
@@ -103,18 +105,20 @@ impl Order {
         let given = Given::of(&body)?;
         let account = parse("account", account, "accountId", ProblemKind::InvalidParameter)?;
         let key = parse("idempotency key", key, "idempotencyKey", ProblemKind::InvalidIdempotencyKey)?;
-        Self::of(account, &key, &given)
+        Self::of(account, &key, given)
     }
 
-    fn of(account: AccountId, key: &IdempotencyKey, given: &Given<'_>) -> Result<Self, Problem> {
+    fn of(account: AccountId, key: &IdempotencyKey, given: Given<'_>) -> Result<Self, Problem> {
         let payee: AccountId = parse("payee", given.payee, "payeeAccountId", ProblemKind::InvalidPayee)?;
         if payee == account {
             let detail = "The payee is the payer; name another account.";
             return Err(Problem::new(ProblemKind::InvalidPayee, detail).at("payeeAccountId"));
         }
         let amount = parse("amount", given.amount, "amountMinor", ProblemKind::InvalidAmount)?;
-        let currency = parse("currency", given.currency, "currency", ProblemKind::InvalidCurrency)?;
-        let scheduled_for: ScheduledFor = parse("date", given.scheduled_for, "scheduledFor", ProblemKind::InvalidDate)?;
+        let currency = Currency::from_stored(given.currency).map_err(|error| invalid_currency(&error))?;
+        // A malformed date is in no accepted payment, so the currency is reported first, as always.
+        let scheduled_for: ScheduledFor = parse("date", given.scheduled_for, "scheduledFor", ProblemKind::InvalidDate)
+            .or_else(|problem| require_listed(currency).and(Err(problem)))?;
         Ok(Self {
             payment_id: PaymentId::derive(&account, key),
             instruction: Instruction {
@@ -122,10 +126,22 @@ impl Order {
                 payee,
                 money: Money { amount, currency },
                 scheduled_for,
-                data: given.data.map(JsonText::of),
+                data: given.data,
             },
         })
     }
+}
+
+/// Returns the currency of a new payment.
+///
+/// # Errors
+/// [`ProblemKind::InvalidCurrency`] if it is not on the current list.
+pub(crate) fn require_listed(currency: Currency) -> Result<Currency, Problem> {
+    currency.code().parse().map_err(|error| invalid_currency(&error))
+}
+
+fn invalid_currency(error: &CurrencyError) -> Problem {
+    Problem::new(ProblemKind::InvalidCurrency, format!("The currency is invalid: {error}.")).at("currency")
 }
 
 /// Parses a field's text; `thing` is what the detail calls it.
@@ -145,6 +161,12 @@ pub(crate) fn read_batch(json: &[u8]) -> Result<Vec<Result<Order, Problem>>, Pro
         return Err(Problem::new(ProblemKind::InvalidBatchSize, detail).at("payments"));
     }
     Ok(entries.into_iter().map(|entry| Order::entry(entry.get().as_bytes())).collect())
+}
+
+/// The client's own JSON.
+fn data(value: &RawValue) -> Result<JsonText, Problem> {
+    let invalid = |error| Problem::new(ProblemKind::InvalidShape, format!("The field \"data\" is invalid: {error}."));
+    JsonText::new(value).map_err(|error| invalid(error).at("data"))
 }
 
 /// The text of a JSON number.

@@ -1,11 +1,12 @@
 //! `query-account`: lists an account's payments and returns single ones, strongly consistent, from both tables.
 
 mod config;
+mod left_out;
 mod page;
 mod plan;
 
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
-use payments_boot::{Clock, Deadline};
+use payments_boot::{Clock, Deadline, Metrics};
 use payments_http::{Answer, PaymentView, Problem, Request, Route, serve};
 use payments_model::{AccountId, PaymentId};
 use payments_store::Store;
@@ -20,12 +21,13 @@ pub struct QueryAccount {
     config: Config,
     store: Store,
     clock: Clock,
+    metrics: Metrics,
 }
 
 impl QueryAccount {
     /// Creates the function.
-    pub fn new(config: Config, store: Store, clock: Clock) -> Self {
-        Self { config, store, clock }
+    pub fn new(config: Config, store: Store, clock: Clock, metrics: Metrics) -> Self {
+        Self { config, store, clock, metrics }
     }
 
     /// Answers one request.
@@ -51,7 +53,9 @@ impl QueryAccount {
         let deadline = Deadline::of_http(&self.clock);
         let plan = Plan::of(account, &request.query(plan::PARAMETERS)?, today)?;
         let read = self.store.account_page(&plan.read(zone, today)?).await?;
-        Answer::json(200, &page::render(&self.store, &plan, read, &deadline).await?)
+        let page = page::render(&self.store, &plan, read, &deadline).await?;
+        self.count(&page.left_out);
+        Answer::json(200, &page)
     }
 
     /// Returns one payment with its data. Its details give its head's key. Without a head, the payment was never

@@ -1,9 +1,9 @@
 //! Pages of an account's payments, cut before Lambda's response becomes too large.
 
 use payments_boot::Deadline;
-use payments_http::{PaymentView, Problem};
+use payments_http::{LeftOut, PaymentView, Problem};
 use payments_model::{Head, HeadSort, JsonText, PaymentId};
-use payments_store::{AccountPage, Store};
+use payments_store::{AccountPage, Store, StoreError};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -16,6 +16,9 @@ const MAX_PAGE_BYTES: usize = 4 * 1024 * 1024;
 /// The bytes kept for the object around the payments and its cursor.
 const FRAME_BYTES: usize = 1_024;
 
+/// The bytes of the id of a payment that is left out: a UUID between escaped quotes, and a comma.
+const LEFT_OUT_BYTES: usize = 41;
+
 /// How many payments' data is read at once: the most keys of one BatchGetItem.
 const DATA_CHUNK: usize = 100;
 
@@ -25,12 +28,17 @@ const DATA_CHUNK: usize = 100;
 pub(crate) struct PageView {
     payments: Vec<Box<RawValue>>,
     next_cursor: Option<String>,
+    #[serde(skip_serializing_if = "LeftOut::is_empty")]
+    pub(crate) left_out: LeftOut,
 }
 
 /// A page under construction.
 struct Page {
     payments: Vec<Box<RawValue>>,
+    left_out: LeftOut,
     bytes: usize,
+    /// How many payments were shown or left out, and the last of them.
+    done: usize,
     last: Option<HeadSort>,
 }
 
@@ -46,8 +54,23 @@ impl Page {
         }
         self.bytes = bytes;
         self.payments.push(json);
-        self.last = Some(head.sort());
+        self.pass(head.sort());
         Ok(true)
+    }
+
+    /// Leaves out a payment that cannot be read. The others are shown.
+    fn leave_out(&mut self, sort: Option<HeadSort>, error: &StoreError) {
+        tracing::error!(%error, "a payment cannot be read and is left out of the list");
+        self.left_out.add(sort.map(|sort| sort.payment_id));
+        self.bytes += LEFT_OUT_BYTES;
+        if let Some(sort) = sort {
+            self.pass(sort);
+        }
+    }
+
+    fn pass(&mut self, sort: HeadSort) {
+        self.done += 1;
+        self.last = Some(sort);
     }
 }
 
@@ -58,17 +81,21 @@ pub(crate) async fn render(
     read: AccountPage,
     deadline: &Deadline,
 ) -> Result<PageView, Problem> {
-    let mut page = Page { payments: Vec::new(), bytes: FRAME_BYTES, last: None };
+    let mut page = Page { payments: Vec::new(), left_out: LeftOut::default(), bytes: FRAME_BYTES, done: 0, last: None };
+    for error in &read.without_key {
+        page.leave_out(None, error);
+    }
     let mut full = false;
     for heads in read.heads.chunks(DATA_CHUNK) {
-        let data = if plan.with_data {
-            let ids: Vec<PaymentId> = heads.iter().map(|head| head.payment_id).collect();
-            store.data_of(&ids).await?
-        } else {
-            vec![None; heads.len()]
-        };
-        for (head, data) in heads.iter().zip(data) {
-            full = full || !page.push(head, data.as_ref())?;
+        let mut data = data_of(store, plan, heads).await?.into_iter();
+        for (sort, head) in heads {
+            let data = data.next().unwrap_or(Ok(None));
+            match head.as_ref().map(|head| (head, data)) {
+                _ if full => {}
+                Ok((head, Ok(data))) => full = !page.push(head, data.as_ref())?,
+                Ok((_, Err(error))) => page.leave_out(Some(*sort), &error),
+                Err(error) => page.leave_out(Some(*sort), error),
+            }
         }
         // If reads are slow, the page ends early, and its cursor continues there.
         full = full || deadline.has_come();
@@ -76,9 +103,25 @@ pub(crate) async fn render(
             break;
         }
     }
-    let all = page.payments.len() == read.heads.len();
-    let next = if all { read.next } else { page.last };
-    Ok(PageView { payments: page.payments, next_cursor: next.map(|after| plan.cursor(after)) })
+    let next = if page.done == read.heads.len() { read.next } else { page.last };
+    let next_cursor = next.map(|after| plan.cursor(after));
+    Ok(PageView { payments: page.payments, next_cursor, left_out: page.left_out })
+}
+
+/// A head of a page, or why it cannot be read.
+type PageHead = (HeadSort, Result<Head, StoreError>);
+
+/// Reads the data of the payments with these heads, in their order, if the plan includes it.
+async fn data_of(
+    store: &Store,
+    plan: &Plan,
+    heads: &[PageHead],
+) -> Result<Vec<Result<Option<JsonText>, StoreError>>, Problem> {
+    if !plan.with_data {
+        return Ok(Vec::new());
+    }
+    let ids: Vec<PaymentId> = heads.iter().map(|(sort, _)| sort.payment_id).collect();
+    Ok(store.data_of(&ids).await?)
 }
 
 /// The bytes that a text takes inside a JSON string.

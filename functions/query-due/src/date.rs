@@ -2,16 +2,13 @@
 
 use payments_boot::Deadline;
 use payments_http::cursor::invalid_cursor;
-use payments_http::request::invalid_parameter;
-use payments_http::{DueCursor, PageLimit, Problem, ProblemKind, Query, Request};
+use payments_http::request::{invalid_parameter, whole_number};
+use payments_http::{DueCursor, LeftOut, PageLimit, Problem, ProblemKind, Query};
 use payments_model::{BusinessDate, HeadSort, Shard, ShardCount, Status};
-use payments_store::{DueRange, DueRow, DueSort, DueUntil};
+use payments_store::{DuePage, DueRange, DueRow, DueSort, DueUntil};
 use serde::Serialize;
 
 use crate::QueryDue;
-
-/// The query parameters of the list.
-pub const PARAMETERS: &[&str] = &["dueDate", "status", "shard", "limit", "cursor"];
 
 /// The most reads of the index for one page, which may then end early: enough for all statuses of ten shards.
 const MAX_READS: usize = 50;
@@ -22,6 +19,8 @@ const MAX_READS: usize = 50;
 pub(crate) struct DatePage {
     payments: Vec<DueView>,
     next_cursor: Option<String>,
+    #[serde(skip_serializing_if = "LeftOut::is_empty")]
+    left_out: LeftOut,
 }
 
 /// A payment's JSON, with the attributes that the index has.
@@ -58,7 +57,7 @@ impl Plan {
         let due_date = query.get::<BusinessDate>("dueDate")?;
         let only_status = query.get::<Status>("status")?;
         let only_shard =
-            query.text("shard")?.map(|text| in_range(text.parse().unwrap_or(u16::MAX), shards)).transpose()?;
+            query.text("shard")?.map(|text| in_range(whole_number(text).unwrap_or(u16::MAX), shards)).transpose()?;
         let limit = query.get("limit")?.unwrap_or(PageLimit::DEFAULT);
         let Some(cursor) = query.text("cursor")?.map(DueCursor::decode).transpose()? else {
             let due_date = due_date.ok_or_else(missing_date)?;
@@ -92,17 +91,20 @@ impl Plan {
 
 impl QueryDue {
     /// Returns one page. It costs the rows that it returns, and two small reads per stretch.
-    pub(crate) async fn list_date(&self, request: &Request<'_>) -> Result<DatePage, Problem> {
-        let plan = Plan::of(&request.query(PARAMETERS)?, self.config.read_shards)?;
+    pub(crate) async fn list_date(&self, query: &Query<'_>) -> Result<DatePage, Problem> {
+        let plan = Plan::of(query, self.config.read_shards)?;
         // Only payments of past days are archived.
         let with_history = plan.due_date < self.config.zone.date_of(self.clock.now());
         let deadline = Deadline::of_http(&self.clock);
-        let (mut payments, mut after, mut reads) = (Vec::new(), plan.after, 0);
+        let mut list = DatePage { payments: Vec::new(), next_cursor: None, left_out: LeftOut::default() };
+        let (mut after, mut reads) = (plan.after, 0);
         for &(status, shard) in &plan.stretches {
             loop {
-                let room = usize::from(plan.limit.get()) - payments.len();
+                let room = usize::from(plan.limit.get()) - list.payments.len();
                 if room == 0 || reads == MAX_READS || deadline.has_come() {
-                    return Ok(DatePage { payments, next_cursor: Some(plan.cursor((status, shard), after)) });
+                    list.next_cursor = Some(plan.cursor((status, shard), after));
+                    self.count(&list.left_out);
+                    return Ok(list);
                 }
                 reads += 1;
                 let after_key = after.map(|head| DueSort { status, due_date: plan.due_date, head });
@@ -114,19 +116,30 @@ impl QueryDue {
                     self.store.due_page(&range, limit).await
                 };
                 let page = page?;
-                for row in page.rows {
-                    match row {
-                        Ok(row) => payments.push(view(&row)),
-                        Err(error) => tracing::error!(%error, "a payment cannot be read and is left out of the list"),
-                    }
-                }
                 after = page.next.map(|next| next.head);
+                list.add(page);
                 if after.is_none() {
                     break;
                 }
             }
         }
-        Ok(DatePage { payments, next_cursor: None })
+        self.count(&list.left_out);
+        Ok(list)
+    }
+}
+
+impl DatePage {
+    fn add(&mut self, page: DuePage) {
+        let mut ids = page.unreadable.into_iter();
+        for row in page.rows {
+            match row {
+                Ok(row) => self.payments.push(view(&row)),
+                Err(error) => {
+                    tracing::error!(%error, "a payment cannot be read and is left out of the list");
+                    self.left_out.add(ids.next());
+                }
+            }
+        }
     }
 }
 
@@ -143,7 +156,7 @@ fn stretches(
 }
 
 fn missing_date() -> Problem {
-    let detail = "The parameter \"dueDate\" is missing; send a date as YYYY-MM-DD.";
+    let detail = "The parameter \"dueDate\" is missing; send a date as YYYY-MM-DD, or a \"transactionId\".";
     Problem::new(ProblemKind::InvalidParameter, detail).at("dueDate")
 }
 

@@ -5,16 +5,18 @@
 mod config;
 mod counts;
 mod date;
+mod left_out;
+mod parameters;
+mod transaction;
 
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
-use payments_boot::Clock;
-use payments_http::{Answer, PaymentView, Problem, ProblemKind, Request, Route, serve};
-use payments_model::TransactionId;
+use payments_boot::{Clock, Metrics};
+use payments_http::{Answer, Problem, Request, Route, serve};
 use payments_store::Store;
 
 pub use config::Config;
 pub use counts::PARAMETERS as COUNTS_PARAMETERS;
-pub use date::PARAMETERS as DATE_PARAMETERS;
+pub use parameters::LIST_PARAMETERS;
 
 /// The function.
 #[derive(Debug, Clone)]
@@ -22,12 +24,13 @@ pub struct QueryDue {
     config: Config,
     store: Store,
     clock: Clock,
+    metrics: Metrics,
 }
 
 impl QueryDue {
     /// Creates the function.
-    pub fn new(config: Config, store: Store, clock: Clock) -> Self {
-        Self { config, store, clock }
+    pub fn new(config: Config, store: Store, clock: Clock, metrics: Metrics) -> Self {
+        Self { config, store, clock, metrics }
     }
 
     /// Answers one request.
@@ -37,25 +40,15 @@ impl QueryDue {
 
     async fn answer(&self, request: Request<'_>) -> Result<Answer, Problem> {
         match request.route() {
-            Route::ListDue => Answer::json(200, &self.list_date(&request).await?),
-            Route::GetCounts => Answer::json(200, &self.counts(&request).await?),
-            Route::GetTransaction => {
-                let id = request.transaction()?;
-                request.query(&[])?;
-                Answer::json(200, &self.of_transaction(&id).await?)
+            Route::ListDue => {
+                let query = request.query(LIST_PARAMETERS)?;
+                match parameters::transaction(&query)? {
+                    Some(id) => Answer::json(200, &self.list_transaction(&id).await?),
+                    None => Answer::json(200, &self.list_date(&query).await?),
+                }
             }
+            Route::GetCounts => Answer::json(200, &self.counts(&request).await?),
             _ => Err(Problem::wrong_function()),
         }
-    }
-
-    /// Finds the payment in the index, and returns its head.
-    async fn of_transaction(&self, id: &TransactionId) -> Result<PaymentView, Problem> {
-        for key in self.store.payments_of_transaction(id).await? {
-            let head = self.store.head(&key).await?;
-            if let Some(head) = head.filter(|head| head.transaction_id() == Some(id)) {
-                return Ok(PaymentView::of(&head));
-            }
-        }
-        Err(Problem::new(ProblemKind::NoSuchPayment, "No payment has this transaction id; check the id."))
     }
 }

@@ -2,16 +2,13 @@
 
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use aws_lambda_events::encodings::Body;
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
 
 use crate::access::Access;
 use crate::problem::{Problem, ProblemKind};
-use crate::request::Request;
-
-/// How long a client should wait before it repeats a request that was throttled or met an outage.
-const RETRY_AFTER_SECONDS: &str = "1";
+use crate::request::{ENCODING, Request};
 
 /// The answer to a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,8 +50,15 @@ impl From<&Problem> for Answer {
     fn from(problem: &Problem) -> Self {
         let body = serde_json::to_string(problem).unwrap_or_default();
         let answer = Self::new(problem.status(), "application/problem+json", body);
+        let answer = match problem.retry_after_seconds() {
+            Some(seconds) => answer.header(RETRY_AFTER, &seconds.to_string()),
+            None => answer,
+        };
         match problem.kind() {
-            ProblemKind::Throttled | ProblemKind::Unavailable => answer.header(RETRY_AFTER, RETRY_AFTER_SECONDS),
+            // RFC 9110, section 15.5.16.
+            ProblemKind::UnsupportedMediaType if problem.field() == Some(ENCODING) => {
+                answer.header(ACCEPT_ENCODING, "identity")
+            }
             // RFC 6750, section 3.
             ProblemKind::TokenRequired => answer.header(WWW_AUTHENTICATE, "Bearer"),
             ProblemKind::Forbidden => answer.header(WWW_AUTHENTICATE, r#"Bearer error="insufficient_scope""#),

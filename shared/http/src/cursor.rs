@@ -126,7 +126,7 @@ fn optional<T: FromStr>(part: &str) -> Option<Option<T>> {
 fn decode<Cursor>(text: &str, parse: fn(&str) -> Option<Cursor>) -> Result<Cursor, Problem> {
     let decoded = if text.len() <= MAX_CURSOR_CHARS { URL_SAFE_NO_PAD.decode(text).ok() } else { None };
     let cursor = decoded.and_then(|decoded| parse(std::str::from_utf8(&decoded).ok()?));
-    cursor.ok_or_else(|| invalid_cursor("it was altered, or was not made by this API"))
+    cursor.ok_or_else(|| invalid_cursor("it is no cursor of this list"))
 }
 
 /// A problem for a cursor that cannot continue its list; `why` is a clause without a full stop.

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::error::Category;
 
+use crate::echo::echoed;
 use crate::problem::{Problem, ProblemKind};
 
 /// The detail for a body, or an entry of one, that is not an object.
@@ -39,25 +40,27 @@ fn explain(error: &serde_json::Error, path: Option<&str>) -> Problem {
 
 /// A problem for JSON of the wrong shape, in the API's words instead of serde's.
 fn misshapen(error: &serde_json::Error, path: Option<&str>) -> Problem {
-    let message = error.to_string();
-    let message = message.split(" at line ").next().unwrap_or_default();
-    let quoted = message.split('`').nth(1);
-    let path = path.filter(|path| named(path));
+    let text = error.to_string();
+    let message = text.rsplit_once(" at line ").map_or(text.as_str(), |(message, _)| message);
     let problem = |detail: String| Problem::new(ProblemKind::InvalidShape, detail);
-    match (quoted, path) {
-        (Some(field), path) if message.starts_with("unknown field") => {
-            problem(format!("The field \"{field}\" is unknown; remove it.")).at(path.unwrap_or(field))
-        }
-        (Some(field), _) if message.starts_with("duplicate field") => {
-            problem(format!("The field \"{field}\" is repeated; send it once.")).at(field)
-        }
-        (_, Some(path)) => {
-            let wanted = message.split("expected ").nth(1).unwrap_or("another type");
-            let wanted = if wanted == "a sequence" { "a list" } else { wanted };
-            problem(format!("The field \"{path}\" has the wrong type; send {wanted}.")).at(path)
-        }
-        (_, None) => problem(NO_OBJECT.to_owned()),
+    if let Some(field) = unknown_field(message) {
+        return problem(format!("The field \"{}\" is unknown; remove it.", echoed(field))).at(field);
     }
+    if let Some(field) = message.strip_prefix("duplicate field `").and_then(|rest| rest.strip_suffix('`')) {
+        return problem(format!("The field \"{}\" is repeated; send it once.", echoed(field))).at(field);
+    }
+    let Some(path) = path.filter(|path| named(path)) else { return problem(NO_OBJECT.to_owned()) };
+    // The value can be a text that says "expected" too, but it comes first.
+    let wanted = message.rsplit_once("expected ").map_or("another type", |(_, wanted)| wanted);
+    let wanted = if wanted == "a sequence" { "a list" } else { wanted };
+    problem(format!("The field \"{}\" has the wrong type; send {wanted}.", echoed(path))).at(path)
+}
+
+/// The name in serde's message about an unknown field. Only names of our own fields follow it, so it ends at the
+/// last text that can end it.
+fn unknown_field(message: &str) -> Option<&str> {
+    let rest = message.strip_prefix("unknown field `")?;
+    rest.strip_suffix("`, there are no fields").or_else(|| rest.rsplit_once("`, expected ").map(|(name, _)| name))
 }
 
 /// Whether a path names a field: "." is the body itself, "?" an unnamed place, "[0]" an element of a body that
@@ -75,4 +78,53 @@ pub fn required<T>(field: &'static str, value: Option<T>) -> Result<T, Problem> 
         Problem::new(ProblemKind::InvalidShape, format!("The field \"{field}\" is missing or null; give it a value."))
             .at(field)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(rename_all = "camelCase", deny_unknown_fields)]
+    struct Body {
+        #[expect(dead_code, reason = "only parsed")]
+        some_text: Option<String>,
+        #[expect(dead_code, reason = "only parsed")]
+        some_list: Option<Vec<u8>>,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Empty {}
+
+    #[test]
+    fn a_problem_names_the_field_and_repeats_no_more() {
+        let long = "n".repeat(10_000);
+        let cut = format!("{}…", "n".repeat(61));
+        let unknown = |name: &str| format!("The field \"{name}\" is unknown; remove it.");
+        for (body, detail, field) in [
+            (json!({ "extra": 1 }), unknown("extra"), "extra"),
+            (json!({ "a`b` at line 1": 1 }), unknown("a`b` at line 1"), "a`b` at line 1"),
+            (json!({ "x`, expected `y": 1 }), unknown("x`, expected `y"), "x`, expected `y"),
+            (json!({ ".": 1 }), unknown("."), "."),
+            (json!({ "": 1 }), unknown(""), ""),
+            (json!({ long.as_str(): 1 }), unknown(&cut), cut.as_str()),
+            (json!({ "someText": 1 }), "The field \"someText\" has the wrong type; send a string.".into(), "someText"),
+            (
+                json!({ "someList": format!("expected {long}") }),
+                "The field \"someList\" has the wrong type; send a list.".into(),
+                "someList",
+            ),
+        ] {
+            let problem = read::<Body>(body.to_string().as_bytes()).map_err(|problem| json!(problem));
+            let Err(problem) = problem else { panic!("{body} was read") };
+            assert_eq!((problem["detail"].as_str(), problem["field"].as_str()), (Some(detail.as_str()), Some(field)));
+        }
+        let Err(problem) = read::<Empty>(br#"{"x`, expected `y":1}"#) else { panic!("a field was read") };
+        assert_eq!(json!(problem)["field"], "x`, expected `y");
+        let Err(problem) = read::<Body>(br#"{"someText":"a","someText":"b"}"#) else { panic!("a repetition was read") };
+        assert_eq!(json!(problem)["detail"], "The field \"someText\" is repeated; send it once.");
+    }
 }

@@ -7,6 +7,7 @@
 //! | [`access`] | authorization, before any handler |
 //! | [`request`] | requests: route, parameters, headers, body and caller, parsed |
 //! | [`json`] | JSON bodies, and the problems with them |
+//! | [`echo`] | texts of a request that its answer repeats |
 //! | [`problem`] | the kinds of problem, and their JSON |
 //! | [`answer`] | answers, and the boundary that logs and renders |
 //! | [`cursor`] | the cursors of lists |
@@ -15,6 +16,7 @@
 pub mod access;
 pub mod answer;
 pub mod cursor;
+pub mod echo;
 pub mod json;
 pub mod problem;
 pub mod request;
@@ -29,4 +31,4 @@ pub use problem::{Problem, ProblemKind};
 pub use request::{PageLimit, Query, Request};
 pub use routes::{HttpFunction, Route};
 pub use scope::Scope;
-pub use view::{CountsView, PaymentView};
+pub use view::{CountsView, LeftOut, PaymentView};

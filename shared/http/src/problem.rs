@@ -6,6 +6,11 @@ use payments_model::{Outage, OutageKind, causes};
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
+use crate::echo::{self, echoed};
+
+/// How long a client should wait before it repeats a request that was throttled or met an outage.
+const RETRY_AFTER_SECONDS: u32 = 1;
+
 /// The prefix of the types. They are identifiers, not pages; `docs/problems.md` explains each.
 pub const TYPE_BASE: &str = "https://bank-payments.example/problems/";
 
@@ -49,13 +54,13 @@ kinds! {
     TokenRequired: 401, "token-required", "Token required";
     /// The token does not allow this route.
     Forbidden: 403, "forbidden", "Forbidden";
-    /// The body is not `application/json`.
+    /// The body is not `application/json`, or is encoded.
     UnsupportedMediaType: 415, "unsupported-media-type", "Unsupported media type";
     /// The body is longer than its route allows.
     BodyTooLarge: 413, "body-too-large", "Body too large";
     /// A path or query parameter is malformed or unknown.
     InvalidParameter: 400, "invalid-parameter", "Invalid parameter";
-    /// The cursor belongs to another list or was altered.
+    /// The cursor cannot be read, or belongs to another list.
     InvalidCursor: 400, "invalid-cursor", "Invalid cursor";
     /// The `Idempotency-Key` is missing or malformed.
     InvalidIdempotencyKey: 400, "invalid-idempotency-key", "Invalid idempotency key";
@@ -69,7 +74,7 @@ kinds! {
     InvalidPayee: 422, "invalid-payee", "Invalid payee";
     /// The amount is not a positive whole number in range.
     InvalidAmount: 422, "invalid-amount", "Invalid amount";
-    /// The currency is not in ISO 4217.
+    /// The currency is not on ISO 4217's current list, or is no currency that is paid in.
     InvalidCurrency: 422, "invalid-currency", "Invalid currency";
     /// The date is malformed or does not exist.
     InvalidDate: 422, "invalid-date", "Invalid date";
@@ -119,6 +124,8 @@ struct Parts {
     fields: Vec<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     excess_bytes: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after_seconds: Option<u32>,
     #[serde(skip)]
     allow: String,
     #[serde(skip)]
@@ -129,7 +136,10 @@ impl Problem {
     /// Creates a problem; `detail` tells the client what to do.
     pub fn new(kind: ProblemKind, detail: impl Into<String>) -> Self {
         let (field, fields, excess_bytes, allow, cause) = (None, Vec::new(), None, String::new(), None);
-        Self(Box::new(Parts { kind, detail: detail.into(), field, fields, excess_bytes, allow, cause }))
+        let is_for_later = matches!(kind, ProblemKind::Throttled | ProblemKind::Unavailable);
+        let retry_after_seconds = is_for_later.then_some(RETRY_AFTER_SECONDS);
+        let detail = echo::detail(detail.into());
+        Self(Box::new(Parts { kind, detail, field, fields, excess_bytes, retry_after_seconds, allow, cause }))
     }
 
     /// A payment that does not exist in this account, or is out of this token's reach. Both cases share one
@@ -162,9 +172,9 @@ impl Problem {
         self
     }
 
-    /// Names the field or parameter at fault.
-    pub fn at(mut self, field: impl Into<String>) -> Self {
-        self.0.field = Some(field.into());
+    /// Names the field, parameter or header at fault.
+    pub fn at(mut self, field: &str) -> Self {
+        self.0.field = Some(echoed(field).into_owned());
         self
     }
 
@@ -199,6 +209,16 @@ impl Problem {
     /// The HTTP status.
     pub fn status(&self) -> u16 {
         self.0.kind.status()
+    }
+
+    /// The field, parameter or header at fault.
+    pub(crate) fn field(&self) -> Option<&str> {
+        self.0.field.as_deref()
+    }
+
+    /// After how many seconds the same request may succeed, if it may.
+    pub(crate) fn retry_after_seconds(&self) -> Option<u32> {
+        self.0.retry_after_seconds
     }
 
     /// The cause and its own causes, outermost first, for the log only.

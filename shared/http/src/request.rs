@@ -7,12 +7,16 @@ use std::str::FromStr;
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http::header::CONTENT_TYPE;
-use payments_model::{AccountId, Actor, BusinessDate, IdempotencyKey, PaymentId, TransactionId};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use payments_model::{AccountId, Actor, BusinessDate, IdempotencyKey, PaymentId};
 
 use crate::access::{Access, claims};
+use crate::echo::echoed;
 use crate::problem::{Problem, ProblemKind};
 use crate::routes::{self, Route, RouteSpec};
+
+/// The header of an encoded body, as problems name it.
+pub(crate) const ENCODING: &str = "Content-Encoding";
 
 /// An authorized request to one of the API's routes. `Request::of` is the only way to get one.
 #[derive(Debug, Clone, Copy)]
@@ -64,11 +68,6 @@ impl<'e> Request<'e> {
         self.path("paymentId")
     }
 
-    /// The transaction id in the path, or [`ProblemKind::InvalidParameter`].
-    pub fn transaction(&self) -> Result<TransactionId, Problem> {
-        self.path("transactionId")
-    }
-
     fn path<T: FromStr<Err: Display>>(&self, name: &'static str) -> Result<T, Problem> {
         let text = self.event.path_parameters.get(name).map_or("", String::as_str);
         text.parse().map_err(|error| invalid_parameter(name, &error))
@@ -90,20 +89,24 @@ impl<'e> Request<'e> {
 
     /// The query parameters; all of them must be among `known`.
     ///
+    /// They come from the raw query, which API Gateway passes on as it received it. In its own map of parameters,
+    /// commas join repeated ones, so a value with a comma looks like two.
+    ///
     /// # Errors
     /// [`ProblemKind::InvalidParameter`] if one is unknown.
     pub fn query(&self, known: &'static [&'static str]) -> Result<Query<'e>, Problem> {
-        let given = self.event.query_string_parameters.iter().map(|(name, _)| name);
-        match given.filter(|name| !known.contains(name)).min() {
+        let raw = self.event.raw_query_string.as_deref().unwrap_or_default();
+        let pairs: Vec<_> = form_urlencoded::parse(raw.as_bytes()).collect();
+        match pairs.iter().map(|(name, _)| name.as_ref()).filter(|name| !known.contains(name)).min() {
             Some(name) => {
                 let known = match known {
                     [] => "this route has no query parameters".to_owned(),
                     known => format!("the query parameters of this route are {}", known.join(", ")),
                 };
-                let detail = format!("The parameter \"{name}\" is unknown; {known}.");
+                let detail = format!("The parameter \"{}\" is unknown; {known}.", echoed(name));
                 Err(Problem::new(ProblemKind::InvalidParameter, detail).at(name))
             }
-            None => Ok(Query { event: self.event }),
+            None => Ok(Query { pairs }),
         }
     }
 
@@ -118,6 +121,7 @@ impl<'e> Request<'e> {
     /// [`ProblemKind::UnsupportedMediaType`] or [`ProblemKind::BodyTooLarge`].
     pub fn json_body(&self, limit: usize) -> Result<Cow<'e, [u8]>, Problem> {
         self.require_json()?;
+        self.require_no_encoding()?;
         let body = self.event.body.as_deref().unwrap_or_default();
         let body = if self.event.is_base64_encoded {
             Cow::Owned(STANDARD.decode(body).map_err(Problem::internal)?)
@@ -143,25 +147,34 @@ impl<'e> Request<'e> {
         let detail = "The body is not declared as JSON; send it as Content-Type: application/json.";
         Err(Problem::new(ProblemKind::UnsupportedMediaType, detail))
     }
+
+    /// Rejects a compressed body. `identity` means that it is not.
+    fn require_no_encoding(&self) -> Result<(), Problem> {
+        let Some(given) = self.event.headers.get(CONTENT_ENCODING) else { return Ok(()) };
+        if given.to_str().is_ok_and(|given| given.trim().is_empty() || given.trim().eq_ignore_ascii_case("identity")) {
+            return Ok(());
+        }
+        let detail = "The body is encoded; send it as it is, without Content-Encoding.";
+        Err(Problem::new(ProblemKind::UnsupportedMediaType, detail).at(ENCODING))
+    }
 }
 
-/// A request's query parameters.
-#[derive(Debug, Clone, Copy)]
+/// A request's query parameters, decoded.
+#[derive(Debug, Clone)]
 pub struct Query<'e> {
-    event: &'e ApiGatewayV2httpRequest,
+    pairs: Vec<(Cow<'e, str>, Cow<'e, str>)>,
 }
 
-impl<'e> Query<'e> {
+impl Query<'_> {
     /// The text of a parameter, if it is present.
     ///
     /// # Errors
-    /// [`ProblemKind::InvalidParameter`] if it is repeated or has a comma, with which API Gateway joins repeated
-    /// ones.
-    pub fn text(&self, name: &'static str) -> Result<Option<&'e str>, Problem> {
-        match self.event.query_string_parameters.all(name).as_deref() {
-            None | Some([]) => Ok(None),
-            Some([value]) => Ok(Some(value)),
-            Some(_) => Err(invalid_parameter(name, &"it is repeated or contains a comma")),
+    /// [`ProblemKind::InvalidParameter`] if it is repeated.
+    pub fn text(&self, name: &'static str) -> Result<Option<&str>, Problem> {
+        let mut values = self.pairs.iter().filter(|(known, _)| known == name).map(|(_, value)| value.as_ref());
+        match (values.next(), values.next()) {
+            (value, None) => Ok(value),
+            _ => Err(invalid_parameter(name, &"it is repeated; send it once")),
         }
     }
 
@@ -194,9 +207,14 @@ impl FromStr for PageLimit {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let limit = text.parse().ok().filter(|limit| (1..=Self::MAX).contains(limit));
+        let limit = whole_number(text).filter(|limit| (1..=Self::MAX).contains(limit));
         limit.map(Self).ok_or_else(|| format!("a limit is a whole number from 1 to {}", Self::MAX))
     }
+}
+
+/// Parses a number as JSON writes it: without a sign and without leading zeros.
+pub fn whole_number(text: &str) -> Option<u16> {
+    text.parse().ok().filter(|number: &u16| number.to_string() == text)
 }
 
 /// The default of a list's `to`, in days after `from`.

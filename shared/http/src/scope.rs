@@ -7,19 +7,22 @@ pub enum Scope {
     Read,
     /// Create and cancel payments of accounts.
     Write,
-    /// Use the routes that concern all accounts: batches, dates, counts, transactions.
+    /// Read across all accounts: the payments of a date or of a transaction id, and the counts of dates.
+    Inspect,
+    /// Act for any account: send batches. It reads no payment but those that the batch itself creates or repeats.
     Operate,
 }
 
 impl Scope {
     /// Every scope.
-    pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Operate];
+    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Inspect, Self::Operate];
 
     /// The scope as tokens name it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Read => "payments/read",
             Self::Write => "payments/write",
+            Self::Inspect => "payments/inspect",
             Self::Operate => "payments/operate",
         }
     }

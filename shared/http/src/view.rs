@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use payments_model::{DayCounts, Head, JsonText, Status, TrailEntry};
+use payments_model::{DayCounts, Head, JsonText, PaymentId, Status, TrailEntry};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
@@ -33,6 +33,32 @@ pub struct PaymentView {
     settled_at: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<Box<RawValue>>,
+}
+
+/// The payments that a list left out, because what is stored of them cannot be read.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LeftOut {
+    count: u64,
+    payment_ids: Vec<String>,
+}
+
+impl LeftOut {
+    /// Counts a payment; its id is known unless its key cannot be read.
+    pub fn add(&mut self, payment_id: Option<PaymentId>) {
+        self.count += 1;
+        self.payment_ids.extend(payment_id.map(|payment_id| payment_id.to_string()));
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Whether the list has everything.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
 }
 
 #[derive(Debug, Serialize)]

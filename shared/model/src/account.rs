@@ -6,9 +6,11 @@ use std::str::FromStr;
 /// keeps a head within 1 KB, as a test of `payments_store` computes.
 pub const MAX_ACCOUNT_ID_BYTES: usize = 48;
 
-/// An account id: 1 to [`MAX_ACCOUNT_ID_BYTES`] ASCII letters, digits, `.`, `_` or `-`.
+/// An account id: 1 to [`MAX_ACCOUNT_ID_BYTES`] ASCII letters, digits, `.`, `_` or `-`, but neither `.` nor `..`.
 ///
-/// `#` is not allowed, because it separates the parts of a key.
+/// `#` is not allowed, because it separates the parts of a key. `.` and `..` are not, because in a path they are
+/// no segment: clients remove them, with the segment before, and send the request to another route. Payments of
+/// accounts that were stored with such an id stay readable ([`AccountId::from_stored`]).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AccountId(String);
 
@@ -26,12 +28,25 @@ pub enum AccountIdError {
     /// The text has a character that is not allowed.
     #[error("an account id has only ASCII letters, digits, '.', '_' and '-', but this one has {0:?}")]
     Character(char),
+    /// The text is `.` or `..`.
+    #[error("an account id is neither \".\" nor \"..\", which paths use for a folder and its parent")]
+    Dots,
 }
 
 impl FromStr for AccountId {
     type Err = AccountIdError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if matches!(text, "." | "..") { Err(AccountIdError::Dots) } else { Self::from_stored(text) }
+    }
+}
+
+impl AccountId {
+    /// Returns the account id of a stored payment, which can also be `.` or `..`.
+    ///
+    /// # Errors
+    /// [`AccountIdError`] for a text that never was an account id.
+    pub fn from_stored(text: &str) -> Result<Self, AccountIdError> {
         if text.is_empty() {
             return Err(AccountIdError::Empty);
         }
@@ -52,7 +67,7 @@ mod tests {
 
     #[test]
     fn a_text_that_keys_and_paths_cannot_carry_is_rejected() {
-        use AccountIdError::{Character, Empty, TooLong};
+        use AccountIdError::{Character, Dots, Empty, TooLong};
         let long = "a".repeat(MAX_ACCOUNT_ID_BYTES + 1);
         for (text, want) in [
             ("", Empty),
@@ -63,6 +78,8 @@ mod tests {
             ("A\n1", Character('\n')),
             ("A\u{0}1", Character('\u{0}')),
             ("Zoë", Character('ë')),
+            (".", Dots),
+            ("..", Dots),
         ] {
             assert_eq!(text.parse::<AccountId>(), Err(want), "{text:?}");
         }
@@ -71,8 +88,16 @@ mod tests {
     #[test]
     fn the_usual_forms_are_accepted() {
         let longest = "z".repeat(MAX_ACCOUNT_ID_BYTES);
-        for text in ["1", "GB29NWBK60161331926819", "acc_1.2-3", longest.as_str()] {
+        for text in ["1", "GB29NWBK60161331926819", "acc_1.2-3", "...", ".a", "..-", "a..", longest.as_str()] {
             assert_eq!(text.parse::<AccountId>().map(|id| id.to_string()), Ok(text.to_owned()));
         }
+    }
+
+    #[test]
+    fn stored_ids_of_dots_stay_readable() {
+        for text in [".", ".."] {
+            assert_eq!(AccountId::from_stored(text).map(|id| id.to_string()), Ok(text.to_owned()));
+        }
+        assert_eq!(AccountId::from_stored("A/1"), Err(AccountIdError::Character('/')));
     }
 }

@@ -3,14 +3,15 @@
 //! A new payment's `dueAt` and `dueDate` are computed here, once: a UTC instant in whole seconds, and
 //! its date on the bank's calendar.
 
+mod scheduled_for;
+
 use std::fmt;
 use std::str::FromStr;
 
-use chrono::{
-    DateTime, Datelike, Days, FixedOffset, MappedLocalTime, NaiveDate, NaiveTime, SecondsFormat, TimeDelta, TimeZone,
-    Timelike, Utc,
-};
+use chrono::{DateTime, Datelike, Days, MappedLocalTime, NaiveDate, NaiveTime, TimeDelta, TimeZone, Timelike, Utc};
 use chrono_tz::Tz;
+
+pub use scheduled_for::ScheduledFor;
 
 /// The years of all dates. Four digits keep encoded keys in the order of time, and the time-zone
 /// database is unreliable for later centuries.
@@ -31,14 +32,14 @@ pub struct UtcSecond(DateTime<Utc>);
 pub enum CalendarError {
     /// Not in this form, or a day that does not exist.
     #[error(
-        "expected an existing date as YYYY-MM-DD, or a date-time with offset as in RFC 3339, such as 2026-12-01T09:30:00Z"
+        "expected an existing date as YYYY-MM-DD, or a date-time as YYYY-MM-DDThh:mm:ss with Z or an offset such as +01:00"
     )]
     Malformed,
     /// Not a date, or a day that does not exist.
     #[error("expected an existing date as YYYY-MM-DD, such as 2026-12-01")]
     NoDate,
-    /// A fraction of a second.
-    #[error("a time is in whole seconds")]
+    /// A fraction of a second, even of zero, or a leap second.
+    #[error("a time is in whole seconds, written without a fraction")]
     Fraction,
     /// Outside [`YEARS`].
     #[error("a date is in the years {} to {}", YEARS.start(), YEARS.end())]
@@ -239,57 +240,6 @@ impl BusinessZone {
     }
 }
 
-/// When a client wants a payment: on a business date or at an instant. Displayed as received.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ScheduledFor {
-    /// The first instant of that business day.
-    Date(BusinessDate),
-    /// That second.
-    Instant(DateTime<FixedOffset>),
-}
-
-impl FromStr for ScheduledFor {
-    type Err = CalendarError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if text.len() <= "YYYY-MM-DD".len() {
-            let malformed = |error| if error == CalendarError::NoDate { CalendarError::Malformed } else { error };
-            return text.parse().map(Self::Date).map_err(malformed);
-        }
-        let instant = DateTime::parse_from_rfc3339(text).map_err(|_| CalendarError::Malformed)?;
-        if instant.nanosecond() != 0 {
-            return Err(CalendarError::Fraction);
-        }
-        // A day away from both ends, so its date is within YEARS in every time zone.
-        let utc = instant.to_utc().date_naive();
-        let inside = BusinessDate::MIN.0 < utc && utc < BusinessDate::MAX.0;
-        if inside { Ok(Self::Instant(instant)) } else { Err(CalendarError::Year) }
-    }
-}
-
-impl fmt::Display for ScheduledFor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Date(date) => date.fmt(f),
-            Self::Instant(instant) => f.write_str(&instant.to_rfc3339_opts(SecondsFormat::Secs, true)),
-        }
-    }
-}
-
-impl ScheduledFor {
-    /// The instant and the business date at which the payment falls due.
-    #[must_use]
-    pub fn due(&self, zone: BusinessZone) -> (UtcSecond, BusinessDate) {
-        match self {
-            Self::Date(date) => (zone.start_of(*date), *date),
-            Self::Instant(instant) => {
-                let due_at = UtcSecond(instant.to_utc());
-                (due_at, zone.date_of(due_at))
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -318,39 +268,6 @@ mod tests {
     }
 
     #[test]
-    fn scheduled_for_is_a_date_or_an_instant() {
-        use CalendarError::{Fraction, Malformed, Year};
-        for (text, want) in [
-            ("2026-12-01", Ok("2026-12-01")),
-            ("2026-12-01T09:30:00Z", Ok("2026-12-01T09:30:00Z")),
-            ("2026-12-01T09:30:00+05:30", Ok("2026-12-01T09:30:00+05:30")),
-            ("2026-12-01T09:30:00.000Z", Ok("2026-12-01T09:30:00Z")),
-            ("2026-12-01T09:30:00.5Z", Err(Fraction)),
-            ("2026-12-01T23:59:60Z", Err(Fraction)),
-            ("2026-02-30", Err(Malformed)),
-            ("2026-13-01", Err(Malformed)),
-            ("2026-1-1", Err(Malformed)),
-            ("26-01-01", Err(Year)),
-            ("2026-12- 1", Err(Malformed)),
-            ("2026-12-01 ", Err(Malformed)),
-            ("2026-12-01T09:30:00", Err(Malformed)),
-            ("2026-12-01T24:00:00Z", Err(Malformed)),
-            ("tomorrow", Err(Malformed)),
-            ("", Err(Malformed)),
-            ("1999-12-31", Err(Year)),
-            ("2100-01-01", Err(Year)),
-            ("9999-12-31", Err(Year)),
-            ("2000-01-01T23:59:59Z", Err(Year)),
-            ("2000-01-02T00:00:00Z", Ok("2000-01-02T00:00:00Z")),
-            ("2099-12-30T23:59:59Z", Ok("2099-12-30T23:59:59Z")),
-            ("2099-12-30T23:59:59-12:00", Err(Year)),
-        ] {
-            let got = text.parse::<ScheduledFor>().map(|s| s.to_string());
-            assert_eq!(got, want.map(str::to_owned), "{text:?}");
-        }
-    }
-
-    #[test]
     fn instants_have_one_spelling() {
         for text in
             ["2026-12-01T09:30:00+00:00", "2026-12-01 09:30:00Z", "2026-12-1T09:30:00Z", "+2026-12-01T09:30:00Z"]
@@ -370,7 +287,8 @@ mod tests {
         assert_eq!(tokyo.start_of(BusinessDate::MIN).to_string(), "1999-12-31T15:00:00Z");
     }
 
-    fn instants() -> impl Strategy<Value = UtcSecond> {
+    /// Any instant of which a payment can be due.
+    pub(super) fn instants() -> impl Strategy<Value = UtcSecond> {
         let day = |date: BusinessDate| date.0.and_time(NaiveTime::MIN).and_utc().timestamp();
         (day(BusinessDate::MIN) + 86_400..day(BusinessDate::MAX))
             .prop_filter_map("an instant", |s| DateTime::from_timestamp(s, 0).and_then(|t| UtcSecond::of(t).ok()))

@@ -48,7 +48,9 @@
 //! | [`actor`] | the actors of transitions |
 //! | [`calendar`] | instants, business dates, the bank's time zone |
 //! | [`counts`] | counts and sums of the payments of a date |
-//! | [`money`] | amounts in minor units, ISO 4217 currencies |
+//! | [`currency`] | ISO 4217 currencies |
+//! | [`json_text`] | the client's own JSON |
+//! | [`money`] | amounts in minor units |
 //! | [`outage`] | failed calls to other services |
 //! | [`payment`] | instructions, details, heads and their keys |
 //! | [`payment_id`] | payment ids, idempotency keys, shards |
@@ -79,6 +81,8 @@ pub mod account;
 pub mod actor;
 pub mod calendar;
 pub mod counts;
+pub mod currency;
+pub mod json_text;
 pub mod money;
 pub mod outage;
 pub mod payment;
@@ -91,9 +95,11 @@ pub use account::AccountId;
 pub use actor::Actor;
 pub use calendar::{BusinessDate, BusinessZone, ScheduledFor, UtcSecond};
 pub use counts::DayCounts;
-pub use money::{AmountMinor, Currency, Money};
+pub use currency::Currency;
+pub use json_text::JsonText;
+pub use money::{AmountMinor, Money};
 pub use outage::{Outage, OutageKind, causes};
-pub use payment::{Details, Head, HeadKey, HeadSort, Instruction, JsonText, TrailEntry};
+pub use payment::{Details, Head, HeadKey, HeadSort, Instruction, TrailEntry};
 pub use payment_id::{IdempotencyKey, PaymentId, Shard, ShardCount};
 pub use sequence_number::SequenceNumber;
 pub use settlement::{FailureReason, Settlement, TransactionId};

@@ -1,7 +1,8 @@
 //! Money: integer minor units of an ISO 4217 currency, never a float.
 
-use std::fmt;
 use std::str::FromStr;
+
+use crate::Currency;
 
 /// A payment's amount in minor units of its currency (pence, cents, whole yen): 1 to `i64::MAX`,
 /// which is 92 quadrillion pounds.
@@ -56,51 +57,6 @@ impl AmountMinor {
     }
 }
 
-/// An ISO 4217 currency.
-///
-/// Parsing accepts the list of `iso_currency`, without ISO's codes for testing (`XTS`) and for "no
-/// currency" (`XXX`). Payments in a currency that was withdrawn since stay readable
-/// ([`Currency::from_stored`]).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Currency([u8; 3]);
-
-/// Why a text is not a currency.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a currency is a three-letter code of ISO 4217 in capitals, such as GBP")]
-pub struct CurrencyError;
-
-impl FromStr for Currency {
-    type Err = CurrencyError;
-
-    fn from_str(code: &str) -> Result<Self, Self::Err> {
-        let listed = iso_currency::Currency::from_code(code).is_some() && !matches!(code, "XTS" | "XXX");
-        if listed { Self::from_stored(code) } else { Err(CurrencyError) }
-    }
-}
-
-impl Currency {
-    /// Returns the currency of a stored payment: any three capitals, listed or not.
-    ///
-    /// # Errors
-    /// [`CurrencyError`] for any other text.
-    pub fn from_stored(code: &str) -> Result<Self, CurrencyError> {
-        let code: [u8; 3] = code.as_bytes().try_into().map_err(|_| CurrencyError)?;
-        if code.iter().all(u8::is_ascii_uppercase) { Ok(Self(code)) } else { Err(CurrencyError) }
-    }
-
-    /// The three-letter code.
-    #[must_use]
-    pub fn code(&self) -> &str {
-        std::str::from_utf8(&self.0).unwrap_or_default()
-    }
-}
-
-impl fmt::Display for Currency {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.code())
-    }
-}
-
 /// An amount and its currency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Money {
@@ -134,23 +90,5 @@ mod tests {
         ] {
             assert_eq!(text.parse::<AmountMinor>().map(AmountMinor::get), want, "{text}");
         }
-    }
-
-    #[test]
-    fn currencies_are_iso_4217() {
-        for code in ["GBP", "EUR", "JPY", "BHD", "CHF"] {
-            assert_eq!(code.parse::<Currency>().map(|c| c.to_string()), Ok(code.to_owned()));
-        }
-        for code in ["", "gbp", "GB", "GBPX", "ABC", "XXX", "XTS", "£"] {
-            assert_eq!(code.parse::<Currency>(), Err(CurrencyError), "{code}");
-        }
-    }
-
-    #[test]
-    fn withdrawn_currencies_stay_readable() {
-        // A new payment cannot be in German marks, but a stored one can.
-        assert_eq!("DEM".parse::<Currency>(), Err(CurrencyError));
-        assert_eq!(Currency::from_stored("DEM").map(|c| c.to_string()), Ok("DEM".to_owned()));
-        assert_eq!(Currency::from_stored("dem"), Err(CurrencyError));
     }
 }

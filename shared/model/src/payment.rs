@@ -5,34 +5,12 @@
 
 use crate::transition::FIRST_VERSION;
 use crate::{
-    AccountId, Actor, BusinessDate, BusinessZone, Decision, Event, FailureReason, Money, PaymentId, ScheduledFor,
-    Shard, ShardCount, State, Status, TransactionId, Transition, UtcSecond,
+    AccountId, Actor, BusinessDate, BusinessZone, Decision, Event, FailureReason, JsonText, Money, PaymentId,
+    ScheduledFor, Shard, ShardCount, State, Status, TransactionId, Transition, UtcSecond,
 };
 
 /// The most entries of a trail: scheduled, pending, settled.
 pub const MAX_TRAIL_ENTRIES: usize = 3;
-
-/// A piece of JSON text, kept byte for byte.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JsonText(String);
-
-as_text!(JsonText);
-
-impl JsonText {
-    /// Keeps the text of a parsed JSON value.
-    #[must_use]
-    pub fn of(value: &serde_json::value::RawValue) -> Self {
-        Self(value.get().to_owned())
-    }
-
-    /// Checks a stored text.
-    ///
-    /// # Errors
-    /// If the text is not one JSON value.
-    pub fn from_stored(text: String) -> Result<Self, serde_json::Error> {
-        serde_json::from_str::<serde::de::IgnoredAny>(&text).map(|_| Self(text))
-    }
-}
 
 /// A client's request for one payment, as received.
 #[derive(Debug, Clone, PartialEq, Eq)]

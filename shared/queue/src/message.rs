@@ -141,7 +141,7 @@ impl SettlementResult {
             "FAILED" => Settlement::Failed(FailureReason::cut(&json.reason.ok_or(E::Missing("reason"))?)),
             _ => return Err(E::Outcome),
         };
-        let account = json.account_id.map(|id| id.parse().map_err(E::AccountId)).transpose()?;
+        let account = json.account_id.map(|id| AccountId::from_stored(&id).map_err(E::AccountId)).transpose()?;
         let due_at = json.due_at.map(|at| at.parse().map_err(E::DueAt)).transpose()?;
         Ok(Self { payment_id: payment_id.parse().map_err(E::PaymentId)?, settlement, echo: account.zip(due_at) })
     }

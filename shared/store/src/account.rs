@@ -1,5 +1,6 @@
 //! An account's payments in both tables, by due time.
 
+use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::types::AttributeValue;
 use payments_model::{AccountId, Head, HeadSort, Status, UtcSecond};
 
@@ -29,10 +30,12 @@ pub struct AccountQuery<'a> {
 }
 
 /// A page of heads, in order.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct AccountPage {
-    /// The payments.
-    pub heads: Vec<Head>,
+    /// The payments. An unreadable one does not hide the others.
+    pub heads: Vec<(HeadSort, Result<Head, StoreError>)>,
+    /// Items whose sort keys cannot be read. They have no place in the order, so the next page can show them again.
+    pub without_key: Vec<StoreError>,
     /// Where the next page begins, if there may be more.
     pub next: Option<HeadSort>,
 }
@@ -44,16 +47,45 @@ impl Store {
     /// it leaves the hot table. A page may be shorter than the limit, or empty, and still have a
     /// `next`.
     pub async fn account_page(&self, query: &AccountQuery<'_>) -> Result<AccountPage, StoreError> {
-        let mut stretches = vec![self.stretch(&self.tables.payments, query).await?];
+        let mut without_key = Vec::new();
+        let mut stretches = vec![self.stretch(&self.tables.payments, query, &mut without_key).await?];
         if query.with_history {
-            stretches.push(self.stretch(&self.tables.history, query).await?);
+            stretches.push(self.stretch(&self.tables.history, query, &mut without_key).await?);
         }
         let page = merge(stretches, query.limit.into());
-        let heads = page.rows.into_iter().map(decode_head).collect::<Result<_, _>>()?;
-        Ok(AccountPage { heads, next: page.next })
+        let heads = page.rows.into_iter().map(|(sort, item)| (sort, decode_head(item))).collect();
+        Ok(AccountPage { heads, without_key, next: page.next })
     }
 
-    async fn stretch(&self, table: &str, query: &AccountQuery<'_>) -> Result<Stretch<HeadSort, Item>, StoreError> {
+    /// Returns one table's part of a page, and adds the items whose sort keys cannot be read to `without_key`.
+    async fn stretch(
+        &self,
+        table: &str,
+        query: &AccountQuery<'_>,
+        without_key: &mut Vec<StoreError>,
+    ) -> Result<Stretch<HeadSort, (HeadSort, Item)>, StoreError> {
+        let (mut rows, mut after) = (Vec::new(), None);
+        loop {
+            let request = self.account_query(table, query).set_exclusive_start_key(after);
+            let answer = request.send().await.map_err(failed("Query"))?;
+            for item in answer.items.unwrap_or_default() {
+                match sort_of(&item) {
+                    Ok(sort) => rows.push((sort, (sort, item))),
+                    Err(error) => without_key.push(error),
+                }
+            }
+            // If the last key cannot be read, the page ends at the last one that can. If none can be read, this page
+            // goes on.
+            let last = rows.last().map(|(sort, _)| *sort);
+            match answer.last_evaluated_key.as_ref().map(|key| sort_of(key).ok().or(last)) {
+                None => return Ok(Stretch { rows, end: None }),
+                Some(Some(end)) => return Ok(Stretch { rows, end: Some(end) }),
+                Some(None) => after = answer.last_evaluated_key,
+            }
+        }
+    }
+
+    fn account_query(&self, table: &str, query: &AccountQuery<'_>) -> QueryFluentBuilder {
         // Neither bound is a key, so BETWEEN is half-open.
         let from = query.after.map_or_else(|| query.from.to_string(), after_head_sort);
         let text = |text: String| AttributeValue::S(text);
@@ -73,11 +105,7 @@ impl Store {
                 .expression_attribute_names("#status", "status")
                 .expression_attribute_values(":status", text(status.to_string()));
         }
-        let answer = request.send().await.map_err(failed("Query"))?;
-        let end = answer.last_evaluated_key.as_ref().map(sort_of).transpose()?;
-        let keyed = |item: Item| Ok((sort_of(&item)?, item));
-        let rows = answer.items.unwrap_or_default().into_iter().map(keyed).collect::<Result<_, _>>()?;
-        Ok(Stretch { rows, end })
+        request
     }
 }
 

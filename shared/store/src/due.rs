@@ -2,7 +2,7 @@
 
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, Select};
-use payments_model::{AccountId, BusinessDate, HeadKey, Money, Shard, Status, UtcSecond};
+use payments_model::{AccountId, BusinessDate, HeadKey, Money, PaymentId, Shard, Status, UtcSecond};
 use serde::Deserialize;
 
 use crate::error::failed;
@@ -41,8 +41,30 @@ impl DueRow {
 pub struct DuePage {
     /// The payments, earliest due first. An unreadable one does not hide the others.
     pub rows: Vec<Result<DueRow, StoreError>>,
+    /// The ids of the unreadable ones, as far as their keys can be read.
+    pub unreadable: Vec<PaymentId>,
     /// The key after which the next page begins, if there may be more.
     pub next: Option<DueSort>,
+}
+
+/// A row, or why it cannot be read, and the payment id in its key.
+type KeyedRow = (PaymentId, Result<DueRow, StoreError>);
+
+impl DuePage {
+    /// Creates a page of rows, and of entries whose keys cannot be read.
+    fn of(
+        keyed: impl Iterator<Item = KeyedRow>,
+        without_key: impl IntoIterator<Item = StoreError>,
+        next: Option<DueSort>,
+    ) -> Self {
+        let mut page = Self { rows: Vec::new(), unreadable: Vec::new(), next };
+        for (payment_id, row) in keyed {
+            page.unreadable.extend(row.is_err().then_some(payment_id));
+            page.rows.push(row);
+        }
+        page.rows.extend(without_key.into_iter().map(Err));
+        page
+    }
 }
 
 /// A range of one shard and status of the `due` index.
@@ -101,17 +123,15 @@ impl Store {
     /// 4 KB, about 12 entries.
     pub async fn due_page(&self, range: &DueRange, limit: u16) -> Result<DuePage, StoreError> {
         let (Stretch { rows, end }, unreadable) = self.due_stretch(&self.tables.payments, range, limit).await?;
-        let rows = rows.into_iter().map(|(_, row)| row).chain(unreadable.into_iter().map(Err)).collect();
-        Ok(DuePage { rows, next: end })
+        Ok(DuePage::of(rows.into_iter().map(|(_, row)| row), unreadable, end))
     }
 
     /// Returns the same page of both tables, with each payment once.
     pub async fn due_page_of_both(&self, range: &DueRange, limit: u16) -> Result<DuePage, StoreError> {
         let (hot, unreadable) = self.due_stretch(&self.tables.payments, range, limit).await?;
         let (history, more_unreadable) = self.due_stretch(&self.tables.history, range, limit).await?;
-        let Merged { mut rows, next } = merge(vec![hot, history], limit.into());
-        rows.extend(unreadable.into_iter().chain(more_unreadable).map(Err));
-        Ok(DuePage { rows, next })
+        let Merged { rows, next } = merge(vec![hot, history], limit.into());
+        Ok(DuePage::of(rows.into_iter(), unreadable.into_iter().chain(more_unreadable), next))
     }
 
     /// Counts the payments in a range of the hot table's `due` index with one read of 1 MB, which
@@ -129,7 +149,7 @@ impl Store {
         table: &str,
         range: &DueRange,
         limit: u16,
-    ) -> Result<(Stretch<DueSort, Result<DueRow, StoreError>>, Vec<StoreError>), StoreError> {
+    ) -> Result<(Stretch<DueSort, KeyedRow>, Vec<StoreError>), StoreError> {
         let (mut rows, mut unreadable) = (Vec::new(), Vec::new());
         let mut after = None;
         loop {
@@ -138,7 +158,7 @@ impl Store {
             let answer = query.send().await.map_err(failed("Query"))?;
             for item in answer.items.unwrap_or_default() {
                 match due_of(&item) {
-                    Ok(due) => rows.push((due, decode_row(item))),
+                    Ok(due) => rows.push((due, (due.head.payment_id, decode_row(item)))),
                     Err(error) => unreadable.push(error),
                 }
             }
@@ -181,7 +201,7 @@ fn decode_row(item: Item) -> Result<DueRow, StoreError> {
         Ok(DueRow {
             account: parse_account_partition(&row.pk)?,
             due: row.due.parse()?,
-            payee: row.payee_account_id.parse()?,
+            payee: AccountId::from_stored(&row.payee_account_id)?,
             money: parse_money(row.amount_minor, &row.currency)?,
             version: row.version,
             settled_at: row.settled_at.as_deref().map(str::parse).transpose()?,

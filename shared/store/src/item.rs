@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 use payments_model::payment::MAX_TRAIL_ENTRIES;
 use payments_model::{
-    Actor, Currency, Details, FailureReason, Head, HeadKey, HeadSort, Instruction, JsonText, Money, ScheduledFor,
-    Shard, State, Status, TrailEntry, TransactionId, UtcSecond,
+    AccountId, Actor, Currency, Details, FailureReason, Head, HeadKey, HeadSort, Instruction, JsonText, Money,
+    ScheduledFor, Shard, State, Status, TrailEntry, TransactionId, UtcSecond,
 };
 use serde::{Deserialize, Serialize};
 
@@ -107,8 +107,8 @@ fn parse_details(item: Item) -> Result<Details, Fault> {
     Ok(Details {
         payment_id: key::parse_payment_partition(&item.pk)?,
         instruction: Instruction {
-            account: item.account_id.parse()?,
-            payee: item.payee_account_id.parse()?,
+            account: AccountId::from_stored(&item.account_id)?,
+            payee: AccountId::from_stored(&item.payee_account_id)?,
             money: parse_money(item.amount_minor, &item.currency)?,
             scheduled_for: item.scheduled_for.parse()?,
             data: item.data.map(JsonText::from_stored).transpose()?,
@@ -206,7 +206,7 @@ fn parse_head(item: Item) -> Result<Head, Fault> {
     let head = Head {
         payment_id,
         account: key::parse_account_partition(&item.pk)?,
-        payee: item.payee_account_id.parse()?,
+        payee: AccountId::from_stored(&item.payee_account_id)?,
         money: parse_money(item.amount_minor, &item.currency)?,
         scheduled_for,
         due_at,
@@ -282,7 +282,7 @@ fn to_item<T: Serialize>(item: &T) -> Result<Item, StoreError> {
 
 #[cfg(test)]
 mod tests {
-    use payments_model::{AccountId, BusinessZone, PaymentId, Settlement, ShardCount};
+    use payments_model::{BusinessZone, PaymentId, Settlement, ShardCount};
 
     use super::*;
     use crate::item_bytes;

@@ -24,7 +24,7 @@ pub fn account_partition(account: &AccountId) -> String {
 
 /// Parses [`account_partition`].
 pub(crate) fn parse_account_partition(text: &str) -> Result<AccountId, KeyError> {
-    parse_partition(text, "ACCT#", "account partition")
+    parse_partition(text, "ACCT#", "account partition", |account| AccountId::from_stored(account).ok())
 }
 
 /// The partition key of a payment's details: `PAY#<paymentId>`.
@@ -34,11 +34,16 @@ pub(crate) fn payment_partition(payment_id: PaymentId) -> String {
 
 /// Parses [`payment_partition`].
 pub(crate) fn parse_payment_partition(text: &str) -> Result<PaymentId, KeyError> {
-    parse_partition(text, "PAY#", "payment partition")
+    parse_partition(text, "PAY#", "payment partition", |payment_id| payment_id.parse().ok())
 }
 
-fn parse_partition<T: FromStr>(text: &str, prefix: &str, kind: &'static str) -> Result<T, KeyError> {
-    let parsed = text.strip_prefix(prefix).and_then(|rest| rest.parse().ok());
+fn parse_partition<T>(
+    text: &str,
+    prefix: &str,
+    kind: &'static str,
+    parse: impl FnOnce(&str) -> Option<T>,
+) -> Result<T, KeyError> {
+    let parsed = text.strip_prefix(prefix).and_then(parse);
     parsed.ok_or_else(|| KeyError(text.to_owned(), kind))
 }
 

@@ -38,19 +38,20 @@ impl Store {
         self.get(&self.tables.history, head_key(key)).await?.map(decode_head).transpose()
     }
 
-    /// Returns the data of up to 100 payments, in the order of `payments`.
-    ///
-    /// # Errors
-    /// [`StoreError`] if DynamoDB fails, an item cannot be read or a payment has no details.
-    pub async fn data_of(&self, payments: &[PaymentId]) -> Result<Vec<Option<JsonText>>, StoreError> {
+    /// Returns the data of up to 100 payments, in the order of `payments`. A payment whose data cannot be read, or
+    /// that has no details, does not hide the others.
+    pub async fn data_of(
+        &self,
+        payments: &[PaymentId],
+    ) -> Result<Vec<Result<Option<JsonText>, StoreError>>, StoreError> {
         let keys = payments.iter().map(|&id| details_key(id)).collect();
         let items = self.batch_get(&self.tables.history, keys, Some("pk, #data")).await?;
         let mut found = items.into_iter().map(decode_data).collect::<Result<HashMap<_, _>, _>>()?;
         let data = |id: &PaymentId| {
             let why = "the payment has no details";
-            found.remove(id).ok_or_else(|| StoreError::unreadable(payment_partition(*id), why))
+            found.remove(id).unwrap_or_else(|| Err(StoreError::unreadable(payment_partition(*id), why)))
         };
-        payments.iter().map(data).collect()
+        Ok(payments.iter().map(data).collect())
     }
 
     /// Returns the details of up to 100 payments, as far as they exist.
@@ -115,10 +116,10 @@ fn details_key(payment_id: PaymentId) -> Item {
     item_key(payment_partition(payment_id), DETAILS_SORT.to_owned())
 }
 
-fn decode_data(mut item: Item) -> Result<(PaymentId, Option<JsonText>), StoreError> {
+fn decode_data(mut item: Item) -> Result<(PaymentId, Result<Option<JsonText>, StoreError>), StoreError> {
     let data = if let Some(AttributeValue::S(data)) = item.remove("data") { Some(data) } else { None };
-    let parse = || -> Result<_, Fault> {
-        Ok((parse_payment_partition(text_of(&item, "pk"))?, data.map(JsonText::from_stored).transpose()?))
-    };
-    parse().map_err(|fault| StoreError::unreadable(text_of(&item, "pk"), fault))
+    let unreadable = |fault: Fault| StoreError::unreadable(text_of(&item, "pk"), fault);
+    let payment_id = parse_payment_partition(text_of(&item, "pk")).map_err(|error| unreadable(error.into()))?;
+    let data = data.map(JsonText::from_stored).transpose().map_err(|error| unreadable(error.into()));
+    Ok((payment_id, data))
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use payments_local::Recorder;
-use payments_local::client::{Client, Reply};
+use payments_local::client::{Client, Reply, transaction_path};
 use payments_local::progress::Progress;
 use payments_model::BusinessDate;
 use serde::Deserialize;
@@ -185,7 +185,7 @@ impl Load {
                 let kept = self.transactions.lock().unwrap_or_else(PoisonError::into_inner);
                 let id = usize::try_from(task.number).ok().and_then(|number| kept.get(number % kept.len().max(1)));
                 let Some(id) = id else { return false };
-                format!("/transactions/{id}")
+                transaction_path(id)
             }
             _ => {
                 // The account of an earlier payment; busy accounts come more often.
@@ -193,9 +193,17 @@ impl Load {
                 format!("/accounts/{account}/payments?from={due}&limit=100")
             }
         };
-        // The index of transaction ids follows its table within moments, so a 404 is asked again.
-        match self.client.get_until(&path, |reply| reply.status == 200).await {
+        // The index of transaction ids follows its table within moments, so an empty list is asked for again.
+        let is_found = |list: &Value| list["payments"].as_array().is_some_and(|payments| !payments.is_empty());
+        let is_done = |reply: &Reply| match kind {
+            RequestKind::Transaction => reply.status == 200 && reply.json().is_ok_and(|list| is_found(&list)),
+            _ => reply.status == 200,
+        };
+        match self.client.get_until(&path, is_done).await {
             Ok(list) if kind == RequestKind::ListByAccount => self.keep_transactions(&list),
+            Ok(list) if kind == RequestKind::Transaction && !is_found(&list) => {
+                self.tally.add(0, 1, || format!("{path} found no payment"));
+            }
             Ok(_) => {}
             Err(error) => self.tally.add(0, 1, || format!("{error:#}")),
         }

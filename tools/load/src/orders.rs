@@ -141,7 +141,7 @@ impl Order<'_> {
             payee: self.payee.parse()?,
             money: Money { amount: i64::from(self.amount).try_into()?, currency: self.currency.parse()? },
             scheduled_for: self.scheduled_for.parse()?,
-            data: Some(JsonText::of(&to_raw_value(&Data { note: self.note })?)),
+            data: Some(JsonText::new(&to_raw_value(&Data { note: self.note })?)?),
         })
     }
 
