@@ -155,3 +155,16 @@ async fn json_of_any_depth_is_accepted_or_rejected_and_breaks_nothing() -> Resul
     assert_eq!(got.body["data"], serde_json::from_str::<Value>(&deep)?, "{got}");
     Ok(())
 }
+
+#[tokio::test]
+async fn half_a_surrogate_pair_is_the_fault_of_its_entry_alone() -> Result<()> {
+    let world = World::open().await?;
+    let entry = |key: &str, data: &str| entry_with("data", data).replace(r#""k""#, &format!("{key:?}"));
+    let entries = [entry("1", r#""\ud83d""#), entry("2", r#"{"\udc00":1}"#), entry("3", r#""\ud83d\ude00""#)];
+    let batch = format!(r#"{{"payments":[{}]}}"#, entries.join(","));
+    let reply = world.send(Ask::post("/payment-batches").text(batch)).await?;
+    let statuses: Vec<_> = reply.body["results"].as_array().into_iter().flatten().map(|r| &r["status"]).collect();
+    assert_eq!(statuses, [400, 400, 201], "{reply}");
+    assert_eq!(reply.body["results"][0]["problem"]["field"], "data", "{reply}");
+    Ok(())
+}
