@@ -73,6 +73,15 @@ bootstraps: build
 deployment: build
     python3 .ci/try-deployment.py {{tools}}/emulator/bin/ministack
 
+# Follow docs/sam-local.md in real containers.
+sam-local: build
+    cargo build --workspace --locked --bin local
+    python3 .ci/try-sam-local.py {{tools}}/containers target/debug/local
+
+# Build three functions for arm64 and deliver their events under emulation. Takes a quarter of an hour.
+arm64:
+    .ci/try-arm64.sh {{tools}}/arm64
+
 # Send generated requests to the API and compare the responses with openapi.yaml.
 fuzz:
     cargo build --workspace --locked --bin local

@@ -3,9 +3,9 @@
 # delivers every event to them and compares their responses with those of the handlers in process. Also fails
 # if a zip is too large.
 #
-# Usage: .ci/run-bootstraps.sh [FOLDER], after `sam build --parameter-overrides Architecture=x86_64` (arm64 on an
+# Usage: .ci/run-bootstraps.sh [FOLDER [NAME]], after `sam build --parameter-overrides Architecture=x86_64` (arm64 on an
 # ARM machine). The python3 on PATH must have sam, which contains the emulator, and libfaketime, the clock.
-# FOLDER is .aws-sam/build by default; cargo lambda's works too.
+# FOLDER is .aws-sam/build by default; cargo lambda's works too. With NAME, only tests whose names contain it are run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -48,4 +48,4 @@ if too_large:
     sys.exit(f"more than {limit} bytes zipped: {', '.join(too_large)}; see profile.release in Cargo.toml")
 END
 
-cargo test --workspace --locked --test bootstraps --profile "${PROFILE:-test}"
+cargo test --workspace --locked --test bootstraps --profile "${PROFILE:-test}" -- "${@:2}"

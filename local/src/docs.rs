@@ -1,6 +1,8 @@
 //! The API's description and a page that shows it. People on this machine read them without a token, and both
 //! are in this program: nothing comes from elsewhere.
 
+mod examples;
+
 use std::io::{Cursor, Read as _};
 
 use anyhow::{Context as _, Result};
@@ -9,6 +11,7 @@ use axum::http::header::{CONTENT_TYPE, HeaderName};
 use axum::http::request::Parts;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
+use payments_model::{BusinessZone, UtcSecond};
 use serde_json::Value;
 use utoipa_swagger_ui_vendored::SWAGGER_UI_VENDORED;
 use zip::ZipArchive;
@@ -19,6 +22,9 @@ pub const PAGE: &str = "/docs";
 
 /// The paths of the description, as it is written and as JSON.
 pub const DESCRIPTION: [&str; 2] = ["/openapi.yaml", "/openapi.json"];
+
+/// The answer at `/`, which is no path of the bank's API.
+const WHERE: &str = "The system is running. /docs shows the HTTP API; /openapi.yaml and /openapi.json describe it.\n";
 
 const OPENAPI: &str = include_str!("../../openapi.yaml");
 
@@ -36,15 +42,19 @@ const INITIALIZER: &str = r##"window.onload = () => {
 };
 "##;
 
-/// The answer to a request for the description or the page; none of the API's own paths is among them.
-pub(crate) fn answer(request: &Parts) -> Option<Response> {
+/// The answer to a request for the description or the page; none of the API's own paths is among them. The description's
+/// examples begin at `now`, in a bank in `zone`.
+pub(crate) fn answer(request: &Parts, zone: BusinessZone, now: UtcSecond) -> Option<Response> {
     if request.method != Method::GET {
         return None;
     }
     let [yaml, json] = DESCRIPTION;
     match request.uri.path() {
-        path if path == yaml => Some(of("application/yaml", OPENAPI.to_owned().into())),
-        path if path == json => Some(as_json().map_or_else(failed, |json| of("application/json", json.into()))),
+        "/" => Some(of("text/plain", WHERE.into())),
+        path if path == yaml => {
+            Some(description(zone, now).map_or_else(failed, |yaml| of("application/yaml", yaml.into())))
+        }
+        path if path == json => Some(as_json(zone, now).map_or_else(failed, |json| of("application/json", json.into()))),
         path => {
             let rest = path.strip_prefix(PAGE).filter(|rest| rest.is_empty() || rest.starts_with('/'));
             rest.map(|rest| asset(rest).unwrap_or_else(failed))
@@ -57,8 +67,13 @@ fn of(content_type: &'static str, body: Body) -> Response {
     ([(CONTENT_TYPE, content_type), NO_CACHE], body).into_response()
 }
 
-fn as_json() -> Result<String> {
-    Ok(serde_yaml_ng::from_str::<Value>(OPENAPI)?.to_string())
+/// Returns the description, whose examples begin at `now`, in a bank in `zone`.
+pub fn description(zone: BusinessZone, now: UtcSecond) -> Result<String> {
+    examples::near(OPENAPI, zone.date_of(now), zone)
+}
+
+fn as_json(zone: BusinessZone, now: UtcSecond) -> Result<String> {
+    Ok(serde_yaml_ng::from_str::<Value>(&description(zone, now)?)?.to_string())
 }
 
 /// The page or one of its parts: Swagger UI's, from the archive that its crate carries.

@@ -2,10 +2,12 @@
 //!
 //! The functions, the AWS CLI and NoSQL Workbench reach it through their ordinary clients.
 
+use std::fs::{File, TryLockError};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
+use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use dynoxide::Database;
 use dynoxide::storage::Storage;
 use tempfile::TempDir;
@@ -24,13 +26,26 @@ const STREAM_INDEXES: &str = "
 /// The file of the database in the folder that the user names.
 const FILE_NAME: &str = "payments.sqlite";
 
+/// The file beside it that a running engine locks. The operating system unlocks it however the process ends.
+const LOCK_NAME: &str = "payments.lock";
+
+/// How long calls of others may still take at the end. Nobody's half-sent call delays it for longer.
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// A running engine.
 #[derive(Debug)]
 pub struct Engine {
     address: SocketAddr,
     stop: oneshot::Sender<()>,
     server: JoinHandle<Result<(), String>>,
-    /// The folder of a [scratch](Self::scratch) engine.
+    /// What is released with the engine.
+    _held: Held,
+}
+
+/// What an engine holds: the lock of its folder, and the folder itself if it is temporary.
+#[derive(Debug, Default)]
+struct Held {
+    _lock: Option<File>,
     _scratch: Option<TempDir>,
 }
 
@@ -38,29 +53,29 @@ impl Engine {
     /// Starts an engine on `port` of the loopback interface (0 is any free one). Its data is in the folder `data`, or in
     /// memory.
     pub async fn start(port: u16, data: Option<&Path>) -> Result<Self> {
-        let database = match data {
-            None => in_memory()?,
-            Some(folder) => kept_in(folder)?,
+        let (database, lock) = match data {
+            None => (in_memory()?, None),
+            Some(folder) => kept_in(folder).map(|(database, lock)| (database, Some(lock)))?,
         };
-        Self::over(database, port, None).await
+        Self::over(database, port, Held { _lock: lock, _scratch: None }).await
     }
 
     /// Starts an engine on any free port for temporary data. It is in a temporary folder, since it may be more than memory
     /// has room for, and a write never waits for the disk.
     pub async fn scratch() -> Result<Self> {
         let folder = tempfile::tempdir()?;
-        let database = kept_in(folder.path())?;
+        let (database, lock) = kept_in(folder.path())?;
         database.enable_bulk_loading()?;
-        Self::over(database, 0, Some(folder)).await
+        Self::over(database, 0, Held { _lock: Some(lock), _scratch: Some(folder) }).await
     }
 
-    async fn over(database: Database, port: u16, scratch: Option<TempDir>) -> Result<Self> {
+    async fn over(database: Database, port: u16, held: Held) -> Result<Self> {
         let listener = listen(port, "--dynamodb-port").await?;
         let address = listener.local_addr()?;
         let (stop, stopped) = oneshot::channel::<()>();
         let stopped = async { drop(stopped.await) };
         let server = tokio::spawn(dynoxide::server::serve_with_shutdown(listener, database, stopped));
-        Ok(Self { address, stop, server, _scratch: scratch })
+        Ok(Self { address, stop, server, _held: held })
     }
 
     /// Returns the URL of the DynamoDB API.
@@ -68,10 +83,17 @@ impl Engine {
         format!("http://{}", self.address)
     }
 
-    /// Stops the engine after the calls that are under way.
+    /// Stops the engine after the calls that are under way, as far as they are sent.
     pub async fn stop(self) -> Result<()> {
-        drop(self.stop);
-        self.server.await?.map_err(anyhow::Error::msg)
+        let Self { stop, mut server, .. } = self;
+        drop(stop);
+        match tokio::time::timeout(STOP_TIMEOUT, &mut server).await {
+            Ok(ended) => ended?.map_err(anyhow::Error::msg),
+            Err(_) => {
+                server.abort();
+                Ok(())
+            }
+        }
     }
 }
 
@@ -92,15 +114,24 @@ fn in_memory() -> Result<Database> {
     Ok(database)
 }
 
-fn kept_in(folder: &Path) -> Result<Database> {
+fn kept_in(folder: &Path) -> Result<(Database, File)> {
     let explain = || format!("cannot keep data in {}: give --data a writable folder", folder.display());
     std::fs::create_dir_all(folder).with_context(explain)?;
+    let lock = File::create(folder.join(LOCK_NAME)).with_context(explain)?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => bail!(
+            "{} is in use by another process; stop that one, or give --data another folder",
+            folder.display()
+        ),
+        Err(TryLockError::Error(error)) => return Err(error).with_context(explain),
+    }
     let file = prepared(&folder.join(FILE_NAME)).with_context(explain)?;
     let database = Database::new(&file)?;
     // Despite its name this is "synchronous = NORMAL": nothing is lost when the process dies, and a commit does not wait
     // for the disk.
     database.disable_bulk_loading()?;
-    Ok(database)
+    Ok((database, lock))
 }
 
 fn prepared(file: &Path) -> Result<String> {

@@ -1,8 +1,9 @@
 //! HTTP requests as API Gateway passes them to a function: payload format 2.0.
 //!
 //! Source: API Gateway Developer Guide, "Create AWS Lambda proxy integrations for HTTP APIs". Header names are in lower
-//! case, repeated headers and parameters are joined by commas, path parameters are decoded, and a body that is not text is
-//! in base64.
+//! case, repeated headers and parameters are joined by commas, and a body that is not text is in base64. The path is
+//! decoded before a route is looked for, so `%2F` separates segments. Both paths of an event captured from a deployed API
+//! are decoded: <https://github.com/hotsock/voker/blob/59c7289/vokerhttp/testdata/apigwv2-request.json>.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +52,8 @@ pub fn of(
     now: DateTime<Utc>,
     authorizer: &Value,
 ) -> Result<(HttpFunction, ApiGatewayV2httpRequest)> {
-    let path = parts.uri.path();
+    let path = decoded(parts.uri.path());
+    let path = path.as_str();
     let spec = routes::at_path(path).find(|spec| spec.method == parts.method);
     let key = spec.map_or_else(|| "$default".to_owned(), RouteSpec::key);
     let headers = joined(
@@ -66,7 +68,7 @@ pub fn of(
     let event = json!({
         "version": "2.0",
         "routeKey": key,
-        "rawPath": percent_decode_str(path).decode_utf8_lossy(),
+        "rawPath": path,
         "rawQueryString": query,
         "headers": headers,
         "queryStringParameters": parameters,
@@ -96,9 +98,15 @@ pub fn of(
     Ok((function, serde_json::from_value(event)?))
 }
 
-fn path_parameters(spec: &RouteSpec, path: &str) -> BTreeMap<&'static str, String> {
-    let parameters = spec.parameters(path).unwrap_or_default().into_iter();
-    parameters.map(|(name, value)| (name, percent_decode_str(value).decode_utf8_lossy().into_owned())).collect()
+/// Decodes a path. An encoded question mark ends it, as it does on API Gateway
+/// (<https://github.com/hotsock/voker/pull/8>).
+fn decoded(path: &str) -> String {
+    let path = percent_decode_str(path).decode_utf8_lossy();
+    path.split('?').next().unwrap_or_default().to_owned()
+}
+
+fn path_parameters<'p>(spec: &RouteSpec, path: &'p str) -> BTreeMap<&'static str, &'p str> {
+    spec.parameters(path).unwrap_or_default().into_iter().collect()
 }
 
 fn joined(pairs: impl Iterator<Item = (String, String)>) -> BTreeMap<String, String> {

@@ -2,9 +2,12 @@
 //!
 //! Only requests for the API's description are answered here.
 
+use std::error::Error as _;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use anyhow::Result;
 use aws_lambda_events::apigw::ApiGatewayV2httpResponse;
@@ -16,9 +19,16 @@ use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use chrono::{DateTime, Utc};
+use http_body_util::LengthLimitError;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
 use payments_boot::Clock;
-use tokio::sync::oneshot;
+use payments_model::BusinessZone;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 use crate::docs;
 use crate::engine::listen;
@@ -33,33 +43,46 @@ pub const TOKEN_PATH: &str = "/oauth2/token";
 /// API Gateway's limit on a request's body, in bytes.
 const MAX_BODY_BYTES: usize = 10 * 1024 * 1024;
 
+/// The longest that a client may take to send a request's head, and then its body. A connection that is idle for as long is
+/// closed. So nobody's half-sent request delays the end for longer.
+const SEND_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The pause after a connection that could not be accepted, for example because too many files are open.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
 /// A running HTTP API.
 #[derive(Debug)]
 pub struct Gateway {
     address: SocketAddr,
     stop: oneshot::Sender<()>,
-    server: JoinHandle<std::io::Result<()>>,
+    server: JoinHandle<()>,
 }
 
 /// The state that requests share.
 struct Shared {
     functions: Functions,
     clock: Clock,
+    zone: BusinessZone,
     requests: AtomicU64,
     issuer: Option<Arc<Issuer>>,
 }
 
 impl Gateway {
-    /// Starts the API on `port` of the loopback interface (0 is any free one). With an issuer it requires a token of that
-    /// issuer. Without one every request is the development client's.
-    pub async fn start(port: u16, functions: Functions, clock: Clock, issuer: Option<Arc<Issuer>>) -> Result<Self> {
+    /// Starts the API of a bank in `zone` on `port` of the loopback interface (0 is any free one). With an issuer it
+    /// requires a token of that issuer. Without one every request is the development client's.
+    pub async fn start(
+        port: u16,
+        functions: Functions,
+        clock: Clock,
+        zone: BusinessZone,
+        issuer: Option<Arc<Issuer>>,
+    ) -> Result<Self> {
         let listener = listen(port, "--api-port").await?;
         let address = listener.local_addr()?;
-        let shared = Arc::new(Shared { functions, clock, requests: AtomicU64::new(0), issuer });
+        let shared = Arc::new(Shared { functions, clock, zone, requests: AtomicU64::new(0), issuer });
         let router = Router::new().fallback(answer).with_state(shared);
         let (stop, stopped) = oneshot::channel::<()>();
-        let served = axum::serve(listener, router).with_graceful_shutdown(async { drop(stopped.await) });
-        Ok(Self { address, stop, server: tokio::spawn(async { served.await }) })
+        Ok(Self { address, stop, server: tokio::spawn(serve(listener, router, stopped)) })
     }
 
     /// Returns the URL of the API.
@@ -70,17 +93,61 @@ impl Gateway {
     /// Stops the API after the requests that are under way.
     pub async fn stop(self) -> Result<()> {
         drop(self.stop);
-        Ok(self.server.await??)
+        Ok(self.server.await?)
+    }
+}
+
+/// Serves connections until `stopped`, then waits for the requests that are under way.
+async fn serve(listener: TcpListener, router: Router, mut stopped: oneshot::Receiver<()>) {
+    let (stop, stopping) = watch::channel(());
+    loop {
+        let accepted = tokio::select! {
+            _ = &mut stopped => break,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                tokio::spawn(serve_one(stream, router.clone(), stopping.clone()));
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+    drop((listener, stopping));
+    stop.send_replace(());
+    // Each connection has a receiver.
+    stop.closed().await;
+}
+
+/// Serves one connection. When the API stops, it ends after the request that is under way.
+async fn serve_one(stream: TcpStream, router: Router, mut stopping: watch::Receiver<()>) {
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(SEND_TIMEOUT);
+    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)));
+    // A connection that fails is its client's affair.
+    tokio::select! {
+        ended = connection.as_mut() => drop(ended),
+        _ = stopping.changed() => {
+            connection.as_mut().graceful_shutdown();
+            drop(connection.await);
+        }
     }
 }
 
 async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
-    if let Some(answer) = docs::answer(&parts) {
+    if let Some(answer) = docs::answer(&parts, shared.zone, shared.clock.now()) {
         return answer;
     }
-    let Ok(body) = to_bytes(body, MAX_BODY_BYTES).await else {
-        return gateway_error(StatusCode::PAYLOAD_TOO_LARGE, "Request Entity Too Large");
+    let body = match timeout(SEND_TIMEOUT, to_bytes(body, MAX_BODY_BYTES)).await {
+        Ok(Ok(body)) => body,
+        Ok(Err(error)) if error.source().is_some_and(|cause| cause.is::<LengthLimitError>()) => {
+            return gateway_error(StatusCode::PAYLOAD_TOO_LARGE, "Request Entity Too Large");
+        }
+        Ok(Err(_)) => return gateway_error(StatusCode::BAD_REQUEST, "Bad Request"),
+        Err(_) => return gateway_error(StatusCode::REQUEST_TIMEOUT, "Request Timeout"),
     };
     let number = shared.requests.fetch_add(1, Ordering::Relaxed) + 1;
     let (request_id, now) = (format!("local-{number}"), shared.clock.instant());

@@ -15,6 +15,7 @@ pub mod interceptor;
 pub mod invocation;
 pub mod progress;
 pub mod recorder;
+pub mod signals;
 pub mod stack;
 pub mod token;
 pub mod transaction_service;
@@ -93,7 +94,8 @@ impl System {
         let functions = stack.functions(&stack.environment.client())?;
         let account_claim = &stack.environment.account_claim;
         let issuer = options.require_tokens.then(|| Issuer::new(account_claim)).transpose()?.map(Arc::new);
-        let gateway = Gateway::start(options.api_port, functions.clone(), clock.clone(), issuer).await?;
+        let gateway = Gateway::start(options.api_port, functions.clone(), clock.clone(), options.time_zone, issuer);
+        let gateway = gateway.await?;
         let triggers = Triggers::new(&stack, functions, TRANSACTION_SERVICE).await?.with_period("sweep", SWEEP_PERIOD);
         let background = Background::start(triggers, clock.clone());
         Ok(Self { gateway, background, stack })

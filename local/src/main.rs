@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use clap::{Parser, Subcommand};
 use payments_boot::{Clock, Lookup};
 use payments_local::demo::{self, Progress};
+use payments_local::signals::Signals;
 use payments_local::{Options, System, welcome};
 use payments_model::BusinessZone;
 
@@ -73,6 +74,9 @@ enum Command {
 /// The most payments of a demo. All are in memory, where 10,000 took 224 MB.
 const MAX_PAYMENTS: u64 = 1_000_000;
 
+/// The status of a process that Ctrl-C ended: 128 and the signal's number.
+const INTERRUPTED: i32 = 130;
+
 /// The default log level. The engine warns of every condition that fails, which is normal here.
 const DEFAULT_LOG: &str = "info,dynoxide=error";
 
@@ -128,11 +132,22 @@ async fn serve(arguments: Arguments) -> Result<()> {
     let clock = Clock::system();
     let shown = reports.display().to_string();
     let options = Options { api_port, dynamodb_port, data, reports, time_zone, endpoint, require_tokens };
-    let system = System::start(&options, &clock).await?;
+    let mut signals = Signals::listen()?;
+    let system = tokio::select! {
+        started = System::start(&options, &clock) => started?,
+        signal = signals.next() => return signal.map_err(Into::into),
+    };
     let today = time_zone.date_of(clock.now());
     let welcome = welcome::text(&system.api_url(), system.dynamodb_url(), &kept, &shown, today)?;
     println!("{}\n", if require_tokens { welcome::with_tokens(&welcome, &system.api_url()) } else { welcome });
-    tokio::signal::ctrl_c().await?;
-    println!("\nStopping.");
-    system.stop().await
+    signals.next().await?;
+    println!("\nStopping after the work under way. Ctrl-C stops at once.");
+    tokio::select! {
+        stopped = system.stop() => stopped,
+        signal = signals.next() => {
+            signal?;
+            println!("\nStopped at once.");
+            std::process::exit(INTERRUPTED)
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use aws_sdk_dynamodb::Client;
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
@@ -100,7 +100,13 @@ impl StackBuilder {
         if let Some(engine) = &engine {
             environment.endpoint = engine.url();
         }
-        payments_store::schema::create_tables(&environment.client(), &environment.tables).await?;
+        payments_store::schema::create_tables(&environment.client(), &environment.tables).await.with_context(|| {
+            let url = &environment.endpoint;
+            match engine {
+                Some(_) => format!("the embedded engine at {url} cannot create the tables"),
+                None => format!("the engine at {url}, from DYNAMODB_ENDPOINT, does not create the tables; is it running?"),
+            }
+        })?;
         let (metrics, queues) = (Metrics::captured(), Queues::empty());
         Ok(Stack { engine, environment, clock, metrics, queues, reports })
     }

@@ -48,8 +48,8 @@ service and settled. A line is logged below for each step:
 
 Scan a table:
 
-  AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local AWS_REGION=us-east-1 \
-    aws dynamodb scan --table-name payments --endpoint-url {dynamodb}
+  AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local \
+    aws dynamodb scan --table-name payments --endpoint-url {dynamodb} --region us-east-1
 
 Ctrl-C stops it."#
     ))

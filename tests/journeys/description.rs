@@ -1,10 +1,15 @@
 //! The API's description as `cargo local` serves it: to everybody, with all that its page loads.
 
+mod examples;
+
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use payments_local::docs::{DESCRIPTION, PAGE};
+use payments_boot::Clock;
+use payments_local::docs::{DESCRIPTION, PAGE, description};
 use payments_local::{Options, System, welcome};
+use payments_model::UtcSecond;
 use payments_tests::Contract;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -44,7 +49,9 @@ async fn the_page_loads_nothing_from_elsewhere() -> Result<()> {
 
 #[tokio::test]
 async fn both_forms_of_the_description_equal_openapi_yaml() -> Result<()> {
-    let system = System::start(&options()?, &fixed_clock()).await?;
+    // Its examples begin on this date, so none of them is moved.
+    let now: chrono::DateTime<chrono::Utc> = "2090-05-20T09:00:00Z".parse()?;
+    let system = System::start(&options()?, &Clock::simulated(move || now, |_| {})).await?;
     let api = system.api_url();
     for path in DESCRIPTION {
         let reply = get(&api, path).await?;
@@ -53,6 +60,19 @@ async fn both_forms_of_the_description_equal_openapi_yaml() -> Result<()> {
         // JSON is YAML.
         let served: Value = serde_yaml_ng::from_str(body)?;
         assert_eq!(served["paths"], Contract::get()?.document()["paths"], "{path}");
+    }
+    let written = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../openapi.yaml"))?;
+    assert_eq!(description(options()?.time_zone, UtcSecond::of(now)?)?, written);
+    system.stop().await
+}
+
+#[tokio::test]
+async fn the_root_says_where_the_description_is() -> Result<()> {
+    let system = System::start(&options()?, &fixed_clock()).await?;
+    let root = get(&system.api_url(), "/").await?;
+    assert!(root.starts_with("HTTP/1.1 200"), "{root}");
+    for path in DESCRIPTION.iter().chain([&PAGE]) {
+        assert!(root.contains(path), "{root}");
     }
     system.stop().await
 }
@@ -72,7 +92,8 @@ async fn only_the_description_needs_no_token() -> Result<()> {
         ("POST", "/openapi.yaml", 401),
         ("GET", "/docsx", 401),
         ("GET", "/openapi.yamlx", 401),
-        ("GET", "/", 401),
+        ("GET", "/", 200),
+        ("POST", "/", 401),
         ("GET", "/counts", 401),
         ("GET", "/payments?dueDate=2026-11-20", 401),
         ("GET", "/payments?transactionId=TX-1", 401),
@@ -98,7 +119,7 @@ fn the_welcome_says_where_the_page_is() -> Result<()> {
 }
 
 /// Returns the response to a GET without a token, as far as it is text.
-async fn get(api: &str, path: &str) -> Result<String> {
+pub(crate) async fn get(api: &str, path: &str) -> Result<String> {
     let mut stream = TcpStream::connect(api.strip_prefix("http://").context("a URL")?).await?;
     let request = format!("GET {path} HTTP/1.1\r\nHost: bank\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;

@@ -1,12 +1,14 @@
 //! `cargo local` over real HTTP: what the README shows, flags, and clear errors.
 
 use std::net::TcpListener;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use payments_boot::Clock;
 use payments_local::{Options, System, welcome};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 pub(crate) fn options() -> Result<Options> {
     let time_zone = "Europe/London".parse()?;
@@ -97,6 +99,83 @@ async fn an_unusable_folder_is_an_error_that_names_it() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_folder_in_use_is_an_error_that_names_it() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let options = Options { data: Some(folder.path().to_owned()), ..options()? };
+    let system = System::start(&options, &fixed_clock()).await?;
+    let error = System::start(&options, &fixed_clock()).await.err().context("the folder is in use")?;
+    let place = folder.path().display().to_string();
+    assert!(error.to_string().contains(&place) && error.to_string().contains("is in use"), "{error:#}");
+    assert!(exchange(&system.api_url(), &create()).await?.contains("201 Created"));
+    system.stop().await
+}
+
+#[tokio::test]
+async fn an_unreachable_engine_is_an_error_that_names_it() -> Result<()> {
+    let options = Options { endpoint: Some("http://127.0.0.1:1".to_owned()), ..options()? };
+    let error = System::start(&options, &fixed_clock()).await.err().context("nothing listens there")?;
+    let text = error.to_string();
+    assert!(text.contains("http://127.0.0.1:1,") && text.contains("DYNAMODB_ENDPOINT"), "{error:#}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_path_is_decoded_before_its_route_is_looked_for() -> Result<()> {
+    let system = System::start(&options()?, &fixed_clock()).await?;
+    let api = system.api_url();
+    for (method, path, want, says) in [
+        ("GET", "/%63ounts", "200 OK", "byStatus"),
+        ("GET", "/accounts%2Facc-1%2fpayments", "200 OK", "nextCursor"),
+        ("GET", "/accounts/acc%2D1/payments", "200 OK", "nextCursor"),
+        ("GET", "/accounts/acc%2F1/payments", "404 Not Found", "no-such-route"),
+        ("POST", "/accounts/acc%2F1/payments", "404 Not Found", "no-such-route"),
+        ("POST", "/%63ounts", "405 Method Not Allowed", "GET"),
+        // Decoded once.
+        ("GET", "/accounts/acc%252F1/payments", "400 Bad Request", "accountId"),
+        // An encoded question mark ends the path, and begins no query.
+        ("GET", "/counts%3Ffrom=2026-01-01", "200 OK", "byStatus"),
+        ("GET", "/accounts/acc%3F1/payments", "404 Not Found", "no-such-route"),
+    ] {
+        let request = format!("{method} {path} HTTP/1.1\nHost: bank\nConnection: close\nContent-Length: 0\n\n");
+        let reply = exchange(&api, &request).await?;
+        assert!(reply.starts_with(&format!("HTTP/1.1 {want}")) && reply.contains(says), "{method} {path}: {reply:.400}");
+    }
+    system.stop().await
+}
+
+#[tokio::test]
+async fn a_broken_body_is_a_bad_request() -> Result<()> {
+    let system = System::start(&options()?, &fixed_clock()).await?;
+    let head = "POST /payment-batches HTTP/1.1\nHost: bank\nConnection: close\nTransfer-Encoding: chunked\n";
+    let broken = format!("{head}Content-Type: application/json\n\nnot-a-length\n");
+    let reply = exchange(&system.api_url(), &broken).await?;
+    assert!(reply.starts_with("HTTP/1.1 400") && reply.ends_with(r#"{"message":"Bad Request"}"#), "{reply}");
+    system.stop().await
+}
+
+#[tokio::test]
+async fn half_sent_requests_time_out_and_do_not_delay_the_end() -> Result<()> {
+    let system = System::start(&options()?, &fixed_clock()).await?;
+    let (api, engine) = (system.api_url(), system.dynamodb_url().to_owned());
+    let half = "POST /payment-batches HTTP/1.1\r\nHost: bank\r\n";
+    let mut clients = Vec::new();
+    for (url, sent) in [(&api, half.to_owned()), (&engine, half.to_owned()), (&api, format!("{half}Content-Length: 9\r\n\r\n{{"))]
+    {
+        let mut client = TcpStream::connect(url.strip_prefix("http://").context("a URL")?).await?;
+        client.write_all(sent.as_bytes()).await?;
+        clients.push(client);
+    }
+    let [mut head, _engine, mut body] = <[TcpStream; 3]>::try_from(clients).ok().context("three")?;
+    // More than the ten seconds that a client has to send a request.
+    let patient = Duration::from_secs(30);
+    let (mut nothing, mut reply) = (Vec::new(), String::new());
+    timeout(patient, head.read_to_end(&mut nothing)).await.context("the connection stays open")??;
+    timeout(patient, body.read_to_string(&mut reply)).await.context("the connection stays open")??;
+    assert!(reply.starts_with("HTTP/1.1 408"), "{reply}");
+    timeout(patient, system.stop()).await.context("the engine's client delays the end")?
+}
+
+#[tokio::test]
 async fn the_gateway_rejects_a_body_over_its_limit() -> Result<()> {
     let system = System::start(&options()?, &fixed_clock()).await?;
     let huge = "x".repeat(11 * 1024 * 1024);
@@ -119,5 +198,7 @@ fn the_welcome_shows_commands_for_today() -> Result<()> {
     assert!(text.contains("\"scheduledFor\":\"2026-11-27\""), "{text}");
     // The id is that of the create above.
     assert!(text.contains("/payments/8d9a1951-d187-5122-b51e-d0e412752c83/cancel"), "{text}");
+    // The first version of the AWS CLI does not know AWS_REGION.
+    assert!(text.contains(" --region us-east-1") && !text.contains("AWS_REGION"), "{text}");
     Ok(())
 }

@@ -21,7 +21,8 @@ async fn the_gateway_accepts_only_valid_tokens_of_its_issuer() -> Result<()> {
     let now = clock.instant();
     let issuer = Arc::new(Issuer::new("custom:accounts")?);
     let stranger = Issuer::new("custom:accounts")?;
-    let gateway = Gateway::start(0, world.functions().clone(), clock, Some(Arc::clone(&issuer))).await?;
+    let zone = "Europe/London".parse()?;
+    let gateway = Gateway::start(0, world.functions().clone(), clock, zone, Some(Arc::clone(&issuer))).await?;
     let good = issuer.claims("payments/read", &["acc-1".to_owned()], now);
     let changed = |change: Change| {
         let mut claims = good.clone();
