@@ -33,7 +33,8 @@ impl Program {
         let lines = BufReader::new(process.stdout.take().context("no output")?).lines();
         let mut program = Self { process, lines, api: String::new(), _reports: reports };
         let line = program.line_with("HTTP API")?;
-        program.api = line.split("http://").nth(1).and_then(|url| url.split(' ').next()).context(line.clone())?.to_owned();
+        program.api =
+            line.split("http://").nth(1).and_then(|url| url.split(' ').next()).context(line.clone())?.to_owned();
         program.line_with("Ctrl-C stops it")?;
         Ok(program)
     }
