@@ -137,7 +137,7 @@ def inside(folder, local):
         try:
             start_engine(programs, folder)
             # `cargo local` would build the program once more, with fewer features.
-            programs.start("cargo local", [local, "--reports", f"{logs}/reports"], dict(os.environ, RUST_LOG="warn"))
+            programs.start("cargo local", [local, "--reports", f"{logs}/reports"], dict(os.environ, RUST_LOG="warn,dynoxide=error"))
             wait_until("cargo local is ready", lambda: "Ctrl-C" in programs.log("cargo local"), programs)
             welcome = programs.log("cargo local")
             relay = re.search(r"`(socat [^`]*)`", document)[1]
@@ -320,7 +320,7 @@ def ask(method, path, order=None, key="", wanted=200):
         status, text = None, str(error).encode()
     if wanted not in (None, status):
         raise SystemExit(f"{method} {path}: {status} {text.decode(errors='replace')}")
-    return status, json.loads(text) if status == wanted else text
+    return status, json.loads(text) if wanted else text
 
 
 def check(what, found, wanted):

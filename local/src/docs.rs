@@ -54,7 +54,9 @@ pub(crate) fn answer(request: &Parts, zone: BusinessZone, now: UtcSecond) -> Opt
         path if path == yaml => {
             Some(description(zone, now).map_or_else(failed, |yaml| of("application/yaml", yaml.into())))
         }
-        path if path == json => Some(as_json(zone, now).map_or_else(failed, |json| of("application/json", json.into()))),
+        path if path == json => {
+            Some(as_json(zone, now).map_or_else(failed, |json| of("application/json", json.into())))
+        }
         path => {
             let rest = path.strip_prefix(PAGE).filter(|rest| rest.is_empty() || rest.starts_with('/'));
             rest.map(|rest| asset(rest).unwrap_or_else(failed))

@@ -120,10 +120,9 @@ fn kept_in(folder: &Path) -> Result<(Database, File)> {
     let lock = File::create(folder.join(LOCK_NAME)).with_context(explain)?;
     match lock.try_lock() {
         Ok(()) => {}
-        Err(TryLockError::WouldBlock) => bail!(
-            "{} is in use by another process; stop that one, or give --data another folder",
-            folder.display()
-        ),
+        Err(TryLockError::WouldBlock) => {
+            bail!("{} is in use by another process; stop that one, or give --data another folder", folder.display())
+        }
         Err(TryLockError::Error(error)) => return Err(error).with_context(explain),
     }
     let file = prepared(&folder.join(FILE_NAME)).with_context(explain)?;

@@ -104,7 +104,9 @@ impl StackBuilder {
             let url = &environment.endpoint;
             match engine {
                 Some(_) => format!("the embedded engine at {url} cannot create the tables"),
-                None => format!("the engine at {url}, from DYNAMODB_ENDPOINT, does not create the tables; is it running?"),
+                None => {
+                    format!("the engine at {url}, from DYNAMODB_ENDPOINT, does not create the tables; is it running?")
+                }
             }
         })?;
         let (metrics, queues) = (Metrics::captured(), Queues::empty());

@@ -138,7 +138,10 @@ async fn a_path_is_decoded_before_its_route_is_looked_for() -> Result<()> {
     ] {
         let request = format!("{method} {path} HTTP/1.1\nHost: bank\nConnection: close\nContent-Length: 0\n\n");
         let reply = exchange(&api, &request).await?;
-        assert!(reply.starts_with(&format!("HTTP/1.1 {want}")) && reply.contains(says), "{method} {path}: {reply:.400}");
+        assert!(
+            reply.starts_with(&format!("HTTP/1.1 {want}")) && reply.contains(says),
+            "{method} {path}: {reply:.400}"
+        );
     }
     system.stop().await
 }
@@ -159,7 +162,8 @@ async fn half_sent_requests_time_out_and_do_not_delay_the_end() -> Result<()> {
     let (api, engine) = (system.api_url(), system.dynamodb_url().to_owned());
     let half = "POST /payment-batches HTTP/1.1\r\nHost: bank\r\n";
     let mut clients = Vec::new();
-    for (url, sent) in [(&api, half.to_owned()), (&engine, half.to_owned()), (&api, format!("{half}Content-Length: 9\r\n\r\n{{"))]
+    for (url, sent) in
+        [(&api, half.to_owned()), (&engine, half.to_owned()), (&api, format!("{half}Content-Length: 9\r\n\r\n{{"))]
     {
         let mut client = TcpStream::connect(url.strip_prefix("http://").context("a URL")?).await?;
         client.write_all(sent.as_bytes()).await?;

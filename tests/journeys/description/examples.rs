@@ -42,7 +42,9 @@ async fn the_examples_that_the_page_fills_in_succeed_in_order() -> Result<()> {
         }
         let first = answers.first().context("an answer")?;
         match id {
-            "createPayment" => assert!(yaml.contains(&format!("example: {}\n", first["paymentId"].as_str().context("an id")?))),
+            "createPayment" => {
+                assert!(yaml.contains(&format!("example: {}\n", first["paymentId"].as_str().context("an id")?)))
+            }
             "listAccountPayments" => assert_eq!(first["payments"].as_array().map(Vec::len), Some(2), "{first}"),
             "cancelPayment" => assert_eq!(first["status"], "CANCELLED"),
             "createPaymentBatch" => assert_eq!(first["results"][1]["status"], 201, "{first}"),
@@ -85,7 +87,8 @@ fn operations(yaml: &str) -> Result<Vec<Operation>> {
         for (method, operation) in item.as_object().context("operations")?.iter().filter(|(_, it)| it.is_object()) {
             let content = &ordered["paths"][path.as_str()][method.as_str()]["requestBody"]["content"];
             let bodies = content["application/json"]["examples"].as_mapping().into_iter().flatten();
-            let bodies = bodies.map(|(_, example)| serde_json::to_value(&example["value"])).collect::<Result<_, _>>()?;
+            let bodies =
+                bodies.map(|(_, example)| serde_json::to_value(&example["value"])).collect::<Result<_, _>>()?;
             let (mut path, mut query, mut headers) = (path.clone(), Vec::new(), String::new());
             let parameters = [&item["parameters"], &operation["parameters"]];
             for parameter in parameters.into_iter().filter_map(Value::as_array).flatten() {
