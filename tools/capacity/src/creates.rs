@@ -157,6 +157,9 @@ pub(crate) fn any(by_shard: &[i64]) -> bool {
 
 /// Returns the part of `some` that was accepted, if `accepted` of `wanted` was, and `some` is among it.
 pub(crate) fn share(some: &[i64], wanted: &[i64], accepted: &[i64]) -> Vec<i64> {
+    if wanted == accepted {
+        return some.to_vec();
+    }
     let part = |((&some, &wanted), &accepted)| if wanted == 0 { 0 } else { some * accepted / wanted };
     some.iter().zip(wanted).zip(accepted).map(part).collect()
 }
