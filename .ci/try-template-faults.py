@@ -42,7 +42,7 @@ FAULTS = [
     ),
     ("an authorizer that nobody defined", "DefaultAuthorizer: AccessToken", "DefaultAuthorizer: AccessTokens"),
     ("a misspelt property of a function", "Timeout: 900", "Timout: 900"),
-    ("a misspelt property of an event", "MaximumConcurrency: 50", "MaxConcurrency: 50"),
+    ("a misspelt property of an event", "MaximumConcurrency: !Ref", "MaxConcurrency: !Ref"),
     ("a resource that does not exist", "WRITE_SHARDS: !Ref WriteShards", "WRITE_SHARDS: !Ref WriteShard"),
     ("a variable that no function reads", "MOVES_PER_SECOND_PER_SHARD:", "MOVES_PER_SECOND:"),
     ("an action that a function needs", "dynamodb:UpdateItem, dynamodb:ConditionCheckItem]", "dynamodb:UpdateItem]"),

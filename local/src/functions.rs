@@ -7,10 +7,12 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use archive::Archive;
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
+use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodbstreams::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodbstreams::config::{BehaviorVersion, Credentials, Region};
 use aws_smithy_http_client::Builder;
+use chrono::TimeDelta;
 use daily_due_sweeper::Sweeper;
 use dispatch::Dispatch;
 use ingest::Ingest;
@@ -33,10 +35,13 @@ use settle::Settle;
 use stream_aggregator::Aggregator;
 
 use crate::function::Function;
-use crate::invocation::{read, written};
+use crate::invocation::{context, read, written};
 
 /// The longest that one read of the stream may take. A page has at most a thousand records.
 const STREAM_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The timeout of `settle`, as in `template.yaml`.
+pub const SETTLE_TIMEOUT: TimeDelta = TimeDelta::seconds(28);
 
 /// All functions.
 #[derive(Debug, Clone)]
@@ -58,6 +63,8 @@ pub struct Functions {
     pub aggregator: Aggregator,
     /// Compares the counters with the payments, and repairs them.
     pub recount: Recount,
+    /// The clock of the functions that streams and queues invoke.
+    clock: Clock,
 }
 
 /// What a function works with besides its configuration.
@@ -99,8 +106,20 @@ impl Functions {
         let (store, clock, metrics) = own(Function::Recount)?;
         let recount = Recount::new(recount::Config::read(lookup)?, store, clock, metrics);
         let (store, clock, metrics) = own(Function::Settle)?;
-        let settle = Settle::new(settle::Config::read(lookup)?, store, clock, metrics);
-        Ok(Self { ingest, query_account, query_due, sweeper, archive, dispatch, settle, report, aggregator, recount })
+        let settle = Settle::new(settle::Config::read(lookup)?, store, clock.clone(), metrics);
+        Ok(Self {
+            ingest,
+            query_account,
+            query_due,
+            sweeper,
+            archive,
+            dispatch,
+            settle,
+            report,
+            aggregator,
+            recount,
+            clock,
+        })
     }
 
     /// Invokes a scheduled function with a schedule's input, and returns its outcome.
@@ -134,9 +153,19 @@ impl Functions {
             Function::StreamAggregator => {
                 written(&self.aggregator.handle(read(event)?).await.map_err(|error| causes(&*error).join(": "))?)
             }
-            Function::Settle => written(&self.settle.handle(read(event)?).await),
+            Function::Settle => written(&self.settle_batch(read(event)?).await),
             other => Err(format!("no stream and no queue invokes {other}")),
         }
+    }
+
+    /// Invokes `settle` with a batch of settlement results.
+    pub async fn settle_batch(&self, event: SqsEvent) -> SqsBatchResponse {
+        self.settle.handle(LambdaEvent::new(event, self.context(SETTLE_TIMEOUT))).await
+    }
+
+    /// The context of an invocation that may take this long.
+    fn context(&self, timeout: TimeDelta) -> Context {
+        context(self.clock.instant() + timeout)
     }
 
     /// Invokes an HTTP function with an API Gateway event.
@@ -172,6 +201,8 @@ pub struct Environment {
     pub horizon_days: u32,
     /// How many payments a sweep claims per second on each shard; 0 is no limit.
     pub claims_per_second: u32,
+    /// How many results an invocation settles per second; 0 is no limit.
+    pub settlements_per_second: u32,
     /// How many payments the archive moves per second on each shard; 0 is no limit.
     pub moves_per_second: u32,
     /// The most settlements of one report.
@@ -183,7 +214,8 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Returns the defaults of the template, with DynamoDB at `endpoint` and a bank in London.
+    /// Returns the settings of one machine, with DynamoDB at `endpoint` and a bank in London. Its engine has no partitions,
+    /// so there are fewer shards than in the template, each is faster, and one invocation settles as fast as it can.
     pub fn at(endpoint: String) -> Self {
         let tables = TableNames { payments: "payments".to_owned(), history: "payment-history".to_owned() };
         Self {
@@ -193,6 +225,7 @@ impl Environment {
             time_zone: "Europe/London".to_owned(),
             horizon_days: 731,
             claims_per_second: 200,
+            settlements_per_second: 0,
             moves_per_second: 100,
             max_report_rows: 100_000,
             account_claim: "custom:accounts".to_owned(),
@@ -209,6 +242,7 @@ impl Environment {
             "BUSINESS_TIME_ZONE" => self.time_zone.clone(),
             "HORIZON_DAYS" => self.horizon_days.to_string(),
             "CLAIMS_PER_SECOND_PER_SHARD" => self.claims_per_second.to_string(),
+            "SETTLEMENTS_PER_SECOND" => self.settlements_per_second.to_string(),
             "MOVES_PER_SECOND_PER_SHARD" => self.moves_per_second.to_string(),
             // Not opened here: the report store is one of the dependencies.
             "REPORTS_URL" => "file:///reports".to_owned(),

@@ -13,6 +13,7 @@ mod intent;
 mod invariants;
 mod late;
 mod night;
+mod paces;
 mod poison;
 mod races;
 mod recount;

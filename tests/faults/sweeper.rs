@@ -19,7 +19,7 @@ fn rows(rows: &[(&str, u64)]) -> Units {
     rows.iter().map(|(place, units)| (("UpdateItem".to_owned(), (*place).to_owned()), *units)).collect()
 }
 
-fn swept(report: SweeperOutcome) -> Result<SweepOutcome> {
+pub(crate) fn swept(report: SweeperOutcome) -> Result<SweepOutcome> {
     if let SweeperOutcome::Sweep(report) = report { Ok(report) } else { bail!("{report:?}") }
 }
 
@@ -78,7 +78,7 @@ fn request_of(fixture: &Fixture, account: &str) -> Result<serde_json::Value> {
 
 /// Puts this many due heads, copies of a real one, into the table, spread over the shards. Returns their sort keys by
 /// shard.
-async fn many_due(fixture: &Fixture, count: u32, shards: u32) -> Result<HashMap<u32, HashSet<String>>> {
+pub(crate) async fn many_due(fixture: &Fixture, count: u32, shards: u32) -> Result<HashMap<u32, HashSet<String>>> {
     let intents = fixture.created(1).await?;
     let head = fixture.world.heads(&intents[0].account).await?.pop().context("no head")?;
     let text = |name: &str| head[name].as_s().map(String::as_str).unwrap_or_default();

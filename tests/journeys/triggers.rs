@@ -68,7 +68,7 @@ async fn run(world: &World, name: &str) -> Result<Value> {
             Ok(serde_json::to_value(response.map_err(anyhow::Error::msg)?)?)
         }
         "settle" => {
-            let response = functions.settle.handle(serde_json::from_str(&text)?).await;
+            let response = functions.settle_batch(serde_json::from_str(&text)?).await;
             Ok(in_order_of_ids(serde_json::to_value(response)?))
         }
         "stream-aggregator" => {

@@ -102,25 +102,55 @@ fn functions_use_the_key_through_the_services_that_they_call() -> Result<()> {
     Ok(())
 }
 
+/// The model of the partitions (`tools/capacity`) reads the same values.
 #[test]
 fn prod_is_warm_for_the_feed_and_dev_is_not() -> Result<()> {
+    const WARM: [(&str, &str); 3] = [
+        ("HasWarmHistory", "HistoryWarmWriteUnits"),
+        ("HasWarmPayments", "PaymentsWarmWriteUnits"),
+        ("HasWarmIndexes", "IndexWarmWriteUnits"),
+    ];
     let template = template()?;
-    let feed = FEED_PER_SECOND * UNITS_OF_DETAILS;
-    ensure!(feed > UNITS_OF_A_NEW_TABLE && 5 * FEED_PER_SECOND < UNITS_OF_A_NEW_TABLE, "what descriptions say");
-    let warm = |condition: &str, parameter: &str| json!({"!If": [condition, {"WriteUnitsPerSecond": {"!Ref": parameter}}, nothing()]});
+    let [history, payments, by_shard] = WARM.map(
+        |(condition, parameter)| json!({"!If": [condition, {"WriteUnitsPerSecond": {"!Ref": parameter}}, nothing()]}),
+    );
     let tables = &template["Resources"];
-    let history = warm("HasWarmHistory", "HistoryWarmWriteUnits");
-    let payments = warm("HasWarmPayments", "PaymentsWarmWriteUnits");
     assert_eq!(tables["HistoryTable"]["Properties"]["WarmThroughput"], history);
     assert_eq!(tables["PaymentsTable"]["Properties"]["WarmThroughput"], payments);
-    assert_eq!(tables["PaymentsTable"]["Properties"]["GlobalSecondaryIndexes"][0]["WarmThroughput"], payments);
-    for parameter in ["HistoryWarmWriteUnits", "PaymentsWarmWriteUnits"] {
-        assert_eq!(template["Parameters"][parameter]["Default"], 0);
+    let indexes = &tables["PaymentsTable"]["Properties"]["GlobalSecondaryIndexes"];
+    for (index, name) in ["due", "unreported"].into_iter().enumerate() {
+        assert_eq!((&indexes[index]["IndexName"], &indexes[index]["WarmThroughput"]), (&json!(name), &by_shard));
     }
-    let units = |environment: &str| overrides(environment).map(|all| all.get("HistoryWarmWriteUnits").cloned());
-    assert_eq!((units("default")?, units("dev")?), (None, None));
-    let prod: u64 = units("prod")?.context("prod is cold")?.parse()?;
-    ensure!(prod > feed, "{prod} units allow only {} payments a second", prod / UNITS_OF_DETAILS);
+    let (dev, prod) = (overrides("dev")?, overrides("prod")?);
+    for (condition, parameter) in WARM {
+        assert_eq!(template["Conditions"][condition], json!({"!Not": [{"!Equals": [{"!Ref": parameter}, "0"]}]}));
+        assert_eq!(template["Parameters"][parameter]["Default"], 0);
+        assert_eq!((overrides("default")?.get(parameter), dev.get(parameter)), (None, None));
+    }
+    let units = |parameter| prod.get(parameter).context("prod is cold")?.parse::<u64>().context("units");
+    let feed = FEED_PER_SECOND * UNITS_OF_DETAILS;
+    ensure!(feed > UNITS_OF_A_NEW_TABLE && units("HistoryWarmWriteUnits")? > feed, "what the description says");
+    Ok(())
+}
+
+/// What the descriptions of the parameters say about each other.
+#[test]
+fn the_default_paces_are_those_that_the_descriptions_state() -> Result<()> {
+    let template = template()?;
+    let default = |name: &str| template["Parameters"][name]["Default"].as_u64().context("no default");
+    let shards = default("WriteShards")?;
+    assert_eq!(shards, default("ReadShards")?);
+    let claims = shards * default("ClaimsPerSecondPerShard")?;
+    let settlements = default("SettleConcurrency")? * default("SettlementsPerSecond")?;
+    assert_eq!((shards, claims, settlements, shards * default("MovesPerSecondPerShard")?), (32, 640, 640, 960));
+    ensure!(claims > FEED_PER_SECOND && settlements > FEED_PER_SECOND, "sweep and settlement fall behind the feed");
+    // A unit for each create, claim, redrive and settlement, and 1,000 for a report.
+    assert_eq!(FEED_PER_SECOND + 2 * claims + settlements + 1_000, 3_476);
+    // One for a create, two for a claim and for a settlement.
+    assert_eq!(FEED_PER_SECOND + 2 * claims + 2 * settlements, 3_116);
+    let settle = &template["Resources"]["SettleFunction"]["Properties"];
+    let scaling = &settle["Events"]["Report"]["Properties"]["ScalingConfig"];
+    assert_eq!(*scaling, json!({"MaximumConcurrency": {"!Ref": "SettleConcurrency"}}));
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 mod config;
 mod outcome;
+mod pace;
 mod redrive;
 mod redrive_schedule;
 mod sweep;

@@ -11,13 +11,11 @@ use payments_boot::{Deadline, Retries, Stop};
 use payments_model::{Actor, Event, Shard, State, Status, Transition, UtcSecond, causes};
 use payments_store::{DueRange, DueRow, DueUntil, Moved, StoreError};
 
+use crate::pace::at_once;
 use crate::{SweepOutcome, Sweeper};
 
 /// The index entries of one page: 300 KB.
 const PAGE: u16 = 1_000;
-
-/// The most claims of one shard in flight.
-const CLAIMS_AT_ONCE: usize = 16;
 
 /// The most shards worked on at once.
 pub(crate) const SHARDS_AT_ONCE: usize = 32;
@@ -135,7 +133,8 @@ impl ShardSweep<'_> {
 
     /// Claims the next few payments. Those whose claim was throttled or not answered stay in hand.
     async fn claim_some(&mut self) -> Result<(), StoreError> {
-        let some: Vec<DueRow> = self.in_hand.drain(..self.in_hand.len().min(CLAIMS_AT_ONCE)).collect();
+        let at_once = at_once(self.sweeper.config.claims_per_second);
+        let some: Vec<DueRow> = self.in_hand.drain(..self.in_hand.len().min(at_once)).collect();
         let claims = join_all(some.iter().map(|row| self.sweeper.claim(row))).await;
         let mut failure = Ok(());
         for (row, claim) in some.into_iter().zip(claims) {

@@ -15,9 +15,9 @@ use crate::{Report, ReportError, ReportOutcome};
 /// The payments removed at once.
 const AT_ONCE: usize = 32;
 
-/// The most payments removed per second. Each costs the table 1 unit and the index 1: a quarter of the
-/// 4,000 that a new table takes, next to the 3 x 556 of the feed and its sweep. With ten shards it is 100
-/// of the 1,000 units of a shard's key. A report of 100,000 is drained in 100 s.
+/// The most payments removed per second. Each costs the table 1 unit and the index 1. `docs/performance.md`
+/// shows that their partitions accept it beside the feed, the sweep and the settlements. A report of 100,000
+/// is drained in 100 s.
 const PER_SECOND: u32 = 1_000;
 
 /// The compressed bytes unpacked at once: about 400 rows of 200 bytes, at four to one.

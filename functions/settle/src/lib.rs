@@ -2,22 +2,21 @@
 
 mod config;
 mod message_end;
+mod pace;
 
 use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
-use futures::StreamExt as _;
-use payments_boot::{Clock, Metrics};
+use lambda_runtime::LambdaEvent;
+use payments_boot::{Clock, Deadline, Metrics};
 use payments_model::transition::CLAIMED;
 use payments_model::{
-    Actor, BusinessDate, Event, HeadKey, HeadSort, PaymentId, Settlement, TransactionId, Transition, causes,
+    Actor, BusinessDate, Event, HeadKey, HeadSort, Outage as _, PaymentId, Settlement, TransactionId, Transition,
+    causes,
 };
 use payments_queue::SettlementResult;
 use payments_store::{Moved, Store, StoreError};
 
 pub use config::Config;
 use message_end::{MessageEnd, Tally};
-
-/// The most messages handled at once.
-const CONCURRENCY: usize = 16;
 
 /// The actor of a settlement in the trail.
 const SETTLE: &str = "settle";
@@ -37,12 +36,11 @@ impl Settle {
         Self { config, store, clock, metrics }
     }
 
-    /// Handles one batch of settlement results, each on its own. The answer names the messages to be retried.
-    pub async fn handle(&self, event: SqsEvent) -> SqsBatchResponse {
-        let messages = futures::stream::iter(event.records);
-        // Collecting them all leaves no write in flight when the function answers.
-        let ends: Vec<_> =
-            messages.map(|message| self.handle_message(message)).buffer_unordered(CONCURRENCY).collect().await;
+    /// Handles one batch of settlement results, each on its own, until shortly before Lambda's deadline. The answer
+    /// names the messages to be retried.
+    pub async fn handle(&self, event: LambdaEvent<SqsEvent>) -> SqsBatchResponse {
+        let deadline = Deadline::before(event.context.deadline, &self.clock);
+        let ends = self.handle_all(event.payload.records, &deadline).await;
         let mut tally = Tally::default();
         let mut response = SqsBatchResponse::default();
         for (message_id, end, shared) in ends {
@@ -88,7 +86,7 @@ impl Settle {
             Err(error) => {
                 let causes = causes(&error);
                 tracing::warn!(message_id, %payment_id, ?causes, "a payment was not settled; SQS retries the message");
-                (message_id, MessageEnd::Outage, false)
+                (message_id, MessageEnd::Outage(error.kind()), false)
             }
         }
     }

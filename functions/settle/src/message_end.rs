@@ -1,7 +1,7 @@
 //! The outcome of each message, and the metrics of a batch.
 
 use metrique_writer::Entry;
-use payments_model::{Decision, Settlement};
+use payments_model::{Decision, OutageKind, Settlement};
 
 /// The outcome of one message. SQS retries some, and moves them to the dead letters after the last retry.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(crate) enum MessageEnd {
     /// The message cannot be read. It is retried.
     Poison,
     /// A call to DynamoDB failed, or the head cannot be read. The message is retried.
-    Outage,
+    Outage(OutageKind),
 }
 
 impl MessageEnd {
@@ -66,7 +66,7 @@ impl Tally {
             MessageEnd::TooEarly => &mut self.early_outcomes,
             MessageEnd::Unknown => &mut self.unknown_payments,
             MessageEnd::Poison => &mut self.poison_messages,
-            MessageEnd::Outage => &mut self.settle_outages,
+            MessageEnd::Outage(_) => &mut self.settle_outages,
         };
         *counter += 1;
     }

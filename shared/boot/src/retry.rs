@@ -35,7 +35,15 @@ impl Retries {
     /// # Errors
     /// [`Stop`] if there is to be no next try.
     pub async fn wait(&mut self, error: &impl Outage, deadline: &Deadline) -> Result<(), Stop> {
-        if error.kind() == OutageKind::Broken {
+        self.wait_for(error.kind(), deadline).await
+    }
+
+    /// Waits before the next try after an outage of this kind, but not past the deadline.
+    ///
+    /// # Errors
+    /// [`Stop`] if there is to be no next try.
+    pub async fn wait_for(&mut self, kind: OutageKind, deadline: &Deadline) -> Result<(), Stop> {
+        if kind == OutageKind::Broken {
             return Err(Stop::Broken);
         }
         self.failures += 1;

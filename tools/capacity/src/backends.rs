@@ -2,7 +2,7 @@
 //!
 //! The model takes seconds for a million payments. What a write costs was measured on the engine.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
@@ -13,25 +13,15 @@ use payments_local::Engine;
 use payments_model::{PaymentId, ShardCount};
 use tokio::runtime::Runtime;
 
-use crate::buckets::{Buckets, Name, UnitKind};
+use crate::buckets::{Buckets, Name, Placement, UnitKind};
+use crate::day::{Costs, PlaceCost};
 use crate::design::{Design, Tables};
 use crate::feed::Backend;
-use crate::life::{Accounts, DAY, Payment, account_name, payment_id};
+use crate::life::{Accounts, DAY, Payment, Write, account_name, payment_id};
 use crate::throttle::{Charge, Throttle};
 
 /// The payments of the feed.
 pub(crate) const PAYMENTS: u32 = 1_000_000;
-
-/// The throughput that tables and indexes have at first as a whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Warmth {
-    /// As much as necessary: only partition keys have limits.
-    Ample,
-    /// As in production.
-    Production,
-    /// As in a new stack.
-    New,
-}
 
 /// A case to simulate, with its expected result.
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +30,7 @@ pub(crate) struct Scenario {
     pub(crate) design: Design,
     pub(crate) shards: &'static str,
     pub(crate) accounts: Accounts,
-    pub(crate) warmth: Warmth,
+    pub(crate) placement: Placement,
     /// Whether the feed alone is fast enough, and with sweep and settlement.
     pub(crate) passes: [bool; 2],
     /// The place and the key of the limit, if it is a key's, and the units a second that would be necessary.
@@ -64,22 +54,14 @@ impl Scenario {
         Ok(self.shards.parse()?)
     }
 
-    fn payment(&self, n: u32, data: usize) -> Result<Payment> {
-        Payment::new(n % self.accounts.count(PAYMENTS), n, self.shard_count()?, data)
+    /// Returns the shard of a payment.
+    pub(crate) fn shard_of(&self, n: u32) -> Result<usize> {
+        let id = payment_id(n % self.accounts.count(PAYMENTS), n)?;
+        Ok(usize::from(id.shard(self.shard_count()?).get()))
     }
 
-    fn buckets(&self) -> Result<Buckets> {
-        Ok(Buckets::new(match self.warmth {
-            Warmth::Ample => None,
-            Warmth::New => Some(BTreeMap::new()),
-            Warmth::Production => {
-                let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../samconfig.toml");
-                let text = std::fs::read_to_string(path).context(path)?;
-                let units = text.split_once("HistoryWarmWriteUnits=").context("production warms nothing")?.1;
-                let units = units.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default().parse()?;
-                Some(BTreeMap::from([(Design::Ours.names().history, units)]))
-            }
-        }))
+    pub(crate) fn payment(&self, n: u32, data: usize) -> Result<Payment> {
+        Payment::new(n % self.accounts.count(PAYMENTS), n, self.shard_count()?, data)
     }
 }
 
@@ -98,7 +80,7 @@ pub(crate) struct Throttled {
 impl Throttled {
     pub(crate) fn open(scenario: &Scenario) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let throttle = Throttle::new(scenario.design.indexes(), scenario.buckets()?);
+        let throttle = Throttle::new(scenario.design.indexes(), Buckets::new(scenario.placement));
         let (engine, tables) = runtime.block_on(async {
             let engine = Engine::start(0, None).await?;
             let client = dynamodb_at(&engine.url(), "local");
@@ -112,12 +94,17 @@ impl Throttled {
     }
 }
 
-impl Backend for Throttled {
-    fn attempt(&mut self, payment: u32, write: usize, second: u64) -> Result<Option<usize>> {
+impl Throttled {
+    /// Tries a write without the read before it. Returns the bucket that throttles it.
+    pub(crate) fn try_write(&mut self, payment: u32, write: Write, second: u64) -> Result<Option<usize>> {
         self.throttle.set_second(second);
         let payment = self.scenario.payment(payment, self.data)?;
-        let (write, _) = self.scenario.design.writes()[write];
-        let done = self.runtime.block_on(self.tables.read_and_write(&payment, write));
+        let done = self.runtime.block_on(self.tables.write(&payment, write));
+        self.rejection(done)
+    }
+
+    /// Returns the bucket that throttled a call, or the call's own error.
+    fn rejection(&mut self, done: Result<()>) -> Result<Option<usize>> {
         let Some(name) = self.throttle.take_rejection() else { return done.map(|()| None) };
         let error = done.err().context("a throttled call succeeded")?;
         let shown = error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ").to_lowercase();
@@ -127,6 +114,16 @@ impl Backend for Throttled {
             self.empty.push(name);
             self.empty.len() - 1
         })))
+    }
+}
+
+impl Backend for Throttled {
+    fn attempt(&mut self, payment: u32, write: usize, second: u64) -> Result<Option<usize>> {
+        self.throttle.set_second(second);
+        let payment = self.scenario.payment(payment, self.data)?;
+        let (write, _) = self.scenario.design.writes()[write];
+        let done = self.runtime.block_on(self.tables.read_and_write(&payment, write));
+        self.rejection(done)
     }
 }
 
@@ -168,21 +165,40 @@ impl Cost {
     }
 }
 
-/// Measures the charges of a scenario's writes, with a sample of its payments on an engine.
+/// Measures the charges of the writes that a scenario's design has.
 pub(crate) fn measure(scenario: &Scenario) -> Result<Vec<Vec<Cost>>> {
+    let writes: Vec<Write> = scenario.design.writes().iter().map(|(write, _)| *write).collect();
+    measure_all(scenario, &writes)
+}
+
+/// Measures the write units of these writes.
+pub(crate) fn write_units(scenario: &Scenario, writes: &[Write]) -> Result<Costs> {
+    let of_write = |costs: Vec<Cost>| -> Result<Vec<PlaceCost>> {
+        let mut units = Vec::new();
+        for Cost { place, key, half_units, .. } in costs.into_iter().filter(|cost| cost.kind == UnitKind::Write) {
+            ensure!(half_units.is_multiple_of(2), "half a write unit in {place}");
+            units.push(PlaceCost { place, by_shard: key == KeyKind::Shard, units: i64::try_from(half_units / 2)? });
+        }
+        Ok(units)
+    };
+    measure_all(scenario, writes)?.into_iter().map(of_write).collect()
+}
+
+/// Measures the charges of writes, with a sample of a scenario's payments on an engine.
+fn measure_all(scenario: &Scenario, writes: &[Write]) -> Result<Vec<Vec<Cost>>> {
     let Throttled { runtime, tables, throttle, scenario, data, .. } =
-        &Throttled::open(&Scenario { warmth: Warmth::Ample, ..*scenario })?;
+        &Throttled::open(&Scenario { placement: Placement::Apart, ..*scenario })?;
     let (shards, mut measured) = (scenario.shard_count()?, None::<Vec<Vec<Cost>>>);
     // Far apart, so that shards and accounts differ.
     for (second, n) in (0..PAYMENTS).step_by(83_333).enumerate() {
         throttle.set_second(u64::try_from(second)?);
         let payment = scenario.payment(n, *data)?;
-        let cost = |&(write, _)| -> Result<Vec<Cost>> {
+        let cost = |&write| -> Result<Vec<Cost>> {
             drop(throttle.take_charges());
             runtime.block_on(tables.read_and_write(&payment, write))?;
             throttle.take_charges().into_iter().map(|charge| Cost::of(charge, &payment, shards)).collect()
         };
-        let costs = scenario.design.writes().iter().map(cost).collect::<Result<Vec<_>>>()?;
+        let costs = writes.iter().map(cost).collect::<Result<Vec<_>>>()?;
         let first = measured.get_or_insert_with(|| costs.clone());
         ensure!(*first == costs, "payment {n} costs {costs:#?}, but the first one {first:#?}");
     }
@@ -219,30 +235,25 @@ pub(crate) struct Model {
 impl Model {
     /// Creates a model of a scenario's first payments, in which writes cost what was measured.
     pub(crate) fn of(scenario: &Scenario, measured: &[Vec<Cost>], ids: &[PaymentId]) -> Result<Self> {
-        let (mut buckets, count) = (scenario.buckets()?, scenario.shard_count()?);
+        let (mut buckets, count) = (Buckets::new(scenario.placement), scenario.shard_count()?);
         let accounts = scenario.accounts.count(PAYMENTS);
         let mut by_account: HashMap<(&str, UnitKind), Arc<[usize]>> = HashMap::new();
         let mut writes = vec![Vec::new(); measured.len()];
         for (write, cost) in measured.iter().enumerate().flat_map(|(n, costs)| costs.iter().map(move |cost| (n, cost)))
         {
-            let mut number =
-                |key: Option<String>| buckets.number(Name { place: cost.place.clone(), key, kind: cost.kind });
-            let whole = number(None);
-            let key = match cost.key {
+            let mut number = |key: String| buckets.number(Name { place: cost.place.clone(), key, kind: cost.kind });
+            let charged = match cost.key {
                 // A few units of 1,000: it is never empty.
-                KeyKind::Payment => None,
+                KeyKind::Payment => continue,
                 KeyKind::Account => {
                     let keys = by_account.entry((&cost.place, cost.kind));
-                    let all = || (0..accounts).map(|n| number(Some(format!("ACCT#{}", account_name(n))))).collect();
-                    Some(Charged::ByAccount(Arc::clone(keys.or_insert_with(all))))
+                    let all = || (0..accounts).map(|n| number(format!("ACCT#{}", account_name(n)))).collect();
+                    Charged::ByAccount(Arc::clone(keys.or_insert_with(all)))
                 }
-                KeyKind::Shard => {
-                    Some(Charged::ByShard((0..count.get()).map(|n| number(Some(n.to_string()))).collect()))
-                }
-                KeyKind::Date => Some(Charged::One(number(Some(DAY.to_owned())))),
+                KeyKind::Shard => Charged::ByShard((0..count.get()).map(|n| number(n.to_string())).collect()),
+                KeyKind::Date => Charged::One(number(DAY.to_owned())),
             };
-            let whole = buckets.is_limited(whole).then_some(Charged::One(whole));
-            writes[write].extend(key.into_iter().chain(whole).map(|charged| (charged, cost.half_units)));
+            writes[write].push((charged, cost.half_units));
         }
         let shards = ids.iter().map(|id| id.shard(count).get()).collect();
         Ok(Self { buckets, writes, shards, accounts })

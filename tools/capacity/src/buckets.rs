@@ -1,25 +1,17 @@
-//! DynamoDB's limits as token buckets on a virtual clock: one for each partition key of a table or index, and one for
-//! each table or index as a whole.
+//! DynamoDB's limits as token buckets on a virtual clock, for single calls: one for each partition of a table or index.
 //!
-//! From the Developer Guide: a partition accepts 1,000 write and 3,000 read units a second ("Designing partition
-//! keys"). A new on-demand table or index accepts 4,000 and 12,000, and twice its peak of the past 30 minutes ("On-demand
-//! capacity mode", "Warm throughput"). An index at its limit throttles the table's writes ("GSI write throttling and
-//! back-pressure"). Burst capacity and the splitting of one key's items between partitions are left out: they help at
-//! times and are guaranteed nowhere.
+//! From the Developer Guide: a partition accepts 1,000 write and 3,000 read units a second ("Designing partition keys"). An
+//! index at its limit throttles the table's writes ("GSI write throttling and back-pressure"). Burst capacity and the
+//! splitting of one key's items between partitions are left out: they help at times and are guaranteed nowhere.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fmt;
 
-/// The most units per second of one partition key.
-const KEY_WRITES: u64 = 1_000;
-const KEY_READS: u64 = 3_000;
+use crate::placement::{Partitions, position};
 
-/// The units per second that a new on-demand table or index accepts.
-const NEW_WRITES: u64 = 4_000;
-const NEW_READS: u64 = 12_000;
-
-/// The seconds until a table accepts twice its peak.
-const GROWS_AFTER: u64 = 30 * 60;
+/// The most units per second of one partition.
+const WRITES: u64 = 1_000;
+const READS: u64 = 3_000;
 
 /// The kind of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -33,17 +25,14 @@ pub(crate) enum UnitKind {
 pub(crate) struct Name {
     /// `table` or `table/index`.
     pub(crate) place: String,
-    /// The partition key, or nothing for the place as a whole.
-    pub(crate) key: Option<String>,
+    /// The partition key, or the partition if several keys share it.
+    pub(crate) key: String,
     pub(crate) kind: UnitKind,
 }
 
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.key {
-            Some(key) => write!(f, "`{}`, key `{key}`", self.place),
-            None => write!(f, "`{}` as a whole", self.place),
-        }
+        write!(f, "`{}`, key `{}`", self.place, self.key)
     }
 }
 
@@ -51,72 +40,57 @@ impl fmt::Display for Name {
 #[derive(Debug, Clone)]
 struct Bucket {
     name: Name,
-    /// What it gains per second, which is also the most that it holds. Nothing if there is no limit.
-    rate: Option<i64>,
+    /// What it gains per second, which is also the most that it holds.
+    rate: i64,
     left: i64,
     second: u64,
-    spent_this_second: u64,
-    peak: u64,
     spent: u64,
 }
 
 impl Bucket {
     fn fill_until(&mut self, second: u64) {
-        if second == self.second {
-            return;
-        }
-        self.peak = self.peak.max(self.spent_this_second);
-        self.spent_this_second = 0;
-        if let Some(rate) = &mut self.rate {
-            if self.name.key.is_none() && second / GROWS_AFTER > self.second / GROWS_AFTER {
-                *rate = (*rate).max(i64::try_from(2 * self.peak).unwrap_or(i64::MAX));
-            }
-            let passed = i64::try_from(second - self.second).unwrap_or(1);
-            self.left = self.left.saturating_add(rate.saturating_mul(passed)).min(*rate);
-        }
+        let passed = i64::try_from(second - self.second).unwrap_or(1);
+        self.left = self.left.saturating_add(self.rate.saturating_mul(passed)).min(self.rate);
         self.second = second;
     }
 }
 
-/// The warm throughput of tables in write units per second, by name. Other tables and indexes are new.
-pub(crate) type WarmThroughput = BTreeMap<String, u64>;
+/// Where partition keys are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Placement {
+    /// Each has a partition of its own: the kindest placement.
+    Apart,
+    /// Each is on one of so many partitions of its table or index, by the hash of a seed.
+    Seeded(u64, u32),
+}
 
 /// All buckets, with the numbers that they get when they are first named.
 #[derive(Debug, Clone)]
 pub(crate) struct Buckets {
-    warm: Option<WarmThroughput>,
+    placement: Placement,
     numbers: HashMap<Name, usize>,
     buckets: Vec<Bucket>,
 }
 
 impl Buckets {
-    /// Creates the buckets of tables with this warm throughput, or of tables that have limits only by partition key.
-    pub(crate) fn new(warm: Option<WarmThroughput>) -> Self {
-        Self { warm, numbers: HashMap::new(), buckets: Vec::new() }
+    /// Creates the buckets of tables whose keys are placed like this.
+    pub(crate) fn new(placement: Placement) -> Self {
+        Self { placement, numbers: HashMap::new(), buckets: Vec::new() }
     }
 
-    /// Returns the number of a bucket.
-    pub(crate) fn number(&mut self, name: Name) -> usize {
+    /// Returns the number of a partition key's bucket.
+    pub(crate) fn number(&mut self, mut name: Name) -> usize {
+        if let Placement::Seeded(seed, partitions) = self.placement {
+            name.key = partition(Partitions::of(partitions).at(position(seed, &name.place, &name.key)));
+        }
         if let Some(&number) = self.numbers.get(&name) {
             return number;
         }
-        let rate = match (&name.key, name.kind, &self.warm) {
-            (Some(_), UnitKind::Write, _) => Some(KEY_WRITES),
-            (Some(_), UnitKind::Read, _) => Some(KEY_READS),
-            (None, UnitKind::Write, Some(warm)) => Some(warm.get(&name.place).copied().unwrap_or(NEW_WRITES)),
-            (None, UnitKind::Read, Some(_)) => Some(NEW_READS),
-            (None, _, None) => None,
-        };
-        let rate = rate.map(|units| i64::try_from(2 * units).unwrap_or(i64::MAX));
+        let units = if name.kind == UnitKind::Write { WRITES } else { READS };
+        let rate = i64::try_from(2 * units).unwrap_or(i64::MAX);
         self.numbers.insert(name.clone(), self.buckets.len());
-        let left = rate.unwrap_or(0);
-        self.buckets.push(Bucket { name, rate, left, second: 0, spent_this_second: 0, peak: 0, spent: 0 });
+        self.buckets.push(Bucket { name, rate, left: rate, second: 0, spent: 0 });
         self.buckets.len() - 1
-    }
-
-    /// Whether a bucket has a limit.
-    pub(crate) fn is_limited(&self, number: usize) -> bool {
-        self.buckets[number].rate.is_some()
     }
 
     /// Whether a bucket has nothing left in this second. A call may overdraw it: its cost is known only afterwards, as in
@@ -124,13 +98,12 @@ impl Buckets {
     pub(crate) fn is_empty(&mut self, number: usize, second: u64) -> bool {
         let bucket = &mut self.buckets[number];
         bucket.fill_until(second);
-        bucket.rate.is_some() && bucket.left <= 0
+        bucket.left <= 0
     }
 
     pub(crate) fn charge(&mut self, number: usize, half_units: u64) {
         let bucket = &mut self.buckets[number];
         bucket.left = bucket.left.saturating_sub_unsigned(half_units);
-        bucket.spent_this_second += half_units;
         bucket.spent += half_units;
     }
 
@@ -140,18 +113,23 @@ impl Buckets {
 
     /// Returns the partition key with the most writes, and its write units.
     pub(crate) fn hottest_key(&self) -> Option<(&Name, u64)> {
-        let of_keys = |bucket: &&Bucket| bucket.name.key.is_some() && bucket.name.kind == UnitKind::Write;
-        let hottest = self.buckets.iter().filter(of_keys).max_by_key(|bucket| bucket.spent);
+        let of_writes = |bucket: &&Bucket| bucket.name.kind == UnitKind::Write;
+        let hottest = self.buckets.iter().filter(of_writes).max_by_key(|bucket| bucket.spent);
         hottest.map(|bucket| (&bucket.name, bucket.spent / 2))
     }
+}
+
+/// Returns the name of a partition.
+pub(crate) fn partition(number: usize) -> String {
+    format!("partition {number}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn name(key: Option<&str>) -> Name {
-        Name { place: "t".to_owned(), key: key.map(str::to_owned), kind: UnitKind::Write }
+    fn name(key: &str) -> Name {
+        Name { place: "t".to_owned(), key: key.to_owned(), kind: UnitKind::Write }
     }
 
     /// Returns how many calls of `units` are accepted in each of some seconds.
@@ -168,25 +146,24 @@ mod tests {
     }
 
     #[test]
-    fn a_key_accepts_a_thousand_write_units_a_second_and_saves_none() {
-        let mut buckets = Buckets::new(None);
-        let number = buckets.number(name(Some("k")));
+    fn a_partition_accepts_a_thousand_write_units_a_second_and_saves_none() {
+        let mut buckets = Buckets::new(Placement::Apart);
+        let number = buckets.number(name("k"));
         assert_eq!(accepted(&mut buckets, number, 1, 0..2), [1_000, 1_000]);
         assert_eq!(accepted(&mut buckets, number, 1, 9..10), [1_000]);
         // What is overdrawn is missing in the next second: 1,000 is 62.5 times 16.
         assert_eq!(accepted(&mut buckets, number, 16, 10..14), [63, 62, 63, 62]);
-        assert_eq!(buckets.hottest_key().map(|(name, _)| name.clone()), Some(name(Some("k"))));
+        assert_eq!(buckets.hottest_key().map(|(name, _)| name.clone()), Some(name("k")));
     }
 
     #[test]
-    fn a_new_table_accepts_four_thousand_and_half_an_hour_later_eight() {
-        let mut buckets = Buckets::new(Some(BTreeMap::new()));
-        let number = buckets.number(name(None));
-        assert_eq!(accepted(&mut buckets, number, 1, 0..2), [4_000, 4_000]);
-        assert_eq!(accepted(&mut buckets, number, 1, GROWS_AFTER - 1..GROWS_AFTER), [4_000]);
-        assert_eq!(accepted(&mut buckets, number, 1, GROWS_AFTER..GROWS_AFTER + 1), [8_000]);
-        let mut warm = Buckets::new(Some(BTreeMap::from([("t".to_owned(), 6_000)])));
-        let number = warm.number(name(None));
-        assert_eq!(accepted(&mut warm, number, 1, 0..1), [6_000]);
+    fn keys_share_a_bucket_if_they_are_on_one_partition() {
+        let mut apart = Buckets::new(Placement::Apart);
+        assert_ne!(apart.number(name("a")), apart.number(name("b")));
+        let mut together = Buckets::new(Placement::Seeded(7, 1));
+        let number = together.number(name("a"));
+        assert_eq!(number, together.number(name("b")));
+        assert_eq!(accepted(&mut together, number, 1, 0..1), [1_000]);
+        assert_eq!(together.name(number).to_string(), "`t`, key `partition 0`");
     }
 }

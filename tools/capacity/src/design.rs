@@ -79,7 +79,7 @@ impl Tables {
         self.write(payment, write).await
     }
 
-    /// Does a write of a payment's life. It must change something.
+    /// Does a write of a payment's life. It must change something, unless it comes again.
     pub(crate) async fn write(&self, payment: &Payment, write: Write) -> Result<()> {
         let (store, details) = (self.store(), &payment.details);
         let (key, due_date) = (payment.key(), details.due_date);
@@ -88,15 +88,17 @@ impl Tables {
                 return layout.write(&self.client, &self.names, payment, write).await;
             }
             (_, Write::Details) => store.put_details(details).await? == PutDetails::Created,
+            (_, Write::DetailsAgain) => matches!(store.put_details(details).await?, PutDetails::Existing(_)),
             (_, Write::Head) => store.put_head(&Head::scheduled(details)).await? == PutHead::Created,
             (_, Write::Pending) => {
                 let step = Head::scheduled(details).transition(&Event::Sweep, PENDING.parse()?, actor())?;
                 matches!(store.transition(&key, due_date, &step).await?, Moved::Done(_))
             }
-            (_, Write::Settled) => {
+            (_, Write::Redriven) => store.redrive(&key, 1).await?,
+            (_, Write::Settled | Write::SettledAgain) => {
                 let event = Event::Settle(payment.settlement()?);
                 let step = payment.pending_head()?.transition(&event, SETTLED.parse()?, actor())?;
-                matches!(store.transition(&key, due_date, &step).await?, Moved::Done(_))
+                matches!(store.transition(&key, due_date, &step).await?, Moved::Done(_)) == (write == Write::Settled)
             }
             (_, Write::Reported) => {
                 let unreported = UnreportedSort { settled_at: SETTLED.parse()?, payment_id: details.payment_id };
@@ -105,7 +107,7 @@ impl Tables {
             (_, Write::ArchivePut) => store.put_archived_head(&payment.reported_head()?).await? == PutHead::Created,
             (_, Write::ArchiveDelete) => store.remove_head(&payment.reported_head()?).await? == Removed::Done,
         };
-        ensure!(changed, "{write:?} changed nothing");
+        ensure!(changed, "{write:?} had another effect");
         Ok(())
     }
 

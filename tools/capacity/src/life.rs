@@ -24,10 +24,16 @@ pub(crate) enum Write {
     Details,
     /// The head, or the item that has everything.
     Head,
+    /// The details again, of a create that is sent again: the condition fails.
+    DetailsAgain,
     /// The sweep claims the payment.
     Pending,
+    /// Its request is sent again.
+    Redriven,
     /// The payment is processed.
     Settled,
+    /// The same result comes again: the condition fails.
+    SettledAgain,
     /// A report contains it.
     Reported,
     /// It is put into the long-term table.
@@ -59,7 +65,7 @@ impl Write {
             Self::Settled => Some(Read::Dispatched),
             Self::Reported => Some(Read::Reported),
             Self::ArchivePut => Some(Read::Archived),
-            Self::Details | Self::Head | Self::ArchiveDelete => None,
+            _ => None,
         }
     }
 }

@@ -1,12 +1,21 @@
-//! The capacity use of a payment's life in several designs, and a model of DynamoDB's limits on a virtual clock.
+//! The capacity use of a payment's life in several designs, and models of DynamoDB's limits on a virtual clock.
 
+mod agreement;
 mod backends;
 mod buckets;
 mod capacity_use;
+mod creates;
+mod day;
 mod design;
 mod document;
 mod feed;
+mod keys;
 mod life;
 mod other_designs;
 mod partitions;
+mod placement;
+mod results;
+mod second;
+mod stacks;
+mod sweeps;
 mod throttle;

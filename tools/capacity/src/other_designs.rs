@@ -134,7 +134,7 @@ impl Layout {
                 let delete = client.delete_item().table_name(&tables.payments).set_key(Some(Self::key(payment)));
                 delete.condition_expression("attribute_exists(pk)").send().await?;
             }
-            Write::Details | Write::Reported => bail!("a {} has no {write:?}", self.name),
+            _ => bail!("a {} has no {write:?}", self.name),
         }
         Ok(())
     }

@@ -26,6 +26,17 @@ pub(crate) struct Charge {
 /// The partition keys of one item or call: (`table` or `table/index`, key).
 type Places = Vec<(String, String)>;
 
+/// What a call costs: (`table` or `table/index`, half units).
+type Costs = Vec<(String, u64)>;
+
+/// What is known of a stored item.
+#[derive(Debug, Clone, Default)]
+struct Stored {
+    places: Places,
+    /// What its last write cost the table: as much as a write whose condition it fails.
+    half_units: u64,
+}
+
 /// The throttle. Clones share its state.
 #[derive(Debug, Clone)]
 pub(crate) struct Throttle {
@@ -36,8 +47,8 @@ pub(crate) struct Throttle {
 #[derive(Debug)]
 struct State {
     indexes: Vec<Indexes>,
-    /// The places of each item, by table, partition and sort key.
-    items: HashMap<[String; 3], Places>,
+    /// The items, by table, partition and sort key.
+    items: HashMap<[String; 3], Stored>,
     buckets: Buckets,
     second: u64,
     charges: Vec<Charge>,
@@ -93,14 +104,19 @@ impl Throttle {
         drop(self.recorder.take_capacity_use());
         let response = next.send(call).await?;
         let answer: Value = serde_json::from_slice(response.body().bytes().unwrap_or_default()).unwrap_or_default();
-        let costs: Vec<_> =
+        let mut costs: Costs =
             self.recorder.take_capacity_use().into_iter().map(|((_, place), cost)| (place, cost)).collect();
         let mut state = self.state();
         let charged_to = match operation.as_str() {
+            _ if is_failed_condition(&answer) => {
+                // The engine reports nothing here. DynamoDB charges for the item that is there.
+                costs = state.cost_of_failure(&input);
+                state.places(&input)
+            }
             _ if !response.status().is_success() => state.places(&input),
-            "PutItem" => state.moved(&input, &input["Item"]),
-            "UpdateItem" => state.moved(&input, &answer["Attributes"]),
-            "DeleteItem" => state.moved(&input, &Value::Null),
+            "PutItem" => state.moved(&input, &input["Item"], &costs),
+            "UpdateItem" => state.moved(&input, &answer["Attributes"], &costs),
+            "DeleteItem" => state.moved(&input, &Value::Null, &costs),
             _ => state.places(&input),
         };
         state.charge(kind, &charged_to, &costs);
@@ -113,11 +129,9 @@ impl State {
     /// Returns the first empty bucket of those that a call is known to be charged to before it is sent.
     fn empty_bucket(&mut self, kind: UnitKind, input: &Value) -> Option<Name> {
         for (place, key) in self.places(input) {
-            for name in names(&place, &key, kind) {
-                let number = self.buckets.number(name.clone());
-                if self.buckets.is_empty(number, self.second) {
-                    return Some(name);
-                }
+            let number = self.buckets.number(Name { place, key, kind });
+            if self.buckets.is_empty(number, self.second) {
+                return Some(self.buckets.name(number).clone());
             }
         }
         None
@@ -141,7 +155,7 @@ impl State {
             return vec![(place, partition_of(condition, input))];
         }
         let item = if input["Item"].is_object() { &input["Item"] } else { &input["Key"] };
-        let mut places = self.items.get(&id_of(table, item)).cloned().unwrap_or_default();
+        let mut places = self.items.get(&id_of(table, item)).cloned().unwrap_or_default().places;
         for place in self.places_of(table, item) {
             if !places.contains(&place) {
                 places.push(place);
@@ -164,41 +178,47 @@ impl State {
     }
 
     /// Returns the partition keys of a write that left `new`, with those of the item before it, and remembers the new ones.
-    fn moved(&mut self, input: &Value, new: &Value) -> Places {
+    fn moved(&mut self, input: &Value, new: &Value, costs: &Costs) -> Places {
         let table = input["TableName"].as_str().unwrap_or_default().to_owned();
         let key = if input["Item"].is_object() { &input["Item"] } else { &input["Key"] };
         let id = id_of(&table, key);
-        let mut places = self.items.remove(&id).unwrap_or_default();
+        let mut places = self.items.remove(&id).unwrap_or_default().places;
         let now = if new.is_object() { self.places_of(&table, new) } else { Vec::new() };
         places.extend(now.iter().filter(|place| !places.contains(place)).cloned().collect::<Vec<_>>());
         if !now.is_empty() {
-            self.items.insert(id, now);
+            let half_units = costs.iter().find(|(place, _)| *place == table).map_or(0, |(_, cost)| *cost);
+            self.items.insert(id, Stored { places: now, half_units });
         }
         places
     }
 
+    /// Returns the cost of a write whose condition failed.
+    fn cost_of_failure(&self, input: &Value) -> Costs {
+        let table = input["TableName"].as_str().unwrap_or_default();
+        let item = if input["Item"].is_object() { &input["Item"] } else { &input["Key"] };
+        let stored = self.items.get(&id_of(table, item));
+        vec![(table.to_owned(), stored.map_or(2, |stored| stored.half_units))]
+    }
+
     /// Charges what a call cost. If several keys of a place share the cost, because an index entry moved, each is charged
     /// an equal part.
-    fn charge(&mut self, kind: UnitKind, charged_to: &Places, costs: &[(String, u64)]) {
+    fn charge(&mut self, kind: UnitKind, charged_to: &Places, costs: &Costs) {
         for (place, half_units) in costs {
             let keys: Vec<&String> = charged_to.iter().filter(|(at, _)| at == place).map(|(_, key)| key).collect();
             let share = half_units.div_ceil(u64::try_from(keys.len()).unwrap_or(1).max(1));
             for key in keys.iter().filter(|_| share > 0) {
-                for name in names(place, key, kind) {
-                    let number = self.buckets.number(name);
-                    self.buckets.charge(number, share);
-                }
                 let (place, key) = (place.clone(), (*key).clone());
+                let number = self.buckets.number(Name { place: place.clone(), key: key.clone(), kind });
+                self.buckets.charge(number, share);
                 self.charges.push(Charge { place, key, kind, half_units: share });
             }
         }
     }
 }
 
-/// Returns the buckets of a partition key: its own, and that of the place as a whole.
-fn names(place: &str, key: &str, kind: UnitKind) -> [Name; 2] {
-    let name = |key| Name { place: place.to_owned(), key, kind };
-    [name(Some(key.to_owned())), name(None)]
+/// Whether a response says that a condition failed.
+fn is_failed_condition(answer: &Value) -> bool {
+    answer["__type"].as_str().is_some_and(|kind| kind.ends_with("ConditionalCheckFailedException"))
 }
 
 /// Returns whether an operation reads or writes, or nothing if it costs nothing.
@@ -227,7 +247,7 @@ fn partition_of(condition: &str, input: &Value) -> String {
     plain(&input["ExpressionAttributeValues"][value.trim()])
 }
 
-/// Returns DynamoDB's response if a key or a table has no capacity left.
+/// Returns DynamoDB's response if a partition has no capacity left.
 fn throttled(name: &Name) -> Answer {
     let of = if name.place.contains('/') { "Index" } else { "Table" };
     let reason = format!("{of}{:?}KeyRangeThroughputExceeded", name.kind);

@@ -1,0 +1,115 @@
+//! The stacks whose capacity is simulated: both stages as `template.yaml` and `samconfig.toml` deploy them, and prod as
+//! it was before partitions were modelled.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use anyhow::{Context as _, Result};
+
+use crate::results::Settling;
+
+/// The partitions of a new on-demand table or index: it accepts 4,000 write units a second, and each partition 1,000.
+pub(crate) const NEW: u32 = 4;
+
+/// The write units a second of one partition.
+const UNITS: u64 = 1_000;
+
+/// For how many seconds `settle` tries a throttled result: its timeout of 28 s less the margin of 11 s, and a second for what
+/// went before.
+const SETTLE_TRIES_FOR: u32 = 16;
+
+/// The tries of the SDK alone.
+const SDK_TRIES_FOR: u32 = 3;
+
+/// A stack.
+#[derive(Debug, Clone)]
+pub(crate) struct Stack {
+    pub(crate) name: &'static str,
+    pub(crate) shards: usize,
+    /// Claims a second and shard.
+    pub(crate) claims: i64,
+    /// Redrives a second and shard.
+    pub(crate) redrives: i64,
+    pub(crate) settling: Settling,
+    /// The partitions of tables and indexes that are not [`NEW`], by name.
+    pub(crate) partitions: BTreeMap<&'static str, u32>,
+}
+
+impl Stack {
+    /// Returns the stack of a stage.
+    pub(crate) fn of_stage(stage: &'static str) -> Result<Self> {
+        let (template, config) = (read("template.yaml")?, read("samconfig.toml")?);
+        let parameter = |name: &str| parameter(&template, &config, stage, name);
+        let number = |name: &str| parameter(name).and_then(|units| Ok(i64::try_from(units)?));
+        let warm = [
+            ("payments", "PaymentsWarmWriteUnits"),
+            ("payments/due", "IndexWarmWriteUnits"),
+            ("payments/unreported", "IndexWarmWriteUnits"),
+            ("payments-history", "HistoryWarmWriteUnits"),
+        ];
+        let mut partitions = BTreeMap::new();
+        for (place, name) in warm {
+            let warm = u32::try_from(parameter(name)?.div_ceil(UNITS))?;
+            partitions.insert(place, warm.max(NEW));
+        }
+        let settling = Settling {
+            invocations: number("SettleConcurrency")?,
+            per_second: number("SettlementsPerSecond")?,
+            tries_for: SETTLE_TRIES_FOR,
+        };
+        let (shards, claims) = (usize::try_from(parameter("WriteShards")?)?, number("ClaimsPerSecondPerShard")?);
+        Ok(Self { name: stage, shards, claims, redrives: claims, settling, partitions })
+    }
+
+    /// Returns prod as it was until 2026-11-22: 10 shards, 200 claims a second on each, no pace of `settle` and of the
+    /// redrive (which reach 400 a second in each of 50 invocations, and 2,000 in all), and only the long-term table warm.
+    pub(crate) fn before() -> Self {
+        Self {
+            name: "prod before",
+            shards: 10,
+            claims: 200,
+            redrives: 200,
+            settling: Settling { invocations: 50, per_second: 400, tries_for: SDK_TRIES_FOR },
+            partitions: BTreeMap::from([("payments-history", 6)]),
+        }
+    }
+
+    /// Returns the partitions of a table or index.
+    pub(crate) fn partitions_of(&self, place: &str) -> u32 {
+        self.partitions.get(place).copied().unwrap_or(NEW)
+    }
+}
+
+fn read(name: &str) -> Result<String> {
+    let path = format!("{}/../../{name}", env!("CARGO_MANIFEST_DIR"));
+    fs::read_to_string(&path).context(path)
+}
+
+/// Returns the value of a parameter: the stage's, or the template's default.
+fn parameter(template: &str, config: &str, stage: &str, name: &str) -> Result<u64> {
+    let (_, own) = config.split_once(&format!("\n[{stage}.global.parameters]\n")).context("no such stage")?;
+    let own = own.lines().find(|line| line.starts_with("parameter_overrides")).context("no overrides")?;
+    let set = own.split_once(&format!("\"{name}=")).and_then(|(_, value)| value.split_once('"'));
+    if let Some((value, _)) = set {
+        return Ok(value.parse()?);
+    }
+    let (_, described) =
+        template.split_once(&format!("\n  {name}:\n")).with_context(|| format!("no parameter {name}"))?;
+    let default = described.lines().find_map(|line| line.strip_prefix("    Default: "));
+    Ok(default.with_context(|| format!("{name} has no default"))?.parse()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_those_of_the_stage_or_the_templates_defaults() {
+        let template = "\nParameters:\n  A:\n    Type: Number\n    Default: 7\n  B:\n    Default: 8\n";
+        let config = "\n[dev.global.parameters]\nparameter_overrides = [\"Stage=dev\"]\n\
+                      \n[prod.global.parameters]\nparameter_overrides = [\"Stage=prod\", \"A=9\"]\n";
+        let of = |stage, name| parameter(template, config, stage, name).unwrap();
+        assert_eq!([of("dev", "A"), of("prod", "A"), of("prod", "B")], [7, 9, 8]);
+        assert!(parameter(template, config, "dev", "C").is_err());
+    }
+}
