@@ -7,10 +7,12 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use archive::Archive;
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
+use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodbstreams::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodbstreams::config::{BehaviorVersion, Credentials, Region};
 use aws_smithy_http_client::Builder;
+use chrono::TimeDelta;
 use daily_due_sweeper::Sweeper;
 use dispatch::Dispatch;
 use ingest::Ingest;
@@ -33,10 +35,16 @@ use settle::Settle;
 use stream_aggregator::Aggregator;
 
 use crate::function::Function;
-use crate::invocation::{read, written};
+use crate::invocation::{context, read, written};
 
 /// The longest that one read of the stream may take. A page has at most a thousand records.
 const STREAM_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The timeouts of the functions that streams and queues invoke, as in `template.yaml`. `dispatch` needs none: its
+/// batches are small.
+pub const SETTLE_TIMEOUT: TimeDelta = TimeDelta::seconds(28);
+/// See [`SETTLE_TIMEOUT`].
+pub const AGGREGATOR_TIMEOUT: TimeDelta = TimeDelta::seconds(120);
 
 /// All functions.
 #[derive(Debug, Clone)]
@@ -58,6 +66,8 @@ pub struct Functions {
     pub aggregator: Aggregator,
     /// Compares the counters with the payments, and repairs them.
     pub recount: Recount,
+    /// The clock of the functions that streams and queues invoke.
+    clock: Clock,
 }
 
 /// What a function works with besides its configuration.
@@ -99,8 +109,20 @@ impl Functions {
         let (store, clock, metrics) = own(Function::Recount)?;
         let recount = Recount::new(recount::Config::read(lookup)?, store, clock, metrics);
         let (store, clock, metrics) = own(Function::Settle)?;
-        let settle = Settle::new(settle::Config::read(lookup)?, store, clock, metrics);
-        Ok(Self { ingest, query_account, query_due, sweeper, archive, dispatch, settle, report, aggregator, recount })
+        let settle = Settle::new(settle::Config::read(lookup)?, store, clock.clone(), metrics);
+        Ok(Self {
+            ingest,
+            query_account,
+            query_due,
+            sweeper,
+            archive,
+            dispatch,
+            settle,
+            report,
+            aggregator,
+            recount,
+            clock,
+        })
     }
 
     /// Invokes a scheduled function with a schedule's input, and returns its outcome.
@@ -132,11 +154,22 @@ impl Functions {
                 written(&self.dispatch.handle(read(event)?).await.map_err(|error| causes(&*error).join(": "))?)
             }
             Function::StreamAggregator => {
-                written(&self.aggregator.handle(read(event)?).await.map_err(|error| causes(&*error).join(": "))?)
+                let event = LambdaEvent::new(read(event)?, self.context(AGGREGATOR_TIMEOUT));
+                written(&self.aggregator.handle(event).await.map_err(|error| causes(&*error).join(": "))?)
             }
-            Function::Settle => written(&self.settle.handle(read(event)?).await),
+            Function::Settle => written(&self.settle_batch(read(event)?).await),
             other => Err(format!("no stream and no queue invokes {other}")),
         }
+    }
+
+    /// Invokes `settle` with a batch of settlement results.
+    pub async fn settle_batch(&self, event: SqsEvent) -> SqsBatchResponse {
+        self.settle.handle(LambdaEvent::new(event, self.context(SETTLE_TIMEOUT))).await
+    }
+
+    /// The context of an invocation that may take this long.
+    fn context(&self, timeout: TimeDelta) -> Context {
+        context(self.clock.instant() + timeout)
     }
 
     /// Invokes an HTTP function with an API Gateway event.

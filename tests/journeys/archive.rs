@@ -33,7 +33,7 @@ async fn put(world: &World, account: &str, key: &str) -> Result<String> {
 /// Delivers a settlement result.
 async fn settle(world: &World, result: Value) -> Result<()> {
     let event = json!({ "Records": [{ "messageId": "m", "body": result.to_string() }] });
-    let response = world.functions().settle.handle(serde_json::from_value(event)?).await;
+    let response = world.functions().settle_batch(serde_json::from_value(event)?).await;
     ensure!(response.batch_item_failures.is_empty(), "{response:?}");
     Ok(())
 }

@@ -63,7 +63,7 @@ async fn sample() -> Result<(Vec<Item>, Vec<Item>)> {
     let payment_id = settled["sk"].as_s().ok().and_then(|sort| sort.rsplit('#').next()).context("no payment id")?;
     let result = json!({"paymentId": payment_id, "outcome": "PROCESSED", "transactionId": "TX-20900616-1"});
     let results = json!({"Records": [{"messageId": "result-1", "body": result.to_string()}]});
-    functions.settle.handle(from_value(results)?).await;
+    functions.settle_batch(from_value(results)?).await;
     let rent = json!({
         "payeeAccountId": "GB94BARC10201530093459", "amountMinor": 125_000, "currency": "GBP",
         "scheduledFor": "2090-07-15", "data": {"reference": "Rent July 2090"},

@@ -5,7 +5,8 @@ mod message_end;
 
 use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use futures::StreamExt as _;
-use payments_boot::{Clock, Metrics};
+use lambda_runtime::LambdaEvent;
+use payments_boot::{Clock, Deadline, Metrics};
 use payments_model::transition::CLAIMED;
 use payments_model::{
     Actor, BusinessDate, Event, HeadKey, HeadSort, PaymentId, Settlement, TransactionId, Transition, causes,
@@ -22,6 +23,25 @@ const CONCURRENCY: usize = 16;
 /// The actor of a settlement in the trail.
 const SETTLE: &str = "settle";
 
+/// Why a message was not handled.
+enum Halt {
+    /// DynamoDB failed, or an item cannot be read.
+    Failed(StoreError),
+    /// The deadline came. No call is made after that: the result is delivered again.
+    OutOfTime,
+}
+
+impl From<StoreError> for Halt {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// Lets another call begin, unless the deadline has come.
+fn in_time(deadline: &Deadline) -> Result<(), Halt> {
+    if deadline.has_come() { Err(Halt::OutOfTime) } else { Ok(()) }
+}
+
 /// The function.
 #[derive(Debug, Clone)]
 pub struct Settle {
@@ -37,12 +57,14 @@ impl Settle {
         Self { config, store, clock, metrics }
     }
 
-    /// Handles one batch of settlement results, each on its own. The answer names the messages to be retried.
-    pub async fn handle(&self, event: SqsEvent) -> SqsBatchResponse {
-        let messages = futures::stream::iter(event.records);
+    /// Handles one batch of settlement results, each on its own, until shortly before Lambda's deadline. The answer
+    /// names the messages to be retried.
+    pub async fn handle(&self, event: LambdaEvent<SqsEvent>) -> SqsBatchResponse {
+        let deadline = Deadline::before(event.context.deadline, &self.clock);
+        let messages = futures::stream::iter(event.payload.records);
         // Collecting them all leaves no write in flight when the function answers.
-        let ends: Vec<_> =
-            messages.map(|message| self.handle_message(message)).buffer_unordered(CONCURRENCY).collect().await;
+        let ends = messages.map(|message| self.handle_message(message, &deadline)).buffer_unordered(CONCURRENCY);
+        let ends: Vec<_> = ends.collect().await;
         let mut tally = Tally::default();
         let mut response = SqsBatchResponse::default();
         for (message_id, end, shared) in ends {
@@ -59,7 +81,7 @@ impl Settle {
     }
 
     /// Handles one message. Returns its id, its end, and whether another payment has the same transaction id.
-    async fn handle_message(&self, message: SqsMessage) -> (String, MessageEnd, bool) {
+    async fn handle_message(&self, message: SqsMessage, deadline: &Deadline) -> (String, MessageEnd, bool) {
         let message_id = message.message_id.unwrap_or_default();
         let result = match SettlementResult::parse(message.body.as_deref().unwrap_or_default()) {
             Ok(result) => result,
@@ -69,7 +91,7 @@ impl Settle {
             }
         };
         let payment_id = result.payment_id;
-        match self.settle(&result).await {
+        match self.settle(&result, deadline).await {
             Ok((end, shared)) => {
                 match &end {
                     MessageEnd::Unknown => {
@@ -80,12 +102,13 @@ impl Settle {
                     }
                     _ => {}
                 }
-                if shared {
-                    tracing::error!(message_id, %payment_id, "another payment has the same transaction id");
+                if shared && let Settlement::Processed(transaction_id) = &result.settlement {
+                    tracing::error!(message_id, %payment_id, %transaction_id, "another payment has this transaction id");
                 }
                 (message_id, end, shared)
             }
-            Err(error) => {
+            Err(Halt::OutOfTime) => (message_id, MessageEnd::OutOfTime, false),
+            Err(Halt::Failed(error)) => {
                 let causes = causes(&error);
                 tracing::warn!(message_id, %payment_id, ?causes, "a payment was not settled; SQS retries the message");
                 (message_id, MessageEnd::Outage, false)
@@ -93,21 +116,22 @@ impl Settle {
         }
     }
 
-    async fn settle(&self, result: &SettlementResult) -> Result<(MessageEnd, bool), StoreError> {
+    async fn settle(&self, result: &SettlementResult, deadline: &Deadline) -> Result<(MessageEnd, bool), Halt> {
         let end = match &result.echo {
             // The echo of the head's key saves a read. If it leads to no head, the details decide.
             Some((account, due_at)) => {
                 let sort = HeadSort { due_at: *due_at, payment_id: result.payment_id };
                 let key = HeadKey { account: account.clone(), sort };
-                match self.settle_at(&key, self.config.zone.date_of(*due_at), result).await? {
-                    MessageEnd::Unknown => self.settle_by_details(result).await?,
+                match self.settle_at(&key, self.config.zone.date_of(*due_at), result, deadline).await? {
+                    MessageEnd::Unknown => self.settle_by_details(result, deadline).await?,
                     end => end,
                 }
             }
-            None => self.settle_by_details(result).await?,
+            None => self.settle_by_details(result, deadline).await?,
         };
         let shared = match (&end, &result.settlement) {
             (MessageEnd::Settled(_) | MessageEnd::Repeated, Settlement::Processed(id)) => {
+                in_time(deadline)?;
                 self.is_shared(id, result.payment_id).await
             }
             _ => false,
@@ -128,9 +152,10 @@ impl Settle {
         }
     }
 
-    async fn settle_by_details(&self, result: &SettlementResult) -> Result<MessageEnd, StoreError> {
+    async fn settle_by_details(&self, result: &SettlementResult, deadline: &Deadline) -> Result<MessageEnd, Halt> {
+        in_time(deadline)?;
         let Some(details) = self.store.details(result.payment_id).await? else { return Ok(MessageEnd::Unknown) };
-        self.settle_at(&details.key(), details.due_date, result).await
+        self.settle_at(&details.key(), details.due_date, result, deadline).await
     }
 
     /// Settles the payment at `key`. The write's condition checks `due_date`. If it fails, the stored date is
@@ -140,7 +165,9 @@ impl Settle {
         key: &HeadKey,
         due_date: BusinessDate,
         result: &SettlementResult,
-    ) -> Result<MessageEnd, StoreError> {
+        deadline: &Deadline,
+    ) -> Result<MessageEnd, Halt> {
+        in_time(deadline)?;
         let (now, by) = (self.clock.now(), Actor::named(SETTLE));
         let event = Event::Settle(result.settlement.clone());
         let (state, version) = CLAIMED;
@@ -151,12 +178,16 @@ impl Settle {
         if let Moved::Elsewhere(Some(head)) = &moved
             && let Ok(step) = head.transition(&event, now, by.clone())
         {
+            in_time(deadline)?;
             moved = self.store.transition(key, head.due_date, &step).await?;
         }
         let found = match moved {
             Moved::Done(_) => return Ok(MessageEnd::Settled(result.settlement.clone())),
             Moved::Elsewhere(Some(head)) => Some(*head),
-            Moved::Elsewhere(None) => self.store.archived_head(key).await?,
+            Moved::Elsewhere(None) => {
+                in_time(deadline)?;
+                self.store.archived_head(key).await?
+            }
         };
         let Some(head) = found else { return Ok(MessageEnd::Unknown) };
         let end = MessageEnd::of(head.transition(&event, now, by).err());

@@ -13,5 +13,5 @@ async fn main() -> Result<(), Error> {
     let config = Config::read(&lookup)?;
     let store = store(&config.data).await;
     let settle = Settle::new(config, store, Clock::system(), Metrics::stdout(&lookup));
-    run(service_fn(|event: LambdaEvent<_>| async { Ok::<_, Infallible>(settle.handle(event.payload).await) })).await
+    run(service_fn(|event: LambdaEvent<_>| async { Ok::<_, Infallible>(settle.handle(event).await) })).await
 }

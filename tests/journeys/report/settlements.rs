@@ -81,10 +81,10 @@ pub(crate) async fn settle(world: &World, results: &[Value]) -> Result<()> {
         let record = |(n, result): (usize, &Value)| json!({ "messageId": n.to_string(), "body": result.to_string() });
         let records: Vec<Value> = some.iter().enumerate().map(record).collect();
         let event: SqsEvent = serde_json::from_value(json!({ "Records": records }))?;
-        let mut response = world.functions().settle.handle(event.clone()).await;
+        let mut response = world.functions().settle_batch(event.clone()).await;
         if !response.batch_item_failures.is_empty() {
             // The queue delivers failed results again.
-            response = world.functions().settle.handle(event).await;
+            response = world.functions().settle_batch(event).await;
         }
         ensure!(response.batch_item_failures.is_empty(), "{response:?}");
     }

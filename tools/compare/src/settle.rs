@@ -28,7 +28,7 @@ pub(crate) async fn by_handler(fixture: &Fixture, size: u64) -> Result<Work<'_>>
     };
     let events: Vec<SqsEvent> = messages.chunks(BATCH).map(event).collect();
     let settled = futures::stream::iter(events).map(|event| async {
-        let failed = fixture.functions.settle.handle(event).await.batch_item_failures;
+        let failed = fixture.functions.settle_batch(event).await.batch_item_failures;
         ensure!(failed.is_empty(), "{} messages failed", failed.len());
         Ok(())
     });

@@ -161,7 +161,7 @@ async fn settle(functions: &Functions, from: usize, payments: usize) -> Result<u
     let records: Vec<Value> = batch.map(record).collect::<Result<_>>()?;
     let event: SqsEvent = serde_json::from_value(json!({ "Records": records }))?;
     for _ in 0..DELIVERIES {
-        if functions.settle.handle(event.clone()).await.batch_item_failures.is_empty() {
+        if functions.settle_batch(event.clone()).await.batch_item_failures.is_empty() {
             return Ok(count);
         }
     }
