@@ -4,8 +4,8 @@ use anyhow::{Result, ensure};
 use aws_sdk_dynamodb::types::{DeleteRequest, WriteRequest};
 use chrono::{DateTime, Utc};
 use payments_delivery::{Delivery, StreamMapping};
-use payments_local::{Function, Functions};
 use payments_local::triggers::AGGREGATOR_BATCHING_WINDOW;
+use payments_local::{Function, Functions};
 use serde_json::Value;
 
 use crate::fixture::Fixture;

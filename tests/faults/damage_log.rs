@@ -81,7 +81,9 @@ async fn the_sweep_the_redrive_and_dispatch_name_what_they_cannot_read() -> Resu
     let fixture = Fixture::start().await?;
     let (hot, history) = (&fixture.world.environment.tables.payments, &fixture.world.environment.tables.history);
     // An index entry without an attribute, and one with a wrong one.
-    for (name, value) in [("version", None), ("amountMinor", Some(number(0))), ("due", Some(text("SCHEDULED#2026-11-20")))] {
+    for (name, value) in
+        [("version", None), ("amountMinor", Some(number(0))), ("due", Some(text("SCHEDULED#2026-11-20")))]
+    {
         let intents = fixture.due(1).await?;
         let head = head_of(&fixture, &intents[0].account).await?;
         damage(&fixture, hot, &head, name, value).await?;

@@ -73,8 +73,10 @@ async fn settle_ends_before_its_deadline_and_returns_what_it_did_not_finish() ->
 async fn settle_returns_what_it_has_not_begun() -> Result<()> {
     let fixture = Fixture::start().await?;
     let intents = fixture.pending(3).await?;
-    let result = |intent: &Intent| json!({ "paymentId": intent.accepted, "outcome": "PROCESSED", "transactionId": "T" });
-    let record = |(n, intent): (usize, &Intent)| json!({ "messageId": n.to_string(), "body": result(intent).to_string() });
+    let result =
+        |intent: &Intent| json!({ "paymentId": intent.accepted, "outcome": "PROCESSED", "transactionId": "T" });
+    let record =
+        |(n, intent): (usize, &Intent)| json!({ "messageId": n.to_string(), "body": result(intent).to_string() });
     let records: Vec<Value> = intents.iter().enumerate().map(record).collect();
     fixture.faults.clear();
     let event = serde_json::from_value(json!({ "Records": records }))?;
@@ -91,7 +93,11 @@ async fn the_aggregator_ends_before_its_deadline() -> Result<()> {
     for seconds in DEADLINES {
         fixture.created(2).await?;
         fixture.faults.inject(|call| {
-            if call.operation == "TransactWriteItems" { Fate::CancelTransaction("TransactionConflict") } else { Fate::Pass }
+            if call.operation == "TransactWriteItems" {
+                Fate::CancelTransaction("TransactionConflict")
+            } else {
+                Fate::Pass
+            }
         });
         let count = async |event: Value, context| {
             let event = LambdaEvent::new(serde_json::from_value(event).map_err(|error| error.to_string())?, context);

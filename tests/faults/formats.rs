@@ -24,7 +24,9 @@ fn value_of(json: &Value) -> AttributeValue {
         Some(("S", Value::String(text))) => AttributeValue::S(text.clone()),
         Some(("N", Value::String(number))) => AttributeValue::N(number.clone()),
         Some(("L", Value::Array(list))) => AttributeValue::L(list.iter().map(value_of).collect()),
-        Some(("M", Value::Object(map))) => AttributeValue::M(map.iter().map(|(k, v)| (k.clone(), value_of(v))).collect()),
+        Some(("M", Value::Object(map))) => {
+            AttributeValue::M(map.iter().map(|(k, v)| (k.clone(), value_of(v))).collect())
+        }
         _ => panic!("no item here has {json}"),
     }
 }

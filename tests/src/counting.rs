@@ -3,8 +3,8 @@
 use anyhow::{Context as _, Result, ensure};
 use chrono::{DateTime, TimeDelta, Utc};
 use payments_delivery::{Delivery, DeliveryOutcome, StreamMapping};
-use payments_local::{Function, Functions};
 use payments_local::triggers::{AGGREGATOR_BATCHING_WINDOW, aggregator_settings};
+use payments_local::{Function, Functions};
 use serde_json::{Value, json};
 
 use crate::World;

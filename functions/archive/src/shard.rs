@@ -280,7 +280,8 @@ impl<'a> ShardArchive<'a> {
 
     /// Names the head in history that differs from the one in the hot table.
     fn why_different(&self, other: &Head) -> String {
-        let (table, status, version) = (&self.run.archive.config.data.tables.history, other.state.status(), other.version);
+        let (table, status, version) =
+            (&self.run.archive.config.data.tables.history, other.state.status(), other.version);
         let key = other.key();
         let (pk, sk) = (account_partition(&key.account), head_sort(key.sort));
         format!("the item {pk} / {sk} of table {table} is a different head, {status} at version {version}")

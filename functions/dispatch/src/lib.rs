@@ -78,7 +78,8 @@ impl Dispatch {
         let mut tally = Tally::default();
         let attempts = attempts(event.records, &mut tally);
         for some in attempts.chunks(MAX_BATCH_GET) {
-            if let Err(error) = self.relay(some, &mut tally).await {
+            // Boxed: the future is as deep as all the calls it may wait for.
+            if let Err(error) = Box::pin(self.relay(some, &mut tally)).await {
                 tracing::warn!(causes = ?causes(&error), "DynamoDB failed before requests were sent; Lambda retries them");
                 some.iter().for_each(|attempt| tally.not_sent(attempt));
             }

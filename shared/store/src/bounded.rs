@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use aws_sdk_dynamodb::Client;
+
 use crate::{Store, StoreError};
 
 /// The timeout of one call, with all its attempts and the waits between them, and so the most time
@@ -16,11 +18,15 @@ impl Store {
         operation: &'static str,
         read: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
-        let timeouts = self.client.config().timeout_config();
-        let timeout = timeouts.and_then(|timeouts| timeouts.operation_timeout()).unwrap_or(CALL_TIMEOUT);
-        match tokio::time::timeout(timeout, read).await {
+        match tokio::time::timeout(timeout_of(&self.client), read).await {
             Ok(read) => read,
             Err(late) => Err(StoreError::Unavailable { operation, source: Box::new(late) }),
         }
     }
+}
+
+/// The timeout that a client gives its calls.
+fn timeout_of(client: &Client) -> Duration {
+    let timeouts = client.config().timeout_config();
+    timeouts.and_then(|timeouts| timeouts.operation_timeout()).unwrap_or(CALL_TIMEOUT)
 }

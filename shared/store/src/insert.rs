@@ -50,7 +50,9 @@ impl Store {
         }
         match self.put_if_absent(&self.tables.history, item).await? {
             None => Ok(PutDetails::Created),
-            Some(item) => decode_details(&self.tables.history, item).map(|details| PutDetails::Existing(Box::new(details))),
+            Some(item) => {
+                decode_details(&self.tables.history, item).map(|details| PutDetails::Existing(Box::new(details)))
+            }
         }
     }
 

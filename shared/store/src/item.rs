@@ -354,7 +354,9 @@ mod tests {
         ] {
             let mut item = whole.clone();
             item.insert(attribute.to_owned(), damage);
-            let Err(StoreError::Unreadable { why: said, .. }) = decode_head("t", item) else { panic!("{attribute} passed") };
+            let Err(StoreError::Unreadable { why: said, .. }) = decode_head("t", item) else {
+                panic!("{attribute} passed")
+            };
             assert_eq!(said, why);
         }
     }

@@ -96,12 +96,7 @@ impl Store {
     }
 
     /// Returns the items at up to 100 keys.
-    async fn batch_get(
-        &self,
-        table: &str,
-        keys: Vec<Item>,
-        projection: Option<&str>,
-    ) -> Result<Vec<Item>, StoreError> {
+    async fn batch_get(&self, table: &str, keys: Vec<Item>, projection: Option<&str>) -> Result<Vec<Item>, StoreError> {
         self.bounded("BatchGetItem", self.batch_get_in_rounds(table, keys, projection)).await
     }
 

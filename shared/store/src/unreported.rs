@@ -54,7 +54,8 @@ impl Store {
             .set_exclusive_start_key(after.map(|UnreportedEnd(key)| key.clone()))
             .limit(limit.into());
         let answer = query.send().await.map_err(failed("Query"))?;
-        let rows = answer.items.unwrap_or_default().iter().map(|entry| decode_row(&self.tables.payments, entry)).collect();
+        let rows =
+            answer.items.unwrap_or_default().iter().map(|entry| decode_row(&self.tables.payments, entry)).collect();
         Ok(UnreportedPage { rows, end: answer.last_evaluated_key.map(UnreportedEnd) })
     }
 

@@ -14,13 +14,13 @@ use chrono::DateTime;
 use lambda_runtime::LambdaEvent;
 use payments_boot::{Clock, Lookup};
 use payments_local::{Call, Fate, Recorder};
-use payments_store::key::parse_head_key;
 use payments_model::HeadKey;
+use payments_store::key::parse_head_key;
 use payments_store::{Archived, Item, Removed, Store, StoredHead};
 use payments_tests::World;
 use payments_tests::tables::{context, number, text};
 
-use super::{NIGHT, put, put_processed, report_all, status_of, tick, tick_of};
+use super::{NIGHT, put, put_processed, status_of, tick, tick_of};
 
 /// A recorder that gives every try of an operation this fate.
 fn recorder_of(operation: &'static str, fate: Fate) -> Recorder {
@@ -143,7 +143,8 @@ async fn only_an_unchanged_head_is_removed() -> Result<()> {
         ("SET later = :v", "SET later = :v", number(2)),
         ("REMOVE gone", "SET gone = :v", back.clone()),
     ] {
-        let used = |change: &str, value: AttributeValue| if change.contains(":v") { vec![(":v", value)] } else { vec![] };
+        let used =
+            |change: &str, value: AttributeValue| if change.contains(":v") { vec![(":v", value)] } else { vec![] };
         world.update(&item, change, &used(change, value)).await?;
         assert_eq!(store.remove_head(&head).await?, Removed::Changed, "{change}");
         assert_eq!(places(&world, "tenant").await?, (1, 0), "{change}");

@@ -104,8 +104,12 @@ impl Tables {
                 let unreported = UnreportedSort { settled_at: SETTLED.parse()?, payment_id: details.payment_id };
                 store.mark_reported(&key, &unreported).await?
             }
-            (_, Write::ArchivePut) => store.put_archived_head(&StoredHead::new(payment.reported_head()?)?).await? == Archived::Done,
-            (_, Write::ArchiveDelete) => store.remove_head(&StoredHead::new(payment.reported_head()?)?).await? == Removed::Done,
+            (_, Write::ArchivePut) => {
+                store.put_archived_head(&StoredHead::new(payment.reported_head()?)?).await? == Archived::Done
+            }
+            (_, Write::ArchiveDelete) => {
+                store.remove_head(&StoredHead::new(payment.reported_head()?)?).await? == Removed::Done
+            }
         };
         ensure!(changed, "{write:?} changed nothing");
         Ok(())
