@@ -56,9 +56,11 @@ async fn settle_ends_before_its_deadline_and_returns_what_it_did_not_finish() ->
         for request in read_requests(&fixture.requests, &fixture.time)? {
             let mut result = result_of(&request);
             (result["accountId"], result["dueAt"]) = (json!("nobody"), request["dueAt"].clone());
-            while settle_within(&fixture, seconds, &result).await? {
+            if settle_within(&fixture, seconds, &result).await? {
                 unfinished += 1;
-                ensure!(unfinished < 1_000, "{seconds} s are never enough");
+                // DynamoDB is fast again.
+                fixture.results.send(result.to_string(), fixture.time.now())?;
+                fixture.settle_all().await?;
             }
         }
         assert_eq!(violations(&fixture, &intents, Stage::Finished).await?, [""; 0], "{seconds} s");

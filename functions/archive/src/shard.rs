@@ -183,7 +183,7 @@ impl<'a> ShardArchive<'a> {
     }
 
     fn sort(&mut self, stored: StoredHead) {
-        let head = stored.head();
+        let head = stored.known();
         match Readiness::of(head, self.run.first_kept_date) {
             Readiness::Ready => self.ready.push_back(stored),
             Readiness::NotOver => self.outcome.changed += 1,
@@ -204,7 +204,7 @@ impl<'a> ShardArchive<'a> {
         let puts = join_all(some.iter().map(|head| self.run.archive.store.put_archived_head(head))).await;
         let (mut answered, mut failure) = (0, None);
         for (stored, put) in some.into_iter().zip(puts) {
-            let head = stored.head();
+            let head = stored.known();
             match put {
                 Ok(Archived::Different(other)) => {
                     let why = self.why_different(&other);
@@ -254,7 +254,7 @@ impl<'a> ShardArchive<'a> {
     /// Counts the payments left, with at most one read per status.
     async fn count_remaining(&mut self) {
         let rows = self.entries.iter().map(|row| (row.due.head.payment_id, row.due.due_date, row.settled_at));
-        let heads = self.ready.iter().chain(&self.copied).map(StoredHead::head);
+        let heads = self.ready.iter().chain(&self.copied).map(StoredHead::known);
         let heads = heads.map(|head| (head.payment_id, head.due_date, head.settled_at()));
         for (payment_id, due_date, settled_at) in rows.chain(heads) {
             self.outcome.remaining += 1;

@@ -26,7 +26,7 @@ impl StoredHead {
     }
 
     /// The head, as far as this version knows it.
-    pub fn head(&self) -> &Head {
+    pub fn known(&self) -> &Head {
         &self.head
     }
 }
