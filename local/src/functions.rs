@@ -40,8 +40,11 @@ use crate::invocation::{context, read, written};
 /// The longest that one read of the stream may take. A page has at most a thousand records.
 const STREAM_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The timeout of `settle`, as in `template.yaml`.
+/// The timeouts of the functions that streams and queues invoke, as in `template.yaml`. `dispatch` needs none: its
+/// batches are small.
 pub const SETTLE_TIMEOUT: TimeDelta = TimeDelta::seconds(28);
+/// See [`SETTLE_TIMEOUT`].
+pub const AGGREGATOR_TIMEOUT: TimeDelta = TimeDelta::seconds(120);
 
 /// All functions.
 #[derive(Debug, Clone)]
@@ -151,7 +154,8 @@ impl Functions {
                 written(&self.dispatch.handle(read(event)?).await.map_err(|error| causes(&*error).join(": "))?)
             }
             Function::StreamAggregator => {
-                written(&self.aggregator.handle(read(event)?).await.map_err(|error| causes(&*error).join(": "))?)
+                let event = LambdaEvent::new(read(event)?, self.context(AGGREGATOR_TIMEOUT));
+                written(&self.aggregator.handle(event).await.map_err(|error| causes(&*error).join(": "))?)
             }
             Function::Settle => written(&self.settle_batch(read(event)?).await),
             other => Err(format!("no stream and no queue invokes {other}")),

@@ -4,8 +4,8 @@ use anyhow::{Result, ensure};
 use aws_sdk_dynamodb::types::{DeleteRequest, WriteRequest};
 use chrono::{DateTime, Utc};
 use payments_delivery::{Delivery, StreamMapping};
-use payments_local::Functions;
 use payments_local::triggers::AGGREGATOR_BATCHING_WINDOW;
+use payments_local::{Function, Functions};
 use serde_json::Value;
 
 use crate::fixture::Fixture;
@@ -16,9 +16,7 @@ const MOST_STEPS: usize = 2_000;
 
 /// The function of the stream mapping.
 pub(crate) async fn aggregate(functions: &Functions, event: Value) -> Result<Value, String> {
-    let event = serde_json::from_value(event).map_err(|error| error.to_string())?;
-    let response = functions.aggregator.handle(event).await.map_err(|error| error.to_string())?;
-    serde_json::to_value(response).map_err(|error| error.to_string())
+    functions.deliver(Function::StreamAggregator, event).await
 }
 
 /// Steps a mapping until it has delivered a batch or has none left. Returns all deliveries. The mapping waits for a

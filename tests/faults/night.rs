@@ -23,7 +23,7 @@ use crate::invariants::{self, Stage};
 use fastrand::Rng;
 
 /// From the morning of the payments' day, between 09:00 and 12:00, to the night after it, past 02:30.
-const UNTIL_NIGHT: TimeDelta = TimeDelta::hours(18);
+pub(crate) const UNTIL_NIGHT: TimeDelta = TimeDelta::hours(18);
 
 /// From that night to the next morning.
 const UNTIL_MORNING: TimeDelta = TimeDelta::hours(6);
@@ -32,7 +32,7 @@ const UNTIL_MORNING: TimeDelta = TimeDelta::hours(6);
 const TIMEOUT: TimeDelta = TimeDelta::minutes(14);
 
 /// Invokes a scheduled function.
-async fn invoke(fixture: &Fixture, functions: &Functions, function: Function) -> Result<Value> {
+pub(crate) async fn invoke(fixture: &Fixture, functions: &Functions, function: Function) -> Result<Value> {
     let mut context = Context::default();
     context.request_id = fixture.new_name();
     context.deadline = u64::try_from((fixture.time.now() + TIMEOUT).timestamp_millis())?;

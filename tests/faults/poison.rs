@@ -7,7 +7,7 @@ use chrono::TimeDelta;
 use daily_due_sweeper::{Action, SweeperOutcome};
 use payments_local::triggers::DISPATCH_RETRIES;
 use payments_local::triggers::queues::{MAX_RESULT_RECEIVES, RESULT_VISIBILITY};
-use payments_tests::tables::text;
+use payments_tests::tables::{number, text};
 use serde_json::{Value, json};
 
 use crate::fixture::Fixture;
@@ -192,6 +192,58 @@ async fn an_unreadable_head_is_isolated_and_sent_once_it_is_repaired() -> Result
         fixture.world.heads(&intents[0].account).await?.iter().map(|head| head["status"].clone()).collect();
     assert!(statuses.iter().all(|status| status.as_s().is_ok_and(|status| status != "PENDING")), "{statuses:?}");
     fixture.assert_counters_exact().await
+}
+
+/// Delivers everything and redrives once. Returns which of these payments were sent.
+async fn sent_in_the_end(fixture: &Fixture, intents: &[Intent]) -> Result<Vec<bool>> {
+    fixture.dispatch_all().await?;
+    fixture.time.pass(TimeDelta::minutes(61));
+    fixture.tick(Action::Redrive).await?;
+    fixture.dispatch_all().await?;
+    Ok(sent(fixture, intents))
+}
+
+#[tokio::test]
+async fn a_head_that_disagrees_with_its_details_is_isolated_and_never_sent() -> Result<()> {
+    for (attribute, value) in
+        [("amountMinor", number(999_999)), ("currency", text("USD")), ("payeeAccountId", text("somebody-else"))]
+    {
+        let fixture = Fixture::start().await?;
+        let intents = fixture.pending(3).await?;
+        damage(&fixture, &intents[1], attribute, value).await?;
+        drop(fixture.metrics.take());
+        assert_eq!(sent_in_the_end(&fixture, &intents).await?, [true, false, true], "{attribute}");
+        let bodies_of_others = fixture.faults.sent_for(&intents[0].account);
+        assert!(bodies_of_others.iter().all(|sent| sent.request["amountMinor"] != 999_999), "{attribute}");
+        let lines = fixture.metrics.take();
+        assert!(fixture.metric(&lines, "Disagreements") > 0, "{attribute}: {lines:?}");
+        // Its claim, the damage and the redrive, each on its own.
+        assert_eq!(bodies(&fixture.dispatch_failures, &fixture).len(), 3, "{attribute}");
+        fixture.assert_counters_exact().await?;
+    }
+    Ok(())
+}
+
+/// Somebody copies a pending head to where another account, or another time, has it.
+#[tokio::test]
+async fn a_head_at_the_key_of_another_account_or_time_is_never_sent() -> Result<()> {
+    for (attribute, from, to) in [("pk", "ACCT#", "ACCT#x"), ("sk", "2026-11-20T", "2026-11-21T")] {
+        let fixture = Fixture::start().await?;
+        let intents = fixture.pending(1).await?;
+        let mut copy = fixture.world.heads(&intents[0].account).await?.remove(0);
+        for name in [attribute, "due"] {
+            let changed = copy[name].as_s().map_or_else(|_| String::new(), |it| it.replace(from, to));
+            copy.insert(name.to_owned(), text(changed));
+        }
+        fixture.world.put_items(&fixture.world.environment.tables.payments, [copy]).await?;
+        drop(fixture.metrics.take());
+        fixture.dispatch_all().await?;
+        assert_eq!(fixture.faults.sent(), 1, "{attribute}: only the payment itself");
+        let lines = fixture.metrics.take();
+        assert!(fixture.metric(&lines, "Disagreements") > 0, "{attribute}: {lines:?}");
+        fixture.assert_counters_exact().await?;
+    }
+    Ok(())
 }
 
 #[tokio::test]

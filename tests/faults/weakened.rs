@@ -10,6 +10,7 @@ use payments_local::triggers::queues::RESULT_VISIBILITY;
 use payments_model::PaymentId;
 use payments_queue::PaymentRequest;
 use payments_tests::Ask;
+use payments_tests::tables::text;
 use serde_json::{Value, json};
 
 use crate::attributes;
@@ -132,6 +133,24 @@ async fn a_repeated_stream_breaks_a_dispatch_that_trusts_its_records() -> Result
     let mut mapping = StreamMapping::new(settings, stream_of(&fixture.world).await?)?;
     mapping.drain(fixture.time.now(), 99, |event| trusting_dispatch(&fixture, event)).await?;
     assert_eq!(fixture.faults.sent(), before + 3, "settled payments are sent again");
+    fixture.assert_counters_exact().await
+}
+
+#[tokio::test]
+async fn damaged_details_break_a_dispatch_that_does_not_compare_them_with_the_head() -> Result<()> {
+    let fixture = Fixture::start().await?;
+    let intents = fixture.pending(1).await?;
+    let details = fixture.client.update_item().table_name(&fixture.world.environment.tables.history);
+    let details = details.key("pk", text(format!("PAY#{}", intents[0].id()?))).key("sk", text("DETAILS"));
+    let damage = details.update_expression("SET payeeAccountId = :other");
+    damage.expression_attribute_values(":other", text("somebody-else")).send().await?;
+    fixture.dispatch_all().await?;
+    assert_eq!(fixture.faults.sent(), 0, "our own handler");
+    let settings = dispatch_settings(&fixture.dispatch_failures)?;
+    let mut mapping = StreamMapping::new(settings, stream_of(&fixture.world).await?)?;
+    mapping.drain(fixture.time.now(), 99, |event| trusting_dispatch(&fixture, event)).await?;
+    let found = violations(&fixture, &intents, Stage::UnderWay).await?;
+    assert!(found.contains("was sent as"), "{found}");
     fixture.assert_counters_exact().await
 }
 

@@ -6,6 +6,7 @@ use aws_lambda_events::dynamodb;
 use aws_sdk_dynamodb::types::AttributeValue;
 use insta::assert_snapshot;
 use lambda_runtime::LambdaEvent;
+use payments_local::Function;
 use payments_store::Item;
 use payments_tests::World;
 use payments_tests::given::{ACCOUNT, Given, assert_names_events, event_text, function_of, snapshot_of};
@@ -72,8 +73,8 @@ async fn run(world: &World, name: &str) -> Result<Value> {
             Ok(in_order_of_ids(serde_json::to_value(response)?))
         }
         "stream-aggregator" => {
-            let response = functions.aggregator.handle(serde_json::from_str(&text)?).await;
-            Ok(serde_json::to_value(response.map_err(anyhow::Error::msg)?)?)
+            let response = functions.deliver(Function::StreamAggregator, serde_json::from_str(&text)?).await;
+            response.map_err(anyhow::Error::msg)
         }
         other => bail!("nothing here runs {other}"),
     }

@@ -2,6 +2,7 @@
 
 mod access;
 mod alarms;
+mod bounds;
 mod circles;
 mod iam;
 mod model;

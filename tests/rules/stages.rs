@@ -168,7 +168,7 @@ fn sam_environments_set_existing_parameters() -> Result<()> {
 }
 
 /// The parameters of an environment in `samconfig.toml`.
-fn overrides(environment: &str) -> Result<BTreeMap<String, String>> {
+pub(crate) fn overrides(environment: &str) -> Result<BTreeMap<String, String>> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../samconfig.toml");
     let config = std::fs::read_to_string(path).context(path)?;
     let section = format!("[{environment}.global.parameters]\n");

@@ -3,8 +3,8 @@
 use anyhow::{Context as _, Result, ensure};
 use chrono::{DateTime, TimeDelta, Utc};
 use payments_delivery::{Delivery, DeliveryOutcome, StreamMapping};
-use payments_local::Functions;
 use payments_local::triggers::{AGGREGATOR_BATCHING_WINDOW, aggregator_settings};
+use payments_local::{Function, Functions};
 use serde_json::{Value, json};
 
 use crate::World;
@@ -30,11 +30,7 @@ impl Counting {
 
     /// Lets these functions count the whole stream. Returns the number of records.
     pub async fn count(&mut self, functions: &Functions) -> Result<usize> {
-        let count = |event: Value| async move {
-            let event = serde_json::from_value(event).map_err(|error| error.to_string())?;
-            let answer = functions.aggregator.handle(event).await.map_err(|error| error.to_string())?;
-            serde_json::to_value(answer).map_err(|error| error.to_string())
-        };
+        let count = |event: Value| functions.deliver(Function::StreamAggregator, event);
         self.drain(count).await
     }
 

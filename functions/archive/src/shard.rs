@@ -12,14 +12,15 @@ use payments_boot::{Deadline, Retries, Stop};
 use payments_model::{
     BusinessDate, Head, HeadKey, Outage as _, OutageKind, PaymentId, Shard, Status, UtcSecond, causes,
 };
-use payments_store::{DueRange, DueRow, DueUntil, MAX_BATCH_GET, PutHead, Removed, StoreError};
+use payments_store::key::{account_partition, head_sort};
+use payments_store::{Archived, DueRange, DueRow, DueUntil, MAX_BATCH_GET, Removed, StoreError, StoredHead};
 
 use crate::Archive;
 use crate::outcome::{ArchiveOutcome, Notices};
 use crate::readiness::{Readiness, first_kept_date, is_overdue};
 
-/// The most shards archived at once: 32 with two pages of 1,000 entries of 0.3 KB and 100 heads of 1 KB
-/// each take 23 MB.
+/// The most shards archived at once: 32 with two pages of 1,000 entries of 0.3 KB and 100 heads of 1 KB,
+/// each parsed and as it was read, take 26 MB.
 const SHARDS_AT_ONCE: usize = 32;
 
 /// The index entries of one page, 300 KB. A shard with fewer entries in hand reads the next page, so it
@@ -52,9 +53,9 @@ struct ShardArchive<'a> {
     /// Index entries whose heads are not read yet.
     entries: VecDeque<DueRow>,
     /// Heads to be put to history.
-    ready: VecDeque<Head>,
+    ready: VecDeque<StoredHead>,
     /// Heads in history, to be removed from the hot table.
-    copied: VecDeque<Head>,
+    copied: VecDeque<StoredHead>,
     retries: Retries,
     outcome: ArchiveOutcome,
 }
@@ -167,7 +168,7 @@ impl<'a> ShardArchive<'a> {
         let keys: Vec<HeadKey> = some.clone().map(DueRow::head_key).collect();
         let mut dates: HashMap<PaymentId, BusinessDate> =
             some.map(|row| (row.due.head.payment_id, row.due.due_date)).collect();
-        let heads = self.run.archive.store.hot_heads(&keys).await?;
+        let heads = self.run.archive.store.stored_heads(&keys).await?;
         drop(self.entries.drain(..keys.len()));
         for (key, head) in heads {
             let payment_id = key.sort.payment_id;
@@ -181,15 +182,17 @@ impl<'a> ShardArchive<'a> {
         Ok(())
     }
 
-    fn sort(&mut self, head: Head) {
-        match Readiness::of(&head, self.run.first_kept_date) {
-            Readiness::Ready => self.ready.push_back(head),
+    fn sort(&mut self, stored: StoredHead) {
+        let head = stored.known();
+        match Readiness::of(head, self.run.first_kept_date) {
+            Readiness::Ready => self.ready.push_back(stored),
             Readiness::NotOver => self.outcome.changed += 1,
             Readiness::WaitsForReport => {
                 self.outcome.waiting_for_report += 1;
                 if self.is_overdue(head.due_date, head.settled_at()) {
                     self.outcome.overdue_waiting_for_report += 1;
-                    self.notice_overdue(head.payment_id, head.due_date, "it is in no report yet");
+                    let (payment_id, due_date) = (head.payment_id, head.due_date);
+                    self.notice_overdue(payment_id, due_date, "it is in no report yet");
                 }
             }
         }
@@ -197,23 +200,24 @@ impl<'a> ShardArchive<'a> {
 
     /// Puts the next few heads to history. Those whose write was throttled or not answered stay queued.
     async fn copy_some(&mut self) -> (u32, Option<StoreError>) {
-        let some: Vec<Head> = self.ready.drain(..self.ready.len().min(WRITES_AT_ONCE)).collect();
+        let some: Vec<StoredHead> = self.ready.drain(..self.ready.len().min(WRITES_AT_ONCE)).collect();
         let puts = join_all(some.iter().map(|head| self.run.archive.store.put_archived_head(head))).await;
         let (mut answered, mut failure) = (0, None);
-        for (head, put) in some.into_iter().zip(puts) {
+        for (stored, put) in some.into_iter().zip(puts) {
+            let head = stored.known();
             match put {
-                Ok(PutHead::Existing(other)) if *other != head => {
-                    let (status, version) = (other.state.status(), other.version);
-                    let why = format!("history has a different head of it, {status} at version {version}");
+                Ok(Archived::Different(other)) => {
+                    let why = self.why_different(&other);
                     self.count_unmovable(Some(head.payment_id), Some(head.due_date), &why);
                 }
-                // An existing one is of an earlier run that stopped before the removal.
-                Ok(PutHead::Created | PutHead::Existing(_)) => self.copied.push_back(head),
+                // Perhaps by an earlier run that stopped before the removal.
+                Ok(Archived::Done) => self.copied.push_back(stored),
+                Ok(Archived::Changed) => self.outcome.changed += 1,
                 Err(error @ StoreError::Unreadable { .. }) => {
                     self.count_unmovable(Some(head.payment_id), Some(head.due_date), &error.to_string());
                 }
                 Err(error) => {
-                    self.ready.push_back(head);
+                    self.ready.push_back(stored);
                     failure = Some(worse(failure, error));
                     continue;
                 }
@@ -226,16 +230,18 @@ impl<'a> ShardArchive<'a> {
     /// Removes the next few heads from the hot table. Those whose write was throttled or not answered stay
     /// queued.
     async fn remove_some(&mut self) -> (u32, Option<StoreError>) {
-        let some: Vec<Head> = self.copied.drain(..self.copied.len().min(WRITES_AT_ONCE)).collect();
+        let some: Vec<StoredHead> = self.copied.drain(..self.copied.len().min(WRITES_AT_ONCE)).collect();
         let removals = join_all(some.iter().map(|head| self.run.archive.store.remove_head(head))).await;
         let (mut answered, mut failure) = (0, None);
-        for (head, removal) in some.into_iter().zip(removals) {
+        for (stored, removal) in some.into_iter().zip(removals) {
             match removal {
                 Ok(Removed::Done) => self.outcome.archived += 1,
                 Ok(Removed::Gone) => self.outcome.already_gone += 1,
                 Ok(Removed::Changed) => self.outcome.changed += 1,
+                // The next round copies it again, and then finds it gone from the hot table.
+                Ok(Removed::Grown(grown)) => self.ready.push_back(*grown),
                 Err(error) => {
-                    self.copied.push_back(head);
+                    self.copied.push_back(stored);
                     failure = Some(worse(failure, error));
                     continue;
                 }
@@ -248,7 +254,7 @@ impl<'a> ShardArchive<'a> {
     /// Counts the payments left, with at most one read per status.
     async fn count_remaining(&mut self) {
         let rows = self.entries.iter().map(|row| (row.due.head.payment_id, row.due.due_date, row.settled_at));
-        let heads = self.ready.iter().chain(&self.copied);
+        let heads = self.ready.iter().chain(&self.copied).map(StoredHead::known);
         let heads = heads.map(|head| (head.payment_id, head.due_date, head.settled_at()));
         for (payment_id, due_date, settled_at) in rows.chain(heads) {
             self.outcome.remaining += 1;
@@ -270,6 +276,15 @@ impl<'a> ShardArchive<'a> {
                 Err(_) => self.outcome.remaining_is_lower_bound = true,
             }
         }
+    }
+
+    /// Names the head in history that differs from the one in the hot table.
+    fn why_different(&self, other: &Head) -> String {
+        let (table, status, version) =
+            (&self.run.archive.config.data.tables.history, other.state.status(), other.version);
+        let key = other.key();
+        let (pk, sk) = (account_partition(&key.account), head_sort(key.sort));
+        format!("the item {pk} / {sk} of table {table} is a different head, {status} at version {version}")
     }
 
     fn is_overdue(&self, due_date: BusinessDate, settled_at: Option<UtcSecond>) -> bool {

@@ -16,7 +16,8 @@ use metrique_writer::Entry;
 use payments_boot::{Clock, Metrics};
 use payments_model::{Details, Head, HeadKey, PaymentId, State, causes};
 use payments_queue::{PaymentRequest, TransactionQueue};
-use payments_store::{MAX_BATCH_GET, Store, StoreError};
+use payments_store::key::{account_partition, head_sort};
+use payments_store::{MAX_BATCH_GET, Store, StoreError, TableNames};
 
 use attempt::DispatchAttempt;
 pub use config::Config;
@@ -38,8 +39,10 @@ struct Tally {
     /// Payments that are no longer pending at the record's dispatch attempt.
     moved_on: u64,
     send_failed: u64,
-    /// Records that cannot be read.
+    /// Records whose payment cannot be read or is damaged.
     poison_records: u64,
+    /// Payments whose head and details say different things. They are among the poison records.
+    disagreements: u64,
     /// The sequence numbers of records to be retried.
     #[entry(ignore)]
     retried: Vec<String>,
@@ -48,6 +51,12 @@ struct Tally {
 impl Tally {
     fn not_sent(&mut self, attempt: &DispatchAttempt) {
         self.send_failed += 1;
+        self.retried.push(attempt.sequence_number.clone());
+    }
+
+    /// A payment that no retry can send. The mapping isolates its record.
+    fn poison(&mut self, attempt: &DispatchAttempt) {
+        self.poison_records += 1;
         self.retried.push(attempt.sequence_number.clone());
     }
 }
@@ -69,7 +78,8 @@ impl Dispatch {
         let mut tally = Tally::default();
         let attempts = attempts(event.records, &mut tally);
         for some in attempts.chunks(MAX_BATCH_GET) {
-            if let Err(error) = self.relay(some, &mut tally).await {
+            // Boxed: the future is as deep as all the calls it may wait for.
+            if let Err(error) = Box::pin(self.relay(some, &mut tally)).await {
                 tracing::warn!(causes = ?causes(&error), "DynamoDB failed before requests were sent; Lambda retries them");
                 some.iter().for_each(|attempt| tally.not_sent(attempt));
             }
@@ -86,46 +96,67 @@ impl Dispatch {
 
     async fn relay(&self, attempts: &[DispatchAttempt], tally: &mut Tally) -> Result<(), StoreError> {
         let keys: Vec<HeadKey> = attempts.iter().map(|attempt| attempt.key.clone()).collect();
-        let mut heads: HashMap<HeadKey, Head> = HashMap::new();
-        let mut unreadable = HashSet::new();
-        for (key, head) in self.store.hot_heads(&keys).await? {
-            match head {
-                Ok(head) => drop(heads.insert(key, head)),
-                Err(error) => {
-                    tracing::error!(%error, "a pending payment cannot be read and is not dispatched");
-                    unreadable.insert(key);
+        let heads: HashMap<HeadKey, Result<Head, StoreError>> =
+            self.store.hot_heads(&keys).await?.into_iter().collect();
+        let mut pending = Vec::new();
+        for attempt in attempts {
+            match heads.get(&attempt.key) {
+                Some(Ok(head)) if head.state == State::Pending && head.dispatch_attempt == Some(attempt.number) => {
+                    pending.push((attempt, head));
                 }
+                Some(Err(error)) => {
+                    tracing::error!(%error, "a pending payment cannot be read and is not dispatched");
+                    tally.poison(attempt);
+                }
+                _ => tally.moved_on += 1,
             }
         }
-        let still_pending = |attempt: &&DispatchAttempt| {
-            let head = heads.get(&attempt.key);
-            head.is_some_and(|head| head.state == State::Pending && head.dispatch_attempt == Some(attempt.number))
-        };
-        let pending: Vec<&DispatchAttempt> = attempts.iter().filter(still_pending).collect();
-        let poison = attempts.iter().filter(|attempt| unreadable.contains(&attempt.key));
-        tally.retried.extend(poison.map(|attempt| attempt.sequence_number.clone()));
-        tally.poison_records += u64::try_from(unreadable.len()).unwrap_or(0);
-        tally.moved_on += u64::try_from(attempts.len() - pending.len() - unreadable.len()).unwrap_or(0);
-
-        let ids: Vec<PaymentId> = pending.iter().map(|attempt| attempt.key.sort.payment_id).collect();
+        let ids: Vec<PaymentId> = pending.iter().map(|(_, head)| head.payment_id).collect();
         let details = self.store.details_of(&ids).await?;
-        self.send(&pending, &details, tally).await;
-        Ok(())
-    }
-
-    async fn send(&self, pending: &[&DispatchAttempt], details: &HashMap<PaymentId, Details>, tally: &mut Tally) {
         let (mut sending, mut requests) = (Vec::new(), Vec::new());
-        for attempt in pending {
-            match details.get(&attempt.key.sort.payment_id) {
-                Some(details) => {
-                    sending.push(attempt);
+        for (attempt, head) in pending {
+            match details.get(&head.payment_id) {
+                Some(Ok(details)) if self.agree(head, details) => {
                     requests.push(PaymentRequest::of(details, attempt.number));
+                    sending.push(attempt);
+                }
+                Some(Ok(_)) => {
+                    tally.disagreements += 1;
+                    tally.poison(attempt);
+                }
+                Some(Err(error)) => {
+                    tracing::error!(%error, "a pending payment's details cannot be read and it is not dispatched");
+                    tally.poison(attempt);
                 }
                 // Details exist, since they are written before the head. The read is retried.
                 None => tally.not_sent(attempt),
             }
         }
-        for (attempt, sent) in sending.into_iter().zip(self.queue.send(&requests, self.clock.instant()).await) {
+        self.send(&sending, &requests, tally).await;
+        Ok(())
+    }
+
+    /// Whether a head and its details say the same. The request says what the details say, and everybody else
+    /// sees what the head says.
+    fn agree(&self, head: &Head, details: &Details) -> bool {
+        let differences = head.differences(details);
+        if differences.is_empty() {
+            return true;
+        }
+        let (TableNames { payments, history }, key) = (self.store.tables(), head.key());
+        tracing::error!(
+            payment_id = %head.payment_id,
+            table = payments,
+            key = format!("{} / {}", account_partition(&key.account), head_sort(key.sort)),
+            details_table = history,
+            ?differences,
+            "a pending payment's head disagrees with its details and it is not dispatched"
+        );
+        false
+    }
+
+    async fn send(&self, sending: &[&DispatchAttempt], requests: &[PaymentRequest], tally: &mut Tally) {
+        for (attempt, sent) in sending.iter().zip(self.queue.send(requests, self.clock.instant()).await) {
             match sent {
                 Ok(()) => tally.sent += 1,
                 Err(error) => {

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
-use payments_boot::{Clock, Lookup, Metrics, log_as_json, store};
+use payments_boot::{Clock, Lookup, Metrics, http_store, log_as_json};
 use query_due::{Config, QueryDue};
 
 #[tokio::main]
@@ -11,7 +11,7 @@ async fn main() -> Result<(), Error> {
     log_as_json();
     let lookup = Lookup::environment();
     let config = Config::read(&lookup)?;
-    let store = store(&config.data).await;
+    let store = http_store(&config.data).await;
     let query = QueryDue::new(config, store, Clock::system(), Metrics::stdout(&lookup));
     run(service_fn(|event: LambdaEvent<_>| async { Ok::<_, Infallible>(query.handle(event.payload).await) })).await
 }

@@ -89,8 +89,11 @@ impl Reader<'_> {
         for _ in 0..MAX_TRIES {
             let found = self.count(date).await?;
             if found.unreadable > 0 {
-                let (entries, example) = (found.unreadable, found.example.map(|error| error.to_string()));
-                tracing::error!(%date, entries, example, "a date cannot be recounted: index entries cannot be read");
+                let entries = found.unreadable;
+                tracing::error!(%date, entries, "a date cannot be recounted: index entries cannot be read");
+                for error in found.examples {
+                    tracing::error!(%date, %error, "an index entry cannot be read");
+                }
                 return Ok(Look::Unreadable(entries));
             }
             let after = self.counters(date).await?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use payments_boot::Deadline;
 use payments_model::{BusinessDate, Outage as _, OutageKind, UtcSecond, causes};
-use payments_store::{Evidence, Repaired, StoreError};
+use payments_store::{Evidence, Repaired, StoreError, StoredEvidence};
 
 use crate::look::{Halt, Look, Reader, Seen};
 use crate::outcome::{RecountOutcome, repairable_from};
@@ -23,7 +23,7 @@ const DATES_TOGETHER: usize = 10;
 struct Run<'r> {
     reader: Reader<'r>,
     action: Action,
-    evidence: BTreeMap<BusinessDate, Option<Evidence>>,
+    evidence: BTreeMap<BusinessDate, StoredEvidence>,
     judged: BTreeSet<BusinessDate>,
     outcome: RecountOutcome,
 }
@@ -151,7 +151,8 @@ impl<'r> Run<'r> {
     /// enough ago. Otherwise keeps the finding as evidence; an unchanged finding keeps its age.
     async fn drifted(&mut self, date: BusinessDate, seen: &Seen, now: UtcSecond) -> Result<(), Halt> {
         let store = &self.reader.recount.store;
-        let known = self.evidence.get(&date).cloned().flatten();
+        let earlier = self.evidence.get(&date);
+        let known = earlier.and_then(|earlier| earlier.evidence.clone());
         let known = known.filter(|known| known.recounted == seen.recounted && known.moves == seen.counters.moves);
         let mut repaired = false;
         let evidence = match known {
@@ -168,7 +169,7 @@ impl<'r> Run<'r> {
             None => {
                 let (recounted, moves) = (seen.recounted.clone(), seen.counters.moves);
                 let evidence = Evidence { recounted, moves, found_at: self.reader.recount.clock.now() };
-                self.reader.retried(async || store.keep_evidence(date, &evidence).await).await?;
+                self.reader.retried(async || store.keep_evidence(date, &evidence, earlier).await).await?;
                 evidence
             }
         };

@@ -155,6 +155,7 @@ mod tests {
     use std::io::Read as _;
 
     use object_store::memory::InMemory;
+    use payments_boot::{Clock, Deadline};
     use payments_model::settlement::FailureReason;
     use payments_model::{AccountId, Actor, Head, Money, PaymentId, ShardCount, State, Status, TrailEntry};
 
@@ -226,9 +227,9 @@ mod tests {
         let run = attempt.finish(UtcSecond::MIN).await.unwrap().unwrap();
         assert!(run.csv.bytes > u64::try_from(PART).unwrap(), "{} bytes", run.csv.bytes);
 
-        let Found::Intact(mut stored) = Stored::check(&files, &run.csv.attempt, &run.csv).await.unwrap() else {
-            panic!("{} is not as committed", run.csv.attempt)
-        };
+        let deadline = Deadline::of_http(&Clock::system());
+        let stored = Stored::check(&files, &run.csv.attempt, &run.csv, &deadline).await.unwrap();
+        let Found::Intact(mut stored) = stored else { panic!("{} is not as committed", run.csv.attempt) };
         let mut bytes = Vec::new();
         while let Some(piece) = stored.next().await.unwrap() {
             bytes.extend_from_slice(&piece);

@@ -13,10 +13,10 @@ use crate::{Report, ReportError, ReportOutcome};
 /// of at most 6 MB.
 const MAX_RUNS: u64 = 500;
 
-/// The time reserved after gathering for the last part of the file, its completion and the summary: at
-/// most 20 s each if S3 is slow. A summary of more than 25,000 payees has several parts. If they are late,
-/// the run is not committed, and the next one gathers the same again.
-const AFTER_GATHERING: TimeDelta = TimeDelta::seconds(60);
+/// The time reserved after gathering for what follows, at most 20 s a call if S3 is slow: two parts of the
+/// file and its completion, then a summary of up to 100,000 payees, which begins, has four parts and is
+/// completed.
+const AFTER_GATHERING: TimeDelta = TimeDelta::seconds(20 * (3 + 6));
 
 /// How an attempt ended.
 enum Attempted {
@@ -73,7 +73,7 @@ impl Report {
         deadline: &Deadline,
         outcome: &mut ReportOutcome,
     ) -> Result<bool, ReportError> {
-        let file = self.publish(run).await?;
+        let Some(file) = self.publish(run, deadline).await? else { return Ok(false) };
         outcome.published.extend([run.summary.published.clone(), run.csv.published.clone()]);
         if !self.drain(file, run.rows, deadline, outcome).await? {
             return Ok(false);

@@ -34,6 +34,7 @@ mod upload;
 
 use std::sync::Arc;
 
+use chrono::TimeDelta;
 use lambda_runtime::{Error, LambdaEvent};
 use object_store::ObjectStore;
 use payments_boot::{Clock, Deadline, Metrics};
@@ -45,6 +46,9 @@ pub use config::{Config, MaxRows, MaxRowsError};
 pub use error::ReportError;
 pub use outcome::ReportOutcome;
 pub use storage::{Storage, StorageError};
+
+/// The most time that one call to the report storage takes: S3 copies a file in three calls of at most 20 s each.
+pub const FILE_CALL: TimeDelta = TimeDelta::seconds(60);
 
 /// The schedule's request: `{"action":"report"}`.
 pub type Request = payments_boot::Request<Action>;
@@ -80,7 +84,7 @@ impl Report {
     /// [`ReportError`] if DynamoDB or S3 fails, or a committed file was changed. Completed work stays.
     pub async fn handle(&self, event: LambdaEvent<Request>) -> Result<ReportOutcome, Error> {
         let Request { action: Action::Report } = event.payload;
-        let deadline = Deadline::before(event.context.deadline, &self.clock);
+        let deadline = Deadline::before(event.context.deadline, &self.clock).earlier(FILE_CALL);
         let mut outcome = ReportOutcome::default();
         let run = self.run(&event.context.request_id, &deadline, &mut outcome).await;
         outcome.report_file_altered = matches!(run, Err(ReportError::Altered { .. }));

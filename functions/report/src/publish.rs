@@ -1,50 +1,67 @@
 //! The publication of a committed run's files, which are never written again.
 
 use object_store::{Error, ObjectStoreExt as _};
+use payments_boot::Deadline;
 use payments_store::{ReportFile, ReportRun};
 
 use crate::stored::{Found, Stored};
 use crate::upload::parse;
 use crate::{Report, ReportError};
 
+/// Whether a file is published.
+enum Published {
+    /// It is, as this file.
+    As(Stored),
+    /// It is not, and can be.
+    NotYet,
+}
+
 impl Report {
     /// Publishes a run's summary, then its settlements, so no reader finds settlements without a summary.
-    /// Publishes neither unless both are as committed. Returns the file of settlements.
-    pub(crate) async fn publish(&self, run: &ReportRun) -> Result<Stored, ReportError> {
-        let summary = self.published(&run.summary).await?;
-        let csv = self.published(&run.csv).await?;
-        if summary.is_none() {
-            self.copy(&run.summary).await?;
+    /// Publishes neither unless both are as committed. Returns the file of settlements, or `None` if the
+    /// deadline comes.
+    pub(crate) async fn publish(&self, run: &ReportRun, deadline: &Deadline) -> Result<Option<Stored>, ReportError> {
+        let Some(summary) = self.published(&run.summary, deadline).await? else { return Ok(None) };
+        let Some(csv) = self.published(&run.csv, deadline).await? else { return Ok(None) };
+        if matches!(summary, Published::NotYet) && self.copy(&run.summary, deadline).await?.is_none() {
+            return Ok(None);
         }
         match csv {
-            Some(csv) => Ok(csv),
-            None => self.copy(&run.csv).await,
+            Published::As(csv) => Ok(Some(csv)),
+            Published::NotYet => self.copy(&run.csv, deadline).await,
         }
     }
 
-    /// Returns the published file, or `None` if it is not published and the attempt's can be copied.
-    async fn published(&self, file: &ReportFile) -> Result<Option<Stored>, ReportError> {
-        match Stored::check(&self.files, &file.published, file).await? {
-            Found::Intact(stored) => return Ok(Some(stored)),
+    /// Looks for the published file. If it is missing, the attempt's must be there to be copied. Returns `None`
+    /// if the deadline comes.
+    async fn published(&self, file: &ReportFile, deadline: &Deadline) -> Result<Option<Published>, ReportError> {
+        match Stored::check(&self.files, &file.published, file, deadline).await? {
+            Found::Intact(stored) => return Ok(Some(Published::As(stored))),
             Found::Altered(why) => return Err(altered(&file.published, &why)),
+            Found::OutOfTime => return Ok(None),
             Found::Missing => {}
         }
-        match Stored::check(&self.files, &file.attempt, file).await? {
-            Found::Intact(_) => Ok(None),
+        match Stored::check(&self.files, &file.attempt, file, deadline).await? {
+            Found::Intact(_) => Ok(Some(Published::NotYet)),
             Found::Altered(why) => Err(altered(&file.attempt, &why)),
             Found::Missing => Err(altered(&file.attempt, "is missing and was not published")),
+            Found::OutOfTime => Ok(None),
         }
     }
 
-    async fn copy(&self, file: &ReportFile) -> Result<Stored, ReportError> {
+    async fn copy(&self, file: &ReportFile, deadline: &Deadline) -> Result<Option<Stored>, ReportError> {
+        if deadline.has_come() {
+            return Ok(None);
+        }
         let conflict = match self.files.copy_if_not_exists(&parse(&file.attempt)?, &parse(&file.published)?).await {
             Ok(()) => None,
             // Published by another run, or by an earlier try of this call whose answer was lost.
             Err(error @ Error::AlreadyExists { .. }) => Some(error),
             Err(error) => return Err(error.into()),
         };
-        match (Stored::check(&self.files, &file.published, file).await?, conflict) {
-            (Found::Intact(stored), _) => Ok(stored),
+        match (Stored::check(&self.files, &file.published, file, deadline).await?, conflict) {
+            (Found::Intact(stored), _) => Ok(Some(stored)),
+            (Found::OutOfTime, _) => Ok(None),
             (Found::Altered(why), _) => Err(altered(&file.published, &why)),
             // S3 also answers a conflict while another run's copy is being completed.
             (Found::Missing, Some(conflict)) => Err(conflict.into()),

@@ -4,14 +4,14 @@ use payments_boot::{Deadline, Retries, Stop};
 use payments_model::causes;
 use payments_store::StoreError;
 
-/// Makes a call, and retries it if that can help and the deadline has not come. Returns `None` if it
-/// keeps failing.
+/// Makes a call unless the deadline has come, and retries it if that can help. Returns `None` if it keeps
+/// failing or the deadline comes.
 pub(crate) async fn retried<T, F>(deadline: &Deadline, call: impl Fn() -> F) -> Result<Option<T>, StoreError>
 where
     F: Future<Output = Result<T, StoreError>>,
 {
     let mut retries = Retries::default();
-    loop {
+    while !deadline.has_come() {
         let error = match call().await {
             Ok(answer) => return Ok(Some(answer)),
             Err(error) => error,
@@ -25,4 +25,5 @@ where
             }
         }
     }
+    Ok(None)
 }

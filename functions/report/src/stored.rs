@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use object_store::path::Path;
 use object_store::{Error, GetOptions, GetRange, ObjectStore};
+use payments_boot::Deadline;
 use payments_store::ReportFile;
 use sha2::{Digest as _, Sha256};
 
@@ -23,6 +24,8 @@ pub(crate) enum Found {
     Missing,
     /// It differs, in the way described.
     Altered(String),
+    /// The deadline came before it was read.
+    OutOfTime,
 }
 
 /// A stored file and the position up to which it was read.
@@ -41,8 +44,12 @@ impl Stored {
         files: &Arc<dyn ObjectStore>,
         path: &str,
         file: &ReportFile,
+        deadline: &Deadline,
     ) -> Result<Found, ReportError> {
         let path = parse(path)?;
+        if deadline.has_come() {
+            return Ok(Found::OutOfTime);
+        }
         let head = GetOptions { head: true, ..GetOptions::default() };
         let meta = match files.get_opts(&path, head).await {
             Ok(found) => found.meta,
@@ -56,6 +63,9 @@ impl Stored {
         let (mut reading, mut sha256) = (stored.clone(), Sha256::new());
         while let Some(piece) = reading.next().await? {
             sha256.update(&piece);
+            if deadline.has_come() && reading.at < reading.size {
+                return Ok(Found::OutOfTime);
+            }
         }
         let sha256 = hexadecimal(sha256.finalize().as_slice());
         if sha256 == file.sha256 {
@@ -101,6 +111,7 @@ impl Stored {
 mod tests {
     use object_store::ObjectStoreExt as _;
     use object_store::memory::InMemory;
+    use payments_boot::Clock;
 
     use super::*;
 
@@ -115,7 +126,8 @@ mod tests {
             bytes: 7,
             sha256: hexadecimal(Sha256::digest(b"checked").as_slice()),
         };
-        let Found::Intact(mut stored) = Stored::check(&files, &file.published, &file).await.unwrap() else {
+        let deadline = Deadline::of_http(&Clock::system());
+        let Found::Intact(mut stored) = Stored::check(&files, &file.published, &file, &deadline).await.unwrap() else {
             panic!("the file is as committed")
         };
         // It has the same length, so only its version differs.

@@ -21,6 +21,25 @@ use message_end::{MessageEnd, Tally};
 /// The actor of a settlement in the trail.
 const SETTLE: &str = "settle";
 
+/// Why a message was not handled.
+enum Halt {
+    /// DynamoDB failed, or an item cannot be read.
+    Failed(StoreError),
+    /// The deadline came. No call is made after that: the result is delivered again.
+    OutOfTime,
+}
+
+impl From<StoreError> for Halt {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// Lets another call begin, unless the deadline has come.
+fn in_time(deadline: &Deadline) -> Result<(), Halt> {
+    if deadline.has_come() { Err(Halt::OutOfTime) } else { Ok(()) }
+}
+
 /// The function.
 #[derive(Debug, Clone)]
 pub struct Settle {
@@ -57,7 +76,7 @@ impl Settle {
     }
 
     /// Handles one message. Returns its id, its end, and whether another payment has the same transaction id.
-    async fn handle_message(&self, message: SqsMessage) -> (String, MessageEnd, bool) {
+    async fn handle_message(&self, message: SqsMessage, deadline: &Deadline) -> (String, MessageEnd, bool) {
         let message_id = message.message_id.unwrap_or_default();
         let result = match SettlementResult::parse(message.body.as_deref().unwrap_or_default()) {
             Ok(result) => result,
@@ -67,7 +86,7 @@ impl Settle {
             }
         };
         let payment_id = result.payment_id;
-        match self.settle(&result).await {
+        match self.settle(&result, deadline).await {
             Ok((end, shared)) => {
                 match &end {
                     MessageEnd::Unknown => {
@@ -78,12 +97,13 @@ impl Settle {
                     }
                     _ => {}
                 }
-                if shared {
-                    tracing::error!(message_id, %payment_id, "another payment has the same transaction id");
+                if shared && let Settlement::Processed(transaction_id) = &result.settlement {
+                    tracing::error!(message_id, %payment_id, %transaction_id, "another payment has this transaction id");
                 }
                 (message_id, end, shared)
             }
-            Err(error) => {
+            Err(Halt::OutOfTime) => (message_id, MessageEnd::OutOfTime, false),
+            Err(Halt::Failed(error)) => {
                 let causes = causes(&error);
                 tracing::warn!(message_id, %payment_id, ?causes, "a payment was not settled; SQS retries the message");
                 (message_id, MessageEnd::Outage(error.kind()), false)
@@ -91,21 +111,22 @@ impl Settle {
         }
     }
 
-    async fn settle(&self, result: &SettlementResult) -> Result<(MessageEnd, bool), StoreError> {
+    async fn settle(&self, result: &SettlementResult, deadline: &Deadline) -> Result<(MessageEnd, bool), Halt> {
         let end = match &result.echo {
             // The echo of the head's key saves a read. If it leads to no head, the details decide.
             Some((account, due_at)) => {
                 let sort = HeadSort { due_at: *due_at, payment_id: result.payment_id };
                 let key = HeadKey { account: account.clone(), sort };
-                match self.settle_at(&key, self.config.zone.date_of(*due_at), result).await? {
-                    MessageEnd::Unknown => self.settle_by_details(result).await?,
+                match self.settle_at(&key, self.config.zone.date_of(*due_at), result, deadline).await? {
+                    MessageEnd::Unknown => self.settle_by_details(result, deadline).await?,
                     end => end,
                 }
             }
-            None => self.settle_by_details(result).await?,
+            None => self.settle_by_details(result, deadline).await?,
         };
         let shared = match (&end, &result.settlement) {
             (MessageEnd::Settled(_) | MessageEnd::Repeated, Settlement::Processed(id)) => {
+                in_time(deadline)?;
                 self.is_shared(id, result.payment_id).await
             }
             _ => false,
@@ -126,9 +147,10 @@ impl Settle {
         }
     }
 
-    async fn settle_by_details(&self, result: &SettlementResult) -> Result<MessageEnd, StoreError> {
+    async fn settle_by_details(&self, result: &SettlementResult, deadline: &Deadline) -> Result<MessageEnd, Halt> {
+        in_time(deadline)?;
         let Some(details) = self.store.details(result.payment_id).await? else { return Ok(MessageEnd::Unknown) };
-        self.settle_at(&details.key(), details.due_date, result).await
+        self.settle_at(&details.key(), details.due_date, result, deadline).await
     }
 
     /// Settles the payment at `key`. The write's condition checks `due_date`. If it fails, the stored date is
@@ -138,7 +160,9 @@ impl Settle {
         key: &HeadKey,
         due_date: BusinessDate,
         result: &SettlementResult,
-    ) -> Result<MessageEnd, StoreError> {
+        deadline: &Deadline,
+    ) -> Result<MessageEnd, Halt> {
+        in_time(deadline)?;
         let (now, by) = (self.clock.now(), Actor::named(SETTLE));
         let event = Event::Settle(result.settlement.clone());
         let (state, version) = CLAIMED;
@@ -149,12 +173,16 @@ impl Settle {
         if let Moved::Elsewhere(Some(head)) = &moved
             && let Ok(step) = head.transition(&event, now, by.clone())
         {
+            in_time(deadline)?;
             moved = self.store.transition(key, head.due_date, &step).await?;
         }
         let found = match moved {
             Moved::Done(_) => return Ok(MessageEnd::Settled(result.settlement.clone())),
             Moved::Elsewhere(Some(head)) => Some(*head),
-            Moved::Elsewhere(None) => self.store.archived_head(key).await?,
+            Moved::Elsewhere(None) => {
+                in_time(deadline)?;
+                self.store.archived_head(key).await?
+            }
         };
         let Some(head) = found else { return Ok(MessageEnd::Unknown) };
         let end = MessageEnd::of(head.transition(&event, now, by).err());

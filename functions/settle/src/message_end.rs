@@ -20,6 +20,8 @@ pub(crate) enum MessageEnd {
     Poison,
     /// A call to DynamoDB failed, or the head cannot be read. The message is retried.
     Outage(OutageKind),
+    /// The deadline came before all its calls were made. The message is retried.
+    OutOfTime,
 }
 
 impl MessageEnd {
@@ -51,6 +53,8 @@ pub(crate) struct Tally {
     unknown_payments: u64,
     poison_messages: u64,
     settle_outages: u64,
+    /// Messages that were not begun, or not finished, before the deadline.
+    out_of_time: u64,
     /// Transaction ids that more than one payment has.
     pub(crate) shared_transaction_ids: u64,
 }
@@ -67,6 +71,7 @@ impl Tally {
             MessageEnd::Unknown => &mut self.unknown_payments,
             MessageEnd::Poison => &mut self.poison_messages,
             MessageEnd::Outage(_) => &mut self.settle_outages,
+            MessageEnd::OutOfTime => &mut self.out_of_time,
         };
         *counter += 1;
     }

@@ -21,7 +21,7 @@ impl Settle {
         let (mut left, mut ends, mut retries) = (messages, Vec::new(), Retries::default());
         loop {
             let (started, before) = (self.clock.instant(), left.len());
-            let (again, outage) = self.handle_once(left, &mut ends).await;
+            let (again, outage) = self.handle_once(left, deadline, &mut ends).await;
             let done = u32::try_from(before - again.len()).unwrap_or(u32::MAX);
             deadline.keep_rate(done, started, self.config.per_second).await;
             let Some(kind) = outage else { return ends };
@@ -46,10 +46,11 @@ impl Settle {
     async fn handle_once(
         &self,
         messages: Vec<SqsMessage>,
+        deadline: &Deadline,
         ends: &mut Vec<Handled>,
     ) -> (Vec<(SqsMessage, Handled)>, Option<OutageKind>) {
         let handle = |message: SqsMessage| async move {
-            let handled = self.handle_message(message.clone()).await;
+            let handled = self.handle_message(message.clone(), deadline).await;
             (message, handled)
         };
         // Collecting them all leaves no write in flight when the function answers.

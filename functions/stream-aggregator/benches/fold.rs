@@ -45,7 +45,7 @@ fn counting(criterion: &mut Criterion) {
     let text = event().to_string();
     let read = |text: &str| {
         let event: Event = serde_json::from_str(text).unwrap_or_default();
-        event.changes().unwrap_or_default()
+        event.changes("payments").unwrap_or_default()
     };
     let changes = read(&text);
     assert_eq!((changes.len(), fold(&changes).len()), (RECORDS, 1));

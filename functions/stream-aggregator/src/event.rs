@@ -8,6 +8,8 @@ use aws_lambda_events::dynamodb::EventRecord;
 use payments_model::SequenceNumber;
 use payments_store::{Counted, counted};
 use serde::Deserialize;
+use serde_dynamo::AttributeValue;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::fold::{Change, Effect};
@@ -56,6 +58,8 @@ struct Numbered {
 #[serde(rename_all = "PascalCase")]
 struct NumberedChange {
     sequence_number: String,
+    #[serde(default)]
+    keys: Value,
 }
 
 impl Event {
@@ -75,44 +79,64 @@ impl Event {
         }
     }
 
-    /// Returns the changes, in the order of the stream.
+    /// Returns the changes of this table's items, in the order of the stream.
     ///
     /// # Errors
     /// [`EventError::NoSequenceNumber`].
-    pub fn changes(&self) -> Result<Vec<Change>, EventError> {
-        let mut changes = self.records.iter().map(|record| read(record)).collect::<Result<Vec<_>, _>>()?;
+    pub fn changes(&self, table: &str) -> Result<Vec<Change>, EventError> {
+        let mut changes = self.records.iter().map(|record| read(table, record)).collect::<Result<Vec<_>, _>>()?;
         changes.sort_by(|one, other| one.sequence_number.cmp(&other.sequence_number));
         changes.dedup_by(|one, other| one.sequence_number == other.sequence_number);
         Ok(changes)
     }
 }
 
-fn read(record: &RawValue) -> Result<Change, EventError> {
+fn read(table: &str, record: &RawValue) -> Result<Change, EventError> {
     let whole = serde_json::from_str::<EventRecord>(record.get());
-    let number = match &whole {
-        Ok(record) => record.change.sequence_number.clone(),
-        Err(_) => serde_json::from_str::<Numbered>(record.get()).ok().map(|record| record.dynamodb.sequence_number),
+    let (number, keys) = match &whole {
+        Ok(record) => (record.change.sequence_number.clone(), Value::Null),
+        Err(_) => {
+            let part = serde_json::from_str::<Numbered>(record.get()).ok().map(|record| record.dynamodb);
+            part.map_or_else(Default::default, |part| (Some(part.sequence_number), part.keys))
+        }
     };
     let sequence_number: SequenceNumber =
         number.and_then(|number| number.parse().ok()).ok_or(EventError::NoSequenceNumber)?;
     let effect = match whole {
-        Ok(record) => effect(&sequence_number, &record),
+        Ok(record) => effect(&sequence_number, table, &record),
         Err(error) => {
-            tracing::error!(%sequence_number, %error, "a stream record cannot be read; it is counted as unparsed");
+            let text = |name: &str| keys[name]["S"].as_str();
+            let key = key_of(text("pk"), text("sk"));
+            tracing::error!(%sequence_number, table, key, %error, "a stream record cannot be read; it is counted as unparsed");
             Effect::Unreadable(None)
         }
     };
     Ok(Change { sequence_number, effect })
 }
 
+/// An item's key as the log and the runbook write it: partition and sort.
+fn key_of(partition: Option<&str>, sort: Option<&str>) -> String {
+    format!("{} / {}", partition.unwrap_or_default(), sort.unwrap_or_default())
+}
+
 /// Reads a record's images.
-fn effect(sequence_number: &SequenceNumber, record: &EventRecord) -> Effect {
+fn effect(sequence_number: &SequenceNumber, table: &str, record: &EventRecord) -> Effect {
+    let text = |name: &str| match record.change.keys.get(name) {
+        Some(AttributeValue::S(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let key = || key_of(text("pk"), text("sk"));
     // A missing image is an empty one here.
     let image = |image: &serde_dynamo::Item| (!image.is_empty()).then(|| counted(image)).transpose();
     let (before, after) = (image(&record.change.old_image), image(&record.change.new_image));
     match (before, after) {
         (Ok(None), Ok(None)) => {
-            tracing::error!(%sequence_number, "a stream record has no image; set the view type NEW_AND_OLD_IMAGES");
+            tracing::error!(
+                %sequence_number,
+                table,
+                key = key(),
+                "a stream record has no image; set the view type NEW_AND_OLD_IMAGES"
+            );
             Effect::Unreadable(None)
         }
         (Ok(before), Ok(after)) => Effect::Moved { before, after },
@@ -123,7 +147,14 @@ fn effect(sequence_number: &SequenceNumber, record: &EventRecord) -> Effect {
             };
             let due_date = date(&after).or_else(|| date(&before));
             let error = before.err().or(after.err()).map(|error| error.to_string());
-            tracing::error!(%sequence_number, ?due_date, error, "a head is invalid; its change is counted as unparsed");
+            tracing::error!(
+                %sequence_number,
+                table,
+                key = key(),
+                ?due_date,
+                error,
+                "a head is invalid; its change is counted as unparsed"
+            );
             Effect::Unreadable(due_date)
         }
     }
@@ -165,7 +196,7 @@ mod tests {
         let numbers = ["10", "9", &forty, "9", "111111111111111111111"];
         let records: Vec<_> = numbers.map(record).into();
         let event: Event = serde_json::from_value(json!({ "Records": records })).unwrap();
-        let sorted = event.changes().unwrap();
+        let sorted = event.changes("payments").unwrap();
         let sorted: Vec<_> = sorted.iter().map(|change| change.sequence_number.to_string()).collect();
         assert_eq!(sorted, ["9", "10", "111111111111111111111", &forty]);
     }
@@ -174,7 +205,7 @@ mod tests {
     fn a_record_without_a_valid_sequence_number_is_an_error() {
         for record in [json!({}), json!(7), json!({ "dynamodb": { "SequenceNumber": "x" } })] {
             let event: Event = serde_json::from_value(json!({ "Records": [record] })).unwrap();
-            assert_eq!(event.changes().unwrap_err(), EventError::NoSequenceNumber);
+            assert_eq!(event.changes("payments").unwrap_err(), EventError::NoSequenceNumber);
         }
     }
 }

@@ -11,9 +11,9 @@ mod fold;
 use std::time::Duration;
 
 use aws_lambda_events::dynamodb::TimeWindowEventResponse;
-use lambda_runtime::Error;
+use lambda_runtime::{Error, LambdaEvent};
 use metrique_writer::Entry;
-use payments_boot::{Clock, Metrics};
+use payments_boot::{Clock, Deadline, Metrics};
 use payments_model::{Outage as _, OutageKind, causes};
 use payments_store::{Committed, Store, StoreError};
 
@@ -27,6 +27,23 @@ const MAX_TRIES: u32 = 8;
 
 /// The longest wait after the first conflict. It doubles with each further one.
 const FIRST_WAIT: Duration = Duration::from_millis(25);
+
+/// Why not all changes of a batch were counted. What was counted stays counted.
+#[derive(Debug, thiserror::Error)]
+pub enum CountError {
+    /// DynamoDB failed, or the checkpoint cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Another invocation moved the checkpoint before each try.
+    #[error(
+        "the checkpoint of stream shard {0} moved {MAX_TRIES} times: another invocation counts this stream shard; \
+         check that the stream has one mapping to this function"
+    )]
+    CheckpointMoved(String),
+    /// The deadline came.
+    #[error("the deadline came before all changes of stream shard {0} were counted; Lambda delivers them again")]
+    OutOfTime(String),
+}
 
 /// The function.
 #[derive(Debug, Clone)]
@@ -63,14 +80,16 @@ impl Aggregator {
     /// state.
     ///
     /// # Errors
-    /// [`EventError`] if the mapping is configured wrongly, [`StoreError`] if DynamoDB fails. Lambda then
-    /// retries the whole batch, and nothing is counted twice.
-    pub async fn handle(&self, event: Event) -> Result<TimeWindowEventResponse, Error> {
-        let stream_shard = event.stream_shard(&self.config.data.tables.payments)?.to_owned();
-        let changes = event.changes()?;
+    /// [`EventError`] if the mapping is configured wrongly, [`CountError`] if not all changes were counted.
+    /// Lambda then retries the whole batch, and nothing is counted twice.
+    pub async fn handle(&self, event: LambdaEvent<Event>) -> Result<TimeWindowEventResponse, Error> {
+        let deadline = Deadline::before(event.context.deadline, &self.clock);
+        let (event, table) = (event.payload, &self.config.data.tables.payments);
+        let stream_shard = event.stream_shard(table)?.to_owned();
+        let changes = event.changes(table)?;
         if !changes.is_empty() {
             let mut tally = Tally::default();
-            let counted = self.count(&stream_shard, &changes, &mut tally).await;
+            let counted = self.count(&stream_shard, &changes, &deadline, &mut tally).await;
             self.metrics.emit(self.clock.instant(), &tally);
             counted?;
         }
@@ -78,26 +97,28 @@ impl Aggregator {
     }
 
     /// Counts changes, with retries, until the checkpoint has passed them.
-    async fn count(&self, stream_shard: &str, changes: &[Change], tally: &mut Tally) -> Result<(), StoreError> {
+    async fn count(
+        &self,
+        stream_shard: &str,
+        changes: &[Change],
+        deadline: &Deadline,
+        tally: &mut Tally,
+    ) -> Result<(), CountError> {
         let mut tries = 0;
         loop {
-            match self.count_new(stream_shard, changes, tally).await {
+            match self.count_new(stream_shard, changes, deadline, tally).await {
                 Ok(Committed::Done) => return Ok(()),
-                Err(error) if error.kind() != OutageKind::Throttled || tries + 1 == MAX_TRIES => return Err(error),
                 Ok(Committed::Elsewhere) if tries + 1 == MAX_TRIES => {
-                    let source = format!(
-                        "the checkpoint of stream shard {stream_shard} moved {MAX_TRIES} times: another invocation \
-                         counts the same shard; check that the stream has one mapping to this function"
-                    );
-                    return Err(StoreError::Throttled { operation: "TransactWriteItems", source: source.into() });
+                    return Err(CountError::CheckpointMoved(stream_shard.to_owned()));
                 }
                 Ok(Committed::Elsewhere) => {}
-                Err(error) => {
+                Err(CountError::Store(error)) if error.kind() == OutageKind::Throttled && tries + 1 < MAX_TRIES => {
                     tracing::info!(stream_shard, causes = ?causes(&error), "a throttled or conflicting commit is retried");
                 }
+                Err(error) => return Err(error),
             }
             tally.conflicts += 1;
-            self.clock.sleep(self.wait(stream_shard, tries)).await;
+            deadline.sleep(self.wait(stream_shard, tries)).await;
             tries += 1;
         }
     }
@@ -107,14 +128,20 @@ impl Aggregator {
         &self,
         stream_shard: &str,
         changes: &[Change],
+        deadline: &Deadline,
         tally: &mut Tally,
-    ) -> Result<Committed, StoreError> {
+    ) -> Result<Committed, CountError> {
+        let in_time = || {
+            if deadline.has_come() { Err(CountError::OutOfTime(stream_shard.to_owned())) } else { Ok(()) }
+        };
+        in_time()?;
         let mut checkpoint = self.store.checkpoint(stream_shard).await?;
         let known =
             |change: &&Change| checkpoint.as_ref().is_some_and(|checkpoint| change.sequence_number <= *checkpoint);
         let skipped = changes.partition_point(|change| known(&change));
         let (mut new, commits) = (&changes[skipped..], fold(&changes[skipped..]));
         for commit in commits {
+            in_time()?;
             let now = self.clock.now();
             let committed = self.store.commit_counts(stream_shard, checkpoint.as_ref(), &commit, now).await?;
             if committed == Committed::Elsewhere {

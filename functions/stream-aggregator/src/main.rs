@@ -11,5 +11,5 @@ async fn main() -> Result<(), Error> {
     let config = Config::read(&lookup)?;
     let store = store(&config.data).await;
     let aggregator = Aggregator::new(config, store, Clock::system(), Metrics::stdout(&lookup));
-    run(service_fn(|event: LambdaEvent<_>| aggregator.handle(event.payload))).await
+    run(service_fn(|event: LambdaEvent<_>| aggregator.handle(event))).await
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use aws_config::{BehaviorVersion, ConfigLoader, Region, SdkConfig};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::endpoint::{DefaultResolver, Params, ResolveEndpoint as _};
+use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_smithy_http_client::Connector;
 use aws_smithy_http_client::tls::Provider;
 use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
@@ -19,7 +20,7 @@ use aws_smithy_types::byte_stream::ByteStream;
 use payments_store::Store;
 
 use crate::DataConfig;
-use crate::client::{CONNECT_TIMEOUT, any_credentials, retries, timeouts};
+use crate::client::{CONNECT_TIMEOUT, any_credentials, http_timeouts, retries, timeouts};
 
 /// How long a function's start waits for its first connection and an answer on it. After that, the first call
 /// opens another.
@@ -50,11 +51,24 @@ pub async fn store(data: &DataConfig) -> Store {
     Store::new(dynamodb(data.endpoint.as_deref()).await, data.tables.clone())
 }
 
+/// Creates the store of a function of the API: its calls have less time. An engine on one machine may be slower than
+/// AWS, and has no concurrency to protect.
+pub async fn http_store(data: &DataConfig) -> Store {
+    match &data.endpoint {
+        Some(_) => store(data).await,
+        None => Store::new(dynamodb_within(None, http_timeouts()).await, data.tables.clone()),
+    }
+}
+
 /// Creates a DynamoDB client and opens its first connection: to AWS with the function's own role, or to the engine
 /// at `endpoint`, which accepts any credentials.
 pub async fn dynamodb(endpoint: Option<&str>) -> Client {
+    dynamodb_within(endpoint, timeouts()).await
+}
+
+async fn dynamodb_within(endpoint: Option<&str>, timeouts: TimeoutConfig) -> Client {
     let connector = connector();
-    let mut loader = settings(&connector);
+    let mut loader = settings(&connector).timeout_config(timeouts);
     if let Some(endpoint) = endpoint {
         let region = Region::from_static("us-east-1");
         loader = loader.endpoint_url(endpoint).credentials_provider(any_credentials("local")).region(region);

@@ -7,23 +7,36 @@ use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Config, Credentials, Region};
 use aws_smithy_http_client::Builder;
+use payments_store::CALL_TIMEOUT;
 
-/// The most attempts of one call, the first included, within [`OPERATION_TIMEOUT`].
+/// The most attempts of one call, the first included, within [`CALL_TIMEOUT`].
 const MAX_ATTEMPTS: u32 = 3;
-
-/// The timeout of one call, with all its attempts and the waits between them.
-const OPERATION_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The timeout of one attempt; DynamoDB normally answers within tens of milliseconds.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The same two timeouts in functions of the API on AWS. While DynamoDB is slow, each request occupies an invocation
+/// for several of them, and all functions share the account's concurrent invocations.
+pub const HTTP_CALL_TIMEOUT: Duration = Duration::from_secs(2);
+#[cfg(feature = "aws")]
+const HTTP_ATTEMPT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The timeout of opening a connection.
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub(crate) fn timeouts() -> TimeoutConfig {
+    timeouts_of(CALL_TIMEOUT, ATTEMPT_TIMEOUT)
+}
+
+#[cfg(feature = "aws")]
+pub(crate) fn http_timeouts() -> TimeoutConfig {
+    timeouts_of(HTTP_CALL_TIMEOUT, HTTP_ATTEMPT_TIMEOUT)
+}
+
+fn timeouts_of(call: Duration, attempt: Duration) -> TimeoutConfig {
     TimeoutConfig::builder()
-        .operation_timeout(OPERATION_TIMEOUT)
-        .operation_attempt_timeout(ATTEMPT_TIMEOUT)
+        .operation_timeout(call)
+        .operation_attempt_timeout(attempt)
         .connect_timeout(CONNECT_TIMEOUT)
         .build()
 }

@@ -3,16 +3,21 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use payments_store::CALL_TIMEOUT;
 
 use crate::Clock;
 
-/// The time reserved for work in progress and the answer: one operation's timeout (5 s) and 1 s for the rest, but
-/// at most half of the time that is left.
-const MARGIN: TimeDelta = TimeDelta::seconds(6);
+/// The most calls that follow one look at the deadline. The archive may write a copy twice, and the redrive reads a
+/// page and its heads.
+const CALLS_AFTER_A_LOOK: u32 = 2;
 
-/// How long an HTTP request starts work. One payment takes at most four calls (details, details, head, head) of at
-/// most 5 s each, so a request ends within 25 s: before the functions' timeout of 28 s and API Gateway's of 30 s.
-const HTTP_BUDGET: TimeDelta = TimeDelta::seconds(5);
+/// The time reserved for work in progress and the answer: two calls of at most 5 s each and 1 s for the rest, but at
+/// most half of the time that is left.
+pub const MARGIN: Duration = CALL_TIMEOUT.saturating_mul(CALLS_AFTER_A_LOOK).saturating_add(Duration::from_secs(1));
+
+/// How long an HTTP request starts work. The calls of one payment follow it, each of at most 5 s. `tests/rules` adds
+/// them up: a request ends before the functions' timeout of 28 s and API Gateway's of 30 s.
+pub const HTTP_BUDGET: Duration = Duration::from_secs(5);
 
 /// The instant at which an invocation stops starting work.
 #[derive(Debug, Clone)]
@@ -27,14 +32,14 @@ impl Deadline {
     pub fn before(lambda_deadline_millis: u64, clock: &Clock) -> Self {
         let now = clock.instant();
         let end = i64::try_from(lambda_deadline_millis).ok().and_then(DateTime::from_timestamp_millis).unwrap_or(now);
-        let margin = MARGIN.min((end - now) / 2);
+        let margin = TimeDelta::from_std(MARGIN).unwrap_or_default().min((end - now) / 2);
         Self { clock: clock.clone(), stop: end - margin }
     }
 
     /// Creates the deadline of an HTTP request: work that starts within five seconds ends before API Gateway's
     /// timeout.
     pub fn of_http(clock: &Clock) -> Self {
-        Self { clock: clock.clone(), stop: clock.instant() + HTTP_BUDGET }
+        Self { clock: clock.clone(), stop: clock.instant() + TimeDelta::from_std(HTTP_BUDGET).unwrap_or_default() }
     }
 
     /// Creates a deadline that is `by` earlier, but by at most half of the time left: for work that needs time
@@ -76,12 +81,12 @@ mod tests {
     fn a_deadline_keeps_a_margin_of_at_most_half_the_time_left() {
         let start = DateTime::from_timestamp_millis(1_000_000).unwrap();
         let clock = Clock::simulated(move || start, |_| {});
-        for (millis, stop) in [(120_000, 114_000), (12_000, 6_000), (3_000, 1_500), (0, 0)] {
+        for (millis, stop) in [(120_000, 109_000), (22_000, 11_000), (12_000, 6_000), (3_000, 1_500), (0, 0)] {
             let deadline = Deadline::before(1_000_000 + millis, &clock);
             assert_eq!(u64::try_from((deadline.stop - start).num_milliseconds()).unwrap(), stop, "{millis}");
         }
         assert!(Deadline::before(0, &clock).has_come());
-        let deadline = Deadline::before(1_126_000, &clock);
+        let deadline = Deadline::before(1_131_000, &clock);
         for (by, seconds) in [(30, 90), (60, 60), (100, 60)] {
             let earlier = deadline.earlier(TimeDelta::seconds(by));
             assert_eq!((earlier.stop - start).num_seconds(), seconds, "{by}");

@@ -14,11 +14,11 @@ mod retry;
 mod telemetry;
 
 #[cfg(feature = "aws")]
-pub use aws::{connector, dynamodb, sqs, store};
-pub use client::dynamodb_at;
+pub use aws::{connector, dynamodb, http_store, sqs, store};
+pub use client::{HTTP_CALL_TIMEOUT, dynamodb_at};
 pub use clock::Clock;
 pub use config::{ConfigError, DataConfig, Lookup};
-pub use deadline::Deadline;
+pub use deadline::{Deadline, HTTP_BUDGET, MARGIN};
 pub use metrics::Metrics;
 pub use request::Request;
 pub use retry::{Retries, Stop};

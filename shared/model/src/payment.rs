@@ -177,6 +177,25 @@ impl Head {
         }
     }
 
+    /// The fields in which the payment's details say something else, by their names in the API. A head
+    /// is built from its details, so a difference is damage.
+    #[must_use]
+    pub fn differences(&self, details: &Details) -> Vec<&'static str> {
+        let Instruction { account, payee, money, .. } = &details.instruction;
+        [
+            ("paymentId", self.payment_id != details.payment_id),
+            ("accountId", self.account != *account),
+            ("payeeAccountId", self.payee != *payee),
+            ("amountMinor", self.money.amount != money.amount),
+            ("currency", self.money.currency != money.currency),
+            ("dueAt", self.due_at != details.due_at),
+            ("dueDate", self.due_date != details.due_date),
+        ]
+        .into_iter()
+        .filter_map(|(field, differs)| differs.then_some(field))
+        .collect()
+    }
+
     /// Its key, the same in both tables.
     #[must_use]
     pub fn key(&self) -> HeadKey {

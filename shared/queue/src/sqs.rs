@@ -20,7 +20,7 @@ pub const MAX_BATCH_MESSAGES: usize = 10;
 pub const MAX_BATCH_BYTES: usize = 256 * 1024;
 
 /// How many batches are sent at once. A Lambda batch of 100 records makes 10 of them.
-const CONCURRENT_BATCHES: usize = 4;
+pub const CONCURRENT_BATCHES: usize = 4;
 
 /// A message's body, or why it cannot be encoded.
 type Body = Result<String, QueueError>;

@@ -5,7 +5,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use payments_model::{AccountId, Head, HeadSort, Status, UtcSecond};
 
 use crate::error::failed;
-use crate::item::{decode_head, text_of};
+use crate::item::{decode_head, key_of, text_of};
 use crate::key::{account_partition, after_head_sort, parse_head_sort};
 use crate::merge::{Stretch, merge};
 use crate::{Item, Store, StoreError};
@@ -48,36 +48,40 @@ impl Store {
     /// `next`.
     pub async fn account_page(&self, query: &AccountQuery<'_>) -> Result<AccountPage, StoreError> {
         let mut without_key = Vec::new();
-        let mut stretches = vec![self.stretch(&self.tables.payments, query, &mut without_key).await?];
-        if query.with_history {
-            stretches.push(self.stretch(&self.tables.history, query, &mut without_key).await?);
-        }
-        let page = merge(stretches, query.limit.into());
-        let heads = page.rows.into_iter().map(|(sort, item)| (sort, decode_head(item))).collect();
+        let read = async {
+            let mut stretches = vec![self.stretch(&self.tables.payments, query, &mut without_key).await?];
+            if query.with_history {
+                stretches.push(self.stretch(&self.tables.history, query, &mut without_key).await?);
+            }
+            Ok(stretches)
+        };
+        let page = merge(self.bounded("Query", read).await?, query.limit.into());
+        let decode = |(sort, (table, item)): (HeadSort, (&str, Item))| (sort, decode_head(table, item));
+        let heads = page.rows.into_iter().map(decode).collect();
         Ok(AccountPage { heads, without_key, next: page.next })
     }
 
     /// Returns one table's part of a page, and adds the items whose sort keys cannot be read to `without_key`.
-    async fn stretch(
+    async fn stretch<'t>(
         &self,
-        table: &str,
+        table: &'t str,
         query: &AccountQuery<'_>,
         without_key: &mut Vec<StoreError>,
-    ) -> Result<Stretch<HeadSort, (HeadSort, Item)>, StoreError> {
+    ) -> Result<Stretch<HeadSort, (HeadSort, (&'t str, Item))>, StoreError> {
         let (mut rows, mut after) = (Vec::new(), None);
         loop {
             let request = self.account_query(table, query).set_exclusive_start_key(after);
             let answer = request.send().await.map_err(failed("Query"))?;
             for item in answer.items.unwrap_or_default() {
-                match sort_of(&item) {
-                    Ok(sort) => rows.push((sort, (sort, item))),
+                match sort_of(table, &item) {
+                    Ok(sort) => rows.push((sort, (sort, (table, item)))),
                     Err(error) => without_key.push(error),
                 }
             }
             // If the last key cannot be read, the page ends at the last one that can. If none can be read, this page
             // goes on.
             let last = rows.last().map(|(sort, _)| *sort);
-            match answer.last_evaluated_key.as_ref().map(|key| sort_of(key).ok().or(last)) {
+            match answer.last_evaluated_key.as_ref().map(|key| sort_of(table, key).ok().or(last)) {
                 None => return Ok(Stretch { rows, end: None }),
                 Some(Some(end)) => return Ok(Stretch { rows, end: Some(end) }),
                 Some(None) => after = answer.last_evaluated_key,
@@ -109,7 +113,7 @@ impl Store {
     }
 }
 
-fn sort_of(item: &Item) -> Result<HeadSort, StoreError> {
-    let sk = text_of(item, "sk");
-    parse_head_sort(sk).map_err(|_| StoreError::unreadable(sk, "not a head's sort key"))
+fn sort_of(table: &str, item: &Item) -> Result<HeadSort, StoreError> {
+    let sort = parse_head_sort(text_of(item, "sk"));
+    sort.map_err(|_| StoreError::unreadable(table, key_of(item), "not a head's sort key"))
 }

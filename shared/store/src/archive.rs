@@ -1,16 +1,49 @@
-//! Archiving: a past payment's head is put into history, then removed from the hot table.
+//! Archiving: a past payment's head is copied into history, then removed from the hot table.
 //!
-//! In this order, a head is never in neither table. The details always are in history.
+//! In this order, a head is never in neither table. The details always are in history. The item is
+//! copied as it was read, so attributes that only a later version knows survive.
 
-use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
-use payments_model::Head;
+use aws_sdk_dynamodb::types::{ReturnValue, ReturnValuesOnConditionCheckFailure};
+use payments_model::{Head, HeadKey};
 
-use crate::conditional::conditional;
-use crate::item::head_key;
-use crate::{PutHead, Store, StoreError};
+use crate::conditional::{conditional, equations};
+use crate::item::{decode_head, encode_head, head_key};
+use crate::{Item, Store, StoreError};
+
+/// A head of the hot table, together with the item that it was read from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredHead {
+    head: Head,
+    item: Item,
+}
+
+impl StoredHead {
+    /// Encodes a head that was not read, such as a model's. A function copies what it read: see
+    /// [`Store::stored_heads`].
+    pub fn new(head: Head) -> Result<Self, StoreError> {
+        let item = encode_head(&head)?;
+        Ok(Self { head, item })
+    }
+
+    /// The head, as far as this version knows it.
+    pub fn known(&self) -> &Head {
+        &self.head
+    }
+}
+
+/// The result of copying a head into history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Archived {
+    /// History has this item.
+    Done,
+    /// History has another head of this payment, which stays.
+    Different(Box<Head>),
+    /// Another run writes to the copy in history at the same time.
+    Changed,
+}
 
 /// The result of removing a head from the hot table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Removed {
     /// The head was removed.
     Done,
@@ -18,32 +51,86 @@ pub enum Removed {
     Gone,
     /// The head has changed since it was read, and stays.
     Changed,
+    /// The head was removed, but it had attributes by then that the copy in history lacks. This is
+    /// what it had. Copy it again.
+    Grown(Box<StoredHead>),
 }
 
 impl Store {
-    /// Writes a head to history, unless one exists: 1 write unit, 1 in `due`, and 1 in `transaction`
-    /// if it was processed.
-    pub async fn put_archived_head(&self, head: &Head) -> Result<PutHead, StoreError> {
-        self.put_head_into(&self.tables.history, head).await
+    /// Returns the heads at up to 100 keys of the hot table with their items, as far as they exist. An
+    /// unreadable item does not hide the others.
+    pub async fn stored_heads(
+        &self,
+        keys: &[HeadKey],
+    ) -> Result<Vec<(HeadKey, Result<StoredHead, StoreError>)>, StoreError> {
+        let table = &self.tables.payments;
+        let read = |item: Item| decode_head(table, item.clone()).map(|head| StoredHead { head, item });
+        Ok(self.hot_items(keys).await?.into_iter().map(|(key, item)| (key, read(item))).collect())
     }
 
-    /// Removes a head from the hot table, if it has not changed and has been reported: as many write
-    /// units as putting it into history.
-    pub async fn remove_head(&self, head: &Head) -> Result<Removed, StoreError> {
+    /// Copies a head's item into history, unless another head is there: 1 write unit, 1 in `due`, and
+    /// 1 in `transaction` if it was processed.
+    ///
+    /// An earlier run may have copied the same head before an attribute changed that this version does
+    /// not know. The hot table's item then replaces that copy, which costs a second write.
+    pub async fn put_archived_head(&self, stored: &StoredHead) -> Result<Archived, StoreError> {
+        let history = &self.tables.history;
+        let Some(found) = self.put_if_absent(history, item_of(stored)).await? else { return Ok(Archived::Done) };
+        if found == stored.item {
+            return Ok(Archived::Done);
+        }
+        let (condition, names, values) = equations(&found, " AND ");
+        let head = decode_head(history, found)?;
+        if head != stored.head {
+            return Ok(Archived::Different(Box::new(head)));
+        }
+        let put = self
+            .client
+            .put_item()
+            .table_name(history)
+            .set_item(Some(item_of(stored)))
+            .condition_expression(condition)
+            .set_expression_attribute_names(Some(names))
+            .set_expression_attribute_values(Some(values))
+            .send()
+            .await;
+        Ok(if conditional("PutItem", put)?.is_ok() { Archived::Done } else { Archived::Changed })
+    }
+
+    /// Removes a head from the hot table, if none of its attributes has changed and it has been
+    /// reported: as many write units as copying it into history.
+    ///
+    /// A condition cannot ask for attributes that were added, so those come back as
+    /// [`Removed::Grown`]. A crash before they are copied loses them. So a later version that adds an
+    /// attribute to a settled head also changes one that is there.
+    pub async fn remove_head(&self, stored: &StoredHead) -> Result<Removed, StoreError> {
+        let (condition, names, values) = equations(&stored.item, " AND ");
         let delete = self
             .client
             .delete_item()
             .table_name(&self.tables.payments)
-            .set_key(Some(head_key(&head.key())))
-            .condition_expression("version = :version AND attribute_not_exists(unreported)")
-            .expression_attribute_values(":version", AttributeValue::N(head.version.to_string()))
+            .set_key(Some(head_key(&stored.head.key())))
+            .condition_expression(format!("{condition} AND attribute_not_exists(unreported)"))
+            .set_expression_attribute_names(Some(names))
+            .set_expression_attribute_values(Some(values))
+            .return_values(ReturnValue::AllOld)
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
             .send()
             .await;
         Ok(match conditional("DeleteItem", delete)? {
-            Ok(_) => Removed::Done,
+            Ok(removed) => match removed.attributes.filter(|item| *item != stored.item) {
+                Some(item) => Removed::Grown(Box::new(StoredHead { head: stored.head.clone(), item })),
+                None => Removed::Done,
+            },
             Err(Some(_)) => Removed::Changed,
             Err(None) => Removed::Gone,
         })
     }
+}
+
+/// The item as it was read, at its head's key.
+fn item_of(stored: &StoredHead) -> Item {
+    let mut item = stored.item.clone();
+    item.extend(head_key(&stored.head.key()));
+    item
 }

@@ -54,8 +54,9 @@ impl Store {
     /// Returns the last counted record of a stream shard: 1 read unit.
     pub async fn checkpoint(&self, stream_shard: &str) -> Result<Option<SequenceNumber>, StoreError> {
         let Some(item) = self.get(&self.tables.payments, checkpoint_key(stream_shard)).await? else { return Ok(None) };
-        let number = text_of(&item, "sequenceNumber").parse();
-        number.map(Some).map_err(|error: SequenceNumberError| StoreError::unreadable(key_of(&item), error))
+        let unreadable =
+            |error: SequenceNumberError| StoreError::unreadable(&self.tables.payments, key_of(&item), error);
+        text_of(&item, "sequenceNumber").parse().map(Some).map_err(unreadable)
     }
 
     /// Adds to the counters of the shard's lane and moves its checkpoint from `expected`, both or

@@ -1,5 +1,6 @@
 //! Conditional writes: a failed condition is a result, and any other failure is an error.
 
+use std::collections::HashMap;
 use std::error::Error;
 
 use aws_sdk_dynamodb::error::{BuildError, ProvideErrorMetadata, SdkError};
@@ -7,8 +8,8 @@ use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
-use aws_sdk_dynamodb::types::TransactWriteItem;
 use aws_sdk_dynamodb::types::error::ConditionalCheckFailedException;
+use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 
 use crate::error::{failed, incomplete};
 use crate::{Item, Store, StoreError};
@@ -73,6 +74,21 @@ impl Store {
             Err(failed(OPERATION)(error))
         }
     }
+}
+
+/// `#0 = :0`, `#1 = :1` and so on for all attributes of an item but its key, with their names and
+/// values: conditions or assignments, by what stands between them.
+pub(crate) fn equations(
+    item: &Item,
+    between: &str,
+) -> (String, HashMap<String, String>, HashMap<String, AttributeValue>) {
+    let (mut terms, mut names, mut values) = (Vec::new(), HashMap::new(), HashMap::new());
+    for (place, (name, value)) in item.iter().filter(|(name, _)| !["pk", "sk"].contains(&name.as_str())).enumerate() {
+        terms.push(format!("#{place} = :{place}"));
+        names.insert(format!("#{place}"), name.clone());
+        values.insert(format!(":{place}"), value.clone());
+    }
+    (terms.join(between), names, values)
 }
 
 /// Why DynamoDB cancelled a transaction, if it did: a code for each action.

@@ -44,7 +44,7 @@ impl Store {
         let mut dates: BTreeMap<BusinessDate, DateCounters> = BTreeMap::new();
         for (lane, items) in Lane::all().zip(lanes) {
             for item in items {
-                let (date, counts, moves) = decode_counter(&item)?;
+                let (date, counts, moves) = decode_counter(&self.tables.payments, &item)?;
                 let counters = dates.entry(date).or_default();
                 counters.counts.add(&counts);
                 counters.moves[lane.index()] = moves;
@@ -55,6 +55,15 @@ impl Store {
 
     /// Returns the items of a partition whose sort keys are dates, strongly consistent.
     pub(crate) async fn items_by_date(
+        &self,
+        partition: String,
+        from: BusinessDate,
+        to: BusinessDate,
+    ) -> Result<Vec<Item>, StoreError> {
+        self.bounded("Query", self.items_by_date_in_pages(partition, from, to)).await
+    }
+
+    async fn items_by_date_in_pages(
         &self,
         partition: String,
         from: BusinessDate,
@@ -99,24 +108,24 @@ pub(crate) fn attributes(counts: &DayCounts) -> Vec<(String, AttributeValue)> {
 }
 
 /// Decodes a counter: its date, its numbers, and how often it was written.
-fn decode_counter(item: &Item) -> Result<(BusinessDate, DayCounts, u64), StoreError> {
-    let date =
-        text_of(item, "sk").parse().map_err(|_| StoreError::unreadable(key_of(item), "its sort key is not a date"))?;
+fn decode_counter(table: &str, item: &Item) -> Result<(BusinessDate, DayCounts, u64), StoreError> {
+    let unreadable = |_| StoreError::unreadable(table, key_of(item), "its sort key is not a date");
+    let date = text_of(item, "sk").parse().map_err(unreadable)?;
     let moves = item.get(MOVES).and_then(|moves| moves.as_n().ok()).and_then(|moves| moves.parse().ok());
-    Ok((date, decode_counts(item)?, moves.unwrap_or(0)))
+    Ok((date, decode_counts(table, item)?, moves.unwrap_or(0)))
 }
 
-/// Decodes the numbers of an item. Other attributes are ignored.
-pub(crate) fn decode_counts(item: &Item) -> Result<DayCounts, StoreError> {
+/// Decodes the numbers of a table's item. Other attributes are ignored.
+pub(crate) fn decode_counts(table: &str, item: &Item) -> Result<DayCounts, StoreError> {
     let mut counts = DayCounts::default();
     for (name, value) in item {
         let number = || {
             let number = value.as_n().ok().and_then(|number| number.parse::<i128>().ok());
-            number.ok_or_else(|| StoreError::unreadable(key_of(item), format!("{name} is not a whole number")))
+            number.ok_or_else(|| StoreError::unreadable(table, key_of(item), format!("{name} is not a whole number")))
         };
         let small = || {
             let number = i64::try_from(number()?);
-            number.map_err(|_| StoreError::unreadable(key_of(item), format!("{name} is out of range")))
+            number.map_err(|_| StoreError::unreadable(table, key_of(item), format!("{name} is out of range")))
         };
         if let Ok(status) = name.parse::<Status>() {
             counts.shift(status, small()?);
@@ -129,6 +138,11 @@ pub(crate) fn decode_counts(item: &Item) -> Result<DayCounts, StoreError> {
         }
     }
     Ok(counts)
+}
+
+/// Whether an attribute of this name is one of the numbers.
+pub(crate) fn is_number(name: &str) -> bool {
+    [ARCHIVED, UNPARSED].contains(&name) || name.parse::<Status>().is_ok() || parse_sum_name(name).is_some()
 }
 
 /// A status in the name of a sum. With ten currencies, a counter has fifty sums.
@@ -180,7 +194,7 @@ mod tests {
     #[test]
     fn a_counter_is_decoded() {
         let counts = counts(10, 30);
-        let (date, read, moves) = decode_counter(&item(&counts)).unwrap();
+        let (date, read, moves) = decode_counter("t", &item(&counts)).unwrap();
         assert_eq!((date.to_string().as_str(), &read, moves), ("2026-12-01", &counts, 99_999_999));
     }
 
@@ -203,7 +217,7 @@ mod tests {
         ] {
             let mut item = item(&counts(1, 3));
             item.insert(name.to_owned(), value);
-            assert!(decode_counter(&item).is_err(), "{name}");
+            assert!(decode_counter("t", &item).is_err(), "{name}");
         }
     }
 }

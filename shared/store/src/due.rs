@@ -6,7 +6,7 @@ use payments_model::{AccountId, BusinessDate, HeadKey, Money, PaymentId, Shard, 
 use serde::Deserialize;
 
 use crate::error::failed;
-use crate::item::{Fault, parse_money, text_of};
+use crate::item::{Fault, key_of, parse_money, text_of};
 use crate::key::{DueSort, KeyError, parse_account_partition};
 use crate::merge::{Merged, Stretch, merge};
 use crate::schema::DUE;
@@ -122,14 +122,18 @@ impl Store {
     /// Returns a page of the hot table's `due` index, eventually consistent: half a read unit per
     /// 4 KB, about 12 entries.
     pub async fn due_page(&self, range: &DueRange, limit: u16) -> Result<DuePage, StoreError> {
-        let (Stretch { rows, end }, unreadable) = self.due_stretch(&self.tables.payments, range, limit).await?;
+        let read = self.due_stretch(&self.tables.payments, range, limit);
+        let (Stretch { rows, end }, unreadable) = self.bounded("Query", read).await?;
         Ok(DuePage::of(rows.into_iter().map(|(_, row)| row), unreadable, end))
     }
 
     /// Returns the same page of both tables, with each payment once.
     pub async fn due_page_of_both(&self, range: &DueRange, limit: u16) -> Result<DuePage, StoreError> {
-        let (hot, unreadable) = self.due_stretch(&self.tables.payments, range, limit).await?;
-        let (history, more_unreadable) = self.due_stretch(&self.tables.history, range, limit).await?;
+        let read = async {
+            let hot = self.due_stretch(&self.tables.payments, range, limit).await?;
+            Ok((hot, self.due_stretch(&self.tables.history, range, limit).await?))
+        };
+        let ((hot, unreadable), (history, more_unreadable)) = self.bounded("Query", read).await?;
         let Merged { rows, next } = merge(vec![hot, history], limit.into());
         Ok(DuePage::of(rows.into_iter(), unreadable.into_iter().chain(more_unreadable), next))
     }
@@ -157,15 +161,15 @@ impl Store {
             let query = query.limit(limit.into()).set_exclusive_start_key(after);
             let answer = query.send().await.map_err(failed("Query"))?;
             for item in answer.items.unwrap_or_default() {
-                match due_of(&item) {
-                    Ok(due) => rows.push((due, (due.head.payment_id, decode_row(item)))),
+                match due_of(table, &item) {
+                    Ok(due) => rows.push((due, (due.head.payment_id, decode_row(table, item)))),
                     Err(error) => unreadable.push(error),
                 }
             }
             // If the last key cannot be read, the page ends at the last one that can, and the next
             // page shows the unreadable ones again. If none can be read, this page goes on.
             let last = rows.last().map(|(due, _)| *due);
-            let end = answer.last_evaluated_key.as_ref().map(|key| due_of(key).ok().or(last));
+            let end = answer.last_evaluated_key.as_ref().map(|key| due_of(table, key).ok().or(last));
             match end {
                 None => return Ok((Stretch { rows, end: None }, unreadable)),
                 Some(Some(end)) => return Ok((Stretch { rows, end: Some(end) }, unreadable)),
@@ -189,15 +193,15 @@ impl Store {
 }
 
 /// Parses the `due` key of an index entry.
-pub(crate) fn due_of(item: &Item) -> Result<DueSort, StoreError> {
-    let due = text_of(item, "due");
-    due.parse().map_err(|error: KeyError| StoreError::unreadable(due, error))
+pub(crate) fn due_of(table: &str, entry: &Item) -> Result<DueSort, StoreError> {
+    let unreadable = |error: KeyError| StoreError::unreadable(table, key_of(entry), error);
+    text_of(entry, "due").parse().map_err(unreadable)
 }
 
-fn decode_row(item: Item) -> Result<DueRow, StoreError> {
-    let row: Projected =
-        serde_dynamo::from_item(item).map_err(|error| StoreError::unreadable("(index entry)", error))?;
+fn decode_row(table: &str, entry: Item) -> Result<DueRow, StoreError> {
+    let key = key_of(&entry);
     let parse = || -> Result<DueRow, Fault> {
+        let row: Projected = serde_dynamo::from_item(entry)?;
         Ok(DueRow {
             account: parse_account_partition(&row.pk)?,
             due: row.due.parse()?,
@@ -207,5 +211,5 @@ fn decode_row(item: Item) -> Result<DueRow, StoreError> {
             settled_at: row.settled_at.as_deref().map(str::parse).transpose()?,
         })
     };
-    parse().map_err(|fault| StoreError::unreadable(&row.due, fault))
+    parse().map_err(|fault| StoreError::unreadable(table, key, fault))
 }

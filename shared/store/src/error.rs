@@ -36,8 +36,10 @@ pub enum StoreError {
         source: Box<dyn Error + Send + Sync>,
     },
     /// A stored item contradicts itself or the model.
-    #[error("the item {key} cannot be read: {why}")]
+    #[error("the item {key} of table {table} cannot be read: {why}")]
     Unreadable {
+        /// The table that holds it.
+        table: String,
         /// The item's key, partition and sort.
         key: String,
         /// What is wrong with it.
@@ -46,9 +48,9 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// An item that cannot be read.
-    pub(crate) fn unreadable(key: impl Into<String>, why: impl ToString) -> Self {
-        Self::Unreadable { key: key.into(), why: why.to_string() }
+    /// An item that cannot be read. Without its table and its key, nobody finds it.
+    pub(crate) fn unreadable(table: &str, key: impl Into<String>, why: impl ToString) -> Self {
+        Self::Unreadable { table: table.to_owned(), key: key.into(), why: why.to_string() }
     }
 }
 

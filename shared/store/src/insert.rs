@@ -50,24 +50,22 @@ impl Store {
         }
         match self.put_if_absent(&self.tables.history, item).await? {
             None => Ok(PutDetails::Created),
-            Some(item) => decode_details(item).map(|details| PutDetails::Existing(Box::new(details))),
+            Some(item) => {
+                decode_details(&self.tables.history, item).map(|details| PutDetails::Existing(Box::new(details)))
+            }
         }
     }
 
     /// Writes a payment's head to the hot table, unless it exists: 1 write unit, and 1 in `due`.
     pub async fn put_head(&self, head: &Head) -> Result<PutHead, StoreError> {
-        self.put_head_into(&self.tables.payments, head).await
-    }
-
-    pub(crate) async fn put_head_into(&self, table: &str, head: &Head) -> Result<PutHead, StoreError> {
-        match self.put_if_absent(table, encode_head(head)?).await? {
+        match self.put_if_absent(&self.tables.payments, encode_head(head)?).await? {
             None => Ok(PutHead::Created),
-            Some(item) => decode_head(item).map(|head| PutHead::Existing(Box::new(head))),
+            Some(item) => decode_head(&self.tables.payments, item).map(|head| PutHead::Existing(Box::new(head))),
         }
     }
 
     /// Writes an item, unless its key exists. Returns the existing item.
-    async fn put_if_absent(&self, table: &str, item: Item) -> Result<Option<Item>, StoreError> {
+    pub(crate) async fn put_if_absent(&self, table: &str, item: Item) -> Result<Option<Item>, StoreError> {
         let put = self
             .client
             .put_item()

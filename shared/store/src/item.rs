@@ -96,10 +96,10 @@ pub(crate) fn encode_details(details: &Details) -> Result<Item, StoreError> {
     to_item(&item)
 }
 
-/// Decodes details.
-pub(crate) fn decode_details(item: Item) -> Result<Details, StoreError> {
+/// Decodes details of a table.
+pub(crate) fn decode_details(table: &str, item: Item) -> Result<Details, StoreError> {
     let key = key_of(&item);
-    parse_details(item).map_err(|fault| StoreError::unreadable(key, fault))
+    parse_details(item).map_err(|fault| StoreError::unreadable(table, key, fault))
 }
 
 fn parse_details(item: Item) -> Result<Details, Fault> {
@@ -136,10 +136,10 @@ pub(crate) fn head_key(key: &HeadKey) -> Item {
     item_key(key::account_partition(&key.account), key::head_sort(key.sort))
 }
 
-/// The key of the head that an item or index entry belongs to.
-pub(crate) fn head_key_of(item: &Item) -> Result<HeadKey, StoreError> {
+/// The key of the head that an item or index entry of a table belongs to.
+pub(crate) fn head_key_of(table: &str, item: &Item) -> Result<HeadKey, StoreError> {
     key::parse_head_key(text_of(item, "pk"), text_of(item, "sk"))
-        .map_err(|_| StoreError::unreadable(key_of(item), "not a head's keys"))
+        .map_err(|_| StoreError::unreadable(table, key_of(item), "not a head's keys"))
 }
 
 /// A string attribute; empty if it is missing, which no stored string is.
@@ -187,10 +187,10 @@ pub(crate) fn encode_head(head: &Head) -> Result<Item, StoreError> {
     to_item(&item)
 }
 
-/// Decodes a head.
-pub(crate) fn decode_head(item: Item) -> Result<Head, StoreError> {
+/// Decodes a head of a table.
+pub(crate) fn decode_head(table: &str, item: Item) -> Result<Head, StoreError> {
     let key = key_of(&item);
-    parse_head(item).map_err(|fault| StoreError::unreadable(key, fault))
+    parse_head(item).map_err(|fault| StoreError::unreadable(table, key, fault))
 }
 
 fn parse_head(item: Item) -> Result<Head, Fault> {
@@ -277,7 +277,7 @@ pub(crate) fn encode_trail_entry(status: Status, at: UtcSecond, by: &Actor) -> A
 }
 
 fn to_item<T: Serialize>(item: &T) -> Result<Item, StoreError> {
-    serde_dynamo::to_item(item).map_err(|error| StoreError::unreadable("(new)", error))
+    serde_dynamo::to_item(item).map_err(|error| StoreError::unreadable("(none)", "(new)", error))
 }
 
 #[cfg(test)]
@@ -334,9 +334,9 @@ mod tests {
     #[test]
     fn heads_and_details_are_decoded() {
         for head in longest_heads() {
-            assert_eq!(decode_head(encode_head(&head).unwrap()).unwrap(), head);
+            assert_eq!(decode_head("t", encode_head(&head).unwrap()).unwrap(), head);
         }
-        assert_eq!(decode_details(encode_details(&longest()).unwrap()).unwrap(), longest());
+        assert_eq!(decode_details("t", encode_details(&longest()).unwrap()).unwrap(), longest());
     }
 
     #[test]
@@ -354,7 +354,9 @@ mod tests {
         ] {
             let mut item = whole.clone();
             item.insert(attribute.to_owned(), damage);
-            let Err(StoreError::Unreadable { why: said, .. }) = decode_head(item) else { panic!("{attribute} passed") };
+            let Err(StoreError::Unreadable { why: said, .. }) = decode_head("t", item) else {
+                panic!("{attribute} passed")
+            };
             assert_eq!(said, why);
         }
     }

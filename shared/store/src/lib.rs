@@ -13,6 +13,7 @@
 //! | all payments of a date and status, by shard | both tables' `due` | [`Store::due_page_of_both`] |
 //! | the payment of a transaction id | both tables' `transaction` | [`Store::payments_of_transaction`] |
 //! | many current states, many details | `payments`, `payment-history` | [`Store::hot_heads`], [`Store::details_of`] |
+//! | many current states, with attributes that this version does not know | `payments` | [`Store::stored_heads`] |
 //! | one transition | `payments` | [`Store::transition`] |
 //! | one redrive | `payments` | [`Store::redrive`] |
 //! | settled payments in no report, by shard | `payments`/`unreported` | [`Store::unreported_page`] |
@@ -28,6 +29,7 @@
 
 mod account;
 mod archive;
+mod bounded;
 mod checkpoint;
 mod conditional;
 mod counted;
@@ -51,7 +53,8 @@ mod unreported;
 use aws_sdk_dynamodb::Client;
 
 pub use account::{AccountPage, AccountQuery};
-pub use archive::Removed;
+pub use archive::{Archived, Removed, StoredHead};
+pub use bounded::CALL_TIMEOUT;
 pub use checkpoint::{Committed, CountsCommit, MAX_DATES_PER_COMMIT, MAX_SUMS_PER_DATE};
 pub use counted::{Counted, Uncountable, counted};
 pub use counters::DateCounters;
@@ -62,7 +65,7 @@ pub use item::Item;
 pub use key::{DueSort, UnreportedSort};
 pub use lookup::MAX_BATCH_GET;
 pub use recount::{DueRecount, Recounted};
-pub use repair::{Evidence, Repaired};
+pub use repair::{Evidence, Repaired, StoredEvidence};
 pub use report_job::{ReportCommit, ReportFile, ReportRun};
 pub use size::item_bytes;
 pub use transition::Moved;
@@ -88,5 +91,10 @@ impl Store {
     /// Creates a store of existing tables.
     pub fn new(client: Client, tables: TableNames) -> Self {
         Self { client, tables }
+    }
+
+    /// The names of the tables, for log lines about their items.
+    pub fn tables(&self) -> &TableNames {
+        &self.tables
     }
 }

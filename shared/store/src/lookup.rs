@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
 use payments_model::{Details, Head, HeadKey, JsonText, PaymentId};
 
 use crate::error::{failed, incomplete};
-use crate::item::{Fault, decode_details, decode_head, head_key, head_key_of, item_key, text_of};
+use crate::item::{Fault, decode_details, decode_head, head_key, head_key_of, item_key, key_of, text_of};
 use crate::key::{DETAILS_SORT, parse_payment_partition, payment_partition};
 use crate::{Item, Store, StoreError};
 
@@ -19,7 +19,8 @@ const MAX_ROUNDS: usize = 8;
 impl Store {
     /// Returns a payment's details: 1 read unit per 4 KB.
     pub async fn details(&self, payment_id: PaymentId) -> Result<Option<Details>, StoreError> {
-        self.get(&self.tables.history, details_key(payment_id)).await?.map(decode_details).transpose()
+        let item = self.get(&self.tables.history, details_key(payment_id)).await?;
+        item.map(|item| decode_details(&self.tables.history, item)).transpose()
     }
 
     /// Returns a payment's head: 1 read unit per table.
@@ -27,15 +28,19 @@ impl Store {
     /// The hot table is read before history: a payment that is being archived is in history before
     /// it leaves the hot table.
     pub async fn head(&self, key: &HeadKey) -> Result<Option<Head>, StoreError> {
-        if let Some(item) = self.get(&self.tables.payments, head_key(key)).await? {
-            return decode_head(item).map(Some);
-        }
-        self.archived_head(key).await
+        let read = async {
+            match self.get(&self.tables.payments, head_key(key)).await? {
+                Some(item) => decode_head(&self.tables.payments, item).map(Some),
+                None => self.archived_head(key).await,
+            }
+        };
+        self.bounded("GetItem", read).await
     }
 
     /// Returns a payment's head if it is in history: 1 read unit.
     pub async fn archived_head(&self, key: &HeadKey) -> Result<Option<Head>, StoreError> {
-        self.get(&self.tables.history, head_key(key)).await?.map(decode_head).transpose()
+        let item = self.get(&self.tables.history, head_key(key)).await?;
+        item.map(|item| decode_head(&self.tables.history, item)).transpose()
     }
 
     /// Returns the data of up to 100 payments, in the order of `payments`. A payment whose data cannot be read, or
@@ -45,37 +50,59 @@ impl Store {
         payments: &[PaymentId],
     ) -> Result<Vec<Result<Option<JsonText>, StoreError>>, StoreError> {
         let keys = payments.iter().map(|&id| details_key(id)).collect();
-        let items = self.batch_get(&self.tables.history, keys, Some("pk, #data")).await?;
-        let mut found = items.into_iter().map(decode_data).collect::<Result<HashMap<_, _>, _>>()?;
+        let items = self.batch_get(&self.tables.history, keys, Some("pk, sk, #data")).await?;
+        let history = &self.tables.history;
+        let mut found =
+            items.into_iter().map(|item| decode_data(history, item)).collect::<Result<HashMap<_, _>, _>>()?;
         let data = |id: &PaymentId| {
-            let why = "the payment has no details";
-            found.remove(id).unwrap_or_else(|| Err(StoreError::unreadable(payment_partition(*id), why)))
+            let missing = || StoreError::unreadable(history, key_of(&details_key(*id)), "the payment has no details");
+            found.remove(id).unwrap_or_else(|| Err(missing()))
         };
         Ok(payments.iter().map(data).collect())
     }
 
-    /// Returns the details of up to 100 payments, as far as they exist.
-    pub async fn details_of(&self, payments: &[PaymentId]) -> Result<HashMap<PaymentId, Details>, StoreError> {
+    /// Returns the details of up to 100 payments, as far as they exist. An unreadable item does not
+    /// hide the others.
+    pub async fn details_of(
+        &self,
+        payments: &[PaymentId],
+    ) -> Result<HashMap<PaymentId, Result<Details, StoreError>>, StoreError> {
         let distinct: HashSet<PaymentId> = payments.iter().copied().collect();
         let keys = distinct.into_iter().map(details_key).collect();
         let items = self.batch_get(&self.tables.history, keys, None).await?;
-        let details = items.into_iter().map(|item| decode_details(item).map(|details| (details.payment_id, details)));
-        details.collect()
+        let history = &self.tables.history;
+        let keyed = |item: Item| {
+            let id = parse_payment_partition(text_of(&item, "pk"));
+            let id = id.map_err(|error| StoreError::unreadable(history, key_of(&item), error))?;
+            Ok((id, decode_details(history, item)))
+        };
+        items.into_iter().map(keyed).collect()
     }
 
     /// Returns the heads at up to 100 keys of the hot table, as far as they exist. An unreadable item
     /// does not hide the others.
     pub async fn hot_heads(&self, keys: &[HeadKey]) -> Result<Vec<(HeadKey, Result<Head, StoreError>)>, StoreError> {
+        let table = &self.tables.payments;
+        Ok(self.hot_items(keys).await?.into_iter().map(|(key, item)| (key, decode_head(table, item))).collect())
+    }
+
+    /// Returns the items at up to 100 keys of the hot table, as far as they exist.
+    pub(crate) async fn hot_items(&self, keys: &[HeadKey]) -> Result<Vec<(HeadKey, Item)>, StoreError> {
         // DynamoDB rejects a batch read with a repeated key.
         let distinct: HashSet<&HeadKey> = keys.iter().collect();
         let keys = distinct.into_iter().map(head_key).collect();
         let items = self.batch_get(&self.tables.payments, keys, None).await?;
-        items.into_iter().map(|item| Ok((head_key_of(&item)?, decode_head(item)))).collect()
+        items.into_iter().map(|item| Ok((head_key_of(&self.tables.payments, &item)?, item))).collect()
     }
 
-    /// Returns the items at up to 100 keys. Unprocessed keys are read again, in at most
-    /// [`MAX_ROUNDS`] calls and while each call returns something.
-    async fn batch_get(
+    /// Returns the items at up to 100 keys.
+    async fn batch_get(&self, table: &str, keys: Vec<Item>, projection: Option<&str>) -> Result<Vec<Item>, StoreError> {
+        self.bounded("BatchGetItem", self.batch_get_in_rounds(table, keys, projection)).await
+    }
+
+    /// Reads unprocessed keys again, in at most [`MAX_ROUNDS`] calls and while each call returns
+    /// something.
+    async fn batch_get_in_rounds(
         &self,
         table: &str,
         mut keys: Vec<Item>,
@@ -116,9 +143,12 @@ fn details_key(payment_id: PaymentId) -> Item {
     item_key(payment_partition(payment_id), DETAILS_SORT.to_owned())
 }
 
-fn decode_data(mut item: Item) -> Result<(PaymentId, Result<Option<JsonText>, StoreError>), StoreError> {
+fn decode_data(
+    table: &str,
+    mut item: Item,
+) -> Result<(PaymentId, Result<Option<JsonText>, StoreError>), StoreError> {
     let data = if let Some(AttributeValue::S(data)) = item.remove("data") { Some(data) } else { None };
-    let unreadable = |fault: Fault| StoreError::unreadable(text_of(&item, "pk"), fault);
+    let unreadable = |fault: Fault| StoreError::unreadable(table, key_of(&item), fault);
     let payment_id = parse_payment_partition(text_of(&item, "pk")).map_err(|error| unreadable(error.into()))?;
     let data = data.map(JsonText::from_stored).transpose().map_err(|error| unreadable(error.into()));
     Ok((payment_id, data))

@@ -10,12 +10,15 @@ use payments_model::{BusinessDate, DayCounts, Money, Shard, Status};
 
 use crate::due::due_of;
 use crate::error::failed;
-use crate::item::{parse_money, text_of};
+use crate::item::{key_of, parse_money, text_of};
 use crate::key::DueSort;
 use crate::{Item, Store, StoreError};
 
 /// How many index entries one query reads: 300 KB.
 const PAGE: i32 = 1_000;
+
+/// The most unreadable entries of a date that are named. The others are counted.
+const MAX_EXAMPLES: usize = 10;
 
 /// The result of a recount.
 #[derive(Debug, Default)]
@@ -24,8 +27,8 @@ pub struct Recounted {
     pub counts: DayCounts,
     /// How many index entries cannot be read. If any, the numbers may be wrong.
     pub unreadable: u64,
-    /// The error of one of those entries.
-    pub example: Option<StoreError>,
+    /// The errors of the first few of those entries.
+    pub examples: Vec<StoreError>,
 }
 
 impl Recounted {
@@ -33,7 +36,8 @@ impl Recounted {
     pub fn add(&mut self, other: Self) {
         self.counts.add(&other.counts);
         self.unreadable += other.unreadable;
-        self.example = self.example.take().or(other.example);
+        self.examples.extend(other.examples);
+        self.examples.truncate(MAX_EXAMPLES);
     }
 }
 
@@ -84,10 +88,10 @@ impl DueRecount {
     }
 
     /// Counts a page of the hot table.
-    fn take_hot(&mut self, entries: Vec<Item>, last: Option<Item>) {
+    fn take_hot(&mut self, table: &str, entries: Vec<Item>, last: Option<Item>) {
         let mut keys = HashSet::with_capacity(entries.len());
         for entry in entries {
-            self.count(&entry);
+            self.count(table, &entry);
             keys.insert(text_of(&entry, "due").to_owned());
         }
         let page = HotPage { keys, last };
@@ -96,9 +100,9 @@ impl DueRecount {
     }
 
     /// Counts a page of history.
-    fn take_history(&mut self, page: HotPage, entries: &[Item], last: Option<Item>) {
+    fn take_history(&mut self, table: &str, page: HotPage, entries: &[Item], last: Option<Item>) {
         for entry in entries.iter().filter(|entry| !page.keys.contains(text_of(entry, "due"))) {
-            if self.count(entry) {
+            if self.count(table, entry) {
                 self.found.counts.archived += 1;
             }
         }
@@ -114,15 +118,17 @@ impl DueRecount {
     }
 
     /// Counts an entry. Returns whether it could be read.
-    fn count(&mut self, entry: &Item) -> bool {
-        match money_of(entry) {
+    fn count(&mut self, table: &str, entry: &Item) -> bool {
+        match money_of(table, entry) {
             Ok(money) => {
                 self.found.counts.enter(self.status, money);
                 true
             }
             Err(error) => {
                 self.found.unreadable += 1;
-                self.found.example.get_or_insert(error);
+                if self.found.examples.len() < MAX_EXAMPLES {
+                    self.found.examples.push(error);
+                }
                 false
             }
         }
@@ -153,14 +159,15 @@ impl Store {
         };
         let query = self
             .due_query(table, recount.shard, (from.clone(), until.to_owned()))
-            .projection_expression("due, amountMinor, currency")
+            // The keys of the table name an entry that cannot be read.
+            .projection_expression("pk, sk, due, amountMinor, currency")
             .set_exclusive_start_key(after.clone())
             .limit(PAGE);
         let answer = query.send().await.map_err(failed("Query"))?;
         let (entries, last) = (answer.items.unwrap_or_default(), answer.last_evaluated_key);
         match std::mem::replace(&mut recount.next, Next::Nothing) {
-            Next::Hot(_) => recount.take_hot(entries, last),
-            Next::History(page, _) => recount.take_history(page, &entries, last),
+            Next::Hot(_) => recount.take_hot(table, entries, last),
+            Next::History(page, _) => recount.take_history(table, page, &entries, last),
             Next::Nothing => {}
         }
         Ok(!matches!(recount.next, Next::Nothing))
@@ -168,10 +175,10 @@ impl Store {
 }
 
 /// The amount of an index entry. Its status and date are those of the query.
-fn money_of(entry: &Item) -> Result<Money, StoreError> {
-    due_of(entry)?;
+fn money_of(table: &str, entry: &Item) -> Result<Money, StoreError> {
+    due_of(table, entry)?;
     let amount = entry.get("amountMinor").and_then(|amount| amount.as_n().ok()).and_then(|amount| amount.parse().ok());
-    let unreadable = |why: String| StoreError::unreadable(text_of(entry, "due"), why);
+    let unreadable = |why: String| StoreError::unreadable(table, key_of(entry), why);
     let amount = amount.ok_or_else(|| unreadable("amountMinor is missing or not a whole number".to_owned()))?;
     parse_money(amount, text_of(entry, "currency")).map_err(|fault| unreadable(fault.to_string()))
 }

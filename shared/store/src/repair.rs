@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, Delete, TransactWriteItem, Update};
 use payments_model::{BusinessDate, DayCounts, UtcSecond};
 
-use crate::counters::{DateCounters, MOVES, attributes, counter_key, decode_counts};
+use crate::counters::{DateCounters, MOVES, attributes, counter_key, decode_counts, is_number};
 use crate::error::failed;
 use crate::item::{item_key, text_of};
 use crate::key::{LANES, Lane, checkpoint_partition};
@@ -29,6 +29,15 @@ pub struct Evidence {
     pub found_at: UtcSecond,
 }
 
+/// The stored finding of a date.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredEvidence {
+    /// The evidence, if it can be read.
+    pub evidence: Option<Evidence>,
+    /// Attributes that this version does not know. They stay when the finding is replaced.
+    unknown: Item,
+}
+
 /// The result of a repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Repaired {
@@ -40,26 +49,34 @@ pub enum Repaired {
 
 impl Store {
     /// Returns the evidence of the dates from `from` to `to`, both included: 1 read unit per 4 KB,
-    /// about 10 to 20 dates. Unreadable evidence is `None`.
+    /// about 10 to 20 dates.
     pub async fn evidence(
         &self,
         from: BusinessDate,
         to: BusinessDate,
-    ) -> Result<BTreeMap<BusinessDate, Option<Evidence>>, StoreError> {
+    ) -> Result<BTreeMap<BusinessDate, StoredEvidence>, StoreError> {
         let items = self.items_by_date(checkpoint_partition(CONSUMER), from, to).await?;
-        let dated = |item: &Item| Some((text_of(item, "sk").parse().ok()?, decode_evidence(item)));
-        Ok(items.iter().filter_map(dated).collect())
+        let dated = |item: Item| Some((text_of(&item, "sk").parse().ok()?, stored_evidence(item)));
+        Ok(items.into_iter().filter_map(dated).collect())
     }
 
     /// Stores the evidence of a date and replaces any earlier one: 1 write unit per KB. If two runs
-    /// store evidence at once, the later one's stays, which at most delays a repair.
-    pub async fn keep_evidence(&self, date: BusinessDate, evidence: &Evidence) -> Result<(), StoreError> {
+    /// store evidence at once, the later one's stays, which at most delays a repair. Attributes of
+    /// `earlier` that this version does not know stay.
+    pub async fn keep_evidence(
+        &self,
+        date: BusinessDate,
+        evidence: &Evidence,
+        earlier: Option<&StoredEvidence>,
+    ) -> Result<(), StoreError> {
         let moves = evidence.moves.map(|moves| AttributeValue::N(moves.to_string()));
         let own = [
             (MOVES.to_owned(), AttributeValue::L(moves.into())),
             (FOUND_AT.to_owned(), AttributeValue::S(evidence.found_at.to_string())),
         ];
-        let item = evidence_key(date).into_iter().chain(attributes(&evidence.recounted)).chain(own).collect();
+        let unknown = earlier.into_iter().flat_map(|earlier| earlier.unknown.clone());
+        let known = evidence_key(date).into_iter().chain(attributes(&evidence.recounted)).chain(own);
+        let item = unknown.chain(known).collect();
         let put = self.client.put_item().table_name(&self.tables.payments).set_item(Some(item));
         put.send().await.map_err(failed("PutItem"))?;
         Ok(())
@@ -131,12 +148,18 @@ fn evidence_key(date: BusinessDate) -> Item {
     item_key(checkpoint_partition(CONSUMER), date.to_string())
 }
 
+fn stored_evidence(mut item: Item) -> StoredEvidence {
+    let evidence = decode_evidence(&item);
+    item.retain(|name, _| !["pk", "sk", MOVES, FOUND_AT].contains(&name.as_str()) && !is_number(name));
+    StoredEvidence { evidence, unknown: item }
+}
+
 /// Decodes evidence, if it is whole.
 fn decode_evidence(item: &Item) -> Option<Evidence> {
     let moves = item.get(MOVES)?.as_l().ok()?.iter();
     let moves = moves.map(|moves| moves.as_n().ok()?.parse().ok()).collect::<Option<Vec<u64>>>()?;
     let found_at = item.get(FOUND_AT)?.as_s().ok()?.parse().ok()?;
-    Some(Evidence { recounted: decode_counts(item).ok()?, moves: moves.try_into().ok()?, found_at })
+    Some(Evidence { recounted: decode_counts("", item).ok()?, moves: moves.try_into().ok()?, found_at })
 }
 
 #[cfg(test)]

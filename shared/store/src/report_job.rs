@@ -5,8 +5,8 @@ use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailur
 use payments_model::UtcSecond;
 use serde::{Deserialize, Serialize};
 
-use crate::conditional::conditional;
-use crate::item::item_key;
+use crate::conditional::{conditional, equations};
+use crate::item::{item_key, key_of};
 use crate::key::checkpoint_partition;
 use crate::{Item, Store, StoreError};
 
@@ -79,26 +79,36 @@ struct JobItem {
 impl Store {
     /// Returns the report's last committed run, strongly consistent: 1 read unit.
     pub async fn last_report_run(&self) -> Result<Option<ReportRun>, StoreError> {
-        self.get(&self.tables.payments, job_key()).await?.map(decode).transpose()
+        let job = self.get(&self.tables.payments, job_key()).await?;
+        job.map(|item| decode(&self.tables.payments, item)).transpose()
     }
 
     /// Commits a run if the last one is `previous` and finished: 1 write unit. Repeating a successful
     /// commit succeeds: attempts have unique names, and the existing item names its attempt.
+    /// Attributes that this version does not know stay.
     ///
     /// # Errors
     /// [`StoreError`] if DynamoDB fails. If it did not answer, the run may be committed.
     pub async fn commit_report_run(&self, run: &ReportRun, previous: Option<u64>) -> Result<ReportCommit, StoreError> {
-        let put = self.client.put_item().table_name(&self.tables.payments).set_item(Some(encode(run)?));
-        let put = match previous {
-            None => put.condition_expression("attribute_not_exists(pk)"),
-            Some(previous) => put
+        let (assignments, names, values) = equations(&encode(run)?, ", ");
+        let update = self
+            .client
+            .update_item()
+            .table_name(&self.tables.payments)
+            .set_key(Some(job_key()))
+            .update_expression(format!("SET {assignments}"))
+            .set_expression_attribute_names(Some(names))
+            .set_expression_attribute_values(Some(values));
+        let update = match previous {
+            None => update.condition_expression("attribute_not_exists(pk)"),
+            Some(previous) => update
                 .condition_expression("run = :previous AND finished = :true")
                 .expression_attribute_values(":previous", AttributeValue::N(previous.to_string()))
                 .expression_attribute_values(":true", AttributeValue::Bool(true)),
         };
-        let put = put.return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
-        let Err(existing) = conditional("PutItem", put.send().await)? else { return Ok(ReportCommit::Done) };
-        let existing = existing.map(decode).transpose()?;
+        let update = update.return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+        let Err(existing) = conditional("UpdateItem", update.send().await)? else { return Ok(ReportCommit::Done) };
+        let existing = existing.map(|item| decode(&self.tables.payments, item)).transpose()?;
         let ours = existing.is_some_and(|existing| existing.csv.attempt == run.csv.attempt);
         Ok(if ours { ReportCommit::Done } else { ReportCommit::Lost })
     }
@@ -139,12 +149,12 @@ fn encode(run: &ReportRun) -> Result<Item, StoreError> {
         committed_at: run.committed_at.to_string(),
         finished: run.finished,
     };
-    serde_dynamo::to_item(item).map_err(unreadable_job)
+    serde_dynamo::to_item(item).map_err(|error| unreadable_job("(none)", error))
 }
 
-fn decode(item: Item) -> Result<ReportRun, StoreError> {
-    let item: JobItem = serde_dynamo::from_item(item).map_err(unreadable_job)?;
-    let instant = |text: &str| text.parse::<UtcSecond>().map_err(unreadable_job);
+fn decode(table: &str, item: Item) -> Result<ReportRun, StoreError> {
+    let item: JobItem = serde_dynamo::from_item(item).map_err(|error| unreadable_job(table, error))?;
+    let instant = |text: &str| text.parse::<UtcSecond>().map_err(|error| unreadable_job(table, error));
     Ok(ReportRun {
         number: item.run,
         rows: item.rows,
@@ -157,8 +167,8 @@ fn decode(item: Item) -> Result<ReportRun, StoreError> {
     })
 }
 
-fn unreadable_job(error: impl std::error::Error) -> StoreError {
-    StoreError::unreadable(format!("{} / {JOB}", checkpoint_partition(CONSUMER)), error)
+fn unreadable_job(table: &str, error: impl std::error::Error) -> StoreError {
+    StoreError::unreadable(table, key_of(&job_key()), error)
 }
 
 #[cfg(test)]
@@ -190,7 +200,7 @@ mod tests {
     fn a_run_is_decoded_and_takes_one_write_unit() {
         let item = encode(&longest()).unwrap();
         assert!(item_bytes(&item) <= 1_024, "{} bytes", item_bytes(&item));
-        assert_eq!(decode(item).unwrap(), longest());
+        assert_eq!(decode("t", item).unwrap(), longest());
     }
 
     #[test]
@@ -202,7 +212,7 @@ mod tests {
         ] {
             let mut item = encode(&longest()).unwrap();
             item.insert(name.to_owned(), value);
-            assert!(matches!(decode(item), Err(StoreError::Unreadable { .. })), "{name}");
+            assert!(matches!(decode("t", item), Err(StoreError::Unreadable { .. })), "{name}");
         }
     }
 }

@@ -7,8 +7,8 @@ use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditi
 use payments_model::{BusinessDate, Head, HeadKey, State, Status, Transition};
 
 use crate::conditional::conditional;
-use crate::item::{decode_head, encode_trail_entry, head_key};
-use crate::key::{DueSort, UnreportedSort, head_sort};
+use crate::item::{decode_head, encode_trail_entry, head_key, key_of};
+use crate::key::{DueSort, UnreportedSort};
 use crate::{Store, StoreError};
 
 /// The result of a transition.
@@ -49,11 +49,12 @@ impl Store {
             && error.code() == Some("ValidationException")
         {
             let why = error.message().unwrap_or("it cannot be updated");
-            return Err(StoreError::unreadable(format!("{} / {}", key.account, head_sort(key.sort)), why));
+            return Err(StoreError::unreadable(&self.tables.payments, key_of(&head_key(key)), why));
         }
+        let decode = |item| decode_head(&self.tables.payments, item).map(Box::new);
         match conditional("UpdateItem", update)? {
-            Ok(done) => Ok(Moved::Done(Box::new(decode_head(done.attributes.unwrap_or_default())?))),
-            Err(found) => Ok(Moved::Elsewhere(found.map(decode_head).transpose()?.map(Box::new))),
+            Ok(done) => decode(done.attributes.unwrap_or_default()).map(Moved::Done),
+            Err(found) => found.map(decode).transpose().map(Moved::Elsewhere),
         }
     }
 

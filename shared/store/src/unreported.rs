@@ -6,7 +6,7 @@ use payments_model::{HeadKey, Shard};
 
 use crate::conditional::conditional;
 use crate::error::failed;
-use crate::item::{head_key, head_key_of, text_of};
+use crate::item::{head_key, head_key_of, key_of, text_of};
 use crate::key::{KeyError, UnreportedSort};
 use crate::schema::UNREPORTED;
 use crate::{Item, Store, StoreError};
@@ -54,7 +54,8 @@ impl Store {
             .set_exclusive_start_key(after.map(|UnreportedEnd(key)| key.clone()))
             .limit(limit.into());
         let answer = query.send().await.map_err(failed("Query"))?;
-        let rows = answer.items.unwrap_or_default().iter().map(decode_row).collect();
+        let rows =
+            answer.items.unwrap_or_default().iter().map(|entry| decode_row(&self.tables.payments, entry)).collect();
         Ok(UnreportedPage { rows, end: answer.last_evaluated_key.map(UnreportedEnd) })
     }
 
@@ -76,13 +77,14 @@ impl Store {
     }
 }
 
-fn decode_row(item: &Item) -> Result<UnreportedRow, StoreError> {
-    let key = text_of(item, "unreported");
-    let unreported: UnreportedSort = key.parse().map_err(|error: KeyError| StoreError::unreadable(key, error))?;
-    let head = head_key_of(item)?;
+fn decode_row(table: &str, entry: &Item) -> Result<UnreportedRow, StoreError> {
+    let unreadable = |error: KeyError| StoreError::unreadable(table, key_of(entry), error);
+    let unreported: UnreportedSort = text_of(entry, "unreported").parse().map_err(unreadable)?;
+    let head = head_key_of(table, entry)?;
     if head.sort.payment_id == unreported.payment_id {
         Ok(UnreportedRow { unreported, head })
     } else {
-        Err(StoreError::unreadable(key, format!("it is on the head of payment {}", head.sort.payment_id)))
+        let why = format!("its unreported key is that of payment {}", unreported.payment_id);
+        Err(StoreError::unreadable(table, key_of(entry), why))
     }
 }

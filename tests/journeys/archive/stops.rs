@@ -14,12 +14,13 @@ use chrono::DateTime;
 use lambda_runtime::LambdaEvent;
 use payments_boot::{Clock, Lookup};
 use payments_local::{Call, Fate, Recorder};
+use payments_model::HeadKey;
 use payments_store::key::parse_head_key;
-use payments_store::{Item, Removed, Store};
+use payments_store::{Archived, Item, Removed, Store, StoredHead};
 use payments_tests::World;
 use payments_tests::tables::{context, number, text};
 
-use super::{NIGHT, put, put_processed, report_all, status_of, tick, tick_of};
+use super::{NIGHT, put, put_processed, status_of, tick, tick_of};
 
 /// A recorder that gives every try of an operation this fate.
 fn recorder_of(operation: &'static str, fate: Fate) -> Recorder {
@@ -131,19 +132,78 @@ async fn only_an_unchanged_head_is_removed() -> Result<()> {
     let (store, item) = (world.store().await, world.heads("tenant").await?.remove(0));
     let part = |name: &str| item[name].as_s().ok().context("a key");
     let key = parse_head_key(part("pk")?, part("sk")?)?;
-    let head = store.head(&key).await?.context("it is there")?;
+    world.update(&item, "SET later = :a, gone = :a", &[(":a", number(1))]).await?;
+    let head = stored_head(&store, &key).await?;
     let (one_more, back) = (number(4), item["version"].clone());
     let waits = text("202611200900#...");
-    for (change, value) in [("SET version = :v", one_more), ("SET version = :v, unreported = :u", back)] {
-        let values = [(":v", value), (":u", waits.clone())];
-        let used = if change.contains(":u") { &values[..] } else { &values[..1] };
-        world.update(&item, change, used).await?;
+    for (change, undo, value) in [
+        ("SET version = :v", "SET version = :v", one_more),
+        ("SET unreported = :v", "REMOVE unreported", waits),
+        // Attributes that only a later version knows.
+        ("SET later = :v", "SET later = :v", number(2)),
+        ("REMOVE gone", "SET gone = :v", back.clone()),
+    ] {
+        let used =
+            |change: &str, value: AttributeValue| if change.contains(":v") { vec![(":v", value)] } else { vec![] };
+        world.update(&item, change, &used(change, value)).await?;
         assert_eq!(store.remove_head(&head).await?, Removed::Changed, "{change}");
         assert_eq!(places(&world, "tenant").await?, (1, 0), "{change}");
+        let before = if change.contains("version") { back.clone() } else { number(1) };
+        world.update(&item, undo, &used(undo, before)).await?;
     }
-    report_all(&world, "tenant").await?;
     assert_eq!(store.remove_head(&head).await?, Removed::Done);
     assert_eq!(store.remove_head(&head).await?, Removed::Gone);
+    Ok(())
+}
+
+/// A head with its item.
+async fn stored_head(store: &Store, key: &HeadKey) -> Result<StoredHead> {
+    let (_, head) = store.stored_heads(std::slice::from_ref(key)).await?.pop().context("it is there")?;
+    Ok(head?)
+}
+
+/// A function of a later version writes to a settled head, without another version, while this one archives it.
+#[tokio::test]
+async fn an_attribute_that_is_added_or_changed_meanwhile_is_archived_too() -> Result<()> {
+    let world = World::open().await?;
+    put_processed(&world, "tenant", &["one"], true).await?;
+    let (store, item) = (world.store().await, world.heads("tenant").await?.remove(0));
+    let part = |name: &str| item[name].as_s().ok().context("a key");
+    let key = parse_head_key(part("pk")?, part("sk")?)?;
+    let archived = async || anyhow::Ok(world.archived_heads("tenant").await?.remove(0));
+    // Changed after it was copied: the next run replaces the copy.
+    world.update(&item, "SET later = :v", &[(":v", number(1))]).await?;
+    let head = stored_head(&store, &key).await?;
+    assert_eq!(store.put_archived_head(&head).await?, Archived::Done);
+    world.update(&item, "SET later = :v", &[(":v", number(2))]).await?;
+    assert_eq!(store.remove_head(&head).await?, Removed::Changed);
+    let head = stored_head(&store, &key).await?;
+    assert_eq!(store.put_archived_head(&head).await?, Archived::Done);
+    assert_eq!(archived().await?["later"], number(2));
+    // Added after it was copied: no condition can see that, but the removal returns it.
+    world.update(&item, "SET added = :v", &[(":v", number(3))]).await?;
+    let Removed::Grown(grown) = store.remove_head(&head).await? else { anyhow::bail!("it has grown") };
+    assert_eq!(store.put_archived_head(&grown).await?, Archived::Done);
+    assert_eq!((archived().await?["later"].clone(), archived().await?["added"].clone()), (number(2), number(3)));
+    assert_eq!(store.remove_head(&grown).await?, Removed::Gone);
+    assert_eq!(places(&world, "tenant").await?, (0, 1));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_run_replaces_the_copy_of_an_earlier_one_if_an_unknown_attribute_has_changed_since() -> Result<()> {
+    let world = World::open().await?;
+    put_processed(&world, "tenant", &["one", "two"], true).await?;
+    world.set_clock(NIGHT)?;
+    let lost = recorder_of("DeleteItem", Fate::LoseRequest);
+    tick_of(&world.functions_over(&lost).await?).await?;
+    assert_eq!(places(&world, "tenant").await?, (2, 2));
+    for head in world.heads("tenant").await? {
+        world.update(&head, "SET later = :v", &[(":v", number(2))]).await?;
+    }
+    let before = world.heads("tenant").await?;
+    assert_eq!(tick(&world).await?, ArchiveOutcome { archived: 2, ..ArchiveOutcome::default() });
+    assert_eq!((world.heads("tenant").await?.len(), world.archived_heads("tenant").await?), (0, before));
     Ok(())
 }
 

@@ -129,7 +129,7 @@ const STOPS: [Stop; 7] = [
     },
     Stop {
         step: "written, and not committed",
-        call: |call, _| if call.operation == "PutItem" { Fate::LoseRequest } else { Fate::Pass },
+        call: |call, _| if is_commit(call) { Fate::LoseRequest } else { Fate::Pass },
         file: |_, _| FileFate::Pass,
         files: (2, 0),
         committed: false,
@@ -172,13 +172,21 @@ const STOPS: [Stop; 7] = [
     },
     Stop {
         step: "drained, and not marked",
-        call: |call, _| if is_update(call, "CHECKPOINT#") { Fate::LoseRequest } else { Fate::Pass },
+        call: |call, _| {
+            let is_mark = is_update(call, "CHECKPOINT#") && !is_commit(call);
+            if is_mark { Fate::LoseRequest } else { Fate::Pass }
+        },
         file: |_, _| FileFate::Pass,
         files: (2, 2),
         committed: true,
         drained: PAYMENTS,
     },
 ];
+
+/// Whether a call commits a run. The other update of the job's item marks a run as finished.
+pub(crate) fn is_commit(call: &Call) -> bool {
+    is_update(call, "CHECKPOINT#report") && call.input()["ConditionExpression"] != "run = :run AND finished = :false"
+}
 
 /// Runs an invocation that stops at a step.
 async fn stopped(world: &World, stop: &'static Stop) -> Result<()> {

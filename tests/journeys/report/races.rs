@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use payments_local::Dependencies;
-use payments_local::{Fate, Recorder};
+use payments_local::{Call, Fate, Recorder};
 use payments_tests::World;
 use serde_json::{Value, json};
 
+use super::crashes::is_commit;
 use super::faulty_store::{FaultyStore, FileFate};
 use super::settlements::{END_OF_TIME, files, invoke, many, reported_ids, run, unreported};
 
@@ -54,8 +55,7 @@ async fn of_two_concurrent_reports_one_commits() -> Result<()> {
 async fn two_runs_may_drain_the_same_file() -> Result<()> {
     let world = World::open().await?;
     let all = many(&world, "2026-11-20T09:20:00Z", 200, 0).await?;
-    let recorder =
-        Recorder::with_fate(|call| if call.operation == "UpdateItem" { Fate::LoseRequest } else { Fate::Pass });
+    let recorder = Recorder::with_fate(|call| if is_mark(call) { Fate::LoseRequest } else { Fate::Pass });
     let stopped = invoke(&world.functions_over(&recorder).await?, "stopped", END_OF_TIME).await;
     assert_eq!(stopped.map_err(anyhow::Error::msg)?["drained"], 0);
     let before = files(&world).await?;
@@ -75,20 +75,21 @@ async fn a_commit_whose_reply_is_lost_is_recognised_as_its_own() -> Result<()> {
     let world = World::open().await?;
     let all = many(&world, "2026-11-20T09:20:00Z", 10, 0).await?;
     // The first try is done without a reply; the SDK repeats it and meets its own run.
-    let recorder = Recorder::with_fate(|call| {
-        if call.operation == "PutItem" && call.input()["Item"]["sk"]["S"] == "job" && is_first(call.number) {
-            Fate::LoseReply
-        } else {
-            Fate::Pass
-        }
-    });
+    let recorder =
+        Recorder::with_fate(|call| if is_commit(call) && is_first(call.number) { Fate::LoseReply } else { Fate::Pass });
     let answer =
         invoke(&world.functions_over(&recorder).await?, "unlucky", END_OF_TIME).await.map_err(anyhow::Error::msg)?;
-    let commits = recorder.take_operations().iter().filter(|operation| *operation == "PutItem").count();
-    assert_eq!(commits, 2);
+    // One for each payment, one marks the run as finished, and the commit is tried twice.
+    let updates = recorder.take_operations().iter().filter(|operation| *operation == "UpdateItem").count();
+    assert_eq!(updates, 10 + 1 + 2);
     assert_eq!((&answer["runsCommitted"], &answer["drained"]), (&json!(1), &json!(10)), "{answer}");
     assert_eq!(reported_ids(&world).await?, all);
     Ok(())
+}
+
+/// Whether a call is an update, but no commit.
+fn is_mark(call: &Call) -> bool {
+    call.operation == "UpdateItem" && !is_commit(call)
 }
 
 /// Whether a commit is the invocation's first: one read of the job's item, ten shards, one batch of heads.

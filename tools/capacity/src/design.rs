@@ -4,7 +4,9 @@ use anyhow::{Context as _, Result, ensure};
 use aws_sdk_dynamodb::Client;
 use payments_model::{Event, Head, Status};
 use payments_store::schema::{HISTORY, Index, PAYMENTS, TRANSACTION, create_tables};
-use payments_store::{DueRange, DueUntil, Moved, PutDetails, PutHead, Removed, Store, TableNames, UnreportedSort};
+use payments_store::{
+    Archived, DueRange, DueUntil, Moved, PutDetails, PutHead, Removed, Store, StoredHead, TableNames, UnreportedSort,
+};
 
 use crate::life::{PENDING, Payment, Read, SETTLED, Write, actor};
 use crate::other_designs::Layout;
@@ -104,8 +106,12 @@ impl Tables {
                 let unreported = UnreportedSort { settled_at: SETTLED.parse()?, payment_id: details.payment_id };
                 store.mark_reported(&key, &unreported).await?
             }
-            (_, Write::ArchivePut) => store.put_archived_head(&payment.reported_head()?).await? == PutHead::Created,
-            (_, Write::ArchiveDelete) => store.remove_head(&payment.reported_head()?).await? == Removed::Done,
+            (_, Write::ArchivePut) => {
+                store.put_archived_head(&StoredHead::new(payment.reported_head()?)?).await? == Archived::Done
+            }
+            (_, Write::ArchiveDelete) => {
+                store.remove_head(&StoredHead::new(payment.reported_head()?)?).await? == Removed::Done
+            }
         };
         ensure!(changed, "{write:?} had another effect");
         Ok(())

@@ -1,0 +1,32 @@
+//! Reads of several calls, bounded by the time that one call may take.
+
+use std::time::Duration;
+
+use aws_sdk_dynamodb::Client;
+
+use crate::{Store, StoreError};
+
+/// The timeout of one call, with all its attempts and the waits between them, and so the most time
+/// that one method of the store takes. Functions of the API give their calls less.
+/// [`Store::put_archived_head`] takes twice as long, because it may write twice.
+pub const CALL_TIMEOUT: Duration = Duration::from_secs(5);
+
+impl Store {
+    /// Ends a read of several calls after the time of one. A read can stop anywhere; a write cannot.
+    pub(crate) async fn bounded<T>(
+        &self,
+        operation: &'static str,
+        read: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        match tokio::time::timeout(timeout_of(&self.client), read).await {
+            Ok(read) => read,
+            Err(late) => Err(StoreError::Unavailable { operation, source: Box::new(late) }),
+        }
+    }
+}
+
+/// The timeout that a client gives its calls.
+fn timeout_of(client: &Client) -> Duration {
+    let timeouts = client.config().timeout_config();
+    timeouts.and_then(|timeouts| timeouts.operation_timeout()).unwrap_or(CALL_TIMEOUT)
+}

@@ -1,0 +1,218 @@
+//! Adds up what takes time: the longest chain of calls of every handler fits into its timeout, and while DynamoDB is
+//! slow, the API does not take all of an account's concurrent invocations.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use payments_boot::{HTTP_BUDGET, HTTP_CALL_TIMEOUT, MARGIN};
+use payments_local::functions::{AGGREGATOR_TIMEOUT, SETTLE_TIMEOUT};
+use payments_local::triggers::DISPATCH_BATCH;
+use payments_queue::sqs::{CONCURRENT_BATCHES, MAX_BATCH_MESSAGES};
+use payments_store::{CALL_TIMEOUT, MAX_BATCH_GET};
+use serde_json::Value;
+use syn::visit::{self, Visit};
+
+use crate::stages::overrides;
+use crate::template::{API, FUNCTION, package, resources, template};
+use crate::tree::read;
+
+/// The concurrent invocations of an account by default, and how many of them AWS keeps unreserved.
+const ACCOUNT_QUOTA: u64 = 1_000;
+const UNRESERVED: u64 = 100;
+
+/// After this time API Gateway answers instead of the function.
+const GATEWAY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The feed: a million payments in half an hour, in batches of 100.
+const FEED_BATCHES_PER_SECOND: u64 = (1_000_000_u64 / 100).div_ceil(30 * 60);
+
+/// A file whose requests to the API call the store.
+struct Chain {
+    package: &'static str,
+    path: &'static str,
+    /// How many calls the file has.
+    calls: u32,
+    /// How many of them one request makes at most, one after the other.
+    longest: u32,
+    /// Whether they may begin until the end of the budget for a request.
+    has_budget: bool,
+}
+
+/// The details are put or, for a date that has passed, only read. Then the head is read, then put.
+const CREATE: Chain =
+    Chain { package: "ingest", path: "functions/ingest/src/create.rs", calls: 4, longest: 3, has_budget: true };
+/// The details are read, the head is changed, and an archived head is read.
+const CANCEL: Chain =
+    Chain { package: "ingest", path: "functions/ingest/src/cancel.rs", calls: 3, longest: 3, has_budget: false };
+
+/// All of them. One payment takes two reads, a page of a list one, and then one for the data of some of its payments.
+const CHAINS: [Chain; 5] = [
+    CREATE,
+    CANCEL,
+    Chain {
+        package: "query-account",
+        path: "functions/query-account/src/lib.rs",
+        calls: 3,
+        longest: 2,
+        has_budget: false,
+    },
+    Chain {
+        package: "query-account",
+        path: "functions/query-account/src/page.rs",
+        calls: 1,
+        longest: 1,
+        has_budget: true,
+    },
+    Chain { package: "query-due", path: "functions/query-due/src/date.rs", calls: 2, longest: 1, has_budget: true },
+];
+
+impl Chain {
+    /// The longest that one payment takes, if a call takes this long.
+    fn of_one(&self, call: Duration) -> Duration {
+        call * self.longest
+    }
+
+    /// The longest that a request takes.
+    fn of_request(&self, call: Duration) -> Duration {
+        let budget = if self.has_budget { HTTP_BUDGET } else { Duration::ZERO };
+        budget + self.of_one(call)
+    }
+}
+
+/// Functions that look at their deadline before their calls, and where they do.
+const UNTIL_DEADLINE: [(&str, &[&str]); 6] = [
+    ("daily-due-sweeper", &["functions/daily-due-sweeper/src/sweep.rs", "functions/daily-due-sweeper/src/redrive.rs"]),
+    ("settle", &["functions/settle/src/lib.rs"]),
+    ("stream-aggregator", &["functions/stream-aggregator/src/lib.rs"]),
+    ("recount", &["functions/recount/src/look.rs"]),
+    ("archive", &["functions/archive/src/shard.rs"]),
+    ("report", &["functions/report/src/retry.rs", "functions/report/src/drain.rs", "functions/report/src/publish.rs"]),
+];
+
+/// The timeout of a package's function.
+fn timeout_of(name: &str) -> Result<Duration> {
+    let template = template()?;
+    let functions = resources(&template, FUNCTION)?;
+    let mut own = functions.iter().filter(|(_, function)| package(function).is_ok_and(|known| known == name));
+    let (_, function) = own.next().with_context(|| name.to_owned())?;
+    let own = &function["Properties"]["Timeout"];
+    let seconds = if own.is_null() { &template["Globals"]["Function"]["Timeout"] } else { own };
+    Ok(Duration::from_secs(seconds.as_u64().context("no timeout")?))
+}
+
+/// How many calls to the store a file makes, each place once.
+fn calls_in(path: &str) -> Result<u32> {
+    struct Calls(u32);
+    impl<'ast> Visit<'ast> for Calls {
+        fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
+            let is_store = match &*call.receiver {
+                syn::Expr::Field(field) => matches!(&field.member, syn::Member::Named(name) if name == "store"),
+                syn::Expr::Path(path) => path.path.is_ident("store"),
+                _ => false,
+            };
+            self.0 += u32::from(is_store);
+            visit::visit_expr_method_call(self, call);
+        }
+    }
+    let mut calls = Calls(0);
+    calls.visit_file(&syn::parse_file(&read(path)?)?);
+    Ok(calls.0)
+}
+
+#[test]
+fn requests_end_before_their_functions_and_api_gateways_timeout() -> Result<()> {
+    for chain in CHAINS {
+        let (path, timeout) = (chain.path, timeout_of(chain.package)?);
+        ensure!(timeout < GATEWAY_TIMEOUT, "{path}");
+        assert_eq!(calls_in(path)?, chain.calls, "{path}: how long is its longest chain now?");
+        // An engine on one machine has the longer timeout of a call.
+        let longest = chain.of_request(CALL_TIMEOUT);
+        ensure!(longest < timeout, "{path}: {longest:?} of {timeout:?}");
+    }
+    // A transaction id is looked up once, and then up to two heads of each table are read.
+    ensure!(CALL_TIMEOUT * (1 + 2 * 2) < timeout_of("query-due")?);
+    Ok(())
+}
+
+#[test]
+fn what_follows_a_look_at_the_deadline_fits_into_the_margin() -> Result<()> {
+    // A copy that the archive writes twice, or a page and its heads that the redrive reads.
+    ensure!(CALL_TIMEOUT * 2 < MARGIN);
+    for (name, paths) in UNTIL_DEADLINE {
+        let timeout = timeout_of(name)?;
+        ensure!(MARGIN * 2 < timeout, "{name}: the margin takes more than half of {timeout:?}");
+        for path in paths {
+            ensure!(read(path)?.contains("deadline.has_come()"), "{path} does not look at the deadline");
+        }
+    }
+    let report = Duration::from_secs(u64::try_from(report::FILE_CALL.num_seconds())?);
+    ensure!((MARGIN + report) * 2 < timeout_of("report")?);
+    // One machine gives them the same time.
+    for (name, local) in [("settle", SETTLE_TIMEOUT), ("stream-aggregator", AGGREGATOR_TIMEOUT)] {
+        assert_eq!(timeout_of(name)?, local.to_std()?, "{name}");
+    }
+    Ok(())
+}
+
+/// `dispatch` has no deadline, because its batches are small: one read of heads, one of details, and a few sends.
+#[test]
+fn a_batch_of_dispatch_fits_into_its_timeout() -> Result<()> {
+    let batch = DISPATCH_BATCH;
+    ensure!(batch <= MAX_BATCH_GET);
+    let rounds = batch.div_ceil(MAX_BATCH_MESSAGES).div_ceil(CONCURRENT_BATCHES);
+    let longest = CALL_TIMEOUT * u32::try_from(2 + rounds)?;
+    ensure!(longest < timeout_of("dispatch")?, "{longest:?}");
+    Ok(())
+}
+
+/// The value of a property, for a parameter's value in this environment.
+fn number(template: &Value, value: &Value, environment: &BTreeMap<String, String>) -> Result<u64> {
+    let Some(parameter) = value["!Ref"].as_str() else { return value.as_u64().context("not a number") };
+    let default = || template["Parameters"][parameter]["Default"].as_u64();
+    let given = environment.get(parameter).map(|given| given.parse());
+    Ok(given.transpose()?.or_else(default).with_context(|| parameter.to_owned())?)
+}
+
+/// The most concurrent invocations of `ingest` while each call takes as long as it may: API Gateway lets a burst in,
+/// and then its rate.
+fn concurrency_of_ingest(template: &Value, environment: &BTreeMap<String, String>) -> Result<u64> {
+    let [(_, api)] = resources(template, API)?[..] else { anyhow::bail!("one API") };
+    let routes = [
+        ("POST /accounts/{accountId}/payments", CREATE.of_one(HTTP_CALL_TIMEOUT)),
+        ("POST /payment-batches", CREATE.of_request(HTTP_CALL_TIMEOUT)),
+        ("POST /accounts/{accountId}/payments/{paymentId}/cancel", CANCEL.of_request(HTTP_CALL_TIMEOUT)),
+    ];
+    let mut concurrency = 0;
+    for (route, longest) in routes {
+        let settings = &api["Properties"]["RouteSettings"][route];
+        let rate = number(template, &settings["ThrottlingRateLimit"], environment).context(route)?;
+        let burst = number(template, &settings["ThrottlingBurstLimit"], environment).context(route)?;
+        concurrency += burst + rate * longest.as_secs();
+    }
+    Ok(concurrency)
+}
+
+#[test]
+fn ingest_leaves_concurrency_to_the_others_while_dynamodb_is_slow() -> Result<()> {
+    let template = template()?;
+    let reserved: u64 = resources(&template, FUNCTION)?
+        .iter()
+        .filter_map(|(_, function)| function["Properties"]["ReservedConcurrentExecutions"]["!If"][1].as_u64())
+        .sum();
+    ensure!(reserved <= ACCOUNT_QUOTA - UNRESERVED, "{reserved} are reserved");
+    for environment in ["default", "dev", "prod"] {
+        let given = overrides(environment)?;
+        let is_reserved = given.get("ReserveConcurrency").is_some_and(|given| given == "true");
+        let concurrency = concurrency_of_ingest(&template, &given)?;
+        ensure!(
+            is_reserved || concurrency <= ACCOUNT_QUOTA - UNRESERVED,
+            "{environment}: ingest may take {concurrency} concurrent invocations"
+        );
+        assert_eq!(is_reserved, environment == "prod", "{environment}");
+    }
+    let [(_, api)] = resources(&template, API)?[..] else { anyhow::bail!("one API") };
+    let batches = &api["Properties"]["RouteSettings"]["POST /payment-batches"]["ThrottlingRateLimit"];
+    ensure!(batches.as_u64().is_some_and(|rate| rate > FEED_BATCHES_PER_SECOND), "the feed needs room for its retries");
+    Ok(())
+}
