@@ -12,6 +12,7 @@ mod fixture;
 mod intent;
 mod invariants;
 mod late;
+mod lateness;
 mod night;
 mod poison;
 mod races;

@@ -8,7 +8,7 @@ use futures::StreamExt as _;
 use payments_boot::{Clock, Metrics};
 use payments_model::transition::CLAIMED;
 use payments_model::{
-    Actor, BusinessDate, Event, HeadKey, HeadSort, PaymentId, Settlement, TransactionId, Transition, causes,
+    Actor, BusinessDate, Event, HeadKey, HeadSort, PaymentId, Settlement, State, TransactionId, Transition, causes,
 };
 use payments_queue::SettlementResult;
 use payments_store::{Moved, Store, StoreError};
@@ -159,11 +159,14 @@ impl Settle {
             Moved::Elsewhere(None) => self.store.archived_head(key).await?,
         };
         let Some(head) = found else { return Ok(MessageEnd::Unknown) };
-        let end = MessageEnd::of(head.transition(&event, now, by).err());
+        let mut end = MessageEnd::of(head.transition(&event, now, by).err());
         if end == MessageEnd::Conflicting {
             // The only record of the contradicting result.
             let new_transaction_id =
                 if let Settlement::Processed(id) = &result.settlement { Some(id.as_str()) } else { None };
+            if head.state == State::Cancelled && new_transaction_id.is_some() {
+                end = MessageEnd::CancelledProcessed;
+            }
             let stored_transaction_id = head.transaction_id().map(TransactionId::as_str);
             let (payment_id, status) = (head.payment_id, head.state.status());
             tracing::error!(
