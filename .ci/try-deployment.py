@@ -1,9 +1,9 @@
 """Deploys the template with `sam deploy` to an emulator of AWS on this machine, and takes a payment through
 its life there.
 
-Usage: python3 .ci/try-deployment.py SERVER, after `sam build` for this machine's processor, with sam and its
-python3 first on PATH. SERVER is ministack's program, which has its own virtual environment, as has the aws command
-beside it.
+Usage: python3 .ci/try-deployment.py SERVER AWS, after `sam build` for this machine's processor, with sam and its
+python3 first on PATH. SERVER is ministack's program, and AWS the folder of the aws command. Both have their own virtual
+environments.
 
 Tested: the roles, functions and their variables, both tables with their indexes, the queues, the stream and
 queue mappings, the report's bucket; every command of docs/runbook.md that pauses or resumes, as it is written there, and
@@ -66,7 +66,7 @@ STACK={STACK}
 """
 
 
-def main(server):
+def main(server, aws):
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     environment = dict(
@@ -96,7 +96,7 @@ def main(server):
         try:
             wait_until("the emulator listens", lambda: listens(port) or gone(emulator))
             deploy(environment)
-            environment["PATH"] += os.pathsep + os.path.dirname(server)
+            environment["PATH"] += os.pathsep + aws
             stack = Stack(url, environment)
             pause_and_resume(stack)
             live(stack)
@@ -338,6 +338,6 @@ def gone(process):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) != 3:
         sys.exit(__doc__)
-    main(sys.argv[1])
+    main(sys.argv[1], sys.argv[2])

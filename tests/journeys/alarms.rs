@@ -2,46 +2,20 @@
 
 mod aws;
 mod day;
+mod fault;
 mod own;
 
 use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result, ensure};
-use payments_alarms::{Alarm, AlarmState, Change, EXTRA_DATAPOINTS, Metric, Sample, Samples, history};
+use payments_alarms::{Alarm, AlarmState, Change, EXTRA_DATAPOINTS, Metric, Samples, history};
 use payments_tests::template;
 
 use day::{Day, healthy, ids};
+use fault::Fault;
 
 /// CloudWatch looks back for data points beyond an alarm's periods, and does not say how many. Both must hold.
 const LOOKS_BACK: [usize; 2] = [0, EXTRA_DATAPOINTS];
-
-/// A fault in the metrics of a healthy day, and the alarms that it sets off: the first one is meant to, the others are
-/// its companions. None is a fault too small for an alarm.
-#[derive(Clone)]
-struct Fault {
-    what: String,
-    alarms: Vec<&'static str>,
-    /// The metrics without any samples.
-    silent: Vec<Metric>,
-    /// More samples.
-    samples: Vec<Sample>,
-}
-
-impl Fault {
-    /// The day's samples with the fault.
-    fn in_day(&self, day: &Day) -> Samples {
-        let mut samples = day.samples.clone();
-        self.silent.iter().for_each(|metric| samples.remove(metric));
-        samples.extend(self.samples.iter().cloned());
-        samples
-    }
-
-    /// Whether the fault changes what an alarm sees.
-    fn concerns(&self, alarm: &Alarm) -> bool {
-        let changed: BTreeSet<&Metric> = self.silent.iter().chain(self.samples.iter().map(|it| &it.metric)).collect();
-        alarm.series().iter().any(|series| changed.contains(&series.metric))
-    }
-}
 
 /// The changes of an alarm during the day.
 fn changes(alarm: &Alarm, samples: &Samples, day: &Day, extra: usize) -> Result<Vec<Change>> {
@@ -132,7 +106,8 @@ async fn the_healthy_day_has_the_metrics_of_the_alarms() -> Result<()> {
 #[tokio::test]
 async fn an_alarm_ends_with_its_fault() -> Result<()> {
     let day = healthy().await?;
-    let fault = aws::faults(day)?.into_iter().find(|fault| fault.alarms == ["WriteThrottles"]).context("no throttles")?;
+    let fault =
+        aws::faults(day)?.into_iter().find(|fault| fault.alarms == ["WriteThrottles"]).context("no throttles")?;
     let alarms = Alarm::all(&template()?)?;
     let alarm = alarms.iter().find(|alarm| alarm.name == "WriteThrottles").context("no alarm")?;
     for extra in LOOKS_BACK {
@@ -147,6 +122,9 @@ async fn an_alarm_ends_with_its_fault() -> Result<()> {
 fn functions_and_mappings_have_the_names_of_the_template() -> Result<()> {
     let ids = ids()?;
     assert_eq!(ids.function("settle")?, "SettleFunction");
-    assert_eq!(ids.mappings, ["DispatchFunctionBecamePending", "SettleFunctionReport", "StreamAggregatorFunctionHeadChanged"]);
+    assert_eq!(
+        ids.mappings,
+        ["DispatchFunctionBecamePending", "SettleFunctionReport", "StreamAggregatorFunctionHeadChanged"]
+    );
     Ok(())
 }

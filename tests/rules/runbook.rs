@@ -1,5 +1,6 @@
-//! Compares the commands of the runbook with the template: each names something that is there, and pausing disables what
-//! invokes a function. `.ci/try-deployment.py` executes those of pausing on an emulator of AWS.
+//! Compares the commands of the runbook with the template: each names something that is there.
+//!
+//! Pausing disables what invokes a function. `.ci/try-deployment.py` executes these commands on an emulator of AWS.
 
 use std::collections::BTreeSet;
 

@@ -63,7 +63,8 @@ impl Role {
     /// Reads the properties of a role.
     fn of(role: &Value, template: &Value) -> Result<Self> {
         let known = ["AssumeRolePolicyDocument", "ManagedPolicyArns", "Policies"];
-        let strange = role.as_object().context("a role has properties")?.keys().find(|it| !known.contains(&it.as_str()));
+        let strange =
+            role.as_object().context("a role has properties")?.keys().find(|it| !known.contains(&it.as_str()));
         ensure!(strange.is_none(), "what does {strange:?} mean?");
         let trusted = &role["AssumeRolePolicyDocument"]["Statement"];
         let lambda = json!([{
@@ -106,7 +107,8 @@ impl Role {
         let grants = || self.grants.iter().filter(|grant| grant.place == place).filter(of_keys);
         let statements: BTreeSet<usize> = grants().map(|grant| grant.statement).collect();
         statements.into_iter().any(|statement| {
-            let allowed = |action: &&str| grants().any(|grant| grant.statement == statement && grant.action == **action);
+            let allowed =
+                |action: &&str| grants().any(|grant| grant.statement == statement && grant.action == **action);
             actions.iter().all(|action| allowed(&action))
         })
     }

@@ -31,12 +31,14 @@ impl TransactionQueue {
         let body = |request: &PaymentRequest| request.to_json().map_err(QueueError::unwritable);
         match self {
             Self::InProcess(queue) => {
-                let sent = requests.iter().map(|request| queue.send(body(request)?, now).map(drop).map_err(QueueError::from));
+                let sent =
+                    requests.iter().map(|request| queue.send(body(request)?, now).map(drop).map_err(QueueError::from));
                 sent.collect()
             }
             #[cfg(feature = "sqs")]
             Self::Sqs { client, queue_url } => {
-                let message = |request| crate::sqs::Message { group: PaymentRequest::account(request), body: body(request) };
+                let message =
+                    |request| crate::sqs::Message { group: PaymentRequest::account(request), body: body(request) };
                 let messages: Vec<_> = requests.iter().map(message).collect();
                 crate::sqs::send(client, queue_url, &messages).await
             }

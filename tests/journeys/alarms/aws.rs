@@ -6,8 +6,8 @@ use anyhow::Result;
 use chrono::TimeDelta;
 use payments_alarms::{Metric, Sample};
 
-use super::Fault;
 use super::day::{Day, ids};
+use super::fault::Fault;
 
 /// How many minutes into the day a fault begins.
 const BEGINS: i64 = 11 * 60;
@@ -62,7 +62,8 @@ fn queues(day: &Day) -> Vec<Fault> {
 
 fn streams(day: &Day) -> Result<Vec<Fault>> {
     let mappings = ids()?.mappings;
-    let failing = |mapping: &String| with(day, &["RecordsFailing"], &of_mapping("FailedInvokeEventCount", mapping), 15, 1);
+    let failing =
+        |mapping: &String| with(day, &["RecordsFailing"], &of_mapping("FailedInvokeEventCount", mapping), 15, 1);
     let mut faults: Vec<Fault> = mappings.iter().map(failing).collect();
     for mapping in mappings.iter().filter(|mapping| !mapping.starts_with("Settle")) {
         faults.push(with(day, &["RecordsDropped"], &of_mapping("DroppedEventCount", mapping), 1, 1));
@@ -84,7 +85,9 @@ fn functions(day: &Day) -> Result<Vec<Fault>> {
     for (package, alarm) in [("report", "ReportErrors"), ("archive", "ArchiveErrors"), ("recount", "RecountErrors")] {
         faults.push(with(day, &[alarm], &of_lambda("Errors", ids()?.function(package)?), 1, 1));
     }
-    for package in ["ingest", "query-account", "query-due", "daily-due-sweeper", "dispatch", "settle", "stream-aggregator"] {
+    for package in
+        ["ingest", "query-account", "query-due", "daily-due-sweeper", "dispatch", "settle", "stream-aggregator"]
+    {
         faults.push(with(day, &["FunctionErrors"], &of_lambda("Errors", ids()?.function(package)?), 10, 2));
         faults.push(with(day, &[], &of_lambda("Errors", ids()?.function(package)?), 60, 1));
     }
@@ -99,11 +102,16 @@ fn silence(day: &Day) -> Vec<Fault> {
     let own = |name: &str, function: &str| Metric::of("ScheduledPayments", name, "Function", function);
     let recounts = of_lambda("Invocations", "RecountFunction");
     // The clocks go back: 25 hours from one night's recount to the next one's.
-    let night = |minutes: i64| Sample { metric: recounts.clone(), at: day.begin + TimeDelta::minutes(minutes), value: 1 };
+    let night =
+        |minutes: i64| Sample { metric: recounts.clone(), at: day.begin + TimeDelta::minutes(minutes), value: 1 };
     vec![
         without(&["ArchiveStopped"], of_lambda("Invocations", "ArchiveFunction")),
         without(&["RecountStopped"], recounts.clone()),
-        Fault { samples: vec![night(-30), night(25 * 60 - 30)], what: "a day of 25 hours".to_owned(), ..without(&[], recounts.clone()) },
+        Fault {
+            samples: vec![night(-30), night(25 * 60 - 30)],
+            what: "a day of 25 hours".to_owned(),
+            ..without(&[], recounts.clone())
+        },
         without(&["PaymentsOverdue"], own("OldestOverdueSeconds", "DailyDueSweeperFunction")),
         without(&["RedriveFailures"], own("RedriveFailed", "DailyDueSweeperFunction")),
         without(&["ReportsLate"], own("OldestUnreportedSeconds", "ReportFunction")),
@@ -117,7 +125,9 @@ fn tables(day: &Day) -> Vec<Fault> {
         Metric { namespace: "AWS/DynamoDB".to_owned(), name: "WriteThrottleEvents".to_owned(), dimensions }
     };
     let mut faults = Vec::new();
-    for (table, indexes) in [("PaymentsTable", &["due", "unreported", "transaction"][..]), ("HistoryTable", &["due", "transaction"])] {
+    for (table, indexes) in
+        [("PaymentsTable", &["due", "unreported", "transaction"][..]), ("HistoryTable", &["due", "transaction"])]
+    {
         for index in std::iter::once(None).chain(indexes.iter().map(|index| Some(*index))) {
             faults.push(with(day, &["WriteThrottles"], &throttles(table, index), 10, 21));
             faults.push(with(day, &[], &throttles(table, index), 60, 20));

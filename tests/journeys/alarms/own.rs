@@ -15,8 +15,8 @@ use payments_tests::tables::{NO_DEADLINE, context, number, text};
 use payments_tests::trigger_events::{delivered, found_by, now_of, world_of};
 use serde_json::json;
 
-use super::Fault;
 use super::day::{Day, ids};
+use super::fault::Fault;
 use crate::triggers::run;
 
 /// How many hours into the day a fault shows.
@@ -32,7 +32,12 @@ pub(super) async fn faults(day: &Day) -> Result<Vec<Fault>> {
         ("a payment that stays pending", sweeper, ["PaymentsStuckPending"], Box::pin(stuck()).await?),
         ("a damaged pending head", sweeper, ["RedriveFailures"], Box::pin(damaged_pending()).await?),
         ("two results", "settle", ["ConflictingOutcomes"], event("settle/conflicting").await?),
-        ("a result after a cancel", "settle", ["CancelledPaymentsProcessed"], event("settle/processed-after-cancel").await?),
+        (
+            "a result after a cancel",
+            "settle",
+            ["CancelledPaymentsProcessed"],
+            event("settle/processed-after-cancel").await?,
+        ),
         ("a shared id", "settle", ["SharedTransactionIds"], event("settle/shared-transaction-id").await?),
         ("an unknown payment", "settle", ["UnknownPayments"], event("settle/unknown-payment").await?),
         ("a damaged image", "stream-aggregator", ["ChangesUnparsed"], Box::pin(damaged_image()).await?),

@@ -28,7 +28,9 @@ const OF_TRACES: [&str; 2] = ["xray:PutTelemetryRecords", "xray:PutTraceSegments
 /// What each function's configuration requires, by package.
 pub(super) fn permissions(template: &Value) -> Result<BTreeMap<String, BTreeSet<Permission>>> {
     let functions = resources(template, FUNCTION)?.into_iter();
-    functions.map(|(name, it)| Ok((package(it)?.to_owned(), of(template, it).with_context(|| name.to_owned())?))).collect()
+    functions
+        .map(|(name, it)| Ok((package(it)?.to_owned(), of(template, it).with_context(|| name.to_owned())?)))
+        .collect()
 }
 
 fn of(template: &Value, function: &Value) -> Result<BTreeSet<Permission>> {

@@ -48,7 +48,13 @@ fn a_transaction_is_allowed_by_one_statement() -> Result<()> {
         (json!([writes(json!(both), json!(["COUNTS#*", "CHECKPOINT#x"]))]), true),
         // Each action alone would be allowed.
         (json!([writes(json!(both[0]), json!("CHECKPOINT#x")), writes(json!(both[1]), json!("COUNTS#*"))]), false),
-        (json!([writes(json!(both[0]), json!(["COUNTS#*", "CHECKPOINT#x"])), writes(json!(both[1]), json!("COUNTS#*"))]), false),
+        (
+            json!([
+                writes(json!(both[0]), json!(["COUNTS#*", "CHECKPOINT#x"])),
+                writes(json!(both[1]), json!("COUNTS#*"))
+            ]),
+            false,
+        ),
     ] {
         let role = Role::of(&role(&statements), &Value::Null)?;
         assert_eq!(role.allows_together(&both, "PaymentsTable", &keys), allowed, "{statements}");
@@ -78,7 +84,10 @@ fn an_unknown_policy_is_an_error() {
     }
     for (changed, value) in [
         ("ManagedPolicyArns", json!(["arn:aws:iam::aws:policy/service-role/AWSLambdaSQSQueueExecutionRole"])),
-        ("AssumeRolePolicyDocument", json!({ "Statement": [{ "Effect": "Allow", "Principal": "*", "Action": "sts:AssumeRole" }] })),
+        (
+            "AssumeRolePolicyDocument",
+            json!({ "Statement": [{ "Effect": "Allow", "Principal": "*", "Action": "sts:AssumeRole" }] }),
+        ),
         ("PermissionsBoundary", json!("arn")),
     ] {
         let mut role = role(&json!([statement("Sid", json!("Reads"))]));

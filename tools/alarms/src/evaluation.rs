@@ -47,7 +47,8 @@ impl Alarm {
         let real: Vec<bool> = points.iter().copied().flatten().take(self.evaluation_periods).collect();
         let breaching = real.iter().filter(|breaching| **breaching).count();
         let missing = self.evaluation_periods - real.len();
-        let at_least = |count: usize| if count >= self.datapoints_to_alarm { AlarmState::Alarm } else { AlarmState::Ok };
+        let at_least =
+            |count: usize| if count >= self.datapoints_to_alarm { AlarmState::Alarm } else { AlarmState::Ok };
         if missing == 0 {
             return at_least(breaching);
         }
@@ -144,7 +145,11 @@ mod tests {
         let metric = Metric::of("N", "m", "D", "d");
         let at = |minute: i64| DateTime::from_timestamp(minute * 60, 0).unwrap();
         let mut samples = Samples::default();
-        samples.extend([(10, 1), (12, 1), (30, 0)].map(|(minute, value)| Sample { metric: metric.clone(), at: at(minute), value }));
+        samples.extend([(10, 1), (12, 1), (30, 0)].map(|(minute, value)| Sample {
+            metric: metric.clone(),
+            at: at(minute),
+            value,
+        }));
         let changes = |alarm: &Alarm, extra: usize| -> Vec<(i64, AlarmState)> {
             let changes = history(alarm, &samples, (at(0), at(60)), extra).unwrap();
             changes.iter().map(|change| (change.at.timestamp() / 60, change.state)).collect()

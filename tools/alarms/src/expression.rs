@@ -78,7 +78,10 @@ impl Expression {
         for query in queries {
             let stat = &query["MetricStat"];
             if stat.is_null() {
-                ensure!(query["ReturnData"].is_null() || query["ReturnData"] == true, "an expression that is not compared");
+                ensure!(
+                    query["ReturnData"].is_null() || query["ReturnData"] == true,
+                    "an expression that is not compared"
+                );
                 ensure!(expression.replace(text(&query["Expression"])?).is_none(), "two expressions");
             } else {
                 ensure!(query["ReturnData"] == false, "a metric that is compared beside the expression");

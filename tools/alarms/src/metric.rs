@@ -93,7 +93,8 @@ impl Samples {
 
     /// Returns the same samples at other times.
     pub fn later(&self, by: TimeDelta) -> Self {
-        let minutes = |known: &BTreeMap<i64, Minute>| known.iter().map(|(at, it)| (at + by.num_minutes(), *it)).collect();
+        let minutes =
+            |known: &BTreeMap<i64, Minute>| known.iter().map(|(at, it)| (at + by.num_minutes(), *it)).collect();
         Self { minutes: self.minutes.iter().map(|(metric, known)| (metric.clone(), minutes(known))).collect() }
     }
 
@@ -194,7 +195,11 @@ mod tests {
         let metric = Metric::of("N", "m", "D", "d");
         let at = |seconds| DateTime::from_timestamp(seconds, 0).unwrap();
         let mut samples = Samples::default();
-        samples.extend([(0, 1), (59, 5), (60, 3), (120, 9)].map(|(s, value)| Sample { metric: metric.clone(), at: at(s), value }));
+        samples.extend([(0, 1), (59, 5), (60, 3), (120, 9)].map(|(s, value)| Sample {
+            metric: metric.clone(),
+            at: at(s),
+            value,
+        }));
         let found = samples.in_period(&metric, at(120), TimeDelta::minutes(2)).unwrap();
         assert_eq!(found, Minute { count: 3, sum: 9, minimum: 1, maximum: 5 });
         assert_eq!(samples.in_period(&metric, at(0), TimeDelta::minutes(2)), None);
