@@ -71,7 +71,7 @@ bootstraps: build
 
 # Deploy the built functions to an emulator of AWS.
 deployment: build
-    python3 .ci/try-deployment.py {{tools}}/emulator/bin/ministack
+    python3 .ci/try-deployment.py {{tools}}/emulator/bin/ministack {{tools}}/awscli/bin
 
 # Follow docs/sam-local.md in real containers.
 sam-local: build

@@ -1,11 +1,13 @@
 """Deploys the template with `sam deploy` to an emulator of AWS on this machine, and takes a payment through
 its life there.
 
-Usage: python3 .ci/try-deployment.py SERVER, after `sam build` for this machine's processor, with sam and its
-python3 first on PATH. SERVER is ministack's program, which has its own virtual environment.
+Usage: python3 .ci/try-deployment.py SERVER AWS, after `sam build` for this machine's processor, with sam and its
+python3 first on PATH. SERVER is ministack's program, and AWS the folder of the aws command. Both have their own virtual
+environments.
 
 Tested: the roles, functions and their variables, both tables with their indexes, the queues, the stream and
-queue mappings, the report's bucket. Not tested, because the emulator lacks them or differs: alarms
+queue mappings, the report's bucket; every command of docs/runbook.md that pauses or resumes, as it is written there, and
+that a disabled mapping leaves its queue alone. Not tested, because the emulator lacks them or differs: alarms
 over several metrics (the deployed copy leaves them out), routes and authorizer of the HTTP API, partial batch failures of streams, tumbling windows (so not the counters), time to live, permissions.
 """
 
@@ -14,6 +16,7 @@ import gzip
 import json
 import os
 import platform
+import re
 import socket
 import subprocess
 import sys
@@ -30,15 +33,41 @@ from samcli.yamlhelper import yaml_dump, yaml_parse
 
 ARCHITECTURE = "arm64" if platform.machine() == "aarch64" else "x86_64"
 BUILT = ".aws-sam/build/template.yaml"
+# Beside the original, because paths of the programs are relative to it.
+COPY = BUILT.replace("template", "template-of-emulator")
+RUNBOOK = "docs/runbook.md"
 STACK = "payments-try"
 REGION = "eu-west-2"
 ACCOUNT = "acc-1"
 TRANSACTION = "TX-1"
 # Far more than any step takes.
 TIMEOUT_SECONDS = 120
+# Longer than a mapping that is enabled takes to receive a message.
+UNTOUCHED_SECONDS = 5
+# What invokes the functions, and the values of Paused that leave it on.
+SENDING, SETTLING, ALWAYS = ["none"], ["none", "sending"], ["none", "sending", "settling"]
+MAPPINGS = {
+    "DispatchFunctionBecamePending": SENDING,
+    "SettleFunctionReport": SETTLING,
+    "StreamAggregatorFunctionHeadChanged": ALWAYS,
+}
+ON = MAPPINGS | {
+    "DailyDueSweeperFunctionSweep": SENDING,
+    "DailyDueSweeperFunctionRedrive": SENDING,
+    "ReportFunctionReport": SENDING,
+    "ArchiveFunctionArchiveBegins": SENDING,
+    "ArchiveFunctionArchive": SENDING,
+    "RecountFunctionRecount": SENDING,
+}
+# The emulator's stack in place of the one that the runbook deploys.
+PRELUDE = f"""
+sam() {{ command sam "${{@/#prod/default}}" --template {COPY} --stack-name {STACK} --region {REGION} --resolve-s3 \
+  --no-confirm-changeset --no-fail-on-empty-changeset --capabilities CAPABILITY_IAM --no-progressbar; }}
+STACK={STACK}
+"""
 
 
-def main(server):
+def main(server, aws):
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     environment = dict(
@@ -68,7 +97,10 @@ def main(server):
         try:
             wait_until("the emulator listens", lambda: listens(port) or gone(emulator))
             deploy(environment)
-            live(Stack(url))
+            environment["PATH"] += os.pathsep + aws
+            stack = Stack(url, environment)
+            pause_and_resume(stack)
+            live(stack)
         except BaseException:
             log.seek(0)
             print("".join(log.readlines()[-60:]), file=sys.stderr)
@@ -85,15 +117,57 @@ def deploy(environment):
     left_out = [name for name, it in resources.items() if "Metrics" in it.get("Properties", {})]
     for name in left_out:
         del resources[name]
-    # Beside the original, because paths of the programs are relative to it.
-    copy = BUILT.replace("template", "template-of-emulator")
-    with open(copy, "w", encoding="utf-8") as file:
+    with open(COPY, "w", encoding="utf-8") as file:
         file.write(yaml_dump(template))
-    command = ["sam", "deploy", "--template", copy, "--stack-name", STACK, "--region", REGION, "--resolve-s3"]
+    command = ["sam", "deploy", "--template", COPY, "--stack-name", STACK, "--region", REGION, "--resolve-s3"]
     command += ["--no-confirm-changeset", "--capabilities", "CAPABILITY_IAM", "--no-progressbar"]
     command += ["--parameter-overrides", f"Stage=dev Architecture={ARCHITECTURE}"]
     subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
     print(f"sam deploy: the stack is there, without {', '.join(left_out)}")
+
+
+def shell_blocks(section):
+    """Returns the shell blocks of a section of the runbook; its opening has the names that all of them use."""
+    with open(RUNBOOK, encoding="utf-8") as file:
+        text = file.read()
+    text = text.split(section, 1)[1] if section else text
+    text = re.split(r"^##", text, maxsplit=1, flags=re.MULTILINE)[0]
+    return re.findall(r"^```sh\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def commands_of(block):
+    """Splits a block into commands, which may have several lines."""
+    commands, open_lines = [], ""
+    for line in block.splitlines():
+        open_lines += line + "\n"
+        # A line that goes on, or a text or substitution that is not closed.
+        done = subprocess.run(["bash", "-n", "-c", open_lines], stderr=subprocess.DEVNULL).returncode == 0
+        if done and not line.endswith("\\"):
+            commands.append(open_lines.strip())
+            open_lines = ""
+    check(open_lines, "")
+    return commands
+
+
+def pause_and_resume(stack):
+    """Runs every command of the runbook's section, and checks what each leaves on."""
+    on, ran = set(ON), 0
+    for block in shell_blocks("\n### Pause and resume\n"):
+        functions = ""
+        for command in commands_of(block):
+            if re.match(r"\w+\(\)", command):
+                functions += command + "\n"
+                continue
+            if paused := re.search(r"Paused=(\w+)", command):
+                on = {name for name, values in ON.items() if paused[1] in values}
+            else:
+                _, name, how = command.split("#")[0].split()
+                on = on | {name} if how in ("--enabled", "ENABLED") else on - {name}
+            stack.run(functions + command)
+            wait_until(f"{command} is done", lambda: stack.enabled() == on)
+            ran += 1
+    check(on, set(ON))
+    print(f"paused and resumed: {ran} commands of {RUNBOOK} do what they say")
 
 
 def live(stack):
@@ -121,7 +195,15 @@ def live(stack):
     print("dispatched, by the stream: the transaction service has its request")
 
     result = {"paymentId": payment, "outcome": "PROCESSED", "transactionId": TRANSACTION}
+    _, by_hand, *_ = shell_blocks("\n### Pause and resume\n")
+    mapping, *commands = commands_of(by_hand)
+    disable, enable = (next(c for c in commands if c.startswith(f"mapping SettleFunctionReport --{how}")) for how in ("no-enabled", "enabled"))
+    stack.run(mapping + "\n" + disable)
     stack.sqs.send_message(QueueUrl=stack.output("ResultQueueUrl"), MessageBody=json.dumps(result))
+    time.sleep(UNTOUCHED_SECONDS)
+    check((shown()["status"], stack.depth(stack.output("ResultQueueUrl"))), ("PENDING", (1, 0)))
+    print("paused by hand: its result waits, and nobody receives it")
+    stack.run(mapping + "\n" + enable)
     wait_until("it is settled", lambda: shown()["status"] == "PROCESSED")
     print("settled, by the queue: it is processed")
 
@@ -141,12 +223,16 @@ def live(stack):
 class Stack:
     """The deployed stack, and clients for it."""
 
-    def __init__(self, url):
+    def __init__(self, url, environment):
+        self.environment = environment
+        [opening] = shell_blocks("")[:1]
+        self.prelude = opening + PRELUDE
         # No retries, which could hide that something happens twice.
         config = Config(retries={"total_max_attempts": 1}, read_timeout=60)
-        names = ["cloudformation", "lambda", "sqs", "s3"]
+        names = ["cloudformation", "lambda", "sqs", "s3", "scheduler"]
         common = dict(endpoint_url=url, region_name=REGION, aws_access_key_id="any", aws_secret_access_key="any")
-        cloudformation, self.functions, self.sqs, self.s3 = (boto3.client(n, config=config, **common) for n in names)
+        clients = (boto3.client(n, config=config, **common) for n in names)
+        cloudformation, self.functions, self.sqs, self.s3, self.schedules = clients
         resources = cloudformation.describe_stack_resources(StackName=STACK)["StackResources"]
         self.physical = {r["LogicalResourceId"]: r["PhysicalResourceId"] for r in resources}
         outputs = cloudformation.describe_stacks(StackName=STACK)["Stacks"][0]["Outputs"]
@@ -154,6 +240,29 @@ class Stack:
 
     def output(self, name):
         return self.outputs[name]
+
+    def run(self, command):
+        """Runs a command of the runbook, as it is written there."""
+        script = self.prelude + "set -euo pipefail\n" + command
+        done = subprocess.run(["bash", "-c", script], env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if done.returncode != 0:
+            raise SystemExit(f"{command}\nfailed: {done.stdout}")
+
+    def enabled(self):
+        """Returns the mappings and schedules that are on."""
+        states = {}
+        for name in ON:
+            if name in MAPPINGS:
+                states[name] = self.functions.get_event_source_mapping(UUID=self.physical[name])["State"]
+            else:
+                states[name] = self.schedules.get_schedule(Name=self.physical[name])["State"]
+        return {name for name, state in states.items() if state.upper() == "ENABLED"}
+
+    def depth(self, queue):
+        """Returns how many messages of a queue wait, and how many are received."""
+        names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
+        attributes = self.sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=names)["Attributes"]
+        return tuple(int(attributes[name]) for name in names)
 
     def invoke(self, function, event):
         answer = self.functions.invoke(FunctionName=self.physical[function], Payload=json.dumps(event).encode())
@@ -230,6 +339,6 @@ def gone(process):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) != 3:
         sys.exit(__doc__)
-    main(sys.argv[1])
+    main(sys.argv[1], sys.argv[2])

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use chrono::{DateTime, TimeDelta};
+use chrono::{DateTime, TimeDelta, Utc};
 use payments_boot::Clock;
 use payments_model::{BusinessDate, BusinessZone, UtcSecond};
 use payments_store::Store;
@@ -27,12 +27,12 @@ pub use crate::progress::Progress;
 pub use summary::Summary;
 
 use crate::client::Client;
-use crate::functions::{Functions, reports_in};
+use crate::functions::{Dependencies, Functions, reports_in};
 use crate::interceptor::client_over;
 use crate::invocation::context;
 use crate::stack::{EngineChoice, Stack};
 use crate::transaction_service::TransactionServiceSettings;
-use crate::triggers::{Tick, Triggers};
+use crate::triggers::{Queues, Tick, Triggers};
 use audit::Audit;
 use night::{Night, left_in_hot};
 use script::{FEED_BEGINS, Script};
@@ -94,15 +94,36 @@ struct Totals {
     settled_by: Option<UtcSecond>,
 }
 
+/// What can be seen of the system after a minute of the day.
+#[derive(Debug)]
+pub struct Minute<'s> {
+    /// The minute.
+    pub at: DateTime<Utc>,
+    /// What happened, with the metrics of the functions under their names.
+    pub tick: &'s Tick,
+    /// The queues.
+    pub queues: &'s Queues,
+}
+
 /// Simulates the day, with reports in a folder, and returns a summary. [`Summary::check`] checks it.
 pub async fn run(settings: &Settings, reports: &Path, progress: &Progress) -> Result<Summary> {
+    run_watched(settings, reports, progress, |_| {}).await
+}
+
+/// Simulates the day as [`run`] does, and shows every minute of it.
+pub async fn run_watched(
+    settings: &Settings,
+    reports: &Path,
+    progress: &Progress,
+    mut watch: impl FnMut(&Minute<'_>),
+) -> Result<Summary> {
     if reports.join("reports").exists() {
         bail!("{} contains reports already: give --reports a new folder", reports.display());
     }
     let (day, zone): (BusinessDate, BusinessZone) = (DAY.parse()?, ZONE.parse()?);
     let script = Script::of(settings.seed, settings.payments, settings.data_bytes, day, zone);
     let mut simulation = Simulation::start(&script, settings.seed, reports).await?;
-    let totals = simulation.play(&script, progress).await?;
+    let totals = simulation.play(&script, progress, &mut watch).await?;
     progress.say("reading every payment");
     let service = *simulation.triggers.service().settings();
     let audit = audit::audit(&simulation.client, &script, &totals.acknowledged, &service).await?;
@@ -139,9 +160,10 @@ impl Simulation {
             .start()
             .await?;
         let (recorders, plain) = (Recorders::new(), stack.environment.client());
-        let functions = stack.functions_each(|function| {
+        let functions = stack.environment.functions(|function| {
             let recorder = recorders.of(function).cloned();
-            Ok(recorder.map_or_else(|| plain.clone(), |recorder| client_over(&plain, recorder)))
+            let client = recorder.map_or_else(|| plain.clone(), |recorder| client_over(&plain, recorder));
+            Ok(Dependencies { metrics: stack.metrics.of_function(function.as_str()), ..stack.dependencies(client) })
         })?;
         let store = stack.dependencies(plain).store;
         let client = Client::of_functions(functions.clone(), time.clock());
@@ -150,7 +172,12 @@ impl Simulation {
     }
 
     /// Simulates the day, minute by minute, and the night until every payment is settled and archived.
-    async fn play(&mut self, script: &Script, progress: &Progress) -> Result<Totals> {
+    async fn play(
+        &mut self,
+        script: &Script,
+        progress: &Progress,
+        watch: &mut impl FnMut(&Minute<'_>),
+    ) -> Result<Totals> {
         let (mut feed, mut daytime) = (script.feed(), script.daytime());
         let (mut totals, mut settled) = (Totals::default(), false);
         let mut ends = NIGHT_ENDS;
@@ -169,7 +196,9 @@ impl Simulation {
                 totals.acknowledged.extend(ingest::create(&self.client, orders(numbers)).await?);
             }
             totals.ingest += started.elapsed();
-            totals.add(self.triggers.tick(now.as_chrono()).await, now);
+            let tick = self.triggers.tick(now.as_chrono()).await;
+            watch(&Minute { at: now.as_chrono(), tick: &tick, queues: self.triggers.queues() });
+            totals.add(tick, now);
             totals.units += self.recorders.take();
             totals.show(minute, progress);
             if minute <= MIDNIGHT || !minute.is_multiple_of(MORNING_ROUND) || ends < NIGHT_ENDS {

@@ -156,7 +156,8 @@ impl Triggers {
                 break;
             }
         }
-        tick.counts = Counts::of(&self.metrics.take());
+        tick.metrics = self.metrics.take();
+        tick.counts = Counts::of(&tick.metrics);
         if tick.counts.counted > 0 {
             tick.today = today(&self.functions, &self.clock).await;
         }

@@ -15,6 +15,7 @@ mod formats;
 mod intent;
 mod invariants;
 mod late;
+mod lateness;
 mod night;
 mod paces;
 mod poison;

@@ -106,6 +106,12 @@ async fn contradictions_and_shared_transaction_ids_change_nothing_and_raise_alar
     let result =
         |intent: &Intent| json!({ "paymentId": intent.accepted, "outcome": "PROCESSED", "transactionId": "T-same" });
     let other = json!({ "paymentId": intents[0].accepted, "outcome": "FAILED", "reason": "after all" });
+    let mut cancelled = fixture.created(1).await?;
+    fixture.cancel(&mut cancelled[0]).await?;
+    let of_cancelled = cancelled[0].accepted.as_deref();
+    let processed_after_cancel =
+        json!({ "paymentId": of_cancelled, "outcome": "PROCESSED", "transactionId": "T-moved" });
+    let failed_after_cancel = json!({ "paymentId": of_cancelled, "outcome": "FAILED", "reason": "it was cancelled" });
     fixture.time.pass(TimeDelta::seconds(61));
     fixture.tick(Action::Sweep).await?;
     for (message, metric) in [
@@ -113,6 +119,8 @@ async fn contradictions_and_shared_transaction_ids_change_nothing_and_raise_alar
         (result(&intents[0]), "RepeatedOutcomes"),
         (other, "ConflictingOutcomes"),
         (result(&intents[1]), "SharedTransactionIds"),
+        (processed_after_cancel, "CancelledPaymentsProcessed"),
+        (failed_after_cancel, "ConflictingOutcomes"),
     ] {
         drop(fixture.metrics.take());
         fixture.results.send(message.to_string(), fixture.time.now())?;
@@ -120,7 +128,11 @@ async fn contradictions_and_shared_transaction_ids_change_nothing_and_raise_alar
         assert_eq!(step.deleted, 1, "{metric}: a success to the queue");
         let lines = fixture.metrics.take();
         assert_eq!(fixture.metric(&lines, metric), 1, "{metric}: {lines:?}");
+        let both = ["ConflictingOutcomes", "CancelledPaymentsProcessed"].map(|name| fixture.metric(&lines, name));
+        assert_eq!(both.iter().sum::<u64>(), u64::from(both.contains(&1)), "one of both: {lines:?}");
     }
+    let untouched = fixture.world.heads(&cancelled[0].account).await?;
+    assert_eq!(untouched[0]["status"], text("CANCELLED"));
     let heads = fixture.world.heads(&intents[0].account).await?;
     let status = |head: &payments_store::Item| head["status"].as_s().cloned().unwrap_or_default();
     let mut statuses: Vec<String> = heads.iter().map(status).collect();

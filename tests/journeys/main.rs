@@ -1,6 +1,7 @@
 //! Journeys: the system from outside, one module each.
 
 mod access;
+mod alarms;
 mod archive;
 mod characters;
 mod connection;

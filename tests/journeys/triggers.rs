@@ -57,7 +57,7 @@ async fn stream_events_have_the_images_that_the_store_writes() -> Result<()> {
 }
 
 /// Runs an event through its function.
-async fn run(world: &World, name: &str) -> Result<Value> {
+pub(crate) async fn run(world: &World, name: &str) -> Result<Value> {
     let (text, functions) = (delivered(world, name)?, world.functions());
     match function_of(name) {
         "archive" => scheduled(name, &text, |event| functions.archive.handle(event)).await,

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
+use payments_alarms::Alarm;
 use serde_json::Value;
 
 use crate::template::{FUNCTION, package, resources, template, text};
@@ -26,6 +27,16 @@ fn every_alarm_has_an_entry_in_the_runbook() -> Result<()> {
         assert!(description.ends_with(&format!("See docs/runbook.md, {name}.")), "{description}");
         assert_eq!(properties["AlarmActions"][0]["!Ref"], "AlarmTopic", "{name}");
     }
+    Ok(())
+}
+
+/// The journeys evaluate them over the metrics of a day, and of faults.
+#[test]
+fn every_alarm_can_be_evaluated() -> Result<()> {
+    let template = template()?;
+    let evaluated: Vec<String> = Alarm::all(&template)?.into_iter().map(|alarm| alarm.name).collect();
+    let all: Vec<&str> = resources(&template, ALARM)?.into_iter().map(|(name, _)| name).collect();
+    assert_eq!(evaluated, all);
     Ok(())
 }
 

@@ -5,12 +5,13 @@
 //! | what a method of the store calls | `shared/store/src`: `iam/store.rs` |
 //! | which methods a function can call | every name that is called in `functions/<function>/src` and in the shared code |
 //! | what is called beside the store | [`BESIDE_THE_STORE`] |
-//! | what a role allows | the policies in `template.yaml`: `payments_tests::Role` |
+//! | what its event source, failure destination, log group and traces require | `template.yaml`: `iam/configured.rs` |
+//! | what a role allows | the roles in `template.yaml`: `payments_tests::Role` |
 //!
 //! The journeys show that the first three miss nothing: in `payments_tests::World` every function calls with its
-//! role, which denies the rest. Left out are the permissions that SAM adds for event sources, destinations and logs,
-//! and encryption keys.
+//! role, which denies the rest. Left out are encryption keys, which `stages.rs` checks.
 
+mod configured;
 mod meaning;
 pub(crate) mod source;
 mod store;
@@ -71,10 +72,13 @@ const SDK_CALLS_IN_THE_QUEUE: [&str; 1] = ["send_message_batch"];
 #[test]
 fn each_role_allows_what_its_function_can_call_and_nothing_else() -> Result<()> {
     let methods = store::methods(&source::Sources::of(&parsed("shared/store/src")?))?;
-    let roles = Role::all(&template()?)?;
+    let template = template()?;
+    let (roles, configured) = (Role::all(&template)?, configured::permissions(&template)?);
     let (mut can, mut may) = (String::new(), String::new());
     for (function, role) in &roles {
-        write_table(&mut can, function, &callable(function, &methods)?)?;
+        let mut needed = callable(function, &methods)?;
+        needed.extend(configured.get(function).cloned().unwrap_or_default());
+        write_table(&mut can, function, &needed)?;
         write_table(&mut may, function, &role.permissions())?;
     }
     let functions: BTreeSet<String> = std::fs::read_dir(in_repository("functions"))?

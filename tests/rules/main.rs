@@ -7,6 +7,7 @@ mod circles;
 mod iam;
 mod model;
 mod openapi;
+mod runbook;
 mod sam_local;
 mod stages;
 mod template;

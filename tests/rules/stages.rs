@@ -87,11 +87,15 @@ fn functions_use_the_key_through_the_services_that_they_call() -> Result<()> {
         assert_eq!(statement["Resource"], json!({"!GetAtt": "DataKey.Arn"}), "{name}");
         let via = text(&statement["Condition"]["StringEquals"]["kms:ViaService"]["!Sub"])?;
         let service = via.strip_suffix(".${AWS::Region}.amazonaws.com").with_context(|| via.to_owned())?;
-        services.insert(in_prod(&json!({"!Ref": name}), &nothing()).to_string(), service);
+        services.insert(name, service);
     }
     for (name, function) in resources(&template, FUNCTION)? {
-        let policies = function["Properties"]["Policies"].as_array().with_context(|| name.to_owned())?;
-        let found: Vec<&str> = policies.iter().filter_map(|it| services.get(&it.to_string()).copied()).collect();
+        let role = text(&function["Properties"]["Role"]["!GetAtt"])?.strip_suffix(".Arn").context("not a role")?;
+        let policies = &template["Resources"][role]["Properties"]["ManagedPolicyArns"];
+        assert_eq!(*policies, in_prod(&policies["!If"][1], &nothing()), "{name}");
+        let policies = policies["!If"][1].as_array().with_context(|| name.to_owned())?;
+        let service = |policy: &Value| services.get(text(&policy["!Ref"]).ok()?).copied();
+        let found: Vec<&str> = policies.iter().filter_map(service).collect();
         let wanted: &[&str] = match package(function)? {
             "dispatch" | "settle" => &["dynamodb", "sqs"],
             "report" => &["dynamodb", "s3"],

@@ -25,7 +25,7 @@ fn events<'t>(template: &'t Value, kind: &str) -> Result<Vec<(&'t str, &'t Value
 }
 
 /// The settings of a stream mapping that the local system simulates or a test fixes.
-const KNOWN: [&str; 13] = [
+const KNOWN: [&str; 14] = [
     "BatchSize",
     "BisectBatchOnFunctionError",
     "DestinationConfig",
@@ -35,6 +35,7 @@ const KNOWN: [&str; 13] = [
     "MaximumBatchingWindowInSeconds",
     "MaximumRecordAgeInSeconds",
     "MaximumRetryAttempts",
+    "MetricsConfig",
     "ParallelizationFactor",
     "StartingPosition",
     "Stream",
@@ -144,6 +145,17 @@ fn all_but_counting_can_be_paused() -> Result<()> {
     assert_eq!(template["Conditions"]["IsSending"], paused("none"));
     assert_eq!(template["Conditions"]["IsSettling"], json!({"!Not": [paused("settling")]}));
     assert_eq!(template["Parameters"]["Paused"]["Default"], "none");
+    Ok(())
+}
+
+/// The alarms on dropped and failing records, and on a mapping that is disabled, need these metrics.
+#[test]
+fn every_mapping_counts_its_events() -> Result<()> {
+    let template = template()?;
+    let (streams, queues) = (events(&template, "DynamoDB")?, events(&template, "SQS")?);
+    for (function, mapping) in streams.into_iter().chain(queues) {
+        assert_eq!(mapping["MetricsConfig"], json!({ "Metrics": ["EventCount"] }), "{function}");
+    }
     Ok(())
 }
 

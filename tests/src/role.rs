@@ -1,13 +1,12 @@
-//! What the template's roles allow, read from the functions' policies.
+//! What the template's roles allow: those of the functions, which SAM adds nothing to.
 //!
-//! Left out are the permissions that SAM adds to a role (event sources, failure destinations, logs) and the use of
-//! encryption keys.
+//! Left out is the use of encryption keys, which `rules/stages.rs` checks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// Something that code does, or that a role allows.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,9 +26,14 @@ impl fmt::Display for Permission {
     }
 }
 
+/// The actions that may name no resource, because their service has none.
+const WITHOUT_RESOURCES: [&str; 2] = ["xray:PutTelemetryRecords", "xray:PutTraceSegments"];
+
 /// An action on a resource, with the keys that one statement allows; `None` is any.
 #[derive(Debug, Clone)]
 struct Grant {
+    /// The number of the statement.
+    statement: usize,
     action: String,
     place: String,
     keys: Option<BTreeSet<String>>,
@@ -48,19 +52,31 @@ impl Role {
         let functions = functions.filter(|(_, resource)| resource["Type"] == "AWS::Serverless::Function");
         let roles = functions.map(|(name, function)| {
             let package = function["Metadata"]["BuildProperties"]["Binary"].as_str().context("no binary")?;
-            Ok((package.to_owned(), Self::of(&function["Properties"], template).with_context(|| name.clone())?))
+            let role = role_of(&function["Properties"], template).with_context(|| name.clone())?;
+            Ok((package.to_owned(), Self::of(role, template).with_context(|| name.clone())?))
         });
-        ensure!(template["Globals"]["Function"]["Policies"].is_null(), "a policy of every function");
+        let global = &template["Globals"]["Function"];
+        ensure!(global["Policies"].is_null() && global["Role"].is_null(), "a policy or role of every function");
         roles.collect()
     }
 
-    fn of(function: &Value, template: &Value) -> Result<Self> {
-        ensure!(function["Role"].is_null(), "it has a role from elsewhere");
+    /// Reads the properties of a role.
+    fn of(role: &Value, template: &Value) -> Result<Self> {
+        let known = ["AssumeRolePolicyDocument", "ManagedPolicyArns", "Policies"];
+        let strange =
+            role.as_object().context("a role has properties")?.keys().find(|it| !known.contains(&it.as_str()));
+        ensure!(strange.is_none(), "what does {strange:?} mean?");
+        let trusted = &role["AssumeRolePolicyDocument"]["Statement"];
+        let lambda = json!([{
+            "Effect": "Allow", "Principal": { "Service": "lambda.amazonaws.com" }, "Action": "sts:AssumeRole",
+        }]);
+        ensure!(*trusted == lambda, "not only Lambda may use it: {trusted}");
+        let own = listed(&role["Policies"]).into_iter().map(|policy| &policy["PolicyDocument"]["Statement"]);
+        let mut statements = own.flat_map(listed).collect::<Vec<_>>();
+        statements.extend(managed(&role["ManagedPolicyArns"], template)?);
         let mut grants = Vec::new();
-        for policy in listed(&function["Policies"]) {
-            for statement in statements_of(policy, template)? {
-                grants.extend(granted(statement).with_context(|| statement.to_string())?);
-            }
+        for (number, statement) in statements.into_iter().enumerate().filter(|(_, it)| !is_key_use(it)) {
+            grants.extend(granted(number, statement).with_context(|| statement.to_string())?);
         }
         Ok(Self { grants })
     }
@@ -68,7 +84,7 @@ impl Role {
     /// The permissions, each with one pattern of keys.
     pub fn permissions(&self) -> BTreeSet<Permission> {
         let any = BTreeSet::from([String::new()]);
-        let each = self.grants.iter().flat_map(|Grant { action, place, keys }| {
+        let each = self.grants.iter().flat_map(|Grant { action, place, keys, .. }| {
             let keys = keys.as_ref().unwrap_or(&any).iter();
             keys.map(|keys| Permission { action: action.clone(), place: place.clone(), keys: keys.clone() })
         });
@@ -78,27 +94,64 @@ impl Role {
     /// Whether one statement allows an action on a resource for all of these partition keys, as `ForAllValues`
     /// requires.
     pub fn allows(&self, action: &str, place: &str, partitions: &[String]) -> bool {
-        self.grants.iter().filter(|grant| grant.action == action && grant.place == place).any(|grant| {
-            let one_of = |keys: &BTreeSet<String>, partition: &str| keys.iter().any(|key| matches(key, partition));
+        self.allows_together(&[action], place, partitions)
+    }
+
+    /// Whether one statement allows all of these actions on a resource, each for all of these partition keys. So it
+    /// allows a transaction, however its keys are compared: those of an action, or those of the whole request.
+    pub fn allows_together(&self, actions: &[&str], place: &str, partitions: &[String]) -> bool {
+        let one_of = |keys: &BTreeSet<String>, partition: &str| keys.iter().any(|key| matches(key, partition));
+        let of_keys = |grant: &&Grant| {
             grant.keys.as_ref().is_none_or(|keys| partitions.iter().all(|partition| one_of(keys, partition)))
+        };
+        let grants = || self.grants.iter().filter(|grant| grant.place == place).filter(of_keys);
+        let statements: BTreeSet<usize> = grants().map(|grant| grant.statement).collect();
+        statements.into_iter().any(|statement| {
+            let allowed =
+                |action: &&str| grants().any(|grant| grant.statement == statement && grant.action == **action);
+            actions.iter().all(|action| allowed(&action))
         })
     }
 }
 
-/// The statements of a policy, with those of both cases of an `!If`.
-fn statements_of<'t>(policy: &'t Value, template: &'t Value) -> Result<Vec<&'t Value>> {
-    if let Some([_, one, other]) = policy["!If"].as_array().map(Vec::as_slice) {
-        return Ok([statements_of(one, template)?, statements_of(other, template)?].concat());
+/// The properties of a function's role.
+fn role_of<'t>(function: &Value, template: &'t Value) -> Result<&'t Value> {
+    // SAM attaches these to the roles that it makes, and ignores them beside another role.
+    ensure!(function["Policies"].is_null(), "its policies belong to its role");
+    let id = function["Role"]["!GetAtt"].as_str().and_then(|it| it.strip_suffix(".Arn"));
+    let id = id.context("SAM makes its role, and attaches policies of its own to it")?;
+    let role = &template["Resources"][id];
+    ensure!(role["Type"] == "AWS::IAM::Role", "{id} is not a role");
+    let others = template["Resources"].as_object().into_iter().flat_map(Map::values);
+    let users = others.filter(|other| other["Properties"]["Role"] == function["Role"]);
+    ensure!(users.count() == 1, "{id} is another function's, too");
+    Ok(&role["Properties"])
+}
+
+/// The statements of managed policies, with those of both cases of an `!If`. AWS's own are an error: they allow their
+/// actions on every resource.
+fn managed<'t>(policies: &'t Value, template: &'t Value) -> Result<Vec<&'t Value>> {
+    let mut statements = Vec::new();
+    for policy in listed(policies) {
+        if let Some([_, one, other]) = policy["!If"].as_array().map(Vec::as_slice) {
+            statements.extend(managed(one, template)?);
+            statements.extend(managed(other, template)?);
+            continue;
+        }
+        let id = policy["!Ref"].as_str().with_context(|| format!("not a policy of this template: {policy}"))?;
+        if id != "AWS::NoValue" {
+            let found = &template["Resources"][id]["Properties"]["PolicyDocument"]["Statement"];
+            ensure!(!found.is_null(), "not a policy with statements: {policy}");
+            statements.extend(listed(found));
+        }
     }
-    let statements = match policy["!Ref"].as_str() {
-        Some("AWS::NoValue") => return Ok(Vec::new()),
-        Some(id) => &template["Resources"][id]["Properties"]["PolicyDocument"]["Statement"],
-        None => &policy["Statement"],
-    };
-    ensure!(!statements.is_null(), "not a policy with statements: {policy}");
-    // The service that encrypts uses a key, not the function.
-    let is_key_use = |statement: &Value| listed(&statement["Action"]).iter().all(|action| is_of_kms(action));
-    Ok(listed(statements).into_iter().filter(|statement| !is_key_use(statement)).collect())
+    Ok(statements)
+}
+
+/// Whether a statement allows only the use of a key. The service that encrypts uses it, not the function.
+fn is_key_use(statement: &Value) -> bool {
+    let actions = listed(&statement["Action"]);
+    !actions.is_empty() && actions.iter().all(|action| is_of_kms(action))
 }
 
 fn is_of_kms(action: &Value) -> bool {
@@ -106,7 +159,7 @@ fn is_of_kms(action: &Value) -> bool {
 }
 
 /// The grants of one statement.
-fn granted(statement: &Value) -> Result<Vec<Grant>> {
+fn granted(number: usize, statement: &Value) -> Result<Vec<Grant>> {
     let known = ["Sid", "Effect", "Action", "Resource", "Condition"];
     let fields = statement.as_object().context("a statement has fields")?;
     let strange = fields.keys().find(|name| !known.contains(&name.as_str()));
@@ -120,7 +173,10 @@ fn granted(statement: &Value) -> Result<Vec<Grant>> {
     let mut grants = Vec::new();
     for action in listed(&statement["Action"]) {
         let action = action.as_str().filter(|action| !action.contains('*')).context("an action of many")?;
+        let is_of_all = places.iter().any(|place| place == "*");
+        ensure!(!is_of_all || WITHOUT_RESOURCES.contains(&action), "{action} on every resource");
         grants.extend(places.iter().cloned().map(|place| Grant {
+            statement: number,
             action: action.to_owned(),
             place,
             keys: keys.clone(),
@@ -153,6 +209,9 @@ fn keys_of(condition: &Value) -> Result<Option<BTreeSet<String>>> {
 /// `!If`.
 fn places_of(resource: &Value) -> Result<Vec<String>> {
     let unknown = || format!("which resource is {resource}?");
+    if resource == "*" {
+        return Ok(vec!["*".to_owned()]);
+    }
     if let Some([_, one, other]) = resource["!If"].as_array().map(Vec::as_slice) {
         let either = [places_of(one)?, places_of(other)?].concat();
         return Ok(BTreeSet::from_iter(either).into_iter().collect());
@@ -180,55 +239,4 @@ fn matches(pattern: &str, text: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn a_role_allows_what_one_statement_allows() -> Result<()> {
-        let table = json!({ "!GetAtt": "PaymentsTable.Arn" });
-        let only = |keys: Value| json!({ "ForAllValues:StringLike": { "dynamodb:LeadingKeys": keys } });
-        let reads = |keys: Value| json!({ "Effect": "Allow", "Action": "dynamodb:GetItem", "Resource": table, "Condition": only(keys) });
-        let role = Role::of(
-            &json!({ "Policies": [{ "Statement": [reads(json!(["A#*", "B"])), reads(json!("C#*"))] }] }),
-            &Value::Null,
-        )?;
-        for (partitions, allowed) in [
-            (&["A#1", "A#2", "B"] as &[&str], true),
-            (&["C#1"], true),
-            (&["A#1", "C#1"], false),
-            (&["B#1"], false),
-            (&["X"], false),
-        ] {
-            let partitions: Vec<String> = partitions.iter().map(|&key| key.to_owned()).collect();
-            assert_eq!(role.allows("dynamodb:GetItem", "PaymentsTable", &partitions), allowed, "{partitions:?}");
-            assert!(!role.allows("dynamodb:GetItem", "HistoryTable", &partitions));
-            assert!(!role.allows("dynamodb:Query", "PaymentsTable", &partitions));
-        }
-        Ok(())
-    }
-
-    #[test]
-    fn an_unknown_policy_is_an_error() {
-        let policy = |changed: &str, value: Value| {
-            let table = json!({ "!GetAtt": "PaymentsTable.Arn" });
-            let mut statement = json!({ "Effect": "Allow", "Action": "dynamodb:GetItem", "Resource": table });
-            statement[changed] = value;
-            Role::of(&json!({ "Policies": [{ "Statement": [statement] }] }), &Value::Null)
-        };
-        assert!(policy("Sid", json!("Reads")).is_ok());
-        let equals = json!({ "ForAllValues:StringEquals": { "dynamodb:LeadingKeys": ["A#*"] } });
-        for (changed, value) in [
-            ("Effect", json!("Deny")),
-            ("Action", json!("dynamodb:*")),
-            ("NotAction", json!("dynamodb:GetItem")),
-            ("Resource", json!("*")),
-            ("Condition", json!({ "Null": { "dynamodb:LeadingKeys": "false" } })),
-            ("Condition", equals),
-        ] {
-            assert!(policy(changed, value.clone()).is_err(), "{changed}: {value}");
-        }
-        assert!(Role::of(&json!({ "Policies": ["AmazonDynamoDBFullAccess"] }), &Value::Null).is_err());
-    }
-}
+mod tests;

@@ -1,7 +1,7 @@
 //! IAM between a function and the engine: a call that the function's role does not allow is denied as DynamoDB would.
 //! So every journey also tests the policies.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
 use anyhow::{Context as _, Result, anyhow};
@@ -25,53 +25,69 @@ pub fn with_role(client: &Client, function: Function, tables: &TableNames) -> Re
     let tables = Arc::new(tables.clone());
     let interceptor = Interceptor::over(inner, move |call, next| {
         let mut needs = needs(&call.operation, call.input(), &tables).into_iter();
-        let denied = needs.find(|(action, place, partitions)| !role.allows(action, place, partitions));
+        let denied = needs.find(|Need { actions, place, partitions }| {
+            let actions: Vec<&str> = actions.iter().map(String::as_str).collect();
+            !role.allows_together(&actions, place, partitions)
+        });
         async move {
-            let Some((action, place, partitions)) = denied else { return next.send(call).await };
-            let why = format!("the role of {function} does not allow {action} on {place} for {partitions:?}");
+            let Some(Need { actions, place, partitions }) = denied else { return next.send(call).await };
+            let actions = Vec::from_iter(actions).join(", ");
+            let why = format!("the role of {function} does not allow {actions} on {place} for {partitions:?}");
             refuse(400, "AccessDeniedException", &why)
         }
     });
     Ok(client_over(client, interceptor))
 }
 
-/// What a call requires: an action, on a table or index, for these partition keys. The actions of a transaction count
-/// as separate calls, those of one kind together.
-fn needs(operation: &str, input: &Value, tables: &TableNames) -> Vec<(String, String, Vec<String>)> {
+/// What a call requires of one statement: actions on a table or index, for these partition keys.
+struct Need {
+    actions: BTreeSet<String>,
+    place: String,
+    partitions: Vec<String>,
+}
+
+/// What a call requires. The actions of a transaction on one table count together, because nothing says whether a
+/// condition compares the keys of one action or those of the whole request.
+fn needs(operation: &str, input: &Value, tables: &TableNames) -> Vec<Need> {
     let place = |table: &str| {
         let names = [(&tables.payments, "PaymentsTable"), (&tables.history, "HistoryTable")];
         names.iter().find(|(name, _)| *name == table).map_or(table, |(_, id)| id).to_owned()
     };
     let table = place(input["TableName"].as_str().unwrap_or_default());
     let pk = |key: &Value| key["pk"]["S"].as_str().map(str::to_owned);
+    let one = |action: &str, place: String, partitions: Vec<String>| {
+        let actions = BTreeSet::from([format!("dynamodb:{action}")]);
+        Need { actions, place, partitions }
+    };
     match operation {
         "Query" => {
             let (place, keys) = match input["IndexName"].as_str() {
                 Some(index) => (format!("{table}/index/{index}"), None),
                 None => (table, queried(input)),
             };
-            vec![("dynamodb:Query".to_owned(), place, keys.into_iter().collect())]
+            vec![one("Query", place, keys.into_iter().collect())]
         }
         "BatchGetItem" => {
             let tables = input["RequestItems"].as_object().into_iter().flatten();
             let keys = |asked: &Value| asked["Keys"].as_array().into_iter().flatten().filter_map(pk).collect();
-            tables.map(|(table, asked)| ("dynamodb:BatchGetItem".to_owned(), place(table), keys(asked))).collect()
+            tables.map(|(table, asked)| one("BatchGetItem", place(table), keys(asked))).collect()
         }
         "TransactWriteItems" => {
-            let mut needs: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
+            let mut needs: BTreeMap<String, (BTreeSet<String>, Vec<String>)> = BTreeMap::new();
             let actions =
                 input["TransactItems"].as_array().into_iter().flatten().filter_map(Value::as_object).flatten();
             for (kind, action) in actions {
                 let item = if kind == "ConditionCheck" { "ConditionCheckItem" } else { &format!("{kind}Item") };
                 let place = place(action["TableName"].as_str().unwrap_or_default());
-                let partition = pk(&action["Key"]).or_else(|| pk(&action["Item"]));
-                needs.entry((format!("dynamodb:{item}"), place)).or_default().extend(partition);
+                let (actions, partitions) = needs.entry(place).or_default();
+                actions.insert(format!("dynamodb:{item}"));
+                partitions.extend(pk(&action["Key"]).or_else(|| pk(&action["Item"])));
             }
-            needs.into_iter().map(|((action, place), keys)| (action, place, keys)).collect()
+            needs.into_iter().map(|(place, (actions, partitions))| Need { actions, place, partitions }).collect()
         }
         _ => {
             let partition = pk(&input["Key"]).or_else(|| pk(&input["Item"]));
-            vec![(format!("dynamodb:{operation}"), table, partition.into_iter().collect())]
+            vec![one(operation, table, partition.into_iter().collect())]
         }
     }
 }

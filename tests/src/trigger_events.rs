@@ -22,10 +22,11 @@ const THAT_NIGHT: &str = "2090-06-15T00:05:00Z";
 const THE_NIGHT_AFTER: &str = "2090-06-16T01:30:00Z";
 
 /// What each event finds. An event that is not named here finds nothing.
-pub const GIVEN: [(Given, &[&str]); 12] = [
+pub const GIVEN: [(Given, &[&str]); 13] = [
     (Given::Nothing, &["settle/malformed", "settle/unknown-payment"]),
     (Given::OnePayment, &["settle/early"]),
     (Given::TwoPayments, &["daily-due-sweeper/sweep"]),
+    (Given::OneOfTwoCancelled, &["settle/failed-after-cancel", "settle/processed-after-cancel"]),
     (Given::OneOfTwoPending, &["settle/mixed-batch"]),
     (Given::OneProcessedOnePending, &["settle/shared-transaction-id"]),
     (

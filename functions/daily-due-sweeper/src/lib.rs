@@ -1,6 +1,7 @@
 //! `daily-due-sweeper`: claims payments when they are due, and redrives those that stay pending.
 
 mod config;
+mod lateness;
 mod outcome;
 mod pace;
 mod redrive;

@@ -32,8 +32,10 @@ pub struct SweepOutcome {
     pub remaining_is_lower_bound: bool,
     /// Shards that this sweep did not finish, because DynamoDB throttled them or did not answer.
     pub shards_given_up: u64,
-    /// The time since the oldest payment found was due, in seconds.
-    pub oldest_overdue_seconds: u64,
+    /// The longest time for which a payment could have been claimed, in seconds: at its claim, or now if this sweep leaves
+    /// it. `None` if a shard's payments could not be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub oldest_overdue_seconds: Option<u64>,
 }
 
 /// The outcome of a redrive.
@@ -58,6 +60,16 @@ pub struct RedriveOutcome {
 }
 
 impl SweepOutcome {
+    /// The outcome before anything was read.
+    pub(crate) fn empty() -> Self {
+        Self { oldest_overdue_seconds: Some(0), ..Self::default() }
+    }
+
+    /// Counts a payment that could have been claimed for this long; `None` is unknown, and so is the oldest then.
+    pub(crate) fn count_overdue(&mut self, seconds: Option<u64>) {
+        self.oldest_overdue_seconds = self.oldest_overdue_seconds.zip(seconds).map(|(one, other)| one.max(other));
+    }
+
     pub(crate) fn add(&mut self, other: &Self) {
         self.claimed += other.claimed;
         self.already_claimed += other.already_claimed;
@@ -65,7 +77,7 @@ impl SweepOutcome {
         self.remaining += other.remaining;
         self.remaining_is_lower_bound |= other.remaining_is_lower_bound;
         self.shards_given_up += other.shards_given_up;
-        self.oldest_overdue_seconds = self.oldest_overdue_seconds.max(other.oldest_overdue_seconds);
+        self.count_overdue(other.oldest_overdue_seconds);
     }
 }
 

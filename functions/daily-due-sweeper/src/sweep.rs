@@ -8,9 +8,10 @@ use std::collections::VecDeque;
 use futures::StreamExt as _;
 use futures::future::join_all;
 use payments_boot::{Deadline, Retries, Stop};
-use payments_model::{Actor, Event, Shard, State, Status, Transition, UtcSecond, causes};
-use payments_store::{DueRange, DueRow, DueUntil, Moved, StoreError};
+use payments_model::{Actor, Event, HeadKey, Shard, State, Status, Transition, UtcSecond, causes};
+use payments_store::{DueRange, DueRow, DueUntil, MAX_BATCH_GET, Moved, StoreError};
 
+use crate::lateness::{claimable_seconds, oldest_of};
 use crate::pace::at_once;
 use crate::{SweepOutcome, Sweeper};
 
@@ -27,7 +28,6 @@ const SWEEPER: &str = "daily-due-sweeper";
 struct ShardSweep<'s> {
     sweeper: &'s Sweeper,
     deadline: &'s Deadline,
-    now: UtcSecond,
     range: DueRange,
     /// Read, and not yet claimed.
     in_hand: VecDeque<DueRow>,
@@ -43,11 +43,14 @@ impl Sweeper {
         let shards = futures::stream::iter(self.config.read_shards.all());
         let sweeps: Vec<_> =
             shards.map(|shard| self.sweep_shard(shard, now, deadline)).buffer_unordered(SHARDS_AT_ONCE).collect().await;
-        let (mut total, mut broken) = (SweepOutcome::default(), None);
+        let (mut total, mut broken) = (SweepOutcome::empty(), None);
         for sweep in sweeps {
             match sweep {
                 Ok(outcome) => total.add(&outcome),
-                Err(error) => broken = Some(error),
+                Err(error) => {
+                    total.count_overdue(None);
+                    broken = Some(error);
+                }
             }
         }
         // Also emitted when a shard failed.
@@ -58,8 +61,8 @@ impl Sweeper {
     async fn sweep_shard(&self, shard: Shard, now: UtcSecond, deadline: &Deadline) -> Result<SweepOutcome, StoreError> {
         let until = DueUntil::Instant(self.config.zone.date_of(now), now);
         let range = DueRange { shard, status: Status::Scheduled, until, after: None };
-        let (in_hand, retries, outcome) = (VecDeque::new(), Retries::default(), SweepOutcome::default());
-        let sweep = ShardSweep { sweeper: self, deadline, now, range, in_hand, read_to_end: false, retries, outcome };
+        let (in_hand, retries, outcome) = (VecDeque::new(), Retries::default(), SweepOutcome::empty());
+        let sweep = ShardSweep { sweeper: self, deadline, range, in_hand, read_to_end: false, retries, outcome };
         sweep.run().await
     }
 
@@ -102,6 +105,7 @@ impl ShardSweep<'_> {
             let claimed = u32::try_from(claimed).unwrap_or(u32::MAX);
             self.deadline.keep_rate(claimed, started, self.sweeper.config.claims_per_second).await;
         }
+        self.measure_left().await;
         self.count_remaining().await;
         Ok(self.outcome)
     }
@@ -114,12 +118,7 @@ impl ShardSweep<'_> {
         let page = self.sweeper.store.due_page(&self.range, PAGE).await?;
         for row in page.rows {
             match row {
-                Ok(row) => {
-                    let overdue = (self.now.as_chrono() - row.due.head.due_at.as_chrono()).num_seconds();
-                    let oldest = &mut self.outcome.oldest_overdue_seconds;
-                    *oldest = (*oldest).max(u64::try_from(overdue).unwrap_or(0));
-                    self.in_hand.push_back(row);
-                }
+                Ok(row) => self.in_hand.push_back(row),
                 Err(error) => {
                     tracing::error!(%error, "a scheduled payment cannot be read and is not claimed");
                     self.outcome.failed += 1;
@@ -139,7 +138,10 @@ impl ShardSweep<'_> {
         let mut failure = Ok(());
         for (row, claim) in some.into_iter().zip(claims) {
             match claim {
-                Ok(Moved::Done(_)) => self.outcome.claimed += 1,
+                Ok(Moved::Done(head)) => {
+                    self.outcome.claimed += 1;
+                    self.outcome.count_overdue(Some(claimable_seconds(&head, head.updated_at())));
+                }
                 Ok(Moved::Elsewhere(_)) => self.outcome.already_claimed += 1,
                 Err(error @ StoreError::Unreadable { .. }) => {
                     tracing::error!(%error, "a scheduled payment cannot be read and is not claimed");
@@ -152,6 +154,31 @@ impl ShardSweep<'_> {
             }
         }
         failure
+    }
+
+    /// Counts how long the payments left could have been claimed, as far as one query and one batch read show.
+    async fn measure_left(&mut self) {
+        let oldest = self.oldest_left().await.unwrap_or_else(|error| {
+            tracing::warn!(shard = self.range.shard.get(), causes = ?causes(&error), "payments left cannot be read");
+            None
+        });
+        self.outcome.count_overdue(oldest);
+    }
+
+    /// Returns how long one of the next 100 payments could have been claimed: those that are due first, and among those
+    /// due at one time a random choice, as the index has them. `None` if it is unknown.
+    async fn oldest_left(&mut self) -> Result<Option<u64>, StoreError> {
+        if self.in_hand.is_empty() && !self.read_to_end && !self.deadline.has_come() {
+            self.read().await?;
+        }
+        if self.deadline.has_come() {
+            // The payments that were claimed were due before the others.
+            return Ok((self.progress() > 0).then_some(0));
+        }
+        let keys: Vec<HeadKey> = self.in_hand.iter().take(MAX_BATCH_GET).map(DueRow::head_key).collect();
+        let heads = self.sweeper.store.hot_heads(&keys).await?;
+        let readable = heads.iter().filter_map(|(_, head)| head.as_ref().ok());
+        Ok(Some(oldest_of(readable, self.sweeper.clock.now())))
     }
 
     /// Counts the payments left, with at most one read.

@@ -9,7 +9,7 @@ use lambda_runtime::LambdaEvent;
 use payments_boot::{Clock, Deadline, Metrics};
 use payments_model::transition::CLAIMED;
 use payments_model::{
-    Actor, BusinessDate, Event, HeadKey, HeadSort, Outage as _, PaymentId, Settlement, TransactionId, Transition,
+    Actor, BusinessDate, Event, HeadKey, HeadSort, Outage as _, PaymentId, Settlement, State, TransactionId, Transition,
     causes,
 };
 use payments_queue::SettlementResult;
@@ -185,11 +185,14 @@ impl Settle {
             }
         };
         let Some(head) = found else { return Ok(MessageEnd::Unknown) };
-        let end = MessageEnd::of(head.transition(&event, now, by).err());
+        let mut end = MessageEnd::of(head.transition(&event, now, by).err());
         if end == MessageEnd::Conflicting {
             // The only record of the contradicting result.
             let new_transaction_id =
                 if let Settlement::Processed(id) = &result.settlement { Some(id.as_str()) } else { None };
+            if head.state == State::Cancelled && new_transaction_id.is_some() {
+                end = MessageEnd::CancelledProcessed;
+            }
             let stored_transaction_id = head.transaction_id().map(TransactionId::as_str);
             let (payment_id, status) = (head.payment_id, head.state.status());
             tracing::error!(

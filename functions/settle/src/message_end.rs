@@ -10,8 +10,10 @@ pub(crate) enum MessageEnd {
     Settled(Settlement),
     /// The payment was settled before with the same settlement.
     Repeated,
-    /// The payment is settled differently or cancelled. Nothing changes; an operator has to act.
+    /// The payment is settled differently, or cancelled and failed all the same. Nothing changes; an operator has to act.
     Conflicting,
+    /// The payment is cancelled, and was processed all the same: money moved. Nothing changes; an operator has to act.
+    CancelledProcessed,
     /// The payment is not pending yet. The message is retried.
     TooEarly,
     /// The payment does not exist. The message is retried.
@@ -37,7 +39,7 @@ impl MessageEnd {
 
     /// Whether the message is retried.
     pub(crate) fn is_retried(&self) -> bool {
-        !matches!(self, Self::Settled(_) | Self::Repeated | Self::Conflicting)
+        !matches!(self, Self::Settled(_) | Self::Repeated | Self::Conflicting | Self::CancelledProcessed)
     }
 }
 
@@ -49,6 +51,7 @@ pub(crate) struct Tally {
     failed: u64,
     repeated_outcomes: u64,
     conflicting_outcomes: u64,
+    cancelled_payments_processed: u64,
     early_outcomes: u64,
     unknown_payments: u64,
     poison_messages: u64,
@@ -67,6 +70,7 @@ impl Tally {
             MessageEnd::Settled(Settlement::Failed(_)) => &mut self.failed,
             MessageEnd::Repeated => &mut self.repeated_outcomes,
             MessageEnd::Conflicting => &mut self.conflicting_outcomes,
+            MessageEnd::CancelledProcessed => &mut self.cancelled_payments_processed,
             MessageEnd::TooEarly => &mut self.early_outcomes,
             MessageEnd::Unknown => &mut self.unknown_payments,
             MessageEnd::Poison => &mut self.poison_messages,

@@ -20,6 +20,8 @@ pub struct Tick {
     pub today: Option<String>,
     /// Failures, one line each.
     pub troubles: Vec<String>,
+    /// The lines of the functions' metrics. A sum of ticks has those of none.
+    pub metrics: Vec<String>,
     /// How long it took.
     pub took: Took,
 }
@@ -84,8 +86,10 @@ counts! {
     failed,
     /// Settlement results that were repeated.
     repeated_outcomes,
-    /// Settlement results that contradict a settlement or a cancel.
+    /// Settlement results that contradict a settlement, or fail a cancelled payment.
     conflicting_outcomes,
+    /// Settlement results that processed a cancelled payment.
+    cancelled_payments_processed,
     /// Settlement results of payments that were not pending yet.
     early_outcomes,
     /// Settlement results of unknown payments.
@@ -194,6 +198,7 @@ impl fmt::Display for Tick {
         for (count, what) in [
             (counts.repeated_outcomes, "repeated"),
             (counts.conflicting_outcomes, "CONFLICTING"),
+            (counts.cancelled_payments_processed, "OF CANCELLED PAYMENTS"),
             (counts.early_outcomes, "too early"),
             (counts.unknown_payments, "of unknown payments"),
             (counts.poison_messages, "unreadable"),

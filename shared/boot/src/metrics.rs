@@ -47,6 +47,11 @@ impl Metrics {
         Self { function: "captured".into(), captured: Some(Arc::default()) }
     }
 
+    /// The metrics of another function, captured in the same place.
+    pub fn of_function(&self, function: &str) -> Self {
+        Self { function: function.into(), captured: self.captured.clone() }
+    }
+
     /// Takes the lines captured so far.
     pub fn take(&self) -> Vec<String> {
         let lines = self.captured.as_ref().map(|lines| lines.lock().unwrap_or_else(PoisonError::into_inner));
@@ -91,6 +96,11 @@ mod tests {
     fn a_line_is_in_the_embedded_metric_format() {
         let metrics = Metrics::captured();
         metrics.emit(DateTime::UNIX_EPOCH, &Example { claimed: 3, oldest_overdue_seconds: None });
-        insta::assert_snapshot!(metrics.take().join("\n"), @r#"{"_aws":{"CloudWatchMetrics":[{"Namespace":"ScheduledPayments","Dimensions":[["Function"]],"Metrics":[{"Name":"Claimed"}]}],"Timestamp":0},"Claimed":3,"Function":"captured"}"#);
+        metrics
+            .of_function("sweeper")
+            .emit(DateTime::UNIX_EPOCH, &Example { claimed: 3, oldest_overdue_seconds: Some(9) });
+        let lines = metrics.take();
+        assert!(lines[1].contains(r#""OldestOverdueSeconds":9,"Function":"sweeper""#), "{}", lines[1]);
+        insta::assert_snapshot!(lines[0], @r#"{"_aws":{"CloudWatchMetrics":[{"Namespace":"ScheduledPayments","Dimensions":[["Function"]],"Metrics":[{"Name":"Claimed"}]}],"Timestamp":0},"Claimed":3,"Function":"captured"}"#);
     }
 }

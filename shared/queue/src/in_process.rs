@@ -8,7 +8,7 @@
 //! - A message that was received `maxReceiveCount` times moves to the dead-letter queue at the next
 //!   receive, with its id, content and sending time (*Using dead-letter queues in Amazon SQS*).
 //!
-//! It leaves out delays, retention, attributes, long polling, changes of the visibility timeout and
+//! It leaves out delays, retention, attributes, message groups, long polling, changes of the visibility timeout and
 //! the limit of 120,000 messages in flight. Messages are received in the order in which they became
 //! visible. Time is always an argument.
 

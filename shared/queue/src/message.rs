@@ -43,6 +43,12 @@ impl PaymentRequest {
         Self { details: details.clone(), dispatch_attempt }
     }
 
+    /// Whose payment it is.
+    #[cfg(feature = "sqs")]
+    pub(crate) fn account(&self) -> &AccountId {
+        &self.details.instruction.account
+    }
+
     /// Encodes the message, in at most a payment's 8 KB and 300 bytes.
     ///
     /// The data is embedded byte by byte, except U+FFFE and U+FFFF, which SQS rejects. They become

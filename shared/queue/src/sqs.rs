@@ -9,6 +9,8 @@ use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::types::{BatchResultErrorEntry, SendMessageBatchRequestEntry};
 use futures::StreamExt as _;
+use payments_model::AccountId;
+use payments_model::account::MAX_ACCOUNT_ID_BYTES;
 
 use crate::error::QueueError;
 
@@ -22,25 +24,37 @@ pub const MAX_BATCH_BYTES: usize = 256 * 1024;
 /// How many batches are sent at once. A Lambda batch of 100 records makes 10 of them.
 pub const CONCURRENT_BATCHES: usize = 4;
 
-/// A message's body, or why it cannot be encoded.
-type Body = Result<String, QueueError>;
+/// A message to send.
+#[derive(Debug)]
+pub(crate) struct Message<'r> {
+    /// Its group. Among the messages that wait, SQS prefers those of groups with few in flight, so an account with many
+    /// payments does not delay the others (*Amazon SQS fair queues*). In a standard queue, a group changes nothing else.
+    /// A group has at most 128 letters, digits and punctuation marks, and an account id is shorter and has no others.
+    pub(crate) group: &'r AccountId,
+    /// Its body, or why it cannot be encoded.
+    pub(crate) body: Result<String, QueueError>,
+}
 
-/// Sends the bodies and returns one result for each, in their order.
-pub(crate) async fn send(client: &Client, queue_url: &str, bodies: &[Body]) -> Vec<Result<(), QueueError>> {
+/// SQS's limit of a group.
+const MAX_GROUP_BYTES: usize = 128;
+const _: () = assert!(MAX_ACCOUNT_ID_BYTES <= MAX_GROUP_BYTES);
+
+/// Sends the messages and returns one result for each, in their order.
+pub(crate) async fn send(client: &Client, queue_url: &str, messages: &[Message<'_>]) -> Vec<Result<(), QueueError>> {
     // `buffered` keeps the order and polls every batch to its end.
-    futures::stream::iter(batches(bodies).into_iter().map(|batch| send_batch(client, queue_url, &bodies[batch])))
+    futures::stream::iter(batches(messages).into_iter().map(|batch| send_batch(client, queue_url, &messages[batch])))
         .buffered(CONCURRENT_BATCHES)
         .flat_map(futures::stream::iter)
         .collect()
         .await
 }
 
-/// Splits the bodies into ranges that fit one SendMessageBatch.
-fn batches(bodies: &[Body]) -> Vec<Range<usize>> {
+/// Splits the messages into ranges that fit one SendMessageBatch.
+fn batches(messages: &[Message<'_>]) -> Vec<Range<usize>> {
     let mut batches: Vec<Range<usize>> = Vec::new();
     let mut bytes = 0;
-    for (index, body) in bodies.iter().enumerate() {
-        let size = body.as_ref().map_or(0, String::len);
+    for (index, message) in messages.iter().enumerate() {
+        let size = message.body.as_ref().map_or(0, String::len);
         match batches.last_mut() {
             Some(batch) if batch.len() < MAX_BATCH_MESSAGES && bytes + size <= MAX_BATCH_BYTES => {
                 batch.end = index + 1;
@@ -55,18 +69,19 @@ fn batches(bodies: &[Body]) -> Vec<Range<usize>> {
     batches
 }
 
-/// Sends one batch and returns a result for each of its bodies.
-async fn send_batch(client: &Client, queue_url: &str, bodies: &[Body]) -> Vec<Result<(), QueueError>> {
-    let mut entries = Vec::with_capacity(bodies.len());
-    for (index, body) in bodies.iter().enumerate() {
-        let Ok(body) = body else { continue };
+/// Sends one batch and returns a result for each of its messages.
+async fn send_batch(client: &Client, queue_url: &str, messages: &[Message<'_>]) -> Vec<Result<(), QueueError>> {
+    let mut entries = Vec::with_capacity(messages.len());
+    for (index, message) in messages.iter().enumerate() {
+        let Ok(body) = &message.body else { continue };
+        let entry = SendMessageBatchRequestEntry::builder().id(index.to_string()).message_body(body);
         // Building fails only without an id or a body, and both are set.
-        if let Ok(entry) = SendMessageBatchRequestEntry::builder().id(index.to_string()).message_body(body).build() {
+        if let Ok(entry) = entry.message_group_id(message.group.as_str()).build() {
             entries.push(entry);
         }
     }
     if entries.is_empty() {
-        return bodies.iter().map(|body| body.clone().map(drop)).collect();
+        return messages.iter().map(|message| message.body.clone().map(drop)).collect();
     }
     let reply = client.send_message_batch().queue_url(queue_url).set_entries(Some(entries)).send().await;
     let mut results: HashMap<String, Result<(), QueueError>> = HashMap::new();
@@ -78,11 +93,11 @@ async fn send_batch(client: &Client, queue_url: &str, bodies: &[Body]) -> Vec<Re
         }
         Err(error) => QueueError::of_call(error),
     };
-    let answer = |(index, body): (usize, &Body)| {
-        body.as_ref().map_err(QueueError::clone)?;
+    let answer = |(index, message): (usize, &Message<'_>)| {
+        message.body.as_ref().map_err(QueueError::clone)?;
         results.get(&index.to_string()).cloned().unwrap_or_else(|| Err(unmentioned.clone()))
     };
-    bodies.iter().enumerate().map(answer).collect()
+    messages.iter().enumerate().map(answer).collect()
 }
 
 /// SQS's error for one entry of a batch.

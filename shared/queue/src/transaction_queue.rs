@@ -28,13 +28,20 @@ impl TransactionQueue {
     /// only its own. A failed message may have been sent all the same ([`QueueError::Unavailable`]);
     /// sending it again is harmless. `now` is when an in-process queue receives the messages.
     pub async fn send(&self, requests: &[PaymentRequest], now: DateTime<Utc>) -> Vec<Result<(), QueueError>> {
-        let bodies: Vec<_> = requests.iter().map(|request| request.to_json().map_err(QueueError::unwritable)).collect();
+        let body = |request: &PaymentRequest| request.to_json().map_err(QueueError::unwritable);
         match self {
             Self::InProcess(queue) => {
-                bodies.into_iter().map(|body| queue.send(body?, now).map(drop).map_err(QueueError::from)).collect()
+                let sent =
+                    requests.iter().map(|request| queue.send(body(request)?, now).map(drop).map_err(QueueError::from));
+                sent.collect()
             }
             #[cfg(feature = "sqs")]
-            Self::Sqs { client, queue_url } => crate::sqs::send(client, queue_url, &bodies).await,
+            Self::Sqs { client, queue_url } => {
+                let message =
+                    |request| crate::sqs::Message { group: PaymentRequest::account(request), body: body(request) };
+                let messages: Vec<_> = requests.iter().map(message).collect();
+                crate::sqs::send(client, queue_url, &messages).await
+            }
         }
     }
 }

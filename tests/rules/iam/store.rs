@@ -22,13 +22,16 @@ struct Call {
     table: Meaning,
     index: Option<String>,
     key: Meaning,
+    /// Whether it is an action of a transaction.
+    is_in_transaction: bool,
 }
 
 /// What the public methods of the store may do, by name.
 pub(super) fn methods(sources: &Sources) -> Result<BTreeMap<String, BTreeSet<Permission>>> {
     let public = sources.methods.iter().filter(|(_, method)| method.is_public);
     let permissions = public.map(|(name, _)| {
-        let calls = calls_of(sources, name).with_context(|| format!("Store::{name}"))?;
+        let mut calls = calls_of(sources, name).with_context(|| format!("Store::{name}"))?;
+        share_keys(&mut calls);
         let mut permissions = BTreeSet::new();
         for call in calls {
             permissions.extend(permissions_of(&call).with_context(|| format!("Store::{name}: {call:?}"))?);
@@ -36,6 +39,21 @@ pub(super) fn methods(sources: &Sources) -> Result<BTreeMap<String, BTreeSet<Per
         Ok((name.clone(), permissions))
     });
     permissions.collect()
+}
+
+/// Gives each action of a transaction the keys of all of its actions on the same table. Nothing says whether a condition
+/// compares the keys of one action or those of the whole request, so one statement must allow all.
+fn share_keys(calls: &mut [Call]) {
+    let mut shared: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for call in calls.iter().filter(|call| call.is_in_transaction) {
+        for table in &call.table.tables {
+            shared.entry(table.clone()).or_default().extend(call.key.keys.iter().cloned());
+        }
+    }
+    for call in calls.iter_mut().filter(|call| call.is_in_transaction) {
+        let keys = call.table.tables.iter().filter_map(|table| shared.get(table)).flatten();
+        call.key.keys.extend(keys.cloned());
+    }
 }
 
 fn permissions_of(call: &Call) -> Result<Vec<Permission>> {
@@ -125,7 +143,8 @@ impl Chains<'_> {
             }
             Expr::Call(builder) => {
                 if let Some(action) = action_of_builder(&builder.func) {
-                    self.calls.push(self.call(action, links)?);
+                    let call = self.call(action, links)?;
+                    self.calls.push(Call { is_in_transaction: true, ..call });
                 }
             }
             _ => {}
@@ -136,8 +155,8 @@ impl Chains<'_> {
     /// The call that a chain makes.
     fn call(&self, action: &str, links: &[&ExprMethodCall]) -> Result<Call> {
         let named = |name: &str| links.iter().filter(|link| link.method == name).collect::<Vec<_>>();
-        let mut call =
-            Call { action: action.to_owned(), table: Meaning::default(), index: None, key: Meaning::default() };
+        let (table, key) = (Meaning::default(), Meaning::default());
+        let mut call = Call { action: action.to_owned(), table, index: None, key, is_in_transaction: false };
         for link in named("table_name") {
             call.table.add(self.meaning(&link.args[0]));
         }

@@ -19,8 +19,12 @@ use crate::in_process::QueueSettings;
 use crate::{PaymentRequest, Queue, TransactionQueue};
 
 fn request(number: i64, data_bytes: usize) -> PaymentRequest {
+    request_of("acc-1", number, data_bytes)
+}
+
+fn request_of(account: &str, number: i64, data_bytes: usize) -> PaymentRequest {
     let instruction = Instruction {
-        account: "acc-1".parse().unwrap(),
+        account: account.parse().unwrap(),
         payee: "landlord-7".parse().unwrap(),
         money: Money { amount: number.try_into().unwrap(), currency: "GBP".parse().unwrap() },
         scheduled_for: "2026-12-01T09:30:00Z".parse().unwrap(),
@@ -148,6 +152,22 @@ async fn a_failed_call_fails_its_own_batch_only() {
 }
 
 #[tokio::test]
+async fn each_account_is_a_group_of_its_own() {
+    let longest = "Az09._-".repeat(7)[..MAX_ACCOUNT_ID_BYTES].to_owned();
+    let accounts = ["acc-1", "acc-2", &longest, "acc-1"];
+    let sqs = Scripted::by(|call| (200, reply(call, &[], &[])));
+    let requests: Vec<_> = accounts.iter().zip(1..).map(|(account, number)| request_of(account, number, 10)).collect();
+    assert_eq!(failures(&sqs.queue().send(&requests, DateTime::UNIX_EPOCH).await), vec![]);
+    let calls = sqs.calls.lock().unwrap();
+    let groups = calls[0]["Entries"].as_array().unwrap().iter().map(|entry| entry["MessageGroupId"].as_str().unwrap());
+    let groups: Vec<&str> = groups.collect();
+    assert_eq!(groups, accounts);
+    // What SQS accepts: up to 128 letters, digits and !"#$%&'()*+,-./:;<=>?@[\]^_`{|}~
+    let accepted = |group: &&str| group.len() <= MAX_GROUP_BYTES && group.chars().all(|c| c.is_ascii_graphic());
+    assert!(groups.iter().all(accepted), "{groups:?}");
+}
+
+#[tokio::test]
 async fn nothing_to_send_makes_no_call() {
     let sqs = Scripted::by(|call| (200, reply(call, &[], &[])));
     assert!(sqs.queue().send(&[], DateTime::UNIX_EPOCH).await.is_empty());
@@ -164,11 +184,16 @@ async fn the_queue_in_this_process_gets_the_same_messages() {
     assert_eq!(received[0].body, request(1, 10).to_json().unwrap());
 }
 
+/// Messages with bodies of these sizes.
+fn messages<'a>(account: &'a AccountId, sizes: &[usize]) -> Vec<Message<'a>> {
+    sizes.iter().map(|size| Message { group: account, body: Ok("x".repeat(*size)) }).collect()
+}
+
 proptest::proptest! {
     #[test]
     fn batches_keep_both_limits_and_have_each_message_once(sizes in proptest::collection::vec(0_usize..100_000, 0..60)) {
-        let bodies: Vec<Body> = sizes.iter().map(|size| Ok("x".repeat(*size))).collect();
-        let batches = batches(&bodies);
+        let account = "acc-1".parse().unwrap();
+        let batches = batches(&messages(&account, &sizes));
         let mut next = 0;
         for batch in batches {
             proptest::prop_assert_eq!(batch.start, next);
@@ -183,9 +208,8 @@ proptest::proptest! {
 
 #[test]
 fn a_message_beyond_the_limit_has_its_own_batch() {
-    let sizes = [10, MAX_BATCH_BYTES + 1, 10];
-    let bodies: Vec<Body> = sizes.iter().map(|size| Ok("x".repeat(*size))).collect();
-    assert_eq!(batches(&bodies), [0..1, 1..2, 2..3]);
+    let account = "acc-1".parse().unwrap();
+    assert_eq!(batches(&messages(&account, &[10, MAX_BATCH_BYTES + 1, 10])), [0..1, 1..2, 2..3]);
 }
 
 #[test]

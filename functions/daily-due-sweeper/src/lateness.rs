@@ -1,0 +1,55 @@
+//! Lateness: how long a payment could have been claimed, since it was due and created.
+//!
+//! The index shows when a payment is due and not when it was created: the feed creates payments at 01:00 that are due at
+//! 00:00. A claim returns the head, which shows both, without another read. Of the payments that a sweep leaves, it reads
+//! some heads.
+
+use payments_model::{Head, State, UtcSecond};
+
+/// Returns how many seconds before `now` the payment could be claimed: from the later of its due time and its creation.
+pub(crate) fn claimable_seconds(head: &Head, now: UtcSecond) -> u64 {
+    let since = head.due_at.max(head.created_at());
+    u64::try_from((now.as_chrono() - since.as_chrono()).num_seconds()).unwrap_or(0)
+}
+
+/// Returns the longest time for which one of the heads could have been claimed. Those that are no longer scheduled do not
+/// count.
+pub(crate) fn oldest_of<'h>(heads: impl Iterator<Item = &'h Head>, now: UtcSecond) -> u64 {
+    let scheduled = heads.filter(|head| head.state == State::Scheduled);
+    scheduled.map(|head| claimable_seconds(head, now)).max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use payments_model::{Actor, Details, Instruction, Money, PaymentId};
+
+    use super::*;
+
+    /// A payment of a day that begins at midnight, created at `created_at`.
+    fn head(created_at: &str) -> Head {
+        let instruction = Instruction {
+            account: "acc-1".parse().unwrap(),
+            payee: "landlord-7".parse().unwrap(),
+            money: Money { amount: 5.try_into().unwrap(), currency: "GBP".parse().unwrap() },
+            scheduled_for: "2026-11-20".parse().unwrap(),
+            data: None,
+        };
+        let id = PaymentId::derive(&instruction.account, &"k".parse().unwrap());
+        let (zone, shards) = ("Europe/London".parse().unwrap(), "10".parse().unwrap());
+        Head::scheduled(&Details::accept(id, instruction, zone, shards, created_at.parse().unwrap(), Actor::named("x")))
+    }
+
+    #[test]
+    fn a_payment_is_late_from_the_later_of_due_and_created() {
+        for (created_at, now, seconds) in [
+            ("2026-11-20T01:00:00Z", "2026-11-20T01:05:00Z", 300),
+            ("2026-11-19T08:00:00Z", "2026-11-20T01:05:00Z", 3_900),
+            ("2026-11-20T01:00:00Z", "2026-11-20T00:59:59Z", 0),
+        ] {
+            let (head, now) = (head(created_at), now.parse().unwrap());
+            assert_eq!(oldest_of([&head].into_iter(), now), seconds, "{created_at}, {now}");
+            let claimed = Head { state: State::Pending, ..head };
+            assert_eq!(oldest_of([&claimed].into_iter(), now), 0, "it is claimed");
+        }
+    }
+}

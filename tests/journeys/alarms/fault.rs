@@ -1,0 +1,37 @@
+//! A fault in the metrics of a day, and the alarms that it sets off.
+
+use std::collections::BTreeSet;
+
+use payments_alarms::{Alarm, Metric, Sample, Samples};
+
+use super::day::Day;
+
+/// A fault in the metrics of a healthy day, and the alarms that it sets off: the first one is meant to, the others are
+/// its companions. None is a fault too small for an alarm.
+#[derive(Clone)]
+pub(super) struct Fault {
+    /// What it is, for messages.
+    pub(super) what: String,
+    /// The alarms that it sets off.
+    pub(super) alarms: Vec<&'static str>,
+    /// The metrics without any samples.
+    pub(super) silent: Vec<Metric>,
+    /// More samples.
+    pub(super) samples: Vec<Sample>,
+}
+
+impl Fault {
+    /// The day's samples with the fault.
+    pub(super) fn in_day(&self, day: &Day) -> Samples {
+        let mut samples = day.samples.clone();
+        self.silent.iter().for_each(|metric| samples.remove(metric));
+        samples.extend(self.samples.iter().cloned());
+        samples
+    }
+
+    /// Whether the fault changes what an alarm sees.
+    pub(super) fn concerns(&self, alarm: &Alarm) -> bool {
+        let changed: BTreeSet<&Metric> = self.silent.iter().chain(self.samples.iter().map(|it| &it.metric)).collect();
+        alarm.series().iter().any(|series| changed.contains(&series.metric))
+    }
+}

@@ -1,0 +1,168 @@
+//! Faults that show in the functions' own metrics: each function runs under its fault, and emits what it emits.
+
+use anyhow::{Context as _, Result};
+use aws_sdk_dynamodb::types::AttributeValue;
+use chrono::TimeDelta;
+use daily_due_sweeper::Action;
+use futures::TryStreamExt as _;
+use lambda_runtime::LambdaEvent;
+use object_store::ObjectStoreExt as _;
+use payments_alarms::Sample;
+use payments_store::Item;
+use payments_tests::World;
+use payments_tests::given::{ACCOUNT, Given};
+use payments_tests::tables::{NO_DEADLINE, context, number, text};
+use payments_tests::trigger_events::{delivered, found_by, now_of, world_of};
+use serde_json::json;
+
+use super::day::{Day, ids};
+use super::fault::Fault;
+use crate::triggers::run;
+
+/// How many hours into the day a fault shows.
+const SHOWS: i64 = 11;
+
+/// All of them.
+pub(super) async fn faults(day: &Day) -> Result<Vec<Fault>> {
+    let (sweeper, ids) = ("daily-due-sweeper", ids()?);
+    let mut faults = Vec::new();
+    for (what, function, alarms, lines) in [
+        ("a sweep ten hours after the due time", sweeper, ["PaymentsOverdue"], event("daily-due-sweeper/sweep").await?),
+        ("a damaged index entry", sweeper, ["SweepFailures"], Box::pin(damaged_entry()).await?),
+        ("a payment that stays pending", sweeper, ["PaymentsStuckPending"], Box::pin(stuck()).await?),
+        ("a damaged pending head", sweeper, ["RedriveFailures"], Box::pin(damaged_pending()).await?),
+        ("two results", "settle", ["ConflictingOutcomes"], event("settle/conflicting").await?),
+        (
+            "a result after a cancel",
+            "settle",
+            ["CancelledPaymentsProcessed"],
+            event("settle/processed-after-cancel").await?,
+        ),
+        ("a shared id", "settle", ["SharedTransactionIds"], event("settle/shared-transaction-id").await?),
+        ("an unknown payment", "settle", ["UnknownPayments"], event("settle/unknown-payment").await?),
+        ("a damaged image", "stream-aggregator", ["ChangesUnparsed"], Box::pin(damaged_image()).await?),
+        ("wrong counters", "recount", ["CountsDrifted"], event("recount/recount-dates").await?),
+        ("a recount without time", "recount", ["RecountUnfinished"], Box::pin(recounted(false, true)).await?),
+        ("an entry that cannot be counted", "recount", ["DatesUnreadable"], Box::pin(recounted(true, false)).await?),
+        ("a damaged settled head", "report", ["ReportFailures"], Box::pin(damaged_settled()).await?),
+        ("a file that is gone", "report", ["ReportFileAltered"], Box::pin(file_gone()).await?),
+        ("a report after nine hours", "report", ["ReportsLate"], event("report/report").await?),
+        ("settlements in no report", "archive", ["ArchiveOverdue"], Box::pin(never_reported()).await?),
+    ] {
+        let mut samples = Vec::new();
+        for line in lines {
+            samples.extend(Sample::of_line(&line).context(what)?);
+        }
+        for sample in &mut samples {
+            sample.metric.dimensions.insert("Function".to_owned(), ids.function(function)?.to_owned());
+            sample.at = day.begin + TimeDelta::hours(SHOWS);
+        }
+        faults.push(Fault { what: what.to_owned(), alarms: alarms.to_vec(), silent: Vec::new(), samples });
+    }
+    Ok(faults)
+}
+
+/// The lines of an event's function.
+async fn event(name: &str) -> Result<Vec<String>> {
+    let world = Box::pin(world_of(found_by(name))).await?;
+    world.set_clock(now_of(name))?;
+    Box::pin(run(&world, name)).await?;
+    Ok(world.outside.metrics.take())
+}
+
+/// The only head of the account with this status.
+async fn head(world: &World, status: &str) -> Result<Item> {
+    let heads = world.heads(ACCOUNT).await?.into_iter();
+    let mut of_status = heads.filter(|head| head["status"].as_s().is_ok_and(|found| found == status));
+    of_status.next().with_context(|| format!("no head is {status}"))
+}
+
+/// Runs the sweeper at an instant.
+async fn sweeper(world: &World, action: Action, now: &str) -> Result<Vec<String>> {
+    world.set_clock(now)?;
+    let request = daily_due_sweeper::Request { action };
+    let done = world.functions().sweeper.handle(LambdaEvent::new(request, context(NO_DEADLINE))).await;
+    done.map_err(anyhow::Error::from_boxed)?;
+    Ok(world.outside.metrics.take())
+}
+
+async fn damaged_entry() -> Result<Vec<String>> {
+    let world = world_of(Given::OnePayment).await?;
+    world.update(&head(&world, "SCHEDULED").await?, "SET amountMinor = :zero", &[(":zero", number(0))]).await?;
+    sweeper(&world, Action::Sweep, "2090-06-15T00:05:00Z").await
+}
+
+async fn stuck() -> Result<Vec<String>> {
+    let world = world_of(Given::Pending).await?;
+    world.update(&head(&world, "PENDING").await?, "SET dispatchAttempt = :eight", &[(":eight", number(8))]).await?;
+    sweeper(&world, Action::Redrive, "2090-06-27T00:05:00Z").await
+}
+
+async fn damaged_pending() -> Result<Vec<String>> {
+    let world = world_of(Given::Pending).await?;
+    let none = AttributeValue::L(Vec::new());
+    world.update(&head(&world, "PENDING").await?, "SET trail = :none", &[(":none", none)]).await?;
+    sweeper(&world, Action::Redrive, "2090-06-15T01:10:00Z").await
+}
+
+async fn damaged_image() -> Result<Vec<String>> {
+    let name = "stream-aggregator/became-pending";
+    let world = world_of(found_by(name)).await?;
+    let event = delivered(&world, name)?.replace("\"125000\"", "\"0.5\"");
+    let counted = world.functions().aggregator.handle(serde_json::from_str(&event)?).await;
+    counted.map_err(anyhow::Error::msg)?;
+    Ok(world.outside.metrics.take())
+}
+
+/// Recounts the day, with a damaged entry, or without time.
+async fn recounted(damaged: bool, late: bool) -> Result<Vec<String>> {
+    let world = world_of(Given::ADayCounted).await?;
+    if damaged {
+        world.update(&head(&world, "PENDING").await?, "SET amountMinor = :zero", &[(":zero", number(0))]).await?;
+    }
+    let request = serde_json::from_value(json!({ "action": "recount", "from": "2090-06-15", "to": "2090-06-15" }))?;
+    let deadline = if late { 0 } else { NO_DEADLINE };
+    let done = world.functions().recount.handle(LambdaEvent::new(request, context(deadline))).await;
+    done.map_err(anyhow::Error::msg)?;
+    Ok(world.outside.metrics.take())
+}
+
+/// Runs a report an hour after the settlements.
+async fn report(world: &World) -> Result<Result<(), String>> {
+    world.set_clock("2090-06-15T01:00:00Z")?;
+    let request = serde_json::from_value(json!({ "action": "report" }))?;
+    let done = world.functions().report.handle(LambdaEvent::new(request, context(NO_DEADLINE))).await;
+    Ok(done.map(drop).map_err(|error| error.to_string()))
+}
+
+async fn damaged_settled() -> Result<Vec<String>> {
+    let world = world_of(Given::ADay).await?;
+    let none = AttributeValue::L(Vec::new());
+    world.update(&head(&world, "PROCESSED").await?, "SET trail = :none", &[(":none", none)]).await?;
+    report(&world).await?.map_err(anyhow::Error::msg)?;
+    Ok(world.outside.metrics.take())
+}
+
+/// A run that was committed and not finished, and whose files are gone.
+async fn file_gone() -> Result<Vec<String>> {
+    let world = world_of(Given::ADay).await?;
+    report(&world).await?.map_err(anyhow::Error::msg)?;
+    let job = [("pk".to_owned(), text("CHECKPOINT#report")), ("sk".to_owned(), text("job"))].into();
+    world.update(&job, "SET finished = :no", &[(":no", AttributeValue::Bool(false))]).await?;
+    let files: Vec<_> = world.outside.reports.list(None).map_ok(|file| file.location).try_collect().await?;
+    for file in files {
+        world.outside.reports.delete(&file).await?;
+    }
+    drop(world.outside.metrics.take());
+    report(&world).await?.err().context("it goes on without the file")?;
+    Ok(world.outside.metrics.take())
+}
+
+async fn never_reported() -> Result<Vec<String>> {
+    let world = world_of(Given::ADay).await?;
+    world.set_clock("2090-06-18T02:30:00Z")?;
+    let request = serde_json::from_value(json!({ "action": "archive" }))?;
+    let done = world.functions().archive.handle(LambdaEvent::new(request, context(NO_DEADLINE))).await;
+    done.map_err(anyhow::Error::from_boxed)?;
+    Ok(world.outside.metrics.take())
+}

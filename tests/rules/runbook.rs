@@ -1,0 +1,110 @@
+//! Compares the commands of the runbook with the template: each names something that is there.
+//!
+//! Pausing disables what invokes a function. `.ci/try-deployment.py` executes these commands on an emulator of AWS.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+
+use crate::template::{FUNCTION, resources, template};
+use crate::tree::{files, in_repository, read};
+
+/// The commands of a text: the lines of its shell blocks, and its spans of code.
+fn commands(text: &str) -> Vec<String> {
+    let (mut commands, mut is_shell) = (Vec::new(), false);
+    for line in text.lines() {
+        let trimmed = line.trim_start();
+        if trimmed.starts_with("```") {
+            is_shell = trimmed == "```sh";
+        } else if is_shell {
+            commands.push(trimmed.to_owned());
+        } else {
+            commands.extend(line.split('`').skip(1).step_by(2).map(str::to_owned));
+        }
+    }
+    commands
+}
+
+/// What follows a word of the commands, up to a space or a bracket.
+fn arguments<'c>(commands: &'c [String], word: &str) -> BTreeSet<&'c str> {
+    let after = |command: &'c String| {
+        let begins = command.match_indices(word).filter(|(at, _)| !command[..*at].ends_with(char::is_alphanumeric));
+        begins.map(|(at, _)| &command[at + word.len()..]).collect::<Vec<_>>()
+    };
+    let named = commands.iter().flat_map(after).filter_map(|rest| rest.split([' ', ')', '"']).next());
+    // `$1` and `$table` stand for names.
+    named.filter(|name| name.starts_with(char::is_uppercase)).collect()
+}
+
+/// The names that SAM gives to what it makes of these events: by function and event.
+fn made_of(template: &Value, kinds: &[&str]) -> Result<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    for (id, function) in resources(template, FUNCTION)? {
+        let events = function["Properties"]["Events"].as_object().context("no events")?.iter();
+        let of_kinds = events.filter(|(_, event)| event["Type"].as_str().is_some_and(|kind| kinds.contains(&kind)));
+        names.extend(of_kinds.map(|(name, _)| format!("{id}{name}")));
+    }
+    Ok(names)
+}
+
+#[test]
+fn the_commands_name_what_the_template_has() -> Result<()> {
+    let (template, runbook) = (template()?, read("docs/runbook.md")?);
+    let commands = commands(&runbook);
+    let resources = template["Resources"].as_object().context("no resources")?;
+    let mut checked = 0;
+    for word in ["resource ", "invoke ", "move_back "] {
+        for name in arguments(&commands, word) {
+            ensure!(resources.contains_key(name), "{word}{name}: there is no such resource");
+            checked += 1;
+        }
+    }
+    ensure!(checked >= 8, "{checked} names");
+    let as_texts = |names: BTreeSet<&str>| names.into_iter().map(str::to_owned).collect::<BTreeSet<_>>();
+    assert_eq!(as_texts(arguments(&commands, "mapping ")), made_of(&template, &["DynamoDB", "SQS"])?);
+    assert_eq!(as_texts(arguments(&commands, "schedule ")), made_of(&template, &["ScheduleV2"])?);
+    Ok(())
+}
+
+#[test]
+fn every_value_of_the_parameter_is_deployed_by_a_command() -> Result<()> {
+    let (template, runbook) = (template()?, read("docs/runbook.md")?);
+    let deployed: BTreeSet<String> = commands(&runbook)
+        .iter()
+        .filter(|command| command.starts_with("sam deploy "))
+        .filter_map(|command| Some(command.split_once("Paused=")?.1.split(' ').next()?.to_owned()))
+        .collect();
+    let allowed = template["Parameters"]["Paused"]["AllowedValues"].as_array().context("no values")?;
+    assert_eq!(deployed, allowed.iter().filter_map(|value| Some(value.as_str()?.to_owned())).collect());
+    Ok(())
+}
+
+/// Lambda's pollers receive messages although the function may not run, and each receive counts towards the dead letters.
+#[test]
+fn nothing_is_paused_by_its_concurrency() -> Result<()> {
+    // In two halves, so that this file passes.
+    let forbidden = [concat!("put-function", "-concurrency"), concat!("reserved-concurrent-executions", " 0")];
+    let root = in_repository("");
+    for (path, bytes) in files("")? {
+        let text = String::from_utf8_lossy(&bytes);
+        let found = forbidden.iter().find(|words| text.contains(**words));
+        assert_eq!(found, None, "{}", path.strip_prefix(&root)?.display());
+    }
+    let template = template()?;
+    for (name, function) in resources(&template, FUNCTION)? {
+        let reserved = &function["Properties"]["ReservedConcurrentExecutions"];
+        assert!(!reserved.to_string().contains('0'), "{name}: {reserved}");
+        let mapped = made_of(&template, &["DynamoDB", "SQS"])?.iter().any(|mapping| mapping.starts_with(name));
+        assert!(reserved.is_null() || !mapped, "{name} is invoked by a mapping: {reserved}");
+    }
+    Ok(())
+}
+
+#[test]
+fn commands_are_found_in_blocks_and_spans() {
+    let found = commands("Run `a b`, or\n```sh\nc d  # e\n```\n  ```json\n  x\n  ```\n`f`");
+    assert_eq!(found, ["a b", "c d  # e", "f"]);
+    let commands = ["x \"$(resource Table)\" resource Queue", "resource $1", "resources Other"].map(str::to_owned);
+    assert_eq!(arguments(&commands, "resource "), BTreeSet::from(["Queue", "Table"]));
+}

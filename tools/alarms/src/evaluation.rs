@@ -1,0 +1,166 @@
+//! The state of an alarm at an instant, and over a time.
+
+use anyhow::{Result, ensure};
+use chrono::{DateTime, TimeDelta, Utc};
+
+use crate::alarm::{Alarm, TreatMissingData};
+use crate::metric::Samples;
+
+/// How many data points more than its evaluation periods CloudWatch looks back for, if some are missing. The guide's
+/// example has 2 for 3 periods, and says that the number depends on the period. Judge an alarm with 0 and with this.
+pub const EXTRA_DATAPOINTS: usize = 2;
+
+/// The state of an alarm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AlarmState {
+    /// Within the threshold.
+    Ok,
+    /// Outside of the threshold.
+    Alarm,
+    /// Not known. Every alarm begins so.
+    InsufficientData,
+}
+
+/// A change of an alarm's state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Change {
+    /// When.
+    pub at: DateTime<Utc>,
+    /// The state from then on.
+    pub state: AlarmState,
+}
+
+impl Alarm {
+    /// Returns the state at the end of a minute. `before` is the state until then, and `extra` how many data points more
+    /// are looked at if some are missing.
+    pub fn state(&self, samples: &Samples, at: DateTime<Utc>, extra: usize, before: AlarmState) -> AlarmState {
+        let range = self.evaluation_periods + extra;
+        let ends = std::iter::successors(Some(at), |end| Some(*end - self.period)).take(range);
+        let points: Vec<Option<bool>> = ends
+            .map(|end| self.expression.datapoint(samples, end, self.period).map(|value| self.is_breaching(value)))
+            .collect();
+        self.judge(&points, before)
+    }
+
+    /// Judges data points, the newest first: whether each is breaching, or missing.
+    fn judge(&self, points: &[Option<bool>], before: AlarmState) -> AlarmState {
+        let real: Vec<bool> = points.iter().copied().flatten().take(self.evaluation_periods).collect();
+        let breaching = real.iter().filter(|breaching| **breaching).count();
+        let missing = self.evaluation_periods - real.len();
+        let at_least =
+            |count: usize| if count >= self.datapoints_to_alarm { AlarmState::Alarm } else { AlarmState::Ok };
+        if missing == 0 {
+            return at_least(breaching);
+        }
+        match self.treat_missing_data() {
+            TreatMissingData::Breaching => at_least(breaching + missing),
+            TreatMissingData::NotBreaching => at_least(breaching),
+            // Without a data point within the threshold, nothing says that the alarm should change.
+            TreatMissingData::Ignore if breaching == real.len() && breaching < self.datapoints_to_alarm => before,
+            TreatMissingData::Ignore => at_least(breaching),
+            TreatMissingData::Missing if real.is_empty() => AlarmState::InsufficientData,
+            // A data point alone is not enough until it is as old as the number that an alarm needs.
+            TreatMissingData::Missing if breaching == real.len() => {
+                let oldest = points.iter().rposition(|point| *point == Some(true)).map_or(0, |place| place + 1);
+                if oldest >= self.datapoints_to_alarm { AlarmState::Alarm } else { before }
+            }
+            TreatMissingData::Missing => at_least(breaching),
+        }
+    }
+}
+
+/// Evaluates an alarm at the end of each minute after `from` up to `to`, and returns the changes of its state.
+///
+/// # Errors
+/// If `to` is before `from`.
+pub fn history(
+    alarm: &Alarm,
+    samples: &Samples,
+    (from, to): (DateTime<Utc>, DateTime<Utc>),
+    extra: usize,
+) -> Result<Vec<Change>> {
+    ensure!(from <= to, "{to} is before {from}");
+    let (mut changes, mut state, mut at) = (Vec::new(), AlarmState::InsufficientData, from);
+    while at < to {
+        at += TimeDelta::minutes(1);
+        let now = alarm.state(samples, at, extra, state);
+        if now != state {
+            changes.push(Change { at, state: now });
+        }
+        state = now;
+    }
+    Ok(changes)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::metric::{Metric, Sample};
+
+    fn alarm(periods: u64, datapoints: u64, missing: &str) -> Alarm {
+        let template = json!({ "Resources": { "A": { "Type": "AWS::CloudWatch::Alarm", "Properties": {
+            "Namespace": "N", "MetricName": "m", "Dimensions": [{ "Name": "D", "Value": "d" }], "Statistic": "Maximum",
+            "Period": 300, "EvaluationPeriods": periods, "DatapointsToAlarm": datapoints, "Threshold": 0,
+            "ComparisonOperator": "GreaterThanThreshold", "TreatMissingData": missing } } } });
+        Alarm::all(&template).unwrap().remove(0)
+    }
+
+    /// Both tables of *How alarm state is evaluated when data is missing*: `0` is within the threshold, `X` breaching and
+    /// `-` missing, the newest on the right.
+    #[test]
+    fn missing_data_counts_as_the_guide_says() {
+        use AlarmState::{Alarm, InsufficientData, Ok};
+        // "Retain current state" is shown with a state that no rule gives.
+        let kept = InsufficientData;
+        for (datapoints, points, missing, ignore, breaching, not_breaching) in [
+            (3, "0-X-X", Ok, Ok, Ok, Ok),
+            (3, "----0", Ok, Ok, Ok, Ok),
+            (3, "-----", InsufficientData, kept, Alarm, Ok),
+            (3, "0XX-X", Alarm, Alarm, Alarm, Alarm),
+            (3, "--X--", Alarm, kept, Alarm, Ok),
+            (2, "0-X-X", Alarm, Alarm, Alarm, Alarm),
+            (2, "00X0X", Alarm, Alarm, Alarm, Alarm),
+            (2, "0-X--", Ok, Ok, Alarm, Ok),
+            (2, "----0", Ok, Ok, Alarm, Ok),
+            (2, "---X-", Alarm, kept, Alarm, Ok),
+            // Not yet: the next data point may be within the threshold.
+            (3, "----X", kept, kept, Alarm, Ok),
+            (3, "---X-", kept, kept, Alarm, Ok),
+        ] {
+            let newest_first: Vec<Option<bool>> =
+                points.chars().rev().map(|point| (point != '-').then_some(point == 'X')).collect();
+            for (treatment, want) in
+                [("missing", missing), ("ignore", ignore), ("breaching", breaching), ("notBreaching", not_breaching)]
+            {
+                let found = alarm(3, datapoints, treatment).judge(&newest_first, kept);
+                assert_eq!(found, want, "{points}, {datapoints} of 3, {treatment}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_alarm_is_evaluated_each_minute_over_periods_that_end_there() {
+        let metric = Metric::of("N", "m", "D", "d");
+        let at = |minute: i64| DateTime::from_timestamp(minute * 60, 0).unwrap();
+        let mut samples = Samples::default();
+        samples.extend([(10, 1), (12, 1), (30, 0)].map(|(minute, value)| Sample {
+            metric: metric.clone(),
+            at: at(minute),
+            value,
+        }));
+        let changes = |alarm: &Alarm, extra: usize| -> Vec<(i64, AlarmState)> {
+            let changes = history(alarm, &samples, (at(0), at(60)), extra).unwrap();
+            changes.iter().map(|change| (change.at.timestamp() / 60, change.state)).collect()
+        };
+        use AlarmState as S;
+        // On from the end of the sample's minute until the last breaching sample leaves the period.
+        assert_eq!(changes(&alarm(1, 1, "notBreaching"), 0), [(1, S::Ok), (11, S::Alarm), (18, S::Ok)]);
+        // The two periods before count, as long as nothing newer is known.
+        assert_eq!(changes(&alarm(1, 1, "notBreaching"), EXTRA_DATAPOINTS), [(1, S::Ok), (11, S::Alarm), (28, S::Ok)]);
+        assert_eq!(changes(&alarm(1, 1, "breaching"), 0), [(1, S::Alarm), (31, S::Ok), (36, S::Alarm)]);
+        assert_eq!(changes(&alarm(1, 1, "breaching"), EXTRA_DATAPOINTS), [(1, S::Alarm), (31, S::Ok), (46, S::Alarm)]);
+        assert!(history(&alarm(1, 1, "ignore"), &samples, (at(1), at(0)), 0).is_err());
+    }
+}

@@ -1,0 +1,138 @@
+//! What an alarm compares: one statistic of a metric, or a sum of several.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use chrono::{DateTime, TimeDelta, Utc};
+use serde_json::Value;
+
+use crate::metric::{Metric, Samples, text};
+
+/// A statistic of the samples in a period.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Statistic {
+    /// How many there are.
+    SampleCount,
+    /// Their sum.
+    Sum,
+    /// The smallest.
+    Minimum,
+    /// The largest.
+    Maximum,
+}
+
+/// A statistic of a metric.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Series {
+    /// The metric.
+    pub metric: Metric,
+    /// The statistic.
+    pub statistic: Statistic,
+}
+
+/// The data points that an alarm compares with its threshold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Expression {
+    /// Those of one series.
+    One(Series),
+    /// `SUM(METRICS())`: the sum of the series that have a data point.
+    Sum(Vec<Series>),
+    /// `SUM(FILL(METRICS(), 0))`: the same, and 0 if none has one.
+    SumOfFilled(Vec<Series>),
+}
+
+impl Expression {
+    pub(crate) fn series(&self) -> &[Series] {
+        match self {
+            Self::One(series) => std::slice::from_ref(series),
+            Self::Sum(several) | Self::SumOfFilled(several) => several,
+        }
+    }
+
+    /// The data point of the period that ends at `end`; `None` if it is missing.
+    pub(crate) fn datapoint(&self, samples: &Samples, end: DateTime<Utc>, period: TimeDelta) -> Option<i64> {
+        let of = |series: &Series| {
+            let period = samples.in_period(&series.metric, end, period)?;
+            Some(match series.statistic {
+                Statistic::SampleCount => period.count,
+                Statistic::Sum => period.sum,
+                Statistic::Minimum => period.minimum,
+                Statistic::Maximum => period.maximum,
+            })
+        };
+        let sum = |several: &[Series]| several.iter().filter_map(of).reduce(i64::saturating_add);
+        match self {
+            Self::One(series) => of(series),
+            Self::Sum(several) => sum(several),
+            Self::SumOfFilled(several) => Some(sum(several).unwrap_or(0)),
+        }
+    }
+
+    /// Reads the properties of an alarm. Returns the expression with its period.
+    pub(crate) fn of(properties: &Value) -> Result<(Self, TimeDelta)> {
+        let Some(queries) = properties["Metrics"].as_array() else {
+            let series = Series { metric: metric_of(properties)?, statistic: statistic_of(&properties["Statistic"])? };
+            return Ok((Self::One(series), period_of(properties)?));
+        };
+        let (mut expression, mut series, mut periods) = (None, Vec::new(), Vec::new());
+        for query in queries {
+            let stat = &query["MetricStat"];
+            if stat.is_null() {
+                ensure!(
+                    query["ReturnData"].is_null() || query["ReturnData"] == true,
+                    "an expression that is not compared"
+                );
+                ensure!(expression.replace(text(&query["Expression"])?).is_none(), "two expressions");
+            } else {
+                ensure!(query["ReturnData"] == false, "a metric that is compared beside the expression");
+                let (metric, statistic) = (metric_of(&stat["Metric"])?, statistic_of(&stat["Stat"])?);
+                series.push(Series { metric, statistic });
+                periods.push(period_of(stat)?);
+            }
+        }
+        let period = *periods.first().context("an expression without metrics")?;
+        ensure!(periods.iter().all(|other| *other == period), "metrics of different periods");
+        let expression = expression.context("metrics without an expression")?;
+        match expression.as_str() {
+            "SUM(METRICS())" => Ok((Self::Sum(series), period)),
+            "SUM(FILL(METRICS(), 0))" => Ok((Self::SumOfFilled(series), period)),
+            other => bail!("what does the expression {other} mean?"),
+        }
+    }
+}
+
+fn metric_of(properties: &Value) -> Result<Metric> {
+    let mut dimensions = BTreeMap::new();
+    for dimension in properties["Dimensions"].as_array().context("a metric without dimensions")? {
+        let (name, value) = (text(&dimension["Name"])?, value_of(&dimension["Value"])?);
+        ensure!(dimensions.insert(name, value).is_none(), "a dimension is there twice");
+    }
+    Ok(Metric { namespace: text(&properties["Namespace"])?, name: text(&properties["MetricName"])?, dimensions })
+}
+
+/// A dimension's value: a text, or the logical id of the resource that it names.
+fn value_of(value: &Value) -> Result<String> {
+    if let Some(attribute) = value["!GetAtt"].as_str() {
+        let (resource, name) = attribute.split_once('.').with_context(|| attribute.to_owned())?;
+        ensure!(name == "QueueName", "which dimension is {attribute}?");
+        return Ok(resource.to_owned());
+    }
+    text(value).or_else(|_| text(&value["!Ref"])).with_context(|| format!("which dimension is {value}?"))
+}
+
+fn statistic_of(value: &Value) -> Result<Statistic> {
+    Ok(match text(value)?.as_str() {
+        "SampleCount" => Statistic::SampleCount,
+        "Sum" => Statistic::Sum,
+        "Minimum" => Statistic::Minimum,
+        "Maximum" => Statistic::Maximum,
+        other => bail!("the statistic {other} is not supported"),
+    })
+}
+
+fn period_of(properties: &Value) -> Result<TimeDelta> {
+    let seconds = properties["Period"].as_i64().context("no period")?;
+    ensure!(seconds > 0 && seconds % 60 == 0, "a period of {seconds} s is not whole minutes");
+    ensure!(seconds <= 86_400, "a period of {seconds} s is longer than a day");
+    Ok(TimeDelta::seconds(seconds))
+}
