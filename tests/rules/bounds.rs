@@ -171,7 +171,7 @@ fn number(template: &Value, value: &Value, environment: &BTreeMap<String, String
     let Some(parameter) = value["!Ref"].as_str() else { return value.as_u64().context("not a number") };
     let default = || template["Parameters"][parameter]["Default"].as_u64();
     let given = environment.get(parameter).map(|given| given.parse());
-    Ok(given.transpose()?.or_else(default).with_context(|| parameter.to_owned())?)
+    given.transpose()?.or_else(default).with_context(|| parameter.to_owned())
 }
 
 /// The most concurrent invocations of `ingest` while each call takes as long as it may: API Gateway lets a burst in,

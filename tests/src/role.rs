@@ -107,9 +107,9 @@ impl Role {
         let grants = || self.grants.iter().filter(|grant| grant.place == place).filter(of_keys);
         let statements: BTreeSet<usize> = grants().map(|grant| grant.statement).collect();
         statements.into_iter().any(|statement| {
-            let allowed =
-                |action: &&str| grants().any(|grant| grant.statement == statement && grant.action == **action);
-            actions.iter().all(|action| allowed(&action))
+            let is_allowed =
+                |action: &str| grants().any(|grant| grant.statement == statement && grant.action == action);
+            actions.iter().all(|action| is_allowed(action))
         })
     }
 }

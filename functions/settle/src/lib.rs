@@ -9,8 +9,8 @@ use lambda_runtime::LambdaEvent;
 use payments_boot::{Clock, Deadline, Metrics};
 use payments_model::transition::CLAIMED;
 use payments_model::{
-    Actor, BusinessDate, Event, HeadKey, HeadSort, Outage as _, PaymentId, Settlement, State, TransactionId, Transition,
-    causes,
+    Actor, BusinessDate, Event, HeadKey, HeadSort, Outage as _, PaymentId, Settlement, State, TransactionId,
+    Transition, causes,
 };
 use payments_queue::SettlementResult;
 use payments_store::{Moved, Store, StoreError};

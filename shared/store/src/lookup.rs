@@ -143,10 +143,7 @@ fn details_key(payment_id: PaymentId) -> Item {
     item_key(payment_partition(payment_id), DETAILS_SORT.to_owned())
 }
 
-fn decode_data(
-    table: &str,
-    mut item: Item,
-) -> Result<(PaymentId, Result<Option<JsonText>, StoreError>), StoreError> {
+fn decode_data(table: &str, mut item: Item) -> Result<(PaymentId, Result<Option<JsonText>, StoreError>), StoreError> {
     let data = if let Some(AttributeValue::S(data)) = item.remove("data") { Some(data) } else { None };
     let unreadable = |fault: Fault| StoreError::unreadable(table, key_of(&item), fault);
     let payment_id = parse_payment_partition(text_of(&item, "pk")).map_err(|error| unreadable(error.into()))?;

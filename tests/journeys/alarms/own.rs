@@ -31,6 +31,7 @@ pub(super) async fn faults(day: &Day) -> Result<Vec<Fault>> {
         ("a damaged index entry", sweeper, ["SweepFailures"], Box::pin(damaged_entry()).await?),
         ("a payment that stays pending", sweeper, ["PaymentsStuckPending"], Box::pin(stuck()).await?),
         ("a damaged pending head", sweeper, ["RedriveFailures"], Box::pin(damaged_pending()).await?),
+        ("a head unlike its details", "dispatch", ["DisagreeingPayments"], Box::pin(disagreeing()).await?),
         ("two results", "settle", ["ConflictingOutcomes"], event("settle/conflicting").await?),
         (
             "a result after a cancel",
@@ -105,11 +106,22 @@ async fn damaged_pending() -> Result<Vec<String>> {
     sweeper(&world, Action::Redrive, "2090-06-15T01:10:00Z").await
 }
 
+async fn disagreeing() -> Result<Vec<String>> {
+    let name = "dispatch/became-pending";
+    let world = world_of(found_by(name)).await?;
+    let event = delivered(&world, name)?;
+    world.update(&head(&world, "PENDING").await?, "SET amountMinor = :one", &[(":one", number(1))]).await?;
+    let dispatched = world.functions().dispatch.handle(serde_json::from_str(&event)?).await;
+    dispatched.map_err(anyhow::Error::msg)?;
+    Ok(world.outside.metrics.take())
+}
+
 async fn damaged_image() -> Result<Vec<String>> {
     let name = "stream-aggregator/became-pending";
     let world = world_of(found_by(name)).await?;
     let event = delivered(&world, name)?.replace("\"125000\"", "\"0.5\"");
-    let counted = world.functions().aggregator.handle(serde_json::from_str(&event)?).await;
+    let event = LambdaEvent::new(serde_json::from_str(&event)?, context(NO_DEADLINE));
+    let counted = world.functions().aggregator.handle(event).await;
     counted.map_err(anyhow::Error::msg)?;
     Ok(world.outside.metrics.take())
 }
