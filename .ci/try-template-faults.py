@@ -66,7 +66,7 @@ FAULTS = [
     ("an index of another name", "IndexName: unreported", "IndexName: not-reported"),
     ("a queue without its dead letters", "deadLetterTargetArn: !GetAtt ResultDeadLetters.Arn", "deadLetterTargetArn: !GetAtt RequestDeadLetters.Arn"),
     ("a stream whose records are given up", "MaximumRetryAttempts: -1", "MaximumRetryAttempts: 5"),
-    ("a route of another path", "/accounts/{accountId}/payments/{paymentId}/cancel", "/accounts/{accountId}/payments/{paymentId}/stop"),
+    ("a route of another path", "Path: /accounts/{accountId}/payments/{paymentId}/cancel", "Path: /accounts/{accountId}/payments/{paymentId}/stop"),
     ("a bucket that could be public", "BlockPublicPolicy: true", "BlockPublicPolicy: false"),
     ("a schedule that is no expression", "ScheduleExpression: rate(5 minutes)", "ScheduleExpression: rate(5 minute)"),
 ]
