@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 local=${1:-target/debug/local}
 folder=$PWD/.tools/fuzz
 # The minimum number of requests. Fewer mean that the description lost operations, or that generation failed.
-least=2000
+least=1750
 today=$(TZ=Europe/London date +%F)
 soon=$(TZ=Europe/London date -d '+7 days' +%F 2>/dev/null || TZ=Europe/London date -v+7d +%F)
 

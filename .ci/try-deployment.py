@@ -117,6 +117,9 @@ def deploy(environment):
     left_out = [name for name, it in resources.items() if "Metrics" in it.get("Properties", {})]
     for name in left_out:
         del resources[name]
+    # The emulator keeps a parameter's value as text, and its poller compares it with a number.
+    results = resources["SettleFunction"]["Properties"]["Events"]["Report"]["Properties"]
+    results["ScalingConfig"]["MaximumConcurrency"] = template["Parameters"]["SettleConcurrency"]["Default"]
     with open(COPY, "w", encoding="utf-8") as file:
         file.write(yaml_dump(template))
     command = ["sam", "deploy", "--template", COPY, "--stack-name", STACK, "--region", REGION, "--resolve-s3"]
