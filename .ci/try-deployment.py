@@ -120,6 +120,9 @@ def deploy(environment):
     # The emulator keeps a parameter's value as text, and its poller compares it with a number.
     results = resources["SettleFunction"]["Properties"]["Events"]["Report"]["Properties"]
     results["ScalingConfig"]["MaximumConcurrency"] = template["Parameters"]["SettleConcurrency"]["Default"]
+    # The emulator is slow, and each shard is a query.
+    for name in ("ReadShards", "WriteShards"):
+        template["Parameters"][name]["Default"] = 4
     with open(COPY, "w", encoding="utf-8") as file:
         file.write(yaml_dump(template))
     command = ["sam", "deploy", "--template", COPY, "--stack-name", STACK, "--region", REGION, "--resolve-s3"]
