@@ -27,7 +27,7 @@ pub use crate::progress::Progress;
 pub use summary::Summary;
 
 use crate::client::Client;
-use crate::functions::{Dependencies, Functions, reports_in};
+use crate::functions::{Dependencies, Functions};
 use crate::interceptor::client_over;
 use crate::invocation::context;
 use crate::stack::{EngineChoice, Stack};
@@ -156,7 +156,7 @@ impl Simulation {
         let stack = Stack::on(EngineChoice::Memory)
             .environment(|environment| (environment.claims_per_second, environment.moves_per_second) = (0, 0))
             .clock(&time.clock())
-            .reports(reports_in(reports)?)
+            .reports(reports)
             .start()
             .await?;
         let (recorders, plain) = (Recorders::new(), stack.environment.client());

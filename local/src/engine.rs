@@ -125,7 +125,14 @@ fn kept_in(folder: &Path) -> Result<(Database, File)> {
         }
         Err(TryLockError::Error(error)) => return Err(error).with_context(explain),
     }
-    let file = prepared(&folder.join(FILE_NAME)).with_context(explain)?;
+    let file = folder.join(FILE_NAME);
+    let file = prepared(&file).with_context(|| {
+        format!(
+            "cannot open the database {}: it is damaged, is of another program, or may not be written; put a copy of it \
+             in its place, or give --data another folder",
+            file.display()
+        )
+    })?;
     let database = Database::new(&file)?;
     // Despite its name this is "synchronous = NORMAL": nothing is lost when the process dies, and a commit does not wait
     // for the disk.

@@ -183,7 +183,7 @@ impl Functions {
 }
 
 /// Opens a report store in a folder, which is created if it is missing.
-pub fn reports_in(folder: &Path) -> Result<Arc<dyn ObjectStore>> {
+pub(crate) fn reports_in(folder: &Path) -> Result<Arc<dyn ObjectStore>> {
     let explain = || format!("cannot keep reports in {}: give --reports a writable folder", folder.display());
     let folder = std::path::absolute(folder).with_context(explain)?;
     Storage::Folder(folder.clone()).open(&Lookup::environment()).with_context(explain)

@@ -88,7 +88,7 @@ impl System {
             .port(options.dynamodb_port)
             .environment(|environment| environment.time_zone = options.time_zone.to_string())
             .clock(clock)
-            .reports(functions::reports_in(&options.reports)?)
+            .reports(&options.reports)
             .start()
             .await?;
         let functions = stack.functions(&stack.environment.client())?;

@@ -1,6 +1,6 @@
 //! The resources of `template.yaml` on one machine, and the functions over them. Only here are they put together.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
@@ -13,7 +13,7 @@ use payments_store::Store;
 
 use crate::engine::Engine;
 use crate::function::Function;
-use crate::functions::{Dependencies, Environment, Functions};
+use crate::functions::{Dependencies, Environment, Functions, reports_in};
 use crate::triggers::queues::Queues;
 
 /// The engine that holds the tables.
@@ -44,7 +44,7 @@ pub struct StackBuilder {
     port: u16,
     environment: Environment,
     clock: Clock,
-    reports: Arc<dyn ObjectStore>,
+    reports: Option<PathBuf>,
 }
 
 /// The tables, the queues and the report store, and what the functions are told of them.
@@ -80,9 +80,9 @@ impl StackBuilder {
         Self { clock: clock.clone(), ..self }
     }
 
-    /// Sets the report store; one in memory is the default.
-    pub fn reports(self, reports: Arc<dyn ObjectStore>) -> Self {
-        Self { reports, ..self }
+    /// Sets the folder of the reports; without one they are in memory.
+    pub fn reports(self, folder: &Path) -> Self {
+        Self { reports: Some(folder.to_owned()), ..self }
     }
 
     /// Starts the engine and creates the tables that are missing.
@@ -109,6 +109,8 @@ impl StackBuilder {
                 }
             }
         })?;
+        // After the engine, since the reports may be in the folder of its data: the error then names --data.
+        let reports = reports.map_or_else(|| Ok(Arc::new(InMemory::new()) as _), |folder| reports_in(&folder))?;
         let (metrics, queues) = (Metrics::captured(), Queues::empty());
         Ok(Stack { engine, environment, clock, metrics, queues, reports })
     }
@@ -117,8 +119,8 @@ impl StackBuilder {
 impl Stack {
     /// Chooses the engine; the rest has defaults.
     pub fn on(engine: EngineChoice) -> StackBuilder {
-        let (environment, reports) = (Environment::at(String::new()), Arc::new(InMemory::new()));
-        StackBuilder { engine, port: 0, environment, clock: Clock::system(), reports }
+        let environment = Environment::at(String::new());
+        StackBuilder { engine, port: 0, environment, clock: Clock::system(), reports: None }
     }
 
     /// Returns what a function works with, over this client.

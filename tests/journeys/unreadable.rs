@@ -83,7 +83,7 @@ async fn a_damaged_head_hides_no_other_of_its_account() -> Result<()> {
         for limit in [1, 2, 3, 7, 1_000] {
             assert_eq!(read(&world, path, limit).await?, found(&whole, &damaged)?, "{path}, limit {limit}");
         }
-        assert_eq!(world.metric("Unparsed")?, 3, "{path}");
+        assert_eq!(world.metric("PaymentsLeftOut")?, 3, "{path}");
     }
     for (id, status) in [(&damaged[0], 500), (&whole[0], 200)] {
         let one = world.send(Ask::get(&format!("/accounts/buyer/payments/{id}"))).await?;
@@ -147,7 +147,7 @@ async fn a_damaged_entry_of_a_date_is_left_out_with_its_id() -> Result<()> {
         let list = read(&world, &format!("/payments?dueDate={DAY}"), limit).await?;
         assert_eq!(list, found(&ids[3..], &ids[..3])?, "limit {limit}");
         let lines = world.outside.metrics.take();
-        let counted = lines.iter().map(|line| Ok(serde_json::from_str::<Value>(line)?["Unparsed"].as_u64()));
+        let counted = lines.iter().map(|line| Ok(serde_json::from_str::<Value>(line)?["PaymentsLeftOut"].as_u64()));
         assert_eq!(counted.collect::<Result<Vec<_>>>()?.into_iter().flatten().sum::<u64>(), 3, "{lines:?}");
     }
     // In both tables.
@@ -175,6 +175,6 @@ async fn a_damaged_payment_of_a_transaction_is_left_out() -> Result<()> {
     assert_eq!((reply.status, reply.payments().len()), (200, 1), "{reply}");
     assert_eq!(reply.payments()[0]["paymentId"], ids[1], "{reply}");
     assert_eq!(reply.body["leftOut"], json!({ "count": 1, "paymentIds": [ids[0]] }), "{reply}");
-    assert_eq!(world.metric("Unparsed")?, 1);
+    assert_eq!(world.metric("PaymentsLeftOut")?, 1);
     Ok(())
 }

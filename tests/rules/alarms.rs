@@ -58,8 +58,9 @@ fn every_metric_of_an_alarm_is_emitted() -> Result<()> {
         for (metric, id) in own_metrics(alarm) {
             let (_, function) = functions.iter().find(|(known, _)| *known == id).with_context(|| id.to_owned())?;
             let package = package(function)?;
-            let emits = crate::tree::sources(&format!("functions/{package}/src"))?;
-            let emits = emits.iter().any(|(_, text)| is_emitted(metric, text));
+            let mut sources = crate::tree::sources(&format!("functions/{package}/src"))?;
+            sources.extend(crate::tree::sources("shared/http/src")?);
+            let emits = sources.iter().any(|(_, text)| is_emitted(metric, text));
             assert!(emits, "{name}: {package} has no metric {metric}");
             checked += 1;
         }

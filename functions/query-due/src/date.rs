@@ -3,30 +3,21 @@
 use payments_boot::Deadline;
 use payments_http::cursor::invalid_cursor;
 use payments_http::request::{invalid_parameter, whole_number};
-use payments_http::{DueCursor, LeftOut, PageLimit, Problem, ProblemKind, Query};
+use payments_http::{DueCursor, PageLimit, Problem, ProblemKind, Query};
 use payments_model::{BusinessDate, HeadSort, Shard, ShardCount, Status};
 use payments_store::{DuePage, DueRange, DueRow, DueSort, DueUntil};
 use serde::Serialize;
 
 use crate::QueryDue;
+use crate::page::Page;
 
 /// The most reads of the index for one page, which may then end early: enough for all statuses of ten shards.
 const MAX_READS: usize = 50;
 
-/// A page's JSON.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct DatePage {
-    payments: Vec<DueView>,
-    next_cursor: Option<String>,
-    #[serde(skip_serializing_if = "LeftOut::is_empty")]
-    left_out: LeftOut,
-}
-
 /// A payment's JSON, with the attributes that the index has.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct DueView {
+pub(crate) struct DueView {
     payment_id: String,
     account_id: String,
     payee_account_id: String,
@@ -91,19 +82,18 @@ impl Plan {
 
 impl QueryDue {
     /// Returns one page. It costs the rows that it returns, and two small reads per stretch.
-    pub(crate) async fn list_date(&self, query: &Query<'_>) -> Result<DatePage, Problem> {
+    pub(crate) async fn list_date(&self, query: &Query<'_>) -> Result<Page<DueView>, Problem> {
         let plan = Plan::of(query, self.config.read_shards)?;
         // Only payments of past days are archived.
         let with_history = plan.due_date < self.config.zone.date_of(self.clock.now());
         let deadline = Deadline::of_http(&self.clock);
-        let mut list = DatePage { payments: Vec::new(), next_cursor: None, left_out: LeftOut::default() };
+        let mut list = Page::new();
         let (mut after, mut reads) = (plan.after, 0);
         for &(status, shard) in &plan.stretches {
             loop {
                 let room = usize::from(plan.limit.get()) - list.payments.len();
                 if room == 0 || reads == MAX_READS || deadline.has_come() {
                     list.next_cursor = Some(plan.cursor((status, shard), after));
-                    self.count(&list.left_out);
                     return Ok(list);
                 }
                 reads += 1;
@@ -123,12 +113,11 @@ impl QueryDue {
                 }
             }
         }
-        self.count(&list.left_out);
         Ok(list)
     }
 }
 
-impl DatePage {
+impl Page<DueView> {
     fn add(&mut self, page: DuePage) {
         let mut ids = page.unreadable.into_iter();
         for row in page.rows {

@@ -5,7 +5,7 @@
 mod config;
 mod counts;
 mod date;
-mod left_out;
+mod page;
 mod parameters;
 mod transaction;
 
@@ -43,8 +43,8 @@ impl QueryDue {
             Route::ListDue => {
                 let query = request.query(LIST_PARAMETERS)?;
                 match parameters::transaction(&query)? {
-                    Some(id) => Answer::json(200, &self.list_transaction(&id).await?),
-                    None => Answer::json(200, &self.list_date(&query).await?),
+                    Some(id) => self.page(&self.list_transaction(&id).await?),
+                    None => self.page(&self.list_date(&query).await?),
                 }
             }
             Route::GetCounts => Answer::json(200, &self.counts(&request).await?),

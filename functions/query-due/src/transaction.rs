@@ -1,26 +1,16 @@
 //! The payments of a transaction id: one, unless the transaction service gave the id to several.
 
-use payments_http::{LeftOut, PaymentView, Problem};
+use payments_http::{PaymentView, Problem};
 use payments_model::TransactionId;
 use payments_store::StoreError;
-use serde::Serialize;
 
 use crate::QueryDue;
-
-/// The list's JSON. It is one page.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct TransactionPage {
-    payments: Vec<PaymentView>,
-    next_cursor: Option<String>,
-    #[serde(skip_serializing_if = "LeftOut::is_empty")]
-    left_out: LeftOut,
-}
+use crate::page::Page;
 
 impl QueryDue {
-    /// Finds payments in the index, and returns their heads.
-    pub(crate) async fn list_transaction(&self, id: &TransactionId) -> Result<TransactionPage, Problem> {
-        let mut page = TransactionPage { payments: Vec::new(), next_cursor: None, left_out: LeftOut::default() };
+    /// Finds payments in the index, and returns their heads. They are one page.
+    pub(crate) async fn list_transaction(&self, id: &TransactionId) -> Result<Page<PaymentView>, Problem> {
+        let mut page = Page::new();
         for key in self.store.payments_of_transaction(id).await? {
             match self.store.head(&key).await {
                 // The index lags, so the head decides.
@@ -35,7 +25,6 @@ impl QueryDue {
                 Err(error) => return Err(error.into()),
             }
         }
-        self.count(&page.left_out);
         Ok(page)
     }
 }

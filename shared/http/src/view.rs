@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use metrique_writer::Entry;
 use payments_model::{DayCounts, Head, JsonText, PaymentId, Status, TrailEntry};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -35,11 +36,13 @@ pub struct PaymentView {
     data: Option<Box<RawValue>>,
 }
 
-/// The payments that a list left out, because what is stored of them cannot be read.
-#[derive(Debug, Default, Serialize)]
+/// The payments that a list left out, because what is stored of them cannot be read: a member of the list, and a metric.
+#[derive(Debug, Default, Serialize, Entry)]
 #[serde(rename_all = "camelCase")]
 pub struct LeftOut {
+    #[entry(name = "PaymentsLeftOut")]
     count: u64,
+    #[entry(ignore)]
     payment_ids: Vec<String>,
 }
 
@@ -48,11 +51,6 @@ impl LeftOut {
     pub fn add(&mut self, payment_id: Option<PaymentId>) {
         self.count += 1;
         self.payment_ids.extend(payment_id.map(|payment_id| payment_id.to_string()));
-    }
-
-    /// How many there are.
-    pub fn count(&self) -> u64 {
-        self.count
     }
 
     /// Whether the list has everything.

@@ -23,7 +23,7 @@ pub enum AccountIdError {
     #[error("an account id has at least 1 character")]
     Empty,
     /// The text is longer than [`MAX_ACCOUNT_ID_BYTES`].
-    #[error("an account id has at most {MAX_ACCOUNT_ID_BYTES} characters, but this one has {0} bytes")]
+    #[error("an account id has at most {MAX_ACCOUNT_ID_BYTES} characters, but this one has {0}")]
     TooLong(usize),
     /// The text has a character that is not allowed.
     #[error("an account id has only ASCII letters, digits, '.', '_' and '-', but this one has {0:?}")]
@@ -50,12 +50,10 @@ impl AccountId {
         if text.is_empty() {
             return Err(AccountIdError::Empty);
         }
-        if text.len() > MAX_ACCOUNT_ID_BYTES {
-            return Err(AccountIdError::TooLong(text.len()));
-        }
         let allowed = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
         match text.chars().find(|c| !allowed(c)) {
             Some(other) => Err(AccountIdError::Character(other)),
+            None if text.len() > MAX_ACCOUNT_ID_BYTES => Err(AccountIdError::TooLong(text.len())),
             None => Ok(Self(text.to_owned())),
         }
     }

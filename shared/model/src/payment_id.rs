@@ -34,10 +34,10 @@ pub enum IdempotencyKeyError {
     #[error("an idempotency key has at least 1 character")]
     Empty,
     /// Longer than [`MAX_IDEMPOTENCY_KEY_BYTES`].
-    #[error("an idempotency key has at most {MAX_IDEMPOTENCY_KEY_BYTES} characters, but this one has {0} bytes")]
+    #[error("an idempotency key has at most {MAX_IDEMPOTENCY_KEY_BYTES} characters, but this one has {0}")]
     TooLong(usize),
     /// A comma, a space, a control character or something outside ASCII.
-    #[error("an idempotency key has only visible ASCII characters and no comma, and is sent once")]
+    #[error("an idempotency key has only visible ASCII characters and no comma")]
     Character,
 }
 
@@ -48,11 +48,11 @@ impl FromStr for IdempotencyKey {
         if text.is_empty() {
             return Err(IdempotencyKeyError::Empty);
         }
-        if text.len() > MAX_IDEMPOTENCY_KEY_BYTES {
-            return Err(IdempotencyKeyError::TooLong(text.len()));
-        }
         if !text.bytes().all(|b| b.is_ascii_graphic() && b != b',') {
             return Err(IdempotencyKeyError::Character);
+        }
+        if text.len() > MAX_IDEMPOTENCY_KEY_BYTES {
+            return Err(IdempotencyKeyError::TooLong(text.len()));
         }
         Ok(Self(text.to_owned()))
     }

@@ -9,10 +9,10 @@ use lambda_runtime::LambdaEvent;
 use object_store::ObjectStoreExt as _;
 use payments_alarms::Sample;
 use payments_store::Item;
-use payments_tests::World;
 use payments_tests::given::{ACCOUNT, Given};
 use payments_tests::tables::{NO_DEADLINE, context, number, text};
 use payments_tests::trigger_events::{delivered, found_by, now_of, world_of};
+use payments_tests::{Ask, World};
 use serde_json::json;
 
 use super::day::{Day, ids};
@@ -41,6 +41,18 @@ pub(super) async fn faults(day: &Day) -> Result<Vec<Fault>> {
         ),
         ("a shared id", "settle", ["SharedTransactionIds"], event("settle/shared-transaction-id").await?),
         ("an unknown payment", "settle", ["UnknownPayments"], event("settle/unknown-payment").await?),
+        (
+            "a head that no list can read",
+            "query-account",
+            ["PaymentsLeftOut"],
+            left_out(&format!("/accounts/{ACCOUNT}/payments?from=2090-06-15")).await?,
+        ),
+        (
+            "an entry that no list can read",
+            "query-due",
+            ["PaymentsLeftOut"],
+            left_out("/payments?dueDate=2090-06-15").await?,
+        ),
         ("a damaged image", "stream-aggregator", ["ChangesUnparsed"], Box::pin(damaged_image()).await?),
         ("wrong counters", "recount", ["CountsDrifted"], event("recount/recount-dates").await?),
         ("a recount without time", "recount", ["RecountUnfinished"], Box::pin(recounted(false, true)).await?),
@@ -113,6 +125,14 @@ async fn disagreeing() -> Result<Vec<String>> {
     world.update(&head(&world, "PENDING").await?, "SET amountMinor = :one", &[(":one", number(1))]).await?;
     let dispatched = world.functions().dispatch.handle(serde_json::from_str(&event)?).await;
     dispatched.map_err(anyhow::Error::msg)?;
+    Ok(world.outside.metrics.take())
+}
+
+/// Lists a payment that cannot be read.
+async fn left_out(list: &str) -> Result<Vec<String>> {
+    let world = world_of(Given::OnePayment).await?;
+    world.update(&head(&world, "SCHEDULED").await?, "SET amountMinor = :zero", &[(":zero", number(0))]).await?;
+    world.send(Ask::get(list)).await?;
     Ok(world.outside.metrics.take())
 }
 

@@ -6,13 +6,11 @@
 //! every run of the tests.
 
 use std::process::Command;
-use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use aws_lambda_events::sqs::SqsEvent;
 use chrono::{DateTime, TimeDelta, Utc};
 use futures::{StreamExt as _, TryStreamExt as _};
-use object_store::local::LocalFileSystem;
 use payments_boot::{Clock, Lookup};
 use payments_load::process::{EngineProcess, memory_kib, served};
 use payments_local::invocation::context;
@@ -60,7 +58,7 @@ fn main() -> Result<()> {
         let stack = Stack::on(EngineChoice::Endpoint(url))
             .environment(|environment| (environment.claims_per_second, environment.moves_per_second) = (0, 0))
             .clock(&Clock::simulated(move || now, |_| {}))
-            .reports(Arc::new(LocalFileSystem::new_with_prefix(reports.path())?))
+            .reports(reports.path())
             .start()
             .await?;
         if role == "fill" { fill(&stack, payments).await } else { measure(&role, &stack, now, payments).await }

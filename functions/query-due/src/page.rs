@@ -1,0 +1,32 @@
+//! A page of a list.
+
+use payments_http::{Answer, LeftOut, Problem};
+use serde::Serialize;
+
+use crate::QueryDue;
+
+/// A page's JSON.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Page<View> {
+    pub(crate) payments: Vec<View>,
+    pub(crate) next_cursor: Option<String>,
+    #[serde(skip_serializing_if = "LeftOut::is_empty")]
+    pub(crate) left_out: LeftOut,
+}
+
+impl<View> Page<View> {
+    pub(crate) fn new() -> Self {
+        Self { payments: Vec::new(), next_cursor: None, left_out: LeftOut::default() }
+    }
+}
+
+impl QueryDue {
+    /// Answers with a page, and counts the payments that it left out.
+    pub(crate) fn page<View: Serialize>(&self, page: &Page<View>) -> Result<Answer, Problem> {
+        if !page.left_out.is_empty() {
+            self.metrics.emit(self.clock.instant(), &page.left_out);
+        }
+        Answer::json(200, page)
+    }
+}
