@@ -159,7 +159,7 @@ impl Simulation {
             .reports(reports)
             .start()
             .await?;
-        let (recorders, plain) = (Recorders::new(), stack.environment.client());
+        let (recorders, plain) = (Recorders::new(&stack), stack.client());
         let functions = stack.environment.functions(|function| {
             let recorder = recorders.of(function).cloned();
             let client = recorder.map_or_else(|| plain.clone(), |recorder| client_over(&plain, recorder));

@@ -1,19 +1,27 @@
 //! The embedded DynamoDB: the DynamoDB API over HTTP on the loopback interface.
 //!
-//! The functions, the AWS CLI and NoSQL Workbench reach it through their ordinary clients.
+//! The AWS CLI and NoSQL Workbench reach it through their ordinary clients, and so do the tests. The functions can skip
+//! the socket: see [`Direct`].
+
+mod direct;
 
 use std::fs::{File, TryLockError};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use dynoxide::Database;
 use dynoxide::storage::Storage;
+use dynoxide::storage_backend::SystemClock;
+use payments_boot::Clock;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+
+pub use direct::Direct;
 
 /// Indexes on the sequence number of the engine's stream table. Without them each write scans the whole stream for the
 /// last number. They depend on the engine's private schema, so its version is pinned.
@@ -32,14 +40,24 @@ const LOCK_NAME: &str = "payments.lock";
 /// How long calls of others may still take at the end. Nobody's half-sent call delays it for longer.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// The URL of an engine that nothing serves.
+const UNSERVED: &str = "http://127.0.0.1:9";
+
 /// A running engine.
 #[derive(Debug)]
 pub struct Engine {
-    address: SocketAddr,
-    stop: oneshot::Sender<()>,
-    server: JoinHandle<Result<(), String>>,
+    direct: Direct,
+    server: Option<Server>,
     /// What is released with the engine.
     _held: Held,
+}
+
+/// The server of the DynamoDB API.
+#[derive(Debug)]
+struct Server {
+    address: SocketAddr,
+    stop: oneshot::Sender<()>,
+    ended: JoinHandle<Result<(), String>>,
 }
 
 /// What an engine holds: the lock of its folder, and the folder itself if it is temporary.
@@ -54,7 +72,7 @@ impl Engine {
     /// memory.
     pub async fn start(port: u16, data: Option<&Path>) -> Result<Self> {
         let (database, lock) = match data {
-            None => (in_memory()?, None),
+            None => (in_memory(SystemClock::arc())?, None),
             Some(folder) => kept_in(folder).map(|(database, lock)| (database, Some(lock)))?,
         };
         Self::over(database, port, Held { _lock: lock, _scratch: None }).await
@@ -69,31 +87,56 @@ impl Engine {
         Self::over(database, 0, Held { _lock: Some(lock), _scratch: Some(folder) }).await
     }
 
+    /// Starts an engine in memory that nothing serves and that reads the time from `clock`.
+    pub fn unserved(clock: &Clock) -> Result<Self> {
+        let database = in_memory(Arc::new(EngineClock(clock.clone())))?;
+        Ok(Self { direct: Direct(database), server: None, _held: Held::default() })
+    }
+
     async fn over(database: Database, port: u16, held: Held) -> Result<Self> {
         let listener = listen(port, "--dynamodb-port").await?;
         let address = listener.local_addr()?;
         let (stop, stopped) = oneshot::channel::<()>();
-        let stopped = async { drop(stopped.await) };
-        let server = tokio::spawn(dynoxide::server::serve_with_shutdown(listener, database, stopped));
-        Ok(Self { address, stop, server, _held: held })
+        let (stopped, direct) = (async { drop(stopped.await) }, Direct(database.clone()));
+        let ended = tokio::spawn(dynoxide::server::serve_with_shutdown(listener, database, stopped));
+        Ok(Self { direct, server: Some(Server { address, stop, ended }), _held: held })
     }
 
-    /// Returns the URL of the DynamoDB API.
+    /// Returns the URL of the DynamoDB API. If nothing serves it, a client needs the URL all the same.
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        self.server.as_ref().map_or_else(|| UNSERVED.to_owned(), |server| format!("http://{}", server.address))
+    }
+
+    /// Returns the way to the engine without a socket.
+    pub fn direct(&self) -> &Direct {
+        &self.direct
     }
 
     /// Stops the engine after the calls that are under way, as far as they are sent.
     pub async fn stop(self) -> Result<()> {
-        let Self { stop, mut server, .. } = self;
+        let Some(Server { stop, mut ended, .. }) = self.server else { return Ok(()) };
         drop(stop);
-        match tokio::time::timeout(STOP_TIMEOUT, &mut server).await {
-            Ok(ended) => ended?.map_err(anyhow::Error::msg),
+        match tokio::time::timeout(STOP_TIMEOUT, &mut ended).await {
+            Ok(result) => result?.map_err(anyhow::Error::msg),
             Err(_) => {
-                server.abort();
+                ended.abort();
                 Ok(())
             }
         }
+    }
+}
+
+/// The clock of an engine that nothing serves.
+struct EngineClock(Clock);
+
+impl dynoxide::storage_backend::Clock for EngineClock {
+    fn now_unix_secs(&self) -> u64 {
+        u64::try_from(self.0.instant().timestamp()).unwrap_or(0)
+    }
+
+    #[expect(clippy::float_arithmetic, reason = "the engine's interface has a float")]
+    fn now_unix_secs_f64(&self) -> f64 {
+        self.0.instant().timestamp_millis() as f64 / 1_000.0
     }
 }
 
@@ -105,11 +148,11 @@ pub(crate) async fn listen(port: u16, flag: &str) -> Result<TcpListener> {
         .with_context(|| format!("cannot listen on {address}; choose another port with {flag}, or 0 for any free one"))
 }
 
-fn in_memory() -> Result<Database> {
+fn in_memory(clock: Arc<dyn dynoxide::storage_backend::Clock>) -> Result<Database> {
     // An in-memory database gets its schema, with the indexes, from a template file.
     let folder = tempfile::tempdir()?;
     let template = prepared(&folder.path().join(FILE_NAME))?;
-    let database = Database::memory()?;
+    let database = Database::memory_with_clock(clock)?;
     database.restore_from(&template)?;
     Ok(database)
 }

@@ -12,6 +12,7 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodbstreams::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodbstreams::config::{BehaviorVersion, Credentials, Region};
 use aws_smithy_http_client::Builder;
+use aws_smithy_runtime_api::client::http::HttpClient;
 use chrono::TimeDelta;
 use daily_due_sweeper::Sweeper;
 use dispatch::Dispatch;
@@ -270,11 +271,16 @@ impl Environment {
 
     /// Returns the stream of the hot table.
     pub async fn stream(&self) -> Result<DynamoDbStream> {
+        self.stream_over(Builder::new().build_http()).await
+    }
+
+    /// Returns the stream of the hot table, read through an HTTP client.
+    pub(crate) async fn stream_over(&self, http_client: impl HttpClient + 'static) -> Result<DynamoDbStream> {
         let config = aws_sdk_dynamodbstreams::Config::builder()
             .behavior_version(BehaviorVersion::latest())
             .region(Region::from_static("us-east-1"))
             .credentials_provider(Credentials::new(&self.access_key, "local", None, None, "any"))
-            .http_client(Builder::new().build_http())
+            .http_client(http_client)
             .endpoint_url(&self.endpoint)
             .timeout_config(TimeoutConfig::builder().operation_timeout(STREAM_TIMEOUT).build());
         let client = aws_sdk_dynamodbstreams::Client::from_conf(config.build());

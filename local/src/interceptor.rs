@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use aws_sdk_dynamodb::Client;
-use aws_smithy_http_client::Builder;
 use aws_smithy_runtime_api::client::http::{
     HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient, SharedHttpConnector,
 };
@@ -140,13 +139,6 @@ impl Interceptor {
     ) -> Self {
         let handle = Arc::new(move |call, next| HttpConnectorFuture::new(handle(call, next)));
         Self { inner: SharedHttpClient::new(inner), handle, tries: Arc::default() }
-    }
-
-    /// Creates an interceptor in front of plain HTTP.
-    pub fn over_http<F: Future<Output = Answer> + Send + 'static>(
-        handle: impl Fn(Call, Next) -> F + Send + Sync + 'static,
-    ) -> Self {
-        Self::over(Builder::new().build_http(), handle)
     }
 }
 

@@ -34,7 +34,7 @@ use token::Issuer;
 use transaction_service::TransactionServiceSettings;
 use triggers::Triggers;
 
-pub use engine::Engine;
+pub use engine::{Direct, Engine};
 pub use function::Function;
 pub use functions::{Dependencies, Environment, Functions};
 pub use gateway::Gateway;
@@ -91,7 +91,7 @@ impl System {
             .reports(&options.reports)
             .start()
             .await?;
-        let functions = stack.functions(&stack.environment.client())?;
+        let functions = stack.functions(&stack.client())?;
         let account_claim = &stack.environment.account_claim;
         let issuer = options.require_tokens.then(|| Issuer::new(account_claim)).transpose()?.map(Arc::new);
         let gateway = Gateway::start(options.api_port, functions.clone(), clock.clone(), options.time_zone, issuer);

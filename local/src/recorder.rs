@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use aws_smithy_http_client::Builder;
 use aws_smithy_runtime_api::client::http::{HttpClient, HttpConnectorSettings, SharedHttpConnector};
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use serde_json::Value;
@@ -41,11 +42,23 @@ impl Recorder {
         Self::with_fate(|_| Fate::Pass)
     }
 
+    /// Creates a recorder over another HTTP client.
+    pub fn over(inner: impl HttpClient + 'static) -> Self {
+        Self::with_fate_over(inner, |_| Fate::Pass)
+    }
+
     /// Creates a recorder over plain HTTP that lets each try meet the fate that `decide` returns.
     pub fn with_fate(decide: impl Fn(&Call) -> Fate + Send + Sync + 'static) -> Self {
+        Self::with_fate_over(Builder::new().build_http(), decide)
+    }
+
+    fn with_fate_over(
+        inner: impl HttpClient + 'static,
+        decide: impl Fn(&Call) -> Fate + Send + Sync + 'static,
+    ) -> Self {
         let (record, process, decide) = (Arc::<Mutex<Record>>::default(), Process::default(), Arc::new(decide));
         let shared = Arc::clone(&record);
-        let interceptor = Interceptor::over_http(move |call, next| {
+        let interceptor = Interceptor::over(inner, move |call, next| {
             let (record, process, decide) = (Arc::clone(&shared), process.clone(), Arc::clone(&decide));
             async move {
                 lock(&record).operations.push(call.operation.clone());

@@ -8,12 +8,15 @@ use aws_sdk_dynamodb::Client;
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
 use payments_boot::{Clock, Metrics};
+use payments_delivery::DynamoDbStream;
 use payments_queue::TransactionQueue;
 use payments_store::Store;
 
-use crate::engine::Engine;
+use crate::engine::{Direct, Engine};
 use crate::function::Function;
 use crate::functions::{Dependencies, Environment, Functions, reports_in};
+use crate::interceptor::client_over;
+use crate::recorder::Recorder;
 use crate::triggers::queues::Queues;
 
 /// The engine that holds the tables.
@@ -22,6 +25,9 @@ pub enum EngineChoice {
     /// An embedded engine in memory.
     #[default]
     Memory,
+    /// An embedded engine in memory that nothing serves: only clients of this process reach it, through
+    /// [`Stack::client`]. It reads the time from the stack's clock.
+    Unserved,
     /// An embedded engine that keeps its data in this folder.
     Folder(PathBuf),
     /// An embedded engine in a temporary folder, for more data than memory has room for.
@@ -89,6 +95,7 @@ impl StackBuilder {
     pub async fn start(self) -> Result<Stack> {
         let Self { engine, port, mut environment, clock, reports } = self;
         let engine = match engine {
+            EngineChoice::Unserved => Some(Engine::unserved(&clock)?),
             EngineChoice::Memory => Some(Engine::start(port, None).await?),
             EngineChoice::Folder(folder) => Some(Engine::start(port, Some(&folder)).await?),
             EngineChoice::Scratch => Some(Engine::scratch().await?),
@@ -100,7 +107,8 @@ impl StackBuilder {
         if let Some(engine) = &engine {
             environment.endpoint = engine.url();
         }
-        payments_store::schema::create_tables(&environment.client(), &environment.tables).await.with_context(|| {
+        let client = client_of(engine.as_ref(), &environment);
+        payments_store::schema::create_tables(&client, &environment.tables).await.with_context(|| {
             let url = &environment.endpoint;
             match engine {
                 Some(_) => format!("the embedded engine at {url} cannot create the tables"),
@@ -114,6 +122,11 @@ impl StackBuilder {
         let (metrics, queues) = (Metrics::captured(), Queues::empty());
         Ok(Stack { engine, environment, clock, metrics, queues, reports })
     }
+}
+
+fn client_of(engine: Option<&Engine>, environment: &Environment) -> Client {
+    let client = environment.client();
+    engine.map_or_else(|| client.clone(), |engine| client_over(&client, engine.direct().clone()))
 }
 
 impl Stack {
@@ -131,6 +144,29 @@ impl Stack {
             clock: self.clock.clone(),
             metrics: self.metrics.clone(),
             reports: Arc::clone(&self.reports),
+        }
+    }
+
+    /// Returns a client that calls an embedded engine without a socket, and another engine over HTTP.
+    pub fn client(&self) -> Client {
+        client_of(self.engine.as_ref(), &self.environment)
+    }
+
+    /// Returns the way to an embedded engine without a socket.
+    pub fn direct(&self) -> Option<&Direct> {
+        self.engine.as_ref().map(Engine::direct)
+    }
+
+    /// Returns a recorder over the way that [`client`](Self::client) takes.
+    pub fn recorder(&self) -> Recorder {
+        self.engine.as_ref().map_or_else(Recorder::new, |engine| Recorder::over(engine.direct().clone()))
+    }
+
+    /// Returns the stream of the hot table, read in the same way.
+    pub async fn stream(&self) -> Result<DynamoDbStream> {
+        match &self.engine {
+            Some(engine) => self.environment.stream_over(engine.direct().clone()).await,
+            None => self.environment.stream().await,
         }
     }
 

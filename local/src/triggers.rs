@@ -106,7 +106,7 @@ impl Triggers {
     /// The stream is read from its oldest record. A payment that was dispatched before is either no longer pending or is
     /// dispatched again, and a change that was counted before is behind its checkpoint.
     pub async fn new(stack: &Stack, functions: Functions, service: TransactionServiceSettings) -> Result<Self> {
-        let stream = stack.environment.stream().await?;
+        let stream = stack.stream().await?;
         let (zone, queues) = (stack.environment.time_zone.parse()?, stack.queues.clone());
         let settle = QueueMappingSettings { batch_size: SETTLE_BATCH, report_batch_item_failures: true };
         Ok(Self {

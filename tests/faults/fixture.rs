@@ -265,7 +265,7 @@ pub(crate) async fn settle(functions: &Functions, event: Value) -> Result<Value,
 
 /// The stream of the hot table.
 pub(crate) async fn stream_of(world: &World) -> Result<DynamoDbStream> {
-    world.environment.stream().await
+    world.stream().await
 }
 
 /// What functions work with over the injector: the SDKs with their retries, but without their pauses.

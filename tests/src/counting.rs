@@ -24,7 +24,7 @@ pub struct Counting {
 impl Counting {
     /// A mapping at the oldest record.
     pub async fn of(world: &World) -> Result<Self> {
-        let mapping = StreamMapping::new(aggregator_settings()?, world.environment.stream().await?)?;
+        let mapping = StreamMapping::new(aggregator_settings()?, world.stream().await?)?;
         Ok(Self { mapping, now: BEGINNING })
     }
 

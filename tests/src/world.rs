@@ -11,6 +11,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::DateTime;
 use object_store::ObjectStore;
 use payments_boot::{Clock, Lookup, Metrics};
+use payments_delivery::DynamoDbStream;
 use payments_local::{Dependencies, EngineChoice, Environment, Functions, Recorder, Stack, event};
 use payments_queue::Queue;
 use payments_store::{Item, Store};
@@ -71,7 +72,7 @@ impl World {
             change(environment);
         });
         let stack = stack.start().await?;
-        let recorder = Recorder::new();
+        let recorder = stack.recorder();
         let functions = with_roles(&stack, &client(&stack.environment, &recorder).await)?;
         let requests = stack.queues.requests.clone();
         let outside = Outside { requests, metrics: stack.metrics.clone(), reports: Arc::clone(&stack.reports) };
@@ -104,6 +105,11 @@ impl World {
     /// A client of the engine over the recorder.
     pub async fn client(&self) -> Client {
         client(&self.environment, &self.recorder).await
+    }
+
+    /// The stream of the hot table.
+    pub async fn stream(&self) -> Result<DynamoDbStream> {
+        self.stack.stream().await
     }
 
     /// The store over the recorder.

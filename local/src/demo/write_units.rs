@@ -5,6 +5,7 @@ use serde_json::Number;
 
 use crate::function::Function;
 use crate::recorder::{Recorder, write_units};
+use crate::stack::Stack;
 
 /// The phases that write: the name, the function, and the budget in write units of one payment of 8 KB. All payments share
 /// the counters, which have no budget and come last.
@@ -26,8 +27,8 @@ pub(super) struct Recorders([Recorder; 6]);
 pub(super) struct WriteUnits(pub(super) [u64; 6]);
 
 impl Recorders {
-    pub(super) fn new() -> Self {
-        Self(PHASES.map(|_| Recorder::new()))
+    pub(super) fn new(stack: &Stack) -> Self {
+        Self(PHASES.map(|_| stack.recorder()))
     }
 
     /// Returns the recorder of a function, if it has a phase.

@@ -29,10 +29,17 @@ impl Clock {
         now: impl Fn() -> DateTime<Utc> + Send + Sync + 'static,
         pass: impl Fn(Duration) + Send + Sync + 'static,
     ) -> Self {
-        let sleep = move |time| {
+        Self::driven(now, move |time| {
             pass(time);
             tokio::task::yield_now().boxed()
-        };
+        })
+    }
+
+    /// Creates a clock that shows what `now` returns, and waits as `sleep` does.
+    pub fn driven(
+        now: impl Fn() -> DateTime<Utc> + Send + Sync + 'static,
+        sleep: impl Fn(Duration) -> BoxFuture<'static, ()> + Send + Sync + 'static,
+    ) -> Self {
         Self { now: Arc::new(now), sleep: Arc::new(sleep) }
     }
 

@@ -74,7 +74,7 @@ impl Target {
         let (data, endpoint) = match engine {
             EngineChoice::Folder(folder) => (Some(folder), None),
             EngineChoice::Endpoint(url) => (None, Some(url)),
-            EngineChoice::Memory | EngineChoice::Scratch => (None, None),
+            EngineChoice::Memory | EngineChoice::Unserved | EngineChoice::Scratch => (None, None),
         };
         let options = Options {
             api_port: 0,
