@@ -32,6 +32,10 @@ format:
 lint:
     cargo clippy --workspace --all-targets --locked -- -D warnings
 
+# Check `cargo local` with its own features: a build of the workspace has those of the functions.
+local-features:
+    cargo check --locked --package payments-local
+
 # Validate the template.
 template:
     .ci/validate-template.sh
@@ -78,7 +82,7 @@ sam-local: build
     cargo build --workspace --locked --bin local
     python3 .ci/try-sam-local.py {{tools}}/containers target/debug/local
 
-# Build three functions for arm64 and deliver their events under emulation. Takes a quarter of an hour.
+# On Debian with x86_64: build three functions for arm64 and deliver their events under emulation. Takes a quarter of an hour.
 arm64:
     .ci/try-arm64.sh {{tools}}/arm64
 

@@ -13,7 +13,7 @@ version=$(javac -version 2>/dev/null | grep -oE '[0-9]+' | head -1) || missing="
 [[ -n "$missing" || $version -ge 17 ]] || missing="the JDK is $version"
 if [[ -n "$missing" ]]; then
     [[ "${CI:-}" == true ]] && end=FAILED || end=SKIPPED
-    echo "$end: tests on a second engine need Maven and a JDK of 17 or later, but $missing"
+    echo "$end: tests on a second engine need Maven and a JDK of 17 or later, but $missing" | tee -a "${SKIPPED:-/dev/null}"
     [[ $end == SKIPPED ]]
     exit
 fi

@@ -1,8 +1,9 @@
 //! `dispatch`: sends the requests of claimed and redriven payments to the transaction service's queue.
 //!
 //! It is the outbox relay. A stream record only names a payment. A request is sent if a consistent read of
-//! the head still shows the payment pending at that dispatch attempt. So a replay of the whole stream
-//! sends nothing twice, and a payment that is not pending is never sent.
+//! the head still shows the payment pending at that dispatch attempt. So a payment that is not pending is never
+//! sent. A request can be sent again, with the same id and content: Lambda delivers a batch again if one of its
+//! records fails.
 
 mod attempt;
 mod config;

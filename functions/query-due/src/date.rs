@@ -11,7 +11,8 @@ use serde::Serialize;
 use crate::QueryDue;
 use crate::page::Page;
 
-/// The most reads of the index for one page, which may then end early: enough for all statuses of ten shards.
+/// The most reads of the index for one page, which may then end early. A whole date has a read for each of five statuses
+/// and each shard: 160 with 32 shards, and so four pages or more.
 const MAX_READS: usize = 50;
 
 /// A payment's JSON, with the attributes that the index has.

@@ -61,7 +61,7 @@ impl Deadline {
     }
 
     /// Waits until `writes` since `started` are no more than `per_second`, but not past the deadline.
-    /// A rate of 0 is unlimited.
+    /// A pace of 0 is unlimited.
     pub async fn keep_rate(&self, writes: u32, started: DateTime<Utc>, per_second: u32) {
         let elapsed = (self.clock.instant() - started).to_std().unwrap_or_default();
         self.sleep(wait_for_rate(writes, elapsed, per_second)).await;

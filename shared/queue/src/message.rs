@@ -1,6 +1,6 @@
 //! The messages to and from the transaction service, as JSON.
 //!
-//! Both are a contract with another team, written down in the snapshots below. The queues are
+//! Both are a contract with another team, which `docs/transaction-service.md` describes. The queues are
 //! standard queues, so messages can arrive twice, late or out of order.
 
 use std::collections::HashMap;
@@ -180,6 +180,21 @@ mod tests {
         insta::assert_snapshot!(text, @r#"{"paymentId":"626e8292-8e84-575a-b684-0af73927405b","accountId":"acc-1","payeeAccountId":"landlord-7","amountMinor":125000,"currency":"GBP","dueAt":"2026-12-01T09:30:00Z","data":{ "ref":"Dec",  "n":1.0},"dispatchAttempt":1}"#);
         let text = PaymentRequest::of(&details(None), 3).to_json().unwrap();
         insta::assert_snapshot!(text, @r#"{"paymentId":"626e8292-8e84-575a-b684-0af73927405b","accountId":"acc-1","payeeAccountId":"landlord-7","amountMinor":125000,"currency":"GBP","dueAt":"2026-12-01T09:30:00Z","dispatchAttempt":3}"#);
+    }
+
+    #[test]
+    fn the_document_shows_these_messages() {
+        let document = include_str!("../../../docs/transaction-service.md");
+        let blocks = document.split("```json\n").skip(1).filter_map(|rest| rest.split("```").next());
+        let [request, processed, failed] = blocks.collect::<Vec<_>>()[..] else { panic!("not three messages") };
+        let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        let ours = PaymentRequest::of(&details(Some(r#"{"ref":"Dec"}"#)), 1).to_json().unwrap();
+        assert_eq!(value(request), value(&ours));
+        let processed = SettlementResult::parse(processed).unwrap();
+        assert_eq!((processed.settlement, processed.echo), (Settlement::Processed("TX-1".parse().unwrap()), None));
+        let failed = SettlementResult::parse(failed).unwrap();
+        assert_eq!(failed.settlement, Settlement::Failed(FailureReason::cut("no funds")));
+        assert!(failed.echo.is_some());
     }
 
     #[test]

@@ -64,7 +64,7 @@ fn find(design: Design, mut model: Model, part: Part) -> Result<Found> {
 
 /// This project's design. The other scenarios differ from it in one thing.
 pub(crate) const OURS: Scenario = Scenario {
-    title: "this design, 10 shards",
+    title: "this design with 10 shards (it has 32)",
     design: Design::Ours,
     shards: "10",
     accounts: Accounts::Many,

@@ -31,8 +31,11 @@ const WORK: [&str; 5] = ["sweep", "settle", "report", "recount", "archive"];
 /// The number of payments, unless `PAYMENTS` sets another.
 const PAYMENTS: usize = 3_000;
 
-/// The most memory above idle, in KiB, for any number of payments: a sixteenth of the 512 MB of the smallest function.
-const MAX_KIB: u64 = 32 * 1024;
+/// The most memory above idle, in KiB, for any number of payments: an eighth of the 1,024 MB of the scheduled functions.
+const MAX_KIB: u64 = 128 * 1024;
+
+/// The number of shards, as in the template. The sweep and the archive hold a page of each.
+const SHARDS: u16 = 32;
 
 /// The most deliveries of a batch.
 const DELIVERIES: usize = 10;
@@ -56,7 +59,10 @@ fn main() -> Result<()> {
         let reports = tempfile::tempdir()?;
         let now: DateTime<Utc> = NOW.parse()?;
         let stack = Stack::on(EngineChoice::Endpoint(url))
-            .environment(|environment| (environment.claims_per_second, environment.moves_per_second) = (0, 0))
+            .environment(|environment| {
+                (environment.claims_per_second, environment.moves_per_second) = (0, 0);
+                environment.shards = SHARDS;
+            })
             .clock(&Clock::simulated(move || now, |_| {}))
             .reports(reports.path())
             .start()
@@ -101,7 +107,7 @@ fn scheduled(n: usize) -> Result<Head> {
     };
     let (zone, created): (BusinessZone, UtcSecond) = ("Europe/London".parse()?, "2026-11-19T09:00:00Z".parse()?);
     let by = Actor::named("the test");
-    Ok(Head::scheduled(&Details::accept(payment_id, instruction, zone, "10".parse()?, created, by)))
+    Ok(Head::scheduled(&Details::accept(payment_id, instruction, zone, SHARDS.to_string().parse()?, created, by)))
 }
 
 /// Runs one function until it has handled all payments, and checks its peak memory.
