@@ -130,6 +130,8 @@ fn all_but_counting_can_be_paused() -> Result<()> {
     let template = template()?;
     for (function, schedule) in events(&template, "ScheduleV2")? {
         assert_eq!(schedule["State"], json!({"!If": ["IsSending", "ENABLED", "DISABLED"]}), "{function}");
+        // By default SAM names a schedule without the stack, so a second stack of the account could not be created.
+        assert_eq!(schedule["OmitName"], true, "{function}");
     }
     let enabled = |function: &str, mapping: &Value| (function.to_owned(), mapping["Enabled"].clone());
     let (streams, queues) = (events(&template, "DynamoDB")?, events(&template, "SQS")?);
