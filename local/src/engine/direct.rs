@@ -1,4 +1,4 @@
-//! The way from an SDK to the embedded engine without a socket: each call runs on the caller's thread.
+//! The way from an SDK to the embedded engine without a socket.
 
 use std::fmt;
 
@@ -6,10 +6,13 @@ use aws_smithy_runtime_api::client::http::{
     HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector,
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use dynoxide::{Database, DynoxideError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::task::JoinError;
 
 use crate::interceptor::{Answer, respond};
 
@@ -31,7 +34,16 @@ impl HttpClient for Direct {
 
 impl HttpConnector for Direct {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        HttpConnectorFuture::ready(self.answer(&request))
+        let engine = self.clone();
+        // On another thread, if there is one: the caller goes on with its other calls meanwhile.
+        match Handle::try_current() {
+            Ok(runtime) if runtime.runtime_flavor() == RuntimeFlavor::MultiThread => {
+                let answered = runtime.spawn(async move { engine.answer(&request) });
+                let ended = |error: JoinError| ConnectorError::other(error.into(), None);
+                HttpConnectorFuture::new(async move { answered.await.map_err(ended)? })
+            }
+            _ => HttpConnectorFuture::ready(engine.answer(&request)),
+        }
     }
 }
 
