@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, ensure};
+use daily_due_sweeper::SWEEP_EVERY;
+use payments_boot::MARGIN;
 use serde_json::{Value, json};
 
 use crate::template::{FUNCTION, package, resources, template, text};
@@ -147,7 +149,13 @@ fn the_default_paces_are_those_that_the_descriptions_state() -> Result<()> {
     let claims = shards * default("ClaimsPerSecondPerShard")?;
     let settlements = default("SettleConcurrency")? * default("SettlementsPerSecond")?;
     assert_eq!((shards, claims, settlements, shards * default("MovesPerSecondPerShard")?), (32, 640, 640, 960));
-    ensure!(claims > FEED_PER_SECOND && settlements > FEED_PER_SECOND, "sweep and settlement fall behind the feed");
+    // A sweep claims until shortly before its timeout, and then nothing does until the next one begins.
+    let timeout =
+        template["Resources"]["DailyDueSweeperFunction"]["Properties"]["Timeout"].as_u64().context("timeout")?;
+    let every = u64::try_from(SWEEP_EVERY.num_seconds())?;
+    ensure!(timeout < every, "the next sweep begins before the timeout");
+    let claimed = claims * (timeout - MARGIN.as_secs()) / every;
+    ensure!(claimed > FEED_PER_SECOND && settlements > FEED_PER_SECOND, "{claimed} claims: the feed is faster");
     // A unit for each create, claim, redrive and settlement, and 1,000 for a report.
     assert_eq!(FEED_PER_SECOND + 2 * claims + settlements + 1_000, 3_476);
     // One for a create, two for a claim and for a settlement.
