@@ -68,7 +68,7 @@ FAULTS = [
     ("a stream whose records are given up", "MaximumRetryAttempts: -1", "MaximumRetryAttempts: 5"),
     ("a route of another path", "Path: /accounts/{accountId}/payments/{paymentId}/cancel", "Path: /accounts/{accountId}/payments/{paymentId}/stop"),
     ("a bucket that could be public", "BlockPublicPolicy: true", "BlockPublicPolicy: false"),
-    ("a schedule that is no expression", "ScheduleExpression: rate(5 minutes)", "ScheduleExpression: rate(5 minute)"),
+    ("a schedule that is no expression", "ScheduleExpression: rate(1 hour)", "ScheduleExpression: rate(1 hours)"),
 ]
 
 

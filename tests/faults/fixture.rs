@@ -31,7 +31,7 @@ use crate::transaction_service;
 use fastrand::Rng;
 
 /// The timeout of a sweep, unless a test says otherwise.
-const SWEEPER_TIMEOUT: TimeDelta = TimeDelta::seconds(240);
+pub(crate) const SWEEPER_TIMEOUT: TimeDelta = TimeDelta::seconds(290);
 
 /// Retry quotas belong to the process; each client gets one of its own.
 static QUOTAS: AtomicU64 = AtomicU64::new(1);

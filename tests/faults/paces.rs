@@ -2,13 +2,15 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use chrono::{DateTime, TimeDelta, Utc};
 use daily_due_sweeper::{Action, RedriveOutcome, SweeperOutcome};
+use lambda_runtime::LambdaEvent;
 use payments_local::triggers::queues::RESULT_VISIBILITY;
 use payments_local::{Call, Environment, Fate, Functions};
+use payments_tests::tables::context;
 
-use crate::fixture::{Fixture, settle};
+use crate::fixture::{Fixture, SWEEPER_TIMEOUT as TIMEOUT, settle};
 use crate::sweeper::{many_due, swept};
 
 const THROTTLED: Fate = Fate::Refuse(400, "ProvisionedThroughputExceededException");
@@ -56,7 +58,7 @@ async fn redrivable(fixture: &Fixture, count: u32, shards: u32) -> Result<()> {
 }
 
 async fn redriven(fixture: &Fixture, functions: &Functions) -> Result<RedriveOutcome> {
-    let report = fixture.tick_within(functions, Action::Redrive, TimeDelta::seconds(240)).await?;
+    let report = fixture.tick_within(functions, Action::Redrive, TIMEOUT).await?;
     if let SweeperOutcome::Redrive(report) = report { Ok(report) } else { bail!("{report:?}") }
 }
 
@@ -65,8 +67,7 @@ async fn the_claims_of_a_second_do_not_come_at_once() -> Result<()> {
     let fixture = Fixture::with_shards(1).await?;
     many_due(&fixture, 100, 1).await?;
     let (slow, times) = (functions(&fixture, 1, 20, 0)?, note_updates(&fixture, |_, _| false));
-    let timeout = TimeDelta::seconds(240);
-    assert_eq!(swept(fixture.tick_within(&slow, Action::Sweep, timeout).await?)?.claimed, 100);
+    assert_eq!(swept(fixture.tick_within(&slow, Action::Sweep, TIMEOUT).await?)?.claimed, 100);
     // 20, and a step of a quarter of a second.
     assert_pace(&times, 25);
     fixture.assert_counters_exact().await
@@ -127,6 +128,82 @@ async fn a_lastingly_throttled_shard_stops_no_other_redrive() -> Result<()> {
     assert!(took >= TimeDelta::seconds(3) && took < TimeDelta::seconds(10), "{took}");
     fixture.faults.clear();
     assert_eq!(redriven(&fixture, &fixture.functions).await?.redriven, 20);
+    fixture.assert_counters_exact().await
+}
+
+/// The shards whose index a run of a function reads, in the order of their first reads.
+async fn shards_read(fixture: &Fixture, functions: &Functions, run: &str) -> Result<Vec<u16>> {
+    let seen = Arc::<Mutex<Vec<u16>>>::default();
+    let noted = Arc::clone(&seen);
+    fixture.faults.inject(move |call: &Call| {
+        let shard =
+            call.input()["ExpressionAttributeValues"][":shard"]["N"].as_str().and_then(|it| it.parse::<u16>().ok());
+        noted.lock().unwrap_or_else(PoisonError::into_inner).extend(shard.filter(|_| call.operation == "Query"));
+        Fate::Pass
+    });
+    match run {
+        "archive" => {
+            let deadline = u64::try_from((fixture.time.now() + TimeDelta::minutes(14)).timestamp_millis())?;
+            let event = LambdaEvent::new(archive::Request { action: archive::Action::Archive }, context(deadline));
+            functions.archive.handle(event).await.map_err(anyhow::Error::from_boxed)?;
+        }
+        "sweep" => drop(fixture.tick_within(functions, Action::Sweep, TIMEOUT).await?),
+        _ => drop(fixture.tick_within(functions, Action::Redrive, TIMEOUT).await?),
+    }
+    fixture.faults.clear();
+    let (mut read, seen) = (Vec::new(), seen.lock().unwrap_or_else(PoisonError::into_inner).clone());
+    seen.into_iter().for_each(|shard| {
+        if !read.contains(&shard) {
+            read.push(shard)
+        }
+    });
+    Ok(read)
+}
+
+/// More shards than a run works on at once: what waits on the first ones must not keep the others waiting for ever.
+#[tokio::test]
+async fn each_run_begins_with_the_shards_that_the_one_before_came_to_last() -> Result<()> {
+    for (run, every) in [
+        ("sweep", daily_due_sweeper::SWEEP_EVERY),
+        ("redrive", daily_due_sweeper::REDRIVE_EVERY),
+        ("archive", archive::ARCHIVE_EVERY),
+    ] {
+        let fixture = Fixture::with_shards(1).await?;
+        let functions = functions(&fixture, 40, 20, 0)?;
+        let first = shards_read(&fixture, &functions, run).await?;
+        fixture.time.pass(every);
+        let second = shards_read(&fixture, &functions, run).await?;
+        let (mut last, mut next) = (first.get(32..40).context(run)?.to_vec(), second.get(..8).context(run)?.to_vec());
+        last.sort_unstable();
+        next.sort_unstable();
+        assert_eq!(last, next, "{run}: {first:?}, {second:?}");
+    }
+    Ok(())
+}
+
+/// Payments that were pending for a day while no redrive ran have missed several attempts. A run that cannot reach all
+/// sends those of its beginning once; the next run sends others.
+#[tokio::test]
+async fn after_a_pause_the_first_payments_leave_the_pace_to_the_others() -> Result<()> {
+    let fixture = Fixture::with_shards(1).await?;
+    redrivable(&fixture, 100, 1).await?;
+    fixture.time.pass(TimeDelta::hours(24));
+    let slow = functions(&fixture, 1, 4, 0)?;
+    let mut runs = Vec::new();
+    for _ in 0..3 {
+        // 11 seconds of work at 4 a second.
+        let SweeperOutcome::Redrive(report) =
+            fixture.tick_within(&slow, Action::Redrive, TimeDelta::seconds(22)).await?
+        else {
+            bail!("not a redrive")
+        };
+        runs.push((report.redriven, report.shards_unfinished));
+        fixture.time.pass(TimeDelta::minutes(60));
+    }
+    let all: u64 = runs.iter().map(|(redriven, _)| redriven).sum();
+    assert_eq!((all, runs[0].1, runs[2].1), (100, 1, 0), "each once: {runs:?}");
+    let lines = fixture.metrics.take();
+    assert_eq!(fixture.metric(&lines, "RedriveShardsUnfinished"), 2, "{lines:?}");
     fixture.assert_counters_exact().await
 }
 

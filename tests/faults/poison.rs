@@ -7,6 +7,7 @@ use chrono::TimeDelta;
 use daily_due_sweeper::{Action, SweeperOutcome};
 use payments_local::triggers::DISPATCH_RETRIES;
 use payments_local::triggers::queues::{MAX_RESULT_RECEIVES, RESULT_VISIBILITY};
+use payments_tests::Ask;
 use payments_tests::tables::{number, text};
 use serde_json::{Value, json};
 
@@ -300,6 +301,35 @@ async fn an_index_entry_that_cannot_be_read_stops_no_other_redrive() -> Result<(
     let SweeperOutcome::Redrive(report) = fixture.tick(Action::Redrive).await? else { bail!("not a redrive") };
     assert_eq!((report.redriven, report.failed), (2, 1), "{report:?}");
     fixture.assert_counters_exact().await
+}
+
+/// Without a check it would be claimed, redriven and archived at a key that does not exist, without effect and for ever.
+#[tokio::test]
+async fn a_due_key_of_another_payment_is_counted_and_stops_no_other() -> Result<()> {
+    for action in [Action::Sweep, Action::Redrive] {
+        let fixture = Fixture::with_shards(1).await?;
+        let (intents, status) = match action {
+            Action::Sweep => (fixture.created(3).await?, "SCHEDULED"),
+            Action::Redrive => (fixture.pending(3).await?, "PENDING"),
+        };
+        let other = "00000000-0000-5000-8000-000000000000";
+        let due = text(format!("{status}#2026-11-20#{}#{other}", intents[1].due_at));
+        damage(&fixture, &intents[1], "due", due).await?;
+        fixture.time.pass(TimeDelta::minutes(61));
+        for _ in 0..2 {
+            drop(fixture.metrics.take());
+            let outcome = fixture.tick(action).await?;
+            let lines = fixture.metrics.take();
+            let metric = if action == Action::Sweep { "SweepFailed" } else { "RedriveFailed" };
+            assert_eq!(fixture.metric(&lines, metric), 1, "{outcome:?}");
+            assert_eq!(fixture.metric(&lines, "AlreadyClaimed"), 0, "{outcome:?}");
+        }
+        // A list names the payment itself, and not the one of its due key.
+        let list = format!("/payments?dueDate=2026-11-20&status={status}");
+        let left_out = fixture.world.send(Ask::get(&list)).await?.body["leftOut"].clone();
+        assert_eq!(left_out, json!({ "count": 1, "paymentIds": [intents[1].accepted] }), "{action:?}");
+    }
+    Ok(())
 }
 
 #[tokio::test]

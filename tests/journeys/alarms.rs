@@ -91,7 +91,7 @@ async fn every_alarm_has_a_fault() -> Result<()> {
 async fn the_healthy_day_has_the_metrics_of_the_alarms() -> Result<()> {
     let day = healthy().await?;
     let known: BTreeSet<&Metric> = day.samples.metrics().collect();
-    // Lambda, DynamoDB, API Gateway and the lists emit these only when something fails.
+    // These are emitted only when something fails.
     let only_of_faults =
         ["Errors", "WriteThrottleEvents", "5xx", "DroppedEventCount", "FailedInvokeEventCount", "PaymentsLeftOut"];
     for alarm in &Alarm::all(&template()?)? {

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, ensure};
+use daily_due_sweeper::SWEEP_EVERY;
 use payments_boot::MARGIN;
 use serde_json::{Value, json};
 
@@ -148,12 +149,14 @@ fn the_default_paces_are_those_that_the_descriptions_state() -> Result<()> {
     let claims = shards * default("ClaimsPerSecondPerShard")?;
     let settlements = default("SettleConcurrency")? * default("SettlementsPerSecond")?;
     assert_eq!((shards, claims, settlements, shards * default("MovesPerSecondPerShard")?), (32, 640, 640, 960));
-    // A sweep runs every 300 s, until the margin before its timeout.
-    let sweeper =
-        template["Resources"]["DailyDueSweeperFunction"]["Properties"]["Timeout"].as_u64().context("no timeout")?;
-    let runs = sweeper - MARGIN.as_secs();
-    assert_eq!((runs, claims * runs / 300), (229, 488));
-    ensure!(claims > FEED_PER_SECOND && settlements > FEED_PER_SECOND, "sweep and settlement fall behind the feed");
+    // A sweep claims until shortly before its timeout, and then nothing does until the next one begins.
+    let timeout =
+        template["Resources"]["DailyDueSweeperFunction"]["Properties"]["Timeout"].as_u64().context("timeout")?;
+    let every = u64::try_from(SWEEP_EVERY.num_seconds())?;
+    ensure!(timeout < every, "the next sweep begins before the timeout");
+    let claimed = claims * (timeout - MARGIN.as_secs()) / every;
+    assert_eq!((timeout - MARGIN.as_secs(), claimed), (279, 595));
+    ensure!(claimed > FEED_PER_SECOND && settlements > FEED_PER_SECOND, "{claimed} claims: the feed is faster");
     // A unit for each create, claim, redrive and settlement, and 1,000 for a report.
     assert_eq!(FEED_PER_SECOND + 2 * claims + settlements + 1_000, 3_476);
     // One for a create, two for a claim and for a settlement.

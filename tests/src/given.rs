@@ -90,7 +90,7 @@ pub async fn prepare(world: &World, given: Given, moved_at: &str) -> Result<()> 
             let payment_id = created(world).await?;
             move_on(world, payment_id, pending(), moved_at).await?;
             let (key, _) = scheduled(world, payment_id).await?;
-            ensure!(world.store().await.redrive(&key, 1).await?, "it is pending");
+            ensure!(world.store().await.redrive(&key, 1, 2).await?, "it is pending");
         }
         Given::Processed => move_on(world, created(world).await?, processed()?, moved_at).await?,
         Given::Failed => move_on(world, created(world).await?, failed(), moved_at).await?,

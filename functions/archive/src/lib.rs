@@ -5,6 +5,7 @@ mod outcome;
 mod readiness;
 mod shard;
 
+use chrono::TimeDelta;
 use lambda_runtime::{Error, LambdaEvent};
 use payments_boot::{Clock, Deadline, Metrics};
 use payments_store::Store;
@@ -12,6 +13,9 @@ use serde::{Deserialize, Serialize};
 
 pub use config::Config;
 pub use outcome::ArchiveOutcome;
+
+/// How often a run begins.
+pub const ARCHIVE_EVERY: TimeDelta = TimeDelta::minutes(15);
 
 /// The schedule's request: `{"action":"archive"}`.
 pub type Request = payments_boot::Request<Action>;

@@ -15,13 +15,13 @@ use payments_model::{
 use payments_store::key::{account_partition, head_sort};
 use payments_store::{Archived, DueRange, DueRow, DueUntil, MAX_BATCH_GET, Removed, StoreError, StoredHead};
 
-use crate::Archive;
 use crate::outcome::{ArchiveOutcome, Notices};
 use crate::readiness::{Readiness, first_kept_date, is_overdue};
+use crate::{ARCHIVE_EVERY, Archive};
 
 /// The most shards archived at once: 32 with two pages of 1,000 entries of 0.3 KB and 100 heads of 1 KB,
-/// each parsed and as it was read, take 26 MB.
-const SHARDS_AT_ONCE: usize = 32;
+/// each parsed and as it was read, take 26 MB. If there are more, the next run begins with the others.
+const SHARDS_AT_ONCE: u16 = 32;
 
 /// The index entries of one page, 300 KB. A shard with fewer entries in hand reads the next page, so it
 /// never holds more than two.
@@ -66,9 +66,9 @@ impl Archive {
         let now = self.clock.now();
         let first_kept_date = first_kept_date(self.config.zone, now);
         let run = Run { archive: self, deadline, now, first_kept_date, notices: Notices::default() };
-        let shards = futures::stream::iter(self.config.read_shards.all());
-        let ends: Vec<_> =
-            shards.map(|shard| ShardArchive::of(&run, shard).run()).buffer_unordered(SHARDS_AT_ONCE).collect().await;
+        let shards = futures::stream::iter(self.config.read_shards.in_turn(now, ARCHIVE_EVERY, SHARDS_AT_ONCE));
+        let ends = shards.map(|shard| ShardArchive::of(&run, shard).run());
+        let ends: Vec<_> = ends.buffer_unordered(SHARDS_AT_ONCE.into()).collect().await;
         let (mut total, mut broken) = (ArchiveOutcome::default(), None);
         for (outcome, error) in ends {
             total.add(&outcome);

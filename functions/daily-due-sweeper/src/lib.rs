@@ -8,6 +8,7 @@ mod redrive;
 mod redrive_schedule;
 mod sweep;
 
+use chrono::TimeDelta;
 use lambda_runtime::{Error, LambdaEvent};
 use payments_boot::{Clock, Deadline, Metrics};
 use payments_store::Store;
@@ -15,6 +16,12 @@ use serde::{Deserialize, Serialize};
 
 pub use config::Config;
 pub use outcome::{RedriveOutcome, SweepOutcome, SweeperOutcome};
+
+/// How often a sweep begins.
+pub const SWEEP_EVERY: TimeDelta = TimeDelta::minutes(5);
+
+/// How often a redrive begins.
+pub const REDRIVE_EVERY: TimeDelta = TimeDelta::hours(1);
 
 /// A schedule's request: `{"action":"sweep"}` or `{"action":"redrive"}`.
 pub type Request = payments_boot::Request<Action>;

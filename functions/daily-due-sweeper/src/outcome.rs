@@ -55,7 +55,7 @@ pub struct RedriveOutcome {
     #[entry(name = "RedriveFailed")]
     pub failed: u64,
     /// Shards that this run did not finish, because its time was over, or DynamoDB throttled it or did not answer.
-    #[entry(ignore)]
+    #[entry(name = "RedriveShardsUnfinished")]
     pub shards_unfinished: u64,
 }
 

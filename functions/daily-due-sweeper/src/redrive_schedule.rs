@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use payments_model::UtcSecond;
 
-/// The wait before the first redrive. It doubles with each further one.
+/// The wait before the first redrive. It doubles with each further one. No payment is sent twice within it.
 const FIRST_REDRIVE: TimeDelta = TimeDelta::hours(1);
 
 /// What to do with a pending payment.
@@ -11,20 +11,25 @@ const FIRST_REDRIVE: TimeDelta = TimeDelta::hours(1);
 pub(crate) enum NextStep {
     /// Wait for a result of the last dispatch attempt.
     Wait,
-    /// Redrive it.
-    Redrive,
+    /// Redrive it, as this dispatch attempt.
+    Redrive(u32),
     /// Leave it to an operator: no dispatch attempts are left, and the wait after the last one is over.
     Stuck,
 }
 
 /// Returns what to do with a payment that has been pending since `since` and was dispatched `attempt` times.
 /// Attempt n + 1 is due (2^n - 1) hours after `since`: after 1, 3, 7, 15 hours.
+///
+/// Attempts that were missed, or come within an hour, are skipped. Else after a pause a payment would be sent in run after run
+/// while others wait for their first redrive. The number alone tells this: a head does not say when it was last sent.
 pub(crate) fn next_step(since: UtcSecond, attempt: u32, now: UtcSecond, max_attempts: u32) -> NextStep {
     let doubled = 2_i32.saturating_pow(attempt.min(16)) - 1;
     if now < since.saturating_add(FIRST_REDRIVE * doubled) {
         NextStep::Wait
     } else if attempt < max_attempts {
-        NextStep::Redrive
+        let hours = (now.as_chrono() - since.as_chrono() + FIRST_REDRIVE).num_hours();
+        let by_then = u64::try_from(hours).map_or(1, |hours| (hours + 1).ilog2() + 1);
+        NextStep::Redrive(by_then.clamp(attempt + 1, max_attempts))
     } else {
         NextStep::Stuck
     }
@@ -45,14 +50,38 @@ mod tests {
         let since: UtcSecond = "2026-11-20T09:00:00Z".parse().unwrap();
         for (now, attempt, want) in [
             ("2026-11-20T09:59:59Z", 1, Wait),
-            ("2026-11-20T10:00:00Z", 1, Redrive),
+            ("2026-11-20T10:00:00Z", 1, Redrive(2)),
             ("2026-11-20T11:59:59Z", 2, Wait),
-            ("2026-11-20T12:00:00Z", 2, Redrive),
+            ("2026-11-20T12:00:00Z", 2, Redrive(3)),
             ("2026-11-20T15:59:59Z", 3, Wait),
             ("2026-11-20T16:00:00Z", 3, Stuck),
             ("2090-01-01T00:00:00Z", u32::MAX, Stuck),
         ] {
             assert_eq!(next_step(since, attempt, now.parse().unwrap(), 3), want, "{now} after {attempt}");
+        }
+    }
+
+    #[test]
+    fn missed_attempts_are_skipped_and_two_are_an_hour_apart() {
+        let since: UtcSecond = "2026-11-20T09:00:00Z".parse().unwrap();
+        // The attempt of 15 hours, until the next one of 31 hours is less than an hour away.
+        for (minutes, attempt, want) in [
+            (24 * 60, 1, 5),
+            (24 * 60, 4, 5),
+            (30 * 60 - 1, 1, 5),
+            (30 * 60, 1, 6),
+            (119, 1, 2),
+            (120, 1, 3),
+            (999 * 60, 1, 8),
+        ] {
+            let now = since.saturating_add(TimeDelta::minutes(minutes));
+            assert_eq!(next_step(since, attempt, now, 8), NextStep::Redrive(want), "{minutes} minutes after {attempt}");
+        }
+        for minutes in 60..255 * 60 {
+            let at = |minutes| since.saturating_add(TimeDelta::minutes(minutes));
+            if let NextStep::Redrive(next) = next_step(since, 1, at(minutes), 8) {
+                assert_eq!(next_step(since, next, at(minutes + 59), 8), NextStep::Wait, "{minutes} minutes");
+            }
         }
     }
 }

@@ -13,13 +13,13 @@ use payments_store::{DueRange, DueRow, DueUntil, MAX_BATCH_GET, Moved, StoreErro
 
 use crate::lateness::{claimable_seconds, oldest_of};
 use crate::pace::at_once;
-use crate::{SweepOutcome, Sweeper};
+use crate::{SWEEP_EVERY, SweepOutcome, Sweeper};
 
 /// The index entries of one page: 300 KB.
 const PAGE: u16 = 1_000;
 
-/// The most shards worked on at once.
-pub(crate) const SHARDS_AT_ONCE: usize = 32;
+/// The most shards worked on at once. If there are more, the next run begins with the others.
+pub(crate) const SHARDS_AT_ONCE: u16 = 32;
 
 /// The actor of a claim in the trail.
 const SWEEPER: &str = "daily-due-sweeper";
@@ -40,9 +40,9 @@ impl Sweeper {
     /// Sweeps all shards.
     pub(crate) async fn sweep(&self, deadline: &Deadline) -> Result<SweepOutcome, StoreError> {
         let now = self.clock.now();
-        let shards = futures::stream::iter(self.config.read_shards.all());
-        let sweeps: Vec<_> =
-            shards.map(|shard| self.sweep_shard(shard, now, deadline)).buffer_unordered(SHARDS_AT_ONCE).collect().await;
+        let shards = futures::stream::iter(self.config.read_shards.in_turn(now, SWEEP_EVERY, SHARDS_AT_ONCE));
+        let sweeps = shards.map(|shard| self.sweep_shard(shard, now, deadline));
+        let sweeps: Vec<_> = sweeps.buffer_unordered(SHARDS_AT_ONCE.into()).collect().await;
         let (mut total, mut broken) = (SweepOutcome::empty(), None);
         for sweep in sweeps {
             match sweep {

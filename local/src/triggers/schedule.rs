@@ -27,7 +27,7 @@ pub const SCHEDULES: [ScheduleSpec; 6] = [
     ScheduleSpec {
         name: "sweep",
         function: Function::DailyDueSweeper,
-        expression: "rate(5 minutes)",
+        expression: "cron(0/5 * * * ? *)",
         input: r#"{"action":"sweep"}"#,
     },
     ScheduleSpec {
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_rate_is_due_at_once_and_then_at_each_period_of_the_clock() {
-        let mut sweep = schedule("sweep");
+        let mut sweep = schedule("sweep").every(TimeDelta::minutes(5));
         for (now, due) in [
             ("2026-11-20T09:02:10Z", true),
             ("2026-11-20T09:02:11Z", false),

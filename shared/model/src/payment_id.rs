@@ -4,9 +4,10 @@ use std::fmt;
 use std::num::NonZeroU16;
 use std::str::FromStr;
 
+use chrono::TimeDelta;
 use uuid::Uuid;
 
-use crate::AccountId;
+use crate::{AccountId, UtcSecond};
 
 /// The longest idempotency key, in bytes.
 pub const MAX_IDEMPOTENCY_KEY_BYTES: usize = 255;
@@ -135,6 +136,15 @@ impl ShardCount {
     pub fn all(self) -> impl Iterator<Item = Shard> + use<> {
         (0..self.get()).map(Shard)
     }
+
+    /// Every shard, in the order for a run at `now`, if a run begins `every` so often and works on the first `at_once`.
+    /// It begins with those that the run before did not reach, so that no shard waits for a backlog of others.
+    pub fn in_turn(self, now: UtcSecond, every: TimeDelta, at_once: u16) -> impl Iterator<Item = Shard> + use<> {
+        let (run, count) = (now.as_chrono().timestamp() / every.num_seconds().max(1), i64::from(self.get()));
+        let first = run.rem_euclid(count) * i64::from(at_once) % count;
+        let first = u16::try_from(first).unwrap_or(0);
+        (first..self.get()).chain(0..first).map(Shard)
+    }
 }
 
 /// One shard of an index: its partition key, 0 to N-1.
@@ -205,6 +215,25 @@ mod tests {
     fn shard_counts_are_bounded() {
         for bad in ["0", "1001", "-1", "x", "", "1.5"] {
             assert_eq!(bad.parse::<ShardCount>(), Err(ShardCountError), "{bad}");
+        }
+    }
+
+    #[test]
+    fn every_shard_has_its_turn_in_few_runs() {
+        let begin: UtcSecond = "2026-11-20T00:00:00Z".parse().unwrap();
+        let every = TimeDelta::minutes(5);
+        for count in [1_u16, 31, 32, 33, 40, 64, 65, 100, MAX_SHARDS] {
+            let shards: ShardCount = count.to_string().parse().unwrap();
+            let mut reached = vec![false; count.into()];
+            for run in 0..i32::from(count.div_ceil(32)) {
+                // Runs begin somewhere within a minute.
+                let now = begin.saturating_add(every * run + TimeDelta::seconds(i64::from(run * 17 % 60)));
+                let mut order: Vec<Shard> = shards.in_turn(now, every, 32).collect();
+                order.iter().take(32).for_each(|shard| reached[usize::from(shard.get())] = true);
+                order.sort_unstable();
+                assert!(order.into_iter().eq(shards.all()), "each once, of {count}");
+            }
+            assert!(reached.iter().all(|it| *it), "{count}: {reached:?}");
         }
     }
 

@@ -6,8 +6,8 @@ use payments_model::{AccountId, BusinessDate, HeadKey, Money, PaymentId, Shard, 
 use serde::Deserialize;
 
 use crate::error::failed;
-use crate::item::{Fault, key_of, parse_money, text_of};
-use crate::key::{DueSort, KeyError, parse_account_partition};
+use crate::item::{Fault, head_key_of, key_of, parse_money, text_of};
+use crate::key::{DueSort, KeyError, parse_head_key};
 use crate::merge::{Merged, Stretch, merge};
 use crate::schema::DUE;
 use crate::{Item, Store, StoreError};
@@ -47,7 +47,7 @@ pub struct DuePage {
     pub next: Option<DueSort>,
 }
 
-/// A row, or why it cannot be read, and the payment id in its key.
+/// A row, or why it cannot be read, and the id of the payment to which it belongs, as far as its keys can be read.
 type KeyedRow = (PaymentId, Result<DueRow, StoreError>);
 
 impl DuePage {
@@ -110,6 +110,7 @@ impl DueRange {
 #[serde(rename_all = "camelCase")]
 struct Projected {
     pk: String,
+    sk: String,
     due: String,
     payee_account_id: String,
     amount_minor: i64,
@@ -162,7 +163,10 @@ impl Store {
             let answer = query.send().await.map_err(failed("Query"))?;
             for item in answer.items.unwrap_or_default() {
                 match due_of(table, &item) {
-                    Ok(due) => rows.push((due, (due.head.payment_id, decode_row(table, item)))),
+                    Ok(due) => {
+                        let own = head_key_of(table, &item).map_or(due.head, |key| key.sort);
+                        rows.push((due, (own.payment_id, decode_row(table, item))));
+                    }
                     Err(error) => unreadable.push(error),
                 }
             }
@@ -202,9 +206,16 @@ fn decode_row(table: &str, entry: Item) -> Result<DueRow, StoreError> {
     let key = key_of(&entry);
     let parse = || -> Result<DueRow, Fault> {
         let row: Projected = serde_dynamo::from_item(entry)?;
+        let (key, due): (_, DueSort) = (parse_head_key(&row.pk, &row.sk)?, row.due.parse()?);
+        // Else it would be worked on at a key that does not exist, without effect and for ever.
+        if key.sort != due.head {
+            return Err(
+                format!("its due key is that of payment {}, due at {}", due.head.payment_id, due.head.due_at).into()
+            );
+        }
         Ok(DueRow {
-            account: parse_account_partition(&row.pk)?,
-            due: row.due.parse()?,
+            account: key.account,
+            due,
             payee: AccountId::from_stored(&row.payee_account_id)?,
             money: parse_money(row.amount_minor, &row.currency)?,
             version: row.version,

@@ -58,9 +58,9 @@ impl Store {
         }
     }
 
-    /// Raises the dispatch attempt of a payment that is pending at `attempt`, which sends its request
+    /// Raises the dispatch attempt of a payment that is pending at `attempt` to `next`, which sends its request
     /// again: 1 write unit, and no transition. Returns whether the payment was there.
-    pub async fn redrive(&self, key: &HeadKey, attempt: u32) -> Result<bool, StoreError> {
+    pub async fn redrive(&self, key: &HeadKey, attempt: u32, next: u32) -> Result<bool, StoreError> {
         let update = self
             .client
             .update_item()
@@ -71,7 +71,7 @@ impl Store {
             .expression_attribute_names("#status", "status")
             .expression_attribute_values(":pending", AttributeValue::S(Status::Pending.to_string()))
             .expression_attribute_values(":attempt", AttributeValue::N(attempt.to_string()))
-            .expression_attribute_values(":next", AttributeValue::N((attempt + 1).to_string()))
+            .expression_attribute_values(":next", AttributeValue::N(next.to_string()))
             .send()
             .await;
         Ok(conditional("UpdateItem", update)?.is_ok())

@@ -62,17 +62,27 @@ pub(super) async fn faults(day: &Day) -> Result<Vec<Fault>> {
         ("a report after nine hours", "report", ["ReportsLate"], event("report/report").await?),
         ("settlements in no report", "archive", ["ArchiveOverdue"], Box::pin(never_reported()).await?),
     ] {
-        let mut samples = Vec::new();
-        for line in lines {
-            samples.extend(Sample::of_line(&line).context(what)?);
-        }
-        for sample in &mut samples {
-            sample.metric.dimensions.insert("Function".to_owned(), ids.function(function)?.to_owned());
-            sample.at = day.begin + TimeDelta::hours(SHOWS);
-        }
-        faults.push(Fault { what: what.to_owned(), alarms: alarms.to_vec(), silent: Vec::new(), samples });
+        faults.push(of_lines(day, what, ids.function(function)?, &alarms, &lines)?);
     }
+    // Each with the hour of its run.
+    let runs = Box::pin(unfinished_redrives()).await?;
+    let sweeper = ids.function(sweeper)?;
+    faults.push(of_lines(day, "three redrives without time", sweeper, &["RedriveUnfinished"], &runs)?);
+    faults.push(of_lines(day, "two redrives without time", sweeper, &[], &runs[1..])?);
     Ok(faults)
+}
+
+/// Creates a fault of the lines that a function emits, one an hour.
+fn of_lines(day: &Day, what: &str, id: &str, alarms: &[&'static str], lines: &[String]) -> Result<Fault> {
+    let (mut samples, mut at) = (Vec::new(), day.begin + TimeDelta::hours(SHOWS));
+    for line in lines {
+        for mut sample in Sample::of_line(line).with_context(|| what.to_owned())? {
+            sample.metric.dimensions.insert("Function".to_owned(), id.to_owned());
+            samples.push(Sample { at, ..sample });
+        }
+        at += TimeDelta::hours(1);
+    }
+    Ok(Fault { what: what.to_owned(), alarms: alarms.to_vec(), silent: Vec::new(), samples })
 }
 
 /// The lines of an event's function.
@@ -92,9 +102,13 @@ async fn head(world: &World, status: &str) -> Result<Item> {
 
 /// Runs the sweeper at an instant.
 async fn sweeper(world: &World, action: Action, now: &str) -> Result<Vec<String>> {
+    sweeper_until(world, action, now, NO_DEADLINE).await
+}
+
+async fn sweeper_until(world: &World, action: Action, now: &str, deadline: u64) -> Result<Vec<String>> {
     world.set_clock(now)?;
     let request = daily_due_sweeper::Request { action };
-    let done = world.functions().sweeper.handle(LambdaEvent::new(request, context(NO_DEADLINE))).await;
+    let done = world.functions().sweeper.handle(LambdaEvent::new(request, context(deadline))).await;
     done.map_err(anyhow::Error::from_boxed)?;
     Ok(world.outside.metrics.take())
 }
@@ -116,6 +130,15 @@ async fn damaged_pending() -> Result<Vec<String>> {
     let none = AttributeValue::L(Vec::new());
     world.update(&head(&world, "PENDING").await?, "SET trail = :none", &[(":none", none)]).await?;
     sweeper(&world, Action::Redrive, "2090-06-15T01:10:00Z").await
+}
+
+async fn unfinished_redrives() -> Result<Vec<String>> {
+    let world = world_of(Given::Pending).await?;
+    let mut lines = Vec::new();
+    for now in ["2090-06-15T01:10:00Z", "2090-06-15T02:10:00Z", "2090-06-15T03:10:00Z"] {
+        lines.extend(sweeper_until(&world, Action::Redrive, now, 0).await?);
+    }
+    Ok(lines)
 }
 
 async fn disagreeing() -> Result<Vec<String>> {

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 /// The tries of one SDK call. A second apart, they take about as long as the SDK's random waits.
 const SDK_TRIES: u32 = 3;
 
-/// How often the client sends a create. It waits 1, 2, 4 … seconds, at most a minute: a quarter of an hour in all. Keys never
+/// How often the client sends a create. It waits 1, 2, 4 … seconds, at most a minute: twenty minutes in all. Keys never
 /// expire, so it could go on for ever.
-pub(crate) const SENT_AT_MOST: u32 = 20;
+pub(crate) const SENT_AT_MOST: u32 = 26;
 
 /// The writes of a create, in this order. A create that is sent again repeats both: the details exist, so their condition
 /// fails, and is charged for the item that is there.
@@ -173,7 +173,7 @@ mod tests {
         let mut creates = Creates::of(4, 4, 2);
         let (mut details, mut heads) = (Vec::new(), Vec::new());
         // The first try of each head is rejected, and all later writes are.
-        for second in 0..1_000 {
+        for second in 0..1_500 {
             let wanted = creates.wanted(second);
             details.extend(any(&wanted[0]).then_some(second));
             heads.extend(any(&wanted[1]).then_some(second));
@@ -184,8 +184,8 @@ mod tests {
         }
         assert_eq!(heads, [1, 2, 3]);
         assert_eq!(details[..7], [0, 4, 5, 6, 8, 9, 10], "a second, then two: {details:?}");
-        assert_eq!(details.len(), 1 + 19 * 3);
-        assert_eq!((creates.refused, creates.lost), (80_000, 4_000));
+        assert_eq!(details.len(), 1 + 25 * 3);
+        assert_eq!((creates.refused, creates.lost), (104_000, 4_000));
         assert!(creates.is_done());
     }
 }

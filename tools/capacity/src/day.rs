@@ -8,10 +8,12 @@ use crate::placement::position;
 use crate::results::Results;
 use crate::second::{Flow, Place, accept};
 use crate::stacks::Stack;
-use crate::sweeps::{REPORT_SECONDS, Runs, SWEEPER_SECONDS};
+use crate::sweeps::{REPORT_SECONDS, Runs};
 
-/// The seconds between two sweeps, two redrives, and two reports at their shortest interval.
+/// The seconds between two sweeps, two redrives, and two reports at their shortest interval. Sweeps begin by the clock, within
+/// a minute.
 const SWEEP_EVERY: u64 = 300;
+const SCHEDULER_MINUTE: u64 = 60;
 const REDRIVE_EVERY: u64 = 3_600;
 const REPORT_EVERY: u64 = 900;
 
@@ -53,6 +55,8 @@ pub(crate) struct Scenario {
     pub(crate) title: &'static str,
     pub(crate) creates: u32,
     pub(crate) per_second: u32,
+    /// The payments that are due when it begins, at midnight.
+    pub(crate) due: u32,
     /// Whether sweeps, redrives, settlements and reports run beside it.
     pub(crate) is_whole: bool,
     /// The results that wait when it begins, of payments that are pending for hours.
@@ -145,22 +149,32 @@ pub(crate) fn place(stack: &Stack, costs: &Costs, seed: u64) -> (Vec<Place>, Vec
     (places, numbered)
 }
 
+/// Spreads payments over the shards, in thousandths.
+fn spread(payments: u32, shards: usize) -> Result<Vec<i64>> {
+    Ok(vec![i64::from(payments) * 1_000 / i64::try_from(shards)?; shards])
+}
+
 impl Day {
     fn of(stack: &Stack, scenario: &Scenario, costs: &Costs, seed: u64) -> Result<Self> {
         let (places, costs) = place(stack, costs, seed);
         let shards = stack.shards;
         let first = |what: &str, every: u64| u64::from(position(seed, what, "first")) % every;
         let runs = |what, every, seconds, pace| Runs::of(every, first(what, every), seconds, pace, shards);
-        let mut redrive = runs("redrive", REDRIVE_EVERY, SWEEPER_SECONDS, stack.redrives);
+        let mut redrive = runs("redrive", REDRIVE_EVERY, stack.sweeper_seconds, stack.redrives);
+        let mut sweep = runs("sweep", SWEEP_EVERY, stack.sweeper_seconds, stack.claims);
+        if scenario.due > 0 {
+            sweep.first %= SCHEDULER_MINUTE;
+            sweep.waiting = spread(scenario.due, shards)?;
+        }
         let mut results = Results::of(stack.settling, shards);
-        let waiting = vec![i64::from(scenario.results) * 1_000 / i64::try_from(shards)?; shards];
+        let waiting = spread(scenario.results, shards)?;
         redrive.waiting.clone_from(&waiting);
         results.arrive(0, waiting, false);
         Ok(Self {
             places,
             costs,
             creates: Creates::of(scenario.creates, scenario.per_second, shards),
-            sweep: runs("sweep", SWEEP_EVERY, SWEEPER_SECONDS, stack.claims),
+            sweep,
             redrive,
             report: runs("report", REPORT_EVERY, REPORT_SECONDS, REPORTED_PER_SECOND / i64::try_from(shards)?),
             results,

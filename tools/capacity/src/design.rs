@@ -96,7 +96,7 @@ impl Tables {
                 let step = Head::scheduled(details).transition(&Event::Sweep, PENDING.parse()?, actor())?;
                 matches!(store.transition(&key, due_date, &step).await?, Moved::Done(_))
             }
-            (_, Write::Redriven) => store.redrive(&key, 1).await?,
+            (_, Write::Redriven) => store.redrive(&key, 1, 2).await?,
             (_, Write::Settled | Write::SettledAgain) => {
                 let event = Event::Settle(payment.settlement()?);
                 let step = payment.pending_head()?.transition(&event, SETTLED.parse()?, actor())?;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use anyhow::{Context as _, Result};
+use payments_boot::MARGIN;
 
 use crate::results::Settling;
 
@@ -30,6 +31,8 @@ pub(crate) struct Stack {
     pub(crate) claims: i64,
     /// Redrives a second and shard.
     pub(crate) redrives: i64,
+    /// How long an invocation of the sweeper works: its timeout, less the margin of 11 s.
+    pub(crate) sweeper_seconds: u64,
     pub(crate) settling: Settling,
     /// The partitions of tables and indexes that are not [`NEW`], by name.
     pub(crate) partitions: BTreeMap<&'static str, u32>,
@@ -58,7 +61,8 @@ impl Stack {
             tries_for: SETTLE_TRIES_FOR,
         };
         let (shards, claims) = (usize::try_from(parameter("WriteShards")?)?, number("ClaimsPerSecondPerShard")?);
-        Ok(Self { name: stage, shards, claims, redrives: claims, settling, partitions })
+        let sweeper_seconds = timeout(&template, "DailyDueSweeperFunction")? - MARGIN.as_secs();
+        Ok(Self { name: stage, shards, claims, redrives: claims, sweeper_seconds, settling, partitions })
     }
 
     /// Returns prod as it was until 2026-11-22: 10 shards, 200 claims a second on each, no pace of `settle` and of the
@@ -69,6 +73,7 @@ impl Stack {
             shards: 10,
             claims: 200,
             redrives: 200,
+            sweeper_seconds: 229,
             settling: Settling { invocations: 50, per_second: 400, tries_for: SDK_TRIES_FOR },
             partitions: BTreeMap::from([("payments-history", 6)]),
         }
@@ -83,6 +88,13 @@ impl Stack {
 fn read(name: &str) -> Result<String> {
     let path = format!("{}/../../{name}", env!("CARGO_MANIFEST_DIR"));
     fs::read_to_string(&path).context(path)
+}
+
+/// Returns the timeout of a function, in seconds.
+fn timeout(template: &str, function: &str) -> Result<u64> {
+    let (_, described) = template.split_once(&format!("\n  {function}:\n")).context("no such function")?;
+    let timeout = described.lines().find_map(|line| line.strip_prefix("      Timeout: "));
+    Ok(timeout.context("no timeout")?.parse()?)
 }
 
 /// Returns the value of a parameter: the stage's, or the template's default.

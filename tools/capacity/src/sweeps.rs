@@ -3,9 +3,6 @@
 
 use crate::creates::{any, minus};
 
-/// How long an invocation of the sweeper works: its timeout of 240 s, less the margin of 11 s.
-pub(crate) const SWEEPER_SECONDS: u64 = 229;
-
 /// How long an invocation of the report works.
 pub(crate) const REPORT_SECONDS: u64 = 829;
 
