@@ -147,16 +147,18 @@ async fn shards_read(fixture: &Fixture, functions: &Functions, run: &str) -> Res
             let event = LambdaEvent::new(archive::Request { action: archive::Action::Archive }, context(deadline));
             functions.archive.handle(event).await.map_err(anyhow::Error::from_boxed)?;
         }
-        "sweep" => drop(fixture.tick_within(functions, Action::Sweep, TIMEOUT).await?),
-        _ => drop(fixture.tick_within(functions, Action::Redrive, TIMEOUT).await?),
+        run => {
+            let action = if run == "sweep" { Action::Sweep } else { Action::Redrive };
+            fixture.tick_within(functions, action, TIMEOUT).await?;
+        }
     }
     fixture.faults.clear();
     let (mut read, seen) = (Vec::new(), seen.lock().unwrap_or_else(PoisonError::into_inner).clone());
-    seen.into_iter().for_each(|shard| {
+    for shard in seen {
         if !read.contains(&shard) {
-            read.push(shard)
+            read.push(shard);
         }
-    });
+    }
     Ok(read)
 }
 
