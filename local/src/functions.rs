@@ -187,6 +187,7 @@ impl Functions {
 pub(crate) fn reports_in(folder: &Path) -> Result<Arc<dyn ObjectStore>> {
     let explain = || format!("cannot keep reports in {}: give --reports a writable folder", folder.display());
     let folder = std::path::absolute(folder).with_context(explain)?;
+    std::fs::create_dir_all(&folder).and_then(|()| tempfile::tempfile_in(&folder)).with_context(explain)?;
     Storage::Folder(folder.clone()).open(&Lookup::environment()).with_context(explain)
 }
 

@@ -78,7 +78,7 @@ const MAX_PAYMENTS: u64 = 1_000_000;
 const INTERRUPTED: i32 = 130;
 
 /// The default log level. The engine warns of every condition that fails, which is normal here.
-const DEFAULT_LOG: &str = "info,dynoxide=error";
+const DEFAULT_LOG: &str = "info,dynoxide=error,aws_smithy_runtime::client::http::connection_poisoning=off";
 
 #[tokio::main]
 async fn main() -> Result<()> {

@@ -143,8 +143,9 @@ impl ShardSweep<'_> {
                     self.outcome.count_overdue(Some(claimable_seconds(&head, head.updated_at())));
                 }
                 Ok(Moved::Elsewhere(_)) => self.outcome.already_claimed += 1,
+                // The claim's response: the claim is done if the head was only damaged elsewhere.
                 Err(error @ StoreError::Unreadable { .. }) => {
-                    tracing::error!(%error, "a scheduled payment cannot be read and is not claimed");
+                    tracing::error!(%error, "a payment cannot be read when it is claimed; it may be SCHEDULED or PENDING");
                     self.outcome.failed += 1;
                 }
                 Err(error) => {

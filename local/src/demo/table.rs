@@ -15,7 +15,8 @@ impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let time = clock_face((self.settled_by.as_chrono() - self.zone.start_of(self.day).as_chrono()).num_minutes());
         writeln!(f, "\n  {} in {}, seed {}", self.day, self.zone, self.seed)?;
-        writeln!(f, "  {} payments, the last of them settled at {time}\n", grouped(self.payments))?;
+        let (count, noun) = (grouped(self.payments), if self.payments == 1 { "payment" } else { "payments" });
+        writeln!(f, "  {count} {noun}, the last of them settled at {time}\n")?;
         self.statuses(f)?;
         self.phases(f)?;
         self.service(f)?;

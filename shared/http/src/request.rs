@@ -230,8 +230,15 @@ pub fn date_range(
     today: BusinessDate,
     max_days: i64,
 ) -> Result<(BusinessDate, BusinessDate), Problem> {
+    let is_from_today = from.is_none();
     let from = from.unwrap_or(today);
     let to = to.unwrap_or_else(|| from.plus_days(DEFAULT_DAYS));
+    if from > to && is_from_today {
+        return Err(invalid_parameter(
+            "to",
+            &format!("{to} is before today, {from}, where a list without \"from\" begins"),
+        ));
+    }
     if from > to {
         return Err(invalid_parameter("from", &format!("{from} is after {to}")));
     }

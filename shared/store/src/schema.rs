@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::ProvideErrorMetadata as _;
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType, Projection, ProjectionType,
-    ScalarAttributeType, StreamSpecification, StreamViewType, TimeToLiveSpecification,
+    ScalarAttributeType, StreamSpecification, StreamViewType, TimeToLiveSpecification, TimeToLiveStatus,
 };
 
 use crate::TableNames;
@@ -119,12 +119,15 @@ pub async fn create_table(client: &Client, name: &str, table: &Table) -> Result<
             StreamSpecification::builder().stream_enabled(true).stream_view_type(StreamViewType::NewAndOldImages);
         request = request.stream_specification(stream.build().map_err(incomplete("CreateTable"))?);
     }
-    match request.send().await {
-        Ok(_) => {}
-        Err(error) if error.code() == Some("ResourceInUseException") => return Ok(()),
+    let is_new = match request.send().await {
+        Ok(_) => true,
+        Err(error) if error.code() == Some("ResourceInUseException") => false,
         Err(error) => return Err(failed("CreateTable")(error)),
-    }
-    if let Some(attribute) = table.time_to_live {
+    };
+    // A process that was killed after it created the table has not set the time to live.
+    if let Some(attribute) = table.time_to_live
+        && (is_new || !expires_items(client, name).await?)
+    {
         let ttl = TimeToLiveSpecification::builder().enabled(true).attribute_name(attribute);
         let ttl = ttl.build().map_err(incomplete("UpdateTimeToLive"))?;
         client
@@ -136,6 +139,13 @@ pub async fn create_table(client: &Client, name: &str, table: &Table) -> Result<
             .map_err(failed("UpdateTimeToLive"))?;
     }
     Ok(())
+}
+
+/// Whether a table's items expire.
+async fn expires_items(client: &Client, name: &str) -> Result<bool, StoreError> {
+    let found = client.describe_time_to_live().table_name(name).send().await.map_err(failed("DescribeTimeToLive"))?;
+    let status = found.time_to_live_description.and_then(|found| found.time_to_live_status);
+    Ok(matches!(status, Some(TimeToLiveStatus::Enabled | TimeToLiveStatus::Enabling)))
 }
 
 fn global_index(index: &Index) -> GlobalSecondaryIndex {
