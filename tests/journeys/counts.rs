@@ -135,7 +135,7 @@ async fn an_invalid_range_is_rejected_before_any_read() -> Result<()> {
         ("to=2026-02-30", "to"),
         ("to=soon&from=soon", "from"),
         ("from=2026-12-02&to=2026-12-01", "from"),
-        ("to=2026-11-19", "from"),
+        ("to=2026-11-19", "to"),
         ("from=2026-12-01&to=2027-12-02", "to"),
         ("from=2000-01-01&to=2099-12-31", "to"),
         ("from=2026-12-01T00:00:00Z", "from"),

@@ -4,8 +4,10 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use aws_sdk_dynamodb::types::TimeToLiveStatus;
 use payments_boot::Clock;
-use payments_local::{Options, System, welcome};
+use payments_local::{EngineChoice, Options, Stack, System, welcome};
+use payments_store::schema::{PAYMENTS, Table, create_table};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -90,12 +92,34 @@ async fn a_busy_port_is_an_error_that_names_the_flag() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_unusable_folder_is_an_error_that_names_it() -> Result<()> {
-    let file = tempfile::NamedTempFile::new()?;
-    let options = Options { data: Some(file.path().to_owned()), ..options()? };
-    let error = System::start(&options, &fixed_clock()).await.err().context("a file is no folder")?;
-    assert!(format!("{error:#}").contains("--data"), "{error:#}");
+async fn an_unusable_folder_is_an_error_that_names_its_flag() -> Result<()> {
+    let (file, damaged) = (tempfile::NamedTempFile::new()?, tempfile::tempdir()?);
+    std::fs::write(damaged.path().join("payments.sqlite"), "x".repeat(10_000))?;
+    let (file, damaged) = (file.path().to_owned(), damaged.path().to_owned());
+    // By default the reports are in the folder of the data.
+    let unusable = Options { data: Some(file.clone()), reports: file.join("reports"), ..options()? };
+    for (options, sign) in [
+        (unusable, "give --data a writable folder"),
+        (Options { data: Some(damaged), ..options()? }, "cannot open the database"),
+        (Options { reports: file, ..options()? }, "give --reports a writable folder"),
+    ] {
+        let error = System::start(&options, &fixed_clock()).await.err().context("the folder is unusable")?;
+        assert!(error.to_string().contains(sign), "{error:#}");
+    }
     Ok(())
+}
+
+#[tokio::test]
+async fn a_table_whose_creator_was_killed_gets_its_time_to_live() -> Result<()> {
+    let stack = Stack::on(EngineChoice::Memory).start().await?;
+    let client = stack.client();
+    for table in [Table { time_to_live: None, ..PAYMENTS }, PAYMENTS, PAYMENTS] {
+        create_table(&client, "killed", &table).await?;
+    }
+    let found = client.describe_time_to_live().table_name("killed").send().await?.time_to_live_description;
+    let status = found.and_then(|found| found.time_to_live_status);
+    assert_eq!(status, Some(TimeToLiveStatus::Enabled));
+    stack.stop().await
 }
 
 #[tokio::test]
