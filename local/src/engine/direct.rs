@@ -11,6 +11,7 @@ use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use dynoxide::{Database, DynoxideError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::JoinError;
 
@@ -51,6 +52,12 @@ impl Direct {
     /// Deletes the items whose time to live is over, as DynamoDB does some day. Returns how many.
     pub fn expire(&self) -> Result<usize, DynoxideError> {
         self.0.sweep_ttl()
+    }
+
+    /// Runs an operation on JSON.
+    pub fn call(&self, operation: &str, input: &Value) -> Result<Value, DynoxideError> {
+        let output = self.run(operation, input.to_string().as_bytes())?;
+        serde_json::from_str(&output).map_err(|error| DynoxideError::InternalServerError(error.to_string()))
     }
 
     fn answer(&self, request: &HttpRequest) -> Answer {

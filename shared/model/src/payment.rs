@@ -101,7 +101,7 @@ pub struct HeadSort {
 }
 
 /// The key of a head, the same in both tables.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HeadKey {
     /// Whose payment.
     pub account: AccountId,

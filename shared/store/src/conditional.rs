@@ -77,13 +77,15 @@ impl Store {
 }
 
 /// `#0 = :0`, `#1 = :1` and so on for all attributes of an item but its key, with their names and
-/// values: conditions or assignments, by what stands between them.
+/// values: conditions or assignments, by what stands between them. They are in the order of the names.
 pub(crate) fn equations(
     item: &Item,
     between: &str,
 ) -> (String, HashMap<String, String>, HashMap<String, AttributeValue>) {
     let (mut terms, mut names, mut values) = (Vec::new(), HashMap::new(), HashMap::new());
-    for (place, (name, value)) in item.iter().filter(|(name, _)| !["pk", "sk"].contains(&name.as_str())).enumerate() {
+    let mut attributes: Vec<_> = item.iter().filter(|(name, _)| !["pk", "sk"].contains(&name.as_str())).collect();
+    attributes.sort_by_key(|(name, _)| *name);
+    for (place, (name, value)) in attributes.into_iter().enumerate() {
         terms.push(format!("#{place} = :{place}"));
         names.insert(format!("#{place}"), name.clone());
         values.insert(format!(":{place}"), value.clone());

@@ -1,6 +1,6 @@
 //! Payments by their keys, strongly consistent.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
 use payments_model::{Details, Head, HeadKey, JsonText, PaymentId};
@@ -67,7 +67,7 @@ impl Store {
         &self,
         payments: &[PaymentId],
     ) -> Result<HashMap<PaymentId, Result<Details, StoreError>>, StoreError> {
-        let distinct: HashSet<PaymentId> = payments.iter().copied().collect();
+        let distinct: BTreeSet<PaymentId> = payments.iter().copied().collect();
         let keys = distinct.into_iter().map(details_key).collect();
         let items = self.batch_get(&self.tables.history, keys, None).await?;
         let history = &self.tables.history;
@@ -89,7 +89,7 @@ impl Store {
     /// Returns the items at up to 100 keys of the hot table, as far as they exist.
     pub(crate) async fn hot_items(&self, keys: &[HeadKey]) -> Result<Vec<(HeadKey, Item)>, StoreError> {
         // DynamoDB rejects a batch read with a repeated key.
-        let distinct: HashSet<&HeadKey> = keys.iter().collect();
+        let distinct: BTreeSet<&HeadKey> = keys.iter().collect();
         let keys = distinct.into_iter().map(head_key).collect();
         let items = self.batch_get(&self.tables.payments, keys, None).await?;
         items.into_iter().map(|item| Ok((head_key_of(&self.tables.payments, &item)?, item))).collect()

@@ -1,0 +1,99 @@
+//! The bank: everything that the tasks of a month share.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use fastrand::Rng;
+use payments_local::Direct;
+use payments_local::transaction_service::TransactionService;
+use payments_local::triggers::Queues;
+use payments_model::BusinessZone;
+use serde_json::{Value, json};
+
+use crate::changes::Changes;
+use crate::faults::{FaultKind, Faults};
+use crate::intent::Intent;
+use crate::lambda::Lambda;
+use crate::random::Seed;
+use crate::requests::RequestQueue;
+use crate::stream::Stream;
+use crate::switches::Switches;
+use crate::time::Time;
+
+/// The bank.
+pub(crate) struct Bank {
+    pub(crate) seed: Seed,
+    pub(crate) time: Time,
+    pub(crate) zone: BusinessZone,
+    pub(crate) faults: Faults,
+    pub(crate) lambda: Lambda,
+    pub(crate) engine: Direct,
+    pub(crate) changes: Changes,
+    pub(crate) stream: Stream,
+    pub(crate) queues: Queues,
+    pub(crate) requests: RequestQueue,
+    pub(crate) switches: Switches,
+    pub(crate) state: Mutex<State>,
+}
+
+/// What changes, beside the tables.
+pub(crate) struct State {
+    pub(crate) service: TransactionService,
+    /// How many requests the service's contradictions were drawn for.
+    pub(crate) drawn: usize,
+    /// The payments about which the service contradicts itself.
+    pub(crate) contested: BTreeSet<String>,
+    pub(crate) intents: Vec<Intent>,
+    /// What failed and is tried again.
+    pub(crate) troubles: Vec<String>,
+    /// What clients saw and must not see.
+    pub(crate) complaints: Vec<String>,
+}
+
+impl Bank {
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes what failed and is tried again.
+    pub(crate) fn note(&self, trouble: String) {
+        self.state().troubles.push(trouble);
+    }
+
+    /// Notes what a client must not see.
+    pub(crate) fn complain(&self, complaint: String) {
+        self.state().complaints.push(format!("{}: {complaint}", self.time.now()));
+    }
+
+    /// Lets the transaction service work, which now and then contradicts itself.
+    pub(crate) fn serve(&self, now: DateTime<Utc>, random: &mut Rng) {
+        let mut state = self.state();
+        state.service.step(now);
+        let sent = self.requests.sent();
+        let new = sent[state.drawn..].to_vec();
+        state.drawn = sent.len();
+        for request in new {
+            if self.faults.draw(FaultKind::Contradiction, 6) {
+                let result = contradiction(&request.request, random);
+                state.contested.insert(request.request["paymentId"].as_str().unwrap_or_default().to_owned());
+                let _sent = self.queues.results.send(result.to_string(), now + TimeDelta::zero());
+            }
+        }
+    }
+}
+
+/// Returns a settlement result that differs from the one that the service sends.
+fn contradiction(request: &Value, random: &mut Rng) -> Value {
+    let mut result = if random.bool() {
+        json!({ "paymentId": request["paymentId"], "outcome": "FAILED", "reason": "on second thoughts" })
+    } else {
+        let transaction = format!("TX-OTHER-{:016X}", random.u64(..));
+        json!({ "paymentId": request["paymentId"], "outcome": "PROCESSED", "transactionId": transaction })
+    };
+    if random.bool() {
+        result["accountId"] = request["accountId"].clone();
+        result["dueAt"] = request["dueAt"].clone();
+    }
+    result
+}

@@ -1,0 +1,228 @@
+//! The clients: the feed, payments through the day, cancels, and creates that are repeated after days.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+use fastrand::Rng;
+use payments_local::client::{Reply, Request};
+use payments_local::event;
+use payments_local::{Function, Functions};
+use payments_model::UtcSecond;
+use serde_json::json;
+use tokio::task::spawn_local;
+
+use crate::bank::Bank;
+use crate::faults::FaultKind;
+use crate::intent::Intent;
+use crate::random::happens;
+use crate::time::pause;
+
+/// How often a client sends a request until it gives up, with waits of 1, 2, 4, … seconds, at most ten minutes each.
+const TRIES: u32 = 16;
+
+/// The longest wait.
+const LONGEST_WAIT: TimeDelta = TimeDelta::minutes(10);
+
+/// How many accounts there are.
+const ACCOUNTS: usize = 12;
+
+/// The entries of a batch.
+const BATCH: usize = 10;
+
+/// How long an invocation may take before API Gateway gives up.
+const TIMEOUT: TimeDelta = TimeDelta::seconds(28);
+
+/// Lets clients ask for `payments` a day, until `end`. A payment is due before it.
+pub(crate) async fn run(bank: Arc<Bank>, payments: usize, end: DateTime<Utc>) {
+    let mut random = bank.seed.source("clients");
+    while bank.time.now() < end {
+        let morning = bank.time.now();
+        let feed = payments / 2;
+        spawn_local(feed_of(Arc::clone(&bank), feed));
+        for _ in feed..payments {
+            let (bank, mut own) = (Arc::clone(&bank), Rng::with_seed(random.u64(..)));
+            let wait = TimeDelta::seconds(random.i64(2 * 3_600..17 * 3_600));
+            let left = (end - morning - wait).num_seconds();
+            if left < 3_600 {
+                continue;
+            }
+            spawn_local(async move {
+                pause(wait).await;
+                single(&bank, &mut own, left).await;
+            });
+        }
+        pause(TimeDelta::days(1)).await;
+    }
+}
+
+/// Sends the morning's feed: payments of this day, in batches.
+async fn feed_of(bank: Arc<Bank>, payments: usize) {
+    pause(TimeDelta::hours(1)).await;
+    let today = UtcSecond::of(bank.time.now()).map(|now| bank.zone.date_of(now).to_string()).unwrap_or_default();
+    let mut random = bank.seed.source(&format!("feed {today}"));
+    let places: Vec<usize> = (0..payments).map(|_| new_intent(&bank, &mut random, today.clone())).collect();
+    for batch in places.chunks(BATCH) {
+        let mut left = batch.to_vec();
+        for tried in 0..TRIES {
+            let entries: Vec<_> = left.iter().map(|place| bank.state().intents[*place].entry()).collect();
+            let request = Request::post("/payment-batches").json(&json!({ "payments": entries }));
+            if let Some(reply) = ask(&bank, &request).await
+                && reply.status == 200
+                && let Ok(body) = reply.json()
+            {
+                let results = body["results"].as_array().cloned().unwrap_or_default();
+                let ends = left.iter().zip(results);
+                left = ends
+                    .filter_map(|(place, result)| {
+                        let status = result["status"].as_u64().and_then(|status| status.try_into().ok()).unwrap_or(500);
+                        let id = result["payment"]["paymentId"].as_str().map(str::to_owned);
+                        (!told(&bank, *place, status, id)).then_some(*place)
+                    })
+                    .collect();
+            }
+            if left.is_empty() {
+                break;
+            }
+            wait(tried).await;
+        }
+    }
+}
+
+/// Creates one payment, and perhaps cancels it, or repeats the create after days.
+async fn single(bank: &Arc<Bank>, random: &mut Rng, left: i64) {
+    let now = bank.time.now();
+    let due = now + TimeDelta::seconds(random.i64(60..left.min(12 * 86_400)));
+    let scheduled_for = if random.u8(0..3) == 0 {
+        UtcSecond::of(due).map(|due| bank.zone.date_of(due).to_string()).unwrap_or_default()
+    } else {
+        due.to_rfc3339_opts(SecondsFormat::Secs, true)
+    };
+    let place = new_intent(bank, random, scheduled_for);
+    create(bank, place).await;
+    if bank.faults.draw(FaultKind::KeyReused, 30) {
+        reuse(bank, place).await;
+    }
+    if happens(random, 80) {
+        pause(TimeDelta::seconds(random.i64(1..2 * 86_400))).await;
+        cancel(bank, place).await;
+    }
+    if bank.faults.draw(FaultKind::CreateRepeatedLate, 40) {
+        pause(TimeDelta::seconds(random.i64(3_600..5 * 86_400))).await;
+        create(bank, place).await;
+    }
+}
+
+fn new_intent(bank: &Bank, random: &mut Rng, scheduled_for: String) -> usize {
+    let mut state = bank.state();
+    let place = state.intents.len();
+    let amount = 1_000 + u64::try_from(place).unwrap_or(0);
+    let (account, key) = (format!("acc-{}", random.usize(0..ACCOUNTS)), format!("key-{amount}"));
+    let (accepted, refused, cancelled) = (None, false, false);
+    state.intents.push(Intent { account, key, amount, scheduled_for, accepted, refused, cancelled });
+    place
+}
+
+async fn create(bank: &Arc<Bank>, place: usize) {
+    let request = {
+        let state = bank.state();
+        let intent = &state.intents[place];
+        Request::create(&intent.account, &intent.key, &intent.body())
+    };
+    for tried in 0..TRIES {
+        if let Some(reply) = ask(bank, &request).await {
+            let id = reply.json().ok().and_then(|body| body["paymentId"].as_str().map(str::to_owned));
+            if told(bank, place, reply.status, id) {
+                return;
+            }
+        }
+        wait(tried).await;
+    }
+}
+
+/// Uses a payment's idempotency key for another payment, which must be refused.
+async fn reuse(bank: &Arc<Bank>, place: usize) {
+    let (account, key, mut body, known) = {
+        let state = bank.state();
+        let intent = &state.intents[place];
+        (intent.account.clone(), intent.key.clone(), intent.body(), intent.accepted.is_some())
+    };
+    body["amountMinor"] = json!(body["amountMinor"].as_u64().unwrap_or(0) + 1_000_000);
+    if !known {
+        return;
+    }
+    for tried in 0..TRIES {
+        match ask(bank, &Request::create(&account, &key, &body)).await.map(|reply| reply.status) {
+            Some(422) => return,
+            None | Some(500 | 502..=504 | 429) => wait(tried).await,
+            Some(other) => return bank.complain(format!("a key that was used again was answered {other}")),
+        }
+    }
+}
+
+/// Notes what a client was told of a create. Returns whether that is final.
+fn told(bank: &Bank, place: usize, status: u16, id: Option<String>) -> bool {
+    let mut complaint = None;
+    let is_final = {
+        let mut state = bank.state();
+        let intent = &mut state.intents[place];
+        match (status, id) {
+            (200 | 201, Some(id)) => {
+                if intent.accepted.as_ref().is_some_and(|known| *known != id) {
+                    complaint = Some(format!("payment {} was {:?} and is {id}", intent.amount, intent.accepted));
+                }
+                intent.accepted = Some(id);
+                true
+            }
+            (500 | 502..=504 | 429, _) => false,
+            // A payment can be refused if its time passed while the client tried.
+            (422, _) if intent.accepted.is_none() => {
+                intent.refused = true;
+                true
+            }
+            (status, id) => {
+                complaint = Some(format!("the create of {} was answered {status} {id:?}", intent.amount));
+                true
+            }
+        }
+    };
+    complaint.into_iter().for_each(|complaint| bank.complain(complaint));
+    is_final
+}
+
+async fn cancel(bank: &Arc<Bank>, place: usize) {
+    let (account, id) = {
+        let state = bank.state();
+        let intent = &state.intents[place];
+        let Some(id) = intent.accepted.clone() else { return };
+        (intent.account.clone(), id)
+    };
+    let request = Request::cancel(&account, &id);
+    for tried in 0..TRIES {
+        match ask(bank, &request).await.map(|reply| reply.status) {
+            Some(200) => {
+                bank.state().intents[place].cancelled = true;
+                return;
+            }
+            Some(409) => return,
+            None | Some(500 | 502..=504 | 429) => {}
+            Some(other) => return bank.complain(format!("the cancel of {id} was answered {other}")),
+        }
+        wait(tried).await;
+    }
+}
+
+async fn wait(tried: u32) {
+    pause(TimeDelta::seconds(1_i64 << tried.min(10)).min(LONGEST_WAIT)).await;
+}
+
+/// Sends a request. No reply comes if the function was killed, or the reply is lost.
+async fn ask(bank: &Arc<Bank>, request: &Request) -> Option<Reply> {
+    let authorizer = event::all_scopes(event::DEVELOPMENT_CLIENT);
+    let (function, event) = request.event("month", bank.time.now(), &authorizer).ok()?;
+    let run = |functions: Functions| async move { Box::pin(functions.invoke(function, event)).await };
+    let response = bank.lambda.invoke(Function::Http(function).as_str(), TIMEOUT, run).await.ok()?;
+    if bank.faults.draw(FaultKind::RequestRepeated, 15) {
+        return None;
+    }
+    Reply::of(response).ok()
+}

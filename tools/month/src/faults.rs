@@ -1,0 +1,166 @@
+//! The faults of a month: each has a kind and a rate, and each that happens is counted.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use chrono::TimeDelta;
+use fastrand::Rng;
+
+use crate::random::{Seed, happens};
+
+/// The kinds of faults.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FaultKind {
+    /// DynamoDB throttles a call.
+    Throttled,
+    /// DynamoDB answers with an error of its own.
+    ServerError,
+    /// A write or transaction meets another transaction on its item.
+    Conflict,
+    /// A call never arrives.
+    RequestLost,
+    /// A call is done, and its reply is lost.
+    ReplyLost,
+    /// A call takes longer than the SDK waits.
+    SlowCall,
+    /// An index shows the past.
+    IndexLag,
+    /// A read without consistency shows the past.
+    StaleRead,
+    /// A sandbox is killed during an invocation.
+    Killed,
+    /// Stream records are delivered again.
+    RecordsRepeated,
+    /// A mapping forgets what it has read, and begins anew.
+    PollerRestarted,
+    /// A stream shard ends, and its child goes on.
+    ShardRolled,
+    /// A message is handled, and delivered again.
+    MessageRepeated,
+    /// SQS rejects a message of a batch.
+    SendRejected,
+    /// A schedule comes twice.
+    ScheduleTwice,
+    /// A schedule comes late.
+    ScheduleLate,
+    /// A schedule does not come.
+    ScheduleMissed,
+    /// The transaction service is away.
+    ServiceAway,
+    /// The transaction service contradicts itself.
+    Contradiction,
+    /// A client gets no response, and sends its request again.
+    RequestRepeated,
+    /// A client creates a payment again after days.
+    CreateRepeatedLate,
+    /// A client uses an idempotency key again for another payment.
+    KeyReused,
+    /// A call to the report store fails or its reply is lost.
+    FileFailed,
+    /// Sending is paused for hours.
+    Paused,
+    /// The stream's consumers stand still for hours.
+    Stalled,
+}
+
+impl FaultKind {
+    /// All kinds.
+    pub const ALL: [Self; 25] = [
+        Self::Throttled,
+        Self::ServerError,
+        Self::Conflict,
+        Self::RequestLost,
+        Self::ReplyLost,
+        Self::SlowCall,
+        Self::IndexLag,
+        Self::StaleRead,
+        Self::Killed,
+        Self::RecordsRepeated,
+        Self::PollerRestarted,
+        Self::ShardRolled,
+        Self::MessageRepeated,
+        Self::SendRejected,
+        Self::ScheduleTwice,
+        Self::ScheduleLate,
+        Self::ScheduleMissed,
+        Self::ServiceAway,
+        Self::Contradiction,
+        Self::RequestRepeated,
+        Self::CreateRepeatedLate,
+        Self::KeyReused,
+        Self::FileFailed,
+        Self::Paused,
+        Self::Stalled,
+    ];
+}
+
+/// How often each kind of fault was injected.
+pub type FaultCounts = BTreeMap<FaultKind, u64>;
+
+/// The faults of a month. Clones share the switch and the counts.
+#[derive(Debug, Clone)]
+pub(crate) struct Faults {
+    seed: Seed,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug)]
+struct State {
+    enabled: bool,
+    counts: FaultCounts,
+    sources: BTreeMap<FaultKind, Rng>,
+    lengths: Rng,
+}
+
+impl Faults {
+    /// Creates the faults of a seed, or none at all.
+    pub(crate) fn new(seed: Seed, enabled: bool) -> Self {
+        let (counts, sources) = (FaultKind::ALL.map(|kind| (kind, 0)).into(), BTreeMap::new());
+        let state = State { enabled, counts, sources, lengths: seed.source("lengths of faults") };
+        Self { seed, state: Arc::new(Mutex::new(state)) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a fault happens now that happens `per_thousand` times of a thousand. If so, it is counted.
+    pub(crate) fn draw(&self, kind: FaultKind, per_thousand: u16) -> bool {
+        let mut state = self.state();
+        if !state.enabled {
+            return false;
+        }
+        let seed = self.seed;
+        let random = state.sources.entry(kind).or_insert_with(|| seed.source(&format!("{kind:?}")));
+        let drawn = happens(random, per_thousand);
+        if drawn {
+            *state.counts.entry(kind).or_default() += 1;
+        }
+        drawn
+    }
+
+    /// Counts a fault that was decided on elsewhere.
+    pub(crate) fn count(&self, kind: FaultKind) {
+        *self.state().counts.entry(kind).or_default() += 1;
+    }
+
+    /// Draws a length of time, in milliseconds.
+    pub(crate) fn millis(&self, range: std::ops::Range<i64>) -> TimeDelta {
+        TimeDelta::milliseconds(self.state().lengths.i64(range))
+    }
+
+    /// Ends all faults.
+    pub(crate) fn end(&self) {
+        self.state().enabled = false;
+    }
+
+    /// Whether faults happen.
+    pub(crate) fn are_enabled(&self) -> bool {
+        self.state().enabled
+    }
+
+    /// Returns the counts so far.
+    pub(crate) fn counts(&self) -> FaultCounts {
+        self.state().counts.clone()
+    }
+}

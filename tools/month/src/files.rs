@@ -1,0 +1,109 @@
+//! The report store: files in memory, over calls that can fail.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::Read as _;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use async_trait::async_trait;
+use flate2::read::GzDecoder;
+use futures::TryStreamExt as _;
+use futures::stream::BoxStream;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    ObjectStoreExt as _, PutMultipartOptions, PutOptions, PutPayload, PutResult,
+};
+
+use crate::faults::{FaultKind, Faults};
+use crate::time::pause;
+
+/// The store.
+pub(crate) struct Files {
+    pub(crate) inner: Arc<dyn ObjectStore>,
+    pub(crate) faults: Faults,
+}
+
+impl Files {
+    async fn carry<T>(&self, call: impl Future<Output = object_store::Result<T>>) -> object_store::Result<T> {
+        pause(self.faults.millis(5..60)).await;
+        if !self.faults.draw(FaultKind::FileFailed, 15) {
+            return call.await;
+        }
+        let lost = || Error::Generic { store: "month", source: "injected".into() };
+        if self.faults.millis(0..2).is_zero() {
+            return Err(lost());
+        }
+        call.await.and_then(|_| Err(lost()))
+    }
+}
+
+/// Returns how often each payment is in the reports.
+pub(crate) async fn reported(files: &Arc<dyn ObjectStore>) -> Result<BTreeMap<String, u64>> {
+    let mut times = BTreeMap::new();
+    let published = Path::from("reports");
+    let mut found: Vec<ObjectMeta> = files.list(Some(&published)).try_collect().await?;
+    found.sort_by(|a, b| a.location.cmp(&b.location));
+    for file in found.into_iter().filter(|file| file.location.as_ref().ends_with(".csv.gz")) {
+        let bytes = files.get(&file.location).await?.bytes().await?;
+        let mut text = String::new();
+        GzDecoder::new(&*bytes).read_to_string(&mut text)?;
+        let mut rows = csv::Reader::from_reader(text.as_bytes());
+        for row in rows.records() {
+            let id = row?.get(0).map(str::to_owned).context("a row of a report has no payment")?;
+            *times.entry(id).or_default() += 1;
+        }
+    }
+    Ok(times)
+}
+
+impl fmt::Debug for Files {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Files")
+    }
+}
+
+impl fmt::Display for Files {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the month's files")
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Files {
+    async fn put_opts(&self, path: &Path, payload: PutPayload, options: PutOptions) -> object_store::Result<PutResult> {
+        self.carry(self.inner.put_opts(path, payload, options)).await
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        path: &Path,
+        options: PutMultipartOptions,
+    ) -> object_store::Result<Box<dyn MultipartUpload>> {
+        self.carry(self.inner.put_multipart_opts(path, options)).await
+    }
+
+    async fn get_opts(&self, path: &Path, options: GetOptions) -> object_store::Result<GetResult> {
+        self.carry(self.inner.get_opts(path, options)).await
+    }
+
+    fn delete_stream(
+        &self,
+        paths: BoxStream<'static, object_store::Result<Path>>,
+    ) -> BoxStream<'static, object_store::Result<Path>> {
+        self.inner.delete_stream(paths)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, object_store::Result<ObjectMeta>> {
+        self.inner.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> object_store::Result<ListResult> {
+        self.inner.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> object_store::Result<()> {
+        self.carry(self.inner.copy_opts(from, to, options)).await
+    }
+}

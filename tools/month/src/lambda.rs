@@ -1,0 +1,116 @@
+//! Lambda: sandboxes whose clocks differ, and invocations that can be killed.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::Result;
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::retry::RetryPartition;
+use chrono::TimeDelta;
+use object_store::ObjectStore;
+use payments_boot::Metrics;
+use payments_local::{Dependencies, Functions, Stack};
+use payments_queue::TransactionQueue;
+use payments_store::Store;
+
+use crate::faults::{FaultKind, Faults};
+use crate::network::Network;
+use crate::random::Seed;
+use crate::time::Time;
+
+/// How far the sandboxes' clocks are ahead of the time, in milliseconds.
+const AHEAD: [i64; 3] = [0, 1_700, -1_300];
+
+/// Retry quotas belong to the process; each client gets one of its own.
+static QUOTAS: AtomicUsize = AtomicUsize::new(0);
+
+/// The sandboxes. Clones are the same.
+#[derive(Clone)]
+pub(crate) struct Lambda {
+    sandboxes: Arc<[Functions]>,
+    faults: Faults,
+    seed: Seed,
+    invocations: Arc<Mutex<BTreeMap<&'static str, u64>>>,
+}
+
+impl Lambda {
+    /// Creates the sandboxes over a network.
+    pub(crate) fn new(
+        stack: &Stack,
+        network: &Network,
+        reports: &Arc<dyn ObjectStore>,
+        (seed, time, faults): (Seed, Time, &Faults),
+    ) -> Result<Self> {
+        let mut sandboxes = Vec::new();
+        for (sandbox, ahead) in AHEAD.into_iter().enumerate() {
+            let ahead = if faults.are_enabled() { ahead } else { 0 };
+            let client = client(stack, network, sandbox)?;
+            let dependencies = Dependencies {
+                store: Store::new(client.clone(), stack.environment.tables.clone()),
+                requests: requests(network, stack, sandbox)?,
+                clock: time.clock(TimeDelta::milliseconds(ahead)),
+                metrics: Metrics::captured(),
+                reports: Arc::clone(reports),
+            };
+            sandboxes.push(stack.environment.functions(|function| {
+                let metrics = stack.metrics.of_function(function.as_str());
+                Ok(Dependencies { metrics, ..dependencies.clone() })
+            })?);
+        }
+        Ok(Self { sandboxes: sandboxes.into(), faults: faults.clone(), seed, invocations: Arc::default() })
+    }
+
+    /// Invokes a function in some sandbox. An invocation that takes too long is killed, and some are killed before.
+    pub(crate) async fn invoke<Done: Future>(
+        &self,
+        what: &'static str,
+        timeout: TimeDelta,
+        run: impl FnOnce(Functions) -> Done,
+    ) -> Result<Done::Output, String> {
+        let number = {
+            let mut invocations = self.invocations.lock().unwrap_or_else(PoisonError::into_inner);
+            let count = invocations.entry(what).or_default();
+            *count += 1;
+            *count
+        };
+        let sandbox = self.seed.source(&format!("sandbox {what} {number}")).usize(0..self.sandboxes.len());
+        let killed = self.faults.draw(FaultKind::Killed, 15);
+        let limit = if killed { self.faults.millis(1..1_500) } else { timeout };
+        let run = run(self.sandboxes[sandbox].clone());
+        let limit = limit.to_std().unwrap_or_default();
+        tokio::time::timeout(limit, run).await.map_err(|_| format!("{what} was killed"))
+    }
+
+    /// Returns functions to read with, when nothing fails any more.
+    pub(crate) fn functions(&self) -> &Functions {
+        &self.sandboxes[0]
+    }
+}
+
+/// A sandbox's client of DynamoDB.
+fn client(stack: &Stack, network: &Network, sandbox: usize) -> Result<Client> {
+    let engine = stack.direct().ok_or_else(|| anyhow::anyhow!("a month needs the embedded engine"))?.clone();
+    let quota = RetryPartition::new(format!("month-{}", QUOTAS.fetch_add(1, Ordering::Relaxed)));
+    let config = stack.client().config().to_builder();
+    Ok(Client::from_conf(config.http_client(network.interceptor(engine, sandbox)).retry_partition(quota).build()))
+}
+
+/// A sandbox's queue of requests, through SQS's own SDK.
+fn requests(network: &Network, stack: &Stack, sandbox: usize) -> Result<TransactionQueue> {
+    use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
+    let engine = stack.direct().ok_or_else(|| anyhow::anyhow!("a month needs the embedded engine"))?.clone();
+    let quota = aws_sdk_sqs::config::retry::RetryPartition::new(format!(
+        "month-sqs-{}",
+        QUOTAS.fetch_add(1, Ordering::Relaxed)
+    ));
+    let config = aws_sdk_sqs::Config::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::from_static("local"))
+        .credentials_provider(Credentials::new("local", "local", None, None, "month"))
+        .http_client(network.interceptor(engine, sandbox))
+        .retry_partition(quota)
+        .build();
+    let queue_url = "http://127.0.0.1:9/payment-requests".to_owned();
+    Ok(TransactionQueue::Sqs { client: aws_sdk_sqs::Client::from_conf(config), queue_url })
+}

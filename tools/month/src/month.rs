@@ -1,0 +1,210 @@
+//! One month: what it is made of, and how it is played.
+
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+use chrono::{DateTime, TimeDelta, Utc};
+use object_store::ObjectStore;
+use object_store::memory::InMemory;
+use payments_local::transaction_service::{TransactionService, TransactionServiceSettings};
+use payments_local::{EngineChoice, Stack};
+use payments_model::BusinessZone;
+use serde::Serialize;
+use tokio::task::{LocalSet, spawn_local};
+
+use crate::attributes::text;
+use crate::bank::{Bank, State};
+use crate::changes::Changes;
+use crate::checker::Checker;
+use crate::faults::{FaultCounts, Faults};
+use crate::files::{Files, reported};
+use crate::lag::Lag;
+use crate::lambda::Lambda;
+use crate::network::{Network, Shared};
+use crate::random::Seed;
+use crate::requests::RequestQueue;
+use crate::stream::Stream;
+use crate::switches::Switches;
+use crate::time::{Time, pause};
+use crate::trace::Trace;
+use crate::triggers;
+use crate::weakness::Weakness;
+use crate::{clients, ending};
+
+/// When months begin: each has a change of some clocks in it.
+const BEGINS: [&str; 2] = ["2026-03-12T00:00:00Z", "2026-10-12T00:00:00Z"];
+
+/// The zones of the bank.
+const ZONES: [&str; 3] = ["Europe/London", "America/New_York", "Asia/Tokyo"];
+
+/// What is played.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// The seed of everything that is random.
+    pub seed: u64,
+    /// How many days have payments.
+    pub days: u32,
+    /// How many payments a day has.
+    pub payments: usize,
+    /// Whether faults happen.
+    pub faults: bool,
+    /// What is taken out of the functions' calls.
+    pub weakness: Option<Weakness>,
+}
+
+/// What happened.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Month {
+    /// The seed.
+    pub seed: u64,
+    /// Payments that clients asked for.
+    pub asked: usize,
+    /// Payments by status at the end.
+    pub ends: std::collections::BTreeMap<String, u64>,
+    /// Faults by kind.
+    #[serde(serialize_with = "by_name")]
+    pub faults: FaultCounts,
+    /// Invocations that failed and were made again.
+    pub troubles: usize,
+    /// Requests to the transaction service.
+    pub requests: usize,
+    /// What is wrong: at first what was seen first.
+    pub violations: Vec<String>,
+    /// How long it took here, in milliseconds.
+    pub took_ms: u128,
+    /// A digest of everything that went over the network.
+    pub trace: String,
+}
+
+fn by_name<S: serde::Serializer>(counts: &FaultCounts, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(counts.iter().map(|(kind, count)| (format!("{kind:?}"), count)))
+}
+
+/// Plays a month on this thread.
+///
+/// # Errors
+/// If the world cannot be made. What is wrong with payments is in the month.
+pub fn play(settings: &Settings) -> Result<Month> {
+    // The SDK draws its waits and ids from this thread's generator.
+    fastrand::seed(settings.seed);
+    let started = Instant::now();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
+    let month = LocalSet::new().block_on(&runtime, played(settings));
+    drop(runtime);
+    month.map(|month| Month { took_ms: started.elapsed().as_millis(), ..month })
+}
+
+async fn played(settings: &Settings) -> Result<Month> {
+    let seed = Seed(settings.seed);
+    let mut random = seed.source("month");
+    let begin: DateTime<Utc> = BEGINS[random.usize(0..BEGINS.len())].parse()?;
+    let zone: BusinessZone = ZONES[random.usize(0..ZONES.len())].parse()?;
+    let (bank, trace, files) = build(settings, seed, begin, zone).await?;
+    triggers::start(&bank, zone)?;
+    let end = begin + TimeDelta::days(i64::from(settings.days));
+    spawn_local(clients::run(Arc::clone(&bank), settings.payments, end));
+    let mut checker = Checker::default();
+    for _ in 0..settings.days {
+        pause(TimeDelta::days(1)).await;
+        checker.check(&bank)?;
+        if !checker.violations.is_empty() {
+            break;
+        }
+    }
+    if checker.violations.is_empty() {
+        if !ending::wait(&bank).await {
+            checker.violations.insert("heads are left in the hot table for good".to_owned());
+        }
+        let tables = checker.check(&bank)?;
+        checker.check_end(&bank, &tables, &reported(&files).await?);
+        ending::check_counts(&bank, &tables, &mut checker).await?;
+        ending::check_queues(&bank, &mut checker);
+    }
+    outcome(settings, &bank, checker, &trace)
+}
+
+fn outcome(settings: &Settings, bank: &Bank, checker: Checker, trace: &Trace) -> Result<Month> {
+    let tables = crate::checker::Tables::read(bank)?;
+    let mut ends = std::collections::BTreeMap::new();
+    for head in tables.heads().into_values() {
+        *ends.entry(text(head, "status").to_owned()).or_default() += 1;
+    }
+    let state = bank.state();
+    Ok(Month {
+        seed: settings.seed,
+        asked: state.intents.len(),
+        ends,
+        faults: bank.faults.counts(),
+        troubles: state.troubles.len(),
+        requests: bank.requests.sent().len(),
+        violations: checker.violations.into_iter().collect(),
+        took_ms: 0,
+        trace: trace.digest(),
+    })
+}
+
+/// Makes the world of a month.
+async fn build(
+    settings: &Settings,
+    seed: Seed,
+    begin: DateTime<Utc>,
+    zone: BusinessZone,
+) -> Result<(Arc<Bank>, Trace, Arc<dyn ObjectStore>)> {
+    let (time, faults, trace) = (Time::from(begin), Faults::new(seed, settings.faults), Trace::default());
+    let stack = Stack::on(EngineChoice::Unserved)
+        .clock(&time.clock(TimeDelta::zero()))
+        .environment(|environment| {
+            environment.time_zone = zone.to_string();
+            environment.shards = 4;
+        })
+        .start()
+        .await?;
+    let stream = Stream::new(seed)?;
+    let changes = Changes::of(stack.stream().await?, stream.clone()).await?;
+    let requests = RequestQueue::over(stack.queues.requests.clone());
+    let lag = Lag::new(seed, &faults, begin, i64::from(settings.days));
+    let network = Network::new(Shared {
+        time,
+        faults: faults.clone(),
+        trace: trace.clone(),
+        changes: changes.clone(),
+        lag,
+        requests: requests.clone(),
+        weakness: settings.weakness,
+    });
+    let files: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let faulty: Arc<dyn ObjectStore> = Arc::new(Files { inner: Arc::clone(&files), faults: faults.clone() });
+    let lambda = Lambda::new(&stack, &network, &faulty, (seed, time, &faults))?;
+    let service = TransactionServiceSettings {
+        longest_delay: TimeDelta::minutes(if settings.faults { 100 } else { 2 }),
+        ..TransactionServiceSettings::seeded(settings.seed)
+    };
+    let queues = stack.queues.clone();
+    let service = TransactionService::new(service, queues.requests.clone(), queues.results.clone());
+    let state = State {
+        service,
+        drawn: 0,
+        contested: std::collections::BTreeSet::new(),
+        intents: Vec::new(),
+        troubles: Vec::new(),
+        complaints: Vec::new(),
+    };
+    let engine = stack.direct().context("a month needs the embedded engine")?.clone();
+    let bank = Bank {
+        seed,
+        time,
+        zone,
+        faults,
+        lambda,
+        engine,
+        changes,
+        stream,
+        queues,
+        requests,
+        switches: Switches::default(),
+        state: Mutex::new(state),
+    };
+    Ok((Arc::new(bank), trace, files))
+}

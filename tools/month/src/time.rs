@@ -1,0 +1,37 @@
+//! The month's time: that of a paused Tokio runtime, which goes on to the next timer whenever nothing is left to do.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use futures::FutureExt as _;
+use payments_boot::Clock;
+use tokio::time::Instant;
+
+/// The month's time. Clones show the same.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Time {
+    begin: DateTime<Utc>,
+    origin: Instant,
+}
+
+impl Time {
+    /// Lets the time begin now.
+    pub(crate) fn from(begin: DateTime<Utc>) -> Self {
+        Self { begin, origin: Instant::now() }
+    }
+
+    /// Returns the instant.
+    pub(crate) fn now(self) -> DateTime<Utc> {
+        self.begin + TimeDelta::from_std(self.origin.elapsed()).unwrap_or_default()
+    }
+
+    /// Returns a clock that is `ahead` of the time.
+    pub(crate) fn clock(self, ahead: TimeDelta) -> Clock {
+        Clock::driven(move || self.now() + ahead, |time| tokio::time::sleep(time).boxed())
+    }
+}
+
+/// Waits.
+pub(crate) async fn pause(time: TimeDelta) {
+    tokio::time::sleep(time.to_std().unwrap_or(Duration::ZERO)).await;
+}

@@ -1,0 +1,252 @@
+//! What invokes the functions beside clients: the stream, the queues and the schedules. None of them is reliable.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::Result;
+use chrono::{DateTime, TimeDelta, Utc};
+use fastrand::Rng;
+use lambda_runtime::Context;
+use payments_delivery::{DeliveryOutcome, QueueMapping, QueueMappingSettings, StreamMapping};
+use payments_local::functions::SETTLE_TIMEOUT;
+use payments_local::triggers::{SCHEDULES, Schedule, ScheduleSpec, aggregator_settings, dispatch_settings};
+use payments_local::{Function, Functions};
+use payments_model::BusinessZone;
+use serde_json::Value;
+use tokio::task::spawn_local;
+use tokio::time::timeout;
+
+use crate::bank::Bank;
+use crate::faults::FaultKind;
+use crate::time::pause;
+
+/// How long a consumer of the stream goes on looking after its last record: longer than its windows are open.
+const LINGER: TimeDelta = TimeDelta::seconds(90);
+
+/// How often it looks meanwhile.
+const LOOK: TimeDelta = TimeDelta::seconds(5);
+
+/// How long functions may take.
+const STREAM_TIMEOUT: TimeDelta = TimeDelta::seconds(120);
+const SCHEDULED_TIMEOUT: TimeDelta = TimeDelta::seconds(240);
+
+fn is_on(switch: &AtomicBool) -> bool {
+    switch.load(Ordering::Relaxed)
+}
+
+/// Starts all triggers. They run as long as the runtime.
+pub(crate) fn start(bank: &Arc<Bank>, zone: BusinessZone) -> Result<()> {
+    let failures = bank.queues.dispatch_failures.clone();
+    let stream = || bank.stream.shards.clone();
+    let dispatch = StreamMapping::new(dispatch_settings(&failures)?, stream())?;
+    let mut cuts = bank.seed.source("cuts");
+    let faulty = bank.faults.clone();
+    let cut = move |fits: usize| if faulty.are_enabled() { cuts.usize(1..=fits.max(1)) } else { fits };
+    let aggregator = StreamMapping::new(aggregator_settings()?, stream())?.with_batch_cuts(cut);
+    spawn_local(deliver(Arc::clone(bank), 0, Function::Dispatch, dispatch));
+    spawn_local(deliver(Arc::clone(bank), 1, Function::StreamAggregator, aggregator));
+    for _ in 0..2 {
+        spawn_local(settle(Arc::clone(bank)));
+    }
+    spawn_local(serve(Arc::clone(bank)));
+    spawn_local(roll(Arc::clone(bank)));
+    spawn_local(hold(Arc::clone(bank)));
+    let schedules = SCHEDULES.iter().map(|spec| Schedule::new(spec, zone)).collect::<Result<Vec<_>>>()?;
+    spawn_local(schedule(Arc::clone(bank), schedules));
+    Ok(())
+}
+
+/// Delivers the stream to one of its consumers.
+async fn deliver(bank: Arc<Bank>, consumer: usize, function: Function, mut mapping: StreamMapping) {
+    let name = function.as_str();
+    let switches = bank.switches.clone();
+    let mut active_until = bank.time.now();
+    loop {
+        let off = is_on(&switches.stalled) || (function == Function::Dispatch && is_on(&switches.paused));
+        if off {
+            pause(LOOK).await;
+            continue;
+        }
+        let now = bank.time.now();
+        let invoke = |event: Value| {
+            let bank = Arc::clone(&bank);
+            async move {
+                let run = |functions: Functions| async move { functions.deliver(function, event).await };
+                bank.lambda.invoke(name, STREAM_TIMEOUT, run).await?
+            }
+        };
+        let steps = mapping.step(now, invoke).await;
+        let Ok(steps) = steps else {
+            pause(LOOK).await;
+            continue;
+        };
+        if steps.iter().any(|step| matches!(step.outcome, DeliveryOutcome::Retrying { .. })) {
+            pause(TimeDelta::seconds(2)).await;
+        }
+        if !steps.is_empty() {
+            active_until = bank.time.now() + LINGER;
+            if bank.faults.draw(FaultKind::PollerRestarted, 1) && function == Function::StreamAggregator {
+                mapping.restart_from_trim_horizon();
+            }
+            repeat(&bank, &mut mapping, function).await;
+        } else if bank.time.now() < active_until {
+            pause(LOOK).await;
+        } else {
+            bank.stream.news(consumer).await;
+            active_until = bank.time.now() + LINGER;
+        }
+    }
+}
+
+/// Delivers some records of a shard again, as Lambda does in rare cases.
+async fn repeat(bank: &Arc<Bank>, mapping: &mut StreamMapping, function: Function) {
+    if !bank.faults.draw(FaultKind::RecordsRepeated, 8) {
+        return;
+    }
+    let Some((shard, Some(to))) = mapping.checkpoints().into_iter().rfind(|(_, checkpoint)| checkpoint.is_some())
+    else {
+        return;
+    };
+    let name = function.as_str();
+    let invoke = |event: Value| {
+        let bank = Arc::clone(bank);
+        async move {
+            let run = |functions: Functions| async move { functions.deliver(function, event).await };
+            bank.lambda.invoke(name, STREAM_TIMEOUT, run).await?
+        }
+    };
+    let _repeated = mapping.redeliver(&shard, &to, &to, invoke).await;
+}
+
+/// Delivers settlement results. A message whose invocation was killed, or whose deletion was lost, comes again.
+async fn settle(bank: Arc<Bank>) {
+    let settings = QueueMappingSettings { batch_size: 10, report_batch_item_failures: true };
+    let mapping = QueueMapping::new(settings, bank.queues.results.clone());
+    loop {
+        let invoke = |event: Value| {
+            let bank = Arc::clone(&bank);
+            async move {
+                let run = |functions: Functions| async move { functions.deliver(Function::Settle, event).await };
+                let done = bank.lambda.invoke("settle", SETTLE_TIMEOUT, run).await?;
+                if bank.faults.draw(FaultKind::MessageRepeated, 20) {
+                    return Err("the messages are not deleted".to_owned());
+                }
+                done
+            }
+        };
+        if mapping.step(bank.time.now(), invoke).await.is_none() {
+            pause(TimeDelta::seconds(10)).await;
+        }
+    }
+}
+
+/// Lets the transaction service work, unless it is away.
+async fn serve(bank: Arc<Bank>) {
+    let mut random = bank.seed.source("service");
+    let mut away_until = bank.time.now();
+    let mut next_day = bank.time.now();
+    loop {
+        pause(TimeDelta::seconds(10)).await;
+        let now = bank.time.now();
+        if now >= next_day {
+            next_day = now + TimeDelta::days(1);
+            if bank.faults.draw(FaultKind::ServiceAway, 60) {
+                away_until = now + TimeDelta::hours(random.i64(1..48));
+            }
+        }
+        if now < away_until && bank.faults.are_enabled() {
+            continue;
+        }
+        bank.serve(now, &mut random);
+    }
+}
+
+/// Ends stream shards, each about every four hours.
+async fn roll(bank: Arc<Bank>) {
+    let mut random = bank.seed.source("rolls");
+    loop {
+        pause(TimeDelta::minutes(random.i64(60..100))).await;
+        let partition = random.usize(0..3);
+        if bank.stream.roll(partition).is_ok() && bank.faults.are_enabled() {
+            bank.faults.count(FaultKind::ShardRolled);
+        }
+    }
+}
+
+/// Pauses sending and stalls the stream now and then, for hours.
+async fn hold(bank: Arc<Bank>) {
+    let mut random = bank.seed.source("holds");
+    loop {
+        pause(TimeDelta::hours(random.i64(12..36))).await;
+        for (kind, switch, per_thousand) in
+            [(FaultKind::Paused, &bank.switches.paused, 120), (FaultKind::Stalled, &bank.switches.stalled, 120)]
+        {
+            if bank.faults.draw(kind, per_thousand) {
+                switch.store(true, Ordering::Relaxed);
+                pause(TimeDelta::minutes(random.i64(30..600))).await;
+                switch.store(false, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// Runs the schedules: some twice, some late, some never.
+async fn schedule(bank: Arc<Bank>, mut schedules: Vec<Schedule>) {
+    let mut random = bank.seed.source("schedules");
+    loop {
+        let now = bank.time.now();
+        for schedule in &mut schedules {
+            if schedule.falls_due(now) {
+                run(&bank, schedule.spec(), &mut random);
+            }
+        }
+        let into_minute = now.timestamp_millis().rem_euclid(60_000);
+        pause(TimeDelta::milliseconds(60_000 - into_minute)).await;
+    }
+}
+
+fn run(bank: &Arc<Bank>, spec: ScheduleSpec, random: &mut Rng) {
+    if bank.faults.draw(FaultKind::ScheduleMissed, 10) || (spec.name == "sweep" && is_on(&bank.switches.paused)) {
+        return;
+    }
+    let twice = bank.faults.draw(FaultKind::ScheduleTwice, 20);
+    for _ in 0..=u8::from(twice) {
+        let late = if bank.faults.draw(FaultKind::ScheduleLate, 20) {
+            TimeDelta::seconds(random.i64(60..900))
+        } else {
+            TimeDelta::milliseconds(random.i64(0..3_000))
+        };
+        let bank = Arc::clone(bank);
+        spawn_local(async move {
+            pause(late).await;
+            invoke(&bank, spec).await;
+        });
+    }
+}
+
+async fn invoke(bank: &Bank, spec: ScheduleSpec) {
+    let Ok(input) = serde_json::from_str(spec.input) else { return };
+    let context = context(bank.time.now() + SCHEDULED_TIMEOUT);
+    let run = |functions: Functions| async move { functions.scheduled(spec.function, input, context).await };
+    let done = bank.lambda.invoke(spec.function.as_str(), SCHEDULED_TIMEOUT, run).await;
+    if let Err(error) | Ok(Err(error)) = done {
+        bank.note(format!("{}: {error}", spec.name));
+    }
+}
+
+/// The context of an invocation that Lambda ends at `end`.
+pub(crate) fn context(end: DateTime<Utc>) -> Context {
+    let mut context = Context::default();
+    context.deadline = u64::try_from(end.timestamp_millis()).unwrap_or(0);
+    context
+}
+
+/// Waits until something is true, at most for `limit`. Returns whether it is.
+pub(crate) async fn until(limit: TimeDelta, mut holds: impl AsyncFnMut() -> bool) -> bool {
+    let waited = timeout(limit.to_std().unwrap_or_default(), async {
+        while !holds().await {
+            pause(TimeDelta::minutes(30)).await;
+        }
+    });
+    waited.await.is_ok()
+}
