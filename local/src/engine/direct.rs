@@ -49,11 +49,6 @@ impl HttpConnector for Direct {
 }
 
 impl Direct {
-    /// Deletes the items whose time to live is over, as DynamoDB does some day. Returns how many.
-    pub fn expire(&self) -> Result<usize, DynoxideError> {
-        self.0.sweep_ttl()
-    }
-
     /// Runs an operation on JSON.
     pub fn call(&self, operation: &str, input: &Value) -> Result<Value, DynoxideError> {
         let output = self.run(operation, input.to_string().as_bytes())?;
