@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use fastrand::Rng;
 use payments_local::Direct;
 use payments_local::transaction_service::TransactionService;
@@ -77,7 +77,7 @@ impl Bank {
             if self.faults.draw(FaultKind::Contradiction, 6) {
                 let result = contradiction(&request.request, random);
                 state.contested.insert(request.request["paymentId"].as_str().unwrap_or_default().to_owned());
-                let _sent = self.queues.results.send(result.to_string(), now + TimeDelta::zero());
+                let _sent = self.queues.results.send(result.to_string(), now);
             }
         }
     }
