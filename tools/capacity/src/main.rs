@@ -13,9 +13,10 @@ mod keys;
 mod life;
 mod other_designs;
 mod partitions;
-mod placement;
 mod results;
 mod second;
 mod stacks;
 mod sweeps;
 mod throttle;
+
+use payments_capacity as placement;

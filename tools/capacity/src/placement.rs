@@ -6,14 +6,14 @@
 use std::num::Wrapping;
 
 /// The hash space. Partitions are ranges of it.
-pub(crate) const SPACE: u32 = 1 << 20;
+pub const SPACE: u32 = 1 << 20;
 
 /// The seconds for which a partition is throttled until it splits. The Developer Guide says only that DynamoDB splits
 /// partitions "for heat" and that it takes minutes, so this rests on little. A second without a throttle counts back.
-pub(crate) const SPLITS_AFTER: u32 = 7 * 60;
+pub const SPLITS_AFTER: u32 = 7 * 60;
 
 /// Returns the place of a key in the hash space: an FNV-1a hash, mixed once more.
-pub(crate) fn position(seed: u64, place: &str, key: &str) -> u32 {
+pub fn position(seed: u64, place: &str, key: &str) -> u32 {
     let begin = Wrapping(0xcbf2_9ce4_8422_2325) ^ Wrapping(seed);
     let bytes = place.bytes().chain([0]).chain(key.bytes());
     let hash = bytes.fold(begin, |hash, byte| (hash ^ Wrapping(u64::from(byte))) * Wrapping(0x0100_0000_01b3));
@@ -23,7 +23,7 @@ pub(crate) fn position(seed: u64, place: &str, key: &str) -> u32 {
 
 /// The partitions of a table or index.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Partitions {
+pub struct Partitions {
     /// Where each range ends, in order.
     ends: Vec<u32>,
     /// For how many seconds each was throttled, less those in which it was not.
@@ -32,46 +32,46 @@ pub(crate) struct Partitions {
 
 impl Partitions {
     /// Creates partitions of equal ranges.
-    pub(crate) fn of(count: u32) -> Self {
+    pub fn of(count: u32) -> Self {
         let end = |n: u32| u64::from(SPACE) * u64::from(n) / u64::from(count);
         let ends: Vec<u32> = (1..=count).map(|n| u32::try_from(end(n)).unwrap_or(SPACE)).collect();
         Self { throttled: vec![0; ends.len()], ends }
     }
 
     /// Returns how many there are.
-    pub(crate) fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.ends.len()
     }
 
     /// Returns the partition of a position.
-    pub(crate) fn at(&self, position: u32) -> usize {
+    pub fn at(&self, position: u32) -> usize {
         self.ends.partition_point(|&end| end <= position)
     }
 
     /// Returns those that were throttled of late.
-    pub(crate) fn throttled(&self) -> Vec<usize> {
+    pub fn throttled(&self) -> Vec<usize> {
         (0..self.count()).filter(|&number| self.throttled[number] > 0).collect()
     }
 
     /// Returns the part of the hash space that a partition has, of [`SPACE`].
-    pub(crate) fn width(&self, number: usize) -> i64 {
+    pub fn width(&self, number: usize) -> i64 {
         let begin = number.checked_sub(1).map_or(0, |before| self.ends[before]);
         i64::from(self.ends[number] - begin)
     }
 
     /// Returns the largest part of the hash space that a partition has.
-    pub(crate) fn widest(&self) -> i64 {
+    pub fn widest(&self) -> i64 {
         (0..self.count()).map(|number| self.width(number)).max().unwrap_or(0)
     }
 
     /// Counts a second in which none was throttled.
-    pub(crate) fn pass_calm_second(&mut self) {
+    pub fn pass_calm_second(&mut self) {
         self.throttled.iter_mut().for_each(|counted| *counted = counted.saturating_sub(1));
     }
 
     /// Counts a second in which some partitions were throttled, and splits those that have been for too long. Returns
     /// whether one split.
-    pub(crate) fn pass_second(&mut self, throttled: &[bool]) -> bool {
+    pub fn pass_second(&mut self, throttled: &[bool]) -> bool {
         let before = self.count();
         for number in (0..before).rev() {
             let counted = &mut self.throttled[number];

@@ -55,7 +55,7 @@ impl Changes {
             let last = page.records.len() < PAGE;
             for record in page.records {
                 self.log().push(change_of(now, record.event()));
-                self.stream.deal(record)?;
+                self.stream.deal(record, now)?;
             }
             if last {
                 return Ok(());

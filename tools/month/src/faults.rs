@@ -1,15 +1,18 @@
 //! The faults of a month: each has a kind and a rate, and each that happens is counted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use chrono::TimeDelta;
+use clap::ValueEnum;
 use fastrand::Rng;
+use serde::Serialize;
 
 use crate::random::{Seed, happens};
 
 /// The kinds of faults.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum FaultKind {
     /// DynamoDB throttles a call.
     Throttled,
@@ -61,37 +64,21 @@ pub enum FaultKind {
     Paused,
     /// The stream's consumers stand still for hours.
     Stalled,
+    /// A partition of the hot table splits, and its stream shard with it.
+    PartitionSplit,
+    /// Stream records are trimmed after a day.
+    RecordsTrimmed,
+    /// An item that has expired is still there, for up to four days.
+    ExpiredLate,
+    /// A client sends what no client should.
+    Hostile,
 }
 
 impl FaultKind {
     /// All kinds.
-    pub const ALL: [Self; 25] = [
-        Self::Throttled,
-        Self::ServerError,
-        Self::Conflict,
-        Self::RequestLost,
-        Self::ReplyLost,
-        Self::SlowCall,
-        Self::IndexLag,
-        Self::StaleRead,
-        Self::Killed,
-        Self::RecordsRepeated,
-        Self::PollerRestarted,
-        Self::ShardRolled,
-        Self::MessageRepeated,
-        Self::SendRejected,
-        Self::ScheduleTwice,
-        Self::ScheduleLate,
-        Self::ScheduleMissed,
-        Self::ServiceAway,
-        Self::Contradiction,
-        Self::RequestRepeated,
-        Self::CreateRepeatedLate,
-        Self::KeyReused,
-        Self::FileFailed,
-        Self::Paused,
-        Self::Stalled,
-    ];
+    pub fn all() -> &'static [Self] {
+        Self::value_variants()
+    }
 }
 
 /// How often each kind of fault was injected.
@@ -107,16 +94,19 @@ pub(crate) struct Faults {
 #[derive(Debug)]
 struct State {
     enabled: bool,
+    without: BTreeSet<FaultKind>,
     counts: FaultCounts,
     sources: BTreeMap<FaultKind, Rng>,
     lengths: Rng,
 }
 
 impl Faults {
-    /// Creates the faults of a seed, or none at all.
-    pub(crate) fn new(seed: Seed, enabled: bool) -> Self {
-        let (counts, sources) = (FaultKind::ALL.map(|kind| (kind, 0)).into(), BTreeMap::new());
-        let state = State { enabled, counts, sources, lengths: seed.source("lengths of faults") };
+    /// Creates the faults of a seed, without those of some kinds.
+    pub(crate) fn new(seed: Seed, without: &BTreeSet<FaultKind>) -> Self {
+        let counts = FaultKind::all().iter().map(|kind| (*kind, 0)).collect();
+        let (without, sources) = (without.clone(), BTreeMap::new());
+        let enabled = without.len() < FaultKind::all().len();
+        let state = State { enabled, without, counts, sources, lengths: seed.source("lengths of faults") };
         Self { seed, state: Arc::new(Mutex::new(state)) }
     }
 
@@ -127,7 +117,7 @@ impl Faults {
     /// Whether a fault happens now that happens `per_thousand` times of a thousand. If so, it is counted.
     pub(crate) fn draw(&self, kind: FaultKind, per_thousand: u16) -> bool {
         let mut state = self.state();
-        if !state.enabled {
+        if !state.enabled || state.without.contains(&kind) {
             return false;
         }
         let seed = self.seed;
@@ -152,6 +142,12 @@ impl Faults {
     /// Ends all faults.
     pub(crate) fn end(&self) {
         self.state().enabled = false;
+    }
+
+    /// Whether faults of a kind happen.
+    pub(crate) fn has(&self, kind: FaultKind) -> bool {
+        let state = self.state();
+        state.enabled && !state.without.contains(&kind)
     }
 
     /// Whether faults happen.

@@ -1,5 +1,4 @@
-//! What DynamoDB's partitions do to calls: some are throttled for minutes, indexes lag, and reads without consistency
-//! show the past.
+//! What reads see of the past: indexes lag, and reads without consistency are a moment behind.
 //!
 //! The past comes from the changes: an answer is made older by undoing the changes since then. The long-term table has no
 //! stream, so its indexes do not lag here.
@@ -9,74 +8,66 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use fastrand::Rng;
+use payments_capacity::SPACE;
 use serde_json::{Value, json};
 
 use crate::attributes::{Key, key_of};
 use crate::changes::Changes;
 use crate::faults::{FaultKind, Faults};
+use crate::partitions::Partitions;
 use crate::random::{Seed, happens};
+use crate::touched::partition_key;
 
-/// How many partitions a table or an index has.
-const PARTITIONS: u32 = 4;
-
-/// How long a partition is throttled, or an index lags, at most.
+/// How long an index stands still at most.
 const LONGEST: TimeDelta = TimeDelta::minutes(12);
 
-/// A time in which something is wrong with a partition of a table or index.
+/// How often a day one does.
+const A_DAY: i64 = 16;
+
+const INDEXES: [&str; 3] = ["payments/due", "payments/unreported", "payments/transaction"];
+
+/// A time in which a partition of an index stands still.
 #[derive(Debug, Clone)]
 struct Spell {
     from: DateTime<Utc>,
     to: DateTime<Utc>,
-    place: &'static str,
-    partition: u32,
+    index: &'static str,
+    position: u32,
 }
 
 /// The spells of a month. Clones share them.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Lag {
-    seed: Seed,
     faults: Faults,
-    throttled: Arc<[Spell]>,
-    lagging: Arc<[Spell]>,
+    partitions: Partitions,
+    spells: Arc<[Spell]>,
     random: Arc<Mutex<Rng>>,
 }
 
 impl Lag {
-    /// Draws the spells of the days after `begin`: a few of each kind a day.
-    pub(crate) fn new(seed: Seed, faults: &Faults, begin: DateTime<Utc>, days: i64) -> Self {
-        let spells = |what: &str, a_day: i64, places: &[&'static str]| -> Arc<[Spell]> {
-            let mut random = seed.source(what);
-            let mut spell = |_| {
-                let from = begin + TimeDelta::seconds(random.i64(0..days.max(1) * 86_400));
-                let length = TimeDelta::seconds(random.i64(10..LONGEST.num_seconds()));
-                let place = places[random.usize(0..places.len())];
-                Spell { from, to: from + length, place, partition: random.u32(0..PARTITIONS) }
-            };
-            if faults.are_enabled() { (0..days * a_day).map(&mut spell).collect() } else { Arc::default() }
+    /// Draws the spells of the days after `begin`.
+    pub(crate) fn new(
+        seed: Seed,
+        faults: &Faults,
+        partitions: &Partitions,
+        (begin, days): (DateTime<Utc>, u32),
+    ) -> Self {
+        let mut random = seed.source("lagging");
+        let days = i64::from(days);
+        let mut spell = |_| {
+            let from = begin + TimeDelta::seconds(random.i64(0..days.max(1) * 86_400));
+            let to = from + TimeDelta::seconds(random.i64(10..LONGEST.num_seconds()));
+            Spell { from, to, index: INDEXES[random.usize(0..INDEXES.len())], position: random.u32(0..SPACE) }
         };
-        let places = ["payments", "payment-history", "payments/due", "payments/unreported", "payment-history/due"];
-        let indexes = ["payments/due", "payments/unreported", "payments/transaction"];
-        Self {
-            seed,
-            faults: faults.clone(),
-            throttled: spells("throttled", 12, &places),
-            lagging: spells("lagging", 16, &indexes),
-            random: Arc::new(Mutex::new(seed.source("lag"))),
-        }
+        let spells = if faults.has(FaultKind::IndexLag) { (0..days * A_DAY).map(&mut spell).collect() } else { Arc::default() };
+        let random = Arc::new(Mutex::new(seed.source("lag")));
+        Self { faults: faults.clone(), partitions: partitions.clone(), spells, random }
     }
 
-    /// Whether a call meets a partition that is throttled now.
-    pub(crate) fn throttles(&self, input: &Value, now: DateTime<Utc>) -> bool {
-        let active: Vec<&Spell> = now_of(&self.throttled, now).collect();
-        if active.is_empty() || !self.faults.are_enabled() {
-            return false;
-        }
-        let touched = touched(input);
-        active.iter().any(|spell| touched.iter().any(|(place, key)| self.is_in(spell, place, key)))
-    }
-
-    fn is_in(&self, spell: &Spell, place: &str, key: &str) -> bool {
-        spell.place == place && self.seed.source(&format!("{place} {key}")).u32(0..PARTITIONS) == spell.partition
+    /// Returns when an index stopped at a key's partition, if it stands still.
+    fn stopped(&self, index: &str, key: &str, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        let mut spells = self.spells.iter().filter(|spell| spell.from <= now && now < spell.to && spell.index == index);
+        spells.find(|spell| self.partitions.are_together(index, key, spell.position)).map(|spell| spell.from)
     }
 
     /// Makes an answer as old as its read is. Returns whether it did.
@@ -95,14 +86,17 @@ impl Lag {
         let index = input["IndexName"].as_str();
         let (kind, behind) = match (operation, index) {
             ("Query", Some(index)) => {
-                let (place, key) = (format!("payments/{index}"), partition_key(input));
-                let spell = now_of(&self.lagging, now).find(|spell| self.is_in(spell, &place, &key));
-                // Within a spell the index stands still; otherwise it is a moment behind.
-                let behind =
-                    spell.map_or_else(|| TimeDelta::milliseconds(random.i64(0..300)), |spell| now - spell.from);
+                let stopped = self.stopped(&format!("payments/{index}"), partition_key(input), now);
+                // If it does not stand still, it is a moment behind.
+                let moment = if self.faults.has(FaultKind::IndexLag) { random.i64(0..300) } else { 0 };
+                let behind = stopped.map_or(TimeDelta::milliseconds(moment), |from| now - from);
                 (FaultKind::IndexLag, behind)
             }
-            ("Query" | "GetItem", None) if input["ConsistentRead"] != true && happens(&mut random, 500) => {
+            ("Query" | "GetItem", None)
+                if input["ConsistentRead"] != true
+                    && self.faults.has(FaultKind::StaleRead)
+                    && happens(&mut random, 500) =>
+            {
                 (FaultKind::StaleRead, TimeDelta::milliseconds(random.i64(0..2_000)))
             }
             _ => return false,
@@ -123,49 +117,6 @@ impl Lag {
         }
         aged
     }
-}
-
-fn now_of(spells: &[Spell], now: DateTime<Utc>) -> impl Iterator<Item = &Spell> {
-    spells.iter().filter(move |spell| spell.from <= now && now < spell.to)
-}
-
-/// Returns the places that a call touches, each with the partition key there.
-fn touched(input: &Value) -> Vec<(String, String)> {
-    let mut touched = Vec::new();
-    let mut add = |action: &Value| {
-        let table = action["TableName"].as_str().unwrap_or_default();
-        for item in [&action["Key"], &action["Item"]] {
-            if let Some(pk) = item["pk"]["S"].as_str() {
-                touched.push((table.to_owned(), pk.to_owned()));
-            }
-            if let Some(shard) = item["shard"]["N"].as_str() {
-                touched.push((format!("{table}/due"), shard.to_owned()));
-            }
-        }
-        if action.get("KeyConditionExpression").is_some() {
-            let place =
-                action["IndexName"].as_str().map_or_else(|| table.to_owned(), |index| format!("{table}/{index}"));
-            touched.push((place, partition_key(action)));
-        }
-    };
-    add(input);
-    for action in input["TransactItems"].as_array().into_iter().flatten() {
-        action.as_object().into_iter().flat_map(|kinds| kinds.values()).for_each(&mut add);
-    }
-    for (table, asked) in input["RequestItems"].as_object().into_iter().flatten() {
-        for key in asked["Keys"].as_array().into_iter().flatten() {
-            add(&json!({ "TableName": table, "Key": key }));
-        }
-    }
-    touched
-}
-
-/// Returns the partition key of a query.
-fn partition_key(input: &Value) -> String {
-    let values = &input["ExpressionAttributeValues"];
-    let value = [":pk", ":shard", ":id"].into_iter().find_map(|name| values.get(name));
-    let text = value.and_then(|value| value["S"].as_str().or(value["N"].as_str()));
-    text.unwrap_or_default().to_owned()
 }
 
 fn age_query(past: &BTreeMap<Key, Option<Value>>, input: &Value, answer: &mut Value) {

@@ -90,16 +90,14 @@ impl Lambda {
 
 /// A sandbox's client of DynamoDB.
 fn client(stack: &Stack, network: &Network, sandbox: usize) -> Result<Client> {
-    let engine = stack.direct().ok_or_else(|| anyhow::anyhow!("a month needs the embedded engine"))?.clone();
     let quota = RetryPartition::new(format!("month-{}", QUOTAS.fetch_add(1, Ordering::Relaxed)));
     let config = stack.client().config().to_builder();
-    Ok(Client::from_conf(config.http_client(network.interceptor(engine, sandbox)).retry_partition(quota).build()))
+    Ok(Client::from_conf(config.http_client(network.interceptor(sandbox)).retry_partition(quota).build()))
 }
 
 /// A sandbox's queue of requests, through SQS's own SDK.
 fn requests(network: &Network, stack: &Stack, sandbox: usize) -> Result<TransactionQueue> {
     use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
-    let engine = stack.direct().ok_or_else(|| anyhow::anyhow!("a month needs the embedded engine"))?.clone();
     let quota = aws_sdk_sqs::config::retry::RetryPartition::new(format!(
         "month-sqs-{}",
         QUOTAS.fetch_add(1, Ordering::Relaxed)
@@ -108,7 +106,7 @@ fn requests(network: &Network, stack: &Stack, sandbox: usize) -> Result<Transact
         .behavior_version(BehaviorVersion::latest())
         .region(Region::from_static("local"))
         .credentials_provider(Credentials::new("local", "local", None, None, "month"))
-        .http_client(network.interceptor(engine, sandbox))
+        .http_client(network.interceptor(sandbox))
         .retry_partition(quota)
         .build();
     let queue_url = "http://127.0.0.1:9/payment-requests".to_owned();

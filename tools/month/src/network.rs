@@ -2,17 +2,18 @@
 //!
 //! A call goes on even if its caller is killed meanwhile, as on a network.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use chrono::TimeDelta;
 use payments_local::interceptor::{Answer, Next, Process, read_whole, respond};
-use payments_local::{Call, Direct, Fate, Interceptor};
+use payments_local::{Call, CapacityUse, Fate, Interceptor, Recorder};
 use serde_json::{Value, json};
 
 use crate::changes::Changes;
 use crate::faults::{FaultKind, Faults};
 use crate::lag::Lag;
+use crate::partitions::Partitions;
 use crate::requests::RequestQueue;
 use crate::time::{Time, pause};
 use crate::trace::Trace;
@@ -32,6 +33,9 @@ pub(crate) struct Shared {
     pub(crate) trace: Trace,
     pub(crate) changes: Changes,
     pub(crate) lag: Lag,
+    pub(crate) partitions: Partitions,
+    pub(crate) recorder: Recorder,
+    pub(crate) used: Mutex<CapacityUse>,
     pub(crate) requests: RequestQueue,
     pub(crate) weakness: Option<Weakness>,
 }
@@ -42,9 +46,9 @@ impl Network {
     }
 
     /// Returns an interceptor of a sandbox's calls.
-    pub(crate) fn interceptor(&self, engine: Direct, sandbox: usize) -> Interceptor {
+    pub(crate) fn interceptor(&self, sandbox: usize) -> Interceptor {
         let network = self.clone();
-        Interceptor::over(engine, move |call, next| {
+        Interceptor::over(self.0.recorder.clone(), move |call, next| {
             let network = network.clone();
             async move {
                 let calls = tokio::spawn(async move { network.carry(call, next, sandbox).await });
@@ -98,7 +102,7 @@ impl Network {
         let is_write = WRITES.contains(&call.operation.as_str());
         let is_transaction = call.operation == "TransactWriteItems";
         let is_dynamodb = call.service() != "AmazonSQS";
-        let fate = if is_dynamodb && self.0.lag.throttles(call.input(), self.0.time.now()) {
+        let fate = if is_dynamodb && !self.0.partitions.refusing(call.input(), is_write, self.0.time.now()).is_empty() {
             faults.count(FaultKind::Throttled);
             if is_transaction {
                 Fate::CancelTransaction("ThrottlingError")
@@ -126,6 +130,7 @@ impl Network {
     async fn ask(&self, call: Call, next: Next, operation: &str, input: &Value) -> Answer {
         let shared = &*self.0;
         let (status, body) = read_whole(next.send(call).await?).await?;
+        self.count_units(input);
         if WRITES.contains(&operation) {
             let followed = shared.changes.follow(shared.time.now()).await;
             followed.map_err(|error| ConnectorError::other(error.into(), None))?;
@@ -139,5 +144,19 @@ impl Network {
             return respond(status, answer.to_string());
         }
         respond(status, body)
+    }
+
+    /// Counts what the last call used, and charges it to its partitions.
+    fn count_units(&self, input: &Value) {
+        let shared = &*self.0;
+        let used = shared.recorder.take_capacity_use();
+        shared.partitions.charge(input, &used, shared.time.now());
+        let mut all = shared.used.lock().unwrap_or_else(PoisonError::into_inner);
+        used.into_iter().for_each(|(what, half_units)| *all.entry(what).or_default() += half_units);
+    }
+
+    /// Returns the capacity that all calls used.
+    pub(crate) fn used(&self) -> CapacityUse {
+        self.0.used.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -3,78 +3,136 @@
 //! The engine's stream has one shard for good. On AWS a shard belongs to a partition and ends after about four hours,
 //! whatever the load, and an account's items can lie in two partitions.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
+use chrono::{DateTime, Utc};
 use fastrand::Rng;
 use payments_delivery::{InMemoryStream, Record, ShardId};
 use tokio::sync::Notify;
 
 use crate::attributes::key_of;
+use crate::faults::{FaultKind, Faults};
+use crate::partitions::Partitions;
 use crate::random::Seed;
 
-/// How many partitions the hot table has.
-const PARTITIONS: usize = 3;
+/// The ARN that records are read under.
+const ARN: &str = "arn:aws:dynamodb:month:000000000000:table/payments/stream/month";
 
 /// The stream. Clones share it.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Stream {
     pub(crate) shards: InMemoryStream,
     seed: Seed,
-    open: Arc<Mutex<Vec<Lineage>>>,
+    partitions: Partitions,
+    faults: Faults,
+    open: Arc<Mutex<Vec<Open>>>,
     arrived: Arc<[Notify; 2]>,
 }
 
-/// The shards of a partition, one after another.
-#[derive(Debug)]
-struct Lineage {
-    partition: usize,
-    generation: u32,
-}
-
-impl Lineage {
-    fn id(&self) -> ShardId {
-        ShardId::from(format!("shard-{}-{:03}", self.partition, self.generation).as_str())
-    }
+/// The open shard of a partition, which is a part of the hash space.
+#[derive(Debug, Clone)]
+struct Open {
+    first: u32,
+    last: u32,
+    id: ShardId,
 }
 
 impl Stream {
-    /// Creates the stream with one open shard for each partition.
-    pub(crate) fn new(seed: Seed) -> Result<Self> {
-        let shards = InMemoryStream::new("arn:aws:dynamodb:month:000000000000:table/payments/stream/month");
-        let open: Vec<_> = (0..PARTITIONS).map(|partition| Lineage { partition, generation: 0 }).collect();
-        for lineage in &open {
-            shards.add_shard(lineage.id(), None)?;
+    /// Creates the stream with one open shard for each partition of the hot table.
+    pub(crate) fn new(seed: Seed, faults: &Faults, partitions: &Partitions, now: DateTime<Utc>) -> Result<Self> {
+        let stream = Self {
+            shards: InMemoryStream::new(ARN),
+            seed,
+            partitions: partitions.clone(),
+            faults: faults.clone(),
+            open: Arc::default(),
+            arrived: Arc::default(),
+        };
+        for (first, last) in stream.ranges(now) {
+            let id = stream.name(first, 0);
+            stream.shards.add_shard(id.clone(), None)?;
+            stream.open().push(Open { first, last, id });
         }
-        Ok(Self { shards, seed, open: Arc::new(Mutex::new(open)), arrived: Arc::default() })
+        Ok(stream)
     }
 
     /// Deals a record to the shard of its item's partition.
-    pub(crate) fn deal(&self, record: Record) -> Result<()> {
+    pub(crate) fn deal(&self, record: Record, now: DateTime<Utc>) -> Result<()> {
+        self.split(now)?;
         let (pk, sk) = key_of(&record.event()["dynamodb"]["Keys"]);
         // Every fourth account's items lie in two partitions.
         let two = self.source(&format!("split {pk}")).u8(0..4) == 0;
         let place = if two && self.source(&format!("half {pk}/{sk}")).bool() { format!("{pk}/2") } else { pk };
-        let partition = self.source(&format!("partition {place}")).usize(0..PARTITIONS);
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        self.shards.push(&open[partition].id(), record)?;
+        let position = self.partitions.position(&place);
+        let shard = self.open().iter().find(|open| position <= open.last).map(|open| open.id.clone());
+        self.shards.push(&shard.context("the shards cover the hash space")?, record)?;
         self.arrived.iter().for_each(Notify::notify_one);
         Ok(())
+    }
+
+    /// Ends a shard; a child goes on.
+    pub(crate) fn roll(&self, random: &mut Rng) -> Result<()> {
+        let mut open = self.open();
+        let number = random.usize(0..open.len());
+        let parent = &mut open[number];
+        let child = self.after(&parent.id, parent.first);
+        self.shards.split(&parent.id, std::slice::from_ref(&child))?;
+        parent.id = child;
+        self.arrived.iter().for_each(Notify::notify_one);
+        Ok(())
+    }
+
+    /// Ends the shards of partitions that have split; two children go on.
+    fn split(&self, now: DateTime<Utc>) -> Result<()> {
+        let ranges = self.ranges(now);
+        let mut open = self.open();
+        if ranges.len() == open.len() {
+            return Ok(());
+        }
+        for parent in std::mem::take(&mut *open) {
+            let within: Vec<_> = ranges.iter().filter(|(first, _)| (parent.first..=parent.last).contains(first)).collect();
+            if within.len() == 1 {
+                open.push(parent);
+                continue;
+            }
+            let child = |&&(first, last): &&(u32, u32)| Open { first, last, id: self.after(&parent.id, first) };
+            let children: Vec<Open> = within.iter().map(child).collect();
+            let ids: Vec<ShardId> = children.iter().map(|child| child.id.clone()).collect();
+            self.shards.split(&parent.id, &ids)?;
+            self.faults.count(FaultKind::PartitionSplit);
+            open.extend(children);
+        }
+        Ok(())
+    }
+
+    fn ranges(&self, now: DateTime<Utc>) -> Vec<(u32, u32)> {
+        let (mut first, mut ranges) = (0, Vec::new());
+        let partitions = self.partitions.of_hot_table(now);
+        for width in partitions.iter().flat_map(|all| (0..all.count()).map(|number| all.width(number))) {
+            let width = u32::try_from(width).unwrap_or(0);
+            ranges.push((first, first + width - 1));
+            first += width;
+        }
+        ranges
+    }
+
+    /// Names the shard that goes on after another one.
+    fn after(&self, parent: &ShardId, first: u32) -> ShardId {
+        let generation = parent.as_str().rsplit('-').next().and_then(|number| number.parse::<u32>().ok()).unwrap_or(0);
+        self.name(first, generation + 1)
+    }
+
+    fn name(&self, first: u32, generation: u32) -> ShardId {
+        ShardId::from(format!("shard-{first:07}-{generation:04}").as_str())
     }
 
     fn source(&self, what: &str) -> Rng {
         self.seed.source(what)
     }
 
-    /// Ends a partition's shard; a child goes on.
-    pub(crate) fn roll(&self, partition: usize) -> Result<()> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let lineage = &mut open[partition % PARTITIONS];
-        let parent = lineage.id();
-        lineage.generation += 1;
-        self.shards.split(&parent, &[lineage.id()])?;
-        self.arrived.iter().for_each(Notify::notify_one);
-        Ok(())
+    fn open(&self) -> MutexGuard<'_, Vec<Open>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until there is something new for a consumer.

@@ -41,7 +41,7 @@ pub(crate) fn start(bank: &Arc<Bank>, zone: BusinessZone) -> Result<()> {
     let dispatch = StreamMapping::new(dispatch_settings(&failures)?, stream())?;
     let mut cuts = bank.seed.source("cuts");
     let faulty = bank.faults.clone();
-    let cut = move |fits: usize| if faulty.are_enabled() { cuts.usize(1..=fits.max(1)) } else { fits };
+    let cut = move |fits: usize| if faulty.has(FaultKind::RecordsRepeated) { cuts.usize(1..=fits.max(1)) } else { fits };
     let aggregator = StreamMapping::new(aggregator_settings()?, stream())?.with_batch_cuts(cut);
     spawn_local(deliver(Arc::clone(bank), 0, Function::Dispatch, dispatch));
     spawn_local(deliver(Arc::clone(bank), 1, Function::StreamAggregator, aggregator));
@@ -154,7 +154,7 @@ async fn serve(bank: Arc<Bank>) {
                 away_until = now + TimeDelta::hours(random.i64(1..48));
             }
         }
-        if now < away_until && bank.faults.are_enabled() {
+        if now < away_until && bank.faults.has(FaultKind::ServiceAway) {
             continue;
         }
         bank.serve(now, &mut random);
@@ -166,8 +166,7 @@ async fn roll(bank: Arc<Bank>) {
     let mut random = bank.seed.source("rolls");
     loop {
         pause(TimeDelta::minutes(random.i64(60..100))).await;
-        let partition = random.usize(0..3);
-        if bank.stream.roll(partition).is_ok() && bank.faults.are_enabled() {
+        if bank.stream.roll(&mut random).is_ok() && bank.faults.are_enabled() {
             bank.faults.count(FaultKind::ShardRolled);
         }
     }

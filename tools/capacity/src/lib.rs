@@ -1,0 +1,6 @@
+//! Where DynamoDB puts keys, and how its partitions split: the one model of partitions. The capacity tests hold the bank to
+//! it for an hour, `cargo month` for weeks.
+
+mod placement;
+
+pub use placement::{Partitions, SPACE, SPLITS_AFTER, position};
