@@ -3,19 +3,22 @@
 use serde_json::Value;
 
 /// A primary key: partition and sort key.
-pub(crate) type Key = (String, String);
+pub type Key = (String, String);
 
-/// Returns an item's key.
-pub(crate) fn key_of(item: &Value) -> Key {
+/// Returns the key of an item, of an index entry or of a key.
+#[must_use]
+pub fn key_of(item: &Value) -> Key {
     (text(item, "pk").to_owned(), text(item, "sk").to_owned())
 }
 
 /// Returns a text; empty if there is none.
-pub(crate) fn text<'v>(item: &'v Value, name: &str) -> &'v str {
+#[must_use]
+pub fn text<'v>(item: &'v Value, name: &str) -> &'v str {
     item[name]["S"].as_str().unwrap_or_default()
 }
 
 /// Returns a whole number; 0 if there is none.
-pub(crate) fn number(item: &Value, name: &str) -> u64 {
+#[must_use]
+pub fn number(item: &Value, name: &str) -> u64 {
     item[name]["N"].as_str().and_then(|number| number.parse().ok()).unwrap_or(0)
 }

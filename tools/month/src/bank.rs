@@ -1,6 +1,5 @@
 //! The bank: everything that the tasks of a month share.
 
-use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, Utc};
@@ -42,8 +41,6 @@ pub(crate) struct State {
     pub(crate) service: TransactionService,
     /// How many requests the service's contradictions were drawn for.
     pub(crate) drawn: usize,
-    /// The payments about which the service contradicts itself.
-    pub(crate) contested: BTreeSet<String>,
     pub(crate) intents: Vec<Intent>,
     /// What failed and is tried again.
     pub(crate) troubles: Vec<String>,
@@ -76,7 +73,10 @@ impl Bank {
         for request in new {
             if self.faults.draw(FaultKind::Contradiction, 6) {
                 let result = contradiction(&request.request, random);
-                state.contested.insert(request.request["paymentId"].as_str().unwrap_or_default().to_owned());
+                let amount = &request.request["amountMinor"];
+                state.intents.iter_mut().filter(|intent| *amount == intent.amount).for_each(|intent| {
+                    intent.contested = true;
+                });
                 let _sent = self.queues.results.send(result.to_string(), now);
             }
         }

@@ -1,61 +1,72 @@
-//! The changes of the hot table, as they happen: for the checker, for reads of the past, and for the modelled stream.
+//! The changes of the hot table, as they happen: for the checker, for reads of the past, and for streams.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context as _, Result, ensure};
 use chrono::{DateTime, Utc};
-use payments_delivery::{Cursor, DynamoDbStream, Position, ShardId, Source};
+use payments_delivery::{Cursor, DynamoDbStream, Position, Record, ShardId, Source};
 use serde_json::Value;
 
 use crate::attributes::{Key, key_of};
-use crate::stream::Stream;
 
 /// How many records are read at once.
 const PAGE: usize = 1_000;
 
+/// Takes each record in its turn.
+type Deal = dyn Fn(Record) -> Result<()> + Send + Sync;
+
 /// One change of an item in the hot table.
 #[derive(Debug, Clone)]
-pub(crate) struct Change {
+pub struct Change {
     /// When.
-    pub(crate) at: DateTime<Utc>,
+    pub at: DateTime<Utc>,
     /// The item's key.
-    pub(crate) key: Key,
+    pub key: Key,
     /// The item before, if there was one.
-    pub(crate) before: Option<Value>,
+    pub before: Option<Value>,
     /// The item after, if there is one.
-    pub(crate) after: Option<Value>,
+    pub after: Option<Value>,
 }
 
 /// The changes so far. Clones share them.
 #[derive(Clone)]
-pub(crate) struct Changes {
+pub struct Changes {
     source: Source,
     shard: ShardId,
     cursor: Arc<tokio::sync::Mutex<Cursor>>,
     log: Arc<Mutex<Vec<Change>>>,
-    stream: Stream,
+    deal: Arc<Deal>,
 }
 
 impl Changes {
-    /// Follows the engine's own stream, and deals it to a modelled one.
-    pub(crate) async fn of(engine: DynamoDbStream, stream: Stream) -> Result<Self> {
+    /// Follows the engine's own stream, and deals its records on.
+    ///
+    /// # Errors
+    /// If the stream cannot be read, or has several shards.
+    pub async fn of(
+        engine: DynamoDbStream,
+        deal: impl Fn(Record) -> Result<()> + Send + Sync + 'static,
+    ) -> Result<Self> {
         let source = Source::from(engine);
         let shards = source.shards().await?;
         ensure!(shards.len() == 1, "the engine's stream has one shard, not {}", shards.len());
         let shard = shards.into_iter().next().context("a shard")?.id;
         let cursor = Arc::new(tokio::sync::Mutex::new(Cursor::at(Position::TrimHorizon)));
-        Ok(Self { source, shard, cursor, log: Arc::default(), stream })
+        Ok(Self { source, shard, cursor, log: Arc::default(), deal: Arc::new(deal) })
     }
 
     /// Reads what has changed.
-    pub(crate) async fn follow(&self, now: DateTime<Utc>) -> Result<()> {
+    ///
+    /// # Errors
+    /// If the stream cannot be read, or a record cannot be dealt.
+    pub async fn follow(&self, now: DateTime<Utc>) -> Result<()> {
         let mut cursor = self.cursor.lock().await;
         loop {
             let page = self.source.read(&self.shard, &mut cursor, PAGE).await?;
             let last = page.records.len() < PAGE;
             for record in page.records {
                 self.log().push(change_of(now, record.event()));
-                self.stream.deal(record, now)?;
+                (self.deal)(record)?;
             }
             if last {
                 return Ok(());
@@ -63,13 +74,15 @@ impl Changes {
         }
     }
 
-    /// Returns the changes of heads since an instant, the newest first.
-    pub(crate) fn since(&self, instant: DateTime<Utc>) -> Vec<Change> {
+    /// Returns the changes since an instant, the newest first.
+    #[must_use]
+    pub fn since(&self, instant: DateTime<Utc>) -> Vec<Change> {
         self.log().iter().rev().take_while(|change| change.at > instant).cloned().collect()
     }
 
-    /// Returns the changes from a place on.
-    pub(crate) fn from(&self, place: usize) -> Vec<Change> {
+    /// Returns the changes from a place on, the oldest first.
+    #[must_use]
+    pub fn from(&self, place: usize) -> Vec<Change> {
         self.log()[place..].to_vec()
     }
 

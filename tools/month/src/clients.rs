@@ -116,9 +116,7 @@ fn new_intent(bank: &Bank, random: &mut Rng, scheduled_for: String) -> usize {
     let mut state = bank.state();
     let place = state.intents.len();
     let amount = 1_000 + u64::try_from(place).unwrap_or(0);
-    let (account, key) = (format!("acc-{}", random.usize(0..ACCOUNTS)), format!("key-{amount}"));
-    let (accepted, refused, cancelled) = (None, false, false);
-    state.intents.push(Intent { account, key, amount, scheduled_for, accepted, refused, cancelled });
+    state.intents.push(Intent::new(format!("acc-{}", random.usize(0..ACCOUNTS)), amount, scheduled_for));
     place
 }
 

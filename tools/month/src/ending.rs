@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 
 use crate::attributes::text;
 use crate::bank::Bank;
-use crate::checker::{Checker, Tables};
+use crate::checker::Checker;
+use crate::laws::Tables;
 use crate::time::pause;
 use crate::triggers::{context, until};
 

@@ -3,18 +3,17 @@
 //! The past comes from the changes: an answer is made older by undoing the changes since then. The long-term table has no
 //! stream, so its indexes do not lag here.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use fastrand::Rng;
 use payments_capacity::SPACE;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::attributes::{Key, key_of};
 use crate::changes::Changes;
 use crate::faults::{FaultKind, Faults};
 use crate::partitions::Partitions;
+use crate::past::Past;
 use crate::random::{Seed, happens};
 use crate::touched::partition_key;
 
@@ -101,70 +100,19 @@ impl Lag {
             }
             _ => return false,
         };
-        let past: BTreeMap<Key, Option<Value>> =
-            changes.since(now - behind).into_iter().map(|change| (change.key, change.before)).collect();
+        let past = Past::before(changes.since(now - behind));
         if past.is_empty() {
             return false;
         }
         let before = answer.clone();
         match operation {
-            "Query" => age_query(&past, input, answer),
-            _ => age_get(&past, input, answer),
+            "Query" => past.age_query(input, answer),
+            _ => past.age_get(input, answer),
         }
         let aged = before != *answer;
         if aged {
             self.faults.count(kind);
         }
         aged
-    }
-}
-
-fn age_query(past: &BTreeMap<Key, Option<Value>>, input: &Value, answer: &mut Value) {
-    // A page among others stays as it is: what belongs on it is not known here.
-    let is_whole = ["LastEvaluatedKey", "ExclusiveStartKey", "Select"];
-    if is_whole.iter().any(|name| answer.get(name).is_some() || input.get(name).is_some()) {
-        return;
-    }
-    let Some(shown) = answer["Items"].as_array() else { return };
-    let mut items = shown.clone();
-    items.retain(|item| !past.contains_key(&key_of(item)));
-    items.extend(past.values().flatten().filter(|item| selects(input, item)).cloned());
-    let sort = match input["IndexName"].as_str() {
-        Some("unreported") => "unreported",
-        Some(_) => "due",
-        None => "sk",
-    };
-    items.sort_by_key(|item| item[sort]["S"].as_str().unwrap_or_default().to_owned());
-    if input["Limit"].as_u64().is_some_and(|limit| items.len() as u64 > limit) {
-        return;
-    }
-    (answer["Count"], answer["Items"]) = (json!(items.len()), items.into());
-}
-
-fn age_get(past: &BTreeMap<Key, Option<Value>>, input: &Value, answer: &mut Value) {
-    let Some(then) = past.get(&key_of(&input["Key"])) else { return };
-    let Some(fields) = answer.as_object_mut() else { return };
-    match then {
-        Some(item) => fields.insert("Item".to_owned(), item.clone()),
-        None => fields.remove("Item"),
-    };
-}
-
-/// Whether a query selects an item. Queries have an equality on the partition and bounds on the sort key, or neither.
-fn selects(input: &Value, item: &Value) -> bool {
-    let values = &input["ExpressionAttributeValues"];
-    let text = |name: &str| values[name]["S"].as_str();
-    let within = |sort: &str| {
-        let (from, to) = (text(":from").unwrap_or_default(), text(":to"));
-        item[sort]["S"].as_str().is_some_and(|key| from <= key && to.is_none_or(|to| key <= to))
-    };
-    match input["IndexName"].as_str() {
-        Some("due") => item["shard"] == values[":shard"] && within("due"),
-        Some("transaction") => item["transactionId"] == values[":id"],
-        Some("unreported") => item["shard"] == values[":shard"] && item.get("unreported").is_some(),
-        _ => {
-            let status = values.get(":status").is_none_or(|status| item["status"] == *status);
-            item["pk"] == values[":pk"] && within("sk") && status
-        }
     }
 }

@@ -3,22 +3,27 @@
 //! The functions' own handlers run over the embedded engine, on one thread and on paused time, so a seed always plays the
 //! same month. Clients, the stream, the queues, the schedules and the transaction service are modelled here, each as
 //! unreliable as it may be. A checker that shares no code with the functions follows every change.
+//!
+//! The public modules serve the fault tests too: what must be true of payments, reads of the past, weaknesses, random
+//! sources.
 
-mod attributes;
+pub mod attributes;
 mod bank;
-mod changes;
+pub mod changes;
 mod checker;
 mod clients;
 mod ending;
 mod faults;
 mod files;
-mod intent;
+pub mod intent;
 mod lag;
 mod lambda;
+pub mod laws;
 mod month;
 mod network;
 mod partitions;
-mod random;
+pub mod past;
+pub mod random;
 mod requests;
 mod stream;
 mod switches;
@@ -26,6 +31,7 @@ mod time;
 mod touched;
 mod trace;
 mod triggers;
+mod weakening;
 mod weakness;
 
 pub use faults::{FaultCounts, FaultKind};

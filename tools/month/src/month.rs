@@ -126,7 +126,7 @@ async fn played(settings: &Settings) -> Result<Month> {
 }
 
 fn outcome(settings: &Settings, bank: &Bank, checker: Checker, trace: &Trace) -> Result<Month> {
-    let tables = crate::checker::Tables::read(bank)?;
+    let tables = crate::checker::tables(bank)?;
     let mut ends = std::collections::BTreeMap::new();
     for head in tables.heads().into_values() {
         *ends.entry(text(head, "status").to_owned()).or_default() += 1;
@@ -162,7 +162,10 @@ async fn build(
         .start()
         .await?;
     let stream = Stream::new(seed)?;
-    let changes = Changes::of(stack.stream().await?, stream.clone()).await?;
+    let changes = {
+        let stream = stream.clone();
+        Changes::of(stack.stream().await?, move |record| stream.deal(record)).await?
+    };
     let requests = RequestQueue::over(stack.queues.requests.clone());
     let lag = Lag::new(seed, &faults, begin, i64::from(settings.days));
     let network = Network::new(Shared {
@@ -183,14 +186,7 @@ async fn build(
     };
     let queues = stack.queues.clone();
     let service = TransactionService::new(service, queues.requests.clone(), queues.results.clone());
-    let state = State {
-        service,
-        drawn: 0,
-        contested: std::collections::BTreeSet::new(),
-        intents: Vec::new(),
-        troubles: Vec::new(),
-        complaints: Vec::new(),
-    };
+    let state = State { service, drawn: 0, intents: Vec::new(), troubles: Vec::new(), complaints: Vec::new() };
     let engine = stack.direct().context("a month needs the embedded engine")?.clone();
     let bank = Bank {
         seed,

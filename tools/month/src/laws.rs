@@ -1,0 +1,221 @@
+//! What must be true of payments, whatever happened: of their heads in both tables, of each change of a head, and of each
+//! request to the transaction service.
+//!
+//! It shares no code with the functions. It knows a payment by its amount, which every intent has for itself.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::attributes::{Key, number, text};
+use crate::intent::Intent;
+
+/// The legal transitions.
+const LEGAL: [(&str, &str); 4] =
+    [("SCHEDULED", "PENDING"), ("SCHEDULED", "CANCELLED"), ("PENDING", "PROCESSED"), ("PENDING", "FAILED")];
+
+/// The attributes of a head that never change.
+const CONSTANT: [&str; 7] = ["pk", "sk", "shard", "payeeAccountId", "amountMinor", "currency", "scheduledFor"];
+
+/// What is in both tables.
+#[derive(Debug, Default)]
+pub struct Tables {
+    /// The items of the hot table.
+    pub hot: BTreeMap<Key, Value>,
+    /// The items of the long-term table.
+    pub history: BTreeMap<Key, Value>,
+}
+
+impl Tables {
+    /// Returns the heads of both tables, each once.
+    #[must_use]
+    pub fn heads(&self) -> BTreeMap<&Key, &Value> {
+        self.history.iter().chain(&self.hot).filter(|((pk, _), _)| is_of_head(pk)).collect()
+    }
+}
+
+/// Whether a partition key is that of heads.
+#[must_use]
+pub fn is_of_head(pk: &str) -> bool {
+    pk.starts_with("ACCT#")
+}
+
+/// Returns the payment's id from its head's sort key.
+#[must_use]
+pub fn id_of(sk: &str) -> &str {
+    sk.split_once('#').map_or("", |(_, id)| id)
+}
+
+/// Checks that no payment is there twice or lost, and none that nobody asked for, and that what clients were told stays
+/// true. Returns what is wrong.
+#[must_use]
+pub fn check_heads(tables: &Tables, intents: &[Intent]) -> Vec<String> {
+    let mut found = Vec::new();
+    for (key, hot) in &tables.hot {
+        if tables.history.get(key).is_some_and(|archived| archived != hot) {
+            found.push(format!("the head {key:?} differs between the tables"));
+        }
+    }
+    let mut by_amount: BTreeMap<u64, Vec<(&Key, &Value)>> = BTreeMap::new();
+    for (key, head) in tables.heads() {
+        by_amount.entry(number(head, "amountMinor")).or_default().push((key, head));
+    }
+    for intent in intents {
+        let heads = by_amount.remove(&intent.amount).unwrap_or_default();
+        if let Some(problem) = check_intent(intent, &heads, tables) {
+            found.push(format!("payment {} {problem}", intent.amount));
+        }
+    }
+    found.extend(by_amount.keys().map(|amount| format!("nobody asked for a payment of {amount}")));
+    found
+}
+
+fn check_intent(intent: &Intent, heads: &[(&Key, &Value)], tables: &Tables) -> Option<String> {
+    if heads.len() > 1 {
+        return Some(format!("is there {} times", heads.len()));
+    }
+    let Some(((pk, sk), head)) = heads.first() else {
+        return intent.accepted.as_ref().map(|id| format!("was accepted as {id} and is lost"));
+    };
+    if intent.refused && intent.accepted.is_none() {
+        return Some("was refused and is there".to_owned());
+    }
+    if *pk != format!("ACCT#{}", intent.account) {
+        return Some(format!("is of the account {} and lies in {pk}", intent.account));
+    }
+    if intent.due_at().is_some_and(|due_at| sk.strip_prefix(due_at).is_none_or(|rest| !rest.starts_with('#'))) {
+        return Some(format!("is to be made at {} and is {sk}", intent.scheduled_for));
+    }
+    let status = text(head, "status");
+    if intent.cancelled && status != "CANCELLED" {
+        return Some(format!("was told to be cancelled and is {status}"));
+    }
+    let id = intent.accepted.as_ref()?;
+    if id_of(sk) != id {
+        return Some(format!("was accepted as {id} and is {sk}"));
+    }
+    let details = tables.history.get(&(format!("PAY#{id}"), "DETAILS".to_owned()));
+    let right = details.is_some_and(|details| number(details, "amountMinor") == intent.amount);
+    (!right).then(|| format!("has the details {details:?}"))
+}
+
+/// Checks that a head is settled or cancelled for good. Returns what is wrong.
+#[must_use]
+pub fn check_over(head: &Value) -> Option<String> {
+    let status = text(head, "status");
+    (!is_settled(status) && status != "CANCELLED").then(|| format!("is {status} when everything is over"))
+}
+
+/// Checks that a head is settled, if at all, as the transaction service said. Returns what is wrong.
+#[must_use]
+pub fn check_settlement(head: &Value, said: &str, is_contested: bool) -> Option<String> {
+    let status = text(head, "status");
+    let wrong = is_settled(status) && status != said && !is_contested;
+    wrong.then(|| format!("is {status}, but the service said {said}"))
+}
+
+/// Checks a change of a head: it begins, takes a step, or leaves the hot table. Returns what is wrong.
+#[must_use]
+pub fn check_change(before: Option<&Value>, after: Option<&Value>) -> Option<String> {
+    match (before, after) {
+        (None, Some(after)) => check_beginning(after),
+        (Some(before), Some(after)) => check_step(before, after),
+        (Some(before), None) => check_leaving(before),
+        (None, None) => None,
+    }
+}
+
+/// A head begins as SCHEDULED.
+fn check_beginning(head: &Value) -> Option<String> {
+    let good = text(head, "status") == "SCHEDULED" && number(head, "version") == 1 && is_consistent(head);
+    (!good).then(|| format!("begins as {head}"))
+}
+
+/// A step is a transition, a later dispatch attempt, or the removal from `unreported`.
+fn check_step(before: &Value, after: &Value) -> Option<String> {
+    if let Some(name) = CONSTANT.into_iter().find(|name| before[*name] != after[*name]) {
+        return Some(format!("changed its {name} from {} to {}", before[name], after[name]));
+    }
+    let (from, to) = (text(before, "status"), text(after, "status"));
+    let (old, new) = (trail(before), trail(after));
+    let (attempt, next) = (number(before, "dispatchAttempt"), number(after, "dispatchAttempt"));
+    let is_redrive = from == "PENDING" && to == "PENDING" && before["version"] == after["version"];
+    // A redrive skips the attempts that were missed.
+    if is_redrive && old == new && next > attempt {
+        return None;
+    }
+    let mut reported = before.clone();
+    if let Some(fields) = reported.as_object_mut()
+        && fields.remove("unreported").is_some()
+        && reported == *after
+    {
+        return None;
+    }
+    let attempts = if to == "PENDING" { next == 1 } else { next == attempt };
+    let steps = number(after, "version") == number(before, "version") + 1 && new.starts_with(old);
+    let legal = LEGAL.contains(&(from, to)) && steps && attempts && is_consistent(after);
+    let (old, new) = (number(before, "version"), number(after, "version"));
+    (!legal).then(|| format!("was {from} v{old} and became {to} v{new}: {after}"))
+}
+
+/// A head leaves when it is over and reported.
+fn check_leaving(head: &Value) -> Option<String> {
+    let good = check_over(head).is_none() && head.get("unreported").is_none();
+    (!good).then(|| format!("is gone from the hot table as {head}"))
+}
+
+/// Whether a head says the same in several attributes.
+fn is_consistent(head: &Value) -> bool {
+    let status = text(head, "status");
+    let settled = is_settled(status);
+    let last = trail(head).last().map(|entry| text(&entry["M"], "status"));
+    u64::try_from(trail(head).len()).ok() == Some(number(head, "version"))
+        && last == Some(status)
+        && text(head, "due").starts_with(&format!("{status}#"))
+        && text(head, "due").ends_with(text(head, "sk"))
+        && head.get("transactionId").is_some() == (status == "PROCESSED")
+        && head.get("failureReason").is_some() == (status == "FAILED")
+        && head.get("unreported").is_some() == settled
+        && head.get("settledAt").is_some() == settled
+}
+
+/// Whether a status is that of a settled payment.
+#[must_use]
+pub fn is_settled(status: &str) -> bool {
+    matches!(status, "PROCESSED" | "FAILED")
+}
+
+fn trail(head: &Value) -> &[Value] {
+    head["trail"]["L"].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// Checks that a request is that of an intent, and that the payment was not cancelled. Returns what is wrong.
+#[must_use]
+pub fn check_request(intent: &Intent, request: &Value) -> Option<String> {
+    if *request != intent.request(request) {
+        return Some(format!("was sent as {request}"));
+    }
+    intent.cancelled.then(|| "was cancelled and sent".to_owned())
+}
+
+/// When each payment was pending at each dispatch attempt for the first time, on any scale that goes up.
+#[derive(Debug, Default)]
+pub struct Pending<When>(BTreeMap<(String, u64), When>);
+
+impl<When: Ord> Pending<When> {
+    /// Follows a change of a head.
+    pub fn follow(&mut self, key: &Key, after: Option<&Value>, at: When) {
+        if let Some(after) = after.filter(|after| text(after, "status") == "PENDING") {
+            let attempt = (id_of(&key.1).to_owned(), number(after, "dispatchAttempt"));
+            self.0.entry(attempt).or_insert(at);
+        }
+    }
+
+    /// Checks that a request's payment was pending at its attempt before it was sent. Returns what is wrong.
+    #[must_use]
+    pub fn check(&self, request: &Value, sent: &When) -> Option<String> {
+        let (id, attempt) = (request["paymentId"].as_str()?, request["dispatchAttempt"].as_u64()?);
+        let since = self.0.get(&(id.to_owned(), attempt));
+        since.is_none_or(|since| since > sent).then(|| format!("was sent at {attempt} without being pending"))
+    }
+}

@@ -1,0 +1,71 @@
+//! Taking something out of a call's input, to show that a check misses it.
+
+use serde_json::Value;
+
+use crate::attributes::text;
+
+/// The partition of the aggregator's checkpoints.
+pub(crate) const CHECKPOINTS: &str = "CHECKPOINT#stream-aggregator";
+
+/// Removes fields.
+pub(crate) fn remove(input: &mut Value, names: &[&str]) {
+    let fields = input.as_object_mut().into_iter();
+    fields.for_each(|fields| names.iter().for_each(|name| drop(fields.remove(*name))));
+}
+
+/// Removes the consistency of a read.
+pub(crate) fn remove_consistency(input: &mut Value) {
+    remove(input, &["ConsistentRead"]);
+    for table in input["RequestItems"].as_object_mut().into_iter().flat_map(|tables| tables.values_mut()) {
+        remove(table, &["ConsistentRead"]);
+    }
+}
+
+/// Removes the condition of a write, with the placeholders that only it mentions: DynamoDB rejects unused ones.
+pub(crate) fn remove_condition(write: &mut Value) {
+    let expression = write["UpdateExpression"].as_str().unwrap_or_default().to_owned();
+    remove(write, &["ConditionExpression", "ReturnValuesOnConditionCheckFailure"]);
+    for mentioned in ["ExpressionAttributeValues", "ExpressionAttributeNames"] {
+        let Some(of_expression) = write.get_mut(mentioned).and_then(Value::as_object_mut) else { continue };
+        of_expression.retain(|name, _| mentions(&expression, name));
+        if of_expression.is_empty() {
+            remove(write, &[mentioned]);
+        }
+    }
+}
+
+/// Returns the actions of a transaction of counters, beginning with the checkpoint's; `None` for other calls.
+pub(crate) fn counting(input: &mut Value) -> Option<&mut Vec<Value>> {
+    let actions = input.get_mut("TransactItems")?.as_array_mut()?;
+    let first = actions.first().map(|action| text(&action["Update"]["Key"], "pk"));
+    first.is_some_and(|pk| pk == CHECKPOINTS).then_some(actions)
+}
+
+/// Whether an expression mentions this placeholder.
+fn mentions(expression: &str, name: &str) -> bool {
+    let words = expression.split(|c: char| !c.is_ascii_alphanumeric() && c != ':' && c != '#');
+    words.into_iter().any(|word| word == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_condition_goes_with_its_placeholders() {
+        let mut input = json!({
+            "Key": { "pk": { "S": "ACCT#a" } }, "UpdateExpression": "SET #s = :new", "ConditionExpression": "#s = :old",
+            "ExpressionAttributeNames": { "#s": "status" },
+            "ExpressionAttributeValues": { ":new": { "S": "a" }, ":old": { "S": "b" } },
+        });
+        remove_condition(&mut input);
+        assert!(input.get("ConditionExpression").is_none());
+        assert_eq!(input["ExpressionAttributeNames"], json!({ "#s": "status" }));
+        assert_eq!(input["ExpressionAttributeValues"], json!({ ":new": { "S": "a" } }));
+        let without = input.clone();
+        remove_condition(&mut input);
+        assert_eq!(input, without);
+    }
+}
