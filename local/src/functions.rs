@@ -217,6 +217,8 @@ pub struct Environment {
     pub account_claim: String,
     /// How many shards the due payments are spread over.
     pub shards: u16,
+    /// The most dispatch attempts of a payment.
+    pub dispatch_attempts: u32,
 }
 
 impl Environment {
@@ -236,6 +238,7 @@ impl Environment {
             max_report_rows: 100_000,
             account_claim: "custom:accounts".to_owned(),
             shards: 10,
+            dispatch_attempts: 8,
         }
     }
 
@@ -255,6 +258,7 @@ impl Environment {
             "MAX_REPORT_ROWS" => self.max_report_rows.to_string(),
             "ACCOUNT_CLAIM" => self.account_claim.clone(),
             "WRITE_SHARDS" | "READ_SHARDS" => self.shards.to_string(),
+            "MAX_DISPATCH_ATTEMPTS" => self.dispatch_attempts.to_string(),
             _ => return None,
         })
     }

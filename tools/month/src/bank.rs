@@ -4,6 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, Utc};
 use fastrand::Rng;
+use payments_delivery::StreamSettings;
 use payments_local::Direct;
 use payments_local::transaction_service::TransactionService;
 use payments_local::triggers::Queues;
@@ -14,11 +15,13 @@ use crate::changes::Changes;
 use crate::faults::{FaultKind, Faults};
 use crate::intent::Intent;
 use crate::lambda::Lambda;
+use crate::network::Network;
 use crate::random::Seed;
 use crate::requests::RequestQueue;
 use crate::stream::Stream;
 use crate::switches::Switches;
 use crate::time::Time;
+use crate::weakness::Weakness;
 
 /// The bank.
 pub(crate) struct Bank {
@@ -27,12 +30,14 @@ pub(crate) struct Bank {
     pub(crate) zone: BusinessZone,
     pub(crate) faults: Faults,
     pub(crate) lambda: Lambda,
+    pub(crate) network: Network,
     pub(crate) engine: Direct,
     pub(crate) changes: Changes,
     pub(crate) stream: Stream,
     pub(crate) queues: Queues,
     pub(crate) requests: RequestQueue,
     pub(crate) switches: Switches,
+    pub(crate) weakness: Option<Weakness>,
     pub(crate) state: Mutex<State>,
 }
 
@@ -46,6 +51,8 @@ pub(crate) struct State {
     pub(crate) troubles: Vec<String>,
     /// What clients saw and must not see.
     pub(crate) complaints: Vec<String>,
+    /// How many lists clients have read to their end.
+    pub(crate) lists: usize,
 }
 
 impl Bank {
@@ -61,6 +68,14 @@ impl Bank {
     /// Notes what a client must not see.
     pub(crate) fn complain(&self, complaint: String) {
         self.state().complaints.push(format!("{}: {complaint}", self.time.now()));
+    }
+
+    /// Returns the settings of the mapping of `stream-aggregator`, as this month has them.
+    pub(crate) fn weakened(&self, settings: StreamSettings) -> StreamSettings {
+        match self.weakness {
+            Some(weakness) => weakness.weaken_aggregator(settings),
+            None => settings,
+        }
     }
 
     /// Lets the transaction service work, which now and then contradicts itself.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use payments_model::{PaymentId, Settlement};
 use serde_json::{Value, json};
 
@@ -13,7 +13,10 @@ use crate::bank::Bank;
 use crate::changes::Change;
 use crate::intent::Intent;
 use crate::laws::{self, Pending, Tables, id_of, is_of_head, is_settled};
-use crate::requests::Sent;
+use crate::requests::{MOST_ATTEMPTS, Sent};
+
+/// How far the clocks of sandboxes are ahead at most.
+const CLOCKS_AGREE: TimeDelta = TimeDelta::seconds(3);
 
 /// The checker.
 #[derive(Default)]
@@ -65,6 +68,7 @@ impl Checker {
         self.check_requests(&sent[checked..], &intents);
         let complaints = std::mem::take(&mut bank.state().complaints);
         self.violations.extend(complaints);
+        self.violations.extend(bank.network.complaints());
         Ok(tables)
     }
 
@@ -87,7 +91,12 @@ impl Checker {
                 self.complain(*at, &format!("a request that nobody asked for: {request}"));
                 continue;
             };
-            let problems = [laws::check_request(intent, request), self.pending.check(request, at)];
+            let problems = [
+                laws::check_request(intent, request),
+                self.pending.check(request, at),
+                check_attempt(request),
+                check_time(request, *at),
+            ];
             for problem in problems.into_iter().flatten() {
                 self.complain(*at, &format!("payment {} {problem}", intent.amount));
             }
@@ -125,4 +134,16 @@ impl Checker {
             self.complain(now, &format!("{id} was reported and does not exist"));
         }
     }
+}
+
+/// A payment has so many dispatch attempts, and no more.
+fn check_attempt(request: &Value) -> Option<String> {
+    let attempt = request["dispatchAttempt"].as_u64()?;
+    (attempt > MOST_ATTEMPTS.into()).then(|| format!("was sent at {attempt}, and {MOST_ATTEMPTS} is the last"))
+}
+
+/// No request is sent before its payment is due, as far as clocks agree.
+fn check_time(request: &Value, at: DateTime<Utc>) -> Option<String> {
+    let due_at: DateTime<Utc> = request["dueAt"].as_str()?.parse().ok()?;
+    (at + CLOCKS_AGREE < due_at).then(|| format!("is due at {due_at} and was sent at {at}"))
 }

@@ -18,13 +18,13 @@ use crate::random::happens;
 use crate::time::pause;
 
 /// How often a client sends a request until it gives up, with waits of 1, 2, 4, … seconds, at most ten minutes each.
-const TRIES: u32 = 16;
+pub(crate) const TRIES: u32 = 16;
 
 /// The longest wait.
 const LONGEST_WAIT: TimeDelta = TimeDelta::minutes(10);
 
 /// How many accounts there are.
-const ACCOUNTS: usize = 12;
+pub(crate) const ACCOUNTS: usize = 12;
 
 /// The entries of a batch.
 const BATCH: usize = 10;
@@ -105,6 +105,13 @@ async fn single(bank: &Arc<Bank>, random: &mut Rng, left: i64) {
     if happens(random, 80) {
         pause(TimeDelta::seconds(random.i64(1..2 * 86_400))).await;
         cancel(bank, place).await;
+    } else if happens(random, 60) {
+        // At the last moment: while the sweep claims the payment.
+        pause(due - bank.time.now() + TimeDelta::milliseconds(random.i64(-2_000..302_000))).await;
+        cancel(bank, place).await;
+    } else if happens(random, 40) {
+        pause(TimeDelta::seconds(random.i64(1..3_600))).await;
+        correct(bank, place, random).await;
     }
     if bank.faults.draw(FaultKind::CreateRepeatedLate, 40) {
         pause(TimeDelta::seconds(random.i64(3_600..5 * 86_400))).await;
@@ -118,6 +125,17 @@ fn new_intent(bank: &Bank, random: &mut Rng, scheduled_for: String) -> usize {
     let amount = 1_000 + u64::try_from(place).unwrap_or(0);
     state.intents.push(Intent::new(format!("acc-{}", random.usize(0..ACCOUNTS)), amount, scheduled_for));
     place
+}
+
+/// Corrects a payment: cancels it, and creates another one a day later.
+async fn correct(bank: &Arc<Bank>, place: usize, random: &mut Rng) {
+    cancel(bank, place).await;
+    let is_cancelled = bank.state().intents[place].cancelled;
+    if is_cancelled {
+        let due = bank.time.now() + TimeDelta::seconds(random.i64(3_600..86_400));
+        let corrected = new_intent(bank, random, due.to_rfc3339_opts(SecondsFormat::Secs, true));
+        create(bank, corrected).await;
+    }
 }
 
 async fn create(bank: &Arc<Bank>, place: usize) {
@@ -209,12 +227,12 @@ async fn cancel(bank: &Arc<Bank>, place: usize) {
     }
 }
 
-async fn wait(tried: u32) {
+pub(crate) async fn wait(tried: u32) {
     pause(TimeDelta::seconds(1_i64 << tried.min(10)).min(LONGEST_WAIT)).await;
 }
 
 /// Sends a request. No reply comes if the function was killed, or the reply is lost.
-async fn ask(bank: &Arc<Bank>, request: &Request) -> Option<Reply> {
+pub(crate) async fn ask(bank: &Arc<Bank>, request: &Request) -> Option<Reply> {
     let authorizer = event::all_scopes(event::DEVELOPMENT_CLIENT);
     let (function, event) = request.event("month", bank.time.now(), &authorizer).ok()?;
     let run = |functions: Functions| async move { Box::pin(functions.invoke(function, event)).await };

@@ -70,44 +70,21 @@ impl Lag {
     }
 
     /// Makes an answer as old as its read is. Returns whether it did.
-    pub(crate) fn age(
-        &self,
-        operation: &str,
-        input: &Value,
-        answer: &mut Value,
-        now: DateTime<Utc>,
-        changes: &Changes,
-    ) -> bool {
-        if input["TableName"] != "payments" || !self.faults.are_enabled() {
-            return false;
-        }
-        let mut random = self.random.lock().unwrap_or_else(PoisonError::into_inner);
-        let index = input["IndexName"].as_str();
-        let (kind, behind) = match (operation, index) {
-            ("Query", Some(index)) => {
-                let stopped = self.stopped(&format!("payments/{index}"), partition_key(input), now);
-                // If it does not stand still, it is a moment behind.
-                let moment = if self.faults.has(FaultKind::IndexLag) { random.i64(0..300) } else { 0 };
-                let behind = stopped.map_or(TimeDelta::milliseconds(moment), |from| now - from);
-                (FaultKind::IndexLag, behind)
-            }
-            ("Query" | "GetItem", None)
-                if input["ConsistentRead"] != true
-                    && self.faults.has(FaultKind::StaleRead)
-                    && happens(&mut random, 500) =>
-            {
-                (FaultKind::StaleRead, TimeDelta::milliseconds(random.i64(0..2_000)))
-            }
-            _ => return false,
-        };
-        let past = Past::before(changes.since(now - behind));
+    pub(crate) fn age(&self, read: &Read<'_>, answer: &mut Value, changes: &Changes) -> bool {
+        let Some((kind, behind)) = self.behind(read) else { return false };
+        let past = Past::before(changes.since(read.now - behind));
         if past.is_empty() {
             return false;
         }
         let before = answer.clone();
-        match operation {
-            "Query" => past.age_query(input, answer),
-            _ => past.age_get(input, answer),
+        match read.operation {
+            "Query" => past.age_query(read.input, answer),
+            "BatchGetItem" => {
+                if let Some(items) = answer["Responses"]["payments"].as_array_mut() {
+                    past.age_batch(&read.input["RequestItems"]["payments"], items);
+                }
+            }
+            _ => past.age_get(read.input, answer),
         }
         let aged = before != *answer;
         if aged {
@@ -115,4 +92,47 @@ impl Lag {
         }
         aged
     }
+
+    /// Returns how far a read is behind, and why.
+    fn behind(&self, read: &Read<'_>) -> Option<(FaultKind, TimeDelta)> {
+        let Read { operation, input, trusts_index, now } = *read;
+        let batch = &input["RequestItems"]["payments"];
+        let is_ours = input["TableName"] == "payments" || batch.is_object();
+        if !is_ours || !self.faults.are_enabled() {
+            return None;
+        }
+        let mut random = self.random.lock().unwrap_or_else(PoisonError::into_inner);
+        match (operation, input["IndexName"].as_str()) {
+            ("Query", Some(index)) => {
+                let stopped = self.stopped(&format!("payments/{index}"), partition_key(input), now);
+                // If it does not stand still, it is a moment behind.
+                let moment = if self.faults.has(FaultKind::IndexLag) { random.i64(0..300) } else { 0 };
+                Some((FaultKind::IndexLag, stopped.map_or(TimeDelta::milliseconds(moment), |from| now - from)))
+            }
+            ("BatchGetItem", _) if trusts_index => {
+                let mut spells = self.spells.iter().filter(|spell| spell.from <= now && now < spell.to);
+                let unreported = spells.find(|spell| spell.index == "payments/unreported");
+                unreported.map(|spell| (FaultKind::IndexLag, now - spell.from))
+            }
+            ("Query" | "GetItem" | "BatchGetItem", None)
+                if input["ConsistentRead"] != true
+                    && batch["ConsistentRead"] != true
+                    && self.faults.has(FaultKind::StaleRead)
+                    && happens(&mut random, 500) =>
+            {
+                Some((FaultKind::StaleRead, TimeDelta::milliseconds(random.i64(0..2_000))))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A read of the hot table.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Read<'r> {
+    pub(crate) operation: &'r str,
+    pub(crate) input: &'r Value,
+    /// Whether the function trusts an index, and does not read again.
+    pub(crate) trusts_index: bool,
+    pub(crate) now: DateTime<Utc>,
 }

@@ -9,13 +9,12 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::RetryPartition;
 use chrono::TimeDelta;
 use object_store::ObjectStore;
-use payments_boot::Metrics;
 use payments_local::{Dependencies, Functions, Stack};
 use payments_queue::TransactionQueue;
 use payments_store::Store;
 
 use crate::faults::{FaultKind, Faults};
-use crate::network::Network;
+use crate::network::{Caller, Network};
 use crate::random::Seed;
 use crate::time::Time;
 
@@ -45,17 +44,17 @@ impl Lambda {
         let mut sandboxes = Vec::new();
         for (sandbox, ahead) in AHEAD.into_iter().enumerate() {
             let ahead = if faults.are_enabled() { ahead } else { 0 };
-            let client = client(stack, network, sandbox)?;
-            let dependencies = Dependencies {
-                store: Store::new(client.clone(), stack.environment.tables.clone()),
-                requests: requests(network, stack, sandbox)?,
-                clock: time.clock(TimeDelta::milliseconds(ahead)),
-                metrics: Metrics::captured(),
-                reports: Arc::clone(reports),
-            };
             sandboxes.push(stack.environment.functions(|function| {
-                let metrics = stack.metrics.of_function(function.as_str());
-                Ok(Dependencies { metrics, ..dependencies.clone() })
+                let caller = Caller { function: function.as_str(), sandbox };
+                let client = client(stack, network, caller);
+                let ahead = TimeDelta::milliseconds(ahead) + network.ahead(caller);
+                Ok(Dependencies {
+                    store: Store::new(client, stack.environment.tables.clone()),
+                    requests: requests(network, caller),
+                    clock: time.clock(ahead),
+                    metrics: stack.metrics.of_function(caller.function),
+                    reports: Arc::clone(reports),
+                })
             })?);
         }
         Ok(Self { sandboxes: sandboxes.into(), faults: faults.clone(), seed, invocations: Arc::default() })
@@ -88,27 +87,29 @@ impl Lambda {
     }
 }
 
-/// A sandbox's client of DynamoDB.
-fn client(stack: &Stack, network: &Network, sandbox: usize) -> Result<Client> {
-    let quota = RetryPartition::new(format!("month-{}", QUOTAS.fetch_add(1, Ordering::Relaxed)));
+/// A sandbox's client of DynamoDB. Its process has a retry quota of its own.
+fn client(stack: &Stack, network: &Network, caller: Caller) -> Client {
+    let quota = RetryPartition::new(quota());
     let config = stack.client().config().to_builder();
-    Ok(Client::from_conf(config.http_client(network.interceptor(sandbox)).retry_partition(quota).build()))
+    Client::from_conf(config.http_client(network.interceptor(caller)).retry_partition(quota).build())
 }
 
 /// A sandbox's queue of requests, through SQS's own SDK.
-fn requests(network: &Network, stack: &Stack, sandbox: usize) -> Result<TransactionQueue> {
+fn requests(network: &Network, caller: Caller) -> TransactionQueue {
+    use aws_sdk_sqs::config::retry::RetryPartition;
     use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
-    let quota = aws_sdk_sqs::config::retry::RetryPartition::new(format!(
-        "month-sqs-{}",
-        QUOTAS.fetch_add(1, Ordering::Relaxed)
-    ));
     let config = aws_sdk_sqs::Config::builder()
         .behavior_version(BehaviorVersion::latest())
         .region(Region::from_static("local"))
         .credentials_provider(Credentials::new("local", "local", None, None, "month"))
-        .http_client(network.interceptor(sandbox))
-        .retry_partition(quota)
+        .http_client(network.interceptor(caller))
+        .retry_partition(RetryPartition::new(quota()))
         .build();
     let queue_url = "http://127.0.0.1:9/payment-requests".to_owned();
-    Ok(TransactionQueue::Sqs { client: aws_sdk_sqs::Client::from_conf(config), queue_url })
+    TransactionQueue::Sqs { client: aws_sdk_sqs::Client::from_conf(config), queue_url }
+}
+
+/// Names a retry quota that no other client has.
+fn quota() -> String {
+    format!("month-{}", QUOTAS.fetch_add(1, Ordering::Relaxed))
 }

@@ -198,6 +198,17 @@ pub fn check_request(intent: &Intent, request: &Value) -> Option<String> {
     intent.cancelled.then(|| "was cancelled and sent".to_owned())
 }
 
+/// Checks a write to a head: the condition of a transition repeats status, version and due key. That it forgets the due key
+/// shows nowhere else, as long as no payment gets another one. Returns what is wrong.
+#[must_use]
+pub fn check_write(operation: &str, input: &Value) -> Option<String> {
+    let values = &input["ExpressionAttributeValues"];
+    let is_transition = operation == "UpdateItem" && is_of_head(text(&input["Key"], "pk")) && values[":due"].is_object();
+    let condition = input["ConditionExpression"].as_str()?;
+    let repeats = ["#status = ", "version = ", "due = "].iter().all(|clause| condition.contains(clause));
+    (is_transition && !repeats).then(|| format!("a transition has the condition {condition}"))
+}
+
 /// When each payment was pending at each dispatch attempt for the first time, on any scale that goes up.
 #[derive(Debug, Default)]
 pub struct Pending<When>(BTreeMap<(String, u64), When>);

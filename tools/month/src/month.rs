@@ -1,5 +1,6 @@
 //! One month: what it is made of, and how it is played.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -8,7 +9,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
 use payments_local::transaction_service::{TransactionService, TransactionServiceSettings};
-use payments_local::{EngineChoice, Stack};
+use payments_local::recorder::write_units;
+use payments_local::{EngineChoice, Recorder, Stack};
 use payments_model::BusinessZone;
 use serde::Serialize;
 use tokio::task::{LocalSet, spawn_local};
@@ -17,20 +19,21 @@ use crate::attributes::text;
 use crate::bank::{Bank, State};
 use crate::changes::Changes;
 use crate::checker::Checker;
-use crate::faults::{FaultCounts, Faults};
+use crate::faults::{FaultCounts, FaultKind, Faults};
 use crate::files::{Files, reported};
 use crate::lag::Lag;
 use crate::lambda::Lambda;
 use crate::network::{Network, Shared};
+use crate::partitions::Partitions;
 use crate::random::Seed;
-use crate::requests::RequestQueue;
+use crate::requests::{MOST_ATTEMPTS, RequestQueue};
 use crate::stream::Stream;
 use crate::switches::Switches;
 use crate::time::{Time, pause};
 use crate::trace::Trace;
 use crate::triggers;
 use crate::weakness::Weakness;
-use crate::{clients, ending};
+use crate::{clients, ending, expiry, hostile, readers};
 
 /// When months begin: each has a change of some clocks in it.
 const BEGINS: [&str; 2] = ["2026-03-12T00:00:00Z", "2026-10-12T00:00:00Z"];
@@ -39,7 +42,7 @@ const BEGINS: [&str; 2] = ["2026-03-12T00:00:00Z", "2026-10-12T00:00:00Z"];
 const ZONES: [&str; 3] = ["Europe/London", "America/New_York", "Asia/Tokyo"];
 
 /// What is played.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Settings {
     /// The seed of everything that is random.
     pub seed: u64,
@@ -47,10 +50,27 @@ pub struct Settings {
     pub days: u32,
     /// How many payments a day has.
     pub payments: usize,
-    /// Whether faults happen.
-    pub faults: bool,
+    /// The kinds of faults that do not happen.
+    pub without: BTreeSet<FaultKind>,
     /// What is taken out of the functions' calls.
     pub weakness: Option<Weakness>,
+}
+
+impl Settings {
+    /// Returns a month with faults of every kind.
+    pub fn new(seed: u64, days: u32, payments: usize) -> Self {
+        Self { seed, days, payments, without: BTreeSet::new(), weakness: None }
+    }
+
+    /// Returns the same month without faults.
+    pub fn healthy(self) -> Self {
+        Self { without: FaultKind::all().iter().copied().collect(), ..self }
+    }
+
+    /// Returns the same month with a weakness.
+    pub fn with(self, weakness: Weakness) -> Self {
+        Self { weakness: Some(weakness), ..self }
+    }
 }
 
 /// What happened.
@@ -62,7 +82,7 @@ pub struct Month {
     /// Payments that clients asked for.
     pub asked: usize,
     /// Payments by status at the end.
-    pub ends: std::collections::BTreeMap<String, u64>,
+    pub ends: BTreeMap<String, u64>,
     /// Faults by kind.
     #[serde(serialize_with = "by_name")]
     pub faults: FaultCounts,
@@ -70,6 +90,10 @@ pub struct Month {
     pub troubles: usize,
     /// Requests to the transaction service.
     pub requests: usize,
+    /// Lists that clients read to their end.
+    pub lists: usize,
+    /// The write units that all calls used.
+    pub write_units: u64,
     /// What is wrong: at first what was seen first.
     pub violations: Vec<String>,
     /// How long it took here, in milliseconds.
@@ -105,6 +129,9 @@ async fn played(settings: &Settings) -> Result<Month> {
     triggers::start(&bank, zone)?;
     let end = begin + TimeDelta::days(i64::from(settings.days));
     spawn_local(clients::run(Arc::clone(&bank), settings.payments, end));
+    spawn_local(readers::run(Arc::clone(&bank), end));
+    spawn_local(hostile::run(Arc::clone(&bank), end));
+    spawn_local(expiry::run(Arc::clone(&bank)));
     let mut checker = Checker::default();
     for _ in 0..settings.days {
         pause(TimeDelta::days(1)).await;
@@ -127,7 +154,7 @@ async fn played(settings: &Settings) -> Result<Month> {
 
 fn outcome(settings: &Settings, bank: &Bank, checker: Checker, trace: &Trace) -> Result<Month> {
     let tables = crate::checker::tables(bank)?;
-    let mut ends = std::collections::BTreeMap::new();
+    let mut ends = BTreeMap::new();
     for head in tables.heads().into_values() {
         *ends.entry(text(head, "status").to_owned()).or_default() += 1;
     }
@@ -139,6 +166,8 @@ fn outcome(settings: &Settings, bank: &Bank, checker: Checker, trace: &Trace) ->
         faults: bank.faults.counts(),
         troubles: state.troubles.len(),
         requests: bank.requests.sent().len(),
+        lists: state.lists,
+        write_units: write_units(&bank.network.used()),
         violations: checker.violations.into_iter().collect(),
         took_ms: 0,
         trace: trace.digest(),
@@ -152,28 +181,39 @@ async fn build(
     begin: DateTime<Utc>,
     zone: BusinessZone,
 ) -> Result<(Arc<Bank>, Trace, Arc<dyn ObjectStore>)> {
-    let (time, faults, trace) = (Time::from(begin), Faults::new(seed, settings.faults), Trace::default());
+    let (time, faults, trace) = (Time::from(begin), Faults::new(seed, &settings.without), Trace::default());
     let stack = Stack::on(EngineChoice::Unserved)
         .clock(&time.clock(TimeDelta::zero()))
         .environment(|environment| {
             environment.time_zone = zone.to_string();
             environment.shards = 4;
+            environment.dispatch_attempts = MOST_ATTEMPTS;
+            if let Some(weakness) = settings.weakness {
+                weakness.weaken_environment(environment);
+            }
         })
         .start()
         .await?;
-    let stream = Stream::new(seed)?;
+    let partitions = Partitions::new(seed, &faults, begin, (settings.days, settings.payments));
+    let stream = Stream::new(seed, &faults, &partitions, begin)?;
     let changes = {
         let stream = stream.clone();
-        Changes::of(stack.stream().await?, move |record| stream.deal(record)).await?
+        Changes::of(stack.stream().await?, move |record| stream.deal(record, time.now())).await?
     };
     let requests = RequestQueue::over(stack.queues.requests.clone());
-    let lag = Lag::new(seed, &faults, begin, i64::from(settings.days));
+    let lag = Lag::new(seed, &faults, &partitions, (begin, settings.days));
+    let engine = stack.direct().context("a month needs the embedded engine")?.clone();
     let network = Network::new(Shared {
         time,
         faults: faults.clone(),
         trace: trace.clone(),
         changes: changes.clone(),
         lag,
+        partitions,
+        recorder: Recorder::over(engine.clone()),
+        used: Mutex::default(),
+        random: Mutex::new(seed.source("weakness")),
+        complaints: Mutex::default(),
         requests: requests.clone(),
         weakness: settings.weakness,
     });
@@ -181,25 +221,26 @@ async fn build(
     let faulty: Arc<dyn ObjectStore> = Arc::new(Files { inner: Arc::clone(&files), faults: faults.clone() });
     let lambda = Lambda::new(&stack, &network, &faulty, (seed, time, &faults))?;
     let service = TransactionServiceSettings {
-        longest_delay: TimeDelta::minutes(if settings.faults { 100 } else { 2 }),
+        longest_delay: TimeDelta::minutes(if faults.are_enabled() { 100 } else { 2 }),
         ..TransactionServiceSettings::seeded(settings.seed)
     };
     let queues = stack.queues.clone();
     let service = TransactionService::new(service, queues.requests.clone(), queues.results.clone());
     let state = State { service, drawn: 0, intents: Vec::new(), troubles: Vec::new(), complaints: Vec::new() };
-    let engine = stack.direct().context("a month needs the embedded engine")?.clone();
     let bank = Bank {
         seed,
         time,
         zone,
         faults,
         lambda,
+        network,
         engine,
         changes,
         stream,
         queues,
         requests,
         switches: Switches::default(),
+        weakness: settings.weakness,
         state: Mutex::new(state),
     };
     Ok((Arc::new(bank), trace, files))

@@ -2,17 +2,19 @@
 //!
 //! A call goes on even if its caller is killed meanwhile, as on a network.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use chrono::TimeDelta;
+use fastrand::Rng;
 use payments_local::interceptor::{Answer, Next, Process, read_whole, respond};
 use payments_local::{Call, CapacityUse, Fate, Interceptor, Recorder};
 use serde_json::{Value, json};
 
 use crate::changes::Changes;
 use crate::faults::{FaultKind, Faults};
-use crate::lag::Lag;
+use crate::lag::{Lag, Read};
+use crate::laws::check_write;
 use crate::partitions::Partitions;
 use crate::requests::RequestQueue;
 use crate::time::{Time, pause};
@@ -21,6 +23,13 @@ use crate::weakness::Weakness;
 
 /// The operations that write.
 const WRITES: [&str; 4] = ["PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems"];
+
+/// Who calls: a function in one of its sandboxes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Caller {
+    pub(crate) function: &'static str,
+    pub(crate) sandbox: usize,
+}
 
 /// The network. Clones are the same.
 #[derive(Clone)]
@@ -38,6 +47,10 @@ pub(crate) struct Shared {
     pub(crate) used: Mutex<CapacityUse>,
     pub(crate) requests: RequestQueue,
     pub(crate) weakness: Option<Weakness>,
+    /// What a weakness draws from.
+    pub(crate) random: Mutex<Rng>,
+    /// What no call may be.
+    pub(crate) complaints: Mutex<Vec<String>>,
 }
 
 impl Network {
@@ -45,33 +58,38 @@ impl Network {
         Self(Arc::new(shared))
     }
 
-    /// Returns an interceptor of a sandbox's calls.
-    pub(crate) fn interceptor(&self, sandbox: usize) -> Interceptor {
+    /// Returns an interceptor of a caller's calls.
+    pub(crate) fn interceptor(&self, caller: Caller) -> Interceptor {
         let network = self.clone();
         Interceptor::over(self.0.recorder.clone(), move |call, next| {
             let network = network.clone();
             async move {
-                let calls = tokio::spawn(async move { network.carry(call, next, sandbox).await });
+                let calls = tokio::spawn(async move { network.carry(call, next, caller).await });
                 calls.await.map_err(|error| ConnectorError::other(error.into(), None))?
             }
         })
     }
 
-    async fn carry(&self, mut call: Call, next: Next, sandbox: usize) -> Answer {
+    /// How far the clock of a caller is ahead because of a weakness.
+    pub(crate) fn ahead(&self, caller: Caller) -> TimeDelta {
+        self.0.weakness.map_or(TimeDelta::zero(), |weakness| weakness.ahead(caller.function))
+    }
+
+    async fn carry(&self, mut call: Call, next: Next, caller: Caller) -> Answer {
         let shared = &*self.0;
         let (fate, there, back) = self.fate(&call);
         pause(there).await;
         let (operation, service) = (call.operation.clone(), call.service().to_owned());
         let mut input = call.input().clone();
-        if let Some(weakness) = shared.weakness
-            && weakness.weaken(&operation, &mut input)
-        {
+        if self.weaken(caller, &operation, &mut input) {
             call.set_input(input.clone());
         }
+        lock(&shared.complaints).extend(check_write(&operation, &input));
         let send = |call: Call| async {
             match service.as_str() {
                 "AmazonSQS" => shared.requests.take(&input, shared.time.now(), &shared.faults),
-                _ => self.ask(call, next, &operation, &input).await,
+                _ if self.is_swallowed(caller, &operation, &input) => respond(200, "{}"),
+                _ => self.ask(call, next, (caller, &operation, &input)).await,
             }
         };
         let mut answer = fate.carry_out(call, &Process::default(), send).await;
@@ -79,7 +97,8 @@ impl Network {
             Ok(response) => {
                 let (status, body) = read_whole(response).await?;
                 let shown = serde_json::from_slice(&body).unwrap_or(Value::Null);
-                answer = respond(status, body);
+                let weakened = shared.weakness.and_then(|it| it.answer(caller.function, &operation, (status, &shown)));
+                answer = weakened.map_or_else(|| respond(status, body), |other| respond(200, other.to_string()));
                 (status, shown)
             }
             Err(error) => {
@@ -87,9 +106,26 @@ impl Network {
                 (0, Value::Null)
             }
         };
-        shared.trace.add(shared.time.now(), &operation, &[&json!([sandbox, status]), &input, &body]);
+        let what = format!("{} {operation}", caller.function);
+        shared.trace.add(shared.time.now(), &what, &[&json!([caller.sandbox, status]), &input, &body]);
         pause(back).await;
         answer
+    }
+
+    /// Weakens a call. Returns whether anything changed.
+    fn weaken(&self, caller: Caller, operation: &str, input: &mut Value) -> bool {
+        let Some(weakness) = self.0.weakness else { return false };
+        let before = input.clone();
+        weakness.weaken(caller.function, operation, input);
+        if operation == "Query" {
+            weakness.weaken_query(caller.function, input, self.0.time.now());
+        }
+        before != *input
+    }
+
+    fn is_swallowed(&self, caller: Caller, operation: &str, input: &Value) -> bool {
+        let swallows = |it: Weakness| it.swallows(caller.function, operation, input, &mut lock(&self.0.random));
+        self.0.weakness.is_some_and(swallows)
     }
 
     /// Draws what happens to a try, and how long its way there and back takes.
@@ -127,7 +163,7 @@ impl Network {
         (fate, there, back)
     }
 
-    async fn ask(&self, call: Call, next: Next, operation: &str, input: &Value) -> Answer {
+    async fn ask(&self, call: Call, next: Next, (caller, operation, input): (Caller, &str, &Value)) -> Answer {
         let shared = &*self.0;
         let (status, body) = read_whole(next.send(call).await?).await?;
         self.count_units(input);
@@ -140,7 +176,9 @@ impl Network {
             return respond(status, body);
         }
         let mut answer = serde_json::from_slice(&body).unwrap_or(Value::Null);
-        if shared.lag.age(operation, input, &mut answer, shared.time.now(), &shared.changes) {
+        let trusts = shared.weakness.is_some_and(|weakness| weakness.trusts_index(caller.function));
+        let read = Read { operation, input, trusts_index: trusts, now: shared.time.now() };
+        if shared.lag.age(&read, &mut answer, &shared.changes) {
             return respond(status, answer.to_string());
         }
         respond(status, body)
@@ -151,12 +189,22 @@ impl Network {
         let shared = &*self.0;
         let used = shared.recorder.take_capacity_use();
         shared.partitions.charge(input, &used, shared.time.now());
-        let mut all = shared.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&shared.used);
         used.into_iter().for_each(|(what, half_units)| *all.entry(what).or_default() += half_units);
+    }
+
+    /// Takes what calls were that no call may be.
+    pub(crate) fn complaints(&self) -> Vec<String> {
+        let at = self.0.time.now().format("%F %T");
+        std::mem::take(&mut *lock(&self.0.complaints)).into_iter().map(|what| format!("{at}: {what}")).collect()
     }
 
     /// Returns the capacity that all calls used.
     pub(crate) fn used(&self) -> CapacityUse {
-        self.0.used.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.0.used).clone()
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

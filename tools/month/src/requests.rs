@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 
 use crate::faults::{FaultKind, Faults};
 
+/// The most dispatch attempts of a payment: so few that an absence of the transaction service can use them up.
+pub(crate) const MOST_ATTEMPTS: u32 = 5;
+
 /// A request that the queue has accepted.
 #[derive(Debug, Clone)]
 pub(crate) struct Sent {

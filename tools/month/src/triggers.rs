@@ -42,7 +42,7 @@ pub(crate) fn start(bank: &Arc<Bank>, zone: BusinessZone) -> Result<()> {
     let mut cuts = bank.seed.source("cuts");
     let faulty = bank.faults.clone();
     let cut = move |fits: usize| if faulty.has(FaultKind::RecordsRepeated) { cuts.usize(1..=fits.max(1)) } else { fits };
-    let aggregator = StreamMapping::new(aggregator_settings()?, stream())?.with_batch_cuts(cut);
+    let aggregator = StreamMapping::new(bank.weakened(aggregator_settings()?), stream())?.with_batch_cuts(cut);
     spawn_local(deliver(Arc::clone(bank), 0, Function::Dispatch, dispatch));
     spawn_local(deliver(Arc::clone(bank), 1, Function::StreamAggregator, aggregator));
     for _ in 0..2 {
@@ -205,7 +205,8 @@ async fn schedule(bank: Arc<Bank>, mut schedules: Vec<Schedule>) {
 }
 
 fn run(bank: &Arc<Bank>, spec: ScheduleSpec, random: &mut Rng) {
-    if bank.faults.draw(FaultKind::ScheduleMissed, 10) || (spec.name == "sweep" && is_on(&bank.switches.paused)) {
+    let is_skipped = bank.weakness.is_some_and(|weakness| weakness.skips(spec.name));
+    if is_skipped || bank.faults.draw(FaultKind::ScheduleMissed, 10) || (spec.name == "sweep" && is_on(&bank.switches.paused)) {
         return;
     }
     let twice = bank.faults.draw(FaultKind::ScheduleTwice, 20);

@@ -25,13 +25,29 @@ pub(crate) fn remove_consistency(input: &mut Value) {
 pub(crate) fn remove_condition(write: &mut Value) {
     let expression = write["UpdateExpression"].as_str().unwrap_or_default().to_owned();
     remove(write, &["ConditionExpression", "ReturnValuesOnConditionCheckFailure"]);
+    keep_mentioned(write, &expression);
+}
+
+/// Keeps the placeholders that an expression mentions.
+fn keep_mentioned(write: &mut Value, expression: &str) {
     for mentioned in ["ExpressionAttributeValues", "ExpressionAttributeNames"] {
         let Some(of_expression) = write.get_mut(mentioned).and_then(Value::as_object_mut) else { continue };
-        of_expression.retain(|name, _| mentions(&expression, name));
+        of_expression.retain(|name, _| mentions(expression, name));
         if of_expression.is_empty() {
             remove(write, &[mentioned]);
         }
     }
+}
+
+/// Removes a part of the condition of a write, with the placeholders that only it mentions.
+pub(crate) fn remove_clause(write: &mut Value, clause: &str) {
+    let Some(condition) = write["ConditionExpression"].as_str().filter(|condition| condition.contains(clause)) else {
+        return;
+    };
+    let condition = condition.replace(clause, "");
+    let left = format!("{condition} {}", write["UpdateExpression"].as_str().unwrap_or_default());
+    write["ConditionExpression"] = condition.into();
+    keep_mentioned(write, &left);
 }
 
 /// Returns the actions of a transaction of counters, beginning with the checkpoint's; `None` for other calls.
@@ -64,6 +80,11 @@ mod tests {
         assert!(input.get("ConditionExpression").is_none());
         assert_eq!(input["ExpressionAttributeNames"], json!({ "#s": "status" }));
         assert_eq!(input["ExpressionAttributeValues"], json!({ ":new": { "S": "a" } }));
+        let mut clause = json!({
+            "ConditionExpression": "a = :a AND due = :due", "ExpressionAttributeValues": { ":a": 1, ":due": 2 },
+        });
+        remove_clause(&mut clause, " AND due = :due");
+        assert_eq!(clause, json!({ "ConditionExpression": "a = :a", "ExpressionAttributeValues": { ":a": 1 } }));
         let without = input.clone();
         remove_condition(&mut input);
         assert_eq!(input, without);

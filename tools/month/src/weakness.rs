@@ -1,40 +1,89 @@
-//! Weaknesses: something taken out of the functions' calls, to show that a month finds what is missing.
+//! Weaknesses: something that the functions get wrong, to show that a month finds it.
+//!
+//! Each is made outside of the functions: in their calls, in the answers to them, or in what they are told.
 
+use chrono::{DateTime, TimeDelta, Utc};
 use clap::ValueEnum;
+use fastrand::Rng;
+use payments_delivery::StreamSettings;
+use payments_local::Environment;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::attributes::text;
-use crate::weakening::{CHECKPOINTS, counting, remove_condition, remove_consistency};
+use crate::laws::is_of_head;
+use crate::random::happens;
+use crate::weakening::{CHECKPOINTS, counting, remove_clause, remove_condition, remove_consistency};
 
 /// A weakness.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Weakness {
     /// Updates of heads lose their conditions.
     Unconditional,
+    /// A cancel trusts what it has read, which may be a moment old.
+    UnconditionalCancel,
+    /// `settle` trusts what it has read, which may be a moment old.
+    UnconditionalSettle,
+    /// `settle` forgets the due key in its condition.
+    ForgottenDueKey,
     /// Reads lose their consistency.
     Inconsistent,
     /// The checkpoint of `stream-aggregator` is neither read nor a condition.
     NoCheckpoint,
+    /// A transaction of counters loses the checkpoint, as if that were written afterwards.
+    CheckpointOutside,
     /// A transaction of counters loses the counters.
     NoCounters,
+    /// `stream-aggregator` takes a transaction that was cancelled for one that is done.
+    IgnoredConflict,
+    /// The mapping of `stream-aggregator` discards what has failed twice.
+    DiscardedRecords,
     /// Details are written without the condition that there are none.
     OverwritingDetails,
+    /// Now and then a create is answered before its head is written, and the sandbox ends.
+    LostHead,
+    /// The sweep looks back two hours, and not to the beginning.
+    FixedLookBack,
+    /// The sweep's clock is an hour ahead.
+    EarlySweep,
+    /// A redrive knows no last dispatch attempt.
+    EndlessRedrive,
+    /// No redrive runs.
+    NoRedrive,
+    /// The archive does not look whether a payment was reported.
+    UnreportedArchive,
+    /// Now and then the archive deletes a head whose copy is not written.
+    LostCopy,
+    /// Now and then the report does not take a payment out of the index.
+    ForgottenMark,
+    /// A report's run is committed without the condition that it is the next.
+    UncommittedReport,
+    /// The report trusts an index, and does not read the heads again.
+    TrustedIndex,
 }
 
 impl Weakness {
     /// All weaknesses.
-    pub const ALL: [Self; 5] =
-        [Self::Unconditional, Self::Inconsistent, Self::NoCheckpoint, Self::NoCounters, Self::OverwritingDetails];
+    pub fn all() -> &'static [Self] {
+        Self::value_variants()
+    }
 
     /// Weakens a call's input. Returns whether anything changed.
-    pub fn weaken(self, operation: &str, input: &mut Value) -> bool {
+    pub fn weaken(self, function: &str, operation: &str, input: &mut Value) -> bool {
         let before = input.clone();
-        match self {
-            Self::Unconditional if operation == "UpdateItem" && text(&input["Key"], "pk").starts_with("ACCT#") => {
-                remove_condition(input);
+        let is_update = operation == "UpdateItem" && is_of_head(text(&input["Key"], "pk"));
+        match (self, function) {
+            (Self::Unconditional, _) if is_update => remove_condition(input),
+            (Self::UnconditionalCancel, "ingest") | (Self::UnconditionalSettle, "settle") => {
+                remove_consistency(input);
+                if is_update {
+                    remove_condition(input);
+                }
             }
-            Self::Inconsistent => remove_consistency(input),
-            Self::NoCheckpoint => {
+            (Self::ForgottenDueKey, "settle") if is_update => remove_clause(input, " AND due = :fromDue"),
+            (Self::Inconsistent, _) => remove_consistency(input),
+            (Self::NoCheckpoint, _) => {
                 if operation == "GetItem" && text(&input["Key"], "pk") == CHECKPOINTS {
                     input["Key"]["sk"] = json!({ "S": "nowhere" });
                 }
@@ -42,12 +91,91 @@ impl Weakness {
                     remove_condition(&mut checkpoint["Update"]);
                 }
             }
-            Self::NoCounters => counting(input).into_iter().for_each(|actions| actions.truncate(1)),
-            Self::OverwritingDetails if operation == "PutItem" && text(&input["Item"], "pk").starts_with("PAY#") => {
+            (Self::CheckpointOutside, _) => {
+                let more = counting(input).filter(|actions| actions.len() > 1);
+                more.into_iter().for_each(|actions| drop(actions.remove(0)));
+            }
+            (Self::NoCounters, _) => counting(input).into_iter().for_each(|actions| actions.truncate(1)),
+            (Self::OverwritingDetails, _) if operation == "PutItem" && text(&input["Item"], "pk").starts_with("PAY#") => {
+                remove_condition(input);
+            }
+            (Self::UnreportedArchive, "archive") if operation == "DeleteItem" => {
+                remove_clause(input, " AND attribute_not_exists(unreported)");
+            }
+            (Self::UncommittedReport, "report") if text(&input["Key"], "pk") == "CHECKPOINT#report" => {
                 remove_condition(input);
             }
             _ => {}
         }
         before != *input
+    }
+
+    /// Lets a query begin where the function should not.
+    pub(crate) fn weaken_query(self, function: &str, input: &mut Value, now: DateTime<Utc>) {
+        let values = &mut input["ExpressionAttributeValues"];
+        if self == Self::FixedLookBack
+            && function == "daily-due-sweeper"
+            && let Some(from) = values[":from"]["S"].as_str().filter(|from| from.starts_with("SCHEDULED#"))
+        {
+            let earliest = (now - TimeDelta::hours(2)).format("SCHEDULED#%F#%FT%TZ").to_string();
+            values[":from"] = json!({ "S": earliest.as_str().max(from) });
+        }
+    }
+
+    /// Whether a call is answered as done, and is not.
+    pub(crate) fn swallows(self, function: &str, operation: &str, input: &Value, random: &mut Rng) -> bool {
+        let is_of_head = |item: &str| is_of_head(text(&input[item], "pk"));
+        let is_swallowed = match (self, function, operation) {
+            (Self::LostHead, "ingest", "PutItem") => is_of_head("Item"),
+            (Self::LostCopy, "archive", "PutItem") => is_of_head("Item"),
+            (Self::ForgottenMark, "report", "UpdateItem") => is_of_head("Key"),
+            _ => false,
+        };
+        is_swallowed && happens(random, 60)
+    }
+
+    /// Changes an answer. Returns the new one, if there is one.
+    pub(crate) fn answer(self, function: &str, operation: &str, (status, body): (u16, &Value)) -> Option<Value> {
+        match (self, function, operation) {
+            (Self::IgnoredConflict, "stream-aggregator", "TransactWriteItems") if status == 400 => Some(json!({})),
+            (Self::UnreportedArchive, "archive", "BatchGetItem") if status == 200 => {
+                let mut body = body.clone();
+                for item in body["Responses"]["payments"].as_array_mut().into_iter().flatten() {
+                    item.as_object_mut().into_iter().for_each(|item| drop(item.remove("unreported")));
+                }
+                Some(body)
+            }
+            _ => None,
+        }
+    }
+
+    /// How far the clock of a function is ahead.
+    pub(crate) fn ahead(self, function: &str) -> TimeDelta {
+        let is_early = self == Self::EarlySweep && function == "daily-due-sweeper";
+        if is_early { TimeDelta::hours(1) } else { TimeDelta::zero() }
+    }
+
+    /// Whether the report takes what an index shows for the heads.
+    pub(crate) fn trusts_index(self, function: &str) -> bool {
+        self == Self::TrustedIndex && function == "report"
+    }
+
+    /// Whether a schedule never runs.
+    pub(crate) fn skips(self, schedule: &str) -> bool {
+        self == Self::NoRedrive && schedule == "redrive"
+    }
+
+    /// Changes what the functions are told.
+    pub(crate) fn weaken_environment(self, environment: &mut Environment) {
+        if self == Self::EndlessRedrive {
+            environment.dispatch_attempts = 16;
+        }
+    }
+
+    /// Changes the mapping of `stream-aggregator`.
+    pub(crate) fn weaken_aggregator(self, settings: StreamSettings) -> StreamSettings {
+        let maximum_retry_attempts =
+            if self == Self::DiscardedRecords { Some(1) } else { settings.maximum_retry_attempts };
+        StreamSettings { maximum_retry_attempts, ..settings }
     }
 }

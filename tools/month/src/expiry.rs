@@ -1,0 +1,45 @@
+//! What AWS removes by itself: items that have expired, days late, and stream records after a day.
+
+use std::sync::Arc;
+
+use chrono::TimeDelta;
+use serde_json::{Value, json};
+
+use crate::bank::Bank;
+use crate::faults::FaultKind;
+use crate::time::pause;
+
+/// How often it is looked for both.
+const LOOK: TimeDelta = TimeDelta::hours(1);
+
+/// How long a stream keeps its records.
+const KEPT: TimeDelta = TimeDelta::hours(24);
+
+/// How much later than it expires an item is removed at most. DynamoDB says "within a few days".
+const LONGEST: TimeDelta = TimeDelta::days(4);
+
+/// Removes what has expired.
+pub(crate) async fn run(bank: Arc<Bank>) {
+    let mut random = bank.seed.source("expiry");
+    loop {
+        pause(LOOK).await;
+        let now = bank.time.now();
+        bank.stream.trim(now - KEPT);
+        let late = if bank.faults.has(FaultKind::ExpiredLate) { random.i64(0..LONGEST.num_seconds()) } else { 0 };
+        let scan = json!({
+            "TableName": "payments", "FilterExpression": "expires_at < :then", "ProjectionExpression": "pk, sk",
+            "ExpressionAttributeValues": { ":then": { "N": (now.timestamp() - late).to_string() } },
+        });
+        let Ok(expired) = bank.engine.call("Scan", &scan) else { continue };
+        for key in expired["Items"].as_array().into_iter().flatten() {
+            remove(&bank, key).await;
+        }
+    }
+}
+
+async fn remove(bank: &Bank, key: &Value) {
+    let delete = json!({ "TableName": "payments", "Key": key });
+    if bank.engine.call("DeleteItem", &delete).is_ok() && bank.changes.follow(bank.time.now()).await.is_ok() {
+        bank.faults.count(FaultKind::ExpiredLate);
+    }
+}
