@@ -53,6 +53,8 @@ pub(crate) struct State {
     pub(crate) complaints: Vec<String>,
     /// How many lists clients have read to their end.
     pub(crate) lists: usize,
+    /// How many days are over.
+    pub(crate) days: u32,
 }
 
 impl Bank {

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use chrono::TimeDelta;
 use clap::ValueEnum;
 use fastrand::Rng;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::random::{Seed, happens};
 
 /// The kinds of faults.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FaultKind {
     /// DynamoDB throttles a call.
@@ -79,6 +79,11 @@ impl FaultKind {
     pub fn all() -> &'static [Self] {
         Self::value_variants()
     }
+
+    /// Its name on the command line.
+    pub fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
 }
 
 /// How often each kind of fault was injected.
@@ -129,9 +134,11 @@ impl Faults {
         drawn
     }
 
-    /// Counts a fault that was decided on elsewhere.
+    /// Counts a fault that was decided on elsewhere, while faults of its kind happen.
     pub(crate) fn count(&self, kind: FaultKind) {
-        *self.state().counts.entry(kind).or_default() += 1;
+        if self.has(kind) {
+            *self.state().counts.entry(kind).or_default() += 1;
+        }
     }
 
     /// Draws a length of time, in milliseconds.

@@ -28,6 +28,9 @@ pub mod past;
 pub mod random;
 mod readers;
 mod requests;
+mod search;
+mod shrink;
+mod story;
 mod stream;
 mod switches;
 mod time;
@@ -38,5 +41,7 @@ mod weakening;
 mod weakness;
 
 pub use faults::{FaultCounts, FaultKind};
-pub use month::{Month, Settings, play};
+pub use month::{Month, Settings, play, play_watched};
+pub use search::{Case, SEEDS, search, table};
+pub use shrink::shrink;
 pub use weakness::Weakness;

@@ -33,7 +33,7 @@ use crate::time::{Time, pause};
 use crate::trace::Trace;
 use crate::triggers;
 use crate::weakness::Weakness;
-use crate::{clients, ending, expiry, hostile, readers};
+use crate::{clients, ending, expiry, hostile, readers, story};
 
 /// When months begin: each has a change of some clocks in it.
 const BEGINS: [&str; 2] = ["2026-03-12T00:00:00Z", "2026-10-12T00:00:00Z"];
@@ -94,8 +94,12 @@ pub struct Month {
     pub lists: usize,
     /// The write units that all calls used.
     pub write_units: u64,
+    /// How many days were played, up to that on which something was wrong, or the last.
+    pub days: u32,
     /// What is wrong: at first what was seen first.
     pub violations: Vec<String>,
+    /// The story of the payment that the first violation names.
+    pub story: Vec<String>,
     /// How long it took here, in milliseconds.
     pub took_ms: u128,
     /// A digest of everything that went over the network.
@@ -111,16 +115,24 @@ fn by_name<S: serde::Serializer>(counts: &FaultCounts, serializer: S) -> Result<
 /// # Errors
 /// If the world cannot be made. What is wrong with payments is in the month.
 pub fn play(settings: &Settings) -> Result<Month> {
+    play_watched(settings, || {})
+}
+
+/// Plays a month on this thread, and says when a day is over.
+///
+/// # Errors
+/// As [`play`].
+pub fn play_watched(settings: &Settings, watch: impl Fn()) -> Result<Month> {
     // The SDK draws its waits and ids from this thread's generator.
     fastrand::seed(settings.seed);
     let started = Instant::now();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
-    let month = LocalSet::new().block_on(&runtime, played(settings));
+    let month = LocalSet::new().block_on(&runtime, played(settings, &watch));
     drop(runtime);
     month.map(|month| Month { took_ms: started.elapsed().as_millis(), ..month })
 }
 
-async fn played(settings: &Settings) -> Result<Month> {
+async fn played(settings: &Settings, watch: &dyn Fn()) -> Result<Month> {
     let seed = Seed(settings.seed);
     let mut random = seed.source("month");
     let begin: DateTime<Utc> = BEGINS[random.usize(0..BEGINS.len())].parse()?;
@@ -135,6 +147,8 @@ async fn played(settings: &Settings) -> Result<Month> {
     let mut checker = Checker::default();
     for _ in 0..settings.days {
         pause(TimeDelta::days(1)).await;
+        bank.state().days += 1;
+        watch();
         checker.check(&bank)?;
         if !checker.violations.is_empty() {
             break;
@@ -158,6 +172,7 @@ fn outcome(settings: &Settings, bank: &Bank, checker: Checker, trace: &Trace) ->
     for head in tables.heads().into_values() {
         *ends.entry(text(head, "status").to_owned()).or_default() += 1;
     }
+    let story = checker.violations.first().map(|violation| story::of(bank, violation)).unwrap_or_default();
     let state = bank.state();
     Ok(Month {
         seed: settings.seed,
@@ -168,6 +183,8 @@ fn outcome(settings: &Settings, bank: &Bank, checker: Checker, trace: &Trace) ->
         requests: bank.requests.sent().len(),
         lists: state.lists,
         write_units: write_units(&bank.network.used()),
+        days: state.days,
+        story,
         violations: checker.violations.into_iter().collect(),
         took_ms: 0,
         trace: trace.digest(),

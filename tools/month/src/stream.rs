@@ -83,6 +83,13 @@ impl Stream {
         Ok(())
     }
 
+    /// Trims the records of before an instant.
+    pub(crate) fn trim(&self, before: DateTime<Utc>) {
+        if self.shards.trim_before(before) > 0 {
+            self.faults.count(FaultKind::RecordsTrimmed);
+        }
+    }
+
     /// Ends the shards of partitions that have split; two children go on.
     fn split(&self, now: DateTime<Utc>) -> Result<()> {
         let ranges = self.ranges(now);

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use fastrand::Rng;
 use payments_delivery::StreamSettings;
 use payments_local::Environment;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::attributes::text;
@@ -16,7 +16,7 @@ use crate::random::happens;
 use crate::weakening::{CHECKPOINTS, counting, remove_clause, remove_condition, remove_consistency};
 
 /// A weakness.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Weakness {
     /// Updates of heads lose their conditions.
@@ -67,6 +67,11 @@ impl Weakness {
     /// All weaknesses.
     pub fn all() -> &'static [Self] {
         Self::value_variants()
+    }
+
+    /// Its name on the command line.
+    pub fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
     /// Weakens a call's input. Returns whether anything changed.

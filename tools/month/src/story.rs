@@ -1,0 +1,61 @@
+//! The story of a payment: what its client was told, each change of its head, and each request, in their order.
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+
+use crate::attributes::{number, text};
+use crate::bank::Bank;
+use crate::intent::Intent;
+use crate::laws::id_of;
+
+/// The most lines.
+const LINES: usize = 60;
+
+/// Returns the story of the payment that a violation names, if it names one.
+pub(crate) fn of(bank: &Bank, violation: &str) -> Vec<String> {
+    let names = |word: &str| violation.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').any(|known| known == word);
+    let intent = {
+        let state = bank.state();
+        let named = |intent: &&Intent| {
+            names(&intent.amount.to_string()) || intent.accepted.as_deref().is_some_and(&names)
+        };
+        state.intents.iter().find(named).cloned()
+    };
+    let Some(intent) = intent else { return Vec::new() };
+    let mut lines: Vec<(DateTime<Utc>, String)> = Vec::new();
+    for change in bank.changes.from(0) {
+        let head = change.after.as_ref().or(change.before.as_ref()).unwrap_or(&Value::Null);
+        let is_ours = Some(id_of(&change.key.1)) == intent.accepted.as_deref() || number(head, "amountMinor") == intent.amount;
+        if is_ours {
+            lines.push((change.at, shown(change.before.as_ref(), change.after.as_ref())));
+        }
+    }
+    for sent in bank.requests.sent() {
+        if sent.request["amountMinor"] == intent.amount {
+            lines.push((sent.at, format!("request, attempt {}", sent.request["dispatchAttempt"])));
+        }
+    }
+    lines.sort_by_key(|(at, _)| *at);
+    let told = format!(
+        "{} for {} of {}: accepted as {:?}, cancelled: {}, refused: {}",
+        intent.amount, intent.scheduled_for, intent.account, intent.accepted, intent.cancelled, intent.refused
+    );
+    let lines = lines.into_iter().map(|(at, what)| format!("{} {what}", at.format("%F %T%.3f")));
+    std::iter::once(told).chain(lines).take(LINES).collect()
+}
+
+fn shown(before: Option<&Value>, after: Option<&Value>) -> String {
+    let one = |item: Option<&Value>| match item {
+        None => "nothing".to_owned(),
+        Some(item) => {
+            let unreported = if item.get("unreported").is_some() { ", unreported" } else { "" };
+            format!(
+                "{} v{} attempt {}{unreported}",
+                text(item, "status"),
+                number(item, "version"),
+                number(item, "dispatchAttempt")
+            )
+        }
+    };
+    format!("{} -> {}", one(before), one(after))
+}
