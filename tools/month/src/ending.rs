@@ -1,7 +1,6 @@
 //! The end of a month: faults cease, and everything that was begun must come to its end.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
 
 use anyhow::Result;
 use chrono::TimeDelta;
@@ -21,8 +20,7 @@ const LONGEST_END: TimeDelta = TimeDelta::days(25);
 /// Ends the faults, and waits until no head is left in the hot table. Returns whether it came to that.
 pub(crate) async fn wait(bank: &Bank) -> bool {
     bank.faults.end();
-    bank.switches.paused.store(false, Ordering::Relaxed);
-    bank.switches.stalled.store(false, Ordering::Relaxed);
+    bank.switches.release();
     let emptied = until(LONGEST_END, async || {
         let count = json!({ "TableName": "payments", "FilterExpression": "begins_with(pk, :heads)", "Select": "COUNT",
             "ExpressionAttributeValues": { ":heads": { "S": "ACCT#" } } });

@@ -64,6 +64,8 @@ pub enum FaultKind {
     Paused,
     /// The stream's consumers stand still for hours.
     Stalled,
+    /// DynamoDB and the report store fail at once, when a report is under way.
+    BothFail,
     /// A partition of the hot table splits, and its stream shard with it.
     PartitionSplit,
     /// Stream records are trimmed after a day.

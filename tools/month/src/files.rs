@@ -17,18 +17,21 @@ use object_store::{
 };
 
 use crate::faults::{FaultKind, Faults};
+use crate::switches::Switches;
 use crate::time::pause;
 
 /// The store.
 pub(crate) struct Files {
     pub(crate) inner: Arc<dyn ObjectStore>,
     pub(crate) faults: Faults,
+    pub(crate) switches: Switches,
 }
 
 impl Files {
     async fn carry<T>(&self, call: impl Future<Output = object_store::Result<T>>) -> object_store::Result<T> {
         pause(self.faults.millis(5..60)).await;
-        if !self.faults.draw(FaultKind::FileFailed, 15) {
+        let per_thousand = if self.switches.is_stormy() { 500 } else { 15 };
+        if !self.faults.draw(FaultKind::FileFailed, per_thousand) {
             return call.await;
         }
         let lost = || Error::Generic { store: "month", source: "injected".into() };

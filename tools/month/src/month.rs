@@ -220,6 +220,7 @@ async fn build(
     let requests = RequestQueue::over(stack.queues.requests.clone());
     let lag = Lag::new(seed, &faults, &partitions, (begin, settings.days));
     let engine = stack.direct().context("a month needs the embedded engine")?.clone();
+    let switches = Switches::default();
     let network = Network::new(Shared {
         time,
         faults: faults.clone(),
@@ -235,7 +236,7 @@ async fn build(
         weakness: settings.weakness,
     });
     let files: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
-    let faulty: Arc<dyn ObjectStore> = Arc::new(Files { inner: Arc::clone(&files), faults: faults.clone() });
+    let faulty: Arc<dyn ObjectStore> = Arc::new(Files { inner: Arc::clone(&files), faults: faults.clone(), switches: switches.clone() });
     let lambda = Lambda::new(&stack, &network, &faulty, (seed, time, &faults))?;
     let service = TransactionServiceSettings {
         longest_delay: TimeDelta::minutes(if faults.are_enabled() { 100 } else { 2 }),
@@ -256,7 +257,7 @@ async fn build(
         stream,
         queues,
         requests,
-        switches: Switches::default(),
+        switches,
         weakness: settings.weakness,
         state: Mutex::new(state),
     };

@@ -17,6 +17,7 @@ use crate::lag::{Lag, Read};
 use crate::laws::check_write;
 use crate::partitions::Partitions;
 use crate::requests::RequestQueue;
+use crate::switches::Switches;
 use crate::time::{Time, pause};
 use crate::trace::Trace;
 use crate::weakness::Weakness;
@@ -46,6 +47,7 @@ pub(crate) struct Shared {
     pub(crate) recorder: Recorder,
     pub(crate) used: Mutex<CapacityUse>,
     pub(crate) requests: RequestQueue,
+    pub(crate) switches: Switches,
     pub(crate) weakness: Option<Weakness>,
     /// What a weakness draws from.
     pub(crate) random: Mutex<Rng>,
@@ -145,7 +147,7 @@ impl Network {
             } else {
                 Fate::Refuse(400, "ProvisionedThroughputExceededException")
             }
-        } else if faults.draw(FaultKind::ServerError, 2) {
+        } else if faults.draw(FaultKind::ServerError, if self.0.switches.is_stormy() { 500 } else { 2 }) {
             Fate::Refuse(500, "InternalServerError")
         } else if is_write && faults.draw(FaultKind::Conflict, 4) {
             if is_transaction {

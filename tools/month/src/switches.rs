@@ -1,7 +1,7 @@
 //! Switches that stop consumers, as operators and outages do.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Switches that stop consumers.
 #[derive(Debug, Clone, Default)]
@@ -10,4 +10,18 @@ pub(crate) struct Switches {
     pub(crate) paused: Arc<AtomicBool>,
     /// No record of the stream is delivered.
     pub(crate) stalled: Arc<AtomicBool>,
+    /// Every second call fails, to DynamoDB and to the report store.
+    pub(crate) stormy: Arc<AtomicBool>,
+}
+
+impl Switches {
+    /// Whether every second call fails.
+    pub(crate) fn is_stormy(&self) -> bool {
+        self.stormy.load(Ordering::Relaxed)
+    }
+
+    /// Lets everything run again.
+    pub(crate) fn release(&self) {
+        [&self.paused, &self.stalled, &self.stormy].iter().for_each(|switch| switch.store(false, Ordering::Relaxed));
+    }
 }

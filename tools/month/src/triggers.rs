@@ -51,6 +51,7 @@ pub(crate) fn start(bank: &Arc<Bank>, zone: BusinessZone) -> Result<()> {
     spawn_local(serve(Arc::clone(bank)));
     spawn_local(roll(Arc::clone(bank)));
     spawn_local(hold(Arc::clone(bank)));
+    spawn_local(storm(Arc::clone(bank)));
     let schedules = SCHEDULES.iter().map(|spec| Schedule::new(spec, zone)).collect::<Result<Vec<_>>>()?;
     spawn_local(schedule(Arc::clone(bank), schedules));
     Ok(())
@@ -189,6 +190,20 @@ async fn hold(bank: Arc<Bank>) {
     }
 }
 
+/// Lets DynamoDB and the report store fail at once, from when a report begins.
+async fn storm(bank: Arc<Bank>) {
+    let mut random = bank.seed.source("storms");
+    loop {
+        let into_hour = bank.time.now().timestamp_millis().rem_euclid(3_600_000);
+        pause(TimeDelta::milliseconds(3_600_000 - into_hour)).await;
+        if bank.faults.draw(FaultKind::BothFail, 10) {
+            bank.switches.stormy.store(true, Ordering::Relaxed);
+            pause(TimeDelta::seconds(random.i64(2..400))).await;
+            bank.switches.stormy.store(false, Ordering::Relaxed);
+        }
+    }
+}
+
 /// Runs the schedules: some twice, some late, some never.
 async fn schedule(bank: Arc<Bank>, mut schedules: Vec<Schedule>) {
     let mut random = bank.seed.source("schedules");
@@ -210,8 +225,11 @@ fn run(bank: &Arc<Bank>, spec: ScheduleSpec, random: &mut Rng) {
         return;
     }
     let twice = bank.faults.draw(FaultKind::ScheduleTwice, 20);
-    for _ in 0..=u8::from(twice) {
-        let late = if bank.faults.draw(FaultKind::ScheduleLate, 20) {
+    for time in 0..=u8::from(twice) {
+        // The second one may come at once or minutes later.
+        let late = if time == 1 && random.bool() {
+            TimeDelta::seconds(random.i64(3..600))
+        } else if bank.faults.draw(FaultKind::ScheduleLate, 20) {
             TimeDelta::seconds(random.i64(60..900))
         } else {
             TimeDelta::milliseconds(random.i64(0..3_000))
