@@ -233,6 +233,7 @@ async fn build(
         random: Mutex::new(seed.source("weakness")),
         complaints: Mutex::default(),
         requests: requests.clone(),
+        switches: switches.clone(),
         weakness: settings.weakness,
     });
     let files: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
@@ -244,7 +245,7 @@ async fn build(
     };
     let queues = stack.queues.clone();
     let service = TransactionService::new(service, queues.requests.clone(), queues.results.clone());
-    let state = State { service, drawn: 0, intents: Vec::new(), troubles: Vec::new(), complaints: Vec::new() };
+    let state = State { service, drawn: 0, intents: Vec::new(), troubles: Vec::new(), complaints: Vec::new(), lists: 0, days: 0 };
     let bank = Bank {
         seed,
         time,
