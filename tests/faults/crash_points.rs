@@ -7,12 +7,12 @@ use chrono::TimeDelta;
 use daily_due_sweeper::Action;
 use fastrand::Rng;
 use payments_local::triggers::queues::RESULT_VISIBILITY;
+use payments_month::intent::Intent;
 use payments_tests::{Ask, Reply};
 use serde_json::json;
 
 use crate::fault_plan::{FaultPlan, WAYS, WAYS_OF_TRANSACTIONS, Way, every_crash_point};
 use crate::fixture::Fixture;
-use crate::intent::Intent;
 use crate::invariants::{self, Stage};
 use crate::{disturbances, transaction_service};
 
@@ -123,13 +123,8 @@ impl Work {
 }
 
 fn batch_of(intents: &[Intent]) -> Ask {
-    let entries = intents.iter().map(|intent| {
-        let mut entry = intent.body();
-        entry["accountId"] = json!(intent.account);
-        entry["idempotencyKey"] = json!(intent.key);
-        entry
-    });
-    Ask::post("/payment-batches").json(&json!({ "payments": entries.collect::<Vec<_>>() }))
+    let entries: Vec<_> = intents.iter().map(Intent::entry).collect();
+    Ask::post("/payment-batches").json(&json!({ "payments": entries }))
 }
 
 fn note_batch(reply: &Reply, intents: &mut [Intent]) {
@@ -158,7 +153,7 @@ impl Case {
     /// Runs it. Returns whether the planned call was reached, and whether one failed.
     async fn run(self, fixture: &Fixture) -> Result<(bool, bool)> {
         let seed = u64::try_from(self.plan.call)?;
-        let random = self.disturbed.then(|| Rng::with_seed(seed));
+        let random = self.disturbed.then(|| Seed(seed).source("crash points"));
         let mut intents = self.work.prepare(fixture, random.clone()).await?;
         let place = disturbances::place(fixture).await?;
         if self.disturbed {

@@ -137,7 +137,7 @@ async fn the_aggregator_the_report_the_archive_and_the_recount_name_what_they_ca
     fixture.time.pass(UNTIL_NIGHT);
     invoke(&fixture, &fixture.functions, Function::Archive).await?;
     log.assert_names("cannot be archived", hot, &head)?;
-    let day = &intents[0].due_at[..10];
+    let day = &intents[0].scheduled_for[..10];
     let input: Value = json!({ "action": "recount", "from": day, "to": day });
     let context = payments_local::invocation::context(fixture.time.now() + TimeDelta::minutes(10));
     let recounted = fixture.functions.scheduled(Function::Recount, input, context).await;

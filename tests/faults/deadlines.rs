@@ -7,11 +7,11 @@ use daily_due_sweeper::Action;
 use lambda_runtime::{Context, LambdaEvent};
 use payments_boot::MARGIN;
 use payments_local::{Fate, Function};
+use payments_month::intent::Intent;
 use payments_store::CALL_TIMEOUT;
 use serde_json::{Value, json};
 
 use crate::fixture::Fixture;
-use crate::intent::Intent;
 use crate::invariants::{Stage, violations};
 use crate::night::{UNTIL_NIGHT, invoke};
 use crate::transaction_service::{read_requests, result_of};

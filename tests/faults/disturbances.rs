@@ -3,12 +3,12 @@
 //! order or as a range.
 
 use anyhow::Result;
+use fastrand::Rng;
 use payments_delivery::{Position, Record, SequenceNumber, ShardId};
 
 use crate::aggregation::aggregate;
 use crate::fixture::{Fixture, dispatch};
 use crate::staleness::Lag;
-use fastrand::Rng;
 
 /// The most changes that a read lags behind: about as many as one case makes.
 const MOST_LAG: usize = 8;

@@ -11,13 +11,14 @@ use aws_smithy_runtime_api::client::result::ConnectorError;
 use chrono::TimeDelta;
 use payments_local::interceptor::{Answer, Next, Process, read_whole, respond};
 use payments_local::{Call, Fate, Interceptor, Recorder};
+use payments_month::Weakness;
+use payments_month::requests::accept;
 use payments_queue::Queue;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::staleness::{Lag, Staleness};
 use crate::task_scheduler::TaskScheduler;
 use crate::time::Time;
-use crate::weakness::Weakness;
 
 /// Decides the fate of each try.
 pub(crate) type Decide = dyn Fn(&Call) -> Fate + Send + Sync;
@@ -203,7 +204,8 @@ impl FaultInjector {
     async fn ask_dynamodb(&self, mut call: Call, next: Next, weakness: Option<Weakness>) -> Answer {
         let (operation, mut input) = (call.operation.clone(), call.input().clone());
         if let Some(weakness) = weakness {
-            weakness.weaken(&mut input);
+            // These weaknesses are the same in every function.
+            let _changed = weakness.weaken("", &operation, &mut input);
             call.set_input(input.clone());
         }
         let (status, body) = read_whole(next.send(call).await?).await?;
@@ -217,20 +219,10 @@ impl FaultInjector {
 
     async fn take_messages(&self, call: &Call, fate: Fate) -> Answer {
         let changes = self.shared.staleness.changes().await;
-        let after_changes = changes.map_err(|error| ConnectorError::other(error.into(), None))?.len();
-        let (mut successful, mut failed) = (Vec::new(), Vec::new());
-        for (place, entry) in call.input()["Entries"].as_array().into_iter().flatten().enumerate() {
-            let (id, body) = (&entry["Id"], entry["MessageBody"].as_str().unwrap_or_default());
-            if fate == Fate::RefuseFirstEntry && place == 0 {
-                failed.push(json!({ "Id": id, "Code": "InternalError", "SenderFault": false }));
-                continue;
-            }
-            let taken = self.shared.requests.send(body, self.shared.time.now());
-            let taken = taken.map_err(|error| ConnectorError::other(error.into(), None))?;
-            let request = serde_json::from_str(body).unwrap_or_default();
-            self.state().sent.push(Sent { request, after_changes });
-            successful.push(json!({ "Id": id, "MessageId": taken.to_string(), "MD5OfMessageBody": "" }));
-        }
-        respond(200, json!({ "Successful": successful, "Failed": failed }).to_string())
+        let after_changes = changes.map_err(|error| ConnectorError::other(error.into(), None))?.log().len();
+        let is_rejected = |place| fate == Fate::RefuseFirstEntry && place == 0;
+        let (accepted, answer) = accept(&self.shared.requests, call.input(), self.shared.time.now(), is_rejected)?;
+        self.state().sent.extend(accepted.into_iter().map(|request| Sent { request, after_changes }));
+        respond(200, answer.to_string())
     }
 }

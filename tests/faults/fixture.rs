@@ -11,12 +11,14 @@ use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
 use chrono::{SecondsFormat, TimeDelta};
 use daily_due_sweeper::{Action, Request, SweeperOutcome};
+use fastrand::Rng;
 use lambda_runtime::{Context, LambdaEvent};
 use payments_boot::Metrics;
 use payments_delivery::{Delivery, DynamoDbStream, QueueMapping, QueueMappingSettings, Source, StreamMapping};
 use payments_local::triggers::queues::{MAX_RESULT_RECEIVES, RESULT_VISIBILITY};
 use payments_local::triggers::{Queues, aggregator_settings, dispatch_settings};
 use payments_local::{Dependencies, Environment, Function, Functions};
+use payments_month::intent::Intent;
 use payments_queue::{Queue, TransactionQueue};
 use payments_store::Store;
 use payments_tests::tables::json_of_item;
@@ -24,11 +26,9 @@ use payments_tests::{Ask, Reply, World, with_role};
 use serde_json::Value;
 
 use crate::fault_injector::FaultInjector;
-use crate::intent::Intent;
 use crate::staleness::Staleness;
 use crate::time::Time;
 use crate::transaction_service;
-use fastrand::Rng;
 
 /// The timeout of a sweep, unless a test says otherwise.
 pub(crate) const SWEEPER_TIMEOUT: TimeDelta = TimeDelta::seconds(290);
@@ -69,7 +69,7 @@ impl Fixture {
         let world = World::open().await?;
         let time = Time::morning()?;
         let stream = stream_of(&world).await?;
-        let staleness = Staleness::of(stream.clone(), world.environment.tables.clone()).await?;
+        let staleness = Staleness::of(stream.clone(), world.environment.tables.clone(), time.clone()).await?;
         let Queues { requests, results, result_dead_letters, dispatch_failures, .. } = Queues::empty();
         let mapping = QueueMappingSettings { batch_size: 10, report_batch_item_failures: true };
         let faults = FaultInjector::new(world.recorder.clone(), time.clone(), requests.clone(), staleness);
@@ -115,8 +115,7 @@ impl Fixture {
     pub(crate) fn intent(&self, account: &str) -> Intent {
         let amount = self.names.fetch_add(1, Ordering::Relaxed);
         let due_at = (self.time.now() + TimeDelta::seconds(60)).to_rfc3339_opts(SecondsFormat::Secs, true);
-        let (account, key) = (account.to_owned(), format!("key-{amount}"));
-        Intent { account, key, amount, due_at, accepted: None, cancelled: false, contested: false }
+        Intent::new(account.to_owned(), amount, due_at)
     }
 
     /// Creates payments of a new account.

@@ -9,12 +9,12 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use daily_due_sweeper::Action;
 use payments_local::Function;
 use payments_model::{BusinessDate, DayCounts, PaymentId, Status};
+use payments_month::intent::Intent;
 use payments_store::{Evidence, Item};
 use payments_tests::tables::{number, text};
 use serde_json::{Value, json};
 
 use crate::fixture::Fixture;
-use crate::intent::Intent;
 use crate::invariants::{Stage, violations};
 use crate::night::{UNTIL_NIGHT, invoke};
 
@@ -38,7 +38,7 @@ fn item_of(json: &Value) -> Item {
 
 /// The details and the head of a scheduled payment, as commit 9b01d2c wrote them. Never change this text.
 fn as_the_previous_version(intent: &Intent, id: &str) -> (Item, Item) {
-    let (account, amount, due_at) = (&intent.account, intent.amount.to_string(), &intent.due_at);
+    let (account, amount, due_at) = (&intent.account, intent.amount.to_string(), &intent.scheduled_for);
     let day = &due_at[..10];
     let details = json!({
         "pk": {"S": format!("PAY#{id}")}, "sk": {"S": "DETAILS"}, "accountId": {"S": account},

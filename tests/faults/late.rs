@@ -3,10 +3,10 @@
 
 use anyhow::{Context as _, Result};
 use chrono::{DateTime, TimeDelta};
+use payments_local::Fate;
 
 use crate::fixture::Fixture;
 use crate::invariants::{Stage, violations};
-use payments_local::Fate;
 
 /// The minute before the day ends.
 const EVENING: &str = "2026-11-20T23:58:00Z";

@@ -2,7 +2,6 @@
 //! shards.
 
 mod aggregation;
-mod attributes;
 mod counts;
 mod crash_points;
 mod damage_log;
@@ -12,7 +11,6 @@ mod fault_injector;
 mod fault_plan;
 mod fixture;
 mod formats;
-mod intent;
 mod invariants;
 mod late;
 mod lateness;
@@ -28,4 +26,3 @@ mod task_scheduler;
 mod time;
 mod transaction_service;
 mod weakened;
-mod weakness;

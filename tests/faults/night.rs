@@ -3,24 +3,22 @@
 //! history.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read as _;
 
 use anyhow::{Context as _, Result, ensure};
 use chrono::TimeDelta;
-use flate2::read::GzDecoder;
-use futures::{FutureExt as _, TryStreamExt as _};
+use futures::FutureExt as _;
 use lambda_runtime::Context;
-use object_store::{ObjectStore as _, ObjectStoreExt as _};
 use payments_local::{Function, Functions};
+use payments_month::files::{Published, published};
+use payments_month::intent::Intent;
+use payments_month::random::Seed;
 use payments_tests::Ask;
 use serde_json::{Value, json};
 
 use crate::disturbances;
 use crate::fault_plan::{FaultPlan, WAYS, every_crash_point};
 use crate::fixture::Fixture;
-use crate::intent::Intent;
 use crate::invariants::{self, Stage};
-use fastrand::Rng;
 
 /// From the morning of the payments' day, between 09:00 and 12:00, to the night after it, past 02:30.
 pub(crate) const UNTIL_NIGHT: TimeDelta = TimeDelta::hours(18);
@@ -56,25 +54,10 @@ async fn settled(fixture: &Fixture, count: usize) -> Result<Vec<Intent>> {
     Ok(intents)
 }
 
-/// The published files: their payments' ids and their bytes.
-async fn published(fixture: &Fixture) -> Result<BTreeMap<String, (Vec<String>, Vec<u8>)>> {
-    let files = &fixture.world.outside.reports;
-    let names: Vec<_> = files.list(Some(&"reports".into())).map_ok(|meta| meta.location).try_collect().await?;
-    let mut published = BTreeMap::new();
-    for name in names.into_iter().filter(|name| name.as_ref().ends_with(".csv.gz")) {
-        let bytes = files.get(&name).await?.bytes().await?.to_vec();
-        let mut text = String::new();
-        GzDecoder::new(bytes.as_slice()).read_to_string(&mut text)?;
-        let ids = text.lines().skip(1).filter_map(|line| line.split(',').next()).map(str::to_owned).collect();
-        published.insert(name.to_string(), (ids, bytes));
-    }
-    Ok(published)
-}
-
 /// The account sees each payment once.
 async fn assert_seen_once(fixture: &Fixture, intents: &[Intent], when: &str) -> Result<()> {
     let account = &intents[0].account;
-    let from = intents[0].due_at.get(..10).context("a date")?;
+    let from = intents[0].scheduled_for.get(..10).context("a date")?;
     let reply = fixture.ask(Ask::get(&format!("/accounts/{account}/payments?from={from}"))).await?;
     let mut seen: Vec<&str> = reply.payments().iter().filter_map(|payment| payment["paymentId"].as_str()).collect();
     let mut want: Vec<&str> = intents.iter().filter_map(|intent| intent.accepted.as_deref()).collect();
@@ -100,7 +83,7 @@ impl Case {
     /// Runs it. Returns whether the planned call was reached, and whether one failed.
     async fn run(self, fixture: &Fixture) -> Result<(bool, bool)> {
         let intents = settled(fixture, 4).await?;
-        let before = published(fixture).await?;
+        let before = published(&fixture.world.outside.reports).await?;
         if self.function == Function::Archive {
             invoke(fixture, &fixture.functions, Function::Report).await?;
         }
@@ -118,7 +101,7 @@ impl Case {
                 let _as_good_as_the_reads_were = invoke(fixture, &fixture.functions, function).await;
                 self.check(fixture, &intents, "while reads lag", Stage::UnderWay).await?;
             }
-            disturbances::redeliver_since(fixture, &place, &mut Rng::with_seed(7)).await?;
+            disturbances::redeliver_since(fixture, &place, &mut Seed(7).source("redeliveries")).await?;
             disturbances::end(fixture);
         }
         report_and_archive(fixture).await.with_context(|| format!("{self:?}"))?;
@@ -140,11 +123,11 @@ impl Case {
 async fn assert_night_is_over(
     fixture: &Fixture,
     intents: &[Intent],
-    before: &BTreeMap<String, (Vec<String>, Vec<u8>)>,
+    before: &BTreeMap<String, Published>,
 ) -> Result<()> {
-    let after = published(fixture).await?;
+    let after = published(&fixture.world.outside.reports).await?;
     ensure!(before.iter().all(|(name, file)| after.get(name) == Some(file)), "a published report has changed");
-    let ids: Vec<&String> = after.values().flat_map(|(ids, _)| ids).collect();
+    let ids: Vec<&String> = after.values().flat_map(|file| &file.payments).collect();
     let distinct: BTreeSet<&String> = ids.iter().copied().collect();
     ensure!(ids.len() == distinct.len(), "a settlement was reported twice");
     for intent in intents {
@@ -193,7 +176,7 @@ async fn concurrent_reports_and_archives_skip_and_repeat_nothing() -> Result<()>
         .map(move |pair| (seed, pair))
     }) {
         let intents = settled(&fixture, 5).await?;
-        let before = published(&fixture).await?;
+        let before = published(&fixture.world.outside.reports).await?;
         if pair[0] == Function::Archive {
             invoke(&fixture, &fixture.functions, Function::Report).await?;
         }
@@ -202,7 +185,7 @@ async fn concurrent_reports_and_archives_skip_and_repeat_nothing() -> Result<()>
             // Of two runs at once, either may be too late.
             invoke(&fixture, sandbox, *function).map(drop).boxed_local()
         });
-        let mut random = Rng::with_seed(seed);
+        let mut random = Seed(seed).source("interleavings");
         fixture.faults.scheduler().run(runs.collect(), move |ready| random.usize(..ready.len())).await;
         let when = format!("{pair:?} {seed}");
         let violations = invariants::violations(&fixture, &intents, Stage::UnderWay).await?;

@@ -5,18 +5,18 @@ use anyhow::{Context as _, Result, bail};
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::TimeDelta;
 use daily_due_sweeper::{Action, SweeperOutcome};
+use payments_local::Fate;
 use payments_local::triggers::DISPATCH_RETRIES;
 use payments_local::triggers::queues::{MAX_RESULT_RECEIVES, RESULT_VISIBILITY};
+use payments_month::intent::Intent;
 use payments_tests::Ask;
 use payments_tests::tables::{number, text};
 use serde_json::{Value, json};
 
 use crate::fixture::Fixture;
-use crate::intent::Intent;
 use crate::invariants::{Stage, violations};
 use crate::staleness::Lag;
 use crate::transaction_service::{read_requests, result_of};
-use payments_local::Fate;
 
 /// The messages of a queue.
 fn bodies(queue: &payments_queue::Queue, fixture: &Fixture) -> Vec<String> {
@@ -148,7 +148,7 @@ async fn damage(fixture: &Fixture, intent: &Intent, attribute: &str, value: Attr
     let update = fixture.client.update_item().table_name(&fixture.world.environment.tables.payments);
     update
         .key("pk", text(format!("ACCT#{}", intent.account)))
-        .key("sk", text(format!("{}#{id}", intent.due_at)))
+        .key("sk", text(format!("{}#{id}", intent.scheduled_for)))
         .update_expression("SET #attribute = :value")
         .expression_attribute_names("#attribute", attribute)
         .expression_attribute_values(":value", value)
@@ -168,7 +168,7 @@ fn sent(fixture: &Fixture, intents: &[Intent]) -> Vec<bool> {
 async fn an_unreadable_head_is_isolated_and_sent_once_it_is_repaired() -> Result<()> {
     let fixture = Fixture::start().await?;
     let intents = fixture.pending(7).await?;
-    let scheduled_for = text(&intents[3].due_at);
+    let scheduled_for = text(&intents[3].scheduled_for);
     damage(&fixture, &intents[3], "scheduledFor", text("some day")).await?;
     drop(fixture.metrics.take());
     fixture.dispatch_all().await?;
@@ -313,7 +313,7 @@ async fn a_due_key_of_another_payment_is_counted_and_stops_no_other() -> Result<
             Action::Redrive => (fixture.pending(3).await?, "PENDING"),
         };
         let other = "00000000-0000-5000-8000-000000000000";
-        let due = text(format!("{status}#2026-11-20#{}#{other}", intents[1].due_at));
+        let due = text(format!("{status}#2026-11-20#{}#{other}", intents[1].scheduled_for));
         damage(&fixture, &intents[1], "due", due).await?;
         fixture.time.pass(TimeDelta::minutes(61));
         for _ in 0..2 {

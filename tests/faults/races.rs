@@ -10,6 +10,9 @@ use chrono::TimeDelta;
 use daily_due_sweeper::Action;
 use payments_local::Functions;
 use payments_model::PaymentId;
+use payments_month::Weakness;
+use payments_month::intent::Intent;
+use payments_month::random::Seed;
 use payments_tests::Ask;
 use proptest::collection::vec;
 use proptest::num::u8::ANY;
@@ -18,11 +21,8 @@ use serde_json::{Value, json};
 
 use crate::disturbances;
 use crate::fixture::{Fixture, dispatch, settle};
-use crate::intent::Intent;
 use crate::invariants::{self, Stage};
 use crate::transaction_service;
-use crate::weakness::Weakness;
-use fastrand::Rng;
 
 /// The number of schedules of each race.
 const SCHEDULES: u32 = 64;
@@ -214,9 +214,10 @@ impl Races {
         self.note(order, intents[0].cancelled);
         trouble.extend(invariants::violations(&self.fixture, &intents, Stage::UnderWay).await?);
         if conditions.weakness.is_none() {
-            trouble.extend(self.fixture.finish(&intents, conditions.disturbed.then(|| Rng::with_seed(1))).await?);
+            trouble
+                .extend(self.fixture.finish(&intents, conditions.disturbed.then(|| Seed(1).source("finish"))).await?);
             let sent = self.fixture.faults.sent();
-            disturbances::redeliver_since(&self.fixture, &place, &mut Rng::with_seed(2)).await?;
+            disturbances::redeliver_since(&self.fixture, &place, &mut Seed(2).source("redeliveries")).await?;
             trouble.extend((self.fixture.faults.sent() > sent).then(|| "what was over is sent again".to_owned()));
         }
         Ok(trouble)
@@ -320,7 +321,7 @@ fn a_schedule_that_breaks_updates_without_conditions_is_found_and_shrunk() -> Re
 
 #[tokio::test]
 async fn the_same_schedule_gives_the_same_interleaving() -> Result<()> {
-    let mut random = Rng::with_seed(7);
+    let mut random = Seed(7).source("schedules");
     for _ in 0..12 {
         let schedule: Vec<u8> = (0..LONGEST).map(|_| u8::try_from(random.usize(..256)).unwrap_or(0)).collect();
         let mut interleavings = Vec::new();

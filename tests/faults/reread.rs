@@ -4,18 +4,18 @@
 use anyhow::Result;
 use payments_delivery::{StreamMapping, StreamSettings};
 use payments_local::triggers::dispatch_settings;
+use payments_month::Weakness;
+use payments_month::random::Seed;
 
 use crate::fixture::{Fixture, dispatch, stream_of};
 use crate::staleness::Lag;
-use crate::weakness::Weakness;
-use fastrand::Rng;
 
 /// Creates payments and cancels some; all are over at the end.
 async fn a_day(fixture: &Fixture) -> Result<()> {
     for morning in 0..4 {
         let mut intents = fixture.created(5).await?;
         fixture.cancel(&mut intents[morning]).await?;
-        assert_eq!(fixture.finish(&intents, Some(Rng::with_seed(1))).await?, [""; 0]);
+        assert_eq!(fixture.finish(&intents, Some(Seed(1).source("finish"))).await?, [""; 0]);
     }
     Ok(())
 }

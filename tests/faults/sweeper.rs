@@ -7,13 +7,13 @@ use anyhow::{Context as _, Result, bail};
 use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
 use chrono::{DateTime, TimeDelta, Utc};
 use daily_due_sweeper::{Action, SweepOutcome, SweeperOutcome};
+use payments_local::{Call, Fate};
 use payments_store::Item;
 use payments_tests::tables::Units;
 
 use crate::fixture::Fixture;
 use crate::invariants::{Stage, violations};
 use crate::staleness::Lag;
-use payments_local::{Call, Fate};
 
 fn rows(rows: &[(&str, u64)]) -> Units {
     rows.iter().map(|(place, units)| (("UpdateItem".to_owned(), (*place).to_owned()), *units)).collect()
@@ -82,7 +82,8 @@ pub(crate) async fn many_due(fixture: &Fixture, count: u32, shards: u32) -> Resu
     let intents = fixture.created(1).await?;
     let head = fixture.world.heads(&intents[0].account).await?.pop().context("no head")?;
     let text = |name: &str| head[name].as_s().map(String::as_str).unwrap_or_default();
-    let (due_at, date) = (intents[0].due_at.clone(), text("due").split('#').nth(1).unwrap_or_default().to_owned());
+    let (due_at, date) =
+        (intents[0].scheduled_for.clone(), text("due").split('#').nth(1).unwrap_or_default().to_owned());
     let mut by_shard: HashMap<u32, HashSet<String>> = HashMap::new();
     let mut puts = Vec::new();
     for number in 0..count {

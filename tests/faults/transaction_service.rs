@@ -2,11 +2,11 @@
 //! results is random.
 
 use anyhow::Result;
+use fastrand::Rng;
 use payments_queue::Queue;
 use serde_json::{Value, json};
 
 use crate::time::Time;
-use fastrand::Rng;
 
 /// The result for a request: every fourth amount fails, and every odd one echoes its account and due time.
 pub(crate) fn result_of(request: &Value) -> Value {

@@ -8,6 +8,8 @@ use payments_local::Fate;
 use payments_local::triggers::dispatch_settings;
 use payments_local::triggers::queues::RESULT_VISIBILITY;
 use payments_model::PaymentId;
+use payments_month::Weakness;
+use payments_month::intent::Intent;
 use payments_queue::PaymentRequest;
 use payments_tests::Ask;
 use payments_tests::tables::text;
@@ -15,11 +17,9 @@ use serde_json::{Value, json};
 
 use crate::attributes;
 use crate::fixture::{Fixture, settle, stream_of};
-use crate::intent::Intent;
 use crate::invariants::{self, Stage};
 use crate::staleness::Lag;
 use crate::transaction_service::{read_requests, result_of, send_results};
-use crate::weakness::Weakness;
 
 /// What the invariant checker says of a payment that was not settled.
 const STAYS_PENDING: &str = "is PENDING when everything is over";
@@ -53,7 +53,7 @@ fn of_calls(operation: &'static str, fate: Fate) -> impl Fn(&payments_local::Cal
 
 #[tokio::test]
 async fn a_lagging_index_breaks_a_sweeper_without_a_condition() -> Result<()> {
-    assert_seen("CANCELLED v2 became PENDING", Stage::UnderWay, async |fixture, weakened| {
+    assert_seen("was CANCELLED v2 and became PENDING", Stage::UnderWay, async |fixture, weakened| {
         let mut intents = fixture.due(1).await?;
         fixture.cancel(&mut intents[0]).await?;
         fixture.faults.weaken(weakened.then_some(Weakness::Unconditional));
@@ -156,7 +156,7 @@ async fn damaged_details_break_a_dispatch_that_does_not_compare_them_with_the_he
 
 #[tokio::test]
 async fn repeated_and_contradicting_results_break_a_settle_without_a_condition() -> Result<()> {
-    assert_seen("v3 became PROCESSED v3", Stage::Finished, async |fixture, weakened| {
+    assert_seen("v3 and became PROCESSED v3", Stage::Finished, async |fixture, weakened| {
         let mut intents = fixture.pending(1).await?;
         intents[0].contested = true;
         fixture.dispatch_all().await?;
@@ -176,7 +176,7 @@ async fn repeated_and_contradicting_results_break_a_settle_without_a_condition()
 
 #[tokio::test]
 async fn an_early_result_breaks_a_settle_without_a_condition() -> Result<()> {
-    assert_seen("SCHEDULED v1 became", Stage::UnderWay, async |fixture, weakened| {
+    assert_seen("was SCHEDULED v1 and became", Stage::UnderWay, async |fixture, weakened| {
         let intents = fixture.created(1).await?;
         let request = json!({ "paymentId": intents[0].accepted, "amountMinor": intents[0].amount });
         fixture.results.send(result_of(&request).to_string(), fixture.time.now())?;

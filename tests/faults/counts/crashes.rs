@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
 use payments_delivery::DeliveryOutcome;
+use payments_local::Fate;
 use payments_model::BusinessDate;
+use payments_month::counters::between;
 use payments_store::MAX_DATES_PER_COMMIT;
 
 use super::fault::{CONFLICT, ELSEWHERE, Fault, WAYS};
@@ -13,8 +15,7 @@ use super::shards;
 use crate::aggregation::{aggregate, drain, next_batch};
 use crate::fault_plan::{FaultPlan, Way};
 use crate::fixture::Fixture;
-use crate::recount::{between, counters};
-use payments_local::Fate;
+use crate::recount::counters;
 
 /// The calls of such a batch: one read of the checkpoint and three transactions.
 const CALLS: usize = 4;

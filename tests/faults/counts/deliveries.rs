@@ -10,6 +10,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use payments_delivery::{DeliveryOutcome, Record, ShardId, StreamMapping, StreamSettings};
 use payments_local::Functions;
 use payments_local::triggers::aggregator_settings;
+use payments_month::random::Seed;
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -18,7 +19,6 @@ use super::shards::{self, Shards};
 use crate::aggregation::{aggregate, drain};
 use crate::fault_plan::Run;
 use crate::fixture::Fixture;
-use fastrand::Rng;
 
 /// How many pollers read the stream.
 pub(crate) const POLLERS: usize = 2;
@@ -104,7 +104,7 @@ impl<'r> Deliveries<'r> {
         let poller = |seed| -> Result<StreamMapping> {
             // The moves decide whether a poller waits for a full batch.
             let settings = StreamSettings { maximum_batching_window: TimeDelta::zero(), ..aggregator_settings()? };
-            let mut random = Rng::with_seed(seed);
+            let mut random = Seed(seed).source("cuts");
             let mapping = StreamMapping::new(settings, shards.stream.clone())?;
             Ok(mapping.with_batch_cuts(move |most| 1 + random.usize(..most)))
         };
@@ -176,7 +176,7 @@ impl<'r> Deliveries<'r> {
             });
             task
         });
-        let mut random = Rng::with_seed(order);
+        let mut random = Seed(order).source("interleavings");
         fixture.faults.scheduler().run(tasks.collect(), |ready| random.usize(..ready.len())).await;
         seen.borrow_mut().races += 1;
         trouble.into_inner().map_or(Ok(()), |error| Err(error.into()))

@@ -4,13 +4,14 @@
 use anyhow::{Context as _, Result};
 use payments_delivery::{Delivery, InMemoryStream, Record, ShardId, StreamMapping};
 use payments_local::triggers::aggregator_settings;
+use payments_month::attributes::{Key, key_of};
+use payments_month::counters::{self, Numbers};
+use payments_month::laws::Tables;
 use serde_json::{Value, json};
 
 use super::shards;
 use crate::aggregation::{aggregate, drain};
-use crate::attributes::{Key, key_of};
 use crate::fixture::Fixture;
-use crate::recount::{self, Items, Numbers};
 
 /// A stream of one shard, and what the tables would hold.
 pub(crate) struct Made {
@@ -18,8 +19,7 @@ pub(crate) struct Made {
     pub(crate) shard: ShardId,
     pub(crate) records: u64,
     model: Value,
-    hot: Items,
-    history: Items,
+    tables: Tables,
 }
 
 impl Made {
@@ -32,7 +32,7 @@ impl Made {
         stream.add_shard(shard.clone(), None)?;
         fixture.faults.clear();
         drop((fixture.metrics.take(), fixture.faults.recorder().take_capacity_use()));
-        Ok(Self { stream, shard, records: 0, model, hot: Items::new(), history: Items::new() })
+        Ok(Self { stream, shard, records: 0, model, tables: Tables::default() })
     }
 
     /// The n-th payment.
@@ -55,14 +55,14 @@ impl Made {
     /// Creates a payment, or changes it to this.
     pub(crate) fn put(&mut self, head: Value) -> Result<()> {
         let key = key_of(&head);
-        let before = self.hot.insert(key.clone(), head.clone());
+        let before = self.tables.hot.insert(key.clone(), head.clone());
         self.push(&key, before, Some(head))
     }
 
     /// Archives a payment.
     pub(crate) fn archive(&mut self, key: &Key) -> Result<()> {
-        let head = self.hot.remove(key).context("no such payment")?;
-        self.history.insert(key.clone(), head.clone());
+        let head = self.tables.hot.remove(key).context("no such payment")?;
+        self.tables.history.insert(key.clone(), head.clone());
         self.push(key, Some(head), None)
     }
 
@@ -98,6 +98,6 @@ impl Made {
 
     /// What the counters should say.
     pub(crate) fn counts(&self) -> Numbers {
-        recount::of(&self.hot, &self.history)
+        counters::of(&self.tables)
     }
 }

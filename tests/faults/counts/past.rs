@@ -4,16 +4,16 @@
 use anyhow::{Context as _, Result, ensure};
 use chrono::{SecondsFormat, TimeDelta};
 use daily_due_sweeper::Action;
+use fastrand::Rng;
 use payments_delivery::{Position, Record};
+use payments_month::attributes::Key;
+use payments_month::attributes::text;
 use payments_tests::Ask;
 use serde_json::{Value, json};
 
-use crate::attributes::Key;
-use crate::attributes::text;
 use crate::fixture::Fixture;
 use crate::recount;
 use crate::transaction_service;
-use fastrand::Rng;
 
 /// How many things happen.
 const EVENTS: usize = 60;
@@ -37,7 +37,7 @@ struct Past<'r> {
 
 /// Makes a past, and returns its stream records.
 pub(crate) async fn happen(fixture: &Fixture, seed: u64) -> Result<Vec<Record>> {
-    let mut past = Past { fixture, random: Rng::with_seed(seed), payments: Vec::new(), nights: 0 };
+    let mut past = Past { fixture, random: Seed(seed).source("past"), payments: Vec::new(), nights: 0 };
     past.create(6).await?;
     for _ in 0..EVENTS {
         past.go_on().await?;
@@ -134,7 +134,7 @@ impl Past<'_> {
     /// Takes some settled payments out of `unreported`. No counter changes.
     async fn report(&mut self) -> Result<()> {
         let table = &self.fixture.world.environment.tables.payments;
-        for (key, head) in recount::heads(self.fixture, table).await? {
+        for (key, head) in recount::items(self.fixture, table).await? {
             if head.get("unreported").is_some() && self.one_in(2) {
                 let update = self.fixture.client.update_item().table_name(table).set_key(Some(item_key(&key)));
                 update.update_expression("REMOVE unreported").send().await?;
@@ -146,8 +146,8 @@ impl Past<'_> {
     /// Archives some payments, or leaves them in both tables as a crash would.
     async fn archive(&mut self, wholly: bool) -> Result<()> {
         let tables = &self.fixture.world.environment.tables;
-        let is_past = |head: &Value| matches!(text(head, "status"), "PROCESSED" | "FAILED" | "CANCELLED");
-        for (key, head) in recount::heads(self.fixture, &tables.payments).await? {
+        let is_past = |head: &Value| laws::check_over(head).is_none();
+        for (key, head) in recount::items(self.fixture, &tables.payments).await? {
             if is_past(&head) && self.one_in(2) {
                 let key = Some(item_key(&key));
                 let get = self.fixture.client.get_item().table_name(&tables.payments).set_key(key.clone());

@@ -7,15 +7,16 @@ use anyhow::{Context as _, Result};
 use chrono::TimeDelta;
 use payments_delivery::{DeliveryOutcome, Invocation, Position, StreamMapping, StreamSettings};
 use payments_local::triggers::{AGGREGATOR_TUMBLING_WINDOW, aggregator_settings};
+use payments_month::attributes::key_of;
+use payments_month::attributes::{number, text};
+use payments_month::counters::between;
 use serde_json::{Value, json};
 
 use super::made::Made;
 use super::shards;
 use crate::aggregation::{aggregate, drain, next_batch};
-use crate::attributes::key_of;
-use crate::attributes::{number, text};
 use crate::fixture::Fixture;
-use crate::recount::{between, checkpoints, counters};
+use crate::recount::{checkpoints, counters};
 
 const DAY: &str = "2026-12-01";
 

@@ -7,12 +7,13 @@ use anyhow::Result;
 use payments_delivery::SequenceNumber;
 use payments_local::triggers::AGGREGATOR_BATCH;
 use payments_model::BusinessDate;
+use payments_month::attributes::key_of;
+use payments_month::counters::between;
 
 use super::made::Made;
 use crate::aggregation::aggregate;
-use crate::attributes::key_of;
 use crate::fixture::Fixture;
-use crate::recount::{between, counters};
+use crate::recount::counters;
 
 /// Delivers the stream. Returns the half units used, by operation; use outside of the table itself is under its
 /// place.

@@ -86,7 +86,9 @@ impl Changes {
         self.log()[place..].to_vec()
     }
 
-    fn log(&self) -> MutexGuard<'_, Vec<Change>> {
+    /// Returns all changes, the oldest first. None can be added while they are held.
+    #[must_use]
+    pub fn log(&self) -> MutexGuard<'_, Vec<Change>> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,15 +1,13 @@
 //! The end of a month: faults cease, and everything that was begun must come to its end.
 
-use std::collections::BTreeMap;
-
 use anyhow::Result;
 use chrono::TimeDelta;
 use payments_local::Function;
 use serde_json::{Value, json};
 
-use crate::attributes::text;
 use crate::bank::Bank;
 use crate::checker::Checker;
+use crate::counters;
 use crate::laws::Tables;
 use crate::time::pause;
 use crate::triggers::{context, until};
@@ -34,33 +32,7 @@ pub(crate) async fn wait(bank: &Bank) -> bool {
 
 /// Compares the counters with the heads of both tables, and with a recount.
 pub(crate) async fn check_counts(bank: &Bank, tables: &Tables, checker: &mut Checker) -> Result<()> {
-    let mut counted: BTreeMap<String, i64> = BTreeMap::new();
-    for (pk, sk) in tables.hot.keys().filter(|(pk, _)| pk.starts_with("COUNTS#")) {
-        let item = &tables.hot[&(pk.clone(), sk.clone())];
-        let value = |name: &str| item[name]["N"].as_str().and_then(|number| number.parse::<i64>().ok()).unwrap_or(0);
-        for status in ["SCHEDULED", "PENDING", "PROCESSED", "FAILED", "CANCELLED", "archived", "unparsed"] {
-            *counted.entry(format!("{sk} {status}")).or_default() += value(status);
-        }
-    }
-    counted.retain(|_, count| *count != 0);
-    let mut found: BTreeMap<String, i64> = BTreeMap::new();
-    for (key, head) in tables.heads() {
-        // `due` is the status, the date, the instant and the id.
-        let date = text(head, "due").split('#').nth(1).unwrap_or_default();
-        *found.entry(format!("{date} {}", text(head, "status"))).or_default() += 1;
-        if !tables.hot.contains_key(key) {
-            *found.entry(format!("{date} archived")).or_default() += 1;
-        }
-    }
-    for (what, count) in &found {
-        let shown = counted.get(what).copied().unwrap_or(0);
-        if shown != *count {
-            checker.violations.insert(format!("the counters show {shown} {what}, and there are {count}"));
-        }
-    }
-    for (what, shown) in counted.iter().filter(|(what, _)| !found.contains_key(*what)) {
-        checker.violations.insert(format!("the counters show {shown} {what}, and there are none"));
-    }
+    checker.violations.extend(counters::between(&counters::shown(&tables.hot), &counters::of(tables)));
     recount(bank, checker).await
 }
 

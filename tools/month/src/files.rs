@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::Read as _;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
@@ -42,21 +41,37 @@ impl Files {
     }
 }
 
+/// A published file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Published {
+    /// The payments in it, by id.
+    pub payments: Vec<String>,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// Returns the published files by name.
+///
+/// # Errors
+/// If a file cannot be read.
+pub async fn published(files: &Arc<dyn ObjectStore>) -> Result<BTreeMap<String, Published>> {
+    let found: Vec<ObjectMeta> = files.list(Some(&Path::from("reports"))).try_collect().await?;
+    let mut published = BTreeMap::new();
+    for name in found.into_iter().map(|file| file.location).filter(|name| name.as_ref().ends_with(".csv.gz")) {
+        let bytes = files.get(&name).await?.bytes().await?.to_vec();
+        let mut rows = csv::Reader::from_reader(GzDecoder::new(bytes.as_slice()));
+        let id = |row: csv::StringRecord| row.get(0).map(str::to_owned).context("a row of a report has no payment");
+        let payments = rows.records().map(|row| id(row?)).collect::<Result<_>>()?;
+        published.insert(name.to_string(), Published { payments, bytes });
+    }
+    Ok(published)
+}
+
 /// Returns how often each payment is in the reports.
 pub(crate) async fn reported(files: &Arc<dyn ObjectStore>) -> Result<BTreeMap<String, u64>> {
     let mut times = BTreeMap::new();
-    let published = Path::from("reports");
-    let mut found: Vec<ObjectMeta> = files.list(Some(&published)).try_collect().await?;
-    found.sort_by(|a, b| a.location.cmp(&b.location));
-    for file in found.into_iter().filter(|file| file.location.as_ref().ends_with(".csv.gz")) {
-        let bytes = files.get(&file.location).await?.bytes().await?;
-        let mut text = String::new();
-        GzDecoder::new(&*bytes).read_to_string(&mut text)?;
-        let mut rows = csv::Reader::from_reader(text.as_bytes());
-        for row in rows.records() {
-            let id = row?.get(0).map(str::to_owned).context("a row of a report has no payment")?;
-            *times.entry(id).or_default() += 1;
-        }
+    for id in published(files).await?.into_values().flat_map(|file| file.payments) {
+        *times.entry(id).or_default() += 1;
     }
     Ok(times)
 }

@@ -1,5 +1,6 @@
 //! Intents: what clients want, and what they were told.
 
+use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
 /// What a client wants, and what it was told.
@@ -29,6 +30,14 @@ impl Intent {
     pub fn new(account: String, amount: u64, scheduled_for: String) -> Self {
         let (key, accepted) = (format!("key-{amount}"), None);
         Self { account, key, amount, scheduled_for, accepted, refused: false, cancelled: false, contested: false }
+    }
+
+    /// Returns the id that a client was told.
+    ///
+    /// # Errors
+    /// If no client was told one.
+    pub fn id(&self) -> Result<&str> {
+        self.accepted.as_deref().context("the payment was not accepted")
     }
 
     /// Returns the body of the create.

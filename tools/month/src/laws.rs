@@ -1,5 +1,5 @@
-//! What must be true of payments, whatever happened: of their heads in both tables, of each change of a head, and of each
-//! request to the transaction service.
+//! What must be true of payments, whatever happened: of their heads in both tables, of each change of a head, and of
+//! each request to the transaction service.
 //!
 //! It shares no code with the functions. It knows a payment by its amount, which every intent has for itself.
 

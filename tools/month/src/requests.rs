@@ -13,6 +13,31 @@ use crate::faults::{FaultKind, Faults};
 /// The most dispatch attempts of a payment: so few that an absence of the transaction service can use them up.
 pub(crate) const MOST_ATTEMPTS: u32 = 5;
 
+/// Takes the messages of a SendMessageBatch, except those at the places that are rejected. Returns the requests among
+/// them and SQS's answer.
+///
+/// # Errors
+/// If the queue fails.
+pub fn accept(
+    queue: &Queue,
+    input: &Value,
+    now: DateTime<Utc>,
+    mut is_rejected: impl FnMut(usize) -> bool,
+) -> Result<(Vec<Value>, Value), ConnectorError> {
+    let (mut accepted, mut successful, mut failed) = (Vec::new(), Vec::new(), Vec::new());
+    for (place, entry) in input["Entries"].as_array().into_iter().flatten().enumerate() {
+        let (id, body) = (&entry["Id"], entry["MessageBody"].as_str().unwrap_or_default());
+        if is_rejected(place) {
+            failed.push(json!({ "Id": id, "Code": "InternalError", "SenderFault": false }));
+            continue;
+        }
+        let message = queue.send(body, now).map_err(|error| ConnectorError::other(error.into(), None))?;
+        accepted.push(serde_json::from_str(body).unwrap_or_default());
+        successful.push(json!({ "Id": id, "MessageId": message.to_string(), "MD5OfMessageBody": "" }));
+    }
+    Ok((accepted, json!({ "Successful": successful, "Failed": failed })))
+}
+
 /// A request that the queue has accepted.
 #[derive(Debug, Clone)]
 pub(crate) struct Sent {
@@ -36,20 +61,9 @@ impl RequestQueue {
 
     /// Takes a SendMessageBatch. Any of its messages can be rejected.
     pub(crate) fn take(&self, input: &Value, now: DateTime<Utc>, faults: &Faults) -> Answer {
-        let (mut successful, mut failed) = (Vec::new(), Vec::new());
-        for entry in input["Entries"].as_array().into_iter().flatten() {
-            let (id, body) = (&entry["Id"], entry["MessageBody"].as_str().unwrap_or_default());
-            if faults.draw(FaultKind::SendRejected, 10) {
-                failed.push(json!({ "Id": id, "Code": "InternalError", "SenderFault": false }));
-                continue;
-            }
-            let taken = self.queue.send(body, now);
-            let taken = taken.map_err(|error| ConnectorError::other(error.into(), None))?;
-            let request = serde_json::from_str(body).unwrap_or_default();
-            self.log().push(Sent { at: now, request });
-            successful.push(json!({ "Id": id, "MessageId": taken.to_string(), "MD5OfMessageBody": "" }));
-        }
-        respond(200, json!({ "Successful": successful, "Failed": failed }).to_string())
+        let (accepted, answer) = accept(&self.queue, input, now, |_| faults.draw(FaultKind::SendRejected, 10))?;
+        self.log().extend(accepted.into_iter().map(|request| Sent { at: now, request }));
+        respond(200, answer.to_string())
     }
 
     /// Returns everything that was sent.
