@@ -12,6 +12,7 @@ use chrono::TimeDelta;
 use payments_local::interceptor::{Answer, Next, Process, read_whole, respond};
 use payments_local::{Call, Fate, Interceptor, Recorder};
 use payments_month::Weakness;
+use payments_month::laws::check_write;
 use payments_month::requests::accept;
 use payments_queue::Queue;
 use serde_json::Value;
@@ -60,6 +61,8 @@ struct State {
     /// The tries, each by task and operation.
     tries: Vec<(usize, String)>,
     sent: Vec<Sent>,
+    /// What calls were that no call may be.
+    complaints: Vec<String>,
 }
 
 impl FaultInjector {
@@ -71,6 +74,7 @@ impl FaultInjector {
             calls: HashMap::new(),
             tries: Vec::new(),
             sent: Vec::new(),
+            complaints: Vec::new(),
         };
         let (scheduler, process, one_at_a_time) =
             (TaskScheduler::default(), Process::default(), tokio::sync::Mutex::new(()));
@@ -130,6 +134,11 @@ impl FaultInjector {
     pub(crate) fn sent_for(&self, account: &str) -> Vec<Sent> {
         let state = self.state();
         state.sent.iter().filter(|sent| sent.request["accountId"] == account).cloned().collect()
+    }
+
+    /// What calls were that no call may be.
+    pub(crate) fn complaints(&self) -> Vec<String> {
+        self.state().complaints.clone()
     }
 
     /// Waits for the task's turn as a call does, without a call.
@@ -198,6 +207,7 @@ impl FaultInjector {
         let next = state.calls.len();
         call.number = *state.calls.entry(call.invocation_id().to_owned()).or_insert(next);
         state.tries.push((self.task, call.operation.clone()));
+        state.complaints.extend(check_write(&call.operation, call.input()));
         (Arc::clone(&state.decide), state.weakness)
     }
 

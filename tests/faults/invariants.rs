@@ -26,6 +26,7 @@ pub(crate) async fn violations(fixture: &Fixture, intents: &[Intent], stage: Sta
     let Some(Intent { account, .. }) = intents.first() else { return Ok(Vec::new()) };
     let tables = tables_of(fixture, account, intents).await?;
     let mut found = laws::check_heads(&tables, intents);
+    found.extend(fixture.faults.complaints());
     for head in tables.heads().into_values() {
         let amount = number(head, "amountMinor");
         let Some(intent) = intents.iter().find(|intent| intent.amount == amount) else { continue };

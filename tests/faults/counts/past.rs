@@ -7,7 +7,8 @@ use daily_due_sweeper::Action;
 use fastrand::Rng;
 use payments_delivery::{Position, Record};
 use payments_month::attributes::Key;
-use payments_month::attributes::text;
+use payments_month::laws;
+use payments_month::random::Seed;
 use payments_tests::Ask;
 use serde_json::{Value, json};
 
