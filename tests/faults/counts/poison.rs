@@ -7,8 +7,7 @@ use anyhow::{Context as _, Result};
 use chrono::TimeDelta;
 use payments_delivery::{DeliveryOutcome, Invocation, Position, StreamMapping, StreamSettings};
 use payments_local::triggers::{AGGREGATOR_TUMBLING_WINDOW, aggregator_settings};
-use payments_month::attributes::key_of;
-use payments_month::attributes::{number, text};
+use payments_month::attributes::{key_of, number, text};
 use payments_month::counters::between;
 use serde_json::{Value, json};
 

@@ -59,7 +59,6 @@ pub(crate) fn start(bank: &Arc<Bank>, zone: BusinessZone) -> Result<()> {
 
 /// Delivers the stream to one of its consumers.
 async fn deliver(bank: Arc<Bank>, consumer: usize, function: Function, mut mapping: StreamMapping) {
-    let name = function.as_str();
     let switches = bank.switches.clone();
     let mut active_until = bank.time.now();
     loop {
@@ -69,14 +68,7 @@ async fn deliver(bank: Arc<Bank>, consumer: usize, function: Function, mut mappi
             continue;
         }
         let now = bank.time.now();
-        let invoke = |event: Value| {
-            let bank = Arc::clone(&bank);
-            async move {
-                let run = |functions: Functions| async move { functions.deliver(function, event).await };
-                bank.lambda.invoke(name, STREAM_TIMEOUT, run).await?
-            }
-        };
-        let steps = mapping.step(now, invoke).await;
+        let steps = mapping.step(now, |event| consume(&bank, function, event)).await;
         let Ok(steps) = steps else {
             pause(LOOK).await;
             continue;
@@ -108,15 +100,13 @@ async fn repeat(bank: &Arc<Bank>, mapping: &mut StreamMapping, function: Functio
     else {
         return;
     };
-    let name = function.as_str();
-    let invoke = |event: Value| {
-        let bank = Arc::clone(bank);
-        async move {
-            let run = |functions: Functions| async move { functions.deliver(function, event).await };
-            bank.lambda.invoke(name, STREAM_TIMEOUT, run).await?
-        }
-    };
-    let _repeated = mapping.redeliver(&shard, &to, &to, invoke).await;
+    let _repeated = mapping.redeliver(&shard, &to, &to, |event| consume(bank, function, event)).await;
+}
+
+/// Invokes a consumer of the stream.
+async fn consume(bank: &Bank, function: Function, event: Value) -> Result<Value, String> {
+    let run = |functions: Functions| async move { functions.deliver(function, event).await };
+    bank.lambda.invoke(function.as_str(), STREAM_TIMEOUT, run).await?
 }
 
 /// Delivers settlement results. A message whose invocation was killed, or whose deletion was lost, comes again.
