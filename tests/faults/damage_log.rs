@@ -1,4 +1,6 @@
 //! The log of damage: every line about a damaged item names its table and its key, because the runbook says so.
+//!
+//! A month's items are never damaged.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};

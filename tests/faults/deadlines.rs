@@ -1,5 +1,7 @@
 //! Deadlines: each call takes as long as its timeout allows, and Lambda's deadline comes at any second. Each handler
 //! still ends before it, with no call under way, and a later invocation completes the work.
+//!
+//! A month's invocations seldom come near their deadline; here each does, at every second.
 
 use anyhow::{Context as _, Result, ensure};
 use chrono::TimeDelta;

@@ -1,6 +1,8 @@
 //! Disturbances: what AWS may do to reads and deliveries though nothing has failed.
 //! Reads are stale, results are duplicated and reordered, and stream records are delivered again, one by one in any
 //! order or as a range.
+//!
+//! A month has them anywhere; here they come to the very reads and records of a case.
 
 use anyhow::Result;
 use fastrand::Rng;

@@ -3,6 +3,8 @@
 //!
 //! It sits below the SDKs, so that retries and error types are the real ones. DynamoDB's calls go over a [`Recorder`]
 //! to the engine. SQS's calls are answered here from a queue in this process, so that SendMessageBatch is tested.
+//!
+//! The month's network draws what fails, and lets calls overlap; here a test decides over each call, one at a time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,5 +1,7 @@
 //! Items of other versions: as the commit before this one wrote them, and as a later one might, with attributes that
 //! nobody here knows. All of them live beside new ones, and nothing unknown is lost.
+//!
+//! A month runs one version of the code.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,6 @@
-//! The invariants: what must be true of payments, whatever happened. The laws are those of the simulated month; here the
-//! payments of one account are read for them, its changes, and its messages.
+//! The invariants: what must be true of payments, whatever happened.
+//!
+//! The laws are those of the simulated month. Here an account's payments, changes and messages are read for them.
 
 use anyhow::Result;
 use chrono::TimeDelta;

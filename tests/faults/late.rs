@@ -1,5 +1,7 @@
 //! A create that crashed between its two writes and is repeated after its day: completed as long as the archive
 //! cannot have begun, rejected later.
+//!
+//! A month hits such a second by chance only.
 
 use anyhow::{Context as _, Result};
 use chrono::{DateTime, TimeDelta};

@@ -1,4 +1,6 @@
 //! Lateness: a payment is late from when it could be claimed, whether the sweep claims it, leaves it or cannot read it.
+//!
+//! A month does not compute how late a payment is.
 
 use anyhow::{Context as _, Result, bail};
 use daily_due_sweeper::{Action, Request, SweepOutcome, SweeperOutcome};

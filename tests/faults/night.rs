@@ -1,6 +1,8 @@
 //! Every crash point of `report` and `archive`, without and with disturbances, and both functions at once. After each
 //! failure, every payment is seen exactly once. In the end each settlement is in one report, and every payment in
 //! history.
+//!
+//! A month fails the calls of these functions at random, and has few of their runs; here no call is left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,7 @@
 //! Poison: a message or item that cannot be read stops no other, ends where an operator finds it, and raises its
 //! alarm metric.
+//!
+//! A month's items are never damaged.
 
 use anyhow::{Context as _, Result, bail};
 use aws_sdk_dynamodb::types::AttributeValue;

@@ -1,5 +1,8 @@
 //! Races: two functions work on one payment at the same time. A task scheduler orders their calls by a random
 //! schedule, and a schedule that breaks something is shrunk.
+//!
+//! In a month, calls on one payment meet by chance. Here all do, also those that no month brings together: a result
+//! before its sweep, a cancel before its create was answered.
 
 use std::cell::RefCell;
 use std::collections::HashSet;

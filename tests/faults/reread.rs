@@ -1,5 +1,7 @@
 //! A stream that is read again from its oldest record sends nothing again, with and without stale reads, in batches
 //! of any size.
+//!
+//! A month never reads the stream of `dispatch` from its beginning.
 
 use anyhow::Result;
 use payments_delivery::{StreamMapping, StreamSettings};

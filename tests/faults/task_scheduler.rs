@@ -1,4 +1,6 @@
 //! A scheduler of calls: every call waits for its turn, so that a test chooses how concurrent tasks interleave.
+//!
+//! A month's calls interleave by their latencies; here a test orders them, so that a schedule can be shrunk.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

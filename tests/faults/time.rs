@@ -1,4 +1,6 @@
 //! Time that passes only when a call, a pause or a test says so.
+//!
+//! A month's time runs by itself to the next timer; here a call can take no time, or as long as a test wants.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};

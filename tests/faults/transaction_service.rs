@@ -1,5 +1,7 @@
 //! The tests' transaction service: its result depends on the payment alone; how often and in which order it sends
 //! results is random.
+//!
+//! The month's service sends results when it likes. Here a test says when, and knows from the amount how each ends.
 
 use anyhow::Result;
 use fastrand::Rng;

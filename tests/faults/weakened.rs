@@ -1,5 +1,7 @@
 //! Whether the checks see: each injected fault breaks a handler that is weaker than ours in one way, and the
 //! invariant checker says so. Our handler withstands the same fault.
+//!
+//! A month finds weak calls too; here are weak handlers and mappings, and single faults of which each breaks its own.
 
 use anyhow::{Context as _, Result, ensure};
 use daily_due_sweeper::Action;
