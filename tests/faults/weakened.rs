@@ -10,14 +10,13 @@ use payments_local::Fate;
 use payments_local::triggers::dispatch_settings;
 use payments_local::triggers::queues::RESULT_VISIBILITY;
 use payments_model::PaymentId;
-use payments_month::Weakness;
 use payments_month::intent::Intent;
+use payments_month::{Weakness, attributes};
 use payments_queue::PaymentRequest;
 use payments_tests::Ask;
 use payments_tests::tables::text;
 use serde_json::{Value, json};
 
-use crate::attributes;
 use crate::fixture::{Fixture, settle, stream_of};
 use crate::invariants::{self, Stage};
 use crate::staleness::Lag;
