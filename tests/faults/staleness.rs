@@ -75,7 +75,7 @@ pub(crate) struct Staleness {
 impl Staleness {
     /// Follows the changes of a table by its stream.
     pub(crate) async fn of(stream: DynamoDbStream, tables: TableNames, time: Time) -> Result<Self> {
-        let changes = Changes::of(stream, |_, _| Ok(())).await?;
+        let changes = Changes::of(stream, |_| Ok(())).await?;
         Ok(Self { tables, time, lag: Arc::new(Mutex::new(Lag::none())), changes })
     }
 
