@@ -25,9 +25,9 @@ impl Past {
 
     /// Makes the answer of a Query, of its only page, as old as the past.
     pub fn age_query(&self, input: &Value, answer: &mut Value) {
-        // A page among others stays as it is: what belongs on it is not known here.
-        let not_whole = ["LastEvaluatedKey", "ExclusiveStartKey", "Select"];
-        if not_whole.iter().any(|name| answer.get(name).is_some() || input.get(name).is_some()) {
+        // A page among others stays as it is: what belongs on it is not known here. Of a transaction, one page is all.
+        let is_among_others = answer.get("LastEvaluatedKey").is_some() && input["IndexName"] != "transaction";
+        if is_among_others || input.get("ExclusiveStartKey").is_some() || input.get("Select").is_some() {
             return;
         }
         let Some(shown) = answer["Items"].as_array() else { return };
