@@ -87,7 +87,6 @@ impl Changes {
     }
 
     /// Returns all changes, the oldest first. None can be added while they are held.
-    #[must_use]
     pub fn log(&self) -> MutexGuard<'_, Vec<Change>> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
