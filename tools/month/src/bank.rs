@@ -27,6 +27,8 @@ use crate::weakness::Weakness;
 pub(crate) struct Bank {
     pub(crate) seed: Seed,
     pub(crate) time: Time,
+    /// When the month began.
+    pub(crate) begin: DateTime<Utc>,
     pub(crate) zone: BusinessZone,
     pub(crate) faults: Faults,
     pub(crate) lambda: Lambda,
@@ -84,9 +86,8 @@ impl Bank {
     pub(crate) fn serve(&self, now: DateTime<Utc>, random: &mut Rng) {
         let mut state = self.state();
         state.service.step(now);
-        let sent = self.requests.sent();
-        let new = sent[state.drawn..].to_vec();
-        state.drawn = sent.len();
+        let new = self.requests.from(state.drawn);
+        state.drawn += new.len();
         for request in new {
             if self.faults.draw(FaultKind::Contradiction, 6) {
                 let result = contradiction(&request.request, random);

@@ -63,9 +63,9 @@ impl Checker {
         let intents = bank.state().intents.clone();
         let now = bank.time.now();
         laws::check_heads(&tables, &intents).iter().for_each(|problem| self.complain(now, problem));
-        let sent = bank.requests.sent();
-        let checked = std::mem::replace(&mut self.requests, sent.len());
-        self.check_requests(&sent[checked..], &intents);
+        let sent = bank.requests.from(self.requests);
+        self.requests += sent.len();
+        self.check_requests(&sent, &intents);
         let complaints = std::mem::take(&mut bank.state().complaints);
         self.violations.extend(complaints);
         self.violations.extend(bank.network.complaints());
@@ -87,7 +87,8 @@ impl Checker {
     /// Each request was pending at that attempt before it was sent, and always has the same content.
     fn check_requests(&mut self, sent: &[Sent], intents: &[Intent]) {
         for Sent { at, request } in sent {
-            let Some(intent) = intents.iter().find(|intent| request["amountMinor"] == intent.amount) else {
+            let amount = request["amountMinor"].as_u64();
+            let Some(intent) = intents.iter().find(|intent| Some(intent.amount) == amount) else {
                 self.complain(*at, &format!("a request that nobody asked for: {request}"));
                 continue;
             };

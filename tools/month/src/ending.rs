@@ -1,7 +1,7 @@
 //! The end of a month: faults cease, and everything that was begun must come to its end.
 
 use anyhow::Result;
-use chrono::TimeDelta;
+use chrono::{Days, TimeDelta};
 use payments_local::Function;
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::checker::Checker;
 use crate::counters;
 use crate::laws::Tables;
 use crate::time::pause;
-use crate::triggers::{context, until};
+use crate::triggers::{RECOUNTED_AHEAD, context, until};
 
 /// How long everything may take to come to its end: the waits of a payment that is redriven to the last.
 const LONGEST_END: TimeDelta = TimeDelta::days(25);
@@ -37,8 +37,10 @@ pub(crate) async fn check_counts(bank: &Bank, tables: &Tables, checker: &mut Che
 }
 
 async fn recount(bank: &Bank, checker: &mut Checker) -> Result<()> {
-    let input = json!({ "action": "recount" });
-    let context = context(bank.time.now() + TimeDelta::minutes(15));
+    let now = bank.time.now();
+    let [from, to] = [bank.begin, now + TimeDelta::days(RECOUNTED_AHEAD)].map(|at| at.date_naive() - Days::new(2));
+    let input = json!({ "action": "recount", "from": from.to_string(), "to": to.to_string() });
+    let context = context(now + TimeDelta::minutes(15));
     let outcome: Result<Value, String> = bank.lambda.functions().scheduled(Function::Recount, input, context).await;
     match outcome {
         Ok(outcome) if outcome["drifted"] == 0 => {}

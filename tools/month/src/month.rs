@@ -92,6 +92,8 @@ pub struct Month {
     pub requests: usize,
     /// Lists that clients read to their end.
     pub lists: usize,
+    /// The calls of the functions, by function and operation.
+    pub calls: BTreeMap<String, u64>,
     /// The write units that all calls used.
     pub write_units: u64,
     /// How many days were played, up to that on which something was wrong, or the last.
@@ -180,8 +182,9 @@ fn outcome(settings: &Settings, bank: &Bank, checker: Checker, trace: &Trace) ->
         ends,
         faults: bank.faults.counts(),
         troubles: state.troubles.len(),
-        requests: bank.requests.sent().len(),
+        requests: bank.requests.count(),
         lists: state.lists,
+        calls: bank.network.calls(),
         write_units: write_units(&bank.network.used()),
         days: state.days,
         story,
@@ -230,6 +233,7 @@ async fn build(
         partitions,
         recorder: Recorder::over(engine.clone()),
         used: Mutex::default(),
+        calls: Mutex::default(),
         random: Mutex::new(seed.source("weakness")),
         complaints: Mutex::default(),
         requests: requests.clone(),
@@ -249,6 +253,7 @@ async fn build(
     let bank = Bank {
         seed,
         time,
+        begin,
         zone,
         faults,
         lambda,

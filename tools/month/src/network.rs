@@ -2,6 +2,7 @@
 //!
 //! A call goes on even if its caller is killed meanwhile, as on a network.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use aws_smithy_runtime_api::client::result::ConnectorError;
@@ -46,6 +47,7 @@ pub(crate) struct Shared {
     pub(crate) partitions: Partitions,
     pub(crate) recorder: Recorder,
     pub(crate) used: Mutex<CapacityUse>,
+    pub(crate) calls: Mutex<BTreeMap<String, u64>>,
     pub(crate) requests: RequestQueue,
     pub(crate) switches: Switches,
     pub(crate) weakness: Option<Weakness>,
@@ -109,6 +111,7 @@ impl Network {
             }
         };
         let what = format!("{} {operation}", caller.function);
+        *lock(&shared.calls).entry(what.clone()).or_default() += 1;
         shared.trace.add(shared.time.now(), &what, &[&json!([caller.sandbox, status]), &input, &body]);
         pause(back).await;
         answer
@@ -199,6 +202,11 @@ impl Network {
     pub(crate) fn complaints(&self) -> Vec<String> {
         let at = self.0.time.now().format("%F %T");
         std::mem::take(&mut *lock(&self.0.complaints)).into_iter().map(|what| format!("{at}: {what}")).collect()
+    }
+
+    /// Returns the numbers of calls, by function and operation.
+    pub(crate) fn calls(&self) -> BTreeMap<String, u64> {
+        lock(&self.0.calls).clone()
     }
 
     /// Returns the capacity that all calls used.

@@ -66,9 +66,14 @@ impl RequestQueue {
         respond(200, answer.to_string())
     }
 
-    /// Returns everything that was sent.
-    pub(crate) fn sent(&self) -> Vec<Sent> {
-        self.log().clone()
+    /// Returns what was sent from a place on.
+    pub(crate) fn from(&self, place: usize) -> Vec<Sent> {
+        self.log()[place..].to_vec()
+    }
+
+    /// Returns how much was sent.
+    pub(crate) fn count(&self) -> usize {
+        self.log().len()
     }
 
     fn log(&self) -> MutexGuard<'_, Vec<Sent>> {

@@ -30,7 +30,7 @@ pub(crate) fn of(bank: &Bank, violation: &str) -> Vec<String> {
             lines.push((change.at, shown(change.before.as_ref(), change.after.as_ref())));
         }
     }
-    for sent in bank.requests.sent() {
+    for sent in bank.requests.from(0) {
         if sent.request["amountMinor"] == intent.amount {
             lines.push((sent.at, format!("request, attempt {}", sent.request["dispatchAttempt"])));
         }
