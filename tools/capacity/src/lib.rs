@@ -1,5 +1,6 @@
-//! Where DynamoDB puts keys, and how its partitions split: the one model of partitions. The capacity tests hold the bank to
-//! it for an hour, `cargo month` for weeks.
+//! Where DynamoDB puts keys, and how its partitions split.
+//!
+//! It is the one model of partitions: the capacity tests hold the bank to it for an hour, `cargo month` for weeks.
 
 mod placement;
 

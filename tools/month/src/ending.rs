@@ -10,7 +10,7 @@ use crate::checker::Checker;
 use crate::counters;
 use crate::laws::Tables;
 use crate::time::pause;
-use crate::triggers::{RECOUNTED_AHEAD, context, until};
+use crate::triggers::{context, until};
 
 /// How long everything may take to come to its end: the waits of a payment that is redriven to the last.
 const LONGEST_END: TimeDelta = TimeDelta::days(25);
@@ -38,7 +38,7 @@ pub(crate) async fn check_counts(bank: &Bank, tables: &Tables, checker: &mut Che
 
 async fn recount(bank: &Bank, checker: &mut Checker) -> Result<()> {
     let now = bank.time.now();
-    let [from, to] = [bank.begin, now + TimeDelta::days(RECOUNTED_AHEAD)].map(|at| at.date_naive() - Days::new(2));
+    let [from, to] = [bank.begin, now + TimeDelta::days(5)].map(|at| at.date_naive() - Days::new(2));
     let input = json!({ "action": "recount", "from": from.to_string(), "to": to.to_string() });
     let context = context(now + TimeDelta::minutes(15));
     let outcome: Result<Value, String> = bank.lambda.functions().scheduled(Function::Recount, input, context).await;

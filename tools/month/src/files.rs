@@ -29,7 +29,7 @@ pub(crate) struct Files {
 impl Files {
     async fn carry<T>(&self, call: impl Future<Output = object_store::Result<T>>) -> object_store::Result<T> {
         pause(self.faults.millis(5..60)).await;
-        let per_thousand = if self.switches.is_stormy() { 500 } else { 15 };
+        let per_thousand = if self.switches.is_failing() { 500 } else { 15 };
         if !self.faults.draw(FaultKind::FileFailed, per_thousand) {
             return call.await;
         }

@@ -24,7 +24,7 @@ pub(crate) async fn run(bank: Arc<Bank>, end: DateTime<Utc>) {
         for tried in 0..TRIES {
             match ask(&bank, &request).await {
                 Some(reply) if (400..500).contains(&reply.status) && reply.status != 429 => break,
-                // Something else is amiss, too.
+                // Something else is wrong, too.
                 None => wait(tried).await,
                 Some(reply) if reply.is_for_later() || reply.status == 500 => wait(tried).await,
                 Some(reply) => {

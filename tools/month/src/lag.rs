@@ -58,7 +58,8 @@ impl Lag {
             let to = from + TimeDelta::seconds(random.i64(10..LONGEST.num_seconds()));
             Spell { from, to, index: INDEXES[random.usize(0..INDEXES.len())], position: random.u32(0..SPACE) }
         };
-        let spells = if faults.has(FaultKind::IndexLag) { (0..days * A_DAY).map(&mut spell).collect() } else { Arc::default() };
+        let spells =
+            if faults.has(FaultKind::IndexLag) { (0..days * A_DAY).map(&mut spell).collect() } else { Arc::default() };
         let random = Arc::new(Mutex::new(seed.source("lag")));
         Self { faults: faults.clone(), partitions: partitions.clone(), spells, random }
     }

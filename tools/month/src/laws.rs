@@ -203,7 +203,8 @@ pub fn check_request(intent: &Intent, request: &Value) -> Option<String> {
 #[must_use]
 pub fn check_write(operation: &str, input: &Value) -> Option<String> {
     let values = &input["ExpressionAttributeValues"];
-    let is_transition = operation == "UpdateItem" && is_of_head(text(&input["Key"], "pk")) && values[":due"].is_object();
+    let is_transition =
+        operation == "UpdateItem" && is_of_head(text(&input["Key"], "pk")) && values[":due"].is_object();
     let condition = input["ConditionExpression"].as_str()?;
     let repeats = ["#status = ", "version = ", "due = "].iter().all(|clause| condition.contains(clause));
     (is_transition && !repeats).then(|| format!("a transition has the condition {condition}"))

@@ -10,7 +10,9 @@ use std::thread::available_parallelism;
 use anyhow::{Context as _, Result, ensure};
 use clap::Parser;
 use payments_local::progress::Progress;
-use payments_month::{Case, FaultCounts, FaultKind, Month, SEEDS, Settings, Weakness, play_watched, search, shrink, table};
+use payments_month::{
+    Case, FaultCounts, FaultKind, Month, SEEDS, Settings, Weakness, play_watched, search, shrink, table,
+};
 
 /// Thousands of small allocations for each call: with the system's allocator they take a tenth of the time.
 #[global_allocator]
@@ -206,7 +208,8 @@ fn find_weaknesses(arguments: &Arguments, file: &std::path::Path) -> Result<Exit
             if arguments.weakness.is_some_and(|only| only != *weakness) {
                 continue;
             }
-            let case = search(*weakness, (arguments.days, arguments.payments), |smaller| progress.say(command(smaller)))?;
+            let case =
+                search(*weakness, (arguments.days, arguments.payments), |smaller| progress.say(command(smaller)))?;
             let mut found = found.lock().ok().context("a search panicked")?;
             found.push((number, case));
             progress.show(&[u64::try_from(found.len())?]);

@@ -8,8 +8,8 @@ use anyhow::{Context as _, Result};
 use chrono::{DateTime, TimeDelta, Utc};
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
-use payments_local::transaction_service::{TransactionService, TransactionServiceSettings};
 use payments_local::recorder::write_units;
+use payments_local::transaction_service::{TransactionService, TransactionServiceSettings};
 use payments_local::{EngineChoice, Recorder, Stack};
 use payments_model::BusinessZone;
 use serde::Serialize;
@@ -206,7 +206,7 @@ async fn build(
         .clock(&time.clock(TimeDelta::zero()))
         .environment(|environment| {
             environment.time_zone = zone.to_string();
-            environment.shards = 4;
+            environment.shards = 2;
             environment.dispatch_attempts = MOST_ATTEMPTS;
             if let Some(weakness) = settings.weakness {
                 weakness.weaken_environment(environment);
@@ -241,7 +241,8 @@ async fn build(
         weakness: settings.weakness,
     });
     let files: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
-    let faulty: Arc<dyn ObjectStore> = Arc::new(Files { inner: Arc::clone(&files), faults: faults.clone(), switches: switches.clone() });
+    let faulty: Arc<dyn ObjectStore> =
+        Arc::new(Files { inner: Arc::clone(&files), faults: faults.clone(), switches: switches.clone() });
     let lambda = Lambda::new(&stack, &network, &faulty, (seed, time, &faults))?;
     let service = TransactionServiceSettings {
         longest_delay: TimeDelta::minutes(if faults.are_enabled() { 100 } else { 2 }),
@@ -249,7 +250,15 @@ async fn build(
     };
     let queues = stack.queues.clone();
     let service = TransactionService::new(service, queues.requests.clone(), queues.results.clone());
-    let state = State { service, drawn: 0, intents: Vec::new(), troubles: Vec::new(), complaints: Vec::new(), lists: 0, days: 0 };
+    let state = State {
+        service,
+        drawn: 0,
+        intents: Vec::new(),
+        troubles: Vec::new(),
+        complaints: Vec::new(),
+        lists: 0,
+        days: 0,
+    };
     let bank = Bank {
         seed,
         time,

@@ -150,7 +150,7 @@ impl Network {
             } else {
                 Fate::Refuse(400, "ProvisionedThroughputExceededException")
             }
-        } else if faults.draw(FaultKind::ServerError, if self.0.switches.is_stormy() { 500 } else { 2 }) {
+        } else if faults.draw(FaultKind::ServerError, if self.0.switches.is_failing() { 500 } else { 2 }) {
             Fate::Refuse(500, "InternalServerError")
         } else if is_write && faults.draw(FaultKind::Conflict, 4) {
             if is_transaction {

@@ -53,7 +53,11 @@ impl Case {
 ///
 /// # Errors
 /// If a month cannot be played.
-pub fn search(weakness: Weakness, (days, payments): (u32, usize), watch: impl FnMut(&Settings)) -> Result<Option<Case>> {
+pub fn search(
+    weakness: Weakness,
+    (days, payments): (u32, usize),
+    watch: impl FnMut(&Settings),
+) -> Result<Option<Case>> {
     for seed in 1..=SEEDS {
         let settings = Settings::new(seed, days, payments).with(weakness);
         let month = play(&settings)?;
@@ -72,7 +76,9 @@ pub fn search(weakness: Weakness, (days, payments): (u32, usize), watch: impl Fn
 
 /// Returns the rows of the table of cases, in Markdown.
 pub fn table(cases: &[Case]) -> String {
-    let mut text = String::from("| weakness | seeds | days × payments | faults that it needs | what shows it |\n|---|---|---|---|---|\n");
+    let mut text = String::from(
+        "| weakness | seeds | days × payments | faults that it needs | what shows it |\n|---|---|---|---|---|\n",
+    );
     for case in cases {
         let faults: Vec<String> = case.faults.iter().map(|kind| kind.name()).collect();
         let faults = if faults.is_empty() { "none".to_owned() } else { faults.join(", ") };

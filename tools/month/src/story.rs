@@ -13,19 +13,20 @@ const LINES: usize = 60;
 
 /// Returns the story of the payment that a violation names, if it names one.
 pub(crate) fn of(bank: &Bank, violation: &str) -> Vec<String> {
-    let names = |word: &str| violation.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').any(|known| known == word);
+    let names =
+        |word: &str| violation.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').any(|known| known == word);
     let intent = {
         let state = bank.state();
-        let named = |intent: &&Intent| {
-            names(&intent.amount.to_string()) || intent.accepted.as_deref().is_some_and(&names)
-        };
+        let named =
+            |intent: &&Intent| names(&intent.amount.to_string()) || intent.accepted.as_deref().is_some_and(&names);
         state.intents.iter().find(named).cloned()
     };
     let Some(intent) = intent else { return Vec::new() };
     let mut lines: Vec<(DateTime<Utc>, String)> = Vec::new();
     for change in bank.changes.from(0) {
         let head = change.after.as_ref().or(change.before.as_ref()).unwrap_or(&Value::Null);
-        let is_ours = Some(id_of(&change.key.1)) == intent.accepted.as_deref() || number(head, "amountMinor") == intent.amount;
+        let is_ours =
+            Some(id_of(&change.key.1)) == intent.accepted.as_deref() || number(head, "amountMinor") == intent.amount;
         if is_ours {
             lines.push((change.at, shown(change.before.as_ref(), change.after.as_ref())));
         }

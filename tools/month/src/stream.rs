@@ -98,7 +98,8 @@ impl Stream {
             return Ok(());
         }
         for parent in std::mem::take(&mut *open) {
-            let within: Vec<_> = ranges.iter().filter(|(first, _)| (parent.first..=parent.last).contains(first)).collect();
+            let within: Vec<_> =
+                ranges.iter().filter(|(first, _)| (parent.first..=parent.last).contains(first)).collect();
             if within.len() == 1 {
                 open.push(parent);
                 continue;

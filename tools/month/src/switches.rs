@@ -11,17 +11,17 @@ pub(crate) struct Switches {
     /// No record of the stream is delivered.
     pub(crate) stalled: Arc<AtomicBool>,
     /// Every second call fails, to DynamoDB and to the report store.
-    pub(crate) stormy: Arc<AtomicBool>,
+    pub(crate) failing: Arc<AtomicBool>,
 }
 
 impl Switches {
     /// Whether every second call fails.
-    pub(crate) fn is_stormy(&self) -> bool {
-        self.stormy.load(Ordering::Relaxed)
+    pub(crate) fn is_failing(&self) -> bool {
+        self.failing.load(Ordering::Relaxed)
     }
 
     /// Lets everything run again.
     pub(crate) fn release(&self) {
-        [&self.paused, &self.stalled, &self.stormy].iter().for_each(|switch| switch.store(false, Ordering::Relaxed));
+        [&self.paused, &self.stalled, &self.failing].iter().for_each(|switch| switch.store(false, Ordering::Relaxed));
     }
 }

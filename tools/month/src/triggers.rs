@@ -27,7 +27,7 @@ const LINGER: TimeDelta = TimeDelta::seconds(90);
 const LOOK: TimeDelta = TimeDelta::seconds(5);
 
 /// How many days ahead a recount looks.
-pub(crate) const RECOUNTED_AHEAD: i64 = 14;
+const RECOUNTED_AHEAD: i64 = 3;
 
 /// How long functions may take.
 const STREAM_TIMEOUT: TimeDelta = TimeDelta::seconds(120);
@@ -44,7 +44,8 @@ pub(crate) fn start(bank: &Arc<Bank>, zone: BusinessZone) -> Result<()> {
     let dispatch = StreamMapping::new(dispatch_settings(&failures)?, stream())?;
     let mut cuts = bank.seed.source("cuts");
     let faulty = bank.faults.clone();
-    let cut = move |fits: usize| if faulty.has(FaultKind::RecordsRepeated) { cuts.usize(1..=fits.max(1)) } else { fits };
+    let cut =
+        move |fits: usize| if faulty.has(FaultKind::RecordsRepeated) { cuts.usize(1..=fits.max(1)) } else { fits };
     let aggregator = StreamMapping::new(bank.weakened(aggregator_settings()?), stream())?.with_batch_cuts(cut);
     spawn_local(deliver(Arc::clone(bank), 0, Function::Dispatch, dispatch));
     spawn_local(deliver(Arc::clone(bank), 1, Function::StreamAggregator, aggregator));
@@ -54,7 +55,7 @@ pub(crate) fn start(bank: &Arc<Bank>, zone: BusinessZone) -> Result<()> {
     spawn_local(serve(Arc::clone(bank)));
     spawn_local(roll(Arc::clone(bank)));
     spawn_local(hold(Arc::clone(bank)));
-    spawn_local(storm(Arc::clone(bank)));
+    spawn_local(fail_both(Arc::clone(bank)));
     let schedules = SCHEDULES.iter().map(|spec| Schedule::new(spec, zone)).collect::<Result<Vec<_>>>()?;
     spawn_local(schedule(Arc::clone(bank), schedules));
     Ok(())
@@ -184,15 +185,15 @@ async fn hold(bank: Arc<Bank>) {
 }
 
 /// Lets DynamoDB and the report store fail at once, from when a report begins.
-async fn storm(bank: Arc<Bank>) {
-    let mut random = bank.seed.source("storms");
+async fn fail_both(bank: Arc<Bank>) {
+    let mut random = bank.seed.source("both fail");
     loop {
         let into_hour = bank.time.now().timestamp_millis().rem_euclid(3_600_000);
         pause(TimeDelta::milliseconds(3_600_000 - into_hour)).await;
         if bank.faults.draw(FaultKind::BothFail, 10) {
-            bank.switches.stormy.store(true, Ordering::Relaxed);
+            bank.switches.failing.store(true, Ordering::Relaxed);
             pause(TimeDelta::seconds(random.i64(2..400))).await;
-            bank.switches.stormy.store(false, Ordering::Relaxed);
+            bank.switches.failing.store(false, Ordering::Relaxed);
         }
     }
 }
@@ -214,7 +215,10 @@ async fn schedule(bank: Arc<Bank>, mut schedules: Vec<Schedule>) {
 
 fn run(bank: &Arc<Bank>, spec: ScheduleSpec, random: &mut Rng) {
     let is_skipped = bank.weakness.is_some_and(|weakness| weakness.skips(spec.name));
-    if is_skipped || bank.faults.draw(FaultKind::ScheduleMissed, 10) || (spec.name == "sweep" && is_on(&bank.switches.paused)) {
+    if is_skipped
+        || bank.faults.draw(FaultKind::ScheduleMissed, 10)
+        || (spec.name == "sweep" && is_on(&bank.switches.paused))
+    {
         return;
     }
     let twice = bank.faults.draw(FaultKind::ScheduleTwice, 20);

@@ -101,7 +101,9 @@ impl Weakness {
                 more.into_iter().for_each(|actions| drop(actions.remove(0)));
             }
             (Self::NoCounters, _) => counting(input).into_iter().for_each(|actions| actions.truncate(1)),
-            (Self::OverwritingDetails, _) if operation == "PutItem" && text(&input["Item"], "pk").starts_with("PAY#") => {
+            (Self::OverwritingDetails, _)
+                if operation == "PutItem" && text(&input["Item"], "pk").starts_with("PAY#") =>
+            {
                 remove_condition(input);
             }
             (Self::UnreportedArchive, "archive") if operation == "DeleteItem" => {
