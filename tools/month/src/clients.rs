@@ -106,8 +106,10 @@ async fn single(bank: &Arc<Bank>, random: &mut Rng, left: i64) {
         pause(TimeDelta::seconds(random.i64(1..2 * 86_400))).await;
         cancel(bank, place).await;
     } else if happens(random, 60) {
-        // At the last moment: while the sweep claims the payment.
-        pause(due - bank.time.now() + TimeDelta::milliseconds(random.i64(-2_000..302_000))).await;
+        // At the last moment: while the sweep claims the payment, which is every five minutes.
+        let to_sweep = 300_000 - due.timestamp_millis().rem_euclid(300_000);
+        let claimed = due + TimeDelta::milliseconds(to_sweep + random.i64(-500..2_500));
+        pause(claimed - bank.time.now()).await;
         cancel(bank, place).await;
     } else if happens(random, 40) {
         pause(TimeDelta::seconds(random.i64(1..3_600))).await;

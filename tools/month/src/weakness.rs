@@ -25,6 +25,8 @@ pub enum Weakness {
     UnconditionalCancel,
     /// `settle` trusts what it has read, which may be a moment old.
     UnconditionalSettle,
+    /// The sweep trusts what it has read, which may be a moment old.
+    UnconditionalSweep,
     /// `settle` forgets the due key in its condition.
     ForgottenDueKey,
     /// Reads lose their consistency.
@@ -80,7 +82,9 @@ impl Weakness {
         let is_update = operation == "UpdateItem" && is_of_head(text(&input["Key"], "pk"));
         match (self, function) {
             (Self::Unconditional, _) if is_update => remove_condition(input),
-            (Self::UnconditionalCancel, "ingest") | (Self::UnconditionalSettle, "settle") => {
+            (Self::UnconditionalCancel, "ingest")
+            | (Self::UnconditionalSettle, "settle")
+            | (Self::UnconditionalSweep, "daily-due-sweeper") => {
                 remove_consistency(input);
                 if is_update {
                     remove_condition(input);
