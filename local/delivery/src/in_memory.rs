@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use chrono::{DateTime, Utc};
+
 use crate::page::{Cursor, Page, Position, ShardId, SourceError, StreamShard};
 use crate::record::Record;
 use payments_model::sequence_number::SequenceNumber;
@@ -76,6 +78,20 @@ impl InMemoryStream {
     pub fn split(&self, id: &ShardId, children: &[ShardId]) -> Result<(), InMemoryError> {
         find(&mut self.lock(), id)?.closed = true;
         children.iter().try_for_each(|child| self.add_shard(child.clone(), Some(id.clone())))
+    }
+
+    /// Removes the records that were created before an instant, and the shards that have ended and are empty then. DynamoDB
+    /// keeps both for 24 hours (*Amazon DynamoDB Developer Guide*, "Change data capture for DynamoDB Streams": "data in
+    /// DynamoDB Streams is subject to a 24-hour lifetime"). Returns how many records were removed.
+    pub fn trim_before(&self, instant: DateTime<Utc>) -> usize {
+        let (mut shards, mut trimmed) = (self.lock(), 0);
+        for shard in shards.iter_mut() {
+            // Records are in the order of their creation, but for clocks that were set back: those wait for the one before.
+            let kept = shard.records.iter().position(|record| record.created_at() >= instant);
+            trimmed += shard.records.drain(..kept.unwrap_or(shard.records.len())).count();
+        }
+        shards.retain(|shard| !shard.closed || !shard.records.is_empty());
+        trimmed
     }
 
     pub(crate) fn shards(&self) -> Vec<StreamShard> {
@@ -159,6 +175,39 @@ mod tests {
         assert_eq!(parents, [None, Some(a.clone()), Some(a.clone())]);
         let mut cursor = Cursor::at(Position::TrimHorizon);
         assert!(stream.read(&a, &mut cursor, 9).unwrap().closed);
+    }
+
+    #[test]
+    fn what_was_trimmed_is_gone_and_a_reader_goes_on_with_the_oldest_record() {
+        let created = |number: u64, seconds: i64| {
+            let change = json!({"SequenceNumber": number.to_string(), "ApproximateCreationDateTime": seconds});
+            Record::of_event(json!({ "dynamodb": change })).unwrap()
+        };
+        let stream = InMemoryStream::new("arn");
+        let (a, b) = (ShardId::from("a"), ShardId::from("b"));
+        stream.add_shard(a.clone(), None).unwrap();
+        for (number, seconds) in [(1, 10), (3, 20), (5, 30)] {
+            stream.push(&a, created(number, seconds)).unwrap();
+        }
+        let at = |seconds| DateTime::from_timestamp(seconds, 0).unwrap();
+        let mut behind = Cursor::at(Position::After(1.into()));
+        assert_eq!(stream.trim_before(at(10)), 0);
+        assert_eq!(stream.trim_before(at(30)), 2);
+        assert_eq!(numbers(&stream.read(&a, &mut behind, 9).unwrap()), ["5"]);
+        let mut first = Cursor::at(Position::TrimHorizon);
+        assert_eq!(numbers(&stream.read(&a, &mut first, 9).unwrap()), ["5"]);
+        // A shard without records stays open.
+        assert_eq!(stream.trim_before(at(31)), 1);
+        assert_eq!(numbers(&stream.read(&a, &mut first, 9).unwrap()), [""; 0]);
+        stream.push(&a, created(7, 40)).unwrap();
+        assert_eq!(numbers(&stream.read(&a, &mut first, 9).unwrap()), ["7"]);
+        // One that has ended goes with its last record.
+        stream.split(&a, std::slice::from_ref(&b)).unwrap();
+        stream.trim_before(at(40));
+        assert_eq!(stream.shards().len(), 2);
+        stream.trim_before(at(41));
+        assert_eq!(stream.shards(), [StreamShard { id: b, parent: Some(a.clone()) }]);
+        assert!(stream.read(&a, &mut first, 9).is_err());
     }
 
     #[test]

@@ -73,6 +73,19 @@ impl ShardReader {
         *self = Self::new(place);
     }
 
+    /// Forgets what was read and is not processed, and reads it again from the checkpoint. A window begins anew.
+    pub(crate) fn resume(&mut self) {
+        let Some(checkpoint) = self.checkpoint.clone() else { return self.restart() };
+        self.restart();
+        self.cursor = Cursor::at(Position::After(checkpoint.clone()));
+        (self.last_read, self.checkpoint) = (Some(checkpoint.clone()), Some(checkpoint));
+    }
+
+    /// Notes that the stream no longer has this shard: there is nothing to read from it any more.
+    pub(crate) fn end(&mut self) {
+        self.closed = true;
+    }
+
     pub(crate) fn is_closed(&self) -> bool {
         self.closed
     }

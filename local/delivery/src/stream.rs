@@ -3,7 +3,8 @@
 //! Source: *AWS Lambda Developer Guide*, "Process DynamoDB records with Lambda" and the pages that the modules name.
 //! Each shard is read in order, one invocation at a time. A failing batch blocks its own shard and no other. A parent
 //! shard is finished before its children begin. Not simulated: parallelization factors above 1, pauses between retries
-//! (the caller decides when to step), and the stream's own retention of 24 hours.
+//! (the caller decides when to step). A stream in memory can be trimmed; a shard's reader then goes on with the oldest record
+//! that is left, as Lambda does from a checkpoint that was trimmed.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ use payments_model::sequence_number::SequenceNumber;
 use serde_json::Value;
 
 use crate::outcome::Delivery;
-use crate::page::{Position, ShardId, SourceError};
+use crate::page::{Position, ShardId, SourceError, StreamShard};
 use crate::record::Record;
 use crate::settings::{SettingsError, StreamSettings};
 use crate::shard::{Context, ShardReader};
@@ -100,7 +101,9 @@ impl StreamMapping {
         let childless = |id: &ShardId| !self.shards.iter().any(|shard| shard.parent.as_ref() == Some(id));
         let ended = self.shards.iter().any(|shard| shard.is_closed() && childless(&shard.id));
         if self.shards.is_empty() || ended || matches!(self.source, Source::InMemory(_)) {
-            for found in self.source.shards().await? {
+            let listed = self.source.shards().await?;
+            self.forget_trimmed(&listed);
+            for found in listed {
                 if !self.shards.iter().any(|shard| shard.id == found.id) {
                     self.shards.push(ShardReader::new(found));
                 }
@@ -109,6 +112,19 @@ impl StreamMapping {
         let unfinished = |id: &ShardId| self.shards.iter().any(|shard| shard.id == *id && !shard.is_finished());
         let ready = |shard: &&ShardReader| !shard.is_finished() && !shard.parent.as_ref().is_some_and(unfinished);
         Ok(self.shards.iter().filter(ready).map(|shard| shard.id.clone()).collect())
+    }
+
+    /// Forgets shards that the stream no longer lists, once nothing of them is left to deliver.
+    fn forget_trimmed(&mut self, listed: &[StreamShard]) {
+        let is_listed = |shard: &ShardReader| listed.iter().any(|found| found.id == shard.id);
+        self.shards.iter_mut().filter(|shard| !is_listed(shard)).for_each(ShardReader::end);
+        self.shards.retain(|shard| is_listed(shard) || !shard.is_finished());
+    }
+
+    /// Goes on after each shard's checkpoint, as a mapping that was disabled and is enabled: what was read before, and not
+    /// processed, is read again. If it was trimmed meanwhile, it is lost.
+    pub fn resume_from_checkpoints(&mut self) {
+        self.shards.iter_mut().for_each(ShardReader::resume);
     }
 
     /// Returns each shard's checkpoint: the last record that was processed, filtered out or discarded, with every one before

@@ -4,6 +4,7 @@ mod batches;
 mod failures;
 mod faults;
 mod shards;
+mod trimming;
 mod windows;
 
 use std::cell::RefCell;
