@@ -11,10 +11,14 @@ use payments_local::triggers::Queues;
 use payments_model::BusinessZone;
 use serde_json::{Value, json};
 
+use crate::alarms::Alarms;
+use crate::broken::Broken;
+use crate::by_hand_log::ByHand;
 use crate::changes::Changes;
 use crate::faults::{FaultKind, Faults};
 use crate::intent::Intent;
 use crate::lambda::Lambda;
+use crate::metrics::Metrics;
 use crate::random::Seed;
 use crate::requests::RequestQueue;
 use crate::stream::Stream;
@@ -34,6 +38,9 @@ pub(crate) struct Bank {
     pub(crate) queues: Queues,
     pub(crate) requests: RequestQueue,
     pub(crate) switches: Switches,
+    pub(crate) broken: Broken,
+    pub(crate) metrics: Metrics,
+    pub(crate) alarms: Alarms,
     pub(crate) state: Mutex<State>,
 }
 
@@ -49,6 +56,11 @@ pub(crate) struct State {
     pub(crate) troubles: Vec<String>,
     /// What clients saw and must not see.
     pub(crate) complaints: Vec<String>,
+    pub(crate) by_hand: ByHand,
+    /// How many tasks the planned outage and the operator have.
+    pub(crate) busy: usize,
+    /// Whether the operator repairs counters.
+    pub(crate) repairing: bool,
 }
 
 impl Bank {

@@ -72,9 +72,14 @@ fn scan(bank: &Bank, table: &str) -> Result<BTreeMap<Key, Value>> {
 impl Checker {
     /// Checks the changes and the requests since the last time, and the tables.
     pub(crate) fn check(&mut self, bank: &Bank) -> Result<Tables> {
-        let changes = bank.changes.from(self.followed);
+        let (begin, changes) = (self.followed, bank.changes.from(self.followed));
         self.followed += changes.len();
-        changes.iter().filter(|change| change.key.0.starts_with("ACCT#")).for_each(|change| self.follow(change));
+        let by_hand = bank.state().by_hand.places.clone();
+        for (place, change) in (begin..).zip(&changes) {
+            if change.key.0.starts_with("ACCT#") && !by_hand.contains(&place) {
+                self.follow(change);
+            }
+        }
         let tables = Tables::read(bank)?;
         let intents = bank.state().intents.clone();
         self.check_heads(&tables, &intents, bank.time.now());

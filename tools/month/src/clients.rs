@@ -189,7 +189,8 @@ fn told(bank: &Bank, place: usize, status: u16, id: Option<String>) -> bool {
     is_final
 }
 
-async fn cancel(bank: &Arc<Bank>, place: usize) {
+/// Cancels the payment of an intent, if it was accepted.
+pub(crate) async fn cancel(bank: &Arc<Bank>, place: usize) {
     let (account, id) = {
         let state = bank.state();
         let intent = &state.intents[place];
@@ -216,11 +217,14 @@ async fn wait(tried: u32) {
 }
 
 /// Sends a request. No reply comes if the function was killed, or the reply is lost.
-async fn ask(bank: &Arc<Bank>, request: &Request) -> Option<Reply> {
+pub(crate) async fn ask(bank: &Arc<Bank>, request: &Request) -> Option<Reply> {
     let authorizer = event::all_scopes(event::DEVELOPMENT_CLIENT);
     let (function, event) = request.event("month", bank.time.now(), &authorizer).ok()?;
     let run = |functions: Functions| async move { Box::pin(functions.invoke(function, event)).await };
-    let response = bank.lambda.invoke(Function::Http(function).as_str(), TIMEOUT, run).await.ok()?;
+    let done = bank.lambda.invoke(Function::Http(function).as_str(), TIMEOUT, run).await;
+    // API Gateway answers for a function that fails.
+    bank.metrics.answered(done.as_ref().map_or(503, |response| response.status_code.try_into().unwrap_or(500)));
+    let response = done.ok()?;
     if bank.faults.draw(FaultKind::RequestRepeated, 15) {
         return None;
     }

@@ -16,6 +16,7 @@ use object_store::{
     ObjectStoreExt as _, PutMultipartOptions, PutOptions, PutPayload, PutResult,
 };
 
+use crate::broken::{Broken, Part};
 use crate::faults::{FaultKind, Faults};
 use crate::time::pause;
 
@@ -23,11 +24,15 @@ use crate::time::pause;
 pub(crate) struct Files {
     pub(crate) inner: Arc<dyn ObjectStore>,
     pub(crate) faults: Faults,
+    pub(crate) broken: Broken,
 }
 
 impl Files {
     async fn carry<T>(&self, call: impl Future<Output = object_store::Result<T>>) -> object_store::Result<T> {
         pause(self.faults.millis(5..60)).await;
+        if self.broken.is(Part::Reports) {
+            return Err(Error::Generic { store: "month", source: "the store is down".into() });
+        }
         if !self.faults.draw(FaultKind::FileFailed, 15) {
             return call.await;
         }

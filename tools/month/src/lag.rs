@@ -65,14 +65,15 @@ impl Lag {
         }
     }
 
-    /// Whether a call meets a partition that is throttled now.
-    pub(crate) fn throttles(&self, input: &Value, now: DateTime<Utc>) -> bool {
+    /// Returns the table or index of which a call meets a partition that is throttled now.
+    pub(crate) fn throttles(&self, input: &Value, now: DateTime<Utc>) -> Option<&'static str> {
         let active: Vec<&Spell> = now_of(&self.throttled, now).collect();
         if active.is_empty() || !self.faults.are_enabled() {
-            return false;
+            return None;
         }
         let touched = touched(input);
-        active.iter().any(|spell| touched.iter().any(|(place, key)| self.is_in(spell, place, key)))
+        let met = active.iter().find(|spell| touched.iter().any(|(place, key)| self.is_in(spell, place, key)));
+        met.map(|spell| spell.place)
     }
 
     fn is_in(&self, spell: &Spell, place: &str, key: &str) -> bool {

@@ -3,8 +3,9 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use chrono::{DateTime, TimeDelta, Utc};
 use clap::Parser;
-use payments_month::{Month, Settings, Weakness, play};
+use payments_month::{Month, Outage, Raised, Settings, Weakness, play};
 
 /// Plays simulated months, and checks every guarantee in each.
 ///
@@ -37,6 +38,10 @@ struct Arguments {
     #[arg(long)]
     weakness: Option<Weakness>,
 
+    /// Let something break on the second day, until an operator ends it as the runbook says.
+    #[arg(long)]
+    outage: Option<Outage>,
+
     /// Print one JSON object for each month.
     #[arg(long)]
     json: bool,
@@ -52,6 +57,7 @@ fn main() -> Result<ExitCode> {
             payments: arguments.payments,
             faults: !arguments.healthy,
             weakness: arguments.weakness,
+            outage: arguments.outage,
         };
         let month = play(&settings)?;
         broken |= !month.violations.is_empty();
@@ -70,6 +76,10 @@ fn show(month: &Month, settings: &Settings) {
     let faults: Vec<String> = month.faults.iter().map(|(kind, count)| format!("{kind:?} {count}")).collect();
     println!("  faults      {}", faults.join(", "));
     println!("  requests    {}; {} invocations failed and were made again", month.requests, month.troubles);
+    for (alarm, times) in &month.alarms {
+        let times: Vec<String> = times.iter().map(|raised| shown(raised, month.outage_at)).collect();
+        println!("  alarm       {alarm}: {}", times.join(", "));
+    }
     println!("  trace       {}, in {} ms", month.trace, month.took_ms);
     if month.violations.is_empty() {
         println!("  guarantees  all hold");
@@ -80,4 +90,13 @@ fn show(month: &Month, settings: &Settings) {
     }
     println!("  {} are broken. To see it again:", month.violations.len());
     println!("  cargo month --seed {} --days {} --payments {}", month.seed, settings.days, settings.payments);
+}
+
+/// Shows when an alarm was on, and how long after the outage it was raised.
+fn shown(raised: &Raised, outage_at: Option<DateTime<Utc>>) -> String {
+    let at = |at: DateTime<Utc>| at.format("%F %H:%M").to_string();
+    let to = raised.to.map_or_else(|| "now".to_owned(), at);
+    let after = outage_at.zip(raised.by_both).map(|(began, at)| at - began).filter(|after| *after >= TimeDelta::zero());
+    let after = after.map(|after| format!(" ({} min after the outage)", after.num_minutes())).unwrap_or_default();
+    format!("{} to {to}{after}", at(raised.from))
 }

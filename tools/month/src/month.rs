@@ -13,15 +13,20 @@ use payments_model::BusinessZone;
 use serde::Serialize;
 use tokio::task::{LocalSet, spawn_local};
 
+use crate::alarms::{Alarms, RaisedAlarms};
 use crate::attributes::text;
 use crate::bank::{Bank, State};
+use crate::broken::Broken;
+use crate::by_hand_log::ByHand;
 use crate::changes::Changes;
 use crate::checker::Checker;
 use crate::faults::{FaultCounts, Faults};
 use crate::files::{Files, reported};
 use crate::lag::Lag;
 use crate::lambda::Lambda;
+use crate::metrics::Metrics;
 use crate::network::{Network, Shared};
+use crate::outages::{BEGINS_AFTER, Outage};
 use crate::random::Seed;
 use crate::requests::RequestQueue;
 use crate::stream::Stream;
@@ -30,7 +35,7 @@ use crate::time::{Time, pause};
 use crate::trace::Trace;
 use crate::triggers;
 use crate::weakness::Weakness;
-use crate::{clients, ending};
+use crate::{clients, ending, minutes, template};
 
 /// When months begin: each has a change of some clocks in it.
 const BEGINS: [&str; 2] = ["2026-03-12T00:00:00Z", "2026-10-12T00:00:00Z"];
@@ -51,6 +56,8 @@ pub struct Settings {
     pub faults: bool,
     /// What is taken out of the functions' calls.
     pub weakness: Option<Weakness>,
+    /// The planned outage.
+    pub outage: Option<Outage>,
 }
 
 /// What happened.
@@ -70,6 +77,10 @@ pub struct Month {
     pub troubles: usize,
     /// Requests to the transaction service.
     pub requests: usize,
+    /// When the planned outage began.
+    pub outage_at: Option<DateTime<Utc>>,
+    /// The alarms that went off, and when.
+    pub alarms: RaisedAlarms,
     /// What is wrong: at first what was seen first.
     pub violations: Vec<String>,
     /// How long it took here, in milliseconds.
@@ -103,6 +114,7 @@ async fn played(settings: &Settings) -> Result<Month> {
     let zone: BusinessZone = ZONES[random.usize(0..ZONES.len())].parse()?;
     let (bank, trace, files) = build(settings, seed, begin, zone).await?;
     triggers::start(&bank, zone)?;
+    minutes::start(&bank, settings.outage)?;
     let end = begin + TimeDelta::days(i64::from(settings.days));
     spawn_local(clients::run(Arc::clone(&bank), settings.payments, end));
     let mut checker = Checker::default();
@@ -122,7 +134,8 @@ async fn played(settings: &Settings) -> Result<Month> {
         ending::check_counts(&bank, &tables, &mut checker).await?;
         ending::check_queues(&bank, &mut checker);
     }
-    outcome(settings, &bank, checker, &trace)
+    let outage_at = settings.outage.map(|_| begin + BEGINS_AFTER);
+    outcome(settings, &bank, checker, &trace).map(|month| Month { outage_at, ..month })
 }
 
 fn outcome(settings: &Settings, bank: &Bank, checker: Checker, trace: &Trace) -> Result<Month> {
@@ -139,6 +152,8 @@ fn outcome(settings: &Settings, bank: &Bank, checker: Checker, trace: &Trace) ->
         faults: bank.faults.counts(),
         troubles: state.troubles.len(),
         requests: bank.requests.sent().len(),
+        outage_at: None,
+        alarms: bank.alarms.raised(),
         violations: checker.violations.into_iter().collect(),
         took_ms: 0,
         trace: trace.digest(),
@@ -164,6 +179,8 @@ async fn build(
     let stream = Stream::new(seed)?;
     let changes = Changes::of(stack.stream().await?, stream.clone()).await?;
     let requests = RequestQueue::over(stack.queues.requests.clone());
+    let (broken, metrics) = (Broken::default(), Metrics::new(stack.metrics.clone(), template::resources()?));
+    let alarms = Alarms::new(template::alarms()?, begin);
     let lag = Lag::new(seed, &faults, begin, i64::from(settings.days));
     let network = Network::new(Shared {
         time,
@@ -173,10 +190,16 @@ async fn build(
         lag,
         requests: requests.clone(),
         weakness: settings.weakness,
+        broken: broken.clone(),
+        metrics: metrics.clone(),
     });
     let files: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
-    let faulty: Arc<dyn ObjectStore> = Arc::new(Files { inner: Arc::clone(&files), faults: faults.clone() });
-    let lambda = Lambda::new(&stack, &network, &faulty, (seed, time, &faults))?;
+    let faulty: Arc<dyn ObjectStore> = Arc::new(Files {
+        inner: Arc::clone(&files),
+        faults: faults.clone(),
+        broken: broken.clone(),
+    });
+    let lambda = Lambda::new(&stack, &network, &faulty, (seed, time, &faults), (&broken, &metrics))?;
     let service = TransactionServiceSettings {
         longest_delay: TimeDelta::minutes(if settings.faults { 100 } else { 2 }),
         ..TransactionServiceSettings::seeded(settings.seed)
@@ -190,6 +213,9 @@ async fn build(
         intents: Vec::new(),
         troubles: Vec::new(),
         complaints: Vec::new(),
+        by_hand: ByHand::default(),
+        busy: 0,
+        repairing: false,
     };
     let engine = stack.direct().context("a month needs the embedded engine")?.clone();
     let bank = Bank {
@@ -204,6 +230,9 @@ async fn build(
         queues,
         requests,
         switches: Switches::default(),
+        broken,
+        metrics,
+        alarms,
         state: Mutex::new(state),
     };
     Ok((Arc::new(bank), trace, files))

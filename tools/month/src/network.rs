@@ -10,9 +10,12 @@ use payments_local::interceptor::{Answer, Next, Process, read_whole, respond};
 use payments_local::{Call, Direct, Fate, Interceptor};
 use serde_json::{Value, json};
 
+use crate::attributes::text;
+use crate::broken::{Broken, Part};
 use crate::changes::Changes;
 use crate::faults::{FaultKind, Faults};
 use crate::lag::Lag;
+use crate::metrics::Metrics;
 use crate::requests::RequestQueue;
 use crate::time::{Time, pause};
 use crate::trace::Trace;
@@ -34,6 +37,8 @@ pub(crate) struct Shared {
     pub(crate) lag: Lag,
     pub(crate) requests: RequestQueue,
     pub(crate) weakness: Option<Weakness>,
+    pub(crate) broken: Broken,
+    pub(crate) metrics: Metrics,
 }
 
 impl Network {
@@ -98,8 +103,10 @@ impl Network {
         let is_write = WRITES.contains(&call.operation.as_str());
         let is_transaction = call.operation == "TransactWriteItems";
         let is_dynamodb = call.service() != "AmazonSQS";
-        let fate = if is_dynamodb && self.0.lag.throttles(call.input(), self.0.time.now()) {
-            faults.count(FaultKind::Throttled);
+        let fate = if is_dynamodb && let Some(place) = self.throttled_at(call, is_write) {
+            if is_write {
+                self.0.metrics.throttled(place);
+            }
             if is_transaction {
                 Fate::CancelTransaction("ThrottlingError")
             } else {
@@ -121,6 +128,17 @@ impl Network {
             Fate::Pass
         };
         (fate, there, back)
+    }
+
+    /// Returns the table or index that throttles a call, if one does.
+    fn throttled_at(&self, call: &Call, is_write: bool) -> Option<&'static str> {
+        let (shared, input) = (&*self.0, call.input());
+        let of_head = [&input["Key"], &input["Item"]].into_iter().any(|key| text(key, "pk").starts_with("ACCT#"));
+        if is_write && of_head && input["TableName"] == "payments" && shared.broken.is(Part::Writes) {
+            return Some("payments");
+        }
+        let place = shared.lag.throttles(input, shared.time.now());
+        place.inspect(|_| shared.faults.count(FaultKind::Throttled))
     }
 
     async fn ask(&self, call: Call, next: Next, operation: &str, input: &Value) -> Answer {

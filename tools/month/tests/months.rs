@@ -1,11 +1,11 @@
 //! Short months, played in every run of the tests: they hold, they are the same each time, and weaknesses are found.
 
 use anyhow::{Result, ensure};
-use payments_month::{FaultCounts, FaultKind, Settings, Weakness, play};
+use payments_month::{FaultCounts, FaultKind, RaisedAlarms, Settings, Weakness, play};
 
 /// A month of a few days.
 fn short(seed: u64) -> Settings {
-    Settings { seed, days: 3, payments: 12, faults: true, weakness: None }
+    Settings { seed, days: 3, payments: 12, faults: true, weakness: None, outage: None }
 }
 
 #[test]
@@ -15,6 +15,7 @@ fn a_healthy_month_has_no_faults_and_every_payment_ends() -> Result<()> {
     assert!(month.faults.values().all(|count| *count == 0), "{:?}", month.faults);
     assert_eq!(month.ends.values().sum::<u64>(), u64::try_from(month.asked)?, "{:?}", month.ends);
     assert_eq!(month.troubles, 0);
+    assert_eq!(month.alarms, RaisedAlarms::new());
     Ok(())
 }
 

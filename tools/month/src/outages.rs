@@ -1,0 +1,150 @@
+//! The planned outages of a month: what breaks on its second day, and which alarms must tell.
+
+use chrono::TimeDelta;
+use clap::ValueEnum;
+
+/// When an outage begins, after the beginning of the month: on the second day, in the middle of it.
+pub(crate) const BEGINS_AFTER: TimeDelta = TimeDelta::hours(24 + 9);
+
+/// How long an operator takes from an alarm to the first action.
+const OPERATOR_COMES_AFTER: TimeDelta = TimeDelta::minutes(20);
+
+/// An outage. It lasts until an operator's actions end it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum Outage {
+    /// Both mappings of the stream are disabled.
+    StreamStandsStill,
+    /// The same, and nobody comes for 30 hours. The stream keeps its records for 24.
+    RecordsTrimmed,
+    /// The mapping of `dispatch` is disabled.
+    DispatchDisabled,
+    /// The mapping of `settle` is disabled.
+    SettleDisabled,
+    /// The transaction service is away for two days.
+    ServiceAway,
+    /// Sweeps never come.
+    NoSweeps,
+    /// Redrives never come.
+    NoRedrives,
+    /// The report store rejects every call.
+    ReportsFail,
+    /// Every run of the archive fails.
+    ArchiveFails,
+    /// The archive never comes.
+    NoArchive,
+    /// The recount never comes.
+    NoRecount,
+    /// DynamoDB throttles the writes of heads for hours.
+    WritesThrottled,
+    /// The API's functions fail.
+    ApiFails,
+    /// Results of payments that do not exist here.
+    UnknownResults,
+    /// The transaction service contradicts itself.
+    Contradictions,
+    /// A cancelled payment is processed.
+    CancelledProcessed,
+    /// The head of a scheduled payment is damaged by hand.
+    ScheduledDamaged,
+    /// The head of a pending payment is damaged by hand.
+    PendingDamaged,
+    /// The head of a settled payment is damaged by hand.
+    SettledDamaged,
+    /// A head's amount is damaged by hand, so no counter can follow it.
+    AmountDamaged,
+    /// A head disagrees with its details.
+    Disagreement,
+}
+
+/// The alarms of an outage.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expected {
+    /// The alarms that must go off, each within this time of the outage's beginning.
+    pub must: Vec<(&'static str, TimeDelta)>,
+    /// The alarms that may go off beside them: what follows from the outage, or from its end.
+    pub may: Vec<&'static str>,
+}
+
+impl Outage {
+    /// All outages.
+    pub const ALL: [Self; 21] = [
+        Self::StreamStandsStill,
+        Self::RecordsTrimmed,
+        Self::DispatchDisabled,
+        Self::SettleDisabled,
+        Self::ServiceAway,
+        Self::NoSweeps,
+        Self::NoRedrives,
+        Self::ReportsFail,
+        Self::ArchiveFails,
+        Self::NoArchive,
+        Self::NoRecount,
+        Self::WritesThrottled,
+        Self::ApiFails,
+        Self::UnknownResults,
+        Self::Contradictions,
+        Self::CancelledProcessed,
+        Self::ScheduledDamaged,
+        Self::PendingDamaged,
+        Self::SettledDamaged,
+        Self::AmountDamaged,
+        Self::Disagreement,
+    ];
+
+    /// How long after an alarm the operator comes.
+    pub(crate) fn operator_comes_after(self) -> TimeDelta {
+        if self == Self::RecordsTrimmed { TimeDelta::hours(30) } else { OPERATOR_COMES_AFTER }
+    }
+
+    /// Returns the alarms of the outage. The times are those of the runbook: an alarm's own periods, and before them what
+    /// it takes until a function meets the outage. A payment or a run that meets it comes within hours.
+    pub fn expected(self) -> Expected {
+        let (minutes, hours) = (TimeDelta::minutes, TimeDelta::hours);
+        // A quarter of an hour (at most three quarters).
+        let stopped = minutes(46);
+        // 26 hours, of which the last run may have taken off some, and two hours in which older data still counts.
+        let nightly = hours(26 + 2) + minutes(10);
+        let (must, may): (&[(&'static str, TimeDelta)], &[&'static str]) = match self {
+            Self::StreamStandsStill => {
+                (&[("DispatchStopped", stopped), ("CountingStopped", stopped)], &["CountsBehind", "CountsDrifted"])
+            }
+            Self::RecordsTrimmed => (
+                &[("DispatchStopped", stopped), ("CountingStopped", stopped), ("CountsDrifted", hours(48))],
+                &["CountsBehind", "DispatchBehind"],
+            ),
+            Self::DispatchDisabled => (&[("DispatchStopped", stopped)], &[]),
+            Self::SettleDisabled => (&[("ResultsWaiting", hours(1 + 8))], &[]),
+            Self::ServiceAway => (&[("RequestsWaiting", hours(1 + 8))], &[]),
+            Self::NoSweeps => (&[("PaymentsOverdue", stopped)], &[]),
+            Self::NoRedrives => (&[("RedriveFailures", hours(9) + minutes(10))], &[]),
+            Self::ReportsFail => (&[("ReportErrors", hours(9))], &["ReportsLate"]),
+            Self::ArchiveFails => (&[("ArchiveErrors", hours(25))], &[]),
+            Self::NoArchive => (&[("ArchiveStopped", nightly)], &["ArchiveOverdue"]),
+            Self::NoRecount => (&[("RecountStopped", nightly)], &[]),
+            Self::WritesThrottled => (
+                &[("WriteThrottles", hours(8))],
+                &["PaymentsOverdue", "ApiErrors", "FunctionErrors", "RecordsFailing", "ResultsWaiting"],
+            ),
+            Self::ApiFails => (&[("ApiErrors", minutes(11)), ("FunctionErrors", minutes(11))], &[]),
+            Self::UnknownResults => (
+                &[("UnknownPayments", minutes(6)), ("RecordsFailing", minutes(30)), ("ResultDeadLettersAlarm", hours(2))],
+                &[],
+            ),
+            Self::Contradictions => (&[("ConflictingOutcomes", hours(9))], &[]),
+            Self::CancelledProcessed => (&[("CancelledPaymentsProcessed", minutes(30))], &[]),
+            Self::ScheduledDamaged => (&[("SweepFailures", hours(9))], &["PaymentsOverdue"]),
+            Self::PendingDamaged => (
+                &[("RecordsFailing", hours(9)), ("RedriveFailures", hours(11))],
+                &["ResultDeadLettersAlarm", "DispatchFailuresAlarm"],
+            ),
+            Self::SettledDamaged => (&[("ReportFailures", hours(9))], &[]),
+            Self::AmountDamaged => {
+                (&[("ChangesUnparsed", hours(9)), ("CountsDrifted", hours(26))], &["DatesUnreadable", "SweepFailures"])
+            }
+            Self::Disagreement => {
+                (&[("DisagreeingPayments", hours(9)), ("DispatchFailuresAlarm", hours(9))], &["RecordsFailing"])
+            }
+        };
+        Expected { must: must.to_vec(), may: may.to_vec() }
+    }
+}
