@@ -162,7 +162,8 @@ fn every_alarm_has_actions_that_are_explained_and_name_what_the_template_has() -
     let (_, explained) = runbook.split_once("\n## Alarms\n").context("no alarms")?;
     let (explained, _) = explained.split_once("\n### ").context("no entries")?;
     let (mappings, schedules) = (made_of(&template, &["DynamoDB", "SQS"])?, made_of(&template, &["ScheduleV2"])?);
-    for (alarm, action) in actions.iter().flat_map(|(alarm, actions)| actions.iter().map(move |action| (alarm, action))) {
+    for (alarm, action) in actions.iter().flat_map(|(alarm, actions)| actions.iter().map(move |action| (alarm, action)))
+    {
         let is_known = match action {
             Action::EnableMapping(id) => mappings.contains(id),
             Action::ResumeSchedule(id) => schedules.contains(id),

@@ -79,9 +79,7 @@ mod tests {
     use super::*;
 
     fn resources() -> Resources {
-        let function = |binary: &str, events: Value| {
-            json!({ "Metadata": { "BuildProperties": { "Binary": binary } }, "Properties": { "Events": events } })
-        };
+        let function = |binary: &str, events: Value| json!({ "Metadata": { "BuildProperties": { "Binary": binary } }, "Properties": { "Events": events } });
         let template = json!({ "Resources": {
             "SettleFunction": function("settle", json!({ "Report": { "Type": "SQS" } })),
             "SweepFunction": function("sweeper", json!({ "Sweep": { "Type": "ScheduleV2" } })),

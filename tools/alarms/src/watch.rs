@@ -257,7 +257,8 @@ mod tests {
 
     #[test]
     fn sliding_periods_change_the_state_as_whole_evaluations_do() {
-        let metric = |name: &str| json!({ "Namespace": "N", "MetricName": name, "Dimensions": [{ "Name": "D", "Value": "d" }] });
+        let metric =
+            |name: &str| json!({ "Namespace": "N", "MetricName": name, "Dimensions": [{ "Name": "D", "Value": "d" }] });
         let query = |name: &str, statistic: &str| {
             let stat = json!({ "Metric": metric(name), "Period": 900, "Stat": statistic });
             json!({ "Id": name, "ReturnData": false, "MetricStat": stat })
@@ -285,7 +286,9 @@ mod tests {
     #[test]
     fn a_watch_goes_on_minute_by_minute_after_a_healthy_time() {
         let samples = samples(4);
-        for (alarm, healthy) in [(alarm(1, 1, "breaching"), AlarmState::Ok), (alarm(2, 1, "notBreaching"), AlarmState::Ok)] {
+        for (alarm, healthy) in
+            [(alarm(1, 1, "breaching"), AlarmState::Ok), (alarm(2, 1, "notBreaching"), AlarmState::Ok)]
+        {
             let mut watch = Watch::new(alarm.clone(), 0).after_healthy_time(at(700));
             assert_eq!(watch.state(), healthy);
             let later: Vec<AlarmState> = (701..3_300).map(|minute| watch.step(at(minute), &samples)).collect();

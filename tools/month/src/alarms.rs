@@ -126,7 +126,10 @@ mod tests {
             let new = alarms.step(at(minute + 1), &samples);
             assert_eq!(new.is_empty(), alarms.last(name).is_none_or(|last| last.by_both != Some(at(minute + 1))));
         }
-        assert_eq!(alarms.is_on(name), alarms.raised().get(name).is_some_and(|times| times.last().unwrap().to.is_none()));
+        assert_eq!(
+            alarms.is_on(name),
+            alarms.raised().get(name).is_some_and(|times| times.last().unwrap().to.is_none())
+        );
         alarms.raised().remove(name).unwrap_or_default()
     }
 

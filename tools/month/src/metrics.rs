@@ -108,7 +108,8 @@ impl Metrics {
         ] {
             let visible = i64::try_from(queue.counts(now).visible).unwrap_or(i64::MAX);
             let age = queue.oldest_sent_at().map_or(0, |sent_at| (now - sent_at).num_seconds());
-            for (name, value) in [("ApproximateNumberOfMessagesVisible", visible), ("ApproximateAgeOfOldestMessage", age)]
+            for (name, value) in
+                [("ApproximateNumberOfMessagesVisible", visible), ("ApproximateAgeOfOldestMessage", age)]
             {
                 self.seen().push((Metric::of("AWS/SQS", name, "QueueName", id), value));
             }
@@ -184,7 +185,8 @@ mod tests {
     #[test]
     fn the_iterator_age_is_that_of_the_last_record_of_an_event() {
         let metrics = metrics();
-        let record = |seconds: i64| json!({ "dynamodb": { "ApproximateCreationDateTime": now().timestamp() - seconds } });
+        let record =
+            |seconds: i64| json!({ "dynamodb": { "ApproximateCreationDateTime": now().timestamp() - seconds } });
         metrics.sent("dispatch", &json!({ "Records": [record(900), record(7)] }), now());
         // The end of a window has no records.
         metrics.sent("dispatch", &json!({ "Records": [], "isFinalInvokeForWindow": true }), now());

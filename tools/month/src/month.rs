@@ -194,11 +194,8 @@ async fn build(
         metrics: metrics.clone(),
     });
     let files: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
-    let faulty: Arc<dyn ObjectStore> = Arc::new(Files {
-        inner: Arc::clone(&files),
-        faults: faults.clone(),
-        broken: broken.clone(),
-    });
+    let faulty: Arc<dyn ObjectStore> =
+        Arc::new(Files { inner: Arc::clone(&files), faults: faults.clone(), broken: broken.clone() });
     let lambda = Lambda::new(&stack, &network, &faulty, (seed, time, &faults), (&broken, &metrics))?;
     let service = TransactionServiceSettings {
         longest_delay: TimeDelta::minutes(if settings.faults { 100 } else { 2 }),

@@ -70,7 +70,8 @@ pub(crate) async fn begin(bank: &Arc<Bank>, outage: Outage) -> Result<()> {
 fn strangers(bank: &Bank) -> Result<()> {
     for number in 0..STRANGERS {
         let id = payments_model::PaymentId::derive(&"elsewhere".parse()?, &format!("stranger-{number}").parse()?);
-        let result = json!({ "paymentId": id.to_string(), "outcome": "PROCESSED", "transactionId": format!("TX-{number}") });
+        let result =
+            json!({ "paymentId": id.to_string(), "outcome": "PROCESSED", "transactionId": format!("TX-{number}") });
         bank.queues.results.send(result.to_string(), bank.time.now())?;
     }
     Ok(())

@@ -68,7 +68,10 @@ async fn take(bank: &Bank, action: &Action) -> Result<()> {
         }
         Action::MoveBack(from) => {
             let (from, to) = queues_of(bank, from)?;
-            each(from, bank.time.now(), |body| Ok(drop(to.send(body, bank.time.now())?)))
+            each(from, bank.time.now(), |body| {
+                to.send(body, bank.time.now())?;
+                Ok(())
+            })
         }
         Action::DeleteStrangers(from) => delete_strangers(bank, queues_of(bank, from)?.0),
         Action::Purge(queue) if queue == "DispatchFailures" => {

@@ -127,7 +127,11 @@ impl Outage {
             ),
             Self::ApiFails => (&[("ApiErrors", minutes(11)), ("FunctionErrors", minutes(11))], &[]),
             Self::UnknownResults => (
-                &[("UnknownPayments", minutes(6)), ("RecordsFailing", minutes(30)), ("ResultDeadLettersAlarm", hours(2))],
+                &[
+                    ("UnknownPayments", minutes(6)),
+                    ("RecordsFailing", minutes(30)),
+                    ("ResultDeadLettersAlarm", hours(2)),
+                ],
                 &[],
             ),
             Self::Contradictions => (&[("ConflictingOutcomes", hours(9))], &[]),

@@ -42,7 +42,11 @@ fn all(outages: &[Outage], days: u32, payments: usize) -> Result<()> {
 #[test]
 fn what_stands_still_is_resumed() -> Result<()> {
     use Outage as O;
-    all(&[O::StreamStandsStill, O::DispatchDisabled, O::SettleDisabled, O::NoSweeps, O::NoRedrives, O::ServiceAway], 2, 12)
+    all(
+        &[O::StreamStandsStill, O::DispatchDisabled, O::SettleDisabled, O::NoSweeps, O::NoRedrives, O::ServiceAway],
+        2,
+        12,
+    )
 }
 
 #[test]
