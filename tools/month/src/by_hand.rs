@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::attributes::{Key, key_of, text};
 use crate::bank::Bank;
 use crate::by_hand_log::Damage;
+use crate::outages::Outage;
 
 /// Returns the heads of the hot table with a status, those that are due first before the others.
 pub(crate) fn heads(bank: &Bank, status: &str) -> Result<Vec<Value>> {
@@ -21,17 +22,26 @@ pub(crate) fn heads(bank: &Bank, status: &str) -> Result<Vec<Value>> {
 }
 
 /// Damages an attribute of a head.
-pub(crate) async fn damage(bank: &Bank, head: &Value, attribute: &'static str, damaged: Value) -> Result<()> {
+pub(crate) async fn damage(
+    bank: &Bank,
+    outage: Outage,
+    head: &Value,
+    attribute: &'static str,
+    damaged: Value,
+) -> Result<()> {
     let key = key_of(head);
     set(bank, &key, attribute, damaged).await?;
-    bank.state().by_hand.damages.push(Damage { key, attribute, original: head[attribute].clone() });
+    bank.state().by_hand.damages.push(Damage { key, attribute, original: head[attribute].clone(), outage });
     Ok(())
 }
 
-/// Corrects all that is damaged, as an operator does whom the log names the items.
-pub(crate) async fn correct(bank: &Bank) -> Result<()> {
-    let damages = std::mem::take(&mut bank.state().by_hand.damages);
-    for Damage { key, attribute, original } in damages {
+/// Corrects the items that the log names beside an alarm.
+pub(crate) async fn correct(bank: &Bank, alarm: &str) -> Result<()> {
+    let damages: Vec<Damage> = {
+        let damages = &mut bank.state().by_hand.damages;
+        damages.extract_if(.., |damage| damage.outage.raises(alarm)).collect()
+    };
+    for Damage { key, attribute, original, .. } in damages {
         set(bank, &key, attribute, original).await?;
     }
     Ok(())

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::attributes::Key;
+use crate::outages::Outage;
 
 /// The changes by hand.
 #[derive(Debug, Default)]
@@ -21,4 +22,6 @@ pub(crate) struct Damage {
     pub(crate) key: Key,
     pub(crate) attribute: &'static str,
     pub(crate) original: Value,
+    /// The outage that it belongs to.
+    pub(crate) outage: Outage,
 }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use clap::Parser;
 use payments_month::{Month, Outage, Raised, Settings, Weakness, play};
 
@@ -38,9 +38,10 @@ struct Arguments {
     #[arg(long)]
     weakness: Option<Weakness>,
 
-    /// Let something break on the second day, until an operator ends it as the runbook says.
-    #[arg(long)]
-    outage: Option<Outage>,
+    /// Let something break on the second day, until an operator ends it as the runbook says. Several outages begin three
+    /// hours apart.
+    #[arg(long, value_delimiter = ',')]
+    outage: Vec<Outage>,
 
     /// Print one JSON object for each month.
     #[arg(long)]
@@ -49,6 +50,7 @@ struct Arguments {
 
 fn main() -> Result<ExitCode> {
     let arguments = Arguments::parse();
+    let outages: &'static [Outage] = arguments.outage.clone().leak();
     let mut broken = false;
     for seed in arguments.seed..arguments.seed.saturating_add(arguments.seeds) {
         let settings = Settings {
@@ -57,7 +59,7 @@ fn main() -> Result<ExitCode> {
             payments: arguments.payments,
             faults: !arguments.healthy,
             weakness: arguments.weakness,
-            outage: arguments.outage,
+            outages,
         };
         let month = play(&settings)?;
         broken |= !month.violations.is_empty();
@@ -77,8 +79,11 @@ fn show(month: &Month, settings: &Settings) {
     println!("  faults      {}", faults.join(", "));
     println!("  requests    {}; {} invocations failed and were made again", month.requests, month.troubles);
     for (alarm, times) in &month.alarms {
-        let times: Vec<String> = times.iter().map(|raised| shown(raised, month.outage_at)).collect();
+        let times: Vec<String> = times.iter().map(shown).collect();
         println!("  alarm       {alarm}: {}", times.join(", "));
+    }
+    for (outage, began) in &month.outages {
+        println!("  outage      {outage:?} at {}", began.format("%F %H:%M"));
     }
     println!("  trace       {}, in {} ms", month.trace, month.took_ms);
     if month.violations.is_empty() {
@@ -92,11 +97,8 @@ fn show(month: &Month, settings: &Settings) {
     println!("  cargo month --seed {} --days {} --payments {}", month.seed, settings.days, settings.payments);
 }
 
-/// Shows when an alarm was on, and how long after the outage it was raised.
-fn shown(raised: &Raised, outage_at: Option<DateTime<Utc>>) -> String {
+/// Shows when an alarm was on.
+fn shown(raised: &Raised) -> String {
     let at = |at: DateTime<Utc>| at.format("%F %H:%M").to_string();
-    let to = raised.to.map_or_else(|| "now".to_owned(), at);
-    let after = outage_at.zip(raised.by_both).map(|(began, at)| at - began).filter(|after| *after >= TimeDelta::zero());
-    let after = after.map(|after| format!(" ({} min after the outage)", after.num_minutes())).unwrap_or_default();
-    format!("{} to {to}{after}", at(raised.from))
+    format!("{} to {}", at(raised.from), raised.to.map_or_else(|| "the end".to_owned(), at))
 }

@@ -8,7 +8,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use tokio::task::spawn_local;
 
 use crate::bank::Bank;
-use crate::outages::{BEGINS_AFTER, Outage};
+use crate::outages::Outage;
 use crate::runbook::{self, Action};
 use crate::time::pause;
 use crate::triggers::is_polled;
@@ -17,15 +17,15 @@ use crate::{onset, operator};
 /// How long the stream keeps its records.
 const RETENTION: TimeDelta = TimeDelta::hours(24);
 
-/// Starts the minutes of a month, and its outage.
-pub(crate) fn start(bank: &Arc<Bank>, outage: Option<Outage>) -> Result<()> {
+/// Starts the minutes of a month, and its outages.
+pub(crate) fn start(bank: &Arc<Bank>, outages: &'static [Outage]) -> Result<()> {
     let actions = runbook::actions()?;
-    spawn_local(run(Arc::clone(bank), outage, actions));
-    if let Some(outage) = outage {
+    spawn_local(run(Arc::clone(bank), outages, actions));
+    for (outage, begins_after) in Outage::beginnings(outages) {
         let bank = Arc::clone(bank);
         bank.state().busy += 1;
         spawn_local(async move {
-            pause(BEGINS_AFTER).await;
+            pause(begins_after).await;
             if let Err(error) = onset::begin(&bank, outage).await {
                 bank.complain(format!("{outage:?} cannot begin: {error:#}"));
             }
@@ -35,19 +35,20 @@ pub(crate) fn start(bank: &Arc<Bank>, outage: Option<Outage>) -> Result<()> {
     Ok(())
 }
 
-async fn run(bank: Arc<Bank>, outage: Option<Outage>, actions: BTreeMap<String, Vec<Action>>) {
+async fn run(bank: Arc<Bank>, outages: &[Outage], actions: BTreeMap<String, Vec<Action>>) {
     loop {
         let into_minute = bank.time.now().timestamp_millis().rem_euclid(60_000);
         pause(TimeDelta::milliseconds(60_000 - into_minute)).await;
         let now = bank.time.now();
         match end_minute(&bank, now) {
-            // Only an outage has an operator: faults come and go.
-            Ok(new) => {
-                for (alarm, outage) in new.into_iter().filter_map(|alarm| Some((alarm, outage?))) {
+            // Only planned outages have an operator: faults come and go.
+            Ok(new) if !outages.is_empty() => {
+                for alarm in new {
                     let actions = actions.get(&alarm).cloned().unwrap_or_default();
-                    operator::call(&bank, alarm, actions, outage.operator_comes_after());
+                    operator::call(&bank, alarm, actions, Outage::operator_comes_after(outages));
                 }
             }
+            Ok(_) => {}
             Err(error) => bank.complain(format!("the minute's metrics: {error:#}")),
         }
     }

@@ -26,7 +26,7 @@ use crate::lag::Lag;
 use crate::lambda::Lambda;
 use crate::metrics::Metrics;
 use crate::network::{Network, Shared};
-use crate::outages::{BEGINS_AFTER, Outage};
+use crate::outages::Outage;
 use crate::random::Seed;
 use crate::requests::RequestQueue;
 use crate::stream::Stream;
@@ -56,8 +56,8 @@ pub struct Settings {
     pub faults: bool,
     /// What is taken out of the functions' calls.
     pub weakness: Option<Weakness>,
-    /// The planned outage.
-    pub outage: Option<Outage>,
+    /// The planned outages.
+    pub outages: &'static [Outage],
 }
 
 /// What happened.
@@ -77,8 +77,9 @@ pub struct Month {
     pub troubles: usize,
     /// Requests to the transaction service.
     pub requests: usize,
-    /// When the planned outage began.
-    pub outage_at: Option<DateTime<Utc>>,
+    /// When each planned outage began.
+    #[serde(serialize_with = "by_name")]
+    pub outages: std::collections::BTreeMap<Outage, DateTime<Utc>>,
     /// The alarms that went off, and when.
     pub alarms: RaisedAlarms,
     /// What is wrong: at first what was seen first.
@@ -89,8 +90,11 @@ pub struct Month {
     pub trace: String,
 }
 
-fn by_name<S: serde::Serializer>(counts: &FaultCounts, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(counts.iter().map(|(kind, count)| (format!("{kind:?}"), count)))
+fn by_name<Kind: std::fmt::Debug, Value: Serialize, S: serde::Serializer>(
+    values: &std::collections::BTreeMap<Kind, Value>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(values.iter().map(|(kind, value)| (format!("{kind:?}"), value)))
 }
 
 /// Plays a month on this thread.
@@ -114,7 +118,7 @@ async fn played(settings: &Settings) -> Result<Month> {
     let zone: BusinessZone = ZONES[random.usize(0..ZONES.len())].parse()?;
     let (bank, trace, files) = build(settings, seed, begin, zone).await?;
     triggers::start(&bank, zone)?;
-    minutes::start(&bank, settings.outage)?;
+    minutes::start(&bank, settings.outages)?;
     let end = begin + TimeDelta::days(i64::from(settings.days));
     spawn_local(clients::run(Arc::clone(&bank), settings.payments, end));
     let mut checker = Checker::default();
@@ -134,8 +138,8 @@ async fn played(settings: &Settings) -> Result<Month> {
         ending::check_counts(&bank, &tables, &mut checker).await?;
         ending::check_queues(&bank, &mut checker);
     }
-    let outage_at = settings.outage.map(|_| begin + BEGINS_AFTER);
-    outcome(settings, &bank, checker, &trace).map(|month| Month { outage_at, ..month })
+    let outages = Outage::beginnings(settings.outages).map(|(outage, after)| (outage, begin + after)).collect();
+    outcome(settings, &bank, checker, &trace).map(|month| Month { outages, ..month })
 }
 
 fn outcome(settings: &Settings, bank: &Bank, checker: Checker, trace: &Trace) -> Result<Month> {
@@ -152,7 +156,7 @@ fn outcome(settings: &Settings, bank: &Bank, checker: Checker, trace: &Trace) ->
         faults: bank.faults.counts(),
         troubles: state.troubles.len(),
         requests: bank.requests.sent().len(),
-        outage_at: None,
+        outages: std::collections::BTreeMap::new(),
         alarms: bank.alarms.raised(),
         violations: checker.violations.into_iter().collect(),
         took_ms: 0,

@@ -57,11 +57,13 @@ pub(crate) async fn begin(bank: &Arc<Bank>, outage: Outage) -> Result<()> {
         Outage::UnknownResults => strangers(bank)?,
         Outage::Contradictions => contradict(bank).await?,
         Outage::CancelledProcessed => process_cancelled(bank).await?,
-        Outage::ScheduledDamaged => damage_first(bank, "SCHEDULED", "version", json!({ "S": "two" })).await?,
-        Outage::PendingDamaged => damage_first(bank, "PENDING", "version", json!({ "S": "two" })).await?,
-        Outage::SettledDamaged => damage_first(bank, "PROCESSED", "version", json!({ "S": "two" })).await?,
-        Outage::AmountDamaged => damage_first(bank, "SCHEDULED", "amountMinor", json!({ "N": "0" })).await?,
-        Outage::Disagreement => damage_first(bank, "SCHEDULED", "payeeAccountId", json!({ "S": "tenant" })).await?,
+        Outage::ScheduledDamaged => damage_first(bank, outage, "SCHEDULED", "version", json!({ "S": "two" })).await?,
+        Outage::PendingDamaged => damage_first(bank, outage, "PENDING", "version", json!({ "S": "two" })).await?,
+        Outage::SettledDamaged => damage_first(bank, outage, "PROCESSED", "version", json!({ "S": "two" })).await?,
+        Outage::AmountDamaged => damage_first(bank, outage, "SCHEDULED", "amountMinor", json!({ "N": "0" })).await?,
+        Outage::Disagreement => {
+            damage_first(bank, outage, "SCHEDULED", "payeeAccountId", json!({ "S": "tenant" })).await?
+        }
     }
     Ok(())
 }
@@ -106,9 +108,15 @@ async fn process_cancelled(bank: &Arc<Bank>) -> Result<()> {
 }
 
 /// Damages the first head with a status.
-async fn damage_first(bank: &Bank, status: &str, attribute: &'static str, damaged: Value) -> Result<()> {
+async fn damage_first(
+    bank: &Bank,
+    outage: Outage,
+    status: &str,
+    attribute: &'static str,
+    damaged: Value,
+) -> Result<()> {
     let head = first(bank, status).await?;
-    by_hand::damage(bank, &head, attribute, damaged).await
+    by_hand::damage(bank, outage, &head, attribute, damaged).await
 }
 
 /// Waits for a head with a status. Of scheduled ones, it takes the first that is due in ten minutes or later, and of settled

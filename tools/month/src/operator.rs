@@ -33,7 +33,7 @@ pub(crate) fn call(bank: &Arc<Bank>, alarm: String, actions: Vec<Action>, comes_
         pause(comes_after).await;
         while bank.alarms.is_on(&alarm) {
             for action in &actions {
-                if let Err(error) = take(&bank, action).await {
+                if let Err(error) = take(&bank, &alarm, action).await {
                     bank.complain(format!("{alarm}: {action}: {error:#}"));
                 }
             }
@@ -46,8 +46,8 @@ pub(crate) fn call(bank: &Arc<Bank>, alarm: String, actions: Vec<Action>, comes_
     });
 }
 
-/// Takes an action.
-async fn take(bank: &Bank, action: &Action) -> Result<()> {
+/// Takes an action of an alarm's entry.
+async fn take(bank: &Bank, alarm: &str, action: &Action) -> Result<()> {
     let broken = &bank.broken;
     match action {
         Action::RunSweep => run(bank, Function::DailyDueSweeper, json!({ "action": "sweep" })).await.map(drop),
@@ -78,7 +78,7 @@ async fn take(bank: &Bank, action: &Action) -> Result<()> {
             each(&bank.queues.dispatch_failures, bank.time.now(), |_| Ok(()))
         }
         Action::Purge(other) => bail!("nobody purges {other}"),
-        Action::CorrectItem => by_hand::correct(bank).await,
+        Action::CorrectItem => by_hand::correct(bank, alarm).await,
         Action::EndCause => {
             broken.mend(|part| matches!(part, Part::Reports | Part::Function(_)));
             Ok(())

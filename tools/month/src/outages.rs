@@ -3,8 +3,11 @@
 use chrono::TimeDelta;
 use clap::ValueEnum;
 
-/// When an outage begins, after the beginning of the month: on the second day, in the middle of it.
-pub(crate) const BEGINS_AFTER: TimeDelta = TimeDelta::hours(24 + 9);
+/// When the first outage begins, after the beginning of the month: on the second day, in the middle of it.
+const BEGINS_AFTER: TimeDelta = TimeDelta::hours(24 + 9);
+
+/// How long after the one before another outage begins.
+const APART: TimeDelta = TimeDelta::hours(3);
 
 /// How long an operator takes from an alarm to the first action.
 const OPERATOR_COMES_AFTER: TimeDelta = TimeDelta::minutes(20);
@@ -91,9 +94,21 @@ impl Outage {
         Self::Disagreement,
     ];
 
+    /// Returns when each of some outages begins, after the beginning of the month.
+    pub(crate) fn beginnings(outages: &[Self]) -> impl Iterator<Item = (Self, TimeDelta)> {
+        let begins = std::iter::successors(Some(BEGINS_AFTER), |last| Some(*last + APART));
+        outages.iter().copied().zip(begins)
+    }
+
     /// How long after an alarm the operator comes.
-    pub(crate) fn operator_comes_after(self) -> TimeDelta {
-        if self == Self::RecordsTrimmed { TimeDelta::hours(30) } else { OPERATOR_COMES_AFTER }
+    pub(crate) fn operator_comes_after(outages: &[Self]) -> TimeDelta {
+        if outages.contains(&Self::RecordsTrimmed) { TimeDelta::hours(30) } else { OPERATOR_COMES_AFTER }
+    }
+
+    /// Whether an alarm belongs to the outage.
+    pub(crate) fn raises(self, alarm: &str) -> bool {
+        let Expected { must, may } = self.expected();
+        must.iter().any(|(must, _)| *must == alarm) || may.contains(&alarm)
     }
 
     /// Returns the alarms of the outage. The times are those of the runbook: an alarm's own periods, and before them what

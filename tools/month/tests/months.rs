@@ -5,7 +5,7 @@ use payments_month::{FaultCounts, FaultKind, RaisedAlarms, Settings, Weakness, p
 
 /// A month of a few days.
 fn short(seed: u64) -> Settings {
-    Settings { seed, days: 3, payments: 12, faults: true, weakness: None, outage: None }
+    Settings { seed, days: 3, payments: 12, faults: true, weakness: None, outages: &[] }
 }
 
 #[test]
