@@ -1,7 +1,9 @@
 //! What does not work at the moment: outages break it, and actions of the runbook mend it.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::outages::Outage;
 
 /// A part of the world that can be broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,27 +22,27 @@ pub(crate) enum Part {
     Writes,
 }
 
-/// What is broken. Clones share it.
+/// What is broken, and by which outage. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Broken(Arc<Mutex<BTreeSet<Part>>>);
+pub(crate) struct Broken(Arc<Mutex<BTreeMap<Part, Outage>>>);
 
 impl Broken {
-    fn parts(&self) -> MutexGuard<'_, BTreeSet<Part>> {
+    fn parts(&self) -> MutexGuard<'_, BTreeMap<Part, Outage>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether a part is broken.
     pub(crate) fn is(&self, part: Part) -> bool {
-        self.parts().contains(&part)
+        self.parts().contains_key(&part)
     }
 
-    /// Breaks a part.
-    pub(crate) fn break_part(&self, part: Part) {
-        self.parts().insert(part);
+    /// Lets an outage break a part.
+    pub(crate) fn break_part(&self, part: Part, outage: Outage) {
+        self.parts().insert(part, outage);
     }
 
     /// Mends the parts of which this is true.
-    pub(crate) fn mend(&self, is_mended: impl Fn(&Part) -> bool) {
-        self.parts().retain(|part| !is_mended(part));
+    pub(crate) fn mend(&self, is_mended: impl Fn(Part, Outage) -> bool) {
+        self.parts().retain(|part, outage| !is_mended(*part, *outage));
     }
 }

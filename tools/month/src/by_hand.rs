@@ -10,13 +10,15 @@ use crate::bank::Bank;
 use crate::by_hand_log::Damage;
 use crate::outages::Outage;
 
-/// Returns the heads of the hot table with a status, those that are due first before the others.
+/// Returns the heads of the hot table with a status that are not damaged, those that are due first before the others.
 pub(crate) fn heads(bank: &Bank, status: &str) -> Result<Vec<Value>> {
     let scan = json!({ "TableName": "payments", "FilterExpression": "begins_with(pk, :heads) AND #status = :status",
         "ExpressionAttributeNames": { "#status": "status" },
         "ExpressionAttributeValues": { ":heads": { "S": "ACCT#" }, ":status": { "S": status } } });
     let found = bank.engine.call("Scan", &scan).map_err(|error| anyhow!("{error}"))?;
     let mut heads = found["Items"].as_array().cloned().unwrap_or_default();
+    let damaged: Vec<Key> = bank.state().by_hand.damages.iter().map(|damage| damage.key.clone()).collect();
+    heads.retain(|head| !damaged.contains(&key_of(head)));
     heads.sort_by(|a, b| text(a, "sk").cmp(text(b, "sk")));
     Ok(heads)
 }

@@ -26,29 +26,30 @@ const READS_EVERY: TimeDelta = TimeDelta::seconds(15);
 /// Begins an outage.
 pub(crate) async fn begin(bank: &Arc<Bank>, outage: Outage) -> Result<()> {
     let broken = &bank.broken;
+    let break_part = |part| broken.break_part(part, outage);
     match outage {
         Outage::StreamStandsStill | Outage::RecordsTrimmed => {
-            ["dispatch", "stream-aggregator"].into_iter().for_each(|package| broken.break_part(Part::Mapping(package)));
+            ["dispatch", "stream-aggregator"].into_iter().for_each(|package| break_part(Part::Mapping(package)));
         }
-        Outage::DispatchDisabled => broken.break_part(Part::Mapping("dispatch")),
-        Outage::SettleDisabled => broken.break_part(Part::Mapping("settle")),
+        Outage::DispatchDisabled => break_part(Part::Mapping("dispatch")),
+        Outage::SettleDisabled => break_part(Part::Mapping("settle")),
         Outage::ServiceAway => {
-            broken.break_part(Part::Service);
+            break_part(Part::Service);
             pause(AWAY).await;
-            broken.mend(|part| *part == Part::Service);
+            broken.mend(|part, _| part == Part::Service);
         }
-        Outage::NoSweeps => broken.break_part(Part::Schedule("sweep")),
-        Outage::NoRedrives => broken.break_part(Part::Schedule("redrive")),
+        Outage::NoSweeps => break_part(Part::Schedule("sweep")),
+        Outage::NoRedrives => break_part(Part::Schedule("redrive")),
         Outage::NoArchive => {
-            ["archive-begins", "archive"].into_iter().for_each(|name| broken.break_part(Part::Schedule(name)));
+            ["archive-begins", "archive"].into_iter().for_each(|name| break_part(Part::Schedule(name)));
         }
-        Outage::NoRecount => broken.break_part(Part::Schedule("recount")),
-        Outage::ReportsFail => broken.break_part(Part::Reports),
-        Outage::ArchiveFails => broken.break_part(Part::Function("archive")),
-        Outage::WritesThrottled => broken.break_part(Part::Writes),
+        Outage::NoRecount => break_part(Part::Schedule("recount")),
+        Outage::ReportsFail => break_part(Part::Reports),
+        Outage::ArchiveFails => break_part(Part::Function("archive")),
+        Outage::WritesThrottled => break_part(Part::Writes),
         Outage::ApiFails => {
             let functions = ["ingest", "query-account", "query-due"].map(Part::Function);
-            functions.into_iter().for_each(|part| broken.break_part(part));
+            functions.into_iter().for_each(|part| break_part(part));
             while broken.is(Part::Function("query-account")) {
                 let _reply = clients::ask(bank, &Request::get("/accounts/acc-1/payments")).await;
                 pause(READS_EVERY).await;

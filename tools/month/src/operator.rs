@@ -16,8 +16,8 @@ use crate::runbook::Action;
 use crate::time::pause;
 use crate::triggers::context;
 
-/// How long the operator waits for an alarm to end before taking its actions again: longer than the longest period.
-const AGAIN_AFTER: TimeDelta = TimeDelta::hours(30);
+/// How long the operator waits for an alarm to end before taking its actions again.
+const AGAIN_AFTER: TimeDelta = TimeDelta::hours(6);
 
 /// How long the counters must have kept up before a repair, and how long it takes after the recount.
 const BEFORE_A_REPAIR: TimeDelta = TimeDelta::minutes(25 * 60 + 5);
@@ -31,7 +31,8 @@ pub(crate) fn call(bank: &Arc<Bank>, alarm: String, actions: Vec<Action>, comes_
     let bank = Arc::clone(bank);
     spawn_local(async move {
         pause(comes_after).await;
-        while bank.alarms.is_on(&alarm) {
+        // Also for an alarm that is off by now: most show what happened, and not that it lasts.
+        loop {
             for action in &actions {
                 if let Err(error) = take(&bank, &alarm, action).await {
                     bank.complain(format!("{alarm}: {action}: {error:#}"));
@@ -40,6 +41,9 @@ pub(crate) fn call(bank: &Arc<Bank>, alarm: String, actions: Vec<Action>, comes_
             let until = bank.time.now() + AGAIN_AFTER;
             while bank.alarms.is_on(&alarm) && bank.time.now() < until {
                 pause(TimeDelta::minutes(10)).await;
+            }
+            if !bank.alarms.is_on(&alarm) {
+                break;
             }
         }
         bank.state().busy -= 1;
@@ -58,12 +62,12 @@ async fn take(bank: &Bank, alarm: &str, action: &Action) -> Result<()> {
         Action::Repair => repair(bank).await,
         Action::EnableMapping(mapping) => {
             let package = package_of(mapping)?;
-            broken.mend(|part| *part == Part::Mapping(package));
+            broken.mend(|part, _| part == Part::Mapping(package));
             Ok(())
         }
         Action::ResumeSchedule(schedule) => {
             let name = schedule_of(schedule)?;
-            broken.mend(|part| *part == Part::Schedule(name));
+            broken.mend(|part, _| part == Part::Schedule(name));
             Ok(())
         }
         Action::MoveBack(from) => {
@@ -80,15 +84,15 @@ async fn take(bank: &Bank, alarm: &str, action: &Action) -> Result<()> {
         Action::Purge(other) => bail!("nobody purges {other}"),
         Action::CorrectItem => by_hand::correct(bank, alarm).await,
         Action::EndCause => {
-            broken.mend(|part| matches!(part, Part::Reports | Part::Function(_)));
+            broken.mend(|part, outage| matches!(part, Part::Reports | Part::Function(_)) && outage.raises(alarm));
             Ok(())
         }
         Action::RollBack => {
-            broken.mend(|part| matches!(part, Part::Function(_)));
+            broken.mend(|part, outage| matches!(part, Part::Function(_)) && outage.raises(alarm));
             Ok(())
         }
         Action::Raise(parameter) if parameter == "IndexWarmWriteUnits" => {
-            broken.mend(|part| *part == Part::Writes);
+            broken.mend(|part, _| part == Part::Writes);
             Ok(())
         }
         // What they answer changes nothing here. No outage needs the other parameters, or loses a file.

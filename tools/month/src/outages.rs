@@ -105,10 +105,9 @@ impl Outage {
         if outages.contains(&Self::RecordsTrimmed) { TimeDelta::hours(30) } else { OPERATOR_COMES_AFTER }
     }
 
-    /// Whether an alarm belongs to the outage.
+    /// Whether an alarm must go off.
     pub(crate) fn raises(self, alarm: &str) -> bool {
-        let Expected { must, may } = self.expected();
-        must.iter().any(|(must, _)| *must == alarm) || may.contains(&alarm)
+        self.expected().must.iter().any(|(must, _)| *must == alarm)
     }
 
     /// Returns the alarms of the outage. The times are those of the runbook: an alarm's own periods, and before them what
