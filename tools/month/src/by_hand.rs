@@ -41,7 +41,7 @@ pub(crate) async fn damage(
 pub(crate) async fn correct(bank: &Bank, alarm: &str) -> Result<()> {
     let damages: Vec<Damage> = {
         let damages = &mut bank.state().by_hand.damages;
-        damages.extract_if(.., |damage| damage.outage.raises(alarm)).collect()
+        damages.extract_if(.., |damage| damage.outage.is_named_by(alarm)).collect()
     };
     for Damage { key, attribute, original, .. } in damages {
         set(bank, &key, attribute, original).await?;

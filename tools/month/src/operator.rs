@@ -84,11 +84,11 @@ async fn take(bank: &Bank, alarm: &str, action: &Action) -> Result<()> {
         Action::Purge(other) => bail!("nobody purges {other}"),
         Action::CorrectItem => by_hand::correct(bank, alarm).await,
         Action::EndCause => {
-            broken.mend(|part, outage| matches!(part, Part::Reports | Part::Function(_)) && outage.raises(alarm));
+            broken.mend(|part, outage| matches!(part, Part::Reports | Part::Function(_)) && outage.is_named_by(alarm));
             Ok(())
         }
         Action::RollBack => {
-            broken.mend(|part, outage| matches!(part, Part::Function(_)) && outage.raises(alarm));
+            broken.mend(|part, outage| matches!(part, Part::Function(_)) && outage.is_named_by(alarm));
             Ok(())
         }
         Action::Raise(parameter) if parameter == "IndexWarmWriteUnits" => {

@@ -62,7 +62,7 @@ pub enum Outage {
 /// The alarms of an outage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expected {
-    /// The alarms that must go off, each within this time of the outage's beginning.
+    /// The alarms that must go off, each within this time of the outage's beginning. The first leads to the cause.
     pub must: Vec<(&'static str, TimeDelta)>,
     /// The alarms that may go off beside them: what follows from the outage, or from its end.
     pub may: Vec<&'static str>,
@@ -105,9 +105,9 @@ impl Outage {
         if outages.contains(&Self::RecordsTrimmed) { TimeDelta::hours(30) } else { OPERATOR_COMES_AFTER }
     }
 
-    /// Whether an alarm must go off.
-    pub(crate) fn raises(self, alarm: &str) -> bool {
-        self.expected().must.iter().any(|(must, _)| *must == alarm)
+    /// Whether an alarm leads to what is broken or damaged: its entry says where the log names that.
+    pub(crate) fn is_named_by(self, alarm: &str) -> bool {
+        self.expected().must.first().is_some_and(|(first, _)| *first == alarm)
     }
 
     /// Returns the alarms of the outage. The times are those of the runbook: an alarm's own periods, and before them what
@@ -152,7 +152,7 @@ impl Outage {
             Self::CancelledProcessed => (&[("CancelledPaymentsProcessed", minutes(30))], &[]),
             Self::ScheduledDamaged => (&[("SweepFailures", hours(9))], &["PaymentsOverdue"]),
             Self::PendingDamaged => (
-                &[("RecordsFailing", hours(9)), ("RedriveFailures", hours(11))],
+                &[("RedriveFailures", hours(11)), ("RecordsFailing", hours(9))],
                 &["ResultDeadLettersAlarm", "DispatchFailuresAlarm"],
             ),
             Self::SettledDamaged => (&[("ReportFailures", hours(9))], &[]),
