@@ -1,4 +1,4 @@
-//! One alarm, evaluated minute after minute: its periods slide, and it is judged only when one of its data points changes.
+//! One alarm, evaluated minute after minute as its periods slide. It is judged when one of its data points changes.
 
 use std::collections::VecDeque;
 

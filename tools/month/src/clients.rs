@@ -139,6 +139,15 @@ async fn create(bank: &Arc<Bank>, place: usize) {
     }
 }
 
+/// Creates payments that are due together.
+pub(crate) async fn create_all(bank: &Arc<Bank>, payments: usize, due: DateTime<Utc>) {
+    let mut random = bank.seed.source("payments due together");
+    for _ in 0..payments {
+        let place = new_intent(bank, &mut random, due.to_rfc3339_opts(SecondsFormat::Secs, true));
+        create(bank, place).await;
+    }
+}
+
 /// Uses a payment's idempotency key for another payment, which must be refused.
 async fn reuse(bank: &Arc<Bank>, place: usize) {
     let (account, key, mut body, known) = {

@@ -23,6 +23,12 @@ const STRANGERS: u64 = 5;
 /// How often somebody reads a list while the API fails.
 const READS_EVERY: TimeDelta = TimeDelta::seconds(15);
 
+/// How many payments are due together while writes are throttled: the alarm is set for a bank of millions.
+const DUE_TOGETHER: usize = 25;
+
+/// When these are due.
+const DUE_IN: TimeDelta = TimeDelta::minutes(20);
+
 /// Begins an outage.
 pub(crate) async fn begin(bank: &Arc<Bank>, outage: Outage) -> Result<()> {
     let broken = &bank.broken;
@@ -46,7 +52,10 @@ pub(crate) async fn begin(bank: &Arc<Bank>, outage: Outage) -> Result<()> {
         Outage::NoRecount => break_part(Part::Schedule("recount")),
         Outage::ReportsFail => break_part(Part::Reports),
         Outage::ArchiveFails => break_part(Part::Function("archive")),
-        Outage::WritesThrottled => break_part(Part::Writes),
+        Outage::WritesThrottled => {
+            clients::create_all(bank, DUE_TOGETHER, bank.time.now() + DUE_IN).await;
+            break_part(Part::Writes);
+        }
         Outage::ApiFails => {
             let functions = ["ingest", "query-account", "query-due"].map(Part::Function);
             functions.into_iter().for_each(|part| break_part(part));

@@ -136,7 +136,7 @@ impl Outage {
             Self::NoArchive => (&[("ArchiveStopped", nightly)], &["ArchiveOverdue"]),
             Self::NoRecount => (&[("RecountStopped", nightly)], &[]),
             Self::WritesThrottled => (
-                &[("WriteThrottles", hours(8))],
+                &[("WriteThrottles", minutes(40))],
                 &["PaymentsOverdue", "ApiErrors", "FunctionErrors", "RecordsFailing", "ResultsWaiting"],
             ),
             Self::ApiFails => (&[("ApiErrors", minutes(11)), ("FunctionErrors", minutes(11))], &[]),

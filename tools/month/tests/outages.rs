@@ -43,7 +43,7 @@ const MONTHS: [(&[Outage], u32, usize); 6] = [
         3,
         12,
     ),
-    (&[Outage::ApiFails, Outage::WritesThrottled], 2, 40),
+    (&[Outage::ApiFails, Outage::WritesThrottled], 2, 10),
     // The only one that loses something: what the counters never saw. A recount and a repair make up for it.
     (&[Outage::RecordsTrimmed], 2, 12),
 ];
