@@ -1,6 +1,6 @@
 //! The bank: everything that the tasks of a month share.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, Utc};
@@ -19,6 +19,7 @@ use crate::faults::{FaultKind, Faults};
 use crate::intent::Intent;
 use crate::lambda::Lambda;
 use crate::metrics::Metrics;
+use crate::outages::Outage;
 use crate::random::Seed;
 use crate::requests::RequestQueue;
 use crate::stream::Stream;
@@ -57,6 +58,8 @@ pub(crate) struct State {
     /// What clients saw and must not see.
     pub(crate) complaints: Vec<String>,
     pub(crate) by_hand: ByHand,
+    /// When each planned outage began.
+    pub(crate) began: BTreeMap<Outage, DateTime<Utc>>,
     /// How many tasks the planned outage and the operator have.
     pub(crate) busy: usize,
     /// Whether the operator repairs counters.

@@ -20,6 +20,7 @@ use crate::broken::Broken;
 use crate::by_hand_log::ByHand;
 use crate::changes::Changes;
 use crate::checker::Checker;
+use crate::expectations::wrong_alarms;
 use crate::faults::{FaultCounts, Faults};
 use crate::files::{Files, reported};
 use crate::lag::Lag;
@@ -138,8 +139,11 @@ async fn played(settings: &Settings) -> Result<Month> {
         ending::check_counts(&bank, &tables, &mut checker).await?;
         ending::check_queues(&bank, &mut checker);
     }
-    let outages = Outage::beginnings(settings.outages).map(|(outage, after)| (outage, begin + after)).collect();
-    outcome(settings, &bank, checker, &trace).map(|month| Month { outages, ..month })
+    let mut month = outcome(settings, &bank, checker, &trace)?;
+    if !settings.faults && settings.weakness.is_none() {
+        month.violations.extend(wrong_alarms(&month.outages, &month.alarms));
+    }
+    Ok(month)
 }
 
 fn outcome(settings: &Settings, bank: &Bank, checker: Checker, trace: &Trace) -> Result<Month> {
@@ -156,7 +160,7 @@ fn outcome(settings: &Settings, bank: &Bank, checker: Checker, trace: &Trace) ->
         faults: bank.faults.counts(),
         troubles: state.troubles.len(),
         requests: bank.requests.sent().len(),
-        outages: std::collections::BTreeMap::new(),
+        outages: state.began.clone(),
         alarms: bank.alarms.raised(),
         violations: checker.violations.into_iter().collect(),
         took_ms: 0,
@@ -176,8 +180,9 @@ async fn build(
         .clock(&time.clock(TimeDelta::zero()))
         .environment(|environment| {
             environment.time_zone = zone.to_string();
-            // Each shard costs thousands of calls a night, and no alarm depends on their number.
-            environment.shards = if settings.outages.is_empty() { 4 } else { 1 };
+            // Each shard costs thousands of calls a night, and no other outage depends on their number.
+            let many = settings.outages.is_empty() || settings.outages.contains(&Outage::WritesThrottled);
+            environment.shards = if many { 4 } else { 1 };
         })
         .start()
         .await?;
@@ -216,6 +221,7 @@ async fn build(
         troubles: Vec::new(),
         complaints: Vec::new(),
         by_hand: ByHand::default(),
+        began: std::collections::BTreeMap::new(),
         busy: 0,
         repairing: false,
     };

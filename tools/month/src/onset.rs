@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use chrono::{TimeDelta, Utc};
+use chrono::TimeDelta;
 use payments_local::client::Request;
 use serde_json::{Value, json};
 
@@ -29,10 +29,19 @@ const DUE_TOGETHER: usize = 25;
 /// When these are due.
 const DUE_IN: TimeDelta = TimeDelta::minutes(20);
 
+/// A payment that is damaged before it is claimed is due after the first and before the second.
+const SOON: [TimeDelta; 2] = [TimeDelta::minutes(4), TimeDelta::minutes(20)];
+
 /// Begins an outage.
 pub(crate) async fn begin(bank: &Arc<Bank>, outage: Outage) -> Result<()> {
     let broken = &bank.broken;
-    let break_part = |part| broken.break_part(part, outage);
+    let begun = || {
+        bank.state().began.insert(outage, bank.time.now());
+    };
+    let break_part = |part| {
+        broken.break_part(part, outage);
+        begun();
+    };
     match outage {
         Outage::StreamStandsStill | Outage::RecordsTrimmed => {
             ["dispatch", "stream-aggregator"].into_iter().for_each(|package| break_part(Part::Mapping(package)));
@@ -58,15 +67,24 @@ pub(crate) async fn begin(bank: &Arc<Bank>, outage: Outage) -> Result<()> {
         }
         Outage::ApiFails => {
             let functions = ["ingest", "query-account", "query-due"].map(Part::Function);
-            functions.into_iter().for_each(|part| break_part(part));
+            functions.into_iter().for_each(break_part);
             while broken.is(Part::Function("query-account")) {
                 let _reply = clients::ask(bank, &Request::get("/accounts/acc-1/payments")).await;
                 pause(READS_EVERY).await;
             }
         }
-        Outage::UnknownResults => strangers(bank)?,
-        Outage::Contradictions => contradict(bank).await?,
-        Outage::CancelledProcessed => process_cancelled(bank).await?,
+        Outage::UnknownResults => {
+            begun();
+            strangers(bank)?;
+        }
+        Outage::Contradictions => {
+            contradict(bank).await?;
+            begun();
+        }
+        Outage::CancelledProcessed => {
+            process_cancelled(bank).await?;
+            begun();
+        }
         Outage::ScheduledDamaged => damage_first(bank, outage, "SCHEDULED", "version", json!({ "S": "two" })).await?,
         Outage::PendingDamaged => damage_first(bank, outage, "PENDING", "version", json!({ "S": "two" })).await?,
         Outage::SettledDamaged => damage_first(bank, outage, "PROCESSED", "version", json!({ "S": "two" })).await?,
@@ -126,16 +144,18 @@ async fn damage_first(
     damaged: Value,
 ) -> Result<()> {
     let head = first(bank, status).await?;
-    by_hand::damage(bank, outage, &head, attribute, damaged).await
+    by_hand::damage(bank, outage, &head, attribute, damaged).await?;
+    bank.state().began.insert(outage, bank.time.now());
+    Ok(())
 }
 
-/// Waits for a head with a status. Of scheduled ones, it takes the first that is due in ten minutes or later, and of settled
-/// ones the first that is in no report.
+/// Waits for a head with a status: of scheduled ones for the first that is due soon, and of settled ones for the first that
+/// is in no report.
 async fn first(bank: &Bank, status: &str) -> Result<Value> {
     loop {
-        let soon = (bank.time.now() + TimeDelta::minutes(10)).with_timezone(&Utc).format("%FT%TZ").to_string();
+        let [soon, later] = SOON.map(|soon| (bank.time.now() + soon).format("%FT%TZ").to_string());
         let fits = |head: &Value| match status {
-            "SCHEDULED" => text(head, "sk") > soon.as_str(),
+            "SCHEDULED" => soon.as_str() < text(head, "sk") && text(head, "sk") < later.as_str(),
             "PROCESSED" => head.get("unreported").is_some(),
             _ => true,
         };

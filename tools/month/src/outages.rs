@@ -61,11 +61,11 @@ pub enum Outage {
 
 /// The alarms of an outage.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Expected {
+pub(crate) struct Expected {
     /// The alarms that must go off, each within this time of the outage's beginning. The first leads to the cause.
-    pub must: Vec<(&'static str, TimeDelta)>,
+    pub(crate) must: Vec<(&'static str, TimeDelta)>,
     /// The alarms that may go off beside them: what follows from the outage, or from its end.
-    pub may: Vec<&'static str>,
+    pub(crate) may: Vec<&'static str>,
 }
 
 impl Outage {
@@ -112,7 +112,7 @@ impl Outage {
 
     /// Returns the alarms of the outage. The times are those of the runbook: an alarm's own periods, and before them what
     /// it takes until a function meets the outage. A payment or a run that meets it comes within hours.
-    pub fn expected(self) -> Expected {
+    pub(crate) fn expected(self) -> Expected {
         let (minutes, hours) = (TimeDelta::minutes, TimeDelta::hours);
         // A quarter of an hour (at most three quarters).
         let stopped = minutes(46);
@@ -148,19 +148,20 @@ impl Outage {
                 ],
                 &[],
             ),
-            Self::Contradictions => (&[("ConflictingOutcomes", hours(9))], &[]),
-            Self::CancelledProcessed => (&[("CancelledPaymentsProcessed", minutes(30))], &[]),
-            Self::ScheduledDamaged => (&[("SweepFailures", hours(9))], &["PaymentsOverdue"]),
+            Self::Contradictions => (&[("ConflictingOutcomes", minutes(6))], &[]),
+            Self::CancelledProcessed => (&[("CancelledPaymentsProcessed", minutes(6))], &[]),
+            Self::ScheduledDamaged => (&[("SweepFailures", minutes(30))], &["PaymentsOverdue"]),
             Self::PendingDamaged => (
-                &[("RedriveFailures", hours(11)), ("RecordsFailing", hours(9))],
-                &["ResultDeadLettersAlarm", "DispatchFailuresAlarm"],
+                &[("RedriveFailures", hours(2) + minutes(10))],
+                &["RecordsFailing", "ResultDeadLettersAlarm", "DispatchFailuresAlarm"],
             ),
-            Self::SettledDamaged => (&[("ReportFailures", hours(9))], &[]),
-            Self::AmountDamaged => {
-                (&[("ChangesUnparsed", hours(9)), ("CountsDrifted", hours(26))], &["DatesUnreadable", "SweepFailures"])
-            }
+            Self::SettledDamaged => (&[("ReportFailures", hours(1) + minutes(5))], &[]),
+            Self::AmountDamaged => (
+                &[("ChangesUnparsed", minutes(10)), ("CountsDrifted", hours(26))],
+                &["DatesUnreadable", "SweepFailures"],
+            ),
             Self::Disagreement => {
-                (&[("DisagreeingPayments", hours(9)), ("DispatchFailuresAlarm", hours(9))], &["RecordsFailing"])
+                (&[("DisagreeingPayments", minutes(30)), ("DispatchFailuresAlarm", minutes(40))], &["RecordsFailing"])
             }
         };
         Expected { must: must.to_vec(), may: may.to_vec() }

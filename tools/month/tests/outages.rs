@@ -4,8 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::{Result, ensure};
-use payments_month::{Month, Outage, Settings, play};
+use anyhow::Result;
+use payments_month::{Outage, Settings, play};
 
 /// The outages of each month, with its days and its payments a day.
 const MONTHS: [(&[Outage], u32, usize); 6] = [
@@ -48,40 +48,12 @@ const MONTHS: [(&[Outage], u32, usize); 6] = [
     (&[Outage::RecordsTrimmed], 2, 12),
 ];
 
-/// Plays a month, and fails if anything is wrong with it.
+/// Plays a month, which judges its alarms, too.
 fn check(place: usize) -> Result<()> {
     let (outages, days, payments) = MONTHS[place];
     let month = play(&Settings { seed: 3, days, payments, faults: false, weakness: None, outages })?;
-    let wrong = wrong(&month);
-    ensure!(wrong.is_empty(), "{wrong:#?}");
+    assert_eq!(month.violations, [""; 0]);
     Ok(())
-}
-
-fn wrong(month: &Month) -> Vec<String> {
-    let mut wrong = month.violations.clone();
-    let mut own = BTreeSet::new();
-    for (outage, began) in &month.outages {
-        let expected = outage.expected();
-        for (alarm, within) in &expected.must {
-            let times = month.alarms.get(*alarm).into_iter().flatten();
-            let first = times.filter_map(|raised| raised.by_both).find(|at| at > began);
-            if first.is_none_or(|at| at - began > *within) {
-                let within = within.num_minutes();
-                wrong.push(format!("{outage:?}: {alarm} went off at {first:?}, not within {within} min of {began}"));
-            }
-        }
-        own.extend(expected.must.into_iter().map(|(alarm, _)| alarm).chain(expected.may));
-    }
-    let begin = month.outages.values().min();
-    for (alarm, times) in &month.alarms {
-        if !own.contains(alarm.as_str()) || times.iter().any(|raised| Some(&raised.from) < begin) {
-            wrong.push(format!("{alarm} went off: {times:?}"));
-        }
-        if times.iter().any(|raised| raised.to.is_none()) {
-            wrong.push(format!("{alarm} stays on: {times:?}"));
-        }
-    }
-    wrong
 }
 
 #[test]
