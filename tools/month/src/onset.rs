@@ -162,7 +162,9 @@ async fn first(bank: &Bank, status: &str) -> Result<Value> {
         if let Some(head) = by_hand::heads(bank, status)?.into_iter().find(fits) {
             return Ok(head);
         }
-        pause(TimeDelta::seconds(20)).await;
+        // A payment is pending for two minutes at most, and scheduled for longer.
+        let look_again = if status == "SCHEDULED" { TimeDelta::minutes(5) } else { TimeDelta::seconds(20) };
+        pause(look_again).await;
     }
 }
 
