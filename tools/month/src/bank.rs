@@ -85,9 +85,9 @@ impl Bank {
     pub(crate) fn serve(&self, now: DateTime<Utc>, random: &mut Rng) {
         let mut state = self.state();
         state.service.step(now);
-        let sent = self.requests.sent();
-        let new = sent[state.drawn..].to_vec();
-        state.drawn = sent.len();
+        // Not all of them: this is asked every few seconds of the month.
+        let new = self.requests.sent_from(state.drawn);
+        state.drawn += new.len();
         for request in new {
             if self.faults.draw(FaultKind::Contradiction, 6) {
                 let result = contradiction(&request.request, random);

@@ -49,6 +49,11 @@ impl RequestQueue {
         respond(200, json!({ "Successful": successful, "Failed": failed }).to_string())
     }
 
+    /// Returns what was sent from a place on.
+    pub(crate) fn sent_from(&self, place: usize) -> Vec<Sent> {
+        self.log()[place..].to_vec()
+    }
+
     /// Returns everything that was sent.
     pub(crate) fn sent(&self) -> Vec<Sent> {
         self.log().clone()
