@@ -1,4 +1,4 @@
-//! Judges the alarms of a month in which no fault is drawn: only those of its planned outages go off, in time, and all end.
+//! Judges the alarms of a month without drawn faults: those of its outages go off in time and end, and no others do.
 
 use std::collections::{BTreeMap, BTreeSet};
 
