@@ -124,7 +124,7 @@ fn functions_and_mappings_have_the_names_of_the_template() -> Result<()> {
     let ids = ids()?;
     assert_eq!(ids.function("settle")?, "SettleFunction");
     assert_eq!(
-        ids.mappings,
+        ids.mappings(),
         ["DispatchFunctionBecamePending", "SettleFunctionReport", "StreamAggregatorFunctionHeadChanged"]
     );
     Ok(())

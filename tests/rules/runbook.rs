@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
+use payments_month::Action;
 use serde_json::Value;
 
 use crate::template::{FUNCTION, resources, template};
@@ -146,6 +147,36 @@ fn nothing_is_paused_by_its_concurrency() -> Result<()> {
         assert!(!is_zero, "{name}: {reserved}");
         let mapped = made_of(&template, &["DynamoDB", "SQS"])?.iter().any(|mapping| mapping.starts_with(name));
         assert!(reserved.is_null() || !mapped, "{name} is invoked by a mapping: {reserved}");
+    }
+    Ok(())
+}
+
+/// The simulated month's operator takes the actions from there.
+#[test]
+fn every_alarm_has_actions_that_are_explained_and_name_what_the_template_has() -> Result<()> {
+    let (template, runbook) = (template()?, read("docs/runbook.md")?);
+    let actions = payments_month::actions()?;
+    let alarms: BTreeSet<&str> =
+        resources(&template, "AWS::CloudWatch::Alarm")?.into_iter().map(|(name, _)| name).collect();
+    assert_eq!(actions.keys().map(String::as_str).collect::<BTreeSet<_>>(), alarms);
+    let (_, explained) = runbook.split_once("\n## Alarms\n").context("no alarms")?;
+    let (explained, _) = explained.split_once("\n### ").context("no entries")?;
+    let (mappings, schedules) = (made_of(&template, &["DynamoDB", "SQS"])?, made_of(&template, &["ScheduleV2"])?);
+    for (alarm, action) in actions.iter().flat_map(|(alarm, actions)| actions.iter().map(move |action| (alarm, action)))
+    {
+        let is_known = match action {
+            Action::EnableMapping(id) => mappings.contains(id),
+            Action::ResumeSchedule(id) => schedules.contains(id),
+            Action::MoveBack(id) | Action::DeleteStrangers(id) | Action::Purge(id) => {
+                template["Resources"][id]["Type"] == "AWS::SQS::Queue"
+            }
+            Action::Raise(id) => !template["Parameters"][id].is_null(),
+            _ => true,
+        };
+        ensure!(is_known, "{alarm}: {action} names nothing of the template");
+        let name = action.to_string();
+        let name = name.split(' ').next().unwrap_or_default();
+        ensure!(explained.contains(&format!("`{name}`")), "{name} is not explained");
     }
     Ok(())
 }

@@ -24,6 +24,9 @@ pub const MAX_RECEIVED: usize = 10;
 /// The largest message, in bytes of UTF-8.
 pub const MAX_MESSAGE_BYTES: usize = 1024 * 1024;
 
+/// How often a message was received, at most, if it counts as the oldest one.
+const MOST_RECEIVES_OF_THE_OLDEST: u32 = 3;
+
 /// SQS's default visibility timeout.
 pub const DEFAULT_VISIBILITY_TIMEOUT: TimeDelta = TimeDelta::seconds(30);
 
@@ -219,6 +222,14 @@ impl Queue {
         let mut contents = self.contents();
         contents.surface(now);
         Counts { visible: contents.visible.len(), in_flight: contents.in_flight.len() }
+    }
+
+    /// Returns when the oldest message was sent (SQS: `ApproximateAgeOfOldestMessage`). One that was received more than
+    /// three times is not counted: SQS moves it to the back of the queue (*Available CloudWatch metrics for Amazon SQS*).
+    pub fn oldest_sent_at(&self) -> Option<DateTime<Utc>> {
+        let contents = self.contents();
+        let counted = contents.messages.values().filter(|message| message.receive_count <= MOST_RECEIVES_OF_THE_OLDEST);
+        counted.map(|message| message.sent_at).min()
     }
 
     /// The contents. A panic in a method leaves them whole, so a poisoned lock is no problem.

@@ -61,7 +61,8 @@ fn queues(day: &Day) -> Vec<Fault> {
 }
 
 fn streams(day: &Day) -> Result<Vec<Fault>> {
-    let mappings = ids()?.mappings;
+    let ids = ids()?;
+    let mappings = ids.mappings();
     let failing =
         |mapping: &String| with(day, &["RecordsFailing"], &of_mapping("FailedInvokeEventCount", mapping), 15, 1);
     let mut faults: Vec<Fault> = mappings.iter().map(failing).collect();

@@ -1,10 +1,8 @@
 //! The metrics of a healthy day and of the day before it: those of the functions, and AWS's own, as the day shows them.
 
-use std::collections::BTreeMap;
-
 use anyhow::{Context as _, Result, ensure};
 use chrono::{DateTime, TimeDelta, Utc};
-use payments_alarms::{Metric, Sample, Samples};
+use payments_alarms::{Metric, Resources, Sample, Samples};
 use payments_local::demo::{self, Minute, Progress, Settings};
 use payments_queue::Queue;
 use payments_tests::template;
@@ -21,33 +19,9 @@ pub(super) struct Day {
     pub(super) end: DateTime<Utc>,
 }
 
-/// The logical ids of what metrics are about.
-pub(super) struct Ids {
-    functions: BTreeMap<String, String>,
-    /// The event source mappings. SAM names them by function and event.
-    pub(super) mappings: Vec<String>,
-}
-
-impl Ids {
-    /// The function of a package.
-    pub(super) fn function(&self, package: &str) -> Result<&str> {
-        self.functions.get(package).map(String::as_str).with_context(|| format!("no function {package}"))
-    }
-}
-
-/// Reads the ids from the template.
-pub(super) fn ids() -> Result<Ids> {
-    let template = template()?;
-    let (mut functions, mut mappings) = (BTreeMap::new(), Vec::new());
-    for (id, resource) in template["Resources"].as_object().context("no resources")? {
-        let Some(package) = resource["Metadata"]["BuildProperties"]["Binary"].as_str() else { continue };
-        functions.insert(package.to_owned(), id.clone());
-        let events = resource["Properties"]["Events"].as_object().context("no events")?.iter();
-        let of_sources = events.filter(|(_, event)| event["Type"] == "DynamoDB" || event["Type"] == "SQS");
-        mappings.extend(of_sources.map(|(name, _)| format!("{id}{name}")));
-    }
-    mappings.sort();
-    Ok(Ids { functions, mappings })
+/// Reads the logical ids of what metrics are about from the template.
+pub(super) fn ids() -> Result<Resources> {
+    Resources::of(&template()?)
 }
 
 /// Returns the day, which is simulated once.
@@ -81,19 +55,16 @@ async fn simulated() -> Result<Day> {
 
 /// What was seen of the day.
 struct Seen {
-    ids: Ids,
+    ids: Resources,
     samples: Samples,
     troubles: Vec<String>,
     begin: Option<DateTime<Utc>>,
     end: Option<DateTime<Utc>>,
-    /// When each queue was last empty.
-    empty_at: BTreeMap<&'static str, DateTime<Utc>>,
 }
 
 impl Seen {
-    fn new(ids: Ids) -> Self {
-        let (samples, empty_at) = (Samples::default(), BTreeMap::new());
-        Self { ids, samples, troubles: Vec::new(), begin: None, end: None, empty_at }
+    fn new(ids: Resources) -> Self {
+        Self { ids, samples: Samples::default(), troubles: Vec::new(), begin: None, end: None }
     }
 
     fn see(&mut self, minute: &Minute<'_>) -> Result<()> {
@@ -102,21 +73,18 @@ impl Seen {
         self.end = Some(at);
         self.troubles.extend(minute.tick.troubles.iter().cloned());
         for line in &minute.tick.metrics {
-            for mut sample in Sample::of_line(line)? {
-                let package = sample.metric.dimensions.get("Function").context("whose metric?")?;
-                let id = self.ids.function(package)?.to_owned();
-                sample.metric.dimensions.insert("Function".to_owned(), id.clone());
-                // A function emits a line in each invocation. Its clock may be past the minute.
-                sample.at = at;
-                self.samples.add(sample);
-                self.add("AWS/Lambda", "Invocations", "FunctionName", &id, at, 1);
-                if ["DispatchFunction", "StreamAggregatorFunction"].contains(&id.as_str()) {
-                    // Each tick delivers all that is in the stream.
-                    self.add("AWS/Lambda", "IteratorAge", "FunctionName", &id, at, 0);
-                }
+            let samples = self.ids.samples_of(line, at)?;
+            let id = samples.first().and_then(|sample| sample.metric.dimensions.get("Function")).cloned();
+            self.samples.extend(samples);
+            // A function emits a line in each invocation.
+            let id = id.context("whose metrics?")?;
+            self.add("AWS/Lambda", "Invocations", "FunctionName", &id, at, 1);
+            if ["DispatchFunction", "StreamAggregatorFunction"].contains(&id.as_str()) {
+                // Each tick delivers all that is in the stream.
+                self.add("AWS/Lambda", "IteratorAge", "FunctionName", &id, at, 0);
             }
         }
-        for mapping in self.ids.mappings.clone() {
+        for mapping in self.ids.mappings().to_vec() {
             self.add("AWS/Lambda", "PolledEventCount", "EventSourceMappingUUID", &mapping, at, 0);
         }
         let queues = minute.queues;
@@ -134,11 +102,7 @@ impl Seen {
 
     fn see_queue(&mut self, id: &'static str, queue: &Queue, at: DateTime<Utc>) -> Result<()> {
         let counts = queue.counts(at);
-        if counts.visible + counts.in_flight == 0 {
-            self.empty_at.insert(id, at);
-        }
-        // No message is older than the last time that the queue was empty.
-        let oldest = self.empty_at.get(id).map_or(TimeDelta::zero(), |empty_at| at - *empty_at).num_seconds();
+        let oldest = queue.oldest_sent_at().map_or(TimeDelta::zero(), |sent_at| at - sent_at).num_seconds();
         self.add("AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName", id, at, i64::try_from(counts.visible)?);
         self.add("AWS/SQS", "ApproximateAgeOfOldestMessage", "QueueName", id, at, oldest);
         Ok(())

@@ -1,7 +1,6 @@
-//! The state of an alarm at an instant, and over a time.
+//! The state of an alarm at an instant.
 
-use anyhow::{Result, ensure};
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 
 use crate::alarm::{Alarm, TreatMissingData};
 use crate::metric::Samples;
@@ -43,7 +42,7 @@ impl Alarm {
     }
 
     /// Judges data points, the newest first: whether each is breaching, or missing.
-    fn judge(&self, points: &[Option<bool>], before: AlarmState) -> AlarmState {
+    pub(crate) fn judge(&self, points: &[Option<bool>], before: AlarmState) -> AlarmState {
         let real: Vec<bool> = points.iter().copied().flatten().take(self.evaluation_periods).collect();
         let breaching = real.iter().filter(|breaching| **breaching).count();
         let missing = self.evaluation_periods - real.len();
@@ -69,35 +68,11 @@ impl Alarm {
     }
 }
 
-/// Evaluates an alarm at the end of each minute after `from` up to `to`, and returns the changes of its state.
-///
-/// # Errors
-/// If `to` is before `from`.
-pub fn history(
-    alarm: &Alarm,
-    samples: &Samples,
-    (from, to): (DateTime<Utc>, DateTime<Utc>),
-    extra: usize,
-) -> Result<Vec<Change>> {
-    ensure!(from <= to, "{to} is before {from}");
-    let (mut changes, mut state, mut at) = (Vec::new(), AlarmState::InsufficientData, from);
-    while at < to {
-        at += TimeDelta::minutes(1);
-        let now = alarm.state(samples, at, extra, state);
-        if now != state {
-            changes.push(Change { at, state: now });
-        }
-        state = now;
-    }
-    Ok(changes)
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::metric::{Metric, Sample};
 
     fn alarm(periods: u64, datapoints: u64, missing: &str) -> Alarm {
         let template = json!({ "Resources": { "A": { "Type": "AWS::CloudWatch::Alarm", "Properties": {
@@ -138,29 +113,5 @@ mod tests {
                 assert_eq!(found, want, "{points}, {datapoints} of 3, {treatment}");
             }
         }
-    }
-
-    #[test]
-    fn an_alarm_is_evaluated_each_minute_over_periods_that_end_there() {
-        let metric = Metric::of("N", "m", "D", "d");
-        let at = |minute: i64| DateTime::from_timestamp(minute * 60, 0).unwrap();
-        let mut samples = Samples::default();
-        samples.extend([(10, 1), (12, 1), (30, 0)].map(|(minute, value)| Sample {
-            metric: metric.clone(),
-            at: at(minute),
-            value,
-        }));
-        let changes = |alarm: &Alarm, extra: usize| -> Vec<(i64, AlarmState)> {
-            let changes = history(alarm, &samples, (at(0), at(60)), extra).unwrap();
-            changes.iter().map(|change| (change.at.timestamp() / 60, change.state)).collect()
-        };
-        use AlarmState as S;
-        // On from the end of the sample's minute until the last breaching sample leaves the period.
-        assert_eq!(changes(&alarm(1, 1, "notBreaching"), 0), [(1, S::Ok), (11, S::Alarm), (18, S::Ok)]);
-        // The two periods before count, as long as nothing newer is known.
-        assert_eq!(changes(&alarm(1, 1, "notBreaching"), EXTRA_DATAPOINTS), [(1, S::Ok), (11, S::Alarm), (28, S::Ok)]);
-        assert_eq!(changes(&alarm(1, 1, "breaching"), 0), [(1, S::Alarm), (31, S::Ok), (36, S::Alarm)]);
-        assert_eq!(changes(&alarm(1, 1, "breaching"), EXTRA_DATAPOINTS), [(1, S::Alarm), (31, S::Ok), (46, S::Alarm)]);
-        assert!(history(&alarm(1, 1, "ignore"), &samples, (at(1), at(0)), 0).is_err());
     }
 }

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
 
-use crate::metric::{Metric, Samples, text};
+use crate::metric::{Metric, Minute, Samples, text};
 
 /// A statistic of the samples in a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,8 +51,13 @@ impl Expression {
 
     /// The data point of the period that ends at `end`; `None` if it is missing.
     pub(crate) fn datapoint(&self, samples: &Samples, end: DateTime<Utc>, period: TimeDelta) -> Option<i64> {
-        let of = |series: &Series| {
-            let period = samples.in_period(&series.metric, end, period)?;
+        self.value(|place| samples.in_period(&self.series().get(place)?.metric, end, period))
+    }
+
+    /// The data point of a period in which each series has these samples, as one.
+    pub(crate) fn value(&self, in_period: impl Fn(usize) -> Option<Minute>) -> Option<i64> {
+        let of = |(place, series): (usize, &Series)| {
+            let period = in_period(place)?;
             Some(match series.statistic {
                 Statistic::SampleCount => period.count,
                 Statistic::Sum => period.sum,
@@ -60,11 +65,10 @@ impl Expression {
                 Statistic::Maximum => period.maximum,
             })
         };
-        let sum = |several: &[Series]| several.iter().filter_map(of).reduce(i64::saturating_add);
+        let sum = self.series().iter().enumerate().filter_map(of).reduce(i64::saturating_add);
         match self {
-            Self::One(series) => of(series),
-            Self::Sum(several) => sum(several),
-            Self::SumOfFilled(several) => Some(sum(several).unwrap_or(0)),
+            Self::One(_) | Self::Sum(_) => sum,
+            Self::SumOfFilled(_) => Some(sum.unwrap_or(0)),
         }
     }
 

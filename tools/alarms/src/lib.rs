@@ -20,8 +20,12 @@ mod alarm;
 mod evaluation;
 mod expression;
 mod metric;
+mod resources;
+mod watch;
 
 pub use alarm::{Alarm, Comparison, TreatMissingData};
-pub use evaluation::{AlarmState, Change, EXTRA_DATAPOINTS, history};
+pub use evaluation::{AlarmState, Change, EXTRA_DATAPOINTS};
 pub use expression::{Series, Statistic};
-pub use metric::{Metric, Sample, Samples};
+pub use metric::{Metric, Minute, Sample, Samples};
+pub use resources::Resources;
+pub use watch::{Watch, history};

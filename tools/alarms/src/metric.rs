@@ -28,13 +28,17 @@ pub struct Sample {
     pub value: i64,
 }
 
-/// The samples of one minute.
+/// The samples of a metric in one minute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Minute {
-    pub(crate) count: i64,
-    pub(crate) sum: i64,
-    pub(crate) minimum: i64,
-    pub(crate) maximum: i64,
+pub struct Minute {
+    /// How many there are.
+    pub count: i64,
+    /// Their sum.
+    pub sum: i64,
+    /// The smallest.
+    pub minimum: i64,
+    /// The largest.
+    pub maximum: i64,
 }
 
 /// The samples of several metrics.
@@ -119,6 +123,20 @@ impl Samples {
         self
     }
 
+    /// The samples of a metric in the minute before an instant; `None` if there are none.
+    pub fn in_minute_before(&self, metric: &Metric, end: DateTime<Utc>) -> Option<Minute> {
+        self.minute(metric, minute_of(end) - 1)
+    }
+
+    pub(crate) fn minute(&self, metric: &Metric, minute: i64) -> Option<Minute> {
+        self.minutes(metric)?.get(&minute).copied()
+    }
+
+    /// The samples of a metric by minute.
+    pub(crate) fn minutes(&self, metric: &Metric) -> Option<&BTreeMap<i64, Minute>> {
+        self.minutes.get(metric)
+    }
+
     /// The metrics that have samples.
     pub fn metrics(&self) -> impl Iterator<Item = &Metric> {
         self.minutes.keys()
@@ -138,7 +156,7 @@ impl Extend<Sample> for Samples {
 }
 
 impl Minute {
-    fn with(self, other: Self) -> Self {
+    pub(crate) fn with(self, other: Self) -> Self {
         Self {
             count: self.count.saturating_add(other.count),
             sum: self.sum.saturating_add(other.sum),
@@ -148,7 +166,8 @@ impl Minute {
     }
 }
 
-fn minute_of(at: DateTime<Utc>) -> i64 {
+/// The number of the minute in which an instant is. The end of a minute is the number of the next one.
+pub(crate) fn minute_of(at: DateTime<Utc>) -> i64 {
     at.timestamp().div_euclid(60)
 }
 

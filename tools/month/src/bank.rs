@@ -1,5 +1,6 @@
 //! The bank: everything that the tasks of a month share.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, Utc};
@@ -11,11 +12,16 @@ use payments_local::triggers::Queues;
 use payments_model::BusinessZone;
 use serde_json::{Value, json};
 
+use crate::alarms::Alarms;
+use crate::broken::Broken;
+use crate::by_hand_log::ByHand;
 use crate::changes::Changes;
 use crate::faults::{FaultKind, Faults};
 use crate::intent::Intent;
 use crate::lambda::Lambda;
+use crate::metrics::Metrics;
 use crate::network::Network;
+use crate::outages::Outage;
 use crate::random::Seed;
 use crate::requests::RequestQueue;
 use crate::stream::Stream;
@@ -40,6 +46,9 @@ pub(crate) struct Bank {
     pub(crate) requests: RequestQueue,
     pub(crate) switches: Switches,
     pub(crate) weakness: Option<Weakness>,
+    pub(crate) broken: Broken,
+    pub(crate) metrics: Metrics,
+    pub(crate) alarms: Alarms,
     pub(crate) state: Mutex<State>,
 }
 
@@ -57,6 +66,13 @@ pub(crate) struct State {
     pub(crate) lists: usize,
     /// How many days are over.
     pub(crate) days: u32,
+    pub(crate) by_hand: ByHand,
+    /// When each planned outage began.
+    pub(crate) began: BTreeMap<Outage, DateTime<Utc>>,
+    /// How many tasks the planned outage and the operator have.
+    pub(crate) busy: usize,
+    /// Whether the operator repairs counters.
+    pub(crate) repairing: bool,
 }
 
 impl Bank {

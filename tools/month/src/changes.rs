@@ -86,6 +86,11 @@ impl Changes {
         self.log()[place..].to_vec()
     }
 
+    /// Returns the place of the last change of a key.
+    pub(crate) fn last_of(&self, key: &Key) -> Option<usize> {
+        self.log().iter().rposition(|change| change.key == *key)
+    }
+
     /// Returns all changes, the oldest first. None can be added while they are held.
     pub fn log(&self) -> MutexGuard<'_, Vec<Change>> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)

@@ -13,7 +13,7 @@ use crate::bank::Bank;
 use crate::changes::Change;
 use crate::intent::Intent;
 use crate::laws::{self, Pending, Tables, id_of, is_of_head, is_settled};
-use crate::requests::{MOST_ATTEMPTS, Sent};
+use crate::requests::Sent;
 
 /// How far the clocks of sandboxes are ahead at most.
 const CLOCKS_AGREE: TimeDelta = TimeDelta::seconds(3);
@@ -27,6 +27,8 @@ pub(crate) struct Checker {
     requests: usize,
     /// When each payment was pending at each dispatch attempt for the first time.
     pending: Pending<DateTime<Utc>>,
+    /// The most dispatch attempts of a payment, if no operator changes them.
+    attempts: Option<u32>,
     /// What is wrong.
     pub(crate) violations: BTreeSet<String>,
 }
@@ -54,11 +56,27 @@ fn scan(bank: &Bank, table: &str) -> Result<BTreeMap<Key, Value>> {
 }
 
 impl Checker {
+    /// Creates a checker of payments that have at most so many dispatch attempts.
+    pub(crate) fn new(attempts: Option<u32>) -> Self {
+        Self { attempts, ..Self::default() }
+    }
+
+    /// A payment has so many dispatch attempts, and no more.
+    fn check_attempt(&self, request: &Value) -> Option<String> {
+        let (attempt, most) = (request["dispatchAttempt"].as_u64()?, self.attempts?);
+        (attempt > most.into()).then(|| format!("was sent at {attempt}, and {most} is the last"))
+    }
+
     /// Checks the changes and the requests since the last time, and the tables.
     pub(crate) fn check(&mut self, bank: &Bank) -> Result<Tables> {
-        let changes = bank.changes.from(self.followed);
+        let (begin, changes) = (self.followed, bank.changes.from(self.followed));
         self.followed += changes.len();
-        changes.iter().filter(|change| is_of_head(&change.key.0)).for_each(|change| self.follow(change));
+        let by_hand = bank.state().by_hand.places.clone();
+        for (place, change) in (begin..).zip(&changes) {
+            if is_of_head(&change.key.0) && !by_hand.contains(&place) {
+                self.follow(change);
+            }
+        }
         let tables = tables(bank)?;
         let intents = bank.state().intents.clone();
         let now = bank.time.now();
@@ -95,7 +113,7 @@ impl Checker {
             let problems = [
                 laws::check_request(intent, request),
                 self.pending.check(request, at),
-                check_attempt(request),
+                self.check_attempt(request),
                 check_time(request, *at),
             ];
             for problem in problems.into_iter().flatten() {
@@ -135,12 +153,6 @@ impl Checker {
             self.complain(now, &format!("{id} was reported and does not exist"));
         }
     }
-}
-
-/// A payment has so many dispatch attempts, and no more.
-fn check_attempt(request: &Value) -> Option<String> {
-    let attempt = request["dispatchAttempt"].as_u64()?;
-    (attempt > MOST_ATTEMPTS.into()).then(|| format!("was sent at {attempt}, and {MOST_ATTEMPTS} is the last"))
 }
 
 /// No request is sent before its payment is due, as far as clocks agree.

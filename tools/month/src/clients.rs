@@ -157,6 +157,15 @@ async fn create(bank: &Arc<Bank>, place: usize) {
     }
 }
 
+/// Creates payments that are due together.
+pub(crate) async fn create_all(bank: &Arc<Bank>, payments: usize, due: DateTime<Utc>) {
+    let mut random = bank.seed.source("payments due together");
+    for _ in 0..payments {
+        let place = new_intent(bank, &mut random, due.to_rfc3339_opts(SecondsFormat::Secs, true));
+        create(bank, place).await;
+    }
+}
+
 /// Uses a payment's idempotency key for another payment, which must be refused.
 async fn reuse(bank: &Arc<Bank>, place: usize) {
     let (account, key, mut body, known) = {
@@ -207,7 +216,8 @@ fn told(bank: &Bank, place: usize, status: u16, id: Option<String>) -> bool {
     is_final
 }
 
-async fn cancel(bank: &Arc<Bank>, place: usize) {
+/// Cancels the payment of an intent, if it was accepted.
+pub(crate) async fn cancel(bank: &Arc<Bank>, place: usize) {
     let (account, id) = {
         let state = bank.state();
         let intent = &state.intents[place];
@@ -238,7 +248,10 @@ pub(crate) async fn ask(bank: &Arc<Bank>, request: &Request) -> Option<Reply> {
     let authorizer = event::all_scopes(event::DEVELOPMENT_CLIENT);
     let (function, event) = request.event("month", bank.time.now(), &authorizer).ok()?;
     let run = |functions: Functions| async move { Box::pin(functions.invoke(function, event)).await };
-    let response = bank.lambda.invoke(Function::Http(function).as_str(), TIMEOUT, run).await.ok()?;
+    let done = bank.lambda.invoke(Function::Http(function).as_str(), TIMEOUT, run).await;
+    // API Gateway answers for a function that fails.
+    bank.metrics.answered(done.as_ref().map_or(503, |response| response.status_code.try_into().unwrap_or(500)));
+    let response = done.ok()?;
     if bank.faults.draw(FaultKind::RequestRepeated, 15) {
         return None;
     }

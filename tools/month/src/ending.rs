@@ -15,14 +15,14 @@ use crate::triggers::{context, until};
 /// How long everything may take to come to its end: the waits of a payment that is redriven to the last.
 const LONGEST_END: TimeDelta = TimeDelta::days(25);
 
-/// Ends the faults, and waits until no head is left in the hot table. Returns whether it came to that.
+/// Ends the faults, and waits until no head is left in the hot table and no operator works. Returns whether it came to that.
 pub(crate) async fn wait(bank: &Bank) -> bool {
     bank.faults.end();
     bank.switches.release();
     let emptied = until(LONGEST_END, async || {
         let count = json!({ "TableName": "payments", "FilterExpression": "begins_with(pk, :heads)", "Select": "COUNT",
             "ExpressionAttributeValues": { ":heads": { "S": "ACCT#" } } });
-        bank.engine.call("Scan", &count).is_ok_and(|left| left["Count"] == 0)
+        bank.state().busy == 0 && bank.engine.call("Scan", &count).is_ok_and(|left| left["Count"] == 0)
     });
     let emptied = emptied.await;
     // The counters and the last results come after.

@@ -15,6 +15,7 @@ use object_store::{
     ObjectStoreExt as _, PutMultipartOptions, PutOptions, PutPayload, PutResult,
 };
 
+use crate::broken::{Broken, Part};
 use crate::faults::{FaultKind, Faults};
 use crate::switches::Switches;
 use crate::time::pause;
@@ -23,12 +24,16 @@ use crate::time::pause;
 pub(crate) struct Files {
     pub(crate) inner: Arc<dyn ObjectStore>,
     pub(crate) faults: Faults,
+    pub(crate) broken: Broken,
     pub(crate) switches: Switches,
 }
 
 impl Files {
     async fn carry<T>(&self, call: impl Future<Output = object_store::Result<T>>) -> object_store::Result<T> {
         pause(self.faults.millis(5..60)).await;
+        if self.broken.is(Part::Reports) {
+            return Err(Error::Generic { store: "month", source: "the store is down".into() });
+        }
         let per_thousand = if self.switches.is_failing() { 500 } else { 15 };
         if !self.faults.draw(FaultKind::FileFailed, per_thousand) {
             return call.await;

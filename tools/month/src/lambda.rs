@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
+use aws_lambda_events::apigw::ApiGatewayV2httpResponse;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::RetryPartition;
 use chrono::TimeDelta;
@@ -12,8 +13,11 @@ use object_store::ObjectStore;
 use payments_local::{Dependencies, Functions, Stack};
 use payments_queue::TransactionQueue;
 use payments_store::Store;
+use serde_json::Value;
 
+use crate::broken::{Broken, Part};
 use crate::faults::{FaultKind, Faults};
+use crate::metrics::Metrics as Seen;
 use crate::network::{Caller, Network};
 use crate::random::Seed;
 use crate::time::Time;
@@ -24,12 +28,33 @@ const AHEAD: [i64; 3] = [0, 1_700, -1_300];
 /// Retry quotas belong to the process; each client gets one of its own.
 static QUOTAS: AtomicUsize = AtomicUsize::new(0);
 
+/// What an invocation ends with.
+pub(crate) trait Ended {
+    /// Whether the code failed.
+    fn has_failed(&self) -> bool;
+}
+
+impl Ended for Result<Value, String> {
+    fn has_failed(&self) -> bool {
+        self.is_err()
+    }
+}
+
+impl Ended for ApiGatewayV2httpResponse {
+    /// A response is none, whatever its status.
+    fn has_failed(&self) -> bool {
+        false
+    }
+}
+
 /// The sandboxes. Clones are the same.
 #[derive(Clone)]
 pub(crate) struct Lambda {
     sandboxes: Arc<[Functions]>,
     faults: Faults,
     seed: Seed,
+    broken: Broken,
+    seen: Seen,
     invocations: Arc<Mutex<BTreeMap<&'static str, u64>>>,
 }
 
@@ -40,6 +65,7 @@ impl Lambda {
         network: &Network,
         reports: &Arc<dyn ObjectStore>,
         (seed, time, faults): (Seed, Time, &Faults),
+        (broken, seen): (&Broken, &Seen),
     ) -> Result<Self> {
         let mut sandboxes = Vec::new();
         for (sandbox, ahead) in AHEAD.into_iter().enumerate() {
@@ -57,7 +83,9 @@ impl Lambda {
                 })
             })?);
         }
-        Ok(Self { sandboxes: sandboxes.into(), faults: faults.clone(), seed, invocations: Arc::default() })
+        let (broken, seen) = (broken.clone(), seen.clone());
+        let (sandboxes, invocations) = (sandboxes.into(), Arc::default());
+        Ok(Self { sandboxes, faults: faults.clone(), seed, broken, seen, invocations })
     }
 
     /// Invokes a function in some sandbox. An invocation that takes too long is killed, and some are killed before.
@@ -66,7 +94,14 @@ impl Lambda {
         what: &'static str,
         timeout: TimeDelta,
         run: impl FnOnce(Functions) -> Done,
-    ) -> Result<Done::Output, String> {
+    ) -> Result<Done::Output, String>
+    where
+        Done::Output: Ended,
+    {
+        if self.broken.is(Part::Function(what)) {
+            self.seen.invoked(what, true);
+            return Err(format!("{what} fails"));
+        }
         let number = {
             let mut invocations = self.invocations.lock().unwrap_or_else(PoisonError::into_inner);
             let count = invocations.entry(what).or_default();
@@ -78,7 +113,9 @@ impl Lambda {
         let limit = if killed { self.faults.millis(1..1_500) } else { timeout };
         let run = run(self.sandboxes[sandbox].clone());
         let limit = limit.to_std().unwrap_or_default();
-        tokio::time::timeout(limit, run).await.map_err(|_| format!("{what} was killed"))
+        let done = tokio::time::timeout(limit, run).await.map_err(|_| format!("{what} was killed"));
+        self.seen.invoked(what, done.as_ref().map_or(true, Ended::has_failed));
+        done
     }
 
     /// Returns functions to read with, when nothing fails any more.

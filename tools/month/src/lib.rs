@@ -7,13 +7,18 @@
 //! The public modules serve the fault tests too: what must be true of payments, reads of the past, weaknesses, random
 //! sources.
 
+mod alarms;
 pub mod attributes;
 mod bank;
+mod broken;
+mod by_hand;
+mod by_hand_log;
 pub mod changes;
 mod checker;
 mod clients;
 pub mod counters;
 mod ending;
+mod expectations;
 mod expiry;
 mod faults;
 pub mod files;
@@ -22,18 +27,25 @@ pub mod intent;
 mod lag;
 mod lambda;
 pub mod laws;
+mod metrics;
+mod minutes;
 mod month;
 mod network;
+mod onset;
+mod operator;
+mod outages;
 mod partitions;
 pub mod past;
 pub mod random;
 mod readers;
 pub mod requests;
+mod runbook;
 mod search;
 mod shrink;
 mod story;
 mod stream;
 mod switches;
+mod template;
 mod time;
 mod touched;
 mod trace;
@@ -41,8 +53,11 @@ mod triggers;
 mod weakening;
 mod weakness;
 
+pub use alarms::{Raised, RaisedAlarms, alarm_names};
 pub use faults::{FaultCounts, FaultKind};
 pub use month::{Month, Settings, play, play_watched};
+pub use outages::Outage;
+pub use runbook::{Action, actions};
 pub use search::{Case, SEEDS, search, table};
 pub use shrink::shrink;
 pub use weakness::Weakness;

@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::available_parallelism;
 
 use anyhow::{Context as _, Result, ensure};
+use chrono::{DateTime, Utc};
 use clap::Parser;
 use payments_local::progress::Progress;
 use payments_month::{
-    Case, FaultCounts, FaultKind, Month, SEEDS, Settings, Weakness, play_watched, search, shrink, table,
+    Case, FaultCounts, FaultKind, Month, Outage, Raised, SEEDS, Settings, Weakness, play_watched, search, shrink, table,
 };
 
 /// Thousands of small allocations for each call: with the system's allocator they take a tenth of the time.
@@ -65,6 +66,11 @@ struct Arguments {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["seeds", "shrink"])]
     find_weaknesses: Option<PathBuf>,
 
+    /// Let something break on the second day, until an operator ends it as the runbook says. Several outages begin three
+    /// hours apart.
+    #[arg(long, value_delimiter = ',')]
+    outage: Vec<Outage>,
+
     /// Print one JSON object for each month.
     #[arg(long)]
     json: bool,
@@ -107,7 +113,8 @@ fn main() -> Result<ExitCode> {
 fn settings(arguments: &Arguments, seed: u64) -> Settings {
     let settings = Settings::new(seed, arguments.days, arguments.payments);
     let without: BTreeSet<FaultKind> = arguments.without.iter().copied().collect();
-    let settings = Settings { without, weakness: arguments.weakness, ..settings };
+    let outages: &'static [Outage] = arguments.outage.clone().leak();
+    let settings = Settings { without, weakness: arguments.weakness, outages, ..settings };
     if arguments.healthy { settings.healthy() } else { settings }
 }
 
@@ -161,13 +168,17 @@ fn play_all(arguments: &Arguments) -> Result<Vec<Month>> {
 
 /// Returns the command that plays a month again.
 fn command(settings: &Settings) -> String {
-    let Settings { seed, days, payments, without, weakness } = settings;
+    let Settings { seed, days, payments, without, weakness, outages } = settings;
     let mut command = format!("cargo month --seed {seed} --days {days} --payments {payments}");
     if without.len() == FaultKind::all().len() {
         command += " --healthy";
     } else if !without.is_empty() {
         let kinds: Vec<String> = without.iter().map(|kind| kind.name()).collect();
         command += &format!(" --without {}", kinds.join(","));
+    }
+    if !outages.is_empty() {
+        let names: Vec<String> = outages.iter().map(|outage| outage.name()).collect();
+        command += &format!(" --outage {}", names.join(","));
     }
     if let Some(weakness) = weakness {
         command += &format!(" --weakness {}", weakness.name());
@@ -182,6 +193,13 @@ fn show(month: &Month, settings: &Settings) {
     println!("  faults      {}", faults.join(", "));
     println!("  requests    {}; {} invocations failed and were made again", month.requests, month.troubles);
     println!("  units       {} written; {} lists were read to their end", month.write_units, month.lists);
+    for (alarm, times) in &month.alarms {
+        let times: Vec<String> = times.iter().map(shown).collect();
+        println!("  alarm       {alarm}: {}", times.join(", "));
+    }
+    for (outage, began) in &month.outages {
+        println!("  outage      {outage:?} at {}", began.format("%F %H:%M"));
+    }
     println!("  trace       {}, in {}.{:03} s", month.trace, month.took_ms / 1_000, month.took_ms % 1_000);
     if month.violations.is_empty() {
         println!("  guarantees  all hold");
@@ -239,4 +257,10 @@ fn find_weaknesses(arguments: &Arguments, file: &std::path::Path) -> Result<Exit
     }
     println!("not found in {SEEDS} seeds: {}", missed.join(", "));
     Ok(ExitCode::FAILURE)
+}
+
+/// Shows when an alarm was on.
+fn shown(raised: &Raised) -> String {
+    let at = |at: DateTime<Utc>| at.format("%F %H:%M").to_string();
+    format!("{} to {}", at(raised.from), raised.to.map_or_else(|| "the end".to_owned(), at))
 }

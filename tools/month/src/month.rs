@@ -15,25 +15,31 @@ use payments_model::BusinessZone;
 use serde::Serialize;
 use tokio::task::{LocalSet, spawn_local};
 
+use crate::alarms::{Alarms, RaisedAlarms};
 use crate::attributes::text;
 use crate::bank::{Bank, State};
+use crate::broken::Broken;
+use crate::by_hand_log::ByHand;
 use crate::changes::Changes;
 use crate::checker::Checker;
+use crate::expectations::wrong_alarms;
 use crate::faults::{FaultCounts, FaultKind, Faults};
 use crate::files::{Files, reported};
 use crate::lag::Lag;
 use crate::lambda::Lambda;
+use crate::metrics::Metrics;
 use crate::network::{Network, Shared};
+use crate::outages::Outage;
 use crate::partitions::Partitions;
 use crate::random::Seed;
-use crate::requests::{MOST_ATTEMPTS, RequestQueue};
+use crate::requests::RequestQueue;
 use crate::stream::Stream;
 use crate::switches::Switches;
 use crate::time::{Time, pause};
 use crate::trace::Trace;
 use crate::triggers;
 use crate::weakness::Weakness;
-use crate::{clients, ending, expiry, hostile, readers, story};
+use crate::{clients, ending, expiry, hostile, minutes, readers, story, template};
 
 /// When months begin: each has a change of some clocks in it.
 const BEGINS: [&str; 2] = ["2026-03-12T00:00:00Z", "2026-10-12T00:00:00Z"];
@@ -54,17 +60,30 @@ pub struct Settings {
     pub without: BTreeSet<FaultKind>,
     /// What is taken out of the functions' calls.
     pub weakness: Option<Weakness>,
+    /// The planned outages.
+    pub outages: &'static [Outage],
 }
 
 impl Settings {
     /// Returns a month with faults of every kind.
     pub fn new(seed: u64, days: u32, payments: usize) -> Self {
-        Self { seed, days, payments, without: BTreeSet::new(), weakness: None }
+        Self { seed, days, payments, without: BTreeSet::new(), weakness: None, outages: &[] }
     }
 
     /// Returns the same month without faults.
     pub fn healthy(self) -> Self {
         Self { without: FaultKind::all().iter().copied().collect(), ..self }
+    }
+
+    /// Returns the most dispatch attempts of a payment: few, so that an absence of the transaction service can use them up.
+    /// An outage has those of the template, so that it can last until its alarm.
+    fn dispatch_attempts(&self) -> u32 {
+        if self.outages.is_empty() { 5 } else { 8 }
+    }
+
+    /// Whether no fault happens.
+    pub fn is_healthy(&self) -> bool {
+        self.without.len() == FaultKind::all().len()
     }
 
     /// Returns the same month with a weakness.
@@ -98,6 +117,11 @@ pub struct Month {
     pub write_units: u64,
     /// How many days were played, up to that on which something was wrong, or the last.
     pub days: u32,
+    /// When each planned outage began.
+    #[serde(serialize_with = "by_name")]
+    pub outages: BTreeMap<Outage, DateTime<Utc>>,
+    /// The alarms that went off, and when.
+    pub alarms: RaisedAlarms,
     /// What is wrong: at first what was seen first.
     pub violations: Vec<String>,
     /// The story of the payment that the first violation names.
@@ -108,8 +132,11 @@ pub struct Month {
     pub trace: String,
 }
 
-fn by_name<S: serde::Serializer>(counts: &FaultCounts, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(counts.iter().map(|(kind, count)| (format!("{kind:?}"), count)))
+fn by_name<Kind: std::fmt::Debug, Value: Serialize, S: serde::Serializer>(
+    values: &std::collections::BTreeMap<Kind, Value>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(values.iter().map(|(kind, value)| (format!("{kind:?}"), value)))
 }
 
 /// Plays a month on this thread.
@@ -141,12 +168,13 @@ async fn played(settings: &Settings, watch: &dyn Fn()) -> Result<Month> {
     let zone: BusinessZone = ZONES[random.usize(0..ZONES.len())].parse()?;
     let (bank, trace, files) = build(settings, seed, begin, zone).await?;
     triggers::start(&bank, zone)?;
+    minutes::start(&bank, settings.outages)?;
     let end = begin + TimeDelta::days(i64::from(settings.days));
     spawn_local(clients::run(Arc::clone(&bank), settings.payments, end));
     spawn_local(readers::run(Arc::clone(&bank), end));
     spawn_local(hostile::run(Arc::clone(&bank), end));
     spawn_local(expiry::run(Arc::clone(&bank)));
-    let mut checker = Checker::default();
+    let mut checker = Checker::new(settings.outages.is_empty().then(|| settings.dispatch_attempts()));
     for _ in 0..settings.days {
         pause(TimeDelta::days(1)).await;
         bank.state().days += 1;
@@ -165,7 +193,11 @@ async fn played(settings: &Settings, watch: &dyn Fn()) -> Result<Month> {
         ending::check_counts(&bank, &tables, &mut checker).await?;
         ending::check_queues(&bank, &mut checker);
     }
-    outcome(settings, &bank, checker, &trace)
+    let mut month = outcome(settings, &bank, checker, &trace)?;
+    if settings.is_healthy() && settings.weakness.is_none() {
+        month.violations.extend(wrong_alarms(&month.outages, &month.alarms));
+    }
+    Ok(month)
 }
 
 fn outcome(settings: &Settings, bank: &Bank, checker: Checker, trace: &Trace) -> Result<Month> {
@@ -188,6 +220,8 @@ fn outcome(settings: &Settings, bank: &Bank, checker: Checker, trace: &Trace) ->
         write_units: write_units(&bank.network.used()),
         days: state.days,
         story,
+        outages: state.began.clone(),
+        alarms: bank.alarms.raised(),
         violations: checker.violations.into_iter().collect(),
         took_ms: 0,
         trace: trace.digest(),
@@ -206,8 +240,14 @@ async fn build(
         .clock(&time.clock(TimeDelta::zero()))
         .environment(|environment| {
             environment.time_zone = zone.to_string();
-            environment.shards = 2;
-            environment.dispatch_attempts = MOST_ATTEMPTS;
+            // Each shard costs thousands of calls a night.
+            environment.shards = match settings.outages {
+                [] => 2,
+                some if some.contains(&Outage::WritesThrottled) => 4,
+                _ => 1,
+            };
+            // An outage must be able to last until the runbook's alarm.
+            environment.dispatch_attempts = settings.dispatch_attempts();
             if let Some(weakness) = settings.weakness {
                 weakness.weaken_environment(environment);
             }
@@ -221,6 +261,8 @@ async fn build(
         Changes::of(stack.stream().await?, move |record| stream.deal(record, time.now())).await?
     };
     let requests = RequestQueue::over(stack.queues.requests.clone());
+    let (broken, metrics) = (Broken::default(), Metrics::new(stack.metrics.clone(), template::resources()?));
+    let alarms = Alarms::new(template::alarms()?, begin);
     let lag = Lag::new(seed, &faults, &partitions, (begin, settings.days));
     let engine = stack.direct().context("a month needs the embedded engine")?.clone();
     let switches = Switches::default();
@@ -239,11 +281,17 @@ async fn build(
         requests: requests.clone(),
         switches: switches.clone(),
         weakness: settings.weakness,
+        broken: broken.clone(),
+        metrics: metrics.clone(),
     });
     let files: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
-    let faulty: Arc<dyn ObjectStore> =
-        Arc::new(Files { inner: Arc::clone(&files), faults: faults.clone(), switches: switches.clone() });
-    let lambda = Lambda::new(&stack, &network, &faulty, (seed, time, &faults))?;
+    let faulty: Arc<dyn ObjectStore> = Arc::new(Files {
+        inner: Arc::clone(&files),
+        faults: faults.clone(),
+        switches: switches.clone(),
+        broken: broken.clone(),
+    });
+    let lambda = Lambda::new(&stack, &network, &faulty, (seed, time, &faults), (&broken, &metrics))?;
     let service = TransactionServiceSettings {
         longest_delay: TimeDelta::minutes(if faults.are_enabled() { 100 } else { 2 }),
         ..TransactionServiceSettings::seeded(settings.seed)
@@ -258,6 +306,10 @@ async fn build(
         complaints: Vec::new(),
         lists: 0,
         days: 0,
+        by_hand: ByHand::default(),
+        began: BTreeMap::new(),
+        busy: 0,
+        repairing: false,
     };
     let bank = Bank {
         seed,
@@ -274,6 +326,9 @@ async fn build(
         requests,
         switches,
         weakness: settings.weakness,
+        broken,
+        metrics,
+        alarms,
         state: Mutex::new(state),
     };
     Ok((Arc::new(bank), trace, files))

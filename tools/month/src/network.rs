@@ -12,10 +12,13 @@ use payments_local::interceptor::{Answer, Next, Process, read_whole, respond};
 use payments_local::{Call, CapacityUse, Fate, Interceptor, Recorder};
 use serde_json::{Value, json};
 
+use crate::attributes::text;
+use crate::broken::{Broken, Part};
 use crate::changes::Changes;
 use crate::faults::{FaultKind, Faults};
 use crate::lag::{Lag, Read};
-use crate::laws::check_write;
+use crate::laws::{check_write, is_of_head};
+use crate::metrics::Metrics;
 use crate::partitions::Partitions;
 use crate::requests::RequestQueue;
 use crate::switches::Switches;
@@ -55,6 +58,8 @@ pub(crate) struct Shared {
     pub(crate) random: Mutex<Rng>,
     /// What no call may be.
     pub(crate) complaints: Mutex<Vec<String>>,
+    pub(crate) broken: Broken,
+    pub(crate) metrics: Metrics,
 }
 
 impl Network {
@@ -143,8 +148,10 @@ impl Network {
         let is_write = WRITES.contains(&call.operation.as_str());
         let is_transaction = call.operation == "TransactWriteItems";
         let is_dynamodb = call.service() != "AmazonSQS";
-        let fate = if is_dynamodb && !self.0.partitions.refusing(call.input(), is_write, self.0.time.now()).is_empty() {
-            faults.count(FaultKind::Throttled);
+        let fate = if is_dynamodb && let Some(place) = self.throttled_at(call, is_write) {
+            if is_write {
+                self.0.metrics.throttled(place);
+            }
             if is_transaction {
                 Fate::CancelTransaction("ThrottlingError")
             } else {
@@ -166,6 +173,17 @@ impl Network {
             Fate::Pass
         };
         (fate, there, back)
+    }
+
+    /// Returns the table or index that throttles a call, if one does.
+    fn throttled_at(&self, call: &Call, is_write: bool) -> Option<&'static str> {
+        let (shared, input) = (&*self.0, call.input());
+        let of_head = ["Key", "Item"].into_iter().any(|name| is_of_head(text(&input[name], "pk")));
+        if is_write && of_head && input["TableName"] == "payments" && shared.broken.is(Part::Writes) {
+            return Some("payments");
+        }
+        let place = shared.partitions.refusing(input, is_write, shared.time.now()).into_iter().next();
+        place.inspect(|_| shared.faults.count(FaultKind::Throttled))
     }
 
     async fn ask(&self, call: Call, next: Next, (caller, operation, input): (Caller, &str, &Value)) -> Answer {

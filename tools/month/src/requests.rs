@@ -10,9 +10,6 @@ use serde_json::{Value, json};
 
 use crate::faults::{FaultKind, Faults};
 
-/// The most dispatch attempts of a payment: so few that an absence of the transaction service can use them up.
-pub(crate) const MOST_ATTEMPTS: u32 = 5;
-
 /// Takes the messages of a SendMessageBatch, except those at the places that are rejected. Returns the requests among
 /// them and SQS's answer.
 ///

@@ -7,7 +7,7 @@ use anyhow::Result;
 use chrono::{DateTime, TimeDelta, Utc};
 use fastrand::Rng;
 use lambda_runtime::Context;
-use payments_delivery::{DeliveryOutcome, QueueMapping, QueueMappingSettings, StreamMapping};
+use payments_delivery::{Delivery, DeliveryOutcome, QueueMapping, QueueMappingSettings, StreamMapping};
 use payments_local::functions::SETTLE_TIMEOUT;
 use payments_local::triggers::{SCHEDULES, Schedule, ScheduleSpec, aggregator_settings, dispatch_settings};
 use payments_local::{Function, Functions};
@@ -17,6 +17,7 @@ use tokio::task::spawn_local;
 use tokio::time::timeout;
 
 use crate::bank::Bank;
+use crate::broken::Part;
 use crate::faults::FaultKind;
 use crate::time::pause;
 
@@ -65,20 +66,25 @@ pub(crate) fn start(bank: &Arc<Bank>, zone: BusinessZone) -> Result<()> {
 
 /// Delivers the stream to one of its consumers.
 async fn deliver(bank: Arc<Bank>, consumer: usize, function: Function, mut mapping: StreamMapping) {
-    let switches = bank.switches.clone();
     let mut active_until = bank.time.now();
     loop {
-        let off = is_on(&switches.stalled) || (function == Function::Dispatch && is_on(&switches.paused));
-        if off {
-            pause(LOOK).await;
-            continue;
+        if !is_polled(&bank, function.as_str()) {
+            while !is_polled(&bank, function.as_str()) {
+                pause(LOOK).await;
+            }
+            mapping.resume_from_checkpoints();
         }
         let now = bank.time.now();
-        let steps = mapping.step(now, |event| consume(&bank, function, event)).await;
+        let invoke = |event| {
+            bank.metrics.sent(function.as_str(), &event, now);
+            consume(&bank, function, event)
+        };
+        let steps = mapping.step(now, invoke).await;
         let Ok(steps) = steps else {
             pause(LOOK).await;
             continue;
         };
+        count(&bank, function, &steps);
         if steps.iter().any(|step| matches!(step.outcome, DeliveryOutcome::Retrying { .. })) {
             pause(TimeDelta::seconds(2)).await;
         }
@@ -93,6 +99,28 @@ async fn deliver(bank: Arc<Bank>, consumer: usize, function: Function, mut mappi
         } else {
             bank.stream.news(consumer).await;
             active_until = bank.time.now() + LINGER;
+        }
+    }
+}
+
+/// Whether Lambda polls for a function of the stream or of the queue of results.
+pub(crate) fn is_polled(bank: &Bank, package: &'static str) -> bool {
+    let (paused, stalled) = (is_on(&bank.switches.paused), is_on(&bank.switches.stalled));
+    let stands = (package == "dispatch" && paused) || (package != "settle" && stalled);
+    !stands && !bank.broken.is(Part::Mapping(package))
+}
+
+/// Counts what a mapping of the stream delivered.
+fn count(bank: &Bank, function: Function, steps: &[Delivery]) {
+    let name = function.as_str();
+    for Delivery { records, outcome, .. } in steps {
+        bank.metrics.polled(name, *records);
+        if *outcome != DeliveryOutcome::Succeeded {
+            bank.metrics.failed(name, *records);
+        }
+        // `dispatch` has a failure queue, which takes what is discarded.
+        if matches!(outcome, DeliveryOutcome::Discarded { .. }) && function != Function::Dispatch {
+            bank.metrics.dropped(name, *records);
         }
     }
 }
@@ -131,8 +159,18 @@ async fn settle(bank: Arc<Bank>) {
                 done
             }
         };
-        if mapping.step(bank.time.now(), invoke).await.is_none() {
+        if !is_polled(&bank, "settle") {
             pause(TimeDelta::seconds(10)).await;
+            continue;
+        }
+        match mapping.step(bank.time.now(), invoke).await {
+            Some(done) => {
+                bank.metrics.polled("settle", done.messages);
+                if done.deleted < done.messages {
+                    bank.metrics.failed("settle", done.messages - done.deleted);
+                }
+            }
+            None => pause(TimeDelta::seconds(10)).await,
         }
     }
 }
@@ -151,7 +189,8 @@ async fn serve(bank: Arc<Bank>) {
                 away_until = now + TimeDelta::hours(random.i64(1..48));
             }
         }
-        if now < away_until && bank.faults.has(FaultKind::ServiceAway) {
+        let is_away = now < away_until && bank.faults.has(FaultKind::ServiceAway);
+        if is_away || bank.broken.is(Part::Service) {
             continue;
         }
         bank.serve(now, &mut random);
@@ -217,10 +256,10 @@ async fn schedule(bank: Arc<Bank>, mut schedules: Vec<Schedule>) {
 
 fn run(bank: &Arc<Bank>, spec: ScheduleSpec, random: &mut Rng) {
     let is_skipped = bank.weakness.is_some_and(|weakness| weakness.skips(spec.name));
-    if is_skipped
-        || bank.faults.draw(FaultKind::ScheduleMissed, 10)
-        || (spec.name == "sweep" && is_on(&bank.switches.paused))
-    {
+    if is_skipped || bank.broken.is(Part::Schedule(spec.name)) {
+        return;
+    }
+    if bank.faults.draw(FaultKind::ScheduleMissed, 10) || (spec.name == "sweep" && is_on(&bank.switches.paused)) {
         return;
     }
     let twice = bank.faults.draw(FaultKind::ScheduleTwice, 20);

@@ -1,7 +1,7 @@
 //! Short months, played in every run of the tests: they hold, they are the same each time, and weaknesses are found.
 
 use anyhow::{Result, ensure};
-use payments_month::{Case, FaultCounts, FaultKind, SEEDS, Settings, Weakness, play, table};
+use payments_month::{Case, FaultCounts, FaultKind, RaisedAlarms, SEEDS, Settings, Weakness, play, table};
 
 /// A month of a few days.
 fn short(seed: u64) -> Settings {
@@ -15,6 +15,7 @@ fn a_healthy_month_has_no_faults_and_every_payment_ends() -> Result<()> {
     assert!(month.faults.values().all(|count| *count == 0), "{:?}", month.faults);
     assert_eq!(month.ends.values().sum::<u64>(), u64::try_from(month.asked)?, "{:?}", month.ends);
     assert_eq!(month.troubles, 0);
+    assert_eq!(month.alarms, RaisedAlarms::new());
     Ok(())
 }
 

@@ -34,6 +34,20 @@ fn a_received_message_is_hidden_until_its_timeout_ends() {
 }
 
 #[test]
+fn the_oldest_message_is_one_that_was_not_received_often() {
+    let queue = queue(30);
+    assert_eq!(queue.oldest_sent_at(), None);
+    queue.send("a", at(0)).unwrap();
+    for receive in 1..=3 {
+        assert_eq!(bodies(&queue.receive(1, at(receive * 60))), ["a"]);
+        assert_eq!(queue.oldest_sent_at(), Some(at(0)), "{receive}");
+    }
+    queue.send("b", at(200)).unwrap();
+    assert_eq!(queue.receive(2, at(300)).len(), 2);
+    assert_eq!(queue.oldest_sent_at(), Some(at(200)), "the other was received four times");
+}
+
+#[test]
 fn a_receive_returns_ten_at_most() {
     let queue = queue(30);
     for number in 0..25 {

@@ -1,0 +1,27 @@
+//! What was changed by hand: an operator corrects it, and the checker leaves it out.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::attributes::Key;
+use crate::outages::Outage;
+
+/// The changes by hand.
+#[derive(Debug, Default)]
+pub(crate) struct ByHand {
+    /// What is damaged now.
+    pub(crate) damages: Vec<Damage>,
+    /// The places of these changes among all changes.
+    pub(crate) places: BTreeSet<usize>,
+}
+
+/// An attribute that was damaged.
+#[derive(Debug, Clone)]
+pub(crate) struct Damage {
+    pub(crate) key: Key,
+    pub(crate) attribute: &'static str,
+    pub(crate) original: Value,
+    /// The outage that it belongs to.
+    pub(crate) outage: Outage,
+}
