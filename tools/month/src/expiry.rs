@@ -10,7 +10,7 @@ use crate::faults::FaultKind;
 use crate::time::pause;
 
 /// How often it is looked for both.
-const LOOK: TimeDelta = TimeDelta::hours(1);
+const LOOK: TimeDelta = TimeDelta::hours(12);
 
 /// How long a stream keeps its records.
 const KEPT: TimeDelta = TimeDelta::hours(24);
