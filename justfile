@@ -24,6 +24,11 @@ local *arguments:
 demo payments="1000":
     cargo local demo --payments {{payments}}
 
+# Play simulated months, in which everything fails that can.
+months seeds="10":
+    cargo build --workspace --locked --bin month
+    target/debug/month --seeds {{seeds}}
+
 # Check the formatting.
 format:
     cargo fmt --all --check

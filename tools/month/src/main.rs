@@ -22,7 +22,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Plays simulated months, and checks every guarantee in each.
 ///
 /// A month has one seed, and the same seed always plays the same month. The exit status is 0 only if no guarantee was
-/// broken, and if every kind of fault happened in some month where 20 or more are played.
+/// broken, and if every kind of fault happened in some month where ten or more are played.
 #[derive(Debug, Parser)]
 #[command(name = "cargo month", bin_name = "cargo month", version, after_help = EXAMPLES)]
 struct Arguments {
@@ -85,7 +85,7 @@ Examples:
 ";
 
 /// So many months must have had faults of every kind.
-const ALL_KINDS_IN: u64 = 20;
+const ALL_KINDS_IN: u64 = 10;
 
 fn main() -> Result<ExitCode> {
     let arguments = Arguments::parse();
