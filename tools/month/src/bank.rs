@@ -75,6 +75,25 @@ pub(crate) struct State {
     pub(crate) repairing: bool,
 }
 
+impl State {
+    /// Returns the state before anything has happened.
+    pub(crate) fn of(service: TransactionService) -> Self {
+        Self {
+            service,
+            drawn: 0,
+            intents: Vec::new(),
+            troubles: Vec::new(),
+            complaints: Vec::new(),
+            lists: 0,
+            days: 0,
+            by_hand: ByHand::default(),
+            began: BTreeMap::new(),
+            busy: 0,
+            repairing: false,
+        }
+    }
+}
+
 impl Bank {
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)

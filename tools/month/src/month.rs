@@ -1,96 +1,37 @@
 //! One month: what it is made of, and how it is played.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use chrono::{DateTime, TimeDelta, Utc};
-use object_store::ObjectStore;
-use object_store::memory::InMemory;
 use payments_local::recorder::write_units;
-use payments_local::transaction_service::{TransactionService, TransactionServiceSettings};
-use payments_local::{EngineChoice, Recorder, Stack};
 use payments_model::BusinessZone;
 use serde::Serialize;
 use tokio::task::{LocalSet, spawn_local};
 
-use crate::alarms::{Alarms, RaisedAlarms};
+use crate::alarms::RaisedAlarms;
 use crate::attributes::text;
-use crate::bank::{Bank, State};
-use crate::broken::Broken;
-use crate::by_hand_log::ByHand;
-use crate::changes::Changes;
+use crate::bank::Bank;
 use crate::checker::Checker;
 use crate::expectations::wrong_alarms;
-use crate::faults::{FaultCounts, FaultKind, Faults};
-use crate::files::{Files, reported};
-use crate::lag::Lag;
-use crate::lambda::Lambda;
-use crate::metrics::Metrics;
-use crate::network::{Network, Shared};
+use crate::faults::FaultCounts;
+use crate::files::reported;
 use crate::outages::Outage;
-use crate::partitions::Partitions;
 use crate::random::Seed;
-use crate::requests::RequestQueue;
-use crate::stream::Stream;
-use crate::switches::Switches;
-use crate::time::{Time, pause};
+use crate::settings::Settings;
+use crate::time::pause;
 use crate::trace::Trace;
 use crate::triggers;
-use crate::weakness::Weakness;
-use crate::{clients, ending, expiry, hostile, minutes, readers, story, template};
+use crate::world::build;
+use crate::{clients, ending, expiry, hostile, minutes, readers, story};
 
 /// When months begin: each has a change of some clocks in it.
 const BEGINS: [&str; 2] = ["2026-03-12T00:00:00Z", "2026-10-12T00:00:00Z"];
 
 /// The zones of the bank.
 const ZONES: [&str; 3] = ["Europe/London", "America/New_York", "Asia/Tokyo"];
-
-/// What is played.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// The seed of everything that is random.
-    pub seed: u64,
-    /// How many days have payments.
-    pub days: u32,
-    /// How many payments a day has.
-    pub payments: usize,
-    /// The kinds of faults that do not happen.
-    pub without: BTreeSet<FaultKind>,
-    /// What is taken out of the functions' calls.
-    pub weakness: Option<Weakness>,
-    /// The planned outages.
-    pub outages: &'static [Outage],
-}
-
-impl Settings {
-    /// Returns a month with faults of every kind.
-    pub fn new(seed: u64, days: u32, payments: usize) -> Self {
-        Self { seed, days, payments, without: BTreeSet::new(), weakness: None, outages: &[] }
-    }
-
-    /// Returns the same month without faults.
-    pub fn healthy(self) -> Self {
-        Self { without: FaultKind::all().iter().copied().collect(), ..self }
-    }
-
-    /// Returns the most dispatch attempts of a payment: few, so that an absence of the transaction service can use them up.
-    /// An outage has those of the template, so that it can last until its alarm.
-    fn dispatch_attempts(&self) -> u32 {
-        if self.outages.is_empty() { 5 } else { 8 }
-    }
-
-    /// Whether no fault happens.
-    pub fn is_healthy(&self) -> bool {
-        self.without.len() == FaultKind::all().len()
-    }
-
-    /// Returns the same month with a weakness.
-    pub fn with(self, weakness: Weakness) -> Self {
-        Self { weakness: Some(weakness), ..self }
-    }
-}
 
 /// What happened.
 #[derive(Debug, Clone, Serialize)]
@@ -226,110 +167,4 @@ fn outcome(settings: &Settings, bank: &Bank, checker: Checker, trace: &Trace) ->
         took_ms: 0,
         trace: trace.digest(),
     })
-}
-
-/// Makes the world of a month.
-async fn build(
-    settings: &Settings,
-    seed: Seed,
-    begin: DateTime<Utc>,
-    zone: BusinessZone,
-) -> Result<(Arc<Bank>, Trace, Arc<dyn ObjectStore>)> {
-    let (time, faults, trace) = (Time::from(begin), Faults::new(seed, &settings.without), Trace::default());
-    let stack = Stack::on(EngineChoice::Unserved)
-        .clock(&time.clock(TimeDelta::zero()))
-        .environment(|environment| {
-            environment.time_zone = zone.to_string();
-            // Each shard costs thousands of calls a night.
-            environment.shards = match settings.outages {
-                [] => 2,
-                some if some.contains(&Outage::WritesThrottled) => 4,
-                _ => 1,
-            };
-            // An outage must be able to last until the runbook's alarm.
-            environment.dispatch_attempts = settings.dispatch_attempts();
-            if let Some(weakness) = settings.weakness {
-                weakness.weaken_environment(environment);
-            }
-        })
-        .start()
-        .await?;
-    let partitions = Partitions::new(seed, &faults, begin, (settings.days, settings.payments));
-    let stream = Stream::new(seed, &faults, &partitions, begin)?;
-    let changes = {
-        let stream = stream.clone();
-        Changes::of(stack.stream().await?, move |record| stream.deal(record, time.now())).await?
-    };
-    let requests = RequestQueue::over(stack.queues.requests.clone());
-    let (broken, metrics) = (Broken::default(), Metrics::new(stack.metrics.clone(), template::resources()?));
-    let alarms = Alarms::new(template::alarms()?, begin);
-    let lag = Lag::new(seed, &faults, &partitions, (begin, settings.days));
-    let engine = stack.direct().context("a month needs the embedded engine")?.clone();
-    let switches = Switches::default();
-    let network = Network::new(Shared {
-        time,
-        faults: faults.clone(),
-        trace: trace.clone(),
-        changes: changes.clone(),
-        lag,
-        partitions,
-        recorder: Recorder::over(engine.clone()),
-        used: Mutex::default(),
-        calls: Mutex::default(),
-        random: Mutex::new(seed.source("weakness")),
-        complaints: Mutex::default(),
-        requests: requests.clone(),
-        switches: switches.clone(),
-        weakness: settings.weakness,
-        broken: broken.clone(),
-        metrics: metrics.clone(),
-    });
-    let files: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
-    let faulty: Arc<dyn ObjectStore> = Arc::new(Files {
-        inner: Arc::clone(&files),
-        faults: faults.clone(),
-        switches: switches.clone(),
-        broken: broken.clone(),
-    });
-    let lambda = Lambda::new(&stack, &network, &faulty, (seed, time, &faults), (&broken, &metrics))?;
-    let service = TransactionServiceSettings {
-        longest_delay: TimeDelta::minutes(if faults.are_enabled() { 100 } else { 2 }),
-        ..TransactionServiceSettings::seeded(settings.seed)
-    };
-    let queues = stack.queues.clone();
-    let service = TransactionService::new(service, queues.requests.clone(), queues.results.clone());
-    let state = State {
-        service,
-        drawn: 0,
-        intents: Vec::new(),
-        troubles: Vec::new(),
-        complaints: Vec::new(),
-        lists: 0,
-        days: 0,
-        by_hand: ByHand::default(),
-        began: BTreeMap::new(),
-        busy: 0,
-        repairing: false,
-    };
-    let bank = Bank {
-        seed,
-        time,
-        begin,
-        zone,
-        faults,
-        lambda,
-        network,
-        engine,
-        changes,
-        stream,
-        queues,
-        requests,
-        switches,
-        weakness: settings.weakness,
-        broken,
-        metrics,
-        alarms,
-        state: Mutex::new(state),
-    };
-    Ok((Arc::new(bank), trace, files))
 }

@@ -6,7 +6,8 @@ use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::faults::FaultKind;
-use crate::month::{Settings, play};
+use crate::month::play;
+use crate::settings::Settings;
 use crate::shrink::{shape, shrink};
 use crate::weakness::Weakness;
 

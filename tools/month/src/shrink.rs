@@ -3,7 +3,8 @@
 use anyhow::Result;
 
 use crate::faults::FaultKind;
-use crate::month::{Month, Settings, play};
+use crate::month::{Month, play};
+use crate::settings::Settings;
 
 /// Returns a smaller month that shows the same as this one: fewer days, fewer payments, fewer kinds of faults.
 ///

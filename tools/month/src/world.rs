@@ -1,0 +1,117 @@
+//! The world of a month: everything that is put together before it begins.
+
+use std::sync::{Arc, Mutex};
+
+use anyhow::{Context as _, Result};
+use chrono::{DateTime, TimeDelta, Utc};
+use object_store::ObjectStore;
+use object_store::memory::InMemory;
+use payments_local::transaction_service::{TransactionService, TransactionServiceSettings};
+use payments_local::triggers::Queues;
+use payments_local::{EngineChoice, Recorder, Stack};
+use payments_model::BusinessZone;
+
+use crate::alarms::Alarms;
+use crate::bank::{Bank, State};
+use crate::broken::Broken;
+use crate::changes::Changes;
+use crate::faults::Faults;
+use crate::files::Files;
+use crate::lag::Lag;
+use crate::lambda::Lambda;
+use crate::metrics::Metrics;
+use crate::network::{Network, Shared};
+use crate::partitions::Partitions;
+use crate::random::Seed;
+use crate::requests::RequestQueue;
+use crate::settings::Settings;
+use crate::stream::Stream;
+use crate::switches::Switches;
+use crate::template;
+use crate::time::Time;
+use crate::trace::Trace;
+
+/// Makes the world of a month.
+pub(crate) async fn build(
+    settings: &Settings,
+    seed: Seed,
+    begin: DateTime<Utc>,
+    zone: BusinessZone,
+) -> Result<(Arc<Bank>, Trace, Arc<dyn ObjectStore>)> {
+    let (time, faults, trace) = (Time::from(begin), Faults::new(seed, &settings.without), Trace::default());
+    let stack = Stack::on(EngineChoice::Unserved)
+        .clock(&time.clock(TimeDelta::zero()))
+        .environment(|environment| settings.tell(environment, zone))
+        .start()
+        .await?;
+    let partitions = Partitions::new(seed, &faults, begin, (settings.days, settings.payments));
+    let stream = Stream::new(seed, &faults, &partitions, begin)?;
+    let changes = {
+        let stream = stream.clone();
+        Changes::of(stack.stream().await?, move |record| stream.deal(record, time.now())).await?
+    };
+    let requests = RequestQueue::over(stack.queues.requests.clone());
+    let (broken, metrics) = (Broken::default(), Metrics::new(stack.metrics.clone(), template::resources()?));
+    let alarms = Alarms::new(template::alarms()?, begin);
+    let lag = Lag::new(seed, &faults, &partitions, (begin, settings.days));
+    let engine = stack.direct().context("a month needs the embedded engine")?.clone();
+    let switches = Switches::default();
+    let network = Network::new(Shared {
+        time,
+        faults: faults.clone(),
+        trace: trace.clone(),
+        changes: changes.clone(),
+        lag,
+        partitions,
+        recorder: Recorder::over(engine.clone()),
+        used: Mutex::default(),
+        calls: Mutex::default(),
+        random: Mutex::new(seed.source("weakness")),
+        complaints: Mutex::default(),
+        requests: requests.clone(),
+        switches: switches.clone(),
+        weakness: settings.weakness,
+        broken: broken.clone(),
+        metrics: metrics.clone(),
+    });
+    let files: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let faulty: Arc<dyn ObjectStore> = Arc::new(Files {
+        inner: Arc::clone(&files),
+        faults: faults.clone(),
+        switches: switches.clone(),
+        broken: broken.clone(),
+    });
+    let lambda = Lambda::new(&stack, &network, &faulty, (seed, time, &faults), (&broken, &metrics))?;
+    let queues = stack.queues.clone();
+    let service = service_of(settings, &faults, &queues);
+    let bank = Bank {
+        seed,
+        time,
+        begin,
+        zone,
+        faults,
+        lambda,
+        network,
+        engine,
+        changes,
+        stream,
+        queues,
+        requests,
+        switches,
+        weakness: settings.weakness,
+        broken,
+        metrics,
+        alarms,
+        state: Mutex::new(State::of(service)),
+    };
+    Ok((Arc::new(bank), trace, files))
+}
+
+/// Makes the transaction service, which is slow if anything may fail.
+fn service_of(settings: &Settings, faults: &Faults, queues: &Queues) -> TransactionService {
+    let service = TransactionServiceSettings {
+        longest_delay: TimeDelta::minutes(if faults.are_enabled() { 100 } else { 2 }),
+        ..TransactionServiceSettings::seeded(settings.seed)
+    };
+    TransactionService::new(service, queues.requests.clone(), queues.results.clone())
+}
