@@ -231,6 +231,8 @@ fn find_weaknesses(arguments: &Arguments, file: &std::path::Path) -> Result<Exit
             let case =
                 search(*weakness, (arguments.days, arguments.payments), |smaller| progress.say(command(smaller)))?;
             let mut found = found.lock().ok().context("a search panicked")?;
+            let seeds = case.as_ref().map_or("not".to_owned(), |case| format!("by seed {}", case.seed));
+            eprintln!("{}: found {seeds}", weakness.name());
             found.push((number, case));
             progress.show(&[u64::try_from(found.len())?]);
         }
