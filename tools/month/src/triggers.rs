@@ -287,7 +287,8 @@ async fn invoke(bank: &Bank, spec: ScheduleSpec) {
         let [from, to] = RECOUNTED.map(|days| (bank.time.now() + TimeDelta::days(days)).date_naive().to_string());
         (input["from"], input["to"]) = (from.into(), to.into());
     }
-    let context = context(bank.time.now() + SCHEDULED_TIMEOUT);
+    let ahead = bank.weakness.map_or(TimeDelta::zero(), |weakness| weakness.ahead(spec.function.as_str()));
+    let context = context(bank.time.now() + ahead + SCHEDULED_TIMEOUT);
     let run = |functions: Functions| async move { functions.scheduled(spec.function, input, context).await };
     let done = bank.lambda.invoke(spec.function.as_str(), SCHEDULED_TIMEOUT, run).await;
     if let Err(error) | Ok(Err(error)) = done {

@@ -59,8 +59,6 @@ pub enum Weakness {
     LostCopy,
     /// Now and then the report does not take a payment out of the index.
     ForgottenMark,
-    /// A report's run is committed without the condition that it is the next.
-    UncommittedReport,
     /// The report trusts an index, and does not read the heads again.
     TrustedIndex,
 }
@@ -112,9 +110,6 @@ impl Weakness {
             }
             (Self::UnreportedArchive, "archive") if operation == "DeleteItem" => {
                 remove_clause(input, " AND attribute_not_exists(unreported)");
-            }
-            (Self::UncommittedReport, "report") if text(&input["Key"], "pk") == "CHECKPOINT#report" => {
-                remove_condition(input);
             }
             _ => {}
         }
