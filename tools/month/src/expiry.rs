@@ -9,8 +9,11 @@ use crate::bank::Bank;
 use crate::faults::FaultKind;
 use crate::time::pause;
 
-/// How often it is looked for both.
-const LOOK: TimeDelta = TimeDelta::hours(12);
+/// How often records are trimmed.
+const TRIMS: TimeDelta = TimeDelta::hours(1);
+
+/// After how many trims expired items are looked for: that reads the whole hot table.
+const LOOKS: u32 = 12;
 
 /// How long a stream keeps its records.
 const KEPT: TimeDelta = TimeDelta::hours(24);
@@ -21,10 +24,13 @@ const LONGEST: TimeDelta = TimeDelta::days(4);
 /// Removes what has expired.
 pub(crate) async fn run(bank: Arc<Bank>) {
     let mut random = bank.seed.source("expiry");
-    loop {
-        pause(LOOK).await;
+    for trims in 1_u32.. {
+        pause(TRIMS).await;
         let now = bank.time.now();
         bank.stream.trim(now - KEPT);
+        if !trims.is_multiple_of(LOOKS) {
+            continue;
+        }
         let late = if bank.faults.has(FaultKind::ExpiredLate) { random.i64(0..LONGEST.num_seconds()) } else { 0 };
         let scan = json!({
             "TableName": "payments", "FilterExpression": "expires_at < :then", "ProjectionExpression": "pk, sk",

@@ -142,14 +142,14 @@ impl Partitions {
         }
     }
 
-    /// Whether two keys of a place are in the same partition.
+    /// Whether a key of a place is in the partition of a position.
     pub(crate) fn are_together(&self, place: &str, key: &str, hash: u32) -> bool {
         let state = self.state();
         let Some(found) = state.places.get(place) else { return false };
         found.ranges.at(position(self.seed, place, key)) == found.ranges.at(hash)
     }
 
-    /// Returns the hot table's partitions now, and the position of a key in them.
+    /// Returns the hot table's partitions now.
     pub(crate) fn of_hot_table(&self, now: DateTime<Utc>) -> Option<Ranges> {
         let mut state = self.state();
         let place = state.places.get_mut("payments")?;

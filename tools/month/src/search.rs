@@ -20,9 +20,7 @@ pub const SEEDS: u64 = 20;
 pub struct Case {
     /// The weakness.
     pub weakness: Weakness,
-    /// How many seeds the search needed, with months as they were given.
-    pub seeds: u64,
-    /// The seed that shows it.
+    /// The first seed that shows it: so many seeds the search needed.
     pub seed: u64,
     /// How many days have payments.
     pub days: u32,
@@ -70,7 +68,7 @@ pub fn search(
         let needed = |kind: &FaultKind| !small.without.contains(kind) && month.faults[kind] > 0;
         let faults = FaultKind::all().iter().copied().filter(|kind| needed(kind)).collect();
         let Settings { days, payments, .. } = small;
-        return Ok(Some(Case { weakness, seeds: seed, seed, days, payments, faults, sign: shape(first) }));
+        return Ok(Some(Case { weakness, seed, days, payments, faults, sign: shape(first) }));
     }
     Ok(None)
 }
@@ -83,9 +81,9 @@ pub fn table(cases: &[Case]) -> String {
     for case in cases {
         let faults: Vec<String> = case.faults.iter().map(|kind| kind.name()).collect();
         let faults = if faults.is_empty() { "none".to_owned() } else { faults.join(", ") };
-        let (name, Case { seeds, days, payments, sign, .. }) = (case.weakness.name(), case);
+        let (name, Case { seed, days, payments, sign, .. }) = (case.weakness.name(), case);
         // Writing to a string cannot fail.
-        let _written = writeln!(text, "| {name} | {seeds} | {days} × {payments} | {faults} | {sign} |");
+        let _written = writeln!(text, "| {name} | {seed} | {days} × {payments} | {faults} | {sign} |");
     }
     text
 }
