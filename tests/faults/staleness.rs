@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use fastrand::Rng;
-use payments_delivery::DynamoDbStream;
+use payments_delivery::{Cursor, DynamoDbStream, Position, ShardId, Source};
 use payments_month::changes::Changes;
 use payments_month::laws::is_of_head;
 use payments_month::past::Past;
@@ -17,6 +17,9 @@ use payments_store::TableNames;
 use serde_json::{Value, json};
 
 use crate::time::Time;
+
+/// How many records are read at once.
+const PAGE: usize = 1_000;
 
 /// How far reads lag.
 #[derive(Debug, Clone)]
@@ -70,13 +73,21 @@ pub(crate) struct Staleness {
     time: Time,
     lag: Arc<Mutex<Lag>>,
     changes: Changes,
+    stream: Source,
+    shard: ShardId,
+    cursor: Arc<tokio::sync::Mutex<Cursor>>,
 }
 
 impl Staleness {
     /// Follows the changes of a table by its stream.
     pub(crate) async fn of(stream: DynamoDbStream, tables: TableNames, time: Time) -> Result<Self> {
-        let changes = Changes::of(stream, |_| Ok(())).await?;
-        Ok(Self { tables, time, lag: Arc::new(Mutex::new(Lag::none())), changes })
+        let stream = Source::from(stream);
+        let mut shards = stream.shards().await?;
+        ensure!(shards.len() == 1, "the engine's stream has one shard, not {}", shards.len());
+        let (shard, cursor) = (shards.remove(0).id, Cursor::at(Position::TrimHorizon));
+        let lag = Arc::new(Mutex::new(Lag::none()));
+        let cursor = Arc::new(tokio::sync::Mutex::new(cursor));
+        Ok(Self { tables, time, lag, changes: Changes::default(), stream, shard, cursor })
     }
 
     /// Lets reads lag from now on.
@@ -90,8 +101,14 @@ impl Staleness {
 
     /// Every change in the hot table so far.
     pub(crate) async fn changes(&self) -> Result<&Changes> {
-        self.changes.follow(self.time.now()).await?;
-        Ok(&self.changes)
+        let mut cursor = self.cursor.lock().await;
+        loop {
+            let page = self.stream.read(&self.shard, &mut cursor, PAGE).await?;
+            page.records.iter().for_each(|record| self.changes.add(self.time.now(), record.event()));
+            if page.records.len() < PAGE {
+                return Ok(&self.changes);
+            }
+        }
     }
 
     /// Makes an answer as old as its read lags.

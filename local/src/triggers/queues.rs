@@ -41,6 +41,17 @@ impl Queues {
         Self { requests, request_dead_letters, results, result_dead_letters, dispatch_failures }
     }
 
+    /// Returns each queue with the name of its resource in the template.
+    pub fn by_resource(&self) -> [(&'static str, &Queue); 5] {
+        [
+            ("RequestQueue", &self.requests),
+            ("RequestDeadLetters", &self.request_dead_letters),
+            ("ResultQueue", &self.results),
+            ("ResultDeadLetters", &self.result_dead_letters),
+            ("DispatchFailures", &self.dispatch_failures),
+        ]
+    }
+
     /// Returns how many messages and batches could not be processed.
     pub fn dead_letters(&self, now: DateTime<Utc>) -> u64 {
         let queues = [&self.request_dead_letters, &self.result_dead_letters, &self.dispatch_failures];

@@ -87,14 +87,7 @@ impl Seen {
         for mapping in self.ids.mappings().to_vec() {
             self.add("AWS/Lambda", "PolledEventCount", "EventSourceMappingUUID", &mapping, at, 0);
         }
-        let queues = minute.queues;
-        for (id, queue) in [
-            ("RequestQueue", &queues.requests),
-            ("RequestDeadLetters", &queues.request_dead_letters),
-            ("ResultQueue", &queues.results),
-            ("ResultDeadLetters", &queues.result_dead_letters),
-            ("DispatchFailures", &queues.dispatch_failures),
-        ] {
+        for (id, queue) in minute.queues.by_resource() {
             self.see_queue(id, queue, at)?;
         }
         Ok(())

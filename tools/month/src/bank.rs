@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::alarms::Alarms;
 use crate::broken::Broken;
 use crate::by_hand_log::ByHand;
-use crate::changes::Changes;
+use crate::changes::{Changes, EngineStream};
 use crate::faults::{FaultKind, Faults};
 use crate::intent::Intent;
 use crate::lambda::Lambda;
@@ -41,6 +41,7 @@ pub(crate) struct Bank {
     pub(crate) network: Network,
     pub(crate) engine: Direct,
     pub(crate) changes: Changes,
+    pub(crate) engine_stream: EngineStream,
     pub(crate) stream: Stream,
     pub(crate) queues: Queues,
     pub(crate) requests: RequestQueue,

@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, anyhow};
 use chrono::{DateTime, Utc};
-use payments_delivery::{Cursor, DynamoDbStream, Position, Record, ShardId, Source};
-use serde_json::Value;
+use payments_delivery::Record;
+use payments_local::Direct;
+use serde_json::{Value, json};
 
 use crate::attributes::{Key, key_of};
 
@@ -29,49 +30,68 @@ pub struct Change {
 }
 
 /// The changes so far. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub struct Changes(Arc<Mutex<Vec<Change>>>);
+
+/// The engine's stream of the hot table, from which the changes are read. Clones share it.
 #[derive(Clone)]
-pub struct Changes {
-    source: Source,
-    shard: ShardId,
-    cursor: Arc<tokio::sync::Mutex<Cursor>>,
-    log: Arc<Mutex<Vec<Change>>>,
+pub(crate) struct EngineStream {
+    engine: Direct,
+    /// From where it is read on.
+    iterator: Arc<Mutex<String>>,
+    changes: Changes,
     deal: Arc<Deal>,
 }
 
-impl Changes {
-    /// Follows the engine's own stream, and deals its records on.
+impl EngineStream {
+    /// Follows the engine's stream, which has one shard for good, and deals its records on. It is read without an SDK: it is
+    /// read after each write, and no function reads it.
     ///
     /// # Errors
-    /// If the stream cannot be read, or has several shards.
-    pub async fn of(
-        engine: DynamoDbStream,
+    /// If the table has no stream.
+    pub(crate) fn of(
+        engine: Direct,
+        changes: &Changes,
         deal: impl Fn(Record) -> Result<()> + Send + Sync + 'static,
     ) -> Result<Self> {
-        let source = Source::from(engine);
-        let shards = source.shards().await?;
-        ensure!(shards.len() == 1, "the engine's stream has one shard, not {}", shards.len());
-        let shard = shards.into_iter().next().context("a shard")?.id;
-        let cursor = Arc::new(tokio::sync::Mutex::new(Cursor::at(Position::TrimHorizon)));
-        Ok(Self { source, shard, cursor, log: Arc::default(), deal: Arc::new(deal) })
+        let streams = call(&engine, "ListStreams", &json!({ "TableName": "payments" }))?;
+        let arn = &streams["Streams"][0]["StreamArn"];
+        let stream = call(&engine, "DescribeStream", &json!({ "StreamArn": arn }))?;
+        let shard = &stream["StreamDescription"]["Shards"][0]["ShardId"];
+        let from = json!({ "StreamArn": arn, "ShardId": shard, "ShardIteratorType": "TRIM_HORIZON" });
+        let iterator = Arc::new(Mutex::new(iterator(&call(&engine, "GetShardIterator", &from)?["ShardIterator"])?));
+        Ok(Self { engine, iterator, changes: changes.clone(), deal: Arc::new(deal) })
     }
 
     /// Reads what has changed.
     ///
     /// # Errors
     /// If the stream cannot be read, or a record cannot be dealt.
-    pub async fn follow(&self, now: DateTime<Utc>) -> Result<()> {
-        let mut cursor = self.cursor.lock().await;
+    pub(crate) fn follow(&self, now: DateTime<Utc>) -> Result<()> {
+        let mut from = self.iterator.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            let page = self.source.read(&self.shard, &mut cursor, PAGE).await?;
-            let last = page.records.len() < PAGE;
-            for record in page.records {
-                self.log().push(change_of(now, record.event()));
-                (self.deal)(record)?;
+            let mut page = call(&self.engine, "GetRecords", &json!({ "ShardIterator": *from, "Limit": PAGE }))?;
+            *from = iterator(&page["NextShardIterator"])?;
+            let records = page["Records"].as_array_mut().map(std::mem::take).unwrap_or_default();
+            let count = records.len();
+            for mut record in records {
+                // Lambda's events have whole seconds.
+                let created = &mut record["dynamodb"]["ApproximateCreationDateTime"];
+                *created = created.to_string().split('.').next().and_then(|seconds| seconds.parse::<i64>().ok()).into();
+                self.changes.add(now, &record);
+                (self.deal)(Record::of_event(record)?)?;
             }
-            if last {
+            if count < PAGE {
                 return Ok(());
             }
         }
+    }
+}
+
+impl Changes {
+    /// Adds a change from its stream record.
+    pub fn add(&self, at: DateTime<Utc>, event: &Value) {
+        self.log().push(change_of(at, event));
     }
 
     /// Returns the changes since an instant, the newest first.
@@ -93,8 +113,16 @@ impl Changes {
 
     /// Returns all changes, the oldest first. None can be added while they are held.
     pub fn log(&self) -> MutexGuard<'_, Vec<Change>> {
-        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn call(engine: &Direct, operation: &str, input: &Value) -> Result<Value> {
+    engine.call(operation, input).map_err(|error| anyhow!("{operation}: {error}"))
+}
+
+fn iterator(value: &Value) -> Result<String> {
+    Ok(value.as_str().context("the engine's stream has a shard that does not end")?.to_owned())
 }
 
 fn change_of(at: DateTime<Utc>, event: &Value) -> Change {

@@ -45,7 +45,7 @@ pub(crate) async fn run(bank: Arc<Bank>) {
 
 async fn remove(bank: &Bank, key: &Value) {
     let delete = json!({ "TableName": "payments", "Key": key });
-    if bank.engine.call("DeleteItem", &delete).is_ok() && bank.changes.follow(bank.time.now()).await.is_ok() {
+    if bank.engine.call("DeleteItem", &delete).is_ok() && bank.engine_stream.follow(bank.time.now()).is_ok() {
         bank.faults.count(FaultKind::ExpiredLate);
     }
 }

@@ -60,6 +60,8 @@ pub enum FaultKind {
     KeyReused,
     /// A call to the report store fails or its reply is lost.
     FileFailed,
+    /// A call to the report store takes seconds.
+    FileSlow,
     /// Sending is paused for hours.
     Paused,
     /// The stream's consumers stand still for hours.

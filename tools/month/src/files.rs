@@ -31,6 +31,9 @@ pub(crate) struct Files {
 impl Files {
     async fn carry<T>(&self, call: impl Future<Output = object_store::Result<T>>) -> object_store::Result<T> {
         pause(self.faults.millis(5..60)).await;
+        if self.faults.draw(FaultKind::FileSlow, 40) {
+            pause(self.faults.millis(1_000..15_000)).await;
+        }
         if self.broken.is(Part::Reports) {
             return Err(Error::Generic { store: "month", source: "the store is down".into() });
         }

@@ -190,7 +190,7 @@ fn command(settings: &Settings) -> String {
 
 fn show(month: &Month, settings: &Settings) {
     let ends: Vec<String> = month.ends.iter().map(|(status, count)| format!("{count} {status}")).collect();
-    println!("seed {}: {} payments asked for; {}", month.seed, month.asked, ends.join(", "));
+    println!("seed {}, {}: {} payments asked for; {}", month.seed, month.zone, month.asked, ends.join(", "));
     let faults: Vec<String> = month.faults.iter().map(|(kind, count)| format!("{} {count}", kind.name())).collect();
     println!("  faults      {}", faults.join(", "));
     println!("  requests    {}; {} invocations failed and were made again", month.requests, month.troubles);

@@ -99,13 +99,7 @@ impl Metrics {
 
     /// Reads the queues. SQS sends these metrics each minute.
     pub(crate) fn look_at(&self, queues: &Queues, now: DateTime<Utc>) {
-        for (id, queue) in [
-            ("RequestQueue", &queues.requests),
-            ("RequestDeadLetters", &queues.request_dead_letters),
-            ("ResultQueue", &queues.results),
-            ("ResultDeadLetters", &queues.result_dead_letters),
-            ("DispatchFailures", &queues.dispatch_failures),
-        ] {
+        for (id, queue) in queues.by_resource() {
             let visible = i64::try_from(queue.counts(now).visible).unwrap_or(i64::MAX);
             let age = queue.oldest_sent_at().map_or(0, |sent_at| (now - sent_at).num_seconds());
             for (name, value) in

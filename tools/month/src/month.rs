@@ -39,6 +39,8 @@ const ZONES: [&str; 3] = ["Europe/London", "America/New_York", "Asia/Tokyo"];
 pub struct Month {
     /// The seed.
     pub seed: u64,
+    /// The bank's time zone.
+    pub zone: String,
     /// Payments that clients asked for.
     pub asked: usize,
     /// Payments by status at the end.
@@ -151,6 +153,7 @@ fn outcome(settings: &Settings, bank: &Bank, checker: Checker, trace: &Trace) ->
     let state = bank.state();
     Ok(Month {
         seed: settings.seed,
+        zone: bank.zone.to_string(),
         asked: state.intents.len(),
         ends,
         faults: bank.faults.counts(),

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::attributes::text;
 use crate::broken::{Broken, Part};
-use crate::changes::Changes;
+use crate::changes::{Changes, EngineStream};
 use crate::faults::{FaultKind, Faults};
 use crate::lag::{Lag, Read};
 use crate::laws::{check_write, is_of_head};
@@ -46,6 +46,7 @@ pub(crate) struct Shared {
     pub(crate) faults: Faults,
     pub(crate) trace: Trace,
     pub(crate) changes: Changes,
+    pub(crate) engine_stream: EngineStream,
     pub(crate) lag: Lag,
     pub(crate) partitions: Partitions,
     pub(crate) recorder: Recorder,
@@ -190,21 +191,20 @@ impl Network {
         let shared = &*self.0;
         let (status, body) = read_whole(next.send(call).await?).await?;
         self.count_units(input);
-        if WRITES.contains(&operation) {
-            let followed = shared.changes.follow(shared.time.now()).await;
-            followed.map_err(|error| ConnectorError::other(error.into(), None))?;
-            return respond(status, body);
-        }
         if status != 200 {
             return respond(status, body);
         }
-        let mut answer = serde_json::from_slice(&body).unwrap_or(Value::Null);
+        if WRITES.contains(&operation) {
+            let followed = shared.engine_stream.follow(shared.time.now());
+            followed.map_err(|error| ConnectorError::other(error.into(), None))?;
+            return respond(status, body);
+        }
         let trusts = shared.weakness.is_some_and(|weakness| weakness.trusts_index(caller.function));
         let read = Read { operation, input, trusts_index: trusts, now: shared.time.now() };
-        if shared.lag.age(&read, &mut answer, &shared.changes) {
-            return respond(status, answer.to_string());
+        match shared.lag.age(&read, &body, &shared.changes) {
+            Some(aged) => respond(status, aged),
+            None => respond(status, body),
         }
-        respond(status, body)
     }
 
     /// Counts what the last call used, and charges it to its partitions.

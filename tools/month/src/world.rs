@@ -14,7 +14,7 @@ use payments_model::BusinessZone;
 use crate::alarms::Alarms;
 use crate::bank::{Bank, State};
 use crate::broken::Broken;
-use crate::changes::Changes;
+use crate::changes::{Changes, EngineStream};
 use crate::faults::Faults;
 use crate::files::Files;
 use crate::lag::Lag;
@@ -46,21 +46,23 @@ pub(crate) async fn build(
         .await?;
     let partitions = Partitions::new(seed, &faults, begin, (settings.days, settings.payments));
     let stream = Stream::new(seed, &faults, &partitions, begin)?;
-    let changes = {
+    let engine = stack.direct().context("a month needs the embedded engine")?.clone();
+    let changes = Changes::default();
+    let engine_stream = {
         let stream = stream.clone();
-        Changes::of(stack.stream().await?, move |record| stream.deal(record, time.now())).await?
+        EngineStream::of(engine.clone(), &changes, move |record| stream.deal(record, time.now()))?
     };
     let requests = RequestQueue::over(stack.queues.requests.clone());
     let (broken, metrics) = (Broken::default(), Metrics::new(stack.metrics.clone(), template::resources()?));
     let alarms = Alarms::new(template::alarms()?, begin);
     let lag = Lag::new(seed, &faults, &partitions, (begin, settings.days));
-    let engine = stack.direct().context("a month needs the embedded engine")?.clone();
     let switches = Switches::default();
     let network = Network::new(Shared {
         time,
         faults: faults.clone(),
         trace: trace.clone(),
         changes: changes.clone(),
+        engine_stream: engine_stream.clone(),
         lag,
         partitions,
         recorder: Recorder::over(engine.clone()),
@@ -94,6 +96,7 @@ pub(crate) async fn build(
         network,
         engine,
         changes,
+        engine_stream,
         stream,
         queues,
         requests,
