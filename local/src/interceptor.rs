@@ -110,12 +110,12 @@ impl Call {
         self.input = input.into();
     }
 
-    /// Adds a field to the input, at its end and without parsing it. Call this before [`Self::input`]: a parsed input
-    /// is not updated.
-    pub(crate) fn append(&mut self, field: &str) {
+    /// Lets DynamoDB say what the call uses, of the table and of each index. [`Self::input`] stays as it was, if it was
+    /// parsed before.
+    pub fn ask_for_capacity(&mut self) {
         let Some(fields) = self.request.body().bytes().and_then(|body| body.strip_suffix(b"}")) else { return };
-        let comma = if fields.ends_with(b"{") { "" } else { "," };
-        self.set_body([fields, comma.as_bytes(), field.as_bytes(), b"}"].concat());
+        let comma: &[u8] = if fields.ends_with(b"{") { b"" } else { b"," };
+        self.set_body([fields, comma, br#""ReturnConsumedCapacity":"INDEXES"}"#].concat());
     }
 
     fn set_body(&mut self, body: Vec<u8>) {

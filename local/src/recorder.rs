@@ -95,9 +95,15 @@ pub fn write_units(capacity: &CapacityUse) -> u64 {
 /// Sends a call and records the capacity that it uses, for table and indexes separately.
 async fn send(mut call: Call, next: Next, record: &Mutex<Record>) -> Answer {
     let operation = call.operation.clone();
-    call.append(r#""ReturnConsumedCapacity":"INDEXES""#);
+    call.ask_for_capacity();
     let (status, body) = read_whole(next.send(call).await?).await?;
-    let answer: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
+    let answer = serde_json::from_slice(&body).unwrap_or(Value::Null);
+    add_capacity(&mut lock(record).capacity, &operation, &answer);
+    respond(status, body)
+}
+
+/// Adds the capacity that a call used, from its answer.
+pub fn add_capacity(capacity: &mut CapacityUse, operation: &str, answer: &Value) {
     let consumed = match answer.get("ConsumedCapacity") {
         Some(Value::Array(several)) => several.as_slice(),
         Some(one) => std::slice::from_ref(one),
@@ -106,13 +112,11 @@ async fn send(mut call: Call, next: Next, record: &Mutex<Record>) -> Answer {
     for consumed in consumed {
         let table = consumed["TableName"].as_str().unwrap_or("?");
         let indexes = consumed["GlobalSecondaryIndexes"].as_object().into_iter().flatten();
-        let indexes = indexes.map(|(index, capacity)| (format!("{table}/{index}"), capacity));
-        for (place, capacity) in std::iter::once((table.to_owned(), &consumed["Table"])).chain(indexes) {
-            *lock(record).capacity.entry((operation.clone(), place)).or_default() +=
-                half_units(&capacity["CapacityUnits"]);
+        let indexes = indexes.map(|(index, used)| (format!("{table}/{index}"), used));
+        for (place, used) in std::iter::once((table.to_owned(), &consumed["Table"])).chain(indexes) {
+            *capacity.entry((operation.to_owned(), place)).or_default() += half_units(&used["CapacityUnits"]);
         }
     }
-    respond(status, body)
 }
 
 fn lock(record: &Mutex<Record>) -> MutexGuard<'_, Record> {

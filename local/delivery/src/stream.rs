@@ -6,7 +6,7 @@
 //! (the caller decides when to step). A stream in memory can be trimmed; a shard's reader then goes on with the oldest record
 //! that is left, as Lambda does from a checkpoint that was trimmed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 use payments_model::sequence_number::SequenceNumber;
@@ -103,20 +103,20 @@ impl StreamMapping {
         if self.shards.is_empty() || ended || matches!(self.source, Source::InMemory(_)) {
             let listed = self.source.shards().await?;
             self.forget_trimmed(&listed);
-            for found in listed {
-                if !self.shards.iter().any(|shard| shard.id == found.id) {
-                    self.shards.push(ShardReader::new(found));
-                }
-            }
+            let known: BTreeSet<ShardId> = self.shards.iter().map(|shard| shard.id.clone()).collect();
+            self.shards.extend(listed.into_iter().filter(|found| !known.contains(&found.id)).map(ShardReader::new));
         }
-        let unfinished = |id: &ShardId| self.shards.iter().any(|shard| shard.id == *id && !shard.is_finished());
-        let ready = |shard: &&ShardReader| !shard.is_finished() && !shard.parent.as_ref().is_some_and(unfinished);
+        let unfinished: BTreeSet<&ShardId> =
+            self.shards.iter().filter(|shard| !shard.is_finished()).map(|shard| &shard.id).collect();
+        let waits = |shard: &ShardReader| shard.parent.as_ref().is_some_and(|parent| unfinished.contains(parent));
+        let ready = |shard: &&ShardReader| !shard.is_finished() && !waits(shard);
         Ok(self.shards.iter().filter(ready).map(|shard| shard.id.clone()).collect())
     }
 
     /// Forgets shards that the stream no longer lists, once nothing of them is left to deliver.
     fn forget_trimmed(&mut self, listed: &[StreamShard]) {
-        let is_listed = |shard: &ShardReader| listed.iter().any(|found| found.id == shard.id);
+        let listed: BTreeSet<&ShardId> = listed.iter().map(|shard| &shard.id).collect();
+        let is_listed = |shard: &ShardReader| listed.contains(&shard.id);
         self.shards.iter_mut().filter(|shard| !is_listed(shard)).for_each(ShardReader::end);
         self.shards.retain(|shard| is_listed(shard) || !shard.is_finished());
     }

@@ -70,29 +70,28 @@ impl Lag {
         spells.find(|spell| self.partitions.are_together(index, key, spell.position)).map(|spell| spell.from)
     }
 
-    /// Returns an answer as old as its read is, if it differs from the answer of now.
-    pub(crate) fn age(&self, read: &Read<'_>, now: &[u8], changes: &Changes) -> Option<String> {
-        let (kind, behind) = self.behind(read)?;
+    /// Makes an answer as old as its read is. Returns whether it did.
+    pub(crate) fn age(&self, read: &Read<'_>, answer: &mut Value, changes: &Changes) -> bool {
+        let Some((kind, behind)) = self.behind(read) else { return false };
         let past = Past::before(changes.since(read.now - behind));
         if past.is_empty() {
-            return None;
+            return false;
         }
-        let before: Value = serde_json::from_slice(now).unwrap_or_default();
-        let mut answer = before.clone();
+        let before = answer.clone();
         match read.operation {
-            "Query" => past.age_query(read.input, &mut answer),
+            "Query" => past.age_query(read.input, answer),
             "BatchGetItem" => {
                 if let Some(items) = answer["Responses"]["payments"].as_array_mut() {
                     past.age_batch(&read.input["RequestItems"]["payments"], items);
                 }
             }
-            _ => past.age_get(read.input, &mut answer),
+            _ => past.age_get(read.input, answer),
         }
-        let is_aged = before != answer;
+        let is_aged = before != *answer;
         if is_aged {
             self.faults.count(kind);
         }
-        is_aged.then(|| answer.to_string())
+        is_aged
     }
 
     /// Returns how far a read is behind, and why.

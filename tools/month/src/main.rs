@@ -1,6 +1,9 @@
 //! `cargo month`: the simulated month's command line.
 
+mod show;
+
 use std::collections::BTreeSet;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -8,12 +11,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::available_parallelism;
 
 use anyhow::{Context as _, Result, ensure};
-use chrono::{DateTime, Utc};
 use clap::Parser;
 use payments_local::progress::Progress;
 use payments_month::{
-    Case, FaultCounts, FaultKind, Month, Outage, Raised, SEEDS, Settings, Weakness, play_watched, search, shrink, table,
+    Case, FaultCounts, FaultKind, Month, Outage, SEEDS, Settings, Weakness, play_watched, search, shrink, table,
 };
+
+use crate::show::{command, show};
 
 /// Thousands of small allocations for each call: with the system's allocator they take a tenth of the time.
 #[global_allocator]
@@ -88,24 +92,33 @@ Examples:
 const ALL_KINDS_IN: u64 = 10;
 
 fn main() -> Result<ExitCode> {
-    let arguments = Arguments::parse();
-    if let Some(file) = &arguments.find_weaknesses {
-        return find_weaknesses(&arguments, file);
+    match run(&Arguments::parse()) {
+        // Nobody reads on, as with `cargo month | head`.
+        Err(error) if error.downcast_ref::<io::Error>().is_some_and(|it| it.kind() == io::ErrorKind::BrokenPipe) => {
+            Ok(ExitCode::FAILURE)
+        }
+        result => result,
     }
-    let months = play_all(&arguments)?;
+}
+
+fn run(arguments: &Arguments) -> Result<ExitCode> {
+    if let Some(file) = &arguments.find_weaknesses {
+        return find_weaknesses(arguments, file);
+    }
+    let months = play_all(arguments)?;
     let broken: Vec<&Month> = months.iter().filter(|month| !month.violations.is_empty()).collect();
     if arguments.seeds > 1 && !arguments.json {
-        println!("{} months, {} of them with something wrong", months.len(), broken.len());
+        writeln!(io::stdout(), "{} months, {} of them with something wrong", months.len(), broken.len())?;
     }
-    let missing = missing(&arguments, &months);
+    let missing = missing(arguments, &months);
     if !missing.is_empty() {
         eprintln!("no month had faults of these kinds: {}", missing.join(", "));
     }
     if let Some(first) = broken.first().filter(|_| arguments.shrink) {
         let watch = |smaller: &Settings| eprintln!("  trying {}", command(smaller));
-        let (smaller, month) = shrink(&settings(&arguments, first.seed), (*first).clone(), watch)?;
-        println!("the smallest month that shows the same:");
-        show(&month, &smaller);
+        let (smaller, month) = shrink(&settings(arguments, first.seed), (*first).clone(), watch)?;
+        writeln!(io::stdout(), "the smallest month that shows the same:")?;
+        show(&mut io::stdout(), &month, &smaller)?;
     }
     Ok(if broken.is_empty() && missing.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -149,9 +162,9 @@ fn play_all(arguments: &Arguments) -> Result<Vec<Month>> {
             let month = play_watched(&settings, || progress.show(&[over.fetch_add(1, Ordering::Relaxed) + 1]))?;
             let mut months = months.lock().ok().context("a month panicked")?;
             if arguments.json {
-                println!("{}", serde_json::to_string(&month)?);
+                writeln!(io::stdout(), "{}", serde_json::to_string(&month)?)?;
             } else {
-                show(&month, &settings);
+                show(&mut io::stdout(), &month, &settings)?;
             }
             months.push(month);
         }
@@ -166,55 +179,6 @@ fn play_all(arguments: &Arguments) -> Result<Vec<Month>> {
     let mut months = months.into_inner().ok().context("a month panicked")?;
     months.sort_by_key(|month| month.seed);
     Ok(months)
-}
-
-/// Returns the command that plays a month again.
-fn command(settings: &Settings) -> String {
-    let Settings { seed, days, payments, without, weakness, outages } = settings;
-    let mut command = format!("cargo month --seed {seed} --days {days} --payments {payments}");
-    if without.len() == FaultKind::all().len() {
-        command += " --healthy";
-    } else if !without.is_empty() {
-        let kinds: Vec<String> = without.iter().map(|kind| kind.name()).collect();
-        command += &format!(" --without {}", kinds.join(","));
-    }
-    if !outages.is_empty() {
-        let names: Vec<String> = outages.iter().map(|outage| outage.name()).collect();
-        command += &format!(" --outage {}", names.join(","));
-    }
-    if let Some(weakness) = weakness {
-        command += &format!(" --weakness {}", weakness.name());
-    }
-    command
-}
-
-fn show(month: &Month, settings: &Settings) {
-    let ends: Vec<String> = month.ends.iter().map(|(status, count)| format!("{count} {status}")).collect();
-    println!("seed {}, {}: {} payments asked for; {}", month.seed, month.zone, month.asked, ends.join(", "));
-    let faults: Vec<String> = month.faults.iter().map(|(kind, count)| format!("{} {count}", kind.name())).collect();
-    println!("  faults      {}", faults.join(", "));
-    println!("  requests    {}; {} invocations failed and were made again", month.requests, month.troubles);
-    println!("  units       {} written; {} lists were read to their end", month.write_units, month.lists);
-    for (alarm, times) in &month.alarms {
-        let times: Vec<String> = times.iter().map(shown).collect();
-        println!("  alarm       {alarm}: {}", times.join(", "));
-    }
-    for (outage, began) in &month.outages {
-        println!("  outage      {outage:?} at {}", began.format("%F %H:%M"));
-    }
-    println!("  trace       {}, in {}.{:03} s", month.trace, month.took_ms / 1_000, month.took_ms % 1_000);
-    if month.violations.is_empty() {
-        println!("  guarantees  all hold");
-        return;
-    }
-    for violation in month.violations.iter().take(10) {
-        println!("  BROKEN      {violation}");
-    }
-    for line in &month.story {
-        println!("    {line}");
-    }
-    println!("  {} are broken, on day {}. To see it again:", month.violations.len(), month.days);
-    println!("  {}", command(settings));
 }
 
 /// Looks for all weaknesses, and writes the months that show them.
@@ -255,16 +219,10 @@ fn find_weaknesses(arguments: &Arguments, file: &std::path::Path) -> Result<Exit
     }
     ensure!(!cases.is_empty(), "no weakness was found in {SEEDS} seeds");
     std::fs::write(file, serde_json::to_string_pretty(&cases)? + "\n").with_context(|| file.display().to_string())?;
-    print!("{}", table(&cases));
+    write!(io::stdout(), "{}", table(&cases))?;
     if missed.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
-    println!("not found in {SEEDS} seeds: {}", missed.join(", "));
+    writeln!(io::stdout(), "not found in {SEEDS} seeds: {}", missed.join(", "))?;
     Ok(ExitCode::FAILURE)
-}
-
-/// Shows when an alarm was on.
-fn shown(raised: &Raised) -> String {
-    let at = |at: DateTime<Utc>| at.format("%F %H:%M").to_string();
-    format!("{} to {}", at(raised.from), raised.to.map_or_else(|| "the end".to_owned(), at))
 }

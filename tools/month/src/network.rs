@@ -6,10 +6,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use aws_smithy_runtime_api::client::result::ConnectorError;
+use aws_smithy_types::body::SdkBody;
 use chrono::TimeDelta;
 use fastrand::Rng;
 use payments_local::interceptor::{Answer, Next, Process, read_whole, respond};
-use payments_local::{Call, CapacityUse, Fate, Interceptor, Recorder};
+use payments_local::recorder::add_capacity;
+use payments_local::{Call, CapacityUse, Direct, Fate, Interceptor};
 use serde_json::{Value, json};
 
 use crate::attributes::text;
@@ -49,7 +51,7 @@ pub(crate) struct Shared {
     pub(crate) engine_stream: EngineStream,
     pub(crate) lag: Lag,
     pub(crate) partitions: Partitions,
-    pub(crate) recorder: Recorder,
+    pub(crate) engine: Direct,
     pub(crate) used: Mutex<CapacityUse>,
     pub(crate) calls: Mutex<BTreeMap<String, u64>>,
     pub(crate) requests: RequestQueue,
@@ -71,7 +73,7 @@ impl Network {
     /// Returns an interceptor of a caller's calls.
     pub(crate) fn interceptor(&self, caller: Caller) -> Interceptor {
         let network = self.clone();
-        Interceptor::over(self.0.recorder.clone(), move |call, next| {
+        Interceptor::over(self.0.engine.clone(), move |call, next| {
             let network = network.clone();
             async move {
                 let calls = tokio::spawn(async move { network.carry(call, next, caller).await });
@@ -95,18 +97,25 @@ impl Network {
             call.set_input(input.clone());
         }
         lock(&shared.complaints).extend(check_write(&operation, &input));
+        // What the engine answered, parsed, so that it is parsed once.
+        let shown = Mutex::new(None);
         let send = |call: Call| async {
             match service.as_str() {
                 "AmazonSQS" => shared.requests.take(&input, shared.time.now(), &shared.faults),
                 _ if self.is_swallowed(caller, &operation, &input) => respond(200, "{}"),
-                _ => self.ask(call, next, (caller, &operation, &input)).await,
+                _ => {
+                    let (status, answer, body) = self.ask(call, next, (caller, &operation, &input)).await?;
+                    *lock(&shown) = Some(answer);
+                    respond(status, body)
+                }
             }
         };
         let mut answer = fate.carry_out(call, &Process::default(), send).await;
+        let shown = lock(&shown).take();
         let (status, body) = match answer {
             Ok(response) => {
                 let (status, body) = read_whole(response).await?;
-                let shown = serde_json::from_slice(&body).unwrap_or(Value::Null);
+                let shown = shown.unwrap_or_else(|| serde_json::from_slice(&body).unwrap_or_default());
                 let weakened = shared.weakness.and_then(|it| it.answer(caller.function, &operation, (status, &shown)));
                 answer = weakened.map_or_else(|| respond(status, body), |other| respond(200, other.to_string()));
                 (status, shown)
@@ -187,30 +196,38 @@ impl Network {
         place.inspect(|_| shared.faults.count(FaultKind::Throttled))
     }
 
-    async fn ask(&self, call: Call, next: Next, (caller, operation, input): (Caller, &str, &Value)) -> Answer {
+    /// Asks the engine. Returns its answer, parsed and as it came.
+    async fn ask(
+        &self,
+        mut call: Call,
+        next: Next,
+        (caller, operation, input): (Caller, &str, &Value),
+    ) -> Result<(u16, Value, SdkBody), ConnectorError> {
         let shared = &*self.0;
+        call.ask_for_capacity();
         let (status, body) = read_whole(next.send(call).await?).await?;
-        self.count_units(input);
+        let mut answer: Value = serde_json::from_slice(&body).unwrap_or_default();
+        self.count_units(operation, input, &answer);
         if status != 200 {
-            return respond(status, body);
+            return Ok((status, answer, body.into()));
         }
         if WRITES.contains(&operation) {
             let followed = shared.engine_stream.follow(shared.time.now());
             followed.map_err(|error| ConnectorError::other(error.into(), None))?;
-            return respond(status, body);
+            return Ok((status, answer, body.into()));
         }
         let trusts = shared.weakness.is_some_and(|weakness| weakness.trusts_index(caller.function));
         let read = Read { operation, input, trusts_index: trusts, now: shared.time.now() };
-        match shared.lag.age(&read, &body, &shared.changes) {
-            Some(aged) => respond(status, aged),
-            None => respond(status, body),
-        }
+        let is_aged = shared.lag.age(&read, &mut answer, &shared.changes);
+        let body = if is_aged { answer.to_string().into() } else { body.into() };
+        Ok((status, answer, body))
     }
 
-    /// Counts what the last call used, and charges it to its partitions.
-    fn count_units(&self, input: &Value) {
+    /// Counts what a call used, and charges it to its partitions.
+    fn count_units(&self, operation: &str, input: &Value, answer: &Value) {
         let shared = &*self.0;
-        let used = shared.recorder.take_capacity_use();
+        let mut used = CapacityUse::new();
+        add_capacity(&mut used, operation, answer);
         shared.partitions.charge(input, &used, shared.time.now());
         let mut all = lock(&shared.used);
         used.into_iter().for_each(|(what, half_units)| *all.entry(what).or_default() += half_units);

@@ -28,7 +28,7 @@ const LINGER: TimeDelta = TimeDelta::seconds(90);
 const LOOK: TimeDelta = TimeDelta::seconds(5);
 
 /// How many days back and ahead a night's recount looks. That of the month's end sees all.
-const RECOUNTED: [i64; 2] = [-2, 3];
+const RECOUNTED: [i64; 2] = [-2, 1];
 
 /// How long functions may take.
 const STREAM_TIMEOUT: TimeDelta = TimeDelta::seconds(120);

@@ -57,12 +57,6 @@ pub(crate) fn counting(input: &mut Value) -> Option<&mut Vec<Value>> {
     first.is_some_and(|pk| pk == CHECKPOINTS).then_some(actions)
 }
 
-/// Whether an update commits a run of the report.
-pub(crate) fn is_commit(input: &Value) -> bool {
-    let condition = input["ConditionExpression"].as_str().unwrap_or_default();
-    text(&input["Key"], "pk") == "CHECKPOINT#report" && !condition.contains(":run")
-}
-
 /// Whether an expression mentions this placeholder.
 fn mentions(expression: &str, name: &str) -> bool {
     let words = expression.split(|c: char| !c.is_ascii_alphanumeric() && c != ':' && c != '#');

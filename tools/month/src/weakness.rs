@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::attributes::text;
 use crate::laws::is_of_head;
 use crate::random::happens;
-use crate::weakening::{CHECKPOINTS, counting, is_commit, remove_clause, remove_condition, remove_consistency};
+use crate::weakening::{CHECKPOINTS, counting, remove_clause, remove_condition, remove_consistency};
 
 /// A weakness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
@@ -59,8 +59,6 @@ pub enum Weakness {
     LostCopy,
     /// Now and then the report does not take a payment out of the index.
     ForgottenMark,
-    /// The report commits a run without its condition.
-    UncommittedReport,
     /// The report trusts an index, and does not read the heads again.
     TrustedIndex,
 }
@@ -108,9 +106,6 @@ impl Weakness {
             (Self::OverwritingDetails, _)
                 if operation == "PutItem" && text(&input["Item"], "pk").starts_with("PAY#") =>
             {
-                remove_condition(input);
-            }
-            (Self::UncommittedReport, "report") if operation == "UpdateItem" && is_commit(input) => {
                 remove_condition(input);
             }
             (Self::UnreportedArchive, "archive") if operation == "DeleteItem" => {

@@ -8,7 +8,7 @@ use object_store::ObjectStore;
 use object_store::memory::InMemory;
 use payments_local::transaction_service::{TransactionService, TransactionServiceSettings};
 use payments_local::triggers::Queues;
-use payments_local::{EngineChoice, Recorder, Stack};
+use payments_local::{EngineChoice, Stack};
 use payments_model::BusinessZone;
 
 use crate::alarms::Alarms;
@@ -65,7 +65,7 @@ pub(crate) async fn build(
         engine_stream: engine_stream.clone(),
         lag,
         partitions,
-        recorder: Recorder::over(engine.clone()),
+        engine: engine.clone(),
         used: Mutex::default(),
         calls: Mutex::default(),
         random: Mutex::new(seed.source("weakness")),
