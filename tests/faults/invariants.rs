@@ -12,6 +12,7 @@ use payments_month::laws::{self, Pending, Tables};
 
 use crate::fault_injector::Sent;
 use crate::fixture::Fixture;
+use crate::transaction_service::settlement_of;
 
 /// How far a payment must have come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,9 +32,9 @@ pub(crate) async fn violations(fixture: &Fixture, intents: &[Intent], stage: Sta
     for head in tables.heads().into_values() {
         let amount = number(head, "amountMinor");
         let Some(intent) = intents.iter().find(|intent| intent.amount == amount) else { continue };
-        let said = if amount.is_multiple_of(4) { "FAILED" } else { "PROCESSED" };
+        let said = settlement_of(amount)?;
         let over = if stage == Stage::Finished { laws::check_over(head) } else { None };
-        let problems = [over, laws::check_settlement(head, said, intent.contested)];
+        let problems = [over, laws::check_settlement(head, &said, intent.contested)];
         found.extend(problems.into_iter().flatten().map(|problem| format!("payment {amount} {problem}")));
     }
     let pending = follow(fixture, account, &tables, &mut found).await?;

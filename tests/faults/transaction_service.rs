@@ -5,6 +5,7 @@
 
 use anyhow::Result;
 use fastrand::Rng;
+use payments_model::{FailureReason, Settlement};
 use payments_queue::Queue;
 use serde_json::{Value, json};
 
@@ -23,6 +24,14 @@ pub(crate) fn result_of(request: &Value) -> Value {
         result["dueAt"] = request["dueAt"].clone();
     }
     result
+}
+
+/// How the payment of an amount ends.
+pub(crate) fn settlement_of(amount: u64) -> Result<Settlement> {
+    Ok(match result_of(&json!({ "amountMinor": amount })) {
+        result if result["outcome"] == "FAILED" => Settlement::Failed(FailureReason::cut("no money")),
+        _ => Settlement::Processed(format!("T-{amount}").parse()?),
+    })
 }
 
 /// Receives all requests.

@@ -1,7 +1,7 @@
 //! Settlements as rows of CSV (RFC 4180), written and read.
 
 use csv_core::ReadRecordResult;
-use payments_model::{FailureReason, Head, HeadKey, HeadSort, TransactionId, UtcSecond};
+use payments_model::{AccountId, FailureReason, Head, HeadKey, HeadSort, TransactionId, UtcSecond};
 use payments_store::UnreportedSort;
 
 /// The columns, in order.
@@ -151,7 +151,9 @@ impl RowReader {
             };
             let unreported =
                 UnreportedSort { settled_at: self.field(SETTLED_AT)?.parse().ok()?, payment_id: sort.payment_id };
-            Some(ReportedRow { head: HeadKey { account: self.field(ACCOUNT_ID)?.parse().ok()?, sort }, unreported })
+            // As it is stored, for ever: what is valid today was not always asked for.
+            let account = AccountId::from_stored(self.field(ACCOUNT_ID)?).ok()?;
+            Some(ReportedRow { head: HeadKey { account, sort }, unreported })
         };
         parse().ok_or("has a row that is not a settlement")
     }
@@ -190,6 +192,16 @@ mod tests {
             assert_eq!(one.head.account.as_str(), account);
             assert_eq!(payments_store::key::head_sort(one.head.sort), format!("2026-11-20T00:00:00Z#{id}"));
         }
+    }
+
+    /// A report that cannot be read back stops every later one.
+    #[test]
+    fn an_account_that_is_no_longer_valid_is_read_as_it_was_stored() {
+        let row = "626e8292-8e84-575a-b684-0af73927405b,..,payee,1,GBP,2026-11-20T00:00:00Z,2026-11-20,PROCESSED,T-1,,2026-11-20T01:02:03Z";
+        let text = format!("{}\r\n{row}\r\n", COLUMNS.join(","));
+        let read = RowReader::new().read(&mut text.as_bytes()).unwrap().unwrap();
+        assert_eq!(read.head.account.as_str(), "..");
+        assert!("..".parse::<AccountId>().is_err());
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, Utc};
+use chrono_tz::Tz;
 use fastrand::Rng;
 use payments_delivery::StreamSettings;
 use payments_local::Direct;
@@ -13,6 +14,7 @@ use payments_model::BusinessZone;
 use serde_json::{Value, json};
 
 use crate::alarms::Alarms;
+use crate::attributes::text;
 use crate::broken::Broken;
 use crate::by_hand_log::ByHand;
 use crate::changes::{Changes, EngineStream};
@@ -36,6 +38,8 @@ pub(crate) struct Bank {
     /// When the month began.
     pub(crate) begin: DateTime<Utc>,
     pub(crate) zone: BusinessZone,
+    /// The same zone, for those who share no code with the functions.
+    pub(crate) tz: Tz,
     pub(crate) faults: Faults,
     pub(crate) lambda: Lambda,
     pub(crate) network: Network,
@@ -98,6 +102,18 @@ impl State {
 impl Bank {
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the head of an intent is SCHEDULED in the hot table.
+    pub(crate) fn is_scheduled(&self, place: usize) -> bool {
+        let key = {
+            let state = self.state();
+            let intent = &state.intents[place];
+            let sort = intent.due_at().zip(intent.accepted.as_ref()).map(|(due_at, id)| format!("{due_at}#{id}"));
+            json!({ "pk": { "S": format!("ACCT#{}", intent.account) }, "sk": { "S": sort } })
+        };
+        let head = self.engine.call("GetItem", &json!({ "TableName": "payments", "Key": key }));
+        head.is_ok_and(|head| text(&head["Item"], "status") == "SCHEDULED")
     }
 
     /// Notes what failed and is tried again.

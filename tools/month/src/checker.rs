@@ -4,19 +4,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
-use chrono::{DateTime, TimeDelta, Utc};
-use payments_model::{PaymentId, Settlement};
+use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
+use chrono_tz::Tz;
+use payments_model::{BusinessZone, PaymentId};
 use serde_json::{Value, json};
 
 use crate::attributes::{Key, key_of, number, text};
 use crate::bank::Bank;
 use crate::changes::Change;
+use crate::files::Published;
 use crate::intent::Intent;
 use crate::laws::{self, Pending, Tables, id_of, is_of_head, is_settled};
+use crate::reports;
 use crate::requests::Sent;
 
 /// How far the clocks of sandboxes are ahead at most.
-const CLOCKS_AGREE: TimeDelta = TimeDelta::seconds(3);
+pub(crate) const CLOCKS_AGREE: TimeDelta = TimeDelta::seconds(3);
+
+/// How long a request may be under way from the last look at its head until the queue has it.
+const LONGEST_SEND: TimeDelta = TimeDelta::minutes(2);
 
 /// The checker.
 #[derive(Default)]
@@ -27,6 +33,10 @@ pub(crate) struct Checker {
     requests: usize,
     /// When each payment was pending at each dispatch attempt for the first time.
     pending: Pending<DateTime<Utc>>,
+    /// When each payment was sent for the first time.
+    sent: BTreeMap<String, DateTime<Utc>>,
+    /// The heads that left the hot table, as they were then.
+    archived: BTreeMap<Key, Value>,
     /// The most dispatch attempts of a payment, if no operator changes them.
     attempts: Option<u32>,
     /// What is wrong.
@@ -69,20 +79,24 @@ impl Checker {
 
     /// Checks the changes and the requests since the last time, and the tables.
     pub(crate) fn check(&mut self, bank: &Bank) -> Result<Tables> {
+        let sent = bank.requests.from(self.requests);
+        self.requests += sent.len();
+        for Sent { at, request } in &sent {
+            self.sent.entry(request["paymentId"].as_str().unwrap_or_default().to_owned()).or_insert(*at);
+        }
         let (begin, changes) = (self.followed, bank.changes.from(self.followed));
         self.followed += changes.len();
         let by_hand = bank.state().by_hand.places.clone();
         for (place, change) in (begin..).zip(&changes) {
             if is_of_head(&change.key.0) && !by_hand.contains(&place) {
-                self.follow(change);
+                self.follow(change, bank.zone);
             }
         }
         let tables = tables(bank)?;
         let intents = bank.state().intents.clone();
         let now = bank.time.now();
         laws::check_heads(&tables, &intents).iter().for_each(|problem| self.complain(now, problem));
-        let sent = bank.requests.from(self.requests);
-        self.requests += sent.len();
+        self.check_archived(now, &tables);
         self.check_requests(&sent, &intents);
         let complaints = std::mem::take(&mut bank.state().complaints);
         self.violations.extend(complaints);
@@ -94,11 +108,28 @@ impl Checker {
         self.violations.insert(format!("{}: {what}", at.format("%F %T")));
     }
 
-    /// Every change is legal.
-    fn follow(&mut self, change: &Change) {
-        self.pending.follow(&change.key, change.after.as_ref(), change.at);
-        if let Some(problem) = laws::check_change(change.before.as_ref(), change.after.as_ref()) {
-            self.complain(change.at, &format!("{} {problem}", change.key.1));
+    /// Every change is legal, and comes neither too early nor from nowhere.
+    fn follow(&mut self, change: &Change, zone: BusinessZone) {
+        let Change { at, key, before, after } = change;
+        self.pending.follow(key, after.as_ref(), *at);
+        let id = id_of(&key.1);
+        let settles = after.as_ref().is_some_and(|head| is_settled(text(head, "status")));
+        let was_sent = self.sent.get(id).is_some_and(|sent| sent <= at);
+        let unasked = (settles && !was_sent).then(|| "was settled and never sent".to_owned());
+        let early = before.as_ref().filter(|_| after.is_none()).and_then(|head| check_day_over(head, *at, zone));
+        let problems = [laws::check_change(before.as_ref(), after.as_ref()), unasked, early];
+        problems.into_iter().flatten().for_each(|problem| self.complain(*at, &format!("{} {problem}", key.1)));
+        if let (Some(head), None) = (before, after) {
+            self.archived.insert(key.clone(), head.clone());
+        }
+    }
+
+    /// What left the hot table is in the long-term table as it was, and stays so.
+    fn check_archived(&mut self, now: DateTime<Utc>, tables: &Tables) {
+        let differs = |(key, head): &(&Key, &Value)| tables.history.get(*key) != Some(*head);
+        let differing: Vec<String> = self.archived.iter().filter(differs).map(|(key, _)| key.1.clone()).collect();
+        for sort in differing {
+            self.complain(now, &format!("{} was archived, and its copy is another one or gone", id_of(&sort)));
         }
     }
 
@@ -114,7 +145,8 @@ impl Checker {
                 laws::check_request(intent, request),
                 self.pending.check(request, at),
                 self.check_attempt(request),
-                check_time(request, *at),
+                check_time(intent, *at),
+                self.check_late(request, *at),
             ];
             for problem in problems.into_iter().flatten() {
                 self.complain(*at, &format!("payment {} {problem}", intent.amount));
@@ -122,8 +154,14 @@ impl Checker {
         }
     }
 
+    /// No request is sent long after its payment ceased to be pending.
+    fn check_late(&self, request: &Value, at: DateTime<Utc>) -> Option<String> {
+        let until = *self.pending.until(request["paymentId"].as_str()?)?;
+        (at > until + LONGEST_SEND).then(|| format!("was settled at {until} and sent at {at}"))
+    }
+
     /// Everything is over: every payment is settled as the service said, reported once and archived.
-    pub(crate) fn check_end(&mut self, bank: &Bank, tables: &Tables, reported: &BTreeMap<String, u64>) {
+    pub(crate) fn check_end(&mut self, bank: &Bank, tables: &Tables, published: &BTreeMap<String, Published>) {
         let now = bank.time.now();
         let state = bank.state();
         let settings = *state.service.settings();
@@ -131,32 +169,33 @@ impl Checker {
             state.intents.iter().filter(|intent| intent.contested).map(|intent| intent.amount).collect();
         for (key, head) in tables.heads() {
             let (id, status) = (id_of(&key.1), text(head, "status"));
-            let said = match id.parse::<PaymentId>().map(|id| settings.settlement_of(id)) {
-                Ok(Settlement::Processed(_)) => "PROCESSED",
-                Ok(Settlement::Failed(_)) => "FAILED",
-                Err(_) => "",
-            };
             let is_contested = contested.contains(&number(head, "amountMinor"));
-            let problems = [laws::check_over(head), laws::check_settlement(head, said, is_contested)];
-            for problem in problems.into_iter().flatten() {
+            let said = id.parse::<PaymentId>().map(|id| settings.settlement_of(id));
+            let wrong = said.map_or_else(
+                |_| Some("has no valid id".to_owned()),
+                |said| laws::check_settlement(head, &said, is_contested),
+            );
+            for problem in [laws::check_over(head), wrong].into_iter().flatten() {
                 self.complain(now, &format!("{id} {problem}"));
-            }
-            let times = reported.get(id).copied().unwrap_or(0);
-            if times != u64::from(is_settled(status)) {
-                self.complain(now, &format!("{id} is {status} and was reported {times} times"));
             }
             if tables.hot.contains_key(key) {
                 self.complain(now, &format!("{id} is {status} and was not archived"));
             }
         }
-        for id in reported.keys().filter(|id| !tables.heads().keys().any(|(_, sk)| sk.ends_with(id.as_str()))) {
-            self.complain(now, &format!("{id} was reported and does not exist"));
-        }
+        reports::check(published, &tables.heads()).iter().for_each(|problem| self.complain(now, problem));
     }
 }
 
+/// No head leaves the hot table before its day is over.
+fn check_day_over(head: &Value, at: DateTime<Utc>, zone: BusinessZone) -> Option<String> {
+    let (zone, date): (Tz, NaiveDate) =
+        (zone.to_string().parse().ok()?, text(head, "due").split('#').nth(1)?.parse().ok()?);
+    let now = (at + CLOCKS_AGREE).with_timezone(&zone).date_naive();
+    (now <= date).then(|| format!("left the hot table at {at}, on its own day"))
+}
+
 /// No request is sent before its payment is due, as far as clocks agree.
-fn check_time(request: &Value, at: DateTime<Utc>) -> Option<String> {
-    let due_at: DateTime<Utc> = request["dueAt"].as_str()?.parse().ok()?;
+fn check_time(intent: &Intent, at: DateTime<Utc>) -> Option<String> {
+    let due_at = intent.due()?;
     (at + CLOCKS_AGREE < due_at).then(|| format!("is due at {due_at} and was sent at {at}"))
 }

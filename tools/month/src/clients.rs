@@ -13,6 +13,7 @@ use tokio::task::spawn_local;
 
 use crate::bank::Bank;
 use crate::faults::FaultKind;
+use crate::checker::CLOCKS_AGREE;
 use crate::intent::Intent;
 use crate::random::happens;
 use crate::time::pause;
@@ -71,6 +72,9 @@ async fn feed_of(bank: Arc<Bank>, payments: usize) {
                 && let Ok(body) = reply.json()
             {
                 let results = body["results"].as_array().cloned().unwrap_or_default();
+                if results.len() != left.len() {
+                    bank.complain(format!("a batch of {} was answered with {} results", left.len(), results.len()));
+                }
                 let ends = left.iter().zip(results);
                 left = ends
                     .filter_map(|(place, result)| {
@@ -125,7 +129,8 @@ fn new_intent(bank: &Bank, random: &mut Rng, scheduled_for: String) -> usize {
     let mut state = bank.state();
     let place = state.intents.len();
     let amount = 1_000 + u64::try_from(place).unwrap_or(0);
-    state.intents.push(Intent::new(format!("acc-{}", random.usize(0..ACCOUNTS)), amount, scheduled_for));
+    let intent = Intent::new(format!("acc-{}", random.usize(0..ACCOUNTS)), amount, scheduled_for);
+    state.intents.push(intent.at_bank_of(bank.tz));
     place
 }
 
@@ -201,8 +206,8 @@ fn told(bank: &Bank, place: usize, status: u16, id: Option<String>) -> bool {
                 true
             }
             (500 | 502..=504 | 429, _) => false,
-            // A payment can be refused if its time passed while the client tried.
-            (422, _) if intent.accepted.is_none() => {
+            // A payment is refused if its date ended while the client tried.
+            (422, _) if intent.accepted.is_none() && intent.has_passed(bank.time.now() + CLOCKS_AGREE) => {
                 intent.refused = true;
                 true
             }
@@ -231,6 +236,7 @@ pub(crate) async fn cancel(bank: &Arc<Bank>, place: usize) {
                 bank.state().intents[place].cancelled = true;
                 return;
             }
+            Some(409) if bank.is_scheduled(place) => return bank.complain(format!("the cancel of {id} was refused")),
             Some(409) => return,
             None | Some(500 | 502..=504 | 429) => {}
             Some(other) => return bank.complain(format!("the cancel of {id} was answered {other}")),

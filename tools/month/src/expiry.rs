@@ -38,14 +38,15 @@ pub(crate) async fn run(bank: Arc<Bank>) {
         });
         let Ok(expired) = bank.engine.call("Scan", &scan) else { continue };
         for key in expired["Items"].as_array().into_iter().flatten() {
-            remove(&bank, key).await;
+            remove(&bank, key, late > 3_600);
         }
     }
 }
 
-async fn remove(bank: &Bank, key: &Value) {
+fn remove(bank: &Bank, key: &Value, is_late: bool) {
     let delete = json!({ "TableName": "payments", "Key": key });
-    if bank.engine.call("DeleteItem", &delete).is_ok() && bank.engine_stream.follow(bank.time.now()).is_ok() {
+    let is_removed = bank.engine.call("DeleteItem", &delete).is_ok();
+    if is_removed && bank.engine_stream.follow(bank.time.now()).is_ok() && is_late {
         bank.faults.count(FaultKind::ExpiredLate);
     }
 }

@@ -16,6 +16,8 @@ use crate::random::{Seed, happens};
 pub enum FaultKind {
     /// DynamoDB throttles a call.
     Throttled,
+    /// DynamoDB leaves some keys of a batch unprocessed, because it throttles them.
+    Unprocessed,
     /// DynamoDB answers with an error of its own.
     ServerError,
     /// A write or transaction meets another transaction on its item.

@@ -14,6 +14,7 @@ use object_store::{
     CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
     ObjectStoreExt as _, PutMultipartOptions, PutOptions, PutPayload, PutResult,
 };
+use serde_json::Value;
 
 use crate::broken::{Broken, Part};
 use crate::faults::{FaultKind, Faults};
@@ -54,6 +55,10 @@ impl Files {
 pub struct Published {
     /// The payments in it, by id.
     pub payments: Vec<String>,
+    /// Its rows, by the names of their columns.
+    pub rows: Vec<BTreeMap<String, String>>,
+    /// Its summary.
+    pub summary: Value,
     /// Its bytes.
     pub bytes: Vec<u8>,
 }
@@ -67,21 +72,15 @@ pub async fn published(files: &Arc<dyn ObjectStore>) -> Result<BTreeMap<String, 
     let mut published = BTreeMap::new();
     for name in found.into_iter().map(|file| file.location).filter(|name| name.as_ref().ends_with(".csv.gz")) {
         let bytes = files.get(&name).await?.bytes().await?.to_vec();
-        let mut rows = csv::Reader::from_reader(GzDecoder::new(bytes.as_slice()));
-        let id = |row: csv::StringRecord| row.get(0).map(str::to_owned).context("a row of a report has no payment");
-        let payments = rows.records().map(|row| id(row?)).collect::<Result<_>>()?;
-        published.insert(name.to_string(), Published { payments, bytes });
+        let mut reader = csv::Reader::from_reader(GzDecoder::new(bytes.as_slice()));
+        let rows: Vec<BTreeMap<String, String>> = reader.deserialize().collect::<Result<_, _>>()?;
+        let id = |row: &BTreeMap<String, String>| row.get("paymentId").cloned();
+        let payments = rows.iter().map(id).collect::<Option<_>>().context("a row of a report has no payment")?;
+        let summary = Path::from(name.as_ref().replace(".csv.gz", ".summary.json"));
+        let summary = serde_json::from_slice(&files.get(&summary).await?.bytes().await?)?;
+        published.insert(name.to_string(), Published { payments, rows, summary, bytes });
     }
     Ok(published)
-}
-
-/// Returns how often each payment is in the reports.
-pub(crate) async fn reported(files: &Arc<dyn ObjectStore>) -> Result<BTreeMap<String, u64>> {
-    let mut times = BTreeMap::new();
-    for id in published(files).await?.into_values().flat_map(|file| file.payments) {
-        *times.entry(id).or_default() += 1;
-    }
-    Ok(times)
 }
 
 impl fmt::Debug for Files {

@@ -1,6 +1,8 @@
 //! Intents: what clients want, and what they were told.
 
 use anyhow::{Context as _, Result};
+use chrono::{DateTime, NaiveDate, NaiveTime, SecondsFormat, TimeZone as _, Utc};
+use chrono_tz::Tz;
 use serde_json::{Value, json};
 
 /// What a client wants, and what it was told.
@@ -14,6 +16,12 @@ pub struct Intent {
     pub amount: u64,
     /// When the payment is to be made, as the client writes it: a date, or an instant in whole seconds of UTC.
     pub scheduled_for: String,
+    /// The account that is paid.
+    pub payee: String,
+    /// The currency.
+    pub currency: &'static str,
+    /// The bank's time zone, in which a date begins and ends; `None` if the payments have no dates.
+    pub zone: Option<Tz>,
     /// The payment's id, once a client was told.
     pub accepted: Option<String>,
     /// Whether the API refused the payment for good.
@@ -28,8 +36,31 @@ impl Intent {
     /// Returns an intent of which no client was told anything yet.
     #[must_use]
     pub fn new(account: String, amount: u64, scheduled_for: String) -> Self {
-        let (key, accepted) = (format!("key-{amount}"), None);
-        Self { account, key, amount, scheduled_for, accepted, refused: false, cancelled: false, contested: false }
+        Self {
+            account,
+            key: format!("key-{amount}"),
+            amount,
+            scheduled_for,
+            payee: "landlord".to_owned(),
+            currency: "GBP",
+            zone: None,
+            accepted: None,
+            refused: false,
+            cancelled: false,
+            contested: false,
+        }
+    }
+
+    /// Returns the same intent at a bank of this zone, with a payee and a currency that its neighbours do not have.
+    #[must_use]
+    pub fn at_bank_of(self, zone: Tz) -> Self {
+        let payee = format!("payee-{}", self.amount % 7);
+        let currency = match self.amount % 3 {
+            0 => "GBP",
+            1 => "EUR",
+            _ => "USD",
+        };
+        Self { payee, currency, zone: Some(zone), ..self }
     }
 
     /// Returns the id that a client was told.
@@ -44,7 +75,7 @@ impl Intent {
     #[must_use]
     pub fn body(&self) -> Value {
         json!({
-            "payeeAccountId": "landlord", "amountMinor": self.amount, "currency": "GBP",
+            "payeeAccountId": self.payee, "amountMinor": self.amount, "currency": self.currency,
             "scheduledFor": self.scheduled_for, "data": { "note": format!("rent {}", self.amount) },
         })
     }
@@ -72,9 +103,33 @@ impl Intent {
         })
     }
 
-    /// Returns the instant when the payment is due; `None` if the client named a date.
+    /// Returns when the payment is due: at the instant that the client named, or as the date begins in the bank's zone.
     #[must_use]
-    pub fn due_at(&self) -> Option<&str> {
-        self.scheduled_for.contains('T').then_some(&self.scheduled_for)
+    pub fn due(&self) -> Option<DateTime<Utc>> {
+        if let Ok(instant) = self.scheduled_for.parse() {
+            return Some(instant);
+        }
+        let midnight = self.scheduled_for.parse::<NaiveDate>().ok()?.and_time(NaiveTime::MIN);
+        // No clock of these zones is changed at midnight.
+        Some(self.zone?.from_local_datetime(&midnight).single()?.to_utc())
+    }
+
+    /// Returns when the payment is due, as it is written.
+    #[must_use]
+    pub fn due_at(&self) -> Option<String> {
+        self.due().map(|due| due.to_rfc3339_opts(SecondsFormat::Secs, true))
+    }
+
+    /// Whether the date on which the payment is due is over at an instant.
+    #[must_use]
+    pub fn has_passed(&self, now: DateTime<Utc>) -> bool {
+        let today = self.zone.map(|zone| now.with_timezone(&zone).date_naive());
+        self.due_date().is_some_and(|date| today.is_some_and(|today| date < today))
+    }
+
+    /// Returns the bank's date of that instant.
+    #[must_use]
+    pub fn due_date(&self) -> Option<NaiveDate> {
+        Some(self.due()?.with_timezone(&self.zone?).date_naive())
     }
 }

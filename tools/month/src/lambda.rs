@@ -110,7 +110,9 @@ impl Lambda {
         };
         let sandbox = self.seed.source(&format!("sandbox {what} {number}")).usize(0..self.sandboxes.len());
         let killed = self.faults.draw(FaultKind::Killed, 15);
-        let limit = if killed { self.faults.millis(1..1_500) } else { timeout };
+        // Most invocations are short, some take minutes.
+        let longest = if self.faults.millis(0..4).is_zero() { timeout.num_milliseconds() } else { 1_500 };
+        let limit = if killed { self.faults.millis(1..longest) } else { timeout };
         let run = run(self.sandboxes[sandbox].clone());
         let limit = limit.to_std().unwrap_or_default();
         let done = tokio::time::timeout(limit, run).await.map_err(|_| format!("{what} was killed"));

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use payments_model::Settlement;
 use serde_json::Value;
 
 use crate::attributes::{Key, number, text};
@@ -83,10 +84,18 @@ fn check_intent(intent: &Intent, heads: &[(&Key, &Value)], tables: &Tables) -> O
     if *pk != format!("ACCT#{}", intent.account) {
         return Some(format!("is of the account {} and lies in {pk}", intent.account));
     }
-    if intent.due_at().is_some_and(|due_at| sk.strip_prefix(due_at).is_none_or(|rest| !rest.starts_with('#'))) {
+    let due_at = intent.due_at();
+    if due_at.is_some_and(|due_at| sk.strip_prefix(&due_at).is_none_or(|rest| !rest.starts_with('#'))) {
         return Some(format!("is to be made at {} and is {sk}", intent.scheduled_for));
     }
     let status = text(head, "status");
+    if intent.due_date().is_some_and(|date| text(head, "due") != format!("{status}#{date}#{sk}")) {
+        return Some(format!("is to be made at {} and is due at {}", intent.scheduled_for, text(head, "due")));
+    }
+    let asked = [&intent.payee, intent.currency, &intent.scheduled_for];
+    if ["payeeAccountId", "currency", "scheduledFor"].map(|name| text(head, name)) != asked {
+        return Some(format!("is there as {head}"));
+    }
     if intent.cancelled && status != "CANCELLED" {
         return Some(format!("was told to be cancelled and is {status}"));
     }
@@ -95,7 +104,9 @@ fn check_intent(intent: &Intent, heads: &[(&Key, &Value)], tables: &Tables) -> O
         return Some(format!("was accepted as {id} and is {sk}"));
     }
     let details = tables.history.get(&(format!("PAY#{id}"), "DETAILS".to_owned()));
-    let right = details.is_some_and(|details| number(details, "amountMinor") == intent.amount);
+    let right = details.is_some_and(|details| {
+        number(details, "amountMinor") == intent.amount && text(details, "payeeAccountId") == intent.payee
+    });
     (!right).then(|| format!("has the details {details:?}"))
 }
 
@@ -106,12 +117,17 @@ pub fn check_over(head: &Value) -> Option<String> {
     (!is_settled(status) && status != "CANCELLED").then(|| format!("is {status} when everything is over"))
 }
 
-/// Checks that a head is settled, if at all, as the transaction service said. Returns what is wrong.
+/// Checks that a head is settled, if at all, as the transaction service said: with the transaction's id, or the reason.
+/// Returns what is wrong.
 #[must_use]
-pub fn check_settlement(head: &Value, said: &str, is_contested: bool) -> Option<String> {
-    let status = text(head, "status");
-    let wrong = is_settled(status) && status != said && !is_contested;
-    wrong.then(|| format!("is {status}, but the service said {said}"))
+pub fn check_settlement(head: &Value, said: &Settlement, is_contested: bool) -> Option<String> {
+    let is = (text(head, "status"), text(head, "transactionId"), text(head, "failureReason"));
+    let said = match said {
+        Settlement::Processed(id) => ("PROCESSED", id.as_str(), ""),
+        Settlement::Failed(reason) => ("FAILED", "", reason.as_str()),
+    };
+    let wrong = is_settled(is.0) && is != said && !is_contested;
+    wrong.then(|| format!("is {is:?}, but the service said {said:?}"))
 }
 
 /// Checks a change of a head: it begins, takes a step, or leaves the hot table. Returns what is wrong.
@@ -140,9 +156,11 @@ fn check_step(before: &Value, after: &Value) -> Option<String> {
     let (old, new) = (trail(before), trail(after));
     let (attempt, next) = (number(before, "dispatchAttempt"), number(after, "dispatchAttempt"));
     let is_redrive = from == "PENDING" && to == "PENDING" && before["version"] == after["version"];
-    // A redrive skips the attempts that were missed.
-    if is_redrive && old == new && next > attempt {
-        return None;
+    // A redrive skips the attempts that were missed, and changes nothing else.
+    if is_redrive && next > attempt {
+        let mut redriven = before.clone();
+        redriven["dispatchAttempt"] = after["dispatchAttempt"].clone();
+        return (redriven != *after).then(|| format!("was redriven as {before} and became {after}"));
     }
     let mut reported = before.clone();
     if let Some(fields) = reported.as_object_mut()
@@ -210,24 +228,42 @@ pub fn check_write(operation: &str, input: &Value) -> Option<String> {
     (is_transition && !repeats).then(|| format!("a transition has the condition {condition}"))
 }
 
-/// When each payment was pending at each dispatch attempt for the first time, on any scale that goes up.
-#[derive(Debug, Default)]
-pub struct Pending<When>(BTreeMap<(String, u64), When>);
+/// When each payment was pending at each dispatch attempt for the first time, and when it ceased to be, on any scale that
+/// goes up.
+#[derive(Debug)]
+pub struct Pending<When> {
+    since: BTreeMap<(String, u64), When>,
+    until: BTreeMap<String, When>,
+}
+
+impl<When> Default for Pending<When> {
+    fn default() -> Self {
+        Self { since: BTreeMap::new(), until: BTreeMap::new() }
+    }
+}
 
 impl<When: Ord> Pending<When> {
     /// Follows a change of a head.
     pub fn follow(&mut self, key: &Key, after: Option<&Value>, at: When) {
         if let Some(after) = after.filter(|after| text(after, "status") == "PENDING") {
             let attempt = (id_of(&key.1).to_owned(), number(after, "dispatchAttempt"));
-            self.0.entry(attempt).or_insert(at);
+            self.since.entry(attempt).or_insert(at);
+        } else if after.is_some_and(|after| is_settled(text(after, "status"))) {
+            self.until.entry(id_of(&key.1).to_owned()).or_insert(at);
         }
+    }
+
+    /// Returns when a payment ceased to be pending.
+    #[must_use]
+    pub fn until(&self, id: &str) -> Option<&When> {
+        self.until.get(id)
     }
 
     /// Checks that a request's payment was pending at its attempt before it was sent. Returns what is wrong.
     #[must_use]
     pub fn check(&self, request: &Value, sent: &When) -> Option<String> {
         let (id, attempt) = (request["paymentId"].as_str()?, request["dispatchAttempt"].as_u64()?);
-        let since = self.0.get(&(id.to_owned(), attempt));
+        let since = self.since.get(&(id.to_owned(), attempt));
         since.is_none_or(|since| since > sent).then(|| format!("was sent at {attempt} without being pending"))
     }
 }

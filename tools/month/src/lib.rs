@@ -38,6 +38,7 @@ mod partitions;
 pub mod past;
 pub mod random;
 mod readers;
+mod reports;
 pub mod requests;
 mod runbook;
 mod search;

@@ -3,8 +3,10 @@
 mod show;
 
 use std::collections::BTreeSet;
+use std::fs::OpenOptions;
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,24 +33,25 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[command(name = "cargo month", bin_name = "cargo month", version, after_help = EXAMPLES)]
 struct Arguments {
     /// The first seed.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = whole(0..=u64::MAX / 2))]
     seed: u64,
 
     /// How many seeds are played.
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, default_value_t = 1, value_parser = whole(1..=1_000_000))]
     seeds: u64,
 
     /// How many days have payments. What was begun comes to its end after them.
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=60))]
     days: u32,
 
-    /// How many payments a day has.
-    #[arg(long, default_value_t = 60)]
-    payments: usize,
+    /// How many payments a day has, at most 1,000.
+    /// Clients ask for more when they correct one.
+    #[arg(long, default_value_t = 60, value_parser = whole(1..=1_000))]
+    payments: u64,
 
     /// How many months are played at once. The default is one for each core.
-    #[arg(long, value_name = "N")]
-    threads: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = whole(1..=256))]
+    threads: Option<u64>,
 
     /// Play without faults.
     #[arg(long)]
@@ -58,21 +61,23 @@ struct Arguments {
     #[arg(long, value_delimiter = ',', value_name = "KIND", conflicts_with = "healthy")]
     without: Vec<FaultKind>,
 
-    /// Play with a weakness, to see that it is found.
+    /// Play with a weakness: something that the functions could get wrong. The exit status is 0 only if it is found.
     #[arg(long)]
     weakness: Option<Weakness>,
 
-    /// Make the first month in which something is wrong smaller, as long as the same is wrong.
+    /// Make the first month that breaks a guarantee smaller, as long as it breaks the same one.
     #[arg(long)]
     shrink: bool,
 
-    /// Look for each weakness in at most 20 seeds, and write the smallest months that show them to this file.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["seeds", "shrink"])]
+    /// Look for each weakness in at most 20 seeds, and write the smaller months that show them to this file. With
+    /// --weakness, only that one is looked for, and the file's others stay.
+    #[arg(long, value_name = "FILE",
+          conflicts_with_all = ["seed", "seeds", "shrink", "healthy", "without", "outage", "json"])]
     find_weaknesses: Option<PathBuf>,
 
     /// Let something break on the second day, until an operator ends it as the runbook says. Several outages begin three
-    /// hours apart.
-    #[arg(long, value_delimiter = ',')]
+    /// hours apart. Random faults would hide what an outage does, so it needs --healthy.
+    #[arg(long, value_delimiter = ',', requires = "healthy")]
     outage: Vec<Outage>,
 
     /// Print one JSON object for each month.
@@ -84,8 +89,10 @@ const EXAMPLES: &str = "\
 Examples:
   cargo month --days 2 --payments 10            a short one
   cargo month --seeds 20 --json                 twenty months, one JSON object each
-  cargo month --seed 7 --shrink                 if seed 7 shows a fault: the smallest month that does
-  cargo month --weakness no-counters --days 3   something is taken out, and must be found
+  cargo month --seed 7 --shrink                 if seed 7 breaks a guarantee: a smaller month that does
+  cargo month --weakness no-counters --days 3   something is got wrong, and must be found
+  cargo month --days 3 --healthy --outage no-sweeps
+                                                something breaks, and an operator mends it
 ";
 
 /// So many months must have had faults of every kind.
@@ -105,30 +112,66 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(file) = &arguments.find_weaknesses {
         return find_weaknesses(arguments, file);
     }
+    let distinct: BTreeSet<&Outage> = arguments.outage.iter().collect();
+    ensure!(distinct.len() == arguments.outage.len(), "an outage is named twice: name each once");
     let months = play_all(arguments)?;
     let broken: Vec<&Month> = months.iter().filter(|month| !month.violations.is_empty()).collect();
     if arguments.seeds > 1 && !arguments.json {
-        writeln!(io::stdout(), "{} months, {} of them with something wrong", months.len(), broken.len())?;
+        writeln!(io::stdout(), "{} months, {} of them with a broken guarantee", months.len(), broken.len())?;
     }
     let missing = missing(arguments, &months);
     if !missing.is_empty() {
         eprintln!("no month had faults of these kinds: {}", missing.join(", "));
     }
+    if arguments.shrink && broken.is_empty() {
+        eprintln!("there is nothing to make smaller: every guarantee holds");
+    }
     if let Some(first) = broken.first().filter(|_| arguments.shrink) {
         let watch = |smaller: &Settings| eprintln!("  trying {}", command(smaller));
         let (smaller, month) = shrink(&settings(arguments, first.seed), (*first).clone(), watch)?;
-        writeln!(io::stdout(), "the smallest month that shows the same:")?;
-        show(&mut io::stdout(), &month, &smaller)?;
+        if arguments.json {
+            writeln!(io::stdout(), "{}", serde_json::to_string(&month)?)?;
+        } else {
+            writeln!(io::stdout(), "a smaller month that breaks the same guarantee:")?;
+            show(&mut io::stdout(), &month, &smaller)?;
+        }
+    }
+    if let Some(weakness) = arguments.weakness {
+        let name = weakness.name();
+        if broken.is_empty() {
+            eprintln!("weakness {name} was not found. Try more seeds: --seeds {SEEDS}");
+            return Ok(ExitCode::FAILURE);
+        }
+        eprintln!("weakness {name} was found in {} of {} months, as it must be", broken.len(), months.len());
+        return Ok(ExitCode::SUCCESS);
     }
     Ok(if broken.is_empty() && missing.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn settings(arguments: &Arguments, seed: u64) -> Settings {
-    let settings = Settings::new(seed, arguments.days, arguments.payments);
+    let settings = Settings::new(seed, arguments.days, payments(arguments));
     let without: BTreeSet<FaultKind> = arguments.without.iter().copied().collect();
     let outages: &'static [Outage] = arguments.outage.clone().leak();
     let settings = Settings { without, weakness: arguments.weakness, outages, ..settings };
     if arguments.healthy { settings.healthy() } else { settings }
+}
+
+/// Reads a whole number within limits.
+fn whole(limits: RangeInclusive<u64>) -> impl Fn(&str) -> Result<u64, String> + Clone {
+    move |text| {
+        let number = text.parse().ok().filter(|number| limits.contains(number));
+        number.ok_or_else(|| format!("give a whole number from {} to {}", limits.start(), limits.end()))
+    }
+}
+
+fn payments(arguments: &Arguments) -> usize {
+    usize::try_from(arguments.payments).unwrap_or(usize::MAX)
+}
+
+/// Returns how many threads play.
+fn threads(arguments: &Arguments) -> usize {
+    let cores = || available_parallelism().map_or(1, usize::from);
+    arguments.threads.and_then(|threads| usize::try_from(threads).ok()).unwrap_or_else(cores)
 }
 
 /// Returns the kinds of faults that happened in none of many months.
@@ -169,8 +212,7 @@ fn play_all(arguments: &Arguments) -> Result<Vec<Month>> {
             months.push(month);
         }
     };
-    let cores = available_parallelism().map_or(1, usize::from);
-    let threads = arguments.threads.unwrap_or(cores).clamp(1, usize::try_from(arguments.seeds).unwrap_or(1));
+    let threads = threads(arguments).min(usize::try_from(arguments.seeds).unwrap_or(1));
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         threads.into_iter().try_for_each(|thread| thread.join().ok().context("a month panicked")?)
@@ -181,8 +223,20 @@ fn play_all(arguments: &Arguments) -> Result<Vec<Month>> {
     Ok(months)
 }
 
+/// Reads the cases that a file has, and shows that it can be written.
+fn known_cases(file: &Path) -> Result<Vec<Case>> {
+    let open = OpenOptions::new().append(true).create(true).open(file);
+    open.with_context(|| format!("{} cannot be written, so nothing was looked for", file.display()))?;
+    let text = std::fs::read_to_string(file)?;
+    if text.is_empty() {
+        return Ok(Vec::new());
+    }
+    serde_json::from_str(&text).with_context(|| format!("{} has no cases of weaknesses", file.display()))
+}
+
 /// Looks for all weaknesses, and writes the months that show them.
-fn find_weaknesses(arguments: &Arguments, file: &std::path::Path) -> Result<ExitCode> {
+fn find_weaknesses(arguments: &Arguments, file: &Path) -> Result<ExitCode> {
+    let known = known_cases(file)?;
     let progress = Progress::on_stderr(u64::try_from(Weakness::all().len())?, &["found"])?;
     let (next, found) = (AtomicU64::new(0), Mutex::new(Vec::<(usize, Option<Case>)>::new()));
     let work = || -> Result<()> {
@@ -193,7 +247,7 @@ fn find_weaknesses(arguments: &Arguments, file: &std::path::Path) -> Result<Exit
                 continue;
             }
             let case =
-                search(*weakness, (arguments.days, arguments.payments), |smaller| progress.say(command(smaller)))?;
+                search(*weakness, (arguments.days, payments(arguments)), |smaller| progress.say(command(smaller)))?;
             let mut found = found.lock().ok().context("a search panicked")?;
             let seeds = case.as_ref().map_or("not".to_owned(), |case| format!("by seed {}", case.seed));
             eprintln!("{}: found {seeds}", weakness.name());
@@ -201,9 +255,9 @@ fn find_weaknesses(arguments: &Arguments, file: &std::path::Path) -> Result<Exit
             progress.show(&[u64::try_from(found.len())?]);
         }
     };
-    let threads = arguments.threads.unwrap_or_else(|| available_parallelism().map_or(1, usize::from));
+    let threads = threads(arguments);
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(work)).collect();
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         threads.into_iter().try_for_each(|thread| thread.join().ok().context("a search panicked")?)
     })?;
     progress.clear();
@@ -218,6 +272,11 @@ fn find_weaknesses(arguments: &Arguments, file: &std::path::Path) -> Result<Exit
         }
     }
     ensure!(!cases.is_empty(), "no weakness was found in {SEEDS} seeds");
+    let is_new = |case: &Case| cases.iter().any(|new| new.weakness == case.weakness);
+    let stays = |case: &Case| arguments.weakness.is_some() && !is_new(case);
+    let kept: Vec<Case> = known.into_iter().filter(stays).collect();
+    cases.extend(kept);
+    cases.sort_by_key(|case| case.weakness);
     std::fs::write(file, serde_json::to_string_pretty(&cases)? + "\n").with_context(|| file.display().to_string())?;
     write!(io::stdout(), "{}", table(&cases))?;
     if missed.is_empty() {

@@ -17,7 +17,7 @@ use crate::bank::Bank;
 use crate::checker::Checker;
 use crate::expectations::wrong_alarms;
 use crate::faults::FaultCounts;
-use crate::files::reported;
+use crate::files::published;
 use crate::outages::Outage;
 use crate::random::Seed;
 use crate::settings::Settings;
@@ -132,7 +132,7 @@ async fn played(settings: &Settings, watch: &dyn Fn()) -> Result<Month> {
             checker.violations.insert("heads are left in the hot table for good".to_owned());
         }
         let tables = checker.check(&bank)?;
-        checker.check_end(&bank, &tables, &reported(&files).await?);
+        checker.check_end(&bank, &tables, &published(&files).await?);
         ending::check_counts(&bank, &tables, &mut checker).await?;
         ending::check_queues(&bank, &mut checker);
     }

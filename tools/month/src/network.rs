@@ -89,6 +89,7 @@ impl Network {
 
     async fn carry(&self, mut call: Call, next: Next, caller: Caller) -> Answer {
         let shared = &*self.0;
+        let unprocessed = self.hold_back(&mut call);
         let (fate, there, back) = self.fate(&call);
         pause(there).await;
         let (operation, service) = (call.operation.clone(), call.service().to_owned());
@@ -104,7 +105,11 @@ impl Network {
                 "AmazonSQS" => shared.requests.take(&input, shared.time.now(), &shared.faults),
                 _ if self.is_swallowed(caller, &operation, &input) => respond(200, "{}"),
                 _ => {
-                    let (status, answer, body) = self.ask(call, next, (caller, &operation, &input)).await?;
+                    let (status, mut answer, mut body) = self.ask(call, next, (caller, &operation, &input)).await?;
+                    if status == 200 && !unprocessed.is_null() {
+                        answer["UnprocessedKeys"] = unprocessed.clone();
+                        body = answer.to_string().into();
+                    }
                     *lock(&shown) = Some(answer);
                     respond(status, body)
                 }
@@ -132,6 +137,34 @@ impl Network {
         answer
     }
 
+    /// Takes the keys of throttled partitions out of a BatchGetItem, if it has others: DynamoDB answers those, and returns
+    /// these as unprocessed.
+    fn hold_back(&self, call: &mut Call) -> Value {
+        let shared = &*self.0;
+        if call.operation != "BatchGetItem" {
+            return Value::Null;
+        }
+        let (mut input, mut unprocessed) = (call.input().clone(), json!({}));
+        let now = shared.time.now();
+        for (table, asked) in input["RequestItems"].as_object_mut().into_iter().flatten() {
+            let Some(keys) = asked["Keys"].as_array().cloned() else { continue };
+            let of_key = |key: &Value| json!({ "RequestItems": { table.as_str(): { "Keys": [key] } } });
+            let is_hot = |key: &Value| !shared.partitions.refusing(&of_key(key), false, now).is_empty();
+            let (hot, cold): (Vec<Value>, Vec<Value>) = keys.into_iter().partition(is_hot);
+            if hot.is_empty() || cold.is_empty() {
+                continue;
+            }
+            unprocessed[table] = asked.clone();
+            (unprocessed[table]["Keys"], asked["Keys"]) = (hot.into(), cold.into());
+        }
+        if unprocessed == json!({}) {
+            return Value::Null;
+        }
+        shared.faults.count(FaultKind::Unprocessed);
+        call.set_input(input);
+        unprocessed
+    }
+
     /// Weakens a call. Returns whether anything changed.
     fn weaken(&self, caller: Caller, operation: &str, input: &mut Value) -> bool {
         let Some(weakness) = self.0.weakness else { return false };
@@ -151,9 +184,11 @@ impl Network {
     /// Draws what happens to a try, and how long its way there and back takes.
     fn fate(&self, call: &Call) -> (Fate, TimeDelta, TimeDelta) {
         let faults = &self.0.faults;
-        let (there, mut back) = (faults.millis(1..15), faults.millis(1..15));
+        let (mut there, mut back) = (faults.millis(1..15), faults.millis(1..15));
         if faults.draw(FaultKind::SlowCall, 1) {
-            back += faults.millis(2_000..9_000);
+            // A call that is slow on its way there is done after the SDK has given it up, and perhaps after its repetition.
+            let way = if faults.millis(0..2).is_zero() { &mut there } else { &mut back };
+            *way += faults.millis(2_000..9_000);
         }
         let is_write = WRITES.contains(&call.operation.as_str());
         let is_transaction = call.operation == "TransactWriteItems";

@@ -1,6 +1,6 @@
 //! Clients that read: one payment after another, and lists, page by page, while everything moves.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use chrono::{DateTime, Days, TimeDelta, Utc};
@@ -35,15 +35,30 @@ async fn list_account(bank: &Arc<Bank>, account: &str, random: &mut Rng) {
         let state = bank.state();
         // Dates of other zones may begin or end within a day of the list's edges.
         let of_account = state.intents.iter().filter(|intent| intent.account == account);
-        let known = of_account.filter(|intent| intent.due_at().is_some_and(within));
+        let known = of_account.filter(|intent| intent.due_at().is_some_and(|due_at| within(&due_at)));
         known.filter_map(|intent| Some((intent.accepted.clone()?, intent.amount))).collect()
+    };
+    let told_cancelled: BTreeSet<u64> = {
+        let state = bank.state();
+        state.intents.iter().filter(|intent| intent.cancelled).map(|intent| intent.amount).collect()
     };
     let (first, last) = (from - Days::new(1), to + Days::new(1));
     let path = format!("/accounts/{account}/payments?from={first}&to={last}&limit={}", random.u8(2..20));
     let Some(shown) = pages(bank, &path, random).await else { return };
+    let known: BTreeSet<u64> = {
+        let state = bank.state();
+        state.intents.iter().filter(|intent| intent.account == account).map(|intent| intent.amount).collect()
+    };
     let mut times: BTreeMap<&str, u32> = BTreeMap::new();
     for payment in &shown {
-        *times.entry(payment["paymentId"].as_str().unwrap_or_default()).or_default() += 1;
+        let id = payment["paymentId"].as_str().unwrap_or_default();
+        let seen = times.entry(id).or_default();
+        *seen += 1;
+        let amount = payment["amountMinor"].as_u64().unwrap_or(0);
+        let is_revived = told_cancelled.contains(&amount) && payment["status"] != "CANCELLED";
+        if *seen > 1 || is_revived || !known.contains(&amount) {
+            bank.complain(format!("a list of {account} shows payment {amount}, its {seen}. time: {payment}"));
+        }
     }
     for (id, amount) in &expected {
         if times.get(id.as_str()) != Some(&1) {

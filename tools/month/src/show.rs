@@ -31,14 +31,19 @@ pub(crate) fn show(out: &mut impl Write, month: &Month, settings: &Settings) -> 
     writeln!(out, "seed {}, {}: {} payments asked for; {}", month.seed, month.zone, month.asked, ends.join(", "))?;
     let faults: Vec<String> = month.faults.iter().map(|(kind, count)| format!("{} {count}", kind.name())).collect();
     writeln!(out, "  faults      {}", faults.join(", "))?;
-    writeln!(out, "  requests    {}; {} invocations failed and were made again", month.requests, month.troubles)?;
-    writeln!(out, "  units       {} written; {} lists were read to their end", month.write_units, month.lists)?;
+    writeln!(out, "  sent        {} requests to the transaction service", month.requests)?;
+    writeln!(out, "  repeated    {} invocations that had failed", month.troubles)?;
+    writeln!(out, "  written     {} write units", month.write_units)?;
+    writeln!(out, "  read        {} lists, to their end", month.lists)?;
+    if !month.alarms.is_empty() && !settings.is_healthy() {
+        writeln!(out, "  alarms      all times are UTC; with random faults they are not judged")?;
+    }
     for (alarm, times) in &month.alarms {
         let times: Vec<String> = times.iter().map(shown).collect();
         writeln!(out, "  alarm       {alarm}: {}", times.join(", "))?;
     }
     for (outage, began) in &month.outages {
-        writeln!(out, "  outage      {outage:?} at {}", began.format("%F %H:%M"))?;
+        writeln!(out, "  outage      {} at {} UTC", outage.name(), began.format("%F %H:%M"))?;
     }
     writeln!(out, "  trace       {}, in {}.{:03} s", month.trace, month.took_ms / 1_000, month.took_ms % 1_000)?;
     if month.violations.is_empty() {
@@ -50,7 +55,8 @@ pub(crate) fn show(out: &mut impl Write, month: &Month, settings: &Settings) -> 
     for line in &month.story {
         writeln!(out, "    {line}")?;
     }
-    writeln!(out, "  {} are broken, on day {}. To see it again:", month.violations.len(), month.days)?;
+    let (count, day) = (month.violations.len(), month.days);
+    writeln!(out, "  {count} violations, {} of them shown, found after day {day}. To see them again:", count.min(10))?;
     writeln!(out, "  {}", command(settings))
 }
 

@@ -90,7 +90,7 @@ async fn deliver(bank: Arc<Bank>, consumer: usize, function: Function, mut mappi
         }
         if !steps.is_empty() {
             active_until = bank.time.now() + LINGER;
-            if bank.faults.draw(FaultKind::PollerRestarted, 1) && function == Function::StreamAggregator {
+            if function == Function::StreamAggregator && bank.faults.draw(FaultKind::PollerRestarted, 2) {
                 mapping.restart_from_trim_horizon();
             }
             repeat(&bank, &mut mapping, function).await;

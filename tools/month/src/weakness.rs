@@ -31,6 +31,8 @@ pub enum Weakness {
     ForgottenDueKey,
     /// Reads lose their consistency.
     Inconsistent,
+    /// What DynamoDB leaves unprocessed of a batch counts as not there.
+    ForgottenKeys,
     /// The checkpoint of `stream-aggregator` is neither read nor a condition.
     NoCheckpoint,
     /// A transaction of counters loses the checkpoint, as if that were written afterwards.
@@ -144,6 +146,11 @@ impl Weakness {
     pub(crate) fn answer(self, function: &str, operation: &str, (status, body): (u16, &Value)) -> Option<Value> {
         match (self, function, operation) {
             (Self::IgnoredConflict, "stream-aggregator", "TransactWriteItems") if status == 400 => Some(json!({})),
+            (Self::ForgottenKeys, _, "BatchGetItem") if status == 200 && body["UnprocessedKeys"] != json!({}) => {
+                let mut body = body.clone();
+                body["UnprocessedKeys"] = json!({});
+                Some(body)
+            }
             (Self::UnreportedArchive, "archive", "BatchGetItem") if status == 200 => {
                 let mut body = body.clone();
                 for item in body["Responses"]["payments"].as_array_mut().into_iter().flatten() {

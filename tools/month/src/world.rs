@@ -91,6 +91,7 @@ pub(crate) async fn build(
         time,
         begin,
         zone,
+        tz: zone.to_string().parse().ok().context("a zone of chrono-tz")?,
         faults,
         lambda,
         network,
