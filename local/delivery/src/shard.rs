@@ -1,6 +1,8 @@
 //! One shard of a stream mapping: reads it, makes batches, delivers them, and goes on from the response.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -23,13 +25,16 @@ const MAX_PAYLOAD_BYTES: usize = 6 * 1024 * 1024;
 /// at most two images of 400 KB. Reading on would follow a writer page by small page, for as long as it writes.
 const LAST_PAGE_BYTES: usize = 128 * 1024;
 
+/// Chooses the sizes of batches.
+pub(crate) type Cut = dyn FnMut(usize) -> usize + Send;
+
 /// What a step needs from its mapping.
 pub(crate) struct Context<'a> {
     pub(crate) settings: &'a StreamSettings,
     pub(crate) source: &'a Source,
-    pub(crate) cuts: Option<&'a mut (dyn FnMut(usize) -> usize + Send + 'static)>,
+    pub(crate) cuts: Option<&'a Mutex<Box<Cut>>>,
     /// How many batches the mapping has discarded.
-    pub(crate) discards: &'a mut u64,
+    pub(crate) discards: &'a AtomicU64,
     pub(crate) now: DateTime<Utc>,
 }
 
@@ -105,12 +110,12 @@ impl ShardReader {
     /// Makes at most one invocation.
     pub(crate) async fn step<Answer: Future<Output = Result<Value, String>>>(
         &mut self,
-        mut context: Context<'_>,
+        context: Context<'_>,
         function: impl Fn(Value) -> Answer,
     ) -> Result<Option<Delivery>, SourceError> {
         if self.in_flight.is_empty() {
             self.read(context.source, context.settings).await?;
-            self.cut(&mut context);
+            self.cut(&context);
         }
         if let Some(batch) = self.in_flight.front_mut() {
             batch.invocations += 1;
@@ -120,7 +125,7 @@ impl ShardReader {
             let answer = function(event).await;
             let batch = self.in_flight.pop_front().unwrap_or_default();
             let records = batch.records.len();
-            let outcome = self.settle(batch, &answer, &mut context);
+            let outcome = self.settle(batch, &answer, &context);
             return Ok(Some(self.delivery(Invocation::Batch, records, outcome)));
         }
         if self.window_is_over(&context) {
@@ -157,7 +162,7 @@ impl ShardReader {
     }
 
     /// Makes a batch of the waiting records, unless the batching window is open or another tumbling window is.
-    fn cut(&mut self, context: &mut Context<'_>) {
+    fn cut(&mut self, context: &Context<'_>) {
         let settings = context.settings;
         let Some(first) = self.waiting.front() else {
             self.waiting_since = None;
@@ -174,7 +179,8 @@ impl ShardReader {
         if !full && context.now < since + settings.maximum_batching_window {
             return;
         }
-        let size = context.cuts.as_mut().map_or(fits, |cut| cut(fits).clamp(1, fits));
+        let chosen = context.cuts.map_or(fits, |cut| cut.lock().unwrap_or_else(PoisonError::into_inner)(fits));
+        let size = chosen.clamp(1, fits);
         self.window = self.window.take().or(opened);
         self.waiting_since = None;
         self.in_flight.push_back(Batch::of(self.waiting.drain(..size).collect()));
@@ -206,12 +212,7 @@ impl ShardReader {
     }
 
     /// Goes on from the response to a batch.
-    fn settle(
-        &mut self,
-        mut batch: Batch,
-        answer: &Result<Value, String>,
-        context: &mut Context<'_>,
-    ) -> DeliveryOutcome {
+    fn settle(&mut self, mut batch: Batch, answer: &Result<Value, String>, context: &Context<'_>) -> DeliveryOutcome {
         let settings = context.settings;
         let mut outcome = batch.outcome(settings, answer);
         if let Some(window) = &mut self.window
@@ -259,9 +260,9 @@ impl ShardReader {
         }
     }
 
-    fn discard(&mut self, batch: &Batch, function_error: bool, context: &mut Context<'_>) -> DeliveryOutcome {
+    fn discard(&mut self, batch: &Batch, function_error: bool, context: &Context<'_>) -> DeliveryOutcome {
         self.advance(&batch.records);
-        *context.discards += 1;
+        let number = context.discards.fetch_add(1, Ordering::Relaxed) + 1;
         let discarded = Discarded {
             function: &context.settings.function_name,
             arn: context.source.arn(),
@@ -270,7 +271,7 @@ impl ShardReader {
             invocations: batch.invocations,
             function_error,
         };
-        let record = discarded.record(*context.discards, context.now);
+        let record = discarded.record(number, context.now);
         if let Some((queue, record)) = context.settings.on_failure.as_ref().zip(record) {
             // A failure record has some 700 bytes, which every queue accepts.
             let _sent = queue.send(record.to_string(), context.now);

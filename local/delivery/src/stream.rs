@@ -7,8 +7,11 @@
 //! that is left, as Lambda does from a checkpoint that was trimmed.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
 
 use chrono::{DateTime, Utc};
+use futures::future::join_all;
 use payments_model::sequence_number::SequenceNumber;
 use serde_json::Value;
 
@@ -16,7 +19,7 @@ use crate::outcome::Delivery;
 use crate::page::{Position, ShardId, SourceError, StreamShard};
 use crate::record::Record;
 use crate::settings::{SettingsError, StreamSettings};
-use crate::shard::{Context, ShardReader};
+use crate::shard::{Context, Cut, ShardReader};
 use crate::source::Source;
 use crate::window::{self, Invocation, Window};
 
@@ -25,21 +28,21 @@ pub struct StreamMapping {
     settings: StreamSettings,
     source: Source,
     shards: Vec<ShardReader>,
-    cuts: Option<Box<dyn FnMut(usize) -> usize + Send>>,
-    discards: u64,
+    cuts: Option<Mutex<Box<Cut>>>,
+    discards: AtomicU64,
 }
 
 impl StreamMapping {
     /// Creates a mapping that has read nothing yet.
     pub fn new(settings: StreamSettings, source: impl Into<Source>) -> Result<Self, SettingsError> {
         settings.check()?;
-        Ok(Self { settings, source: source.into(), shards: Vec::new(), cuts: None, discards: 0 })
+        Ok(Self { settings, source: source.into(), shards: Vec::new(), cuts: None, discards: AtomicU64::new(0) })
     }
 
     /// Lets the caller cut batches: `cut` gets the number of records that a batch could have and returns how many it has.
     /// With unlimited retries, a batch that failed is cut anew, as by a poller that took over.
     pub fn with_batch_cuts(mut self, cut: impl FnMut(usize) -> usize + Send + 'static) -> Self {
-        self.cuts = Some(Box::new(cut));
+        self.cuts = Some(Mutex::new(Box::new(cut)));
         self
     }
 
@@ -57,6 +60,22 @@ impl StreamMapping {
         Ok(deliveries)
     }
 
+    /// Steps every shard that can be read, all at once, with at most one invocation each, as Lambda does: what the
+    /// invocations write meets.
+    pub async fn step_together<Answer: Future<Output = Result<Value, String>>>(
+        &mut self,
+        now: DateTime<Utc>,
+        function: impl Fn(Value) -> Answer,
+    ) -> Result<Vec<Delivery>, SourceError> {
+        let ready: BTreeSet<ShardId> = self.ready().await?.into_iter().collect();
+        let Self { settings, source, shards, cuts, discards } = self;
+        let steps = shards.iter_mut().filter(|reader| ready.contains(&reader.id)).map(|reader| {
+            let context = Context { settings: &*settings, source: &*source, cuts: cuts.as_ref(), discards, now };
+            reader.step(context, &function)
+        });
+        Ok(join_all(steps).await.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+    }
+
     /// Steps one shard, for callers that interleave shards themselves.
     pub async fn step_shard<Answer: Future<Output = Result<Value, String>>>(
         &mut self,
@@ -69,8 +88,8 @@ impl StreamMapping {
         let context = Context {
             settings: &self.settings,
             source: &self.source,
-            cuts: self.cuts.as_deref_mut(),
-            discards: &mut self.discards,
+            cuts: self.cuts.as_ref(),
+            discards: &self.discards,
             now,
         };
         reader.step(context, function).await

@@ -79,7 +79,7 @@ async fn deliver(bank: Arc<Bank>, consumer: usize, function: Function, mut mappi
             bank.metrics.sent(function.as_str(), &event, now);
             consume(&bank, function, event)
         };
-        let steps = mapping.step(now, invoke).await;
+        let steps = mapping.step_together(now, invoke).await;
         let Ok(steps) = steps else {
             pause(LOOK).await;
             continue;

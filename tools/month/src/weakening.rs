@@ -1,4 +1,4 @@
-//! Taking something out of a call's input, to show that a check misses it.
+//! Taking something out of a call's input, to show that the checker notices.
 
 use serde_json::Value;
 

@@ -31,10 +31,10 @@ pub enum Weakness {
     ForgottenDueKey,
     /// Reads lose their consistency.
     Inconsistent,
-    /// What DynamoDB leaves unprocessed of a batch counts as not there.
-    ForgottenKeys,
     /// The checkpoint of `stream-aggregator` is neither read nor a condition.
     NoCheckpoint,
+    /// A transaction of counters has no condition on the checkpoint.
+    UncheckedCheckpoint,
     /// A transaction of counters loses the checkpoint, as if that were written afterwards.
     CheckpointOutside,
     /// A transaction of counters loses the counters.
@@ -100,6 +100,11 @@ impl Weakness {
                     remove_condition(&mut checkpoint["Update"]);
                 }
             }
+            (Self::UncheckedCheckpoint, _) => {
+                if let Some(checkpoint) = counting(input).and_then(|actions| actions.first_mut()) {
+                    remove_condition(&mut checkpoint["Update"]);
+                }
+            }
             (Self::CheckpointOutside, _) => {
                 let more = counting(input).filter(|actions| actions.len() > 1);
                 more.into_iter().for_each(|actions| drop(actions.remove(0)));
@@ -146,11 +151,6 @@ impl Weakness {
     pub(crate) fn answer(self, function: &str, operation: &str, (status, body): (u16, &Value)) -> Option<Value> {
         match (self, function, operation) {
             (Self::IgnoredConflict, "stream-aggregator", "TransactWriteItems") if status == 400 => Some(json!({})),
-            (Self::ForgottenKeys, _, "BatchGetItem") if status == 200 && body["UnprocessedKeys"] != json!({}) => {
-                let mut body = body.clone();
-                body["UnprocessedKeys"] = json!({});
-                Some(body)
-            }
             (Self::UnreportedArchive, "archive", "BatchGetItem") if status == 200 => {
                 let mut body = body.clone();
                 for item in body["Responses"]["payments"].as_array_mut().into_iter().flatten() {
