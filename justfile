@@ -25,7 +25,7 @@ demo payments="1000":
     cargo local demo --payments {{payments}}
 
 # Play simulated months, in which everything fails that can.
-months seeds="10":
+months seeds="20":
     cargo build --workspace --locked --bin month
     target/debug/month --seeds {{seeds}}
 

@@ -33,8 +33,6 @@ pub enum Weakness {
     Inconsistent,
     /// The checkpoint of `stream-aggregator` is neither read nor a condition.
     NoCheckpoint,
-    /// A transaction of counters has no condition on the checkpoint.
-    UncheckedCheckpoint,
     /// A transaction of counters loses the checkpoint, as if that were written afterwards.
     CheckpointOutside,
     /// A transaction of counters loses the counters.
@@ -96,11 +94,6 @@ impl Weakness {
                 if operation == "GetItem" && text(&input["Key"], "pk") == CHECKPOINTS {
                     input["Key"]["sk"] = json!({ "S": "nowhere" });
                 }
-                if let Some(checkpoint) = counting(input).and_then(|actions| actions.first_mut()) {
-                    remove_condition(&mut checkpoint["Update"]);
-                }
-            }
-            (Self::UncheckedCheckpoint, _) => {
                 if let Some(checkpoint) = counting(input).and_then(|actions| actions.first_mut()) {
                     remove_condition(&mut checkpoint["Update"]);
                 }
