@@ -28,7 +28,7 @@ fn value_bytes(value: &AttributeValue) -> usize {
 }
 
 /// One byte per two significant digits, one for the exponent, one more for a sign.
-fn number_bytes(number: &str) -> usize {
+pub(crate) fn number_bytes(number: &str) -> usize {
     let digits: String = number.chars().filter(char::is_ascii_digit).collect();
     let significant = digits.trim_start_matches('0').trim_end_matches('0').len();
     significant.div_ceil(2) + 1 + usize::from(number.starts_with('-'))
