@@ -4,10 +4,13 @@
 //! every text has exactly the size that was asked for.
 
 use std::fmt::Write as _;
+use std::str::FromStr;
 use std::sync::LazyLock;
 
+use anyhow::{Context as _, Result};
 use clap::ValueEnum;
 use fastrand::Rng;
+use serde_json::Value;
 
 /// A kind of data.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -91,6 +94,21 @@ impl DataKind {
             Self::Small => records(random, bytes.min(SMALL), reference),
             Self::Incompressible => string(random, bytes, even_bytes),
         }
+    }
+
+    /// Returns the same as a JSON value.
+    pub fn value(self, random: &mut Rng, bytes: usize) -> Value {
+        // A test reads texts of every kind and size.
+        serde_json::from_str(&self.text(random, bytes)).unwrap_or_default()
+    }
+}
+
+impl FromStr for DataKind {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let kind = Self::ALL.into_iter().find(|kind| kind.name() == text);
+        kind.with_context(|| format!("{text:?} is no kind of data; give {}", Self::ALL.map(Self::name).join(", ")))
     }
 }
 
@@ -203,8 +221,6 @@ fn even_bytes(random: &mut Rng, text: &mut String, until: usize) {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
-
     use super::*;
 
     #[test]
@@ -219,6 +235,16 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn options_have_the_names_of_the_kinds() {
+        for kind in DataKind::ALL {
+            assert_eq!(kind.name().parse::<DataKind>().unwrap(), kind);
+            assert_eq!(kind.to_possible_value().unwrap().get_name(), kind.name());
+        }
+        assert_eq!(DataKind::value_variants(), DataKind::ALL);
+        assert!("x".parse::<DataKind>().unwrap_err().to_string().ends_with("small, incompressible"));
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 use payments_model::payment::MAX_TRAIL_ENTRIES;
 use payments_model::{
-    AccountId, Actor, Currency, Details, FailureReason, Head, HeadKey, HeadSort, Instruction, Money,
-    ScheduledFor, Shard, State, Status, TrailEntry, TransactionId, UtcSecond,
+    AccountId, Actor, Currency, Details, FailureReason, Head, HeadKey, HeadSort, Instruction, Money, ScheduledFor,
+    Shard, State, Status, TrailEntry, TransactionId, UtcSecond,
 };
 use serde::{Deserialize, Serialize};
 
