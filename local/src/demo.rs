@@ -124,7 +124,8 @@ pub async fn run_watched(
         bail!("{} contains reports already: give --reports a new folder", reports.display());
     }
     let (day, zone): (BusinessDate, BusinessZone) = (DAY.parse()?, ZONE.parse()?);
-    let script = Script::of(settings, day, zone);
+    let data = (settings.data_kind, settings.data_bytes);
+    let script = Script::of(settings.seed, settings.payments, data, day, zone);
     let mut simulation = Simulation::start(&script, settings.seed, reports).await?;
     let totals = simulation.play(&script, progress, &mut watch).await?;
     progress.say("reading every payment");

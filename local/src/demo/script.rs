@@ -11,7 +11,6 @@ use fastrand::Rng;
 use payments_model::{BusinessDate, BusinessZone, IdempotencyKey, PaymentId, UtcSecond};
 use serde_json::{Value, json};
 
-use super::Settings;
 use crate::payload::DataKind;
 
 /// The minute of the day at which the feed begins: 01:00.
@@ -52,9 +51,14 @@ pub(super) struct Order {
 }
 
 impl Script {
-    /// Creates the script of a day. Half of the payments are from the feed.
-    pub(super) fn of(settings: &Settings, day: BusinessDate, zone: BusinessZone) -> Self {
-        let Settings { seed, payments, data_bytes, data_kind } = *settings;
+    /// Creates the script. Half of the payments are from the feed. Each has data of the kind and the size, or sizes vary.
+    pub(super) fn of(
+        seed: u64,
+        payments: u64,
+        (data_kind, data_bytes): (DataKind, Option<usize>),
+        day: BusinessDate,
+        zone: BusinessZone,
+    ) -> Self {
         Self { seed, payments, data_bytes, data_kind, day, begins: zone.start_of(day) }
     }
 
@@ -158,8 +162,8 @@ mod tests {
     use super::*;
 
     fn script(seed: u64, payments: u64) -> Script {
-        let settings = Settings { seed, payments, data_bytes: None, data_kind: DataKind::default() };
-        Script::of(&settings, "2026-11-20".parse().unwrap(), "Europe/London".parse().unwrap())
+        let (day, zone) = ("2026-11-20".parse().unwrap(), "Europe/London".parse().unwrap());
+        Script::of(seed, payments, (DataKind::default(), None), day, zone)
     }
 
     #[test]

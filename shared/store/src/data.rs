@@ -17,9 +17,8 @@ use payments_model::JsonText;
 use zstd::bulk::{Compressor, Decompressor};
 use zstd::zstd_safe::{find_frame_compressed_size, get_error_name};
 
-use crate::item::Fault;
-use crate::size::number_bytes;
-use crate::{Item, MAX_DETAILS_BYTES};
+use crate::attributes::{Fault, Item};
+use crate::size::{MAX_DETAILS_BYTES, number_bytes};
 
 const DATA: &str = "data";
 const FRAME: &str = "frame";

@@ -5,11 +5,7 @@ use payments_model::{Details, Head};
 
 use crate::conditional::conditional;
 use crate::item::{decode_details, decode_head, encode_details, encode_head};
-use crate::{Codec, Item, Store, StoreError, data, item_bytes};
-
-/// The bank's limit for a payment: the largest details item with its data as it came, in bytes as DynamoDB counts them.
-/// It takes 8 write units.
-pub const MAX_DETAILS_BYTES: usize = 8_192;
+use crate::{Codec, Item, MAX_DETAILS_BYTES, Store, StoreError, data, item_bytes};
 
 /// The result of writing details.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,11 +10,9 @@ use payments_model::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::attributes::{Fault, Item};
 use crate::key::{self, DETAILS_SORT, DueSort, UnreportedSort};
 use crate::{StoreError, data};
-
-/// An item of the SDK.
-pub type Item = HashMap<String, AttributeValue>;
 
 /// The attributes of a payment's details, without its data.
 #[derive(Debug, Serialize, Deserialize)]
@@ -69,9 +67,6 @@ struct TrailItem {
     at: String,
     by: String,
 }
-
-/// Why an item cannot be read.
-pub(crate) type Fault = Box<dyn std::error::Error + Send + Sync>;
 
 /// Encodes details, with their data as it came.
 pub(crate) fn encode_details(details: &Details) -> Result<Item, StoreError> {

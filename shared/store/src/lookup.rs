@@ -5,8 +5,9 @@ use std::collections::{BTreeSet, HashMap};
 use aws_sdk_dynamodb::types::KeysAndAttributes;
 use payments_model::{Details, Head, HeadKey, JsonText, PaymentId};
 
+use crate::attributes::Fault;
 use crate::error::{failed, incomplete};
-use crate::item::{Fault, decode_details, decode_head, head_key, head_key_of, item_key, key_of, text_of};
+use crate::item::{decode_details, decode_head, head_key, head_key_of, item_key, key_of, text_of};
 use crate::key::{DETAILS_SORT, parse_payment_partition, payment_partition};
 use crate::{Item, Store, StoreError, data};
 

@@ -6,7 +6,11 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use crate::Item;
+use crate::attributes::Item;
+
+/// The bank's limit for a payment: the largest details item with its data as it came, in bytes as DynamoDB counts them.
+/// It takes 8 write units.
+pub const MAX_DETAILS_BYTES: usize = 8_192;
 
 /// The size of an item in bytes, as DynamoDB bills it.
 pub fn item_bytes(item: &Item) -> usize {

@@ -6,8 +6,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use payments_model::JsonText;
 use serde::Deserialize;
 
-use crate::Item;
-use crate::item::Fault;
+use crate::attributes::{Fault, Item};
 
 /// The attributes of a payment's details.
 #[derive(Debug, Deserialize)]
