@@ -9,15 +9,12 @@
 //! No JSON text is the bare word `zstd`. So code that knows no codecs rejects a compressed item, and does not mistake it
 //! for one without data. A later codec is another word. What was written is decoded for ever.
 
-use std::cell::RefCell;
-
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use payments_model::JsonText;
-use zstd::bulk::{Compressor, Decompressor};
-use zstd::zstd_safe::{find_frame_compressed_size, get_error_name};
 
 use crate::attributes::{Fault, Item};
+use crate::frame;
 use crate::size::{MAX_DETAILS_BYTES, number_bytes};
 
 const DATA: &str = "data";
@@ -30,9 +27,6 @@ pub(crate) const ATTRIBUTES: [&str; 3] = [DATA, FRAME, DATA_BYTES];
 /// What `data` says of a compressed text.
 const ZSTD: &str = "zstd";
 
-/// The level of compression. Higher levels save hardly more at 8 KB, and take longer.
-const LEVEL: i32 = 3;
-
 /// How data is written. Readers read every form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Codec {
@@ -40,11 +34,6 @@ pub enum Codec {
     Raw,
     /// As a zstd frame, if the item is smaller with it.
     Zstd,
-}
-
-thread_local! {
-    /// A new compressor takes half as long as a compression.
-    static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
 }
 
 /// The attributes of data as it came.
@@ -58,28 +47,10 @@ pub(crate) fn compress(item: &mut Item) {
     let bytes = text.len().to_string();
     let beside = ZSTD.len() + FRAME.len() + DATA_BYTES.len() + number_bytes(&bytes);
     let Some(most) = text.len().checked_sub(beside + 1) else { return };
-    let Some(frame) = frame_of(text, most) else { return };
+    let Some(frame) = frame::of(text).filter(|frame| frame.len() <= most) else { return };
     item.insert(DATA.to_owned(), AttributeValue::S(ZSTD.to_owned()));
     item.insert(FRAME.to_owned(), AttributeValue::B(Blob::new(frame)));
     item.insert(DATA_BYTES.to_owned(), AttributeValue::N(bytes));
-}
-
-/// Compresses a text into at most so many bytes, if it fits.
-fn frame_of(text: &str, most: usize) -> Option<Vec<u8>> {
-    COMPRESSOR.with_borrow_mut(|kept| {
-        let mut compressor = match kept.take() {
-            Some(compressor) => compressor,
-            None => {
-                let mut new = Compressor::new(LEVEL).ok()?;
-                // Without it, damage could turn one text into another.
-                new.include_checksum(true).ok()?;
-                new
-            }
-        };
-        let frame = compressor.compress(text.as_bytes());
-        *kept = Some(compressor);
-        frame.ok().filter(|frame| frame.len() <= most)
-    })
 }
 
 /// Takes the data out of an item.
@@ -91,28 +62,13 @@ pub(crate) fn take(item: &mut Item) -> Result<Option<JsonText>, Fault> {
             if codec != ZSTD {
                 return Err(format!("data of {} bytes names no known codec", codec.len()).into());
             }
-            text_of_frame(frame.as_ref(), &bytes)?
+            let bytes = bytes.parse().ok().filter(|bytes| (1..=MAX_DETAILS_BYTES).contains(bytes));
+            let bytes = bytes.ok_or_else(|| format!("dataBytes is not from 1 to {MAX_DETAILS_BYTES}"))?;
+            frame::text_of(frame.as_ref(), bytes)?
         }
         _ => return Err("data, frame and dataBytes disagree".into()),
     };
     Ok(Some(JsonText::from_stored(text)?))
-}
-
-/// Decompresses a frame of a text that has so many bytes.
-fn text_of_frame(frame: &[u8], bytes: &str) -> Result<String, Fault> {
-    let bytes = bytes.parse().ok().filter(|bytes| (1..=MAX_DETAILS_BYTES).contains(bytes));
-    let bytes: usize = bytes.ok_or_else(|| format!("dataBytes is not from 1 to {MAX_DETAILS_BYTES}"))?;
-    let whole = find_frame_compressed_size(frame).map_err(|code| format!("the frame: {}", get_error_name(code)))?;
-    if whole != frame.len() {
-        return Err("something follows the frame".into());
-    }
-    // It never grows: zstd writes into its capacity, and fails if the frame has more.
-    let mut text = Vec::with_capacity(bytes);
-    Decompressor::new()?.decompress_to_buffer(frame, &mut text).map_err(|error| format!("the frame: {error}"))?;
-    if text.len() != bytes {
-        return Err(format!("the frame has {} bytes of text, and dataBytes is {bytes}", text.len()).into());
-    }
-    Ok(String::from_utf8(text)?)
 }
 
 #[cfg(test)]

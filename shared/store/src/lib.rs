@@ -38,6 +38,7 @@ mod counters;
 mod data;
 mod due;
 mod error;
+mod frame;
 mod insert;
 mod item;
 pub mod key;

@@ -51,7 +51,7 @@ fn take_text(mut item: Item) -> Result<Option<String>, String> {
 }
 
 fn frame(text: &[u8]) -> Vec<u8> {
-    let mut compressor = Compressor::new(LEVEL).unwrap();
+    let mut compressor = zstd::bulk::Compressor::new(3).unwrap();
     compressor.include_checksum(true).unwrap();
     compressor.compress(text).unwrap()
 }
