@@ -30,6 +30,7 @@ use crate::client::Client;
 use crate::functions::{Dependencies, Functions};
 use crate::interceptor::client_over;
 use crate::invocation::context;
+use crate::payload::DataKind;
 use crate::stack::{EngineChoice, Stack};
 use crate::transaction_service::TransactionServiceSettings;
 use crate::triggers::{Queues, Tick, Triggers};
@@ -69,8 +70,10 @@ pub struct Settings {
     pub payments: u64,
     /// The seed of all random choices.
     pub seed: u64,
-    /// How many bytes of text each payment carries; `None` varies the sizes, up to 8 KB for the whole payment.
+    /// How many bytes of data each payment has; `None` varies the sizes, up to 8 KB for the whole payment.
     pub data_bytes: Option<usize>,
+    /// The kind of data.
+    pub data_kind: DataKind,
 }
 
 /// The system, its clients and its clock.
@@ -121,7 +124,8 @@ pub async fn run_watched(
         bail!("{} contains reports already: give --reports a new folder", reports.display());
     }
     let (day, zone): (BusinessDate, BusinessZone) = (DAY.parse()?, ZONE.parse()?);
-    let script = Script::of(settings.seed, settings.payments, settings.data_bytes, day, zone);
+    let data = (settings.data_kind, settings.data_bytes);
+    let script = Script::of(settings.seed, settings.payments, data, day, zone);
     let mut simulation = Simulation::start(&script, settings.seed, reports).await?;
     let totals = simulation.play(&script, progress, &mut watch).await?;
     progress.say("reading every payment");

@@ -219,6 +219,8 @@ pub struct Environment {
     pub shards: u16,
     /// The most dispatch attempts of a payment.
     pub dispatch_attempts: u32,
+    /// Whether the data of new payments is compressed.
+    pub compress_details: bool,
 }
 
 impl Environment {
@@ -239,6 +241,7 @@ impl Environment {
             account_claim: "custom:accounts".to_owned(),
             shards: 10,
             dispatch_attempts: 8,
+            compress_details: true,
         }
     }
 
@@ -258,6 +261,7 @@ impl Environment {
             "MAX_REPORT_ROWS" => self.max_report_rows.to_string(),
             "ACCOUNT_CLAIM" => self.account_claim.clone(),
             "WRITE_SHARDS" | "READ_SHARDS" => self.shards.to_string(),
+            "COMPRESS_DETAILS" => self.compress_details.to_string(),
             "MAX_DISPATCH_ATTEMPTS" => self.dispatch_attempts.to_string(),
             _ => return None,
         })

@@ -13,6 +13,7 @@ pub mod functions;
 pub mod gateway;
 pub mod interceptor;
 pub mod invocation;
+pub mod payload;
 pub mod progress;
 pub mod recorder;
 pub mod signals;

@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use clap::{Parser, Subcommand};
 use payments_boot::{Clock, Lookup};
 use payments_local::demo::{self, Progress};
+use payments_local::payload::DataKind;
 use payments_local::signals::Signals;
 use payments_local::{Options, System, welcome};
 use payments_model::BusinessZone;
@@ -61,6 +62,10 @@ enum Command {
         #[arg(long, default_value_t = 1, value_name = "S")]
         seed: u64,
 
+        /// The kind of the payments' data.
+        #[arg(long, value_enum, default_value_t, value_name = "KIND")]
+        data_kind: DataKind,
+
         /// Keep the reports in this folder; without it in a new temporary folder, which is printed.
         #[arg(long, value_name = "DIR")]
         reports: Option<PathBuf>,
@@ -88,9 +93,9 @@ async fn main() -> Result<()> {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| default.into());
     let log = tracing_subscriber::fmt().with_env_filter(filter).compact();
     match arguments.command {
-        Some(Command::Demo { payments, seed, reports, json }) => {
+        Some(Command::Demo { payments, seed, data_kind, reports, json }) => {
             log.with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal()).init();
-            play(&demo::Settings { payments, seed, data_bytes: None }, reports, json).await
+            play(&demo::Settings { payments, seed, data_bytes: None, data_kind }, reports, json).await
         }
         None => {
             log.with_ansi(std::io::stdout().is_terminal()).init();

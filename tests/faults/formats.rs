@@ -13,33 +13,15 @@ use payments_local::Function;
 use payments_model::{BusinessDate, DayCounts, PaymentId, Status};
 use payments_month::intent::Intent;
 use payments_store::{Evidence, Item};
-use payments_tests::tables::{number, text};
-use serde_json::{Value, json};
+use payments_tests::tables::{item_of, number, text};
+use serde_json::json;
 
 use crate::fixture::Fixture;
 use crate::invariants::{Stage, violations};
 use crate::night::{UNTIL_NIGHT, invoke};
 
-/// An attribute value from DynamoDB's JSON.
-#[expect(clippy::panic, reason = "a test's own text is wrong")]
-fn value_of(json: &Value) -> AttributeValue {
-    match json.as_object().and_then(|it| it.iter().next()).map(|(kind, value)| (kind.as_str(), value)) {
-        Some(("S", Value::String(text))) => AttributeValue::S(text.clone()),
-        Some(("N", Value::String(number))) => AttributeValue::N(number.clone()),
-        Some(("L", Value::Array(list))) => AttributeValue::L(list.iter().map(value_of).collect()),
-        Some(("M", Value::Object(map))) => {
-            AttributeValue::M(map.iter().map(|(k, v)| (k.clone(), value_of(v))).collect())
-        }
-        _ => panic!("no item here has {json}"),
-    }
-}
-
-fn item_of(json: &Value) -> Item {
-    json.as_object().into_iter().flatten().map(|(name, value)| (name.clone(), value_of(value))).collect()
-}
-
 /// The details and the head of a scheduled payment, as commit 9b01d2c wrote them. Never change this text.
-fn as_the_previous_version(intent: &Intent, id: &str) -> (Item, Item) {
+fn as_the_previous_version(intent: &Intent, id: &str) -> Result<(Item, Item)> {
     let (account, amount, due_at) = (&intent.account, intent.amount.to_string(), &intent.scheduled_for);
     let day = &due_at[..10];
     let details = json!({
@@ -58,7 +40,7 @@ fn as_the_previous_version(intent: &Intent, id: &str) -> (Item, Item) {
             "status": {"S": "SCHEDULED"}, "at": {"S": "2026-11-20T08:59:00Z"}, "by": {"S": "channel"},
         }}]},
     });
-    (item_of(&details), item_of(&head))
+    Ok((item_of(&details)?, item_of(&head)?))
 }
 
 /// Attributes of a later version, of every type.
@@ -94,7 +76,7 @@ fn as_a_later_version(mut item: Item) -> Item {
 async fn stored(fixture: &Fixture, change: impl Fn(Item) -> Item) -> Result<Intent> {
     let mut intent = fixture.intent(&fixture.new_name());
     let id = PaymentId::derive(&intent.account.parse()?, &intent.key.parse()?).to_string();
-    let (details, head) = as_the_previous_version(&intent, &id);
+    let (details, head) = as_the_previous_version(&intent, &id)?;
     let tables = &fixture.world.environment.tables;
     fixture.world.put_items(&tables.history, [change(details)]).await?;
     fixture.world.put_items(&tables.payments, [change(head)]).await?;
@@ -140,7 +122,7 @@ async fn payments_of_the_previous_and_of_a_later_version_live_beside_new_ones() 
         let created = head["trail"].as_l().ok().and_then(|trail| trail.first()?.as_m().ok()).context("a trail")?;
         assert_eq!(created.get(&name), Some(&value), "{name} in the trail");
     }
-    let (details, _) = as_the_previous_version(later, later.id()?);
+    let (details, _) = as_the_previous_version(later, later.id()?)?;
     let tables = &fixture.world.environment.tables;
     let key = ["pk", "sk"].map(|name| (name.to_owned(), details[name].clone()));
     let kept = fixture.client.get_item().table_name(&tables.history).set_key(Some(key.into())).send().await?;

@@ -5,12 +5,13 @@ use chrono::TimeDelta;
 use payments_boot::Clock;
 use payments_local::client::{Client, Request};
 use payments_local::demo::{self, Progress, Settings};
+use payments_local::payload::DataKind;
 use payments_local::transaction_service::TransactionServiceSettings;
 use payments_local::triggers::Triggers;
 use payments_local::{EngineChoice, Stack};
 use serde_json::{Value, json};
 
-const DAY: Settings = Settings { payments: 200, seed: 1, data_bytes: None };
+const DAY: Settings = Settings { payments: 200, seed: 1, data_bytes: None, data_kind: DataKind::Structured };
 
 /// Simulates a day that must go well.
 async fn play(settings: Settings) -> Result<Value> {
@@ -64,18 +65,27 @@ async fn a_day_settles_every_payment_and_a_seed_repeats_it() -> Result<()> {
 
 #[tokio::test]
 async fn payments_of_8_kb_cost_their_budget() -> Result<()> {
-    let day = play(Settings { payments: 20, data_bytes: Some(7_400), ..DAY }).await?;
+    // What cannot be compressed costs as much as before there were codecs, and everything else less.
+    for (data_kind, details) in [(DataKind::Incompressible, 8), (DataKind::Prose, 4), (DataKind::Structured, 2)] {
+        assert_budget(data_kind, details).await?;
+    }
+    Ok(())
+}
+
+/// Simulates a day with payments whose details cost so many units.
+async fn assert_budget(data_kind: DataKind, details: u64) -> Result<()> {
+    let day = play(Settings { payments: 20, data_bytes: Some(7_400), data_kind, ..DAY }).await?;
     let total = |phase: &str| day["writeUnitTotals"][phase].as_u64().unwrap_or(0);
     let (processed, failed) = (&day["byStatus"]["PROCESSED"], &day["byStatus"]["FAILED"]);
     let (processed, failed) = (processed.as_u64().unwrap_or(0), failed.as_u64().unwrap_or(0));
-    assert_eq!((processed + failed, total("insert"), total("pending")), (20, 10 * 20, 3 * 20), "{day}");
+    assert_eq!((processed + failed, total("insert"), total("pending")), (20, (details + 2) * 20, 3 * 20), "{day}");
     assert_eq!(total("settled"), 5 * processed + 4 * failed);
     let runs = 2 * day["reportFiles"].as_u64().unwrap_or(0);
     assert_eq!(total("reported") - runs, 2 * 20);
     assert_eq!(total("archive"), 6 * processed + 4 * failed);
-    // A processed payment costs 26 units in its whole life.
+    // A processed payment costs 18 units in its whole life, and those of its details.
     let life: u64 = ["insert", "pending", "settled", "reported", "archive"].map(total).iter().sum();
-    assert_eq!(life - runs, 26 * processed + 23 * failed);
+    assert_eq!(life - runs, (18 + details) * processed + (15 + details) * failed);
     Ok(())
 }
 

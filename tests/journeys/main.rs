@@ -9,6 +9,7 @@ mod counts;
 mod create;
 mod demo;
 mod description;
+mod details;
 mod docs;
 mod due;
 mod events;

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
+use fastrand::Rng;
+use payments_local::payload::DataKind;
 use payments_store::item_bytes;
 use payments_tests::{Ask, World};
 use serde_json::{Value, json};
@@ -12,7 +14,11 @@ fn row(operation: &str, place: &str, units: u64) -> ((String, String), u64) {
 }
 
 fn payment(data_bytes: usize) -> Value {
-    let data = "x".repeat(data_bytes);
+    payment_of(DataKind::Incompressible, data_bytes)
+}
+
+fn payment_of(kind: DataKind, data_bytes: usize) -> Value {
+    let data = kind.value(&mut Rng::with_seed(1), data_bytes);
     json!({ "payeeAccountId": "landlord", "amountMinor": 120_000, "currency": "GBP", "scheduledFor": "2026-12-01", "data": data })
 }
 
@@ -36,6 +42,42 @@ async fn creating_the_largest_payment_costs_ten_units() -> Result<()> {
     assert_eq!(put.status, 201, "{put}");
     let spent = [row("PutItem", "history", 8), row("PutItem", "payments", 1), row("PutItem", "payments/due", 1)];
     assert_eq!(world.take_units(), BTreeMap::from(spent));
+    Ok(())
+}
+
+/// The units of details by the kind of their data, as it came and compressed, at 0.2, 2 and 4 KB of data and for the largest
+/// payment.
+const DETAILS: [(DataKind, [(u64, u64); 4]); 6] = [
+    (DataKind::Structured, [(1, 1), (3, 1), (5, 2), (8, 2)]),
+    (DataKind::Dense, [(1, 1), (3, 2), (5, 3), (8, 4)]),
+    (DataKind::Prose, [(1, 1), (3, 2), (5, 3), (8, 4)]),
+    (DataKind::Base64, [(1, 1), (3, 2), (5, 4), (8, 7)]),
+    (DataKind::Small, [(1, 1), (1, 1), (1, 1), (1, 1)]),
+    (DataKind::Incompressible, [(1, 1), (3, 3), (5, 5), (8, 8)]),
+];
+
+#[tokio::test]
+async fn details_cost_what_their_data_takes_and_never_more_than_as_it_came() -> Result<()> {
+    let raw = World::with(|environment| environment.compress_details = false).await?;
+    let compressed = World::open().await?;
+    let largest = largest_data(&raw).await?;
+    assert_eq!(largest_data(&compressed).await?, largest, "no answer depends on how well data compresses");
+    // Shard 0 takes a byte less than the others.
+    let sizes = [200, 2_048, 4_096, largest - 1];
+    for (kind, units) in DETAILS {
+        for (bytes, (as_it_came, smaller)) in sizes.into_iter().zip(units) {
+            assert!(smaller <= as_it_came, "{kind:?}, {bytes}");
+            for (world, details) in [(&raw, as_it_came), (&compressed, smaller)] {
+                drop(world.recorder.take_capacity_use());
+                let ask = Ask::create("tenant", &format!("{}-{bytes}", kind.name()), &payment_of(kind, bytes));
+                let put = world.send(ask).await?;
+                assert_eq!(put.status, 201, "{put}");
+                let head = [row("PutItem", "payments", 1), row("PutItem", "payments/due", 1)];
+                let spent = BTreeMap::from_iter(head.into_iter().chain([row("PutItem", "history", details)]));
+                assert_eq!(world.take_units(), spent, "{kind:?}, {bytes}");
+            }
+        }
+    }
     Ok(())
 }
 

@@ -2,8 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
+use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD as STANDARD;
 use lambda_runtime::{Context, LambdaEvent};
 use payments_store::Item;
 use serde_json::{Value, json};
@@ -44,10 +47,30 @@ pub fn json_of(value: &AttributeValue) -> Value {
         AttributeValue::S(text) => json!({ "S": text }),
         AttributeValue::N(number) => json!({ "N": number }),
         AttributeValue::Bool(truth) => json!({ "BOOL": truth }),
+        AttributeValue::B(bytes) => json!({ "B": STANDARD.encode(bytes) }),
         AttributeValue::L(list) => json!({ "L": list.iter().map(json_of).collect::<Vec<_>>() }),
         AttributeValue::M(map) => json!({ "M": json_of_item(map) }),
         _ => Value::Null,
     }
+}
+
+/// An item from DynamoDB's JSON.
+pub fn item_of(json: &Value) -> Result<Item> {
+    let attributes = json.as_object().context("an item is an object")?;
+    attributes.iter().map(|(name, value)| Ok((name.clone(), value_of(value)?))).collect()
+}
+
+/// A value from DynamoDB's JSON.
+fn value_of(json: &Value) -> Result<AttributeValue> {
+    let value = json.as_object().and_then(|it| it.iter().next()).map(|(kind, value)| (kind.as_str(), value));
+    Ok(match value {
+        Some(("S", Value::String(text))) => AttributeValue::S(text.clone()),
+        Some(("N", Value::String(number))) => AttributeValue::N(number.clone()),
+        Some(("B", Value::String(text))) => AttributeValue::B(Blob::new(STANDARD.decode(text)?)),
+        Some(("L", Value::Array(list))) => AttributeValue::L(list.iter().map(value_of).collect::<Result<_>>()?),
+        Some(("M", map @ Value::Object(_))) => AttributeValue::M(item_of(map)?),
+        _ => bail!("no item here has {json}"),
+    })
 }
 
 /// The primary key of a payment's details.

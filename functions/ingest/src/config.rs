@@ -3,6 +3,7 @@
 use payments_boot::{ConfigError, DataConfig, Lookup};
 use payments_http::Access;
 use payments_model::{BusinessZone, ShardCount};
+use payments_store::Codec;
 
 /// The default of `HORIZON_DAYS`: two years.
 const DEFAULT_HORIZON_DAYS: u32 = 731;
@@ -20,6 +21,8 @@ pub struct Config {
     pub write_shards: ShardCount,
     /// `HORIZON_DAYS`: how many days ahead a payment may be due.
     pub horizon_days: u32,
+    /// `COMPRESS_DETAILS`: how the data of new payments is written. As it came by default, which every release reads.
+    pub codec: Codec,
 }
 
 impl Config {
@@ -42,6 +45,7 @@ impl Config {
             zone: lookup.zone()?,
             write_shards,
             horizon_days: lookup.number("HORIZON_DAYS", DEFAULT_HORIZON_DAYS)?,
+            codec: if lookup.optional("COMPRESS_DETAILS")?.unwrap_or(false) { Codec::Zstd } else { Codec::Raw },
         })
     }
 }

@@ -33,7 +33,7 @@ impl Ingest {
         let listed = require_listed(order.instruction.money.currency);
         let checked = check_date(details.due_date, zone.date_of(now), self.config.horizon_days);
         let problem = match (listed, checked) {
-            (Ok(_), Ok(_)) => match self.store.put_details(&details).await? {
+            (Ok(_), Ok(_)) => match self.store.put_details(&details, self.config.codec).await? {
                 PutDetails::Created => return self.complete(&details, false).await,
                 PutDetails::Existing(stored) => return self.replay(*stored, &order.instruction).await,
                 PutDetails::TooLarge(excess) => too_large(excess),

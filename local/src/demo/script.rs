@@ -11,6 +11,8 @@ use fastrand::Rng;
 use payments_model::{BusinessDate, BusinessZone, IdempotencyKey, PaymentId, UtcSecond};
 use serde_json::{Value, json};
 
+use crate::payload::DataKind;
+
 /// The minute of the day at which the feed begins: 01:00.
 pub(super) const FEED_BEGINS: u32 = 60;
 
@@ -29,27 +31,13 @@ const SIZES: [(u16, usize, usize); 4] = [(50, 20, 300), (80, 300, 1_500), (95, 1
 
 const CURRENCIES: [&str; 6] = ["GBP", "GBP", "GBP", "EUR", "USD", "JPY"];
 
-const WORDS: [&str; 12] = [
-    "invoice ",
-    "rent ",
-    "salary ",
-    "share ",
-    "of ",
-    "November ",
-    "parts ",
-    "delivery ",
-    "refund ",
-    "order ",
-    "tax ",
-    "fee ",
-];
-
 /// The payments of one banking day.
 #[derive(Debug, Clone)]
 pub(super) struct Script {
     seed: u64,
     payments: u64,
     data_bytes: Option<usize>,
+    data_kind: DataKind,
     day: BusinessDate,
     begins: UtcSecond,
 }
@@ -63,16 +51,15 @@ pub(super) struct Order {
 }
 
 impl Script {
-    /// Creates the script. Half of the payments are from the feed. With `data_bytes` each has that much data, otherwise
-    /// sizes vary.
+    /// Creates the script. Half of the payments are from the feed. Each has data of the kind and the size, or sizes vary.
     pub(super) fn of(
         seed: u64,
         payments: u64,
-        data_bytes: Option<usize>,
+        (data_kind, data_bytes): (DataKind, Option<usize>),
         day: BusinessDate,
         zone: BusinessZone,
     ) -> Self {
-        Self { seed, payments, data_bytes, day, begins: zone.start_of(day) }
+        Self { seed, payments, data_bytes, data_kind, day, begins: zone.start_of(day) }
     }
 
     /// Returns the day.
@@ -141,7 +128,7 @@ impl Script {
             "amountMinor": random.u32(1..=500_000),
             "currency": random.choice(CURRENCIES),
             "scheduledFor": scheduled_for,
-            "data": { "note": words(&mut random, bytes) },
+            "data": self.data_kind.value(&mut random, bytes),
         });
         let origin = if fed { "feed" } else { "day" };
         let account = account(random.u64(0..self.account_count()));
@@ -170,21 +157,13 @@ fn size(random: &mut Rng) -> usize {
     random.usize(from..=to)
 }
 
-fn words(random: &mut Rng, bytes: usize) -> String {
-    let mut text = String::with_capacity(bytes + 10);
-    while text.len() < bytes {
-        text.push_str(WORDS[random.usize(0..WORDS.len())]);
-    }
-    text.truncate(bytes);
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn script(seed: u64, payments: u64) -> Script {
-        Script::of(seed, payments, None, "2026-11-20".parse().unwrap(), "Europe/London".parse().unwrap())
+        let (day, zone) = ("2026-11-20".parse().unwrap(), "Europe/London".parse().unwrap());
+        Script::of(seed, payments, (DataKind::default(), None), day, zone)
     }
 
     #[test]
@@ -211,9 +190,9 @@ mod tests {
         assert!(texts.iter().all(|text| text.starts_with("2026-11-20")));
         let by_date = texts.iter().filter(|text| text.len() == 10).count();
         assert!((600..1_000).contains(&by_date), "{by_date}");
-        let notes: Vec<usize> = orders.iter().map(|order| order.body["data"]["note"].as_str().unwrap().len()).collect();
-        assert!(notes.iter().any(|bytes| *bytes < 100) && notes.iter().any(|bytes| *bytes > 7_000));
-        assert!(notes.iter().all(|bytes| *bytes <= 7_400));
+        let sizes: Vec<usize> = orders.iter().map(|order| order.body["data"].to_string().len()).collect();
+        assert!(sizes.iter().any(|bytes| *bytes < 100) && sizes.iter().any(|bytes| *bytes > 7_000));
+        assert!(sizes.iter().all(|bytes| *bytes <= 7_400));
     }
 
     #[test]

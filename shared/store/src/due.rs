@@ -5,8 +5,9 @@ use aws_sdk_dynamodb::types::{AttributeValue, Select};
 use payments_model::{AccountId, BusinessDate, HeadKey, Money, PaymentId, Shard, Status, UtcSecond};
 use serde::Deserialize;
 
+use crate::attributes::Fault;
 use crate::error::failed;
-use crate::item::{Fault, head_key_of, key_of, parse_money, text_of};
+use crate::item::{head_key_of, key_of, parse_money, text_of};
 use crate::key::{DueSort, KeyError, parse_head_key};
 use crate::merge::{Merged, Stretch, merge};
 use crate::schema::DUE;

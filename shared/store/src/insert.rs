@@ -5,11 +5,7 @@ use payments_model::{Details, Head};
 
 use crate::conditional::conditional;
 use crate::item::{decode_details, decode_head, encode_details, encode_head};
-use crate::{Item, Store, StoreError, item_bytes};
-
-/// The bank's limit for a payment: the largest details item, in bytes as DynamoDB counts them. It
-/// takes 8 write units.
-pub const MAX_DETAILS_BYTES: usize = 8_192;
+use crate::{Codec, Item, MAX_DETAILS_BYTES, Store, StoreError, data, item_bytes};
 
 /// The result of writing details.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,12 +37,17 @@ fn excess(item: &Item) -> Option<usize> {
 }
 
 impl Store {
-    /// Writes a payment's details to the long-term table, unless they exist: 8 write units for 8 KB.
-    /// They are the idempotency record.
-    pub async fn put_details(&self, details: &Details) -> Result<PutDetails, StoreError> {
-        let item = encode_details(details)?;
+    /// Writes a payment's details to the long-term table, unless they exist: 1 write unit per KB of the item, which is at
+    /// most as large as with its data as it came. They are the idempotency record.
+    ///
+    /// The limit is that of data as it came, so no answer depends on how well something compresses.
+    pub async fn put_details(&self, details: &Details, codec: Codec) -> Result<PutDetails, StoreError> {
+        let mut item = encode_details(details)?;
         if let Some(excess) = excess(&item) {
             return Ok(PutDetails::TooLarge(excess));
+        }
+        if codec == Codec::Zstd {
+            data::compress(&mut item);
         }
         match self.put_if_absent(&self.tables.history, item).await? {
             None => Ok(PutDetails::Created),

@@ -5,18 +5,16 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 use payments_model::payment::MAX_TRAIL_ENTRIES;
 use payments_model::{
-    AccountId, Actor, Currency, Details, FailureReason, Head, HeadKey, HeadSort, Instruction, JsonText, Money,
-    ScheduledFor, Shard, State, Status, TrailEntry, TransactionId, UtcSecond,
+    AccountId, Actor, Currency, Details, FailureReason, Head, HeadKey, HeadSort, Instruction, Money, ScheduledFor,
+    Shard, State, Status, TrailEntry, TransactionId, UtcSecond,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::StoreError;
+use crate::attributes::{Fault, Item};
 use crate::key::{self, DETAILS_SORT, DueSort, UnreportedSort};
+use crate::{StoreError, data};
 
-/// An item of the SDK.
-pub type Item = HashMap<String, AttributeValue>;
-
-/// The attributes of a payment's details.
+/// The attributes of a payment's details, without its data.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct DetailsItem {
@@ -27,8 +25,6 @@ struct DetailsItem {
     amount_minor: i64,
     currency: String,
     scheduled_for: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    data: Option<String>,
     due_at: String,
     due_date: String,
     shard: u16,
@@ -72,10 +68,7 @@ struct TrailItem {
     by: String,
 }
 
-/// Why an item cannot be read.
-pub(crate) type Fault = Box<dyn std::error::Error + Send + Sync>;
-
-/// Encodes details.
+/// Encodes details, with their data as it came.
 pub(crate) fn encode_details(details: &Details) -> Result<Item, StoreError> {
     let Instruction { account, payee, money, scheduled_for, data } = &details.instruction;
     let item = DetailsItem {
@@ -86,14 +79,15 @@ pub(crate) fn encode_details(details: &Details) -> Result<Item, StoreError> {
         amount_minor: money.amount.get(),
         currency: money.currency.to_string(),
         scheduled_for: scheduled_for.to_string(),
-        data: data.as_ref().map(|data| data.as_str().to_owned()),
         due_at: details.due_at.to_string(),
         due_date: details.due_date.to_string(),
         shard: details.shard.get(),
         created_at: details.created_at.to_string(),
         created_by: details.created_by.to_string(),
     };
-    to_item(&item)
+    let mut item = to_item(&item)?;
+    item.extend(data.as_ref().map(data::raw));
+    Ok(item)
 }
 
 /// Decodes details of a table.
@@ -102,7 +96,8 @@ pub(crate) fn decode_details(table: &str, item: Item) -> Result<Details, StoreEr
     parse_details(item).map_err(|fault| StoreError::unreadable(table, key, fault))
 }
 
-fn parse_details(item: Item) -> Result<Details, Fault> {
+fn parse_details(mut item: Item) -> Result<Details, Fault> {
+    let data = data::take(&mut item)?;
     let item: DetailsItem = serde_dynamo::from_item(item)?;
     Ok(Details {
         payment_id: key::parse_payment_partition(&item.pk)?,
@@ -111,7 +106,7 @@ fn parse_details(item: Item) -> Result<Details, Fault> {
             payee: AccountId::from_stored(&item.payee_account_id)?,
             money: parse_money(item.amount_minor, &item.currency)?,
             scheduled_for: item.scheduled_for.parse()?,
-            data: item.data.map(JsonText::from_stored).transpose()?,
+            data,
         },
         due_at: item.due_at.parse()?,
         due_date: item.due_date.parse()?,
@@ -282,7 +277,7 @@ fn to_item<T: Serialize>(item: &T) -> Result<Item, StoreError> {
 
 #[cfg(test)]
 mod tests {
-    use payments_model::{BusinessZone, PaymentId, Settlement, ShardCount};
+    use payments_model::{BusinessZone, JsonText, PaymentId, Settlement, ShardCount};
 
     use super::*;
     use crate::item_bytes;

@@ -29,13 +29,16 @@
 
 mod account;
 mod archive;
+mod attributes;
 mod bounded;
 mod checkpoint;
 mod conditional;
 mod counted;
 mod counters;
+mod data;
 mod due;
 mod error;
+mod frame;
 mod insert;
 mod item;
 pub mod key;
@@ -54,20 +57,21 @@ use aws_sdk_dynamodb::Client;
 
 pub use account::{AccountPage, AccountQuery};
 pub use archive::{Archived, Removed, StoredHead};
+pub use attributes::Item;
 pub use bounded::CALL_TIMEOUT;
 pub use checkpoint::{Committed, CountsCommit, MAX_DATES_PER_COMMIT, MAX_SUMS_PER_DATE};
 pub use counted::{Counted, Uncountable, counted};
 pub use counters::DateCounters;
+pub use data::Codec;
 pub use due::{DuePage, DueRange, DueRow, DueUntil};
 pub use error::StoreError;
-pub use insert::{MAX_DETAILS_BYTES, PutDetails, PutHead, details_excess};
-pub use item::Item;
+pub use insert::{PutDetails, PutHead, details_excess};
 pub use key::{DueSort, UnreportedSort};
 pub use lookup::MAX_BATCH_GET;
 pub use recount::{DueRecount, Recounted};
 pub use repair::{Evidence, Repaired, StoredEvidence};
 pub use report_job::{ReportCommit, ReportFile, ReportRun};
-pub use size::item_bytes;
+pub use size::{MAX_DETAILS_BYTES, item_bytes};
 pub use transition::Moved;
 pub use unreported::{UnreportedEnd, UnreportedPage, UnreportedRow};
 

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
+use aws_sdk_dynamodb::types::KeysAndAttributes;
 use payments_model::{Details, Head, HeadKey, JsonText, PaymentId};
 
+use crate::attributes::Fault;
 use crate::error::{failed, incomplete};
-use crate::item::{Fault, decode_details, decode_head, head_key, head_key_of, item_key, key_of, text_of};
+use crate::item::{decode_details, decode_head, head_key, head_key_of, item_key, key_of, text_of};
 use crate::key::{DETAILS_SORT, parse_payment_partition, payment_partition};
-use crate::{Item, Store, StoreError};
+use crate::{Item, Store, StoreError, data};
 
 /// The most keys of one BatchGetItem, by DynamoDB's quota.
 pub const MAX_BATCH_GET: usize = 100;
@@ -50,7 +51,7 @@ impl Store {
         payments: &[PaymentId],
     ) -> Result<Vec<Result<Option<JsonText>, StoreError>>, StoreError> {
         let keys = payments.iter().map(|&id| details_key(id)).collect();
-        let items = self.batch_get(&self.tables.history, keys, Some("pk, sk, #data")).await?;
+        let items = self.batch_get(&self.tables.history, keys, Some("pk, sk, #0, #1, #2")).await?;
         let history = &self.tables.history;
         let mut found =
             items.into_iter().map(|item| decode_data(history, item)).collect::<Result<HashMap<_, _>, _>>()?;
@@ -115,7 +116,9 @@ impl Store {
             }
             let mut request = KeysAndAttributes::builder().set_keys(Some(keys)).consistent_read(true);
             if let Some(projection) = projection {
-                request = request.projection_expression(projection).expression_attribute_names("#data", "data");
+                let names = data::ATTRIBUTES.iter().enumerate();
+                let names = names.map(|(place, name)| (format!("#{place}"), (*name).to_owned())).collect();
+                request = request.projection_expression(projection).set_expression_attribute_names(Some(names));
             }
             let request = request.build().map_err(incomplete("BatchGetItem"))?;
             let get = self.client.batch_get_item().request_items(table, request);
@@ -144,9 +147,8 @@ fn details_key(payment_id: PaymentId) -> Item {
 }
 
 fn decode_data(table: &str, mut item: Item) -> Result<(PaymentId, Result<Option<JsonText>, StoreError>), StoreError> {
-    let data = if let Some(AttributeValue::S(data)) = item.remove("data") { Some(data) } else { None };
+    let data = data::take(&mut item);
     let unreadable = |fault: Fault| StoreError::unreadable(table, key_of(&item), fault);
     let payment_id = parse_payment_partition(text_of(&item, "pk")).map_err(|error| unreadable(error.into()))?;
-    let data = data.map(JsonText::from_stored).transpose().map_err(|error| unreadable(error.into()));
-    Ok((payment_id, data))
+    Ok((payment_id, data.map_err(unreadable)))
 }

@@ -6,7 +6,11 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use crate::Item;
+use crate::attributes::Item;
+
+/// The bank's limit for a payment: the largest details item with its data as it came, in bytes as DynamoDB counts them.
+/// It takes 8 write units.
+pub const MAX_DETAILS_BYTES: usize = 8_192;
 
 /// The size of an item in bytes, as DynamoDB bills it.
 pub fn item_bytes(item: &Item) -> usize {
@@ -28,7 +32,7 @@ fn value_bytes(value: &AttributeValue) -> usize {
 }
 
 /// One byte per two significant digits, one for the exponent, one more for a sign.
-fn number_bytes(number: &str) -> usize {
+pub(crate) fn number_bytes(number: &str) -> usize {
     let digits: String = number.chars().filter(char::is_ascii_digit).collect();
     let significant = digits.trim_start_matches('0').trim_end_matches('0').len();
     significant.div_ceil(2) + 1 + usize::from(number.starts_with('-'))

@@ -4,6 +4,7 @@ use anyhow::{Context as _, Result, ensure};
 use chrono::{DateTime, TimeDelta, Utc};
 use payments_alarms::{Metric, Resources, Sample, Samples};
 use payments_local::demo::{self, Minute, Progress, Settings};
+use payments_local::payload::DataKind;
 use payments_queue::Queue;
 use payments_tests::template;
 use tokio::sync::OnceCell;
@@ -32,7 +33,7 @@ pub(super) async fn healthy() -> Result<&'static Day> {
 
 async fn simulated() -> Result<Day> {
     let reports = tempfile::tempdir()?;
-    let settings = Settings { payments: 100, seed: 1, data_bytes: Some(100) };
+    let settings = Settings { payments: 100, seed: 1, data_bytes: Some(100), data_kind: DataKind::Structured };
     let (mut seen, mut fault) = (Seen::new(ids()?), None);
     let watch = |minute: &Minute<'_>| {
         if let Err(error) = seen.see(minute) {

@@ -5,7 +5,8 @@ use aws_sdk_dynamodb::Client;
 use payments_model::{Event, Head, Status};
 use payments_store::schema::{HISTORY, Index, PAYMENTS, TRANSACTION, create_tables};
 use payments_store::{
-    Archived, DueRange, DueUntil, Moved, PutDetails, PutHead, Removed, Store, StoredHead, TableNames, UnreportedSort,
+    Archived, Codec, DueRange, DueUntil, Moved, PutDetails, PutHead, Removed, Store, StoredHead, TableNames,
+    UnreportedSort,
 };
 
 use crate::life::{PENDING, Payment, Read, SETTLED, Write, actor};
@@ -89,8 +90,10 @@ impl Tables {
             (Design::Other(layout), write) if layout.whole || write != Write::Details => {
                 return layout.write(&self.client, &self.names, payment, write).await;
             }
-            (_, Write::Details) => store.put_details(details).await? == PutDetails::Created,
-            (_, Write::DetailsAgain) => matches!(store.put_details(details).await?, PutDetails::Existing(_)),
+            (_, Write::Details) => store.put_details(details, Codec::Raw).await? == PutDetails::Created,
+            (_, Write::DetailsAgain) => {
+                matches!(store.put_details(details, Codec::Raw).await?, PutDetails::Existing(_))
+            }
             (_, Write::Head) => store.put_head(&Head::scheduled(details)).await? == PutHead::Created,
             (_, Write::Pending) => {
                 let step = Head::scheduled(details).transition(&Event::Sweep, PENDING.parse()?, actor())?;

@@ -1,6 +1,7 @@
 //! `cargo compare`: the throughput of the functions compared with that of bare loops of the same calls.
 //!
-//! Arguments select pairs, as in any benchmark: `cargo compare sweep`. `COMPARE_JSON` names a file for the results.
+//! Arguments select pairs, as in any benchmark: `cargo compare sweep`. `COMPARE_JSON` names a file for the results, and
+//! `DATA_KIND` the kind of the payments' data, as `--data-kind` of `cargo load` does: criterion takes no options of ours.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,6 +15,7 @@ use payments_compare::pair::Pair;
 use payments_compare::round::Round;
 use payments_compare::table::{Row, table};
 use payments_load::process::{EngineProcess, served};
+use payments_local::payload::DataKind;
 use tokio::runtime::{Builder, Runtime};
 
 /// As in the load generator: the engine makes many small allocations.
@@ -46,11 +48,13 @@ fn main() -> Result<()> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let mut criterion =
         Criterion::default().sample_size(SAMPLES).warm_up_time(WARM_UP).measurement_time(MEASURE).configure_from_args();
+    let environment = Lookup::environment();
+    let data_kind = environment.text("DATA_KIND").map_or_else(|| Ok(DataKind::default()), |kind| kind.parse())?;
     let mut group = criterion.benchmark_group("pairs");
     group.sampling_mode(SamplingMode::Flat);
     let (mut rows, mut failure) = (Vec::new(), None);
     for pair in Pair::ALL {
-        match measure(&mut group, &runtime, pair).with_context(|| pair.properties().name) {
+        match measure(&mut group, &runtime, pair, data_kind).with_context(|| pair.properties().name) {
             Ok(row) => rows.extend(row),
             Err(error) => failure = Some(error),
         }
@@ -58,21 +62,26 @@ fn main() -> Result<()> {
     group.finish();
     criterion.final_summary();
     println!("{}", table(&rows));
-    if let Some(file) = Lookup::environment().text("COMPARE_JSON") {
+    if let Some(file) = environment.text("COMPARE_JSON") {
         std::fs::write(Path::new(&file), serde_json::to_string(&rows)?).with_context(|| file)?;
     }
     failure.map_or(Ok(()), Err)
 }
 
 /// Measures a pair, if the command line selects it.
-fn measure(group: &mut BenchmarkGroup<'_, WallTime>, runtime: &Runtime, pair: Pair) -> Result<Option<Row>> {
+fn measure(
+    group: &mut BenchmarkGroup<'_, WallTime>,
+    runtime: &Runtime,
+    pair: Pair,
+    data_kind: DataKind,
+) -> Result<Option<Row>> {
     let (properties, mut setup) = (pair.properties(), None);
     let size = properties.size;
     group.throughput(Throughput::Elements(2 * size));
     let mut rounds = |iterations: u64| -> Result<Duration> {
         let setup = match &mut setup {
             Some(setup) => setup,
-            empty @ None => empty.insert(open(runtime, pair)?),
+            empty @ None => empty.insert(open(runtime, pair, data_kind)?),
         };
         let mut sample = Vec::new();
         for _ in 0..iterations {
@@ -102,12 +111,12 @@ fn measure(group: &mut BenchmarkGroup<'_, WallTime>, runtime: &Runtime, pair: Pa
 }
 
 /// Starts an engine for the pair, after a check that its two sides make the same calls.
-fn open(runtime: &Runtime, pair: Pair) -> Result<Setup> {
+fn open(runtime: &Runtime, pair: Pair, data_kind: DataKind) -> Result<Setup> {
     let engine = EngineProcess::start()?;
-    runtime.block_on(same_calls(pair, engine.url(), pair.properties().size))?;
+    runtime.block_on(same_calls(pair, engine.url(), data_kind, pair.properties().size))?;
     let engine = EngineProcess::start()?;
     let fixture = runtime.block_on(async {
-        let fixture = Fixture::over(engine.url(), None).await?;
+        let fixture = Fixture::over(engine.url(), data_kind, None).await?;
         pair.begin(&fixture).await?;
         anyhow::Ok(fixture)
     })?;

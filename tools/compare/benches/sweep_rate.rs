@@ -6,6 +6,7 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 use payments_compare::fixture::Fixture;
 use payments_load::process::{EngineProcess, served};
+use payments_local::payload::DataKind;
 
 /// As in the load generator: the engine makes many small allocations.
 #[global_allocator]
@@ -24,7 +25,7 @@ fn main() -> Result<()> {
     for payments in if given.is_empty() { PAYMENTS.to_vec() } else { given } {
         let engine = EngineProcess::start()?;
         let took = runtime.block_on(async {
-            let fixture = Fixture::over(engine.url(), None).await?;
+            let fixture = Fixture::over(engine.url(), DataKind::default(), None).await?;
             fixture.fill(payments).await?;
             let start = Instant::now();
             let mut claimed = 0;

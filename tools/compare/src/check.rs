@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Result, ensure};
+use payments_local::payload::DataKind;
 use payments_local::{Call, CapacityUse, Fate, Recorder};
 use serde_json::Value;
 
@@ -14,7 +15,7 @@ const OF_A_PAYMENT: [&str; 3] = ["Item", "Key", "ExpressionAttributeValues"];
 
 /// Does work of this size on both sides, and compares the calls: how often each was made, all of its input except the
 /// payments' own values, and the write units by table and index. Returns the number of calls.
-pub async fn same_calls(pair: Pair, url: &str, size: u64) -> Result<usize> {
+pub async fn same_calls(pair: Pair, url: &str, data_kind: DataKind, size: u64) -> Result<usize> {
     let calls: Arc<Mutex<Vec<(String, Value)>>> = Arc::default();
     let take_calls = || std::mem::take(&mut *calls.lock().unwrap_or_else(PoisonError::into_inner));
     let recorder = Recorder::with_fate({
@@ -25,7 +26,7 @@ pub async fn same_calls(pair: Pair, url: &str, size: u64) -> Result<usize> {
             Fate::Pass
         }
     });
-    let fixture = Fixture::over(url, Some(&recorder)).await?;
+    let fixture = Fixture::over(url, data_kind, Some(&recorder)).await?;
     pair.begin(&fixture).await?;
     let run = async |side| -> Result<(Vec<(String, Value)>, CapacityUse)> {
         let work = pair.prepare(&fixture, side, size).await?;

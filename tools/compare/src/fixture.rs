@@ -12,6 +12,7 @@ use payments_load::orders::{Order, Orders};
 use payments_local::client::Request;
 use payments_local::interceptor::client_over;
 use payments_local::invocation::context;
+use payments_local::payload::DataKind;
 use payments_local::{EngineChoice, Function, Functions, Recorder, Stack, event};
 use payments_model::{Actor, BusinessZone, Details, Head, PaymentId, ShardCount, UtcSecond};
 use payments_store::{Store, TableNames};
@@ -51,8 +52,9 @@ pub struct Fixture {
 }
 
 impl Fixture {
-    /// Creates a fixture over the engine at this URL. A recorder sees all calls that are measured.
-    pub async fn over(url: &str, recorder: Option<&Recorder>) -> Result<Self> {
+    /// Creates a fixture over the engine at this URL, for payments with this kind of data. A recorder sees all calls that are
+    /// measured.
+    pub async fn over(url: &str, data_kind: DataKind, recorder: Option<&Recorder>) -> Result<Self> {
         let instant: DateTime<Utc> = NOW.parse()?;
         let stack = Stack::on(EngineChoice::Endpoint(url.to_owned()))
             .environment(|environment| environment.claims_per_second = 0)
@@ -62,7 +64,7 @@ impl Fixture {
         let (plain, tables) = (stack.environment.client(), stack.environment.tables.clone());
         let client = recorder.map_or_else(|| plain.clone(), |recorder| client_over(&plain, recorder.clone()));
         let zone: BusinessZone = stack.environment.time_zone.parse()?;
-        let settings = Settings { accounts: ACCOUNTS, busiest: 0, ..Settings::of(1, zone) };
+        let settings = Settings { accounts: ACCOUNTS, busiest: 0, data_kind, ..Settings::of(1, zone) };
         Ok(Self {
             functions: stack.functions(&client)?,
             collector: Collector::over(&client, &tables),

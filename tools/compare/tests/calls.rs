@@ -7,6 +7,7 @@ use payments_compare::fixture::Fixture;
 use payments_compare::pair::Pair;
 use payments_compare::round::Round;
 use payments_local::Engine;
+use payments_local::payload::DataKind;
 
 /// The calls for twenty payments, or pages of them. A sweep also queries each of ten shards.
 const CALLS: [(Pair, usize); 5] =
@@ -14,10 +15,11 @@ const CALLS: [(Pair, usize); 5] =
 
 #[tokio::test]
 async fn both_sides_make_the_same_calls() -> Result<()> {
-    for (pair, want) in CALLS {
+    let kinds = DataKind::ALL.map(|kind| (Pair::Ingest, 40, kind));
+    for (pair, want, kind) in CALLS.map(|(pair, want)| (pair, want, DataKind::default())).into_iter().chain(kinds) {
         let engine = Engine::start(0, None).await?;
-        let made = same_calls(pair, &engine.url(), 20).await.with_context(|| pair.properties().name)?;
-        assert_eq!(made, want, "{}", pair.properties().name);
+        let made = same_calls(pair, &engine.url(), kind, 20).await.with_context(|| pair.properties().name)?;
+        assert_eq!(made, want, "{}, {kind:?}", pair.properties().name);
     }
     Ok(())
 }
@@ -25,7 +27,7 @@ async fn both_sides_make_the_same_calls() -> Result<()> {
 #[tokio::test]
 async fn each_round_works_on_new_payments() -> Result<()> {
     let engine = Engine::start(0, None).await?;
-    let fixture = Fixture::over(&engine.url(), None).await?;
+    let fixture = Fixture::over(&engine.url(), DataKind::default(), None).await?;
     for pair in Pair::ALL {
         pair.begin(&fixture).await?;
         for _ in 0..2 {

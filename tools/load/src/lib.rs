@@ -69,6 +69,7 @@ pub async fn run(settings: &Settings, target: &Target, progress: &Progress) -> R
         payments: settings.payments,
         seed: settings.seed,
         size: settings.size.to_string(),
+        data_kind: settings.data_kind.name(),
         due,
         took: marks.latest.after,
         rates: [marks.rate(), marks.first_tenth(), marks.last_tenth()],

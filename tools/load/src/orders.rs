@@ -1,29 +1,23 @@
 //! The payments of a load. The seed and a number determine each payment, so none is kept in memory.
 
-use std::sync::Arc;
-
 use anyhow::Result;
 use fastrand::Rng;
 use payments_local::client::Request;
+use payments_local::payload::DataKind;
 use payments_model::{Instruction, JsonText, Money};
 use serde::Serialize;
-use serde_json::value::to_raw_value;
+use serde_json::value::RawValue;
 
 use crate::settings::{Settings, Size};
 
-/// The bytes of a stored payment besides its note: all other fields with their names, and the braces around the note. A
-/// test compares it with the table's items.
-const ENVELOPE: usize = 285;
+/// The bytes of a stored payment besides its data: all other fields with their names. A test compares it with the table's
+/// items.
+const ENVELOPE: usize = 274;
 
-/// The notes of mixed sizes: below which percentile, from how many bytes, to how many.
+/// The data of mixed sizes: below which percentile, from how many bytes, to how many.
 const SIZES: [(u8, usize, usize); 4] = [(50, 20, 300), (80, 300, 1_500), (95, 1_500, 5_000), (100, 5_000, 7_400)];
 
-/// The length of the text that notes are cut from. Hardly two notes are the same.
-const TEXT_BYTES: usize = 256 * 1024;
-
 const CURRENCIES: [&str; 6] = ["GBP", "GBP", "GBP", "EUR", "USD", "JPY"];
-
-const WORDS: [&str; 8] = ["invoice ", "rent ", "salary ", "share of ", "delivery ", "refund ", "order ", "tax "];
 
 /// All payments of a load.
 #[derive(Debug, Clone)]
@@ -34,7 +28,7 @@ pub struct Orders {
     accounts: u32,
     busiest: u8,
     scheduled_for: String,
-    text: Arc<str>,
+    data_kind: DataKind,
 }
 
 /// One payment as its client sends it.
@@ -48,7 +42,8 @@ pub struct Order<'o> {
     amount: u32,
     currency: &'static str,
     scheduled_for: &'o str,
-    note: &'o str,
+    /// The data, as JSON.
+    data: String,
 }
 
 /// The JSON of a create, or of an entry of a batch.
@@ -63,23 +58,13 @@ struct Body<'o> {
     amount_minor: u32,
     currency: &'o str,
     scheduled_for: &'o str,
-    data: Data<'o>,
-}
-
-#[derive(Serialize)]
-struct Data<'o> {
-    note: &'o str,
+    data: &'o RawValue,
 }
 
 impl Orders {
     /// Returns the payments of these settings, scheduled for a date. `run` makes their idempotency keys different from
     /// those of earlier runs.
     pub fn of(settings: &Settings, run: &str, scheduled_for: &str) -> Self {
-        let mut random = Rng::with_seed(settings.seed);
-        let mut text = String::with_capacity(TEXT_BYTES + 16);
-        while text.len() < TEXT_BYTES {
-            text.push_str(WORDS[random.usize(..WORDS.len())]);
-        }
         Self {
             seed: settings.seed,
             run: run.to_owned(),
@@ -87,7 +72,7 @@ impl Orders {
             accounts: settings.accounts,
             busiest: settings.busiest,
             scheduled_for: scheduled_for.to_owned(),
-            text: text.into(),
+            data_kind: settings.data_kind,
         }
     }
 
@@ -95,8 +80,7 @@ impl Orders {
     pub fn order(&self, number: u64) -> Order<'_> {
         // Seeds that are close together make different payments.
         let mut random = Rng::with_seed(Rng::with_seed(self.seed).u64(..) ^ Rng::with_seed(number).u64(..));
-        let bytes = self.note_bytes(&mut random);
-        let begin = random.usize(..TEXT_BYTES - bytes);
+        let bytes = self.data_bytes(&mut random);
         Order {
             account: self.account(&mut random),
             key: format!("load-{}-{number}", self.run),
@@ -104,7 +88,7 @@ impl Orders {
             amount: random.u32(1..=500_000),
             currency: random.choice(CURRENCIES).unwrap_or("GBP"),
             scheduled_for: &self.scheduled_for,
-            note: &self.text[begin..begin + bytes],
+            data: self.data_kind.text(&mut random, bytes),
         }
     }
 
@@ -115,7 +99,7 @@ impl Orders {
         format!("load-{:05}", random.u32(..accounts) + 1)
     }
 
-    fn note_bytes(&self, random: &mut Rng) -> usize {
+    fn data_bytes(&self, random: &mut Rng) -> usize {
         match self.size {
             Size::Bytes(bytes) => bytes.saturating_sub(ENVELOPE),
             Size::Mixed => {
@@ -131,7 +115,7 @@ impl Order<'_> {
     /// Returns the request that creates the payment.
     pub fn request(&self) -> Result<Request> {
         let request = Request::post(&format!("/accounts/{}/payments", self.account));
-        Ok(request.header("Idempotency-Key", &self.key).text(serde_json::to_string(&self.body(false))?))
+        Ok(request.header("Idempotency-Key", &self.key).text(serde_json::to_string(&self.body(false)?)?))
     }
 
     /// Returns the instruction that the request contains.
@@ -141,20 +125,20 @@ impl Order<'_> {
             payee: self.payee.parse()?,
             money: Money { amount: i64::from(self.amount).try_into()?, currency: self.currency.parse()? },
             scheduled_for: self.scheduled_for.parse()?,
-            data: Some(JsonText::new(&to_raw_value(&Data { note: self.note })?)?),
+            data: Some(JsonText::new(serde_json::from_str(&self.data)?)?),
         })
     }
 
-    fn body(&self, in_batch: bool) -> Body<'_> {
-        Body {
+    fn body(&self, in_batch: bool) -> Result<Body<'_>> {
+        Ok(Body {
             account_id: in_batch.then_some(&self.account),
             idempotency_key: in_batch.then_some(&self.key),
             payee_account_id: &self.payee,
             amount_minor: self.amount,
             currency: self.currency,
             scheduled_for: self.scheduled_for,
-            data: Data { note: self.note },
-        }
+            data: serde_json::from_str(&self.data)?,
+        })
     }
 }
 
@@ -164,7 +148,7 @@ pub fn batch(orders: &[Order<'_>]) -> Result<Request> {
     struct Batch<'o> {
         payments: Vec<Body<'o>>,
     }
-    let payments = orders.iter().map(|order| order.body(true)).collect();
+    let payments = orders.iter().map(|order| order.body(true)).collect::<Result<_>>()?;
     Ok(Request::post("/payment-batches").text(serde_json::to_string(&Batch { payments })?))
 }
 
@@ -183,10 +167,11 @@ mod tests {
         Orders::of(&settings, "1", "2026-11-21")
     }
 
-    /// How many bytes the payment exceeds 8 KB by, with `more` bytes added to its note.
+    /// How many bytes the payment exceeds 8 KB by, with `more` bytes added to its data.
     fn excess(order: &Order<'_>, more: usize) -> usize {
-        let note = format!("{}{}", order.note, "x".repeat(more));
-        let instruction = Order { note: &note, ..order.clone() }.instruction().unwrap();
+        let data = format!("{}{}", order.data, " ".repeat(more));
+        let mut instruction = order.instruction().unwrap();
+        instruction.data = Some(JsonText::from_stored(data).unwrap());
         let id = PaymentId::derive(&instruction.account, &order.key.parse().unwrap());
         // The longest name of a caller that the trail keeps.
         let by = Actor::named(&"a".repeat(40));
@@ -197,12 +182,14 @@ mod tests {
 
     #[test]
     fn a_payment_of_size_8k_has_8_kb_at_most_and_hardly_less() {
-        let orders = orders(|_| {});
-        for number in 0..200 {
-            let order = orders.order(number);
-            assert_eq!(excess(&order, 0), 0, "payment {number}");
-            let spare = 1_000 - excess(&order, 1_000);
-            assert!(spare <= 10, "payment {number} could have {spare} bytes more");
+        for kind in DataKind::ALL.into_iter().filter(|kind| *kind != DataKind::Small) {
+            let orders = orders(|settings| settings.data_kind = kind);
+            for number in 0..50 {
+                let order = orders.order(number);
+                assert_eq!(excess(&order, 0), 0, "payment {number}");
+                let spare = 1_000 - excess(&order, 1_000);
+                assert!(spare <= 10, "payment {number} could have {spare} bytes more");
+            }
         }
     }
 
@@ -212,7 +199,7 @@ mod tests {
         let mut keys = BTreeSet::new();
         for number in 0..500 {
             assert_eq!(one.order(number), one.order(number));
-            assert_ne!(one.order(number).note, other.order(number).note);
+            assert_ne!(one.order(number).data, other.order(number).data);
             keys.insert(one.order(number).key);
         }
         assert_eq!(keys.len(), 500);
@@ -232,15 +219,15 @@ mod tests {
     #[test]
     fn mixed_sizes_range_from_100_bytes_to_7000() {
         let orders = orders(|settings| settings.size = Size::Mixed);
-        let notes: Vec<usize> = (0..1_000).map(|number| orders.order(number).note.len()).collect();
-        assert!(notes.iter().any(|bytes| *bytes < 100) && notes.iter().any(|bytes| *bytes > 7_000));
+        let sizes: Vec<usize> = (0..1_000).map(|number| orders.order(number).data.len()).collect();
+        assert!(sizes.iter().any(|bytes| *bytes < 100) && sizes.iter().any(|bytes| *bytes > 7_000));
     }
 
     #[test]
     fn a_batch_names_accounts_and_keys_and_a_single_create_does_not() {
         let orders = orders(|settings| settings.size = Size::Bytes(400));
         let order = orders.order(7);
-        let body = |in_batch| serde_json::to_value(order.body(in_batch)).unwrap();
+        let body = |in_batch| serde_json::to_value(order.body(in_batch).unwrap()).unwrap();
         let (single, entry) = (body(false), body(true));
         assert!(single.get("accountId").is_none() && single.get("idempotencyKey").is_none(), "{single}");
         assert_eq!((&entry["accountId"], &entry["idempotencyKey"]), (&order.account.into(), &"load-1-7".into()));

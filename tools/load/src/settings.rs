@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
+use payments_local::payload::DataKind;
 use payments_model::{BusinessDate, BusinessZone};
 
 /// The largest size of a stored payment, in bytes.
@@ -41,6 +42,10 @@ pub struct Settings {
     /// The size of a stored payment: 8k, a number of bytes, or mixed.
     #[arg(long, default_value = "8k", value_name = "SIZE")]
     pub size: Size,
+
+    /// The kind of the payments' data. How well it compresses decides what a payment costs.
+    #[arg(long, value_enum, default_value_t, value_name = "KIND")]
+    pub data_kind: DataKind,
 
     /// How many accounts pay.
     #[arg(long, default_value_t = 10_000, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=99_999))]
@@ -88,6 +93,7 @@ impl Settings {
             payments,
             seed: 1,
             size: Size::Bytes(LARGEST),
+            data_kind: DataKind::default(),
             accounts: 10_000,
             busiest: 20,
             single: false,
@@ -118,7 +124,7 @@ impl Settings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
     /// All have this stored size in bytes. They are a little smaller if the client's name is shorter than the longest
-    /// possible one. The fields of every payment take 285 bytes.
+    /// possible one. The fields of every payment take 274 bytes.
     Bytes(usize),
     /// Most are small, some have up to 8 KB.
     Mixed,

@@ -20,6 +20,8 @@ pub struct Summary {
     pub seed: u64,
     /// Their size, as given.
     pub size: String,
+    /// The kind of their data.
+    pub data_kind: &'static str,
     /// Their business date.
     pub due: BusinessDate,
     /// The time from the start to the last reply to a create.
@@ -70,6 +72,7 @@ impl Summary {
             "payments": self.payments,
             "seed": self.seed,
             "size": self.size,
+            "dataKind": self.data_kind,
             "dueDate": self.due.to_string(),
             "seconds": seconds(self.took),
             "perSecond": rate,
@@ -163,8 +166,8 @@ impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let or_dash = |number: Option<u64>| number.map_or_else(|| "–".to_owned(), |number| number.to_string());
         let [rate, first, last] = self.rates.map(or_dash);
-        let Self { payments, size, due, target, .. } = self;
-        writeln!(f, "{payments} payments of size {size}, due on {due}, {target}\n")?;
+        let Self { payments, size, data_kind, due, target, .. } = self;
+        writeln!(f, "{payments} payments of size {size} with {data_kind} data, due on {due}, {target}\n")?;
         let mut row = |name: &str, value: String| writeln!(f, "  {name:<24}{value}");
         row("took", format!("{} s", seconds(self.took)))?;
         row("payments a second", format!("{rate}; of the first tenth {first}, of the last {last}"))?;
@@ -206,6 +209,7 @@ mod tests {
             payments: 200,
             seed: 1,
             size: "8k".to_owned(),
+            data_kind: "structured",
             due: "2026-11-21".parse().unwrap(),
             took: Duration::from_millis(1_250),
             rates: [Some(160), Some(170), None],
@@ -231,7 +235,7 @@ mod tests {
     fn json_has_every_field() {
         let feed = json!({ "requests": 2, "p50Millis": 600.1, "p90Millis": 650, "p99Millis": 650, "maxMillis": 650 });
         let want = json!({
-            "bank": "in process", "payments": 200, "seed": 1, "size": "8k", "dueDate": "2026-11-21", "seconds": 1.25,
+            "bank": "in process", "payments": 200, "seed": 1, "size": "8k", "dataKind": "structured", "dueDate": "2026-11-21", "seconds": 1.25,
             "perSecond": 160, "firstTenthPerSecond": 170, "lastTenthPerSecond": null, "acknowledged": 200, "errors": 0,
             "retries": 1, "lost": 0, "counted": 200, "recounted": 200, "countersExact": true, "settled": null,
             "drainSeconds": 5, "p50Millis": 600.1, "p90Millis": 650, "p99Millis": 650, "maxMillis": 650,

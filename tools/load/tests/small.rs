@@ -11,6 +11,7 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use payments_load::{Progress, Settings, Size, Summary, Target};
 use payments_local::client::{Client, Request as ApiRequest};
+use payments_local::payload::DataKind;
 use payments_local::{Call, EngineChoice, Fate, Recorder};
 use payments_model::BusinessZone;
 use serde_json::{Value, json};
@@ -54,11 +55,21 @@ fn complete(summary: &Summary) -> Result<Value> {
 }
 
 #[tokio::test]
-async fn a_load_in_process_finds_all_payments_and_uses_10_write_units_each() -> Result<()> {
-    for single in [false, true] {
-        let settings = Settings { single, ..settings()? };
+async fn a_load_in_process_finds_all_payments_and_uses_the_units_of_their_data() -> Result<()> {
+    for (single, data_kind, units) in [
+        (false, DataKind::Structured, 4),
+        (true, DataKind::Structured, 4),
+        (false, DataKind::Prose, 6),
+        (false, DataKind::Incompressible, 10),
+        (false, DataKind::Small, 3),
+    ] {
+        let settings = Settings { single, data_kind, ..settings()? };
         let json = complete(&load(&settings, in_process(Recorder::new()).await?).await?)?;
-        assert_eq!(json["writeUnitsPerPayment"], 10, "{json}");
+        assert_eq!(
+            (&json["writeUnitsPerPayment"], &json["dataKind"]),
+            (&json!(units), &json!(data_kind.name())),
+            "{json}"
+        );
         assert_eq!(json["countersExact"], true, "{json}");
     }
     Ok(())

@@ -1,0 +1,50 @@
+//! A text as one zstd frame with a checksum, and back.
+//!
+//! The fuzzer in `fuzz` reads this file alone, so it uses nothing else of this crate.
+
+use std::cell::RefCell;
+use std::error::Error;
+
+use zstd::bulk::{Compressor, Decompressor};
+use zstd::zstd_safe::{find_frame_compressed_size, get_error_name};
+
+/// The level of compression. Higher levels save hardly more at 8 KB, and take longer.
+const LEVEL: i32 = 3;
+
+thread_local! {
+    /// A new compressor takes half as long as a compression.
+    static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+}
+
+/// Compresses a text; none if zstd fails.
+pub(crate) fn of(text: &str) -> Option<Vec<u8>> {
+    COMPRESSOR.with_borrow_mut(|kept| {
+        let mut compressor = match kept.take() {
+            Some(compressor) => compressor,
+            None => {
+                let mut new = Compressor::new(LEVEL).ok()?;
+                // Without it, damage could turn one text into another.
+                new.include_checksum(true).ok()?;
+                new
+            }
+        };
+        let frame = compressor.compress(text.as_bytes());
+        *kept = Some(compressor);
+        frame.ok()
+    })
+}
+
+/// Decompresses the frame of a text that has exactly so many bytes. The text never takes more.
+pub(crate) fn text_of(frame: &[u8], bytes: usize) -> Result<String, Box<dyn Error + Send + Sync>> {
+    let whole = find_frame_compressed_size(frame).map_err(|code| format!("the frame: {}", get_error_name(code)))?;
+    if whole != frame.len() {
+        return Err("something follows the frame".into());
+    }
+    // It never grows: zstd writes into its capacity, and fails if the frame has more.
+    let mut text = Vec::with_capacity(bytes);
+    Decompressor::new()?.decompress_to_buffer(frame, &mut text).map_err(|error| format!("the frame: {error}"))?;
+    if text.len() != bytes {
+        return Err(format!("the frame has {} bytes of text, and dataBytes is {bytes}", text.len()).into());
+    }
+    Ok(String::from_utf8(text)?)
+}

@@ -1,0 +1,192 @@
+//! Details whose data is stored in different forms, in one table: every form that was ever written is read for ever.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Context as _, Result, ensure};
+use fastrand::Rng;
+use payments_local::Functions;
+use payments_local::payload::DataKind;
+use payments_store::Item;
+use payments_tests::tables::{details_key, item_of, json_of_item, number, text};
+use payments_tests::{Ask, World};
+use serde_json::{Value, json, value::RawValue};
+
+/// The date of all payments.
+const DAY: &str = "2026-12-01";
+
+/// A payment of any form: its account, idempotency key and data.
+#[derive(Debug, Clone)]
+struct Sent {
+    key: String,
+    data: String,
+}
+
+impl Sent {
+    fn ask(&self) -> Result<Ask> {
+        self.with(&self.data)
+    }
+
+    /// The create with other data. The text stays as it is, byte by byte.
+    fn with(&self, data: &str) -> Result<Ask> {
+        let data: &RawValue = serde_json::from_str(data)?;
+        let body = format!(
+            r#"{{"payeeAccountId":"landlord","amountMinor":120000,"currency":"GBP","scheduledFor":"{DAY}","data":{data}}}"#
+        );
+        Ok(Ask::post("/accounts/golden/payments").header("Idempotency-Key", &self.key).text(body))
+    }
+}
+
+/// The golden items: as each release wrote them, with the data that its client had sent. Add to this file; never change
+/// what it holds.
+fn golden() -> Result<Vec<(Sent, Item)>> {
+    let golden: Vec<Value> = serde_json::from_str(include_str!("details/golden.json"))?;
+    let one = |it: Value| {
+        let text = |name: &str| it[name].as_str().map(str::to_owned).with_context(|| name.to_owned());
+        Ok((Sent { key: text("key")?, data: text("data")? }, item_of(&it["item"])?))
+    };
+    golden.into_iter().map(one).collect()
+}
+
+/// The world's functions, which compress details or not.
+async fn functions(world: &World, compress_details: bool) -> Result<Functions> {
+    let mut environment = world.environment.clone();
+    environment.compress_details = compress_details;
+    let dependencies = world.dependencies_over(&world.recorder).await;
+    environment.functions(|_| Ok(dependencies.clone()))
+}
+
+/// Creates payments of every kind and form. Returns them with the stored ones of other releases.
+async fn mixed(world: &World) -> Result<Vec<Sent>> {
+    let mut all = Vec::new();
+    for (sent, item) in golden()? {
+        world.put_items(&world.environment.tables.history, [item]).await?;
+        all.push(sent);
+    }
+    for (seed, kind) in (1..).zip(DataKind::ALL) {
+        for compressed in [false, true] {
+            let data = kind.text(&mut Rng::with_seed(seed), 3_000);
+            let sent = Sent { key: format!("{}-{compressed}", kind.name()), data };
+            let reply = world.send_to(&functions(world, compressed).await?, sent.ask()?).await?;
+            ensure!(reply.status == 201 && reply.header("idempotent-replayed").is_none(), "{reply}");
+            all.push(sent);
+        }
+    }
+    Ok(all)
+}
+
+/// A payment's details, as stored.
+async fn stored(world: &World, id: &str) -> Result<Item> {
+    let get = world.client().await.get_item().table_name(&world.environment.tables.history);
+    get.set_key(Some(details_key(id))).send().await?.item.context("no details")
+}
+
+#[tokio::test]
+async fn details_in_every_form_are_read_from_one_table() -> Result<()> {
+    let world = World::open().await?;
+    let all = mixed(&world).await?;
+    let mut data_of = BTreeMap::new();
+    for (n, sent) in all.iter().enumerate() {
+        // A retry with either setting finds the payment, and completes it where no head was.
+        let reply = world.send_to(&functions(&world, n % 2 == 0).await?, sent.ask()?).await?;
+        assert_eq!((reply.status, reply.header("idempotent-replayed")), (201, Some("true")), "{}: {reply}", sent.key);
+        let id = reply.field("paymentId").to_owned();
+        for other in
+            [sent.data.replacen(['e', '1'], "0", 1), format!(" {}", sent.data.replacen('"', " \"", 1)), "1".to_owned()]
+        {
+            if serde_json::from_str::<Value>(&other).is_ok() && other.trim() != sent.data {
+                let reply = world.send_to(&functions(&world, n % 2 == 1).await?, sent.with(&other)?).await?;
+                assert_eq!((reply.status, &reply.body["fields"]), (422, &json!(["data"])), "{}: {reply}", sent.key);
+            }
+        }
+        let before = stored(&world, &id).await?;
+        let got = world.send(Ask::get(&format!("/accounts/golden/payments/{id}"))).await?;
+        assert!(got.text.contains(&sent.data), "{}: {got}", sent.key);
+        assert_eq!(stored(&world, &id).await?, before, "a retry writes nothing");
+        data_of.insert(id, sent.data.clone());
+    }
+    let list = world.send(Ask::get(&format!("/accounts/golden/payments?from={DAY}&to={DAY}&include=data"))).await?;
+    assert_eq!((list.payments().len(), list.body.get("leftOut")), (all.len(), None));
+    for payment in list.payments() {
+        let data: Value = serde_json::from_str(&data_of[payment["paymentId"].as_str().context("an id")?])?;
+        assert_eq!(payment["data"], data);
+    }
+    // And they are sent, with the data as it came.
+    let requests = dispatched(&world).await?;
+    assert_eq!(requests.len(), all.len());
+    for request in requests {
+        let id = serde_json::from_str::<Value>(&request)?["paymentId"].as_str().context("an id")?.to_owned();
+        assert!(request.contains(&data_of[&id]), "{request}");
+    }
+    Ok(())
+}
+
+/// Sweeps, and dispatches what was claimed. Returns the requests.
+async fn dispatched(world: &World) -> Result<Vec<String>> {
+    world.set_clock("2026-12-01T09:00:00Z")?;
+    world.sweep().await?;
+    let record = |(n, head): (usize, &Item)| {
+        let keys = json!({ "pk": json_of_item(head)["pk"], "sk": json_of_item(head)["sk"] });
+        json!({
+            "eventID": n.to_string(), "eventName": "MODIFY", "awsRegion": "eu-west-2",
+            "dynamodb": {
+                "ApproximateCreationDateTime": 1_796_115_600, "Keys": keys, "NewImage": json_of_item(head),
+                "SequenceNumber": format!("{}", n + 100), "SizeBytes": 1, "StreamViewType": "NEW_IMAGE",
+            },
+        })
+    };
+    let records: Vec<Value> = world.heads("golden").await?.iter().enumerate().map(record).collect();
+    let response = world.functions().dispatch.handle(serde_json::from_value(json!({ "Records": records }))?).await;
+    drop(response.map_err(anyhow::Error::msg)?);
+    let now = chrono::DateTime::parse_from_rfc3339("2026-12-01T09:00:01Z")?.to_utc();
+    let mut requests = Vec::new();
+    loop {
+        let received = world.outside.requests.receive(10, now);
+        if received.is_empty() {
+            return Ok(requests);
+        }
+        for message in received {
+            requests.push(message.body.clone());
+            world.outside.requests.delete(&message.receipt_handle);
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_decompressed_is_neither_shown_nor_sent() -> Result<()> {
+    let world = World::open().await?;
+    let mut ids = Vec::new();
+    let damages = [
+        ("SET #data = :value", Some(text("brotli"))),
+        ("SET frame = :value", Some(text("a text"))),
+        ("SET dataBytes = :value", Some(number(2_999))),
+        ("SET dataBytes = :value", Some(number(9_000))),
+        ("REMOVE frame", None),
+        ("REMOVE #data", None),
+        ("REMOVE dataBytes", None),
+    ];
+    for n in 0..=damages.len() {
+        let sent = Sent { key: n.to_string(), data: DataKind::Prose.text(&mut Rng::with_seed(9), 3_000) };
+        let reply = world.send(sent.ask()?).await?;
+        ids.push((sent, reply.field("paymentId").to_owned()));
+    }
+    for ((_, id), (expression, value)) in ids.iter().zip(&damages) {
+        let values: Vec<_> = value.iter().map(|value| (":value", value.clone())).collect();
+        world.update_details(id, expression, &values).await?;
+    }
+    let (_, whole) = ids.last().context("one is whole")?.clone();
+    for (sent, id) in &ids[..damages.len()] {
+        let got = world.send(Ask::get(&format!("/accounts/golden/payments/{id}"))).await?;
+        let again = world.send(sent.ask()?).await?;
+        assert_eq!((got.status, again.status), (500, 500), "{got} {again}");
+    }
+    let list = world.send(Ask::get(&format!("/accounts/golden/payments?from={DAY}&to={DAY}&include=data"))).await?;
+    let left_out: BTreeSet<&str> =
+        list.body["leftOut"]["paymentIds"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    assert_eq!(left_out, ids[..damages.len()].iter().map(|(_, id)| id.as_str()).collect());
+    assert_eq!(list.payments().iter().map(|it| it["paymentId"].as_str()).collect::<Vec<_>>(), [Some(&*whole)]);
+    let requests = dispatched(&world).await?;
+    assert_eq!(requests.len(), 1);
+    assert!(requests[0].contains(&whole));
+    assert_eq!(world.metric("PoisonRecords")?, u64::try_from(damages.len())?);
+    Ok(())
+}
