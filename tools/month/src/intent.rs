@@ -3,7 +3,12 @@
 use anyhow::{Context as _, Result};
 use chrono::{DateTime, NaiveDate, NaiveTime, SecondsFormat, TimeZone as _, Utc};
 use chrono_tz::Tz;
+use fastrand::Rng;
+use payments_local::payload::DataKind;
 use serde_json::{Value, json};
+
+/// The fewest bytes of a payment's data.
+const LEAST_DATA: usize = 50;
 
 /// What a client wants, and what it was told.
 #[derive(Debug, Clone)]
@@ -20,6 +25,8 @@ pub struct Intent {
     pub payee: String,
     /// The currency.
     pub currency: &'static str,
+    /// The data that the client adds.
+    pub data: Value,
     /// The bank's time zone, in which a date begins and ends; `None` if the payments have no dates.
     pub zone: Option<Tz>,
     /// The payment's id, once a client was told.
@@ -43,6 +50,7 @@ impl Intent {
             scheduled_for,
             payee: "landlord".to_owned(),
             currency: "GBP",
+            data: json!({ "note": format!("rent {amount}") }),
             zone: None,
             accepted: None,
             refused: false,
@@ -51,7 +59,7 @@ impl Intent {
         }
     }
 
-    /// Returns the same intent at a bank of this zone, with a payee and a currency that its neighbours do not have.
+    /// Returns the same intent at a bank of this zone, with a payee, a currency and data that its neighbours do not have.
     #[must_use]
     pub fn at_bank_of(self, zone: Tz) -> Self {
         let payee = format!("payee-{}", self.amount % 7);
@@ -60,7 +68,11 @@ impl Intent {
             1 => "EUR",
             _ => "USD",
         };
-        Self { payee, currency, zone: Some(zone), ..self }
+        let mut random = Rng::with_seed(self.amount);
+        let kind = random.choice(DataKind::ALL).unwrap_or_default();
+        let bytes = LEAST_DATA + usize::from(random.u16(0..2_000));
+        let data = kind.value(&mut random, bytes);
+        Self { payee, currency, data, zone: Some(zone), ..self }
     }
 
     /// Returns the id that a client was told.
@@ -76,7 +88,7 @@ impl Intent {
     pub fn body(&self) -> Value {
         json!({
             "payeeAccountId": self.payee, "amountMinor": self.amount, "currency": self.currency,
-            "scheduledFor": self.scheduled_for, "data": { "note": format!("rent {}", self.amount) },
+            "scheduledFor": self.scheduled_for, "data": self.data,
         })
     }
 

@@ -77,12 +77,7 @@ pub(crate) async fn build(
         metrics: metrics.clone(),
     });
     let files: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
-    let faulty: Arc<dyn ObjectStore> = Arc::new(Files {
-        inner: Arc::clone(&files),
-        faults: faults.clone(),
-        switches: switches.clone(),
-        broken: broken.clone(),
-    });
+    let faulty = faulty(&files, &faults, &switches, &broken);
     let lambda = Lambda::new(&stack, &network, &faulty, (seed, time, &faults), (&broken, &metrics))?;
     let queues = stack.queues.clone();
     let service = service_of(settings, &faults, &queues);
@@ -109,6 +104,12 @@ pub(crate) async fn build(
         state: Mutex::new(State::of(service)),
     };
     Ok((Arc::new(bank), trace, files))
+}
+
+/// Makes the report store as the functions see it: over calls that can fail.
+fn faulty(files: &Arc<dyn ObjectStore>, faults: &Faults, switches: &Switches, broken: &Broken) -> Arc<dyn ObjectStore> {
+    let (inner, faults) = (Arc::clone(files), faults.clone());
+    Arc::new(Files { inner, faults, switches: switches.clone(), broken: broken.clone() })
 }
 
 /// Makes the transaction service, which is slow if anything may fail.
