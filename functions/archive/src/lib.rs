@@ -1,4 +1,7 @@
 //! `archive`: moves the heads of payments whose day is over to the long-term table, every night.
+//!
+//! The long-term table has the heads of settled payments since their settlement, and DynamoDB deletes those of the hot table
+//! once they have expired. So the archive moves cancelled payments, and settled ones that are still there days later.
 
 mod config;
 mod outcome;
@@ -17,15 +20,17 @@ pub use outcome::ArchiveOutcome;
 /// How often a run begins.
 pub const ARCHIVE_EVERY: TimeDelta = TimeDelta::minutes(15);
 
-/// The schedule's request: `{"action":"archive"}`.
+/// The schedule's request, `{"action":"archive"}`, or an operator's, `{"action":"archive-settled"}`.
 pub type Request = payments_boot::Request<Action>;
 
-/// The function's only action.
+/// The function's actions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Action {
-    /// Archive payments whose day is over.
+    /// Archive cancelled payments whose day is over, and settled ones that should have expired.
     Archive,
+    /// Archive settled payments too, as soon as their day is over.
+    ArchiveSettled,
 }
 
 /// The function.
@@ -50,8 +55,6 @@ impl Archive {
     /// Completed work stays.
     pub async fn handle(&self, event: LambdaEvent<Request>) -> Result<ArchiveOutcome, Error> {
         let deadline = Deadline::before(event.context.deadline, &self.clock);
-        match event.payload.action {
-            Action::Archive => Ok(self.archive(deadline).await?),
-        }
+        Ok(self.archive(event.payload.action, deadline).await?)
     }
 }

@@ -8,6 +8,10 @@ use payments_model::{BusinessDate, BusinessZone, Head, UtcSecond};
 /// bring an archived payment back.
 const AFTER_DAY: TimeDelta = TimeDelta::hours(1);
 
+/// How long settled payments get after that to leave by themselves: they expire a day after their report, and DynamoDB deletes
+/// what has expired within a few days.
+const EXPIRING: TimeDelta = TimeDelta::days(3);
+
 /// The time after which a payment that could have been archived is overdue: one night of the schedule.
 const OVERDUE_AFTER: TimeDelta = TimeDelta::days(1);
 
@@ -16,8 +20,13 @@ pub(crate) fn first_kept_date(zone: BusinessZone, now: UtcSecond) -> BusinessDat
     zone.date_of(now.saturating_add(-AFTER_DAY))
 }
 
-/// Whether a payment of this date could have been archived more than a day ago. A payment that was
-/// settled late, such as after redrives, waits only since its settlement.
+/// Returns the first date whose settled payments may still leave by themselves.
+pub(crate) fn first_expiring_date(zone: BusinessZone, now: UtcSecond) -> BusinessDate {
+    first_kept_date(zone, now.saturating_add(-EXPIRING))
+}
+
+/// Whether a payment of this date could have been archived more than a day ago. A settled payment gets
+/// time to expire first, and one that was settled late, such as after redrives, waits only since its settlement.
 pub(crate) fn is_overdue(
     zone: BusinessZone,
     due_date: BusinessDate,
@@ -25,7 +34,8 @@ pub(crate) fn is_overdue(
     now: UtcSecond,
 ) -> bool {
     let ready_at = zone.end_of(due_date).saturating_add(AFTER_DAY);
-    settled_at.map_or(ready_at, |settled_at| ready_at.max(settled_at)).saturating_add(OVERDUE_AFTER) < now
+    let ready_at = settled_at.map_or(ready_at, |settled_at| ready_at.saturating_add(EXPIRING).max(settled_at));
+    ready_at.saturating_add(OVERDUE_AFTER) < now
 }
 
 /// Whether a payment can be archived.

@@ -16,8 +16,8 @@ use payments_store::key::{account_partition, head_sort};
 use payments_store::{Archived, DueRange, DueRow, DueUntil, MAX_BATCH_GET, Removed, StoreError, StoredHead};
 
 use crate::outcome::{ArchiveOutcome, Notices};
-use crate::readiness::{Readiness, first_kept_date, is_overdue};
-use crate::{ARCHIVE_EVERY, Archive};
+use crate::readiness::{Readiness, first_expiring_date, first_kept_date, is_overdue};
+use crate::{ARCHIVE_EVERY, Action, Archive};
 
 /// The most shards archived at once: 32 with two pages of 1,000 entries of 0.3 KB and 100 heads of 1 KB,
 /// each parsed and as it was read, take 26 MB. If there are more, the next run begins with the others.
@@ -41,6 +41,8 @@ struct Run<'a> {
     /// The start of the run, at which all dates are judged.
     now: UtcSecond,
     first_kept_date: BusinessDate,
+    /// The first date whose settled payments are not looked at.
+    first_expiring_date: BusinessDate,
     notices: Notices,
 }
 
@@ -62,10 +64,15 @@ struct ShardArchive<'a> {
 
 impl Archive {
     /// Archives all shards.
-    pub(crate) async fn archive(&self, deadline: Deadline) -> Result<ArchiveOutcome, StoreError> {
+    pub(crate) async fn archive(&self, action: Action, deadline: Deadline) -> Result<ArchiveOutcome, StoreError> {
         let now = self.clock.now();
         let first_kept_date = first_kept_date(self.config.zone, now);
-        let run = Run { archive: self, deadline, now, first_kept_date, notices: Notices::default() };
+        let first_expiring_date = match action {
+            Action::Archive => first_expiring_date(self.config.zone, now),
+            Action::ArchiveSettled => first_kept_date,
+        };
+        let notices = Notices::default();
+        let run = Run { archive: self, deadline, now, first_kept_date, first_expiring_date, notices };
         let shards = futures::stream::iter(self.config.read_shards.in_turn(now, ARCHIVE_EVERY, SHARDS_AT_ONCE));
         let ends = shards.map(|shard| ShardArchive::of(&run, shard).run());
         let ends: Vec<_> = ends.buffer_unordered(SHARDS_AT_ONCE.into()).collect().await;
@@ -86,8 +93,11 @@ impl Archive {
 
 impl<'a> ShardArchive<'a> {
     fn of(run: &'a Run<'a>, shard: Shard) -> Self {
-        let until = DueUntil::Before(run.first_kept_date);
-        let unread = STATUSES.map(|status| DueRange { shard, status, until, after: None }).into();
+        let range = |status: Status| {
+            let before = if status.is_settled() { run.first_expiring_date } else { run.first_kept_date };
+            DueRange { shard, status, until: DueUntil::Before(before), after: None }
+        };
+        let unread = STATUSES.map(range).into();
         let (entries, ready, copied) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
         let (retries, outcome) = (Retries::default(), ArchiveOutcome::default());
         Self { run, shard, unread, entries, ready, copied, retries, outcome }

@@ -3,7 +3,8 @@
 //! It is the outbox relay. A stream record only names a payment. A request is sent if a consistent read of
 //! the head still shows the payment pending at that dispatch attempt. So a payment that is not pending is never
 //! sent. A request can be sent again, with the same id and content: Lambda delivers a batch again if one of its
-//! records fails.
+//! records fails. From the second attempt on, the long-term table is read too: if it has the settlement already, the head
+//! in the hot table follows it, and nothing is sent.
 
 mod attempt;
 mod config;
@@ -12,16 +13,20 @@ use std::collections::{HashMap, HashSet};
 
 use aws_lambda_events::dynamodb::{Event, EventRecord};
 use aws_lambda_events::streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse};
+use futures::future::join_all;
 use lambda_runtime::Error;
 use metrique_writer::Entry;
 use payments_boot::{Clock, Metrics};
 use payments_model::{Details, Head, HeadKey, PaymentId, State, causes};
 use payments_queue::{PaymentRequest, TransactionQueue};
 use payments_store::key::{account_partition, head_sort};
-use payments_store::{MAX_BATCH_GET, Store, StoreError, TableNames};
+use payments_store::{MAX_BATCH_GET, Moved, Store, StoreError, StoredHead, TableNames};
 
 use attempt::DispatchAttempt;
 pub use config::Config;
+
+/// Whether a pending head followed its settlement.
+type Followed = Result<bool, StoreError>;
 
 /// The function.
 #[derive(Debug, Clone)]
@@ -39,6 +44,8 @@ struct Tally {
     sent: u64,
     /// Payments that are no longer pending at the record's dispatch attempt.
     moved_on: u64,
+    /// Pending payments whose settlement was in the long-term table, and that are settled now.
+    completed: u64,
     send_failed: u64,
     /// Records whose payment cannot be read or is damaged.
     poison_records: u64,
@@ -112,6 +119,7 @@ impl Dispatch {
                 _ => tally.moved_on += 1,
             }
         }
+        let pending = self.not_settled(pending, tally).await?;
         let ids: Vec<PaymentId> = pending.iter().map(|(_, head)| head.payment_id).collect();
         let details = self.store.details_of(&ids).await?;
         let (mut sending, mut requests) = (Vec::new(), Vec::new());
@@ -135,6 +143,42 @@ impl Dispatch {
         }
         self.send(&sending, &requests, tally).await;
         Ok(())
+    }
+
+    /// Returns the pending payments that the long-term table does not know as settled. Those that it does are settled now:
+    /// nobody else may come, if their result is lost.
+    async fn not_settled<'a>(
+        &self,
+        pending: Vec<(&'a DispatchAttempt, &'a Head)>,
+        tally: &mut Tally,
+    ) -> Result<Vec<(&'a DispatchAttempt, &'a Head)>, StoreError> {
+        let again = pending.iter().filter(|(attempt, _)| attempt.number > 1);
+        let again: Vec<HeadKey> = again.map(|(attempt, _)| attempt.key.clone()).collect();
+        let settled = self.store.settled_heads(&again).await?.into_iter();
+        let followed = settled.map(async |(key, settled)| (key, self.follow(settled).await));
+        let mut followed: HashMap<HeadKey, Followed> = join_all(followed).await.into_iter().collect();
+        let mut left = Vec::with_capacity(pending.len());
+        for (attempt, head) in pending {
+            match followed.remove(&attempt.key) {
+                None => left.push((attempt, head)),
+                Some(Ok(true)) => tally.completed += 1,
+                Some(Ok(false)) => tally.moved_on += 1,
+                Some(Err(error @ StoreError::Unreadable { .. })) => {
+                    tracing::error!(%error, "a pending payment is in the long-term table too, and is not dispatched");
+                    tally.poison(attempt);
+                }
+                Some(Err(error)) => {
+                    tracing::warn!(causes = ?causes(&error), "a settlement was not completed; Lambda retries it");
+                    tally.not_sent(attempt);
+                }
+            }
+        }
+        Ok(left)
+    }
+
+    /// Lets a head follow its settlement in the long-term table. Returns whether it was still pending.
+    async fn follow(&self, settled: Result<StoredHead, StoreError>) -> Followed {
+        Ok(matches!(self.store.follow_settlement(&settled?).await?, Moved::Done(_)))
     }
 
     /// Whether a head and its details say the same. The request says what the details say, and everybody else

@@ -1,7 +1,9 @@
-//! Removes the payments of a published file from `unreported`: exactly those read back from the file.
+//! Removes the payments of a published file from `unreported`, exactly those read back from the file, and lets their
+//! heads expire.
 
 use std::io::Write as _;
 
+use chrono::TimeDelta;
 use flate2::write::GzDecoder;
 use futures::future::join_all;
 use payments_boot::{Deadline, Retries, Stop};
@@ -19,6 +21,11 @@ const AT_ONCE: usize = 32;
 /// shows that their partitions accept it beside the feed, the sweep and the settlements. A report of 100,000
 /// is drained in 100 s.
 const PER_SECOND: u32 = 1_000;
+
+/// How long a head stays in the hot table after its report, or after the end of its day if that is later. `ingest` completes
+/// a missing head until 30 minutes after the day, so no late head can bring an expired payment back. DynamoDB deletes
+/// what has expired within days, free of charge.
+const STAYS: TimeDelta = TimeDelta::hours(25);
 
 /// The compressed bytes unpacked at once: about 400 rows of 200 bytes, at four to one.
 const SLICE: usize = 16 * 1024;
@@ -112,8 +119,12 @@ impl Drain<'_> {
     }
 
     async fn remove_once(&mut self) -> Result<Option<StoreError>, StoreError> {
-        let store = &self.report.store;
-        let marks = join_all(self.in_hand.iter().map(|row| store.mark_reported(&row.head, &row.unreported))).await;
+        let (store, zone, now) = (&self.report.store, self.report.config.zone, self.report.clock.now());
+        let marks = join_all(self.in_hand.iter().map(|row| {
+            let expires = zone.end_of(row.due_date).max(now).saturating_add(STAYS);
+            store.mark_reported(&row.head, &row.unreported, expires)
+        }));
+        let marks = marks.await;
         let (mut failure, mut broken) = (None, None);
         for (row, mark) in std::mem::take(&mut self.in_hand).into_iter().zip(marks) {
             match mark {

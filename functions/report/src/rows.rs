@@ -1,7 +1,7 @@
 //! Settlements as rows of CSV (RFC 4180), written and read.
 
 use csv_core::ReadRecordResult;
-use payments_model::{AccountId, FailureReason, Head, HeadKey, HeadSort, TransactionId, UtcSecond};
+use payments_model::{AccountId, BusinessDate, FailureReason, Head, HeadKey, HeadSort, TransactionId, UtcSecond};
 use payments_store::UnreportedSort;
 
 /// The columns, in order.
@@ -19,10 +19,11 @@ pub(crate) const COLUMNS: [&str; 11] = [
     "settledAt",
 ];
 
-/// The columns that make up a payment's keys.
+/// The columns that are read back: what makes up a payment's keys, and its date.
 const PAYMENT_ID: usize = 0;
 const ACCOUNT_ID: usize = 1;
 const DUE_AT: usize = 5;
+const DUE_DATE: usize = 6;
 const SETTLED_AT: usize = 10;
 
 /// The bytes of the longest row without quotes: ids of 36, 48 and 48, an amount of 19, a currency of 3,
@@ -79,11 +80,12 @@ pub(crate) fn csv_of(settlements: &[Settlement], with_header: bool) -> std::io::
     csv.into_inner().map_err(csv::IntoInnerError::into_error)
 }
 
-/// The keys in a row, which remove its payment from `unreported`.
+/// The keys in a row, which remove its payment from `unreported`, and its date.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ReportedRow {
     pub(crate) head: HeadKey,
     pub(crate) unreported: UnreportedSort,
+    pub(crate) due_date: BusinessDate,
 }
 
 /// Reads rows from a file in pieces, which may end anywhere.
@@ -153,7 +155,8 @@ impl RowReader {
                 UnreportedSort { settled_at: self.field(SETTLED_AT)?.parse().ok()?, payment_id: sort.payment_id };
             // As it is stored, for ever: what is valid today was not always asked for.
             let account = AccountId::from_stored(self.field(ACCOUNT_ID)?).ok()?;
-            Some(ReportedRow { head: HeadKey { account, sort }, unreported })
+            let due_date = self.field(DUE_DATE)?.parse().ok()?;
+            Some(ReportedRow { head: HeadKey { account, sort }, unreported, due_date })
         };
         parse().ok_or("has a row that is not a settlement")
     }

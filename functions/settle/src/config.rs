@@ -1,7 +1,6 @@
 //! The configuration of `settle`.
 
 use payments_boot::{ConfigError, DataConfig, Lookup};
-use payments_model::BusinessZone;
 
 /// The default of `SETTLEMENTS_PER_SECOND`. 16 invocations settle 640 a second, for 1,280 units of the `due` index.
 const DEFAULT_PER_SECOND: u32 = 40;
@@ -11,8 +10,6 @@ const DEFAULT_PER_SECOND: u32 = 40;
 pub struct Config {
     /// The tables.
     pub data: DataConfig,
-    /// `BUSINESS_TIME_ZONE`.
-    pub zone: BusinessZone,
     /// `SETTLEMENTS_PER_SECOND`: results that one invocation settles per second. 0 is unlimited.
     pub per_second: u32,
 }
@@ -20,7 +17,7 @@ pub struct Config {
 impl Config {
     /// Reads the configuration.
     pub fn read(lookup: &Lookup<'_>) -> Result<Self, ConfigError> {
-        let (zone, per_second) = (lookup.zone()?, lookup.number("SETTLEMENTS_PER_SECOND", DEFAULT_PER_SECOND)?);
-        Ok(Self { data: lookup.data()?, zone, per_second })
+        let per_second = lookup.number("SETTLEMENTS_PER_SECOND", DEFAULT_PER_SECOND)?;
+        Ok(Self { data: lookup.data()?, per_second })
     }
 }

@@ -7,13 +7,12 @@ mod pace;
 use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use lambda_runtime::LambdaEvent;
 use payments_boot::{Clock, Deadline, Metrics};
-use payments_model::transition::CLAIMED;
 use payments_model::{
-    Actor, BusinessDate, Event, HeadKey, HeadSort, Outage as _, PaymentId, Settlement, State, TransactionId,
+    Actor, Decision, Event, Head, HeadKey, HeadSort, Outage as _, PaymentId, Settlement, State, TransactionId,
     Transition, causes,
 };
 use payments_queue::SettlementResult;
-use payments_store::{Moved, Store, StoreError};
+use payments_store::{Decided, Moved, Store, StoreError};
 
 pub use config::Config;
 use message_end::{MessageEnd, Tally};
@@ -117,7 +116,7 @@ impl Settle {
             Some((account, due_at)) => {
                 let sort = HeadSort { due_at: *due_at, payment_id: result.payment_id };
                 let key = HeadKey { account: account.clone(), sort };
-                match self.settle_at(&key, self.config.zone.date_of(*due_at), result, deadline).await? {
+                match self.settle_at(&key, result, deadline).await? {
                     MessageEnd::Unknown => self.settle_by_details(result, deadline).await?,
                     end => end,
                 }
@@ -150,59 +149,64 @@ impl Settle {
     async fn settle_by_details(&self, result: &SettlementResult, deadline: &Deadline) -> Result<MessageEnd, Halt> {
         in_time(deadline)?;
         let Some(details) = self.store.details(result.payment_id).await? else { return Ok(MessageEnd::Unknown) };
-        self.settle_at(&details.key(), details.due_date, result, deadline).await
+        self.settle_at(&details.key(), result, deadline).await
     }
 
-    /// Settles the payment at `key`. The write's condition checks `due_date`. If it fails, the stored date is
-    /// used.
+    /// Settles the payment at `key`: puts its settled head into history, which decides, and lets the head in the hot
+    /// table follow. A result that comes again completes what an earlier one left.
     async fn settle_at(
         &self,
         key: &HeadKey,
-        due_date: BusinessDate,
         result: &SettlementResult,
         deadline: &Deadline,
     ) -> Result<MessageEnd, Halt> {
         in_time(deadline)?;
-        let (now, by) = (self.clock.now(), Actor::named(SETTLE));
-        let event = Event::Settle(result.settlement.clone());
-        let (state, version) = CLAIMED;
-        let mut moved = match Transition::new(&state, version, &event, now, by.clone()) {
-            Ok(step) => self.store.transition(key, due_date, &step).await?,
-            Err(decision) => return Ok(MessageEnd::of(Some(decision))),
-        };
-        if let Moved::Elsewhere(Some(head)) = &moved
-            && let Ok(step) = head.transition(&event, now, by.clone())
-        {
+        let Some(pending) = self.store.stored_head(key).await? else {
             in_time(deadline)?;
-            moved = self.store.transition(key, head.due_date, &step).await?;
-        }
-        let found = match moved {
-            Moved::Done(_) => return Ok(MessageEnd::Settled(result.settlement.clone())),
-            Moved::Elsewhere(Some(head)) => Some(*head),
-            Moved::Elsewhere(None) => {
-                in_time(deadline)?;
-                self.store.archived_head(key).await?
-            }
+            let archived = self.store.archived_head(key).await?;
+            return Ok(archived.map_or(MessageEnd::Unknown, |head| self.end_of(&head, result)));
         };
-        let Some(head) = found else { return Ok(MessageEnd::Unknown) };
-        let mut end = MessageEnd::of(head.transition(&event, now, by).err());
-        if end == MessageEnd::Conflicting {
-            // The only record of the contradicting result.
-            let new_transaction_id =
-                if let Settlement::Processed(id) = &result.settlement { Some(id.as_str()) } else { None };
-            if head.state == State::Cancelled && new_transaction_id.is_some() {
-                end = MessageEnd::CancelledProcessed;
-            }
-            let stored_transaction_id = head.transaction_id().map(TransactionId::as_str);
-            let (payment_id, status) = (head.payment_id, head.state.status());
-            tracing::error!(
-                %payment_id,
-                %status,
-                stored_transaction_id,
-                new_transaction_id,
-                "a settlement result contradicts the payment's status; the payment is unchanged"
-            );
+        let Ok(step) = self.step(pending.known(), result) else { return Ok(self.end_of(pending.known(), result)) };
+        in_time(deadline)?;
+        let settled = match self.store.decide_settlement(&pending, &step).await? {
+            Decided::Now(settled) => settled,
+            Decided::Before(settled) => match self.end_of(settled.known(), result) {
+                MessageEnd::Repeated => settled,
+                other => return Ok(other),
+            },
+        };
+        in_time(deadline)?;
+        Ok(match self.store.follow_settlement(&settled).await? {
+            Moved::Done(_) => MessageEnd::Settled(result.settlement.clone()),
+            Moved::Elsewhere(Some(head)) => self.end_of(&head, result),
+            // It was completed, reported, and has expired.
+            Moved::Elsewhere(None) => MessageEnd::Repeated,
+        })
+    }
+
+    fn step(&self, head: &Head, result: &SettlementResult) -> Result<Transition, Decision> {
+        head.transition(&Event::Settle(result.settlement.clone()), self.clock.now(), Actor::named(SETTLE))
+    }
+
+    /// Returns what a result means for a head that it does not change.
+    fn end_of(&self, head: &Head, result: &SettlementResult) -> MessageEnd {
+        let end = MessageEnd::of(self.step(head, result).err());
+        if end != MessageEnd::Conflicting {
+            return end;
         }
-        Ok(end)
+        // The only record of the contradicting result.
+        let new_transaction_id =
+            if let Settlement::Processed(id) = &result.settlement { Some(id.as_str()) } else { None };
+        let stored_transaction_id = head.transaction_id().map(TransactionId::as_str);
+        let (payment_id, status) = (head.payment_id, head.state.status());
+        tracing::error!(
+            %payment_id,
+            %status,
+            stored_transaction_id,
+            new_transaction_id,
+            "a settlement result contradicts the payment's status; the payment is unchanged"
+        );
+        let moved_money = head.state == State::Cancelled && new_transaction_id.is_some();
+        if moved_money { MessageEnd::CancelledProcessed } else { end }
     }
 }

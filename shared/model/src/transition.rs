@@ -48,10 +48,16 @@ impl Status {
         }
     }
 
+    /// Whether the transaction service has ended it.
+    #[must_use]
+    pub fn is_settled(self) -> bool {
+        matches!(self, Self::Processed | Self::Failed)
+    }
+
     /// Whether no transition can follow.
     #[must_use]
     pub fn is_terminal(self) -> bool {
-        matches!(self, Self::Processed | Self::Failed | Self::Cancelled)
+        self.is_settled() || self == Self::Cancelled
     }
 }
 
@@ -154,7 +160,7 @@ fn decide(state: &State, event: &Event) -> Result<State, Decision> {
 /// The version of a new payment. Each transition raises it by one.
 pub(crate) const FIRST_VERSION: u32 = 1;
 
-/// The state and version of a payment after its claim and before its settlement. `settle` assumes them, to save a read.
+/// The state and version of a payment after its claim and before its settlement.
 pub const CLAIMED: (State, u32) = (State::Pending, FIRST_VERSION + 1);
 
 /// One permitted step of a payment's life. [`Transition::new`] is the only way to make one.

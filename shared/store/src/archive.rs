@@ -1,7 +1,8 @@
 //! Archiving: a past payment's head is copied into history, then removed from the hot table.
 //!
 //! In this order, a head is never in neither table. The details always are in history. The item is
-//! copied as it was read, so attributes that only a later version knows survive.
+//! copied as it was read, so attributes that only a later version knows survive. A settled head is in
+//! history since its settlement, so its copy is only compared.
 
 use aws_sdk_dynamodb::types::{ReturnValue, ReturnValuesOnConditionCheckFailure};
 use payments_model::{Head, HeadKey};
@@ -10,7 +11,14 @@ use crate::conditional::{conditional, equations};
 use crate::item::{decode_head, encode_head, head_key};
 use crate::{Item, Store, StoreError};
 
-/// A head of the hot table, together with the item that it was read from.
+/// The attribute of a head in the hot table that says that history has it: `true` since its settlement. Settlements of
+/// versions before 0.2 lack it.
+pub const IN_HISTORY: &str = "inHistory";
+
+/// The attribute with the time at which DynamoDB may delete an item of the hot table, in seconds since 1970.
+pub const EXPIRES_AT: &str = "expires_at";
+
+/// A head, together with the item that it was read from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredHead {
     head: Head,
@@ -25,9 +33,21 @@ impl StoredHead {
         Ok(Self { head, item })
     }
 
+    /// Reads a head of a table.
+    pub(crate) fn read(table: &str, item: Item) -> Result<Self, StoreError> {
+        decode_head(table, item.clone()).map(|head| Self { head, item })
+    }
+
     /// The head, as far as this version knows it.
     pub fn known(&self) -> &Head {
         &self.head
+    }
+
+    /// The item as it was read, without what only the hot table says about it.
+    pub(crate) fn item(&self) -> Item {
+        let mut item = self.item.clone();
+        [IN_HISTORY, EXPIRES_AT].into_iter().for_each(|name| drop(item.remove(name)));
+        item
     }
 }
 
@@ -64,8 +84,14 @@ impl Store {
         keys: &[HeadKey],
     ) -> Result<Vec<(HeadKey, Result<StoredHead, StoreError>)>, StoreError> {
         let table = &self.tables.payments;
-        let read = |item: Item| decode_head(table, item.clone()).map(|head| StoredHead { head, item });
-        Ok(self.hot_items(keys).await?.into_iter().map(|(key, item)| (key, read(item))).collect())
+        let items = self.items_at(table, keys).await?;
+        Ok(items.into_iter().map(|(key, item)| (key, StoredHead::read(table, item))).collect())
+    }
+
+    /// Returns a head of the hot table with its item: 1 read unit.
+    pub async fn stored_head(&self, key: &HeadKey) -> Result<Option<StoredHead>, StoreError> {
+        let item = self.get(&self.tables.payments, head_key(key)).await?;
+        item.map(|item| StoredHead::read(&self.tables.payments, item)).transpose()
     }
 
     /// Copies a head's item into history, unless another head is there: 1 write unit, 1 in `due`, and
@@ -75,8 +101,9 @@ impl Store {
     /// not know. The hot table's item then replaces that copy, which costs a second write.
     pub async fn put_archived_head(&self, stored: &StoredHead) -> Result<Archived, StoreError> {
         let history = &self.tables.history;
-        let Some(found) = self.put_if_absent(history, item_of(stored)).await? else { return Ok(Archived::Done) };
-        if found == stored.item {
+        let item = stored.item();
+        let Some(found) = self.put_if_absent(history, item.clone()).await? else { return Ok(Archived::Done) };
+        if found == item {
             return Ok(Archived::Done);
         }
         let (condition, names, values) = equations(&found, " AND ");
@@ -88,7 +115,7 @@ impl Store {
             .client
             .put_item()
             .table_name(history)
-            .set_item(Some(item_of(stored)))
+            .set_item(Some(item))
             .condition_expression(condition)
             .set_expression_attribute_names(Some(names))
             .set_expression_attribute_values(Some(values))
@@ -126,11 +153,4 @@ impl Store {
             Err(None) => Removed::Gone,
         })
     }
-}
-
-/// The item as it was read, at its head's key.
-fn item_of(stored: &StoredHead) -> Item {
-    let mut item = stored.item.clone();
-    item.extend(head_key(&stored.head.key()));
-    item
 }

@@ -1,5 +1,7 @@
 //! The `due` index of either table: a shard's payments by status, date and instant.
 
+use std::collections::{BTreeSet, HashSet};
+
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, Select};
 use payments_model::{AccountId, BusinessDate, HeadKey, Money, PaymentId, Shard, Status, UtcSecond};
@@ -129,11 +131,16 @@ impl Store {
         Ok(DuePage::of(rows.into_iter().map(|(_, row)| row), unreadable, end))
     }
 
-    /// Returns the same page of both tables, with each payment once.
+    /// Returns the same page of both tables, with each payment once. A settlement that only history knows
+    /// yet is left out: its payment is still pending. That takes one more read.
     pub async fn due_page_of_both(&self, range: &DueRange, limit: u16) -> Result<DuePage, StoreError> {
         let read = async {
             let hot = self.due_stretch(&self.tables.payments, range, limit).await?;
-            Ok((hot, self.due_stretch(&self.tables.history, range, limit).await?))
+            let mut history = self.due_stretch(&self.tables.history, range, limit).await?;
+            if range.status.is_settled() {
+                self.leave_out_pending(range.shard, &hot.0.rows, &mut history.0.rows).await?;
+            }
+            Ok((hot, history))
         };
         let ((hot, unreadable), (history, more_unreadable)) = self.bounded("Query", read).await?;
         let Merged { rows, next } = merge(vec![hot, history], limit.into());
@@ -146,6 +153,33 @@ impl Store {
         let query = self.due_query(&self.tables.payments, range.shard, range.bounds()).select(Select::Count);
         let answer = query.send().await.map_err(failed("Query"))?;
         Ok((u64::try_from(answer.count).unwrap_or(0), answer.last_evaluated_key.is_some()))
+    }
+
+    /// Takes settled payments out of history's rows that are pending in the hot table, if history alone has any.
+    async fn leave_out_pending(
+        &self,
+        shard: Shard,
+        hot: &[(DueSort, KeyedRow)],
+        history: &mut Vec<(DueSort, KeyedRow)>,
+    ) -> Result<(), StoreError> {
+        let hot: BTreeSet<DueSort> = hot.iter().map(|(due, _)| *due).collect();
+        let mut only = history.iter().map(|(due, _)| *due).filter(|due| !hot.contains(due));
+        let Some(first) = only.next() else { return Ok(()) };
+        let last = only.last().unwrap_or(first);
+        let pending = |due: DueSort| DueSort { status: Status::Pending, ..due }.to_string();
+        let (mut found, mut after) = (HashSet::new(), None);
+        loop {
+            let query = self.due_query(&self.tables.payments, shard, (pending(first), pending(last)));
+            let query = query.projection_expression("pk, sk, due").set_exclusive_start_key(after);
+            let answer = query.send().await.map_err(failed("Query"))?;
+            found.extend(answer.items.unwrap_or_default().iter().map(|entry| text_of(entry, "due").to_owned()));
+            after = answer.last_evaluated_key;
+            if after.is_none() {
+                break;
+            }
+        }
+        history.retain(|(due, _)| hot.contains(due) || !found.contains(&pending(*due)));
+        Ok(())
     }
 
     /// Returns one table's part of a page, and the entries whose keys cannot be read. Those have no

@@ -11,10 +11,12 @@
 //! | the data of a page of payments | `payment-history` | [`Store::data_of`] |
 //! | due payments of a status, by shard | `payments`/`due` | [`Store::due_page`], [`Store::due_count`] |
 //! | all payments of a date and status, by shard | both tables' `due` | [`Store::due_page_of_both`] |
-//! | the payment of a transaction id | both tables' `transaction` | [`Store::payments_of_transaction`] |
+//! | the payment of a transaction id | `payment-history`/`transaction` | [`Store::payments_of_transaction`] |
 //! | many current states, many details | `payments`, `payment-history` | [`Store::hot_heads`], [`Store::details_of`] |
-//! | many current states, with attributes that this version does not know | `payments` | [`Store::stored_heads`] |
-//! | one transition | `payments` | [`Store::transition`] |
+//! | many current states, with attributes that this version does not know | `payments` | [`Store::stored_head`], [`Store::stored_heads`] |
+//! | one claim or cancel | `payments` | [`Store::transition`] |
+//! | one settlement | `payment-history`, then `payments` | [`Store::decide_settlement`], [`Store::follow_settlement`] |
+//! | many settlements | `payment-history` | [`Store::settled_heads`] |
 //! | one redrive | `payments` | [`Store::redrive`] |
 //! | settled payments in no report, by shard | `payments`/`unreported` | [`Store::unreported_page`] |
 //! | mark a payment as reported | `payments` | [`Store::mark_reported`] |
@@ -48,6 +50,7 @@ mod recount;
 mod repair;
 mod report_job;
 pub mod schema;
+mod settlement;
 mod size;
 mod transaction;
 mod transition;
@@ -56,7 +59,7 @@ mod unreported;
 use aws_sdk_dynamodb::Client;
 
 pub use account::{AccountPage, AccountQuery};
-pub use archive::{Archived, Removed, StoredHead};
+pub use archive::{Archived, EXPIRES_AT, IN_HISTORY, Removed, StoredHead};
 pub use attributes::Item;
 pub use bounded::CALL_TIMEOUT;
 pub use checkpoint::{Committed, CountsCommit, MAX_DATES_PER_COMMIT, MAX_SUMS_PER_DATE};
@@ -71,6 +74,7 @@ pub use lookup::MAX_BATCH_GET;
 pub use recount::{DueRecount, Recounted};
 pub use repair::{Evidence, Repaired, StoredEvidence};
 pub use report_job::{ReportCommit, ReportFile, ReportRun};
+pub use settlement::Decided;
 pub use size::{MAX_DETAILS_BYTES, item_bytes};
 pub use transition::Moved;
 pub use unreported::{UnreportedEnd, UnreportedPage, UnreportedRow};

@@ -1,4 +1,4 @@
-//! Payments by their keys, strongly consistent.
+//! Payments by their keys, strongly consistent except for what never changes.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -17,6 +17,13 @@ pub const MAX_BATCH_GET: usize = 100;
 /// The most calls of one batch read. If keys are unprocessed after them, it counts as throttled.
 const MAX_ROUNDS: usize = 8;
 
+/// How a batch is read.
+struct Reading {
+    /// The attributes to read, of all if there is none.
+    projection: Option<&'static str>,
+    consistent: bool,
+}
+
 impl Store {
     /// Returns a payment's details: 1 read unit per 4 KB.
     pub async fn details(&self, payment_id: PaymentId) -> Result<Option<Details>, StoreError> {
@@ -26,8 +33,8 @@ impl Store {
 
     /// Returns a payment's head: 1 read unit per table.
     ///
-    /// The hot table is read before history: a payment that is being archived is in history before
-    /// it leaves the hot table.
+    /// The hot table is read before history: a head is in history before it leaves the hot table, and
+    /// while it is in both, the hot table's is shown.
     pub async fn head(&self, key: &HeadKey) -> Result<Option<Head>, StoreError> {
         let read = async {
             match self.get(&self.tables.payments, head_key(key)).await? {
@@ -51,7 +58,8 @@ impl Store {
         payments: &[PaymentId],
     ) -> Result<Vec<Result<Option<JsonText>, StoreError>>, StoreError> {
         let keys = payments.iter().map(|&id| details_key(id)).collect();
-        let items = self.batch_get(&self.tables.history, keys, Some("pk, sk, #0, #1, #2")).await?;
+        let reading = Reading { projection: Some("pk, sk, #0, #1, #2"), consistent: true };
+        let items = self.batch_get(&self.tables.history, keys, reading).await?;
         let history = &self.tables.history;
         let mut found =
             items.into_iter().map(|item| decode_data(history, item)).collect::<Result<HashMap<_, _>, _>>()?;
@@ -62,15 +70,15 @@ impl Store {
         Ok(payments.iter().map(data).collect())
     }
 
-    /// Returns the details of up to 100 payments, as far as they exist. An unreadable item does not
-    /// hide the others.
+    /// Returns the details of up to 100 payments, as far as they exist: half a read unit per 4 KB, because they never
+    /// change. They may be missing for a moment after they were written. An unreadable item does not hide the others.
     pub async fn details_of(
         &self,
         payments: &[PaymentId],
     ) -> Result<HashMap<PaymentId, Result<Details, StoreError>>, StoreError> {
         let distinct: BTreeSet<PaymentId> = payments.iter().copied().collect();
         let keys = distinct.into_iter().map(details_key).collect();
-        let items = self.batch_get(&self.tables.history, keys, None).await?;
+        let items = self.batch_get(&self.tables.history, keys, Reading { projection: None, consistent: false }).await?;
         let history = &self.tables.history;
         let keyed = |item: Item| {
             let id = parse_payment_partition(text_of(&item, "pk"));
@@ -84,21 +92,21 @@ impl Store {
     /// does not hide the others.
     pub async fn hot_heads(&self, keys: &[HeadKey]) -> Result<Vec<(HeadKey, Result<Head, StoreError>)>, StoreError> {
         let table = &self.tables.payments;
-        Ok(self.hot_items(keys).await?.into_iter().map(|(key, item)| (key, decode_head(table, item))).collect())
+        Ok(self.items_at(table, keys).await?.into_iter().map(|(key, item)| (key, decode_head(table, item))).collect())
     }
 
-    /// Returns the items at up to 100 keys of the hot table, as far as they exist.
-    pub(crate) async fn hot_items(&self, keys: &[HeadKey]) -> Result<Vec<(HeadKey, Item)>, StoreError> {
+    /// Returns the items of heads at up to 100 keys of a table, as far as they exist.
+    pub(crate) async fn items_at(&self, table: &str, keys: &[HeadKey]) -> Result<Vec<(HeadKey, Item)>, StoreError> {
         // DynamoDB rejects a batch read with a repeated key.
         let distinct: BTreeSet<&HeadKey> = keys.iter().collect();
         let keys = distinct.into_iter().map(head_key).collect();
-        let items = self.batch_get(&self.tables.payments, keys, None).await?;
-        items.into_iter().map(|item| Ok((head_key_of(&self.tables.payments, &item)?, item))).collect()
+        let items = self.batch_get(table, keys, Reading { projection: None, consistent: true }).await?;
+        items.into_iter().map(|item| Ok((head_key_of(table, &item)?, item))).collect()
     }
 
     /// Returns the items at up to 100 keys.
-    async fn batch_get(&self, table: &str, keys: Vec<Item>, projection: Option<&str>) -> Result<Vec<Item>, StoreError> {
-        self.bounded("BatchGetItem", self.batch_get_in_rounds(table, keys, projection)).await
+    async fn batch_get(&self, table: &str, keys: Vec<Item>, reading: Reading) -> Result<Vec<Item>, StoreError> {
+        self.bounded("BatchGetItem", self.batch_get_in_rounds(table, keys, reading)).await
     }
 
     /// Reads unprocessed keys again, in at most [`MAX_ROUNDS`] calls and while each call returns
@@ -107,14 +115,14 @@ impl Store {
         &self,
         table: &str,
         mut keys: Vec<Item>,
-        projection: Option<&str>,
+        Reading { projection, consistent }: Reading,
     ) -> Result<Vec<Item>, StoreError> {
         let mut found = Vec::with_capacity(keys.len());
         for _ in 0..MAX_ROUNDS {
             if keys.is_empty() {
                 return Ok(found);
             }
-            let mut request = KeysAndAttributes::builder().set_keys(Some(keys)).consistent_read(true);
+            let mut request = KeysAndAttributes::builder().set_keys(Some(keys)).consistent_read(consistent);
             if let Some(projection) = projection {
                 let names = data::ATTRIBUTES.iter().enumerate();
                 let names = names.map(|(place, name)| (format!("#{place}"), (*name).to_owned())).collect();

@@ -1,8 +1,8 @@
 //! The recount of a date from the `due` indexes of both tables, one query at a time.
 //!
-//! A payment in both tables counts once, as one of the hot table. For every range of keys, the hot
-//! table is read before history: a payment that is being archived is in history before it leaves
-//! the hot table.
+//! A payment in both tables counts once, as the hot table has it. For every range of keys, the hot
+//! table is read before history: a head is in history before it leaves the hot table. A settlement that
+//! only history knows yet is not counted: its payment is still pending in the hot table.
 
 use std::collections::HashSet;
 
@@ -60,6 +60,8 @@ pub struct DueRecount {
 enum Next {
     /// The hot table, after this key.
     Hot(Option<Item>),
+    /// The hot table's pending payments, up to the end of this page.
+    Pending(HotPage, Option<Item>),
     /// History, up to the end of this page of the hot table.
     History(HotPage, Option<Item>),
     /// None: everything was read.
@@ -69,6 +71,7 @@ enum Next {
 /// A page of the hot table.
 #[derive(Debug)]
 struct HotPage {
+    /// The keys that history does not count: those of the page, and those that pending payments will have.
     keys: HashSet<String>,
     /// Its last key, if the hot table has more.
     last: Option<Item>,
@@ -95,8 +98,20 @@ impl DueRecount {
             keys.insert(text_of(&entry, "due").to_owned());
         }
         let page = HotPage { keys, last };
-        // Only payments in a terminal status are archived.
-        self.next = if self.status.is_terminal() { Next::History(page, None) } else { Next::after(page) };
+        self.next = if self.status.is_settled() {
+            Next::Pending(page, None)
+        } else if self.status.is_terminal() {
+            Next::History(page, None)
+        } else {
+            Next::after(page)
+        };
+    }
+
+    /// Keeps a page of pending payments.
+    fn take_pending(&mut self, mut page: HotPage, entries: &[Item], last: Option<Item>) {
+        let settled = |entry| text_of(entry, "due").replacen(Status::Pending.as_str(), self.status.as_str(), 1);
+        page.keys.extend(entries.iter().map(settled));
+        self.next = if last.is_some() { Next::Pending(page, last) } else { Next::History(page, None) };
     }
 
     /// Counts a page of history.
@@ -146,19 +161,19 @@ impl Store {
     /// Reads and counts the next page: half a read unit per 4 KB of index entries. Returns whether
     /// there is more. After an error it can be called again: nothing is counted twice.
     pub async fn recount_next(&self, recount: &mut DueRecount) -> Result<bool, StoreError> {
-        let DueRecount { from, end, history_from, .. } = &*recount;
-        let (table, from, until, after) = match &recount.next {
+        let DueRecount { from, end, history_from, status, .. } = &*recount;
+        let end_of = |page: &HotPage| page.last.as_ref().map_or(end.as_str(), |last| text_of(last, "due")).to_owned();
+        let pending = |key: &str| key.replacen(status.as_str(), Status::Pending.as_str(), 1);
+        let (table, range, after) = match &recount.next {
             Next::Nothing => return Ok(false),
-            Next::Hot(after) => (&self.tables.payments, from, end.as_str(), after),
-            Next::History(page, after) => (
-                &self.tables.history,
-                history_from,
-                page.last.as_ref().map_or(end.as_str(), |last| text_of(last, "due")),
-                after,
-            ),
+            Next::Hot(after) => (&self.tables.payments, (from.clone(), end.clone()), after),
+            Next::Pending(page, after) => {
+                (&self.tables.payments, (pending(history_from), pending(&end_of(page))), after)
+            }
+            Next::History(page, after) => (&self.tables.history, (history_from.clone(), end_of(page)), after),
         };
         let query = self
-            .due_query(table, recount.shard, (from.clone(), until.to_owned()))
+            .due_query(table, recount.shard, range)
             // The keys of the table name an entry that cannot be read.
             .projection_expression("pk, sk, due, amountMinor, currency")
             .set_exclusive_start_key(after.clone())
@@ -167,6 +182,7 @@ impl Store {
         let (entries, last) = (answer.items.unwrap_or_default(), answer.last_evaluated_key);
         match std::mem::replace(&mut recount.next, Next::Nothing) {
             Next::Hot(_) => recount.take_hot(table, entries, last),
+            Next::Pending(page, _) => recount.take_pending(page, &entries, last),
             Next::History(page, _) => recount.take_history(table, page, &entries, last),
             Next::Nothing => {}
         }

@@ -11,6 +11,7 @@ use aws_sdk_dynamodb::types::{
 };
 
 use crate::TableNames;
+use crate::archive::EXPIRES_AT;
 use crate::error::{StoreError, failed, incomplete};
 
 /// A key attribute and its type.
@@ -84,15 +85,14 @@ pub const UNREPORTED: Index = Index {
     includes: &[],
 };
 
-/// Sparse: processed payments by transaction id.
+/// Sparse: processed payments by transaction id. A payment is in the long-term table since its settlement.
 pub const TRANSACTION: Index =
     Index { name: "transaction", partition: KeyAttribute::Text("transactionId"), sort: None, includes: &[] };
 
-/// The hot table: heads that are not archived, counters, checkpoints.
-pub const PAYMENTS: Table =
-    Table { stream: true, time_to_live: Some("expires_at"), indexes: &[DUE, UNREPORTED, TRANSACTION] };
+/// The hot table: heads of payments that are not over, or not for long, counters, checkpoints.
+pub const PAYMENTS: Table = Table { stream: true, time_to_live: Some(EXPIRES_AT), indexes: &[DUE, UNREPORTED] };
 
-/// The long-term table: details of all payments, archived heads.
+/// The long-term table: details of all payments, heads of settled and archived ones.
 pub const HISTORY: Table = Table { stream: false, time_to_live: None, indexes: &[DUE, TRANSACTION] };
 
 /// Creates both tables in an embedded or test engine, unless they exist. On AWS the stack creates

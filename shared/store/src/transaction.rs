@@ -13,31 +13,18 @@ const ENOUGH: i32 = 2;
 
 impl Store {
     /// Returns the head keys of payments with this transaction id, eventually consistent: half a read
-    /// unit per table. Two or more mean that the transaction service gave the id twice.
+    /// unit. Two or more mean that the transaction service gave the id twice.
     pub async fn payments_of_transaction(&self, id: &TransactionId) -> Result<Vec<HeadKey>, StoreError> {
-        let read = async {
-            let hot = self.keys_of_transaction(&self.tables.payments, id).await?;
-            Ok((hot, self.keys_of_transaction(&self.tables.history, id).await?))
-        };
-        let (mut keys, archived) = self.bounded("Query", read).await?;
-        for key in archived {
-            if !keys.contains(&key) {
-                keys.push(key);
-            }
-        }
-        Ok(keys)
-    }
-
-    async fn keys_of_transaction(&self, table: &str, id: &TransactionId) -> Result<Vec<HeadKey>, StoreError> {
+        let history = &self.tables.history;
         let query = self
             .client
             .query()
-            .table_name(table)
+            .table_name(history)
             .index_name(TRANSACTION.name)
             .key_condition_expression("transactionId = :id")
             .expression_attribute_values(":id", AttributeValue::S(id.to_string()))
             .limit(ENOUGH);
         let answer = query.send().await.map_err(failed("Query"))?;
-        answer.items.unwrap_or_default().iter().map(|entry| head_key_of(table, entry)).collect()
+        answer.items.unwrap_or_default().iter().map(|entry| head_key_of(history, entry)).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! Transitions and redrives: one conditional write each.
+//! Claims, cancels and redrives: one conditional write each.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use payments_model::{BusinessDate, Head, HeadKey, State, Status, Transition};
 
 use crate::conditional::conditional;
 use crate::item::{decode_head, encode_trail_entry, head_key, key_of};
-use crate::key::{DueSort, UnreportedSort};
+use crate::key::DueSort;
 use crate::{Store, StoreError};
 
 /// The result of a transition.
@@ -21,16 +21,29 @@ pub enum Moved {
 }
 
 impl Store {
-    /// Writes a transition of a payment in the hot table, if the payment has the transition's status
-    /// and version, and this `due_date`. The head costs 1 write unit and its `due` key 2. A settlement
-    /// adds 1 for `unreported`, and 1 for `transaction` if it was processed.
+    /// Writes a claim or a cancel to the hot table, if the payment has the transition's status and
+    /// version, and this `due_date`: 1 write unit for the head, and 2 for its `due` key. A settlement has
+    /// [`Store::decide_settlement`].
     pub async fn transition(
         &self,
         key: &HeadKey,
         due_date: BusinessDate,
         transition: &Transition,
     ) -> Result<Moved, StoreError> {
-        let (expression, values) = update_of(key, due_date, transition);
+        let Some((expression, values)) = update_of(key, due_date, transition) else {
+            let source = "a settlement is written to the long-term table first".into();
+            return Err(StoreError::Refused { operation: "UpdateItem", source });
+        };
+        self.move_head(key, expression, values).await
+    }
+
+    /// Updates a head that has the status `:from`, the version `:fromVersion` and the due key `:fromDue`.
+    pub(crate) async fn move_head(
+        &self,
+        key: &HeadKey,
+        expression: String,
+        values: HashMap<String, AttributeValue>,
+    ) -> Result<Moved, StoreError> {
         let update = self
             .client
             .update_item()
@@ -78,12 +91,12 @@ impl Store {
     }
 }
 
-/// The update expression of a transition, and its values.
+/// The update expression of a claim or a cancel, and its values. `None` for another transition.
 fn update_of(
     key: &HeadKey,
     due_date: BusinessDate,
     transition: &Transition,
-) -> (String, HashMap<String, AttributeValue>) {
+) -> Option<(String, HashMap<String, AttributeValue>)> {
     let text = |text: &str| AttributeValue::S(text.to_owned());
     let number = |number: u32| AttributeValue::N(number.to_string());
     let status = transition.to().status();
@@ -98,27 +111,14 @@ fn update_of(
         (":due".to_owned(), text(&due.to_string())),
         (":entry".to_owned(), AttributeValue::L(vec![encode_trail_entry(status, transition.at(), transition.by())])),
     ]);
-    let mut settled = |name: &str, value: &str| {
-        let unreported = UnreportedSort { settled_at: transition.at(), payment_id: key.sort.payment_id };
-        values.insert(name.to_owned(), text(value));
-        values.insert(":settledAt".to_owned(), text(&transition.at().to_string()));
-        values.insert(":unreported".to_owned(), text(&unreported.to_string()));
-    };
     let more = match transition.to() {
-        State::Scheduled | State::Cancelled => "",
+        State::Cancelled => "",
         State::Pending => {
             values.insert(":attempt".to_owned(), number(1));
             ", dispatchAttempt = :attempt"
         }
-        State::Processed(id) => {
-            settled(":transactionId", id.as_str());
-            ", transactionId = :transactionId, settledAt = :settledAt, unreported = :unreported"
-        }
-        State::Failed(reason) => {
-            settled(":failureReason", reason.as_str());
-            ", failureReason = :failureReason, settledAt = :settledAt, unreported = :unreported"
-        }
+        State::Scheduled | State::Processed(_) | State::Failed(_) => return None,
     };
     let all = "SET #status = :status, version = :version, due = :due, trail = list_append(trail, :entry)";
-    (format!("{all}{more}"), values)
+    Some((format!("{all}{more}"), values))
 }

@@ -1,9 +1,11 @@
 //! The `unreported` index: settled payments that are in no report yet. One conditional write takes a
 //! payment out.
 
-use aws_sdk_dynamodb::types::AttributeValue;
-use payments_model::{HeadKey, Shard};
+use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
+use payments_model::{HeadKey, Shard, UtcSecond};
 
+use crate::archive::{EXPIRES_AT, IN_HISTORY};
 use crate::conditional::conditional;
 use crate::error::failed;
 use crate::item::{head_key, head_key_of, key_of, text_of};
@@ -59,21 +61,48 @@ impl Store {
         Ok(UnreportedPage { rows, end: answer.last_evaluated_key.map(UnreportedEnd) })
     }
 
-    /// Takes a payment out of `unreported`, if it is there under this key: 1 write unit for the head
-    /// and 1 for the index. Not a transition: version, `updatedAt` and trail stay. Returns whether it
-    /// was there. If not, the failed condition costs 1 write unit.
-    pub async fn mark_reported(&self, key: &HeadKey, unreported: &UnreportedSort) -> Result<bool, StoreError> {
+    /// Takes a payment out of `unreported`, if it is there under this key, and lets its head expire: 1 write
+    /// unit for the head and 1 for the index. Not a transition: version, `updatedAt` and trail stay. Returns
+    /// whether it was there. If not, the failed condition costs 1 write unit.
+    ///
+    /// A head that an older version settled is not in history yet, so it does not expire. That costs a
+    /// second write.
+    pub async fn mark_reported(
+        &self,
+        key: &HeadKey,
+        unreported: &UnreportedSort,
+        expires: UtcSecond,
+    ) -> Result<bool, StoreError> {
         let update = self
-            .client
+            .mark(key, unreported)
+            .condition_expression(format!("unreported = :unreported AND {IN_HISTORY} = :inHistory"))
+            .update_expression(format!("REMOVE unreported SET {EXPIRES_AT} = :expires"))
+            .expression_attribute_values(":inHistory", AttributeValue::Bool(true))
+            .expression_attribute_values(":expires", AttributeValue::N(expires.as_chrono().timestamp().to_string()))
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+            .send()
+            .await;
+        match conditional("UpdateItem", update)? {
+            Ok(_) => Ok(true),
+            Err(Some(found)) if !found.contains_key(IN_HISTORY) && found.contains_key("unreported") => {
+                let update = self
+                    .mark(key, unreported)
+                    .condition_expression(format!("unreported = :unreported AND attribute_not_exists({IN_HISTORY})"))
+                    .update_expression("REMOVE unreported")
+                    .send()
+                    .await;
+                Ok(conditional("UpdateItem", update)?.is_ok())
+            }
+            Err(_) => Ok(false),
+        }
+    }
+
+    fn mark(&self, key: &HeadKey, unreported: &UnreportedSort) -> UpdateItemFluentBuilder {
+        self.client
             .update_item()
             .table_name(&self.tables.payments)
             .set_key(Some(head_key(key)))
-            .condition_expression("unreported = :unreported")
-            .update_expression("REMOVE unreported")
             .expression_attribute_values(":unreported", AttributeValue::S(unreported.to_string()))
-            .send()
-            .await;
-        Ok(conditional("UpdateItem", update)?.is_ok())
     }
 }
 

@@ -1,0 +1,129 @@
+//! Settling: the settled head is put into history, and then the head in the hot table follows.
+//!
+//! The put decides how a payment ended, because history has a head only once. After a crash between the two writes,
+//! history says how the payment ended, and readers still see it pending. Whoever comes next completes the head in the
+//! hot table from history's, and never from a result or a clock.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use payments_model::{HeadKey, State, Status, Transition};
+
+use crate::archive::IN_HISTORY;
+use crate::attributes::Fault;
+use crate::item::{encode_trail_entry, head_key, key_of};
+use crate::key::{DueSort, UnreportedSort};
+use crate::transition::Moved;
+use crate::{Item, Store, StoreError, StoredHead};
+
+/// The attributes that the head in the hot table takes over from history's.
+const DECIDED: [&str; 8] = [
+    "status",
+    "version",
+    "due",
+    "trail",
+    "dispatchAttempt",
+    "settledAt",
+    "transactionId",
+    "failureReason",
+];
+
+/// Which settlement history has.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Decided {
+    /// This one, as of now.
+    Now(StoredHead),
+    /// One that was there before: the same, another, or another end of the payment.
+    Before(StoredHead),
+}
+
+impl Store {
+    /// Puts a pending payment's settled head into history, unless history has a head of the payment: 1 write unit, 1 in
+    /// `due`, and 1 in `transaction` if it was processed. If history has one, the failed condition costs 1 write unit.
+    ///
+    /// The item is the pending head as it was read, so attributes that only a later version knows survive.
+    pub async fn decide_settlement(&self, pending: &StoredHead, step: &Transition) -> Result<Decided, StoreError> {
+        let history = &self.tables.history;
+        let item = settled_item(pending, step).map_err(|fault| {
+            StoreError::unreadable(&self.tables.payments, key_of(&head_key(&pending.known().key())), fault)
+        })?;
+        Ok(match self.put_if_absent(history, item.clone()).await? {
+            None => Decided::Now(StoredHead::read(history, item)?),
+            Some(found) => Decided::Before(StoredHead::read(history, found)?),
+        })
+    }
+
+    /// Settles the head in the hot table as history's says, if it is pending: 1 write unit, 2 in `due`, and 1 in
+    /// `unreported`. Returns the head in the hot table if it is not.
+    pub async fn follow_settlement(&self, settled: &StoredHead) -> Result<Moved, StoreError> {
+        let head = settled.known();
+        let key = head.key();
+        let Some((expression, values)) = following(settled) else {
+            let why = "history has a head that is not settled";
+            return Err(StoreError::unreadable(&self.tables.history, key_of(&head_key(&key)), why));
+        };
+        self.move_head(&key, expression, values).await
+    }
+
+    /// Returns the heads at up to 100 keys that history has: 1 read unit each, whether they exist or not.
+    pub async fn settled_heads(
+        &self,
+        keys: &[HeadKey],
+    ) -> Result<Vec<(HeadKey, Result<StoredHead, StoreError>)>, StoreError> {
+        let history = &self.tables.history;
+        let items = self.items_at(history, keys).await?;
+        Ok(items.into_iter().map(|(key, item)| (key, StoredHead::read(history, item))).collect())
+    }
+}
+
+/// The pending head as it was read, with what its settlement changes.
+fn settled_item(pending: &StoredHead, step: &Transition) -> Result<Item, Fault> {
+    let head = pending.known();
+    let status = step.to().status();
+    let text = |text: &str| AttributeValue::S(text.to_owned());
+    let due = DueSort { status, due_date: head.due_date, head: head.sort() };
+    let mut item = pending.item();
+    let Some(AttributeValue::L(trail)) = item.get_mut("trail") else { return Err("the trail is missing".into()) };
+    trail.push(encode_trail_entry(status, step.at(), step.by()));
+    let (name, value) = match step.to() {
+        State::Processed(id) => ("transactionId", id.as_str()),
+        State::Failed(reason) => ("failureReason", reason.as_str()),
+        State::Scheduled | State::Pending | State::Cancelled => return Err("the transition is no settlement".into()),
+    };
+    for (name, value) in [
+        ("status", text(status.as_str())),
+        ("version", AttributeValue::N((step.version() + 1).to_string())),
+        ("due", text(&due.to_string())),
+        ("settledAt", text(&step.at().to_string())),
+        (name, text(value)),
+    ] {
+        item.insert(name.to_owned(), value);
+    }
+    Ok(item)
+}
+
+/// The update that makes a pending head what history's is, and its values. `None` if that is not settled.
+fn following(settled: &StoredHead) -> Option<(String, HashMap<String, AttributeValue>)> {
+    let head = settled.known();
+    let unreported = UnreportedSort { settled_at: head.settled_at()?, payment_id: head.payment_id };
+    let from_due = DueSort { status: Status::Pending, due_date: head.due_date, head: head.sort() };
+    let text = |text: String| AttributeValue::S(text);
+    let mut values = HashMap::from([
+        (":from".to_owned(), text(Status::Pending.to_string())),
+        (":fromVersion".to_owned(), AttributeValue::N((head.version - 1).to_string())),
+        (":fromDue".to_owned(), text(from_due.to_string())),
+        (":unreported".to_owned(), text(unreported.to_string())),
+        (":inHistory".to_owned(), AttributeValue::Bool(true)),
+    ]);
+    let mut sets = vec!["unreported = :unreported".to_owned(), format!("{IN_HISTORY} = :inHistory")];
+    let item = settled.item();
+    for name in DECIDED {
+        if let Some(value) = item.get(name) {
+            // STATUS is one of DynamoDB's reserved words.
+            let attribute = if name == "status" { "#status" } else { name };
+            sets.push(format!("{attribute} = :{name}"));
+            values.insert(format!(":{name}"), value.clone());
+        }
+    }
+    Some((format!("SET {}", sets.join(", ")), values))
+}
