@@ -10,8 +10,8 @@ use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use insta::Settings;
 use lambda_runtime::LambdaEvent;
 use payments_http::routes::{DEFAULT_FUNCTION, by_key};
-use payments_model::{Actor, Event, FailureReason, Head, HeadKey, PaymentId, Settlement};
-use payments_store::Moved;
+use payments_model::{Actor, Event, FailureReason, Head, HeadKey, PaymentId, Settlement, Transition};
+use payments_store::{Decided, Moved, Store};
 use serde_json::json;
 
 use crate::tables::{NO_DEADLINE, context, number, text};
@@ -161,12 +161,24 @@ pub async fn move_on(world: &World, payment_id: PaymentId, events: Vec<Event>, a
             Event::Settle(_) => "settle",
         };
         let step = head.transition(&event, at.parse()?, Actor::named(by))?;
-        head = match store.transition(&key, head.due_date, &step).await? {
+        let moved = if step.to().status().is_settled() {
+            settle(&store, &key, &step).await?
+        } else {
+            store.transition(&key, head.due_date, &step).await?
+        };
+        head = match moved {
             Moved::Done(head) => *head,
             Moved::Elsewhere(found) => bail!("{step:?} met {found:?}"),
         };
     }
     Ok(())
+}
+
+/// Settles a payment in both tables.
+async fn settle(store: &Store, key: &HeadKey, step: &Transition) -> Result<Moved> {
+    let pending = store.stored_head(key).await?.context("the payment has no head")?;
+    let Decided::Now(settled) = store.decide_settlement(&pending, step).await? else { bail!("it is settled already") };
+    Ok(store.follow_settlement(&settled).await?)
 }
 
 /// Changes the counters of 15 June 2090, and lets a recount find it at seven the morning before.

@@ -3,8 +3,8 @@
 //! It is the outbox relay. A stream record only names a payment. A request is sent if a consistent read of
 //! the head still shows the payment pending at that dispatch attempt. So a payment that is not pending is never
 //! sent. A request can be sent again, with the same id and content: Lambda delivers a batch again if one of its
-//! records fails. From the second attempt on, the long-term table is read too: if it has the settlement already, the head
-//! in the hot table follows it, and nothing is sent.
+//! records fails. The long-term table is read too from the second attempt on, and if the payment was claimed late, as after
+//! a restore: if it has the settlement already, the head in the hot table follows it, and nothing is sent.
 
 mod attempt;
 mod config;
@@ -13,6 +13,7 @@ use std::collections::{HashMap, HashSet};
 
 use aws_lambda_events::dynamodb::{Event, EventRecord};
 use aws_lambda_events::streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse};
+use chrono::TimeDelta;
 use futures::future::join_all;
 use lambda_runtime::Error;
 use metrique_writer::Entry;
@@ -27,6 +28,9 @@ pub use config::Config;
 
 /// Whether a pending head followed its settlement.
 type Followed = Result<bool, StoreError>;
+
+/// How long after it could be claimed a payment is claimed late. The sweep takes half an hour for a million.
+const LATE: TimeDelta = TimeDelta::hours(1);
 
 /// The function.
 #[derive(Debug, Clone)]
@@ -152,9 +156,9 @@ impl Dispatch {
         pending: Vec<(&'a DispatchAttempt, &'a Head)>,
         tally: &mut Tally,
     ) -> Result<Vec<(&'a DispatchAttempt, &'a Head)>, StoreError> {
-        let again = pending.iter().filter(|(attempt, _)| attempt.number > 1);
-        let again: Vec<HeadKey> = again.map(|(attempt, _)| attempt.key.clone()).collect();
-        let settled = self.store.settled_heads(&again).await?.into_iter();
+        let doubtful = pending.iter().filter(|(attempt, head)| attempt.number > 1 || is_late(head));
+        let doubtful: Vec<HeadKey> = doubtful.map(|(attempt, _)| attempt.key.clone()).collect();
+        let settled = self.store.settled_heads(&doubtful).await?.into_iter();
         let followed = settled.map(async |(key, settled)| (key, self.follow(settled).await));
         let mut followed: HashMap<HeadKey, Followed> = join_all(followed).await.into_iter().collect();
         let mut left = Vec::with_capacity(pending.len());
@@ -212,6 +216,11 @@ impl Dispatch {
             }
         }
     }
+}
+
+/// Whether a pending payment was claimed late.
+fn is_late(head: &Head) -> bool {
+    head.updated_at() > head.due_at.max(head.created_at()).saturating_add(LATE)
 }
 
 /// Reads the dispatch attempts of a batch. Records that cannot be read are retried until the mapping has

@@ -107,7 +107,7 @@ impl Tables {
             }
             (_, Write::Reported) => {
                 let unreported = UnreportedSort { settled_at: SETTLED.parse()?, payment_id: details.payment_id };
-                store.mark_reported(&key, &unreported).await?
+                store.mark_reported(&key, &unreported, SETTLED.parse()?).await?
             }
             (_, Write::ArchivePut) => {
                 store.put_archived_head(&StoredHead::new(payment.reported_head()?)?).await? == Archived::Done

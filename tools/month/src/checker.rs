@@ -37,6 +37,8 @@ pub(crate) struct Checker {
     sent: BTreeMap<String, DateTime<Utc>>,
     /// The heads that left the hot table, as they were then.
     archived: BTreeMap<Key, Value>,
+    /// The heads of the long-term table, as they were first.
+    decided: BTreeMap<Key, Value>,
     /// The most dispatch attempts of a payment, if no operator changes them.
     attempts: Option<u32>,
     /// What is wrong.
@@ -120,12 +122,19 @@ impl Checker {
         let problems = [laws::check_change(before.as_ref(), after.as_ref()), unasked, early];
         problems.into_iter().flatten().for_each(|problem| self.complain(*at, &format!("{} {problem}", key.1)));
         if let (Some(head), None) = (before, after) {
-            self.archived.insert(key.clone(), head.clone());
+            self.archived.insert(key.clone(), laws::as_in_history(head));
         }
     }
 
-    /// What left the hot table is in the long-term table as it was, and stays so.
+    /// What left the hot table is in the long-term table as it was, and what is there stays so.
     fn check_archived(&mut self, now: DateTime<Utc>, tables: &Tables) {
+        for (key, head) in tables.history.iter().filter(|((pk, _), _)| is_of_head(pk)) {
+            let first = self.decided.entry(key.clone()).or_insert_with(|| head.clone());
+            if first != head {
+                let what = format!("{} changed in the long-term table from {first} to {head}", id_of(&key.1));
+                self.complain(now, &what);
+            }
+        }
         let differs = |(key, head): &(&Key, &Value)| tables.history.get(*key) != Some(*head);
         let differing: Vec<String> = self.archived.iter().filter(differs).map(|(key, _)| key.1.clone()).collect();
         for sort in differing {

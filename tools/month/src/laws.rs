@@ -53,8 +53,8 @@ pub fn id_of(sk: &str) -> &str {
 pub fn check_heads(tables: &Tables, intents: &[Intent]) -> Vec<String> {
     let mut found = Vec::new();
     for (key, hot) in &tables.hot {
-        if tables.history.get(key).is_some_and(|archived| archived != hot) {
-            found.push(format!("the head {key:?} differs between the tables"));
+        if let Some(problem) = check_both(hot, tables.history.get(key)).filter(|_| is_of_head(&key.0)) {
+            found.push(format!("the head {key:?} {problem}"));
         }
     }
     let mut by_amount: BTreeMap<u64, Vec<(&Key, &Value)>> = BTreeMap::new();
@@ -69,6 +69,30 @@ pub fn check_heads(tables: &Tables, intents: &[Intent]) -> Vec<String> {
     }
     found.extend(by_amount.keys().map(|amount| format!("nobody asked for a payment of {amount}")));
     found
+}
+
+/// Returns a head of the hot table as the long-term table has it: without what only the hot table says.
+#[must_use]
+pub fn as_in_history(hot: &Value) -> Value {
+    let mut head = hot.clone();
+    for name in ["unreported", "inHistory", "expires_at"] {
+        head.as_object_mut().into_iter().for_each(|head| drop(head.remove(name)));
+    }
+    head
+}
+
+/// Checks that a head in both tables is the same, or pending in the hot table while the long-term table has its settlement, and
+/// that a settled one is in both. Returns what is wrong.
+fn check_both(hot: &Value, history: Option<&Value>) -> Option<String> {
+    let Some(history) = history else {
+        return hot.get("inHistory").map(|_| format!("is said to be in the long-term table, and is not: {hot}"));
+    };
+    let steps = number(history, "version") == number(hot, "version") + 1 && trail(history).starts_with(trail(hot));
+    let follows = steps
+        && text(hot, "status") == "PENDING"
+        && is_settled(text(history, "status"))
+        && CONSTANT.iter().all(|name| hot[*name] == history[*name]);
+    (as_in_history(hot) != *history && !follows).then(|| format!("differs between the tables: {hot} and {history}"))
 }
 
 fn check_intent(intent: &Intent, heads: &[(&Key, &Value)], tables: &Tables) -> Option<String> {
@@ -147,7 +171,7 @@ fn check_beginning(head: &Value) -> Option<String> {
     (!good).then(|| format!("begins as {head}"))
 }
 
-/// A step is a transition, a later dispatch attempt, or the removal from `unreported`.
+/// A step is a transition, a later dispatch attempt, or the removal from `unreported`, after which a settled head expires.
 fn check_step(before: &Value, after: &Value) -> Option<String> {
     if let Some(name) = CONSTANT.into_iter().find(|name| before[*name] != after[*name]) {
         return Some(format!("changed its {name} from {} to {}", before[name], after[name]));
@@ -162,14 +186,14 @@ fn check_step(before: &Value, after: &Value) -> Option<String> {
         redriven["dispatchAttempt"] = after["dispatchAttempt"].clone();
         return (redriven != *after).then(|| format!("was redriven as {before} and became {after}"));
     }
-    let mut reported = before.clone();
-    if let Some(fields) = reported.as_object_mut()
-        && fields.remove("unreported").is_some()
-        && reported == *after
-    {
-        return None;
+    if before.get("unreported").is_some() && as_in_history(before) == as_in_history(after) {
+        let right = after.get("unreported").is_none()
+            && before.get("inHistory") == after.get("inHistory")
+            && before.get("inHistory").is_some() == after.get("expires_at").is_some();
+        return (!right).then(|| format!("was reported as {before} and became {after}"));
     }
-    let attempts = if to == "PENDING" { next == 1 } else { next == attempt };
+    // A redrive between the two writes of a settlement is forgotten.
+    let attempts = if to == "PENDING" { next == 1 } else { next <= attempt };
     let steps = number(after, "version") == number(before, "version") + 1 && new.starts_with(old);
     let legal = LEGAL.contains(&(from, to)) && steps && attempts && is_consistent(after);
     let (old, new) = (number(before, "version"), number(after, "version"));
@@ -194,6 +218,8 @@ fn is_consistent(head: &Value) -> bool {
         && head.get("transactionId").is_some() == (status == "PROCESSED")
         && head.get("failureReason").is_some() == (status == "FAILED")
         && head.get("unreported").is_some() == settled
+        && head.get("inHistory").is_some() == settled
+        && head.get("expires_at").is_none()
         && head.get("settledAt").is_some() == settled
 }
 
