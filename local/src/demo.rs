@@ -51,10 +51,16 @@ const MIDNIGHT: u32 = 24 * 60;
 /// How often, in minutes after midnight, the simulation checks whether all payments are settled.
 const MORNING_ROUND: u32 = 10;
 
-/// The minute at which the night ends. Redrives and the archive have run by then.
+/// The minute at which the night ends. Redrives have run by then.
 const NIGHT_ENDS: u32 = MIDNIGHT + 6 * 60;
 
-/// How many minutes the stream gets after the last payment is archived.
+/// The minute at which all heads of the day have expired: more than a day after it.
+const EXPIRED: u32 = 2 * MIDNIGHT + 2 * 60;
+
+/// The minute at which the archive has run.
+const ARCHIVED: u32 = MIDNIGHT + 3 * 60;
+
+/// How many minutes the stream gets after the last payment is reported, and after the last head has expired.
 const LAST_MINUTES: u32 = 2;
 
 /// How many shards there are.
@@ -175,7 +181,8 @@ impl Simulation {
         Ok(Self { stack, time, recorders, triggers, client, functions, store })
     }
 
-    /// Simulates the day, minute by minute, and the night until every payment is settled and archived.
+    /// Simulates the day, minute by minute, the night until every payment is settled and reported, and the minutes in which
+    /// their heads expire.
     async fn play(
         &mut self,
         script: &Script,
@@ -205,15 +212,21 @@ impl Simulation {
             totals.add(tick, now);
             totals.units += self.recorders.take();
             totals.show(minute, progress);
-            if minute <= MIDNIGHT || !minute.is_multiple_of(MORNING_ROUND) || ends < NIGHT_ENDS {
+            if minute <= ARCHIVED || !minute.is_multiple_of(MORNING_ROUND) || ends < NIGHT_ENDS {
                 continue;
             }
             settled = settled || audit::unsettled(&self.client, script).await? == 0;
-            if settled && night::left_in_hot(&self.store, script.day(), SHARDS.parse()?).await? == 0 {
+            if settled && night::unreported(&self.store, SHARDS.parse()?).await? == 0 {
                 ends = minute + 1 + LAST_MINUTES;
             }
         }
         if settled {
+            for minute in EXPIRED..=EXPIRED + LAST_MINUTES {
+                let now = script.instant(minute);
+                self.time.move_to(now);
+                totals.add(self.triggers.tick(now.as_chrono()).await, now);
+                totals.units += self.recorders.take();
+            }
             return Ok(totals);
         }
         let open = audit::unsettled(&self.client, script).await?;

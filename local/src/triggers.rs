@@ -1,9 +1,11 @@
-//! What invokes the functions besides HTTP: schedules, stream and queues. The transaction service is here, too.
+//! What invokes the functions besides HTTP: schedules, stream and queues. The transaction service and the expiry of items are
+//! here, too.
 //!
 //! On AWS these are EventBridge, Lambda's event source mappings and SQS, as `template.yaml` configures them. Here one
 //! [`Triggers::tick`] does everything that is due now. As in Lambda, events and responses are JSON, and an invocation has
 //! a deadline.
 
+mod expiry;
 pub mod queues;
 mod schedule;
 mod tick;
@@ -24,6 +26,7 @@ use crate::function::Function;
 use crate::functions::Functions;
 use crate::invocation::context;
 use crate::stack::Stack;
+use crate::triggers::expiry::Expiry;
 use crate::transaction_service::{TransactionService, TransactionServiceSettings};
 
 pub use queues::Queues;
@@ -97,6 +100,7 @@ pub struct Triggers {
     aggregator: StreamMapping,
     settle: QueueMapping,
     service: TransactionService,
+    expiry: Expiry,
 }
 
 impl Triggers {
@@ -118,6 +122,7 @@ impl Triggers {
             aggregator: StreamMapping::new(aggregator_settings()?, stream)?,
             settle: QueueMapping::new(settle, queues.results.clone()),
             service: TransactionService::new(service, queues.requests.clone(), queues.results.clone()),
+            expiry: Expiry::of(stack),
             queues,
         })
     }
@@ -145,6 +150,9 @@ impl Triggers {
     pub async fn tick(&mut self, now: DateTime<Utc>) -> Tick {
         let mut tick = Tick::default();
         self.run_schedules(now, &mut tick).await;
+        if let Err(error) = self.expiry.run(now).await {
+            tick.troubles.push(format!("expired items stay: {error:#}"));
+        }
         loop {
             let dispatched = self.dispatch(now, &mut tick).await;
             let step = self.service.step(now);

@@ -15,6 +15,7 @@ mod fault_injector;
 mod fault_plan;
 mod fixture;
 mod formats;
+mod in_between;
 mod invariants;
 mod late;
 mod lateness;

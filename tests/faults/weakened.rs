@@ -157,12 +157,15 @@ async fn damaged_details_break_a_dispatch_that_does_not_compare_them_with_the_he
 }
 
 #[tokio::test]
-async fn an_early_result_breaks_a_settle_without_a_condition() -> Result<()> {
-    assert_seen("was SCHEDULED v1 and became", Stage::UnderWay, async |fixture, weakened| {
-        let intents = fixture.created(1).await?;
+async fn a_repeated_result_breaks_a_settle_without_a_condition() -> Result<()> {
+    assert_seen("and became PROCESSED", Stage::UnderWay, async |fixture, weakened| {
+        let intents = fixture.pending(1).await?;
+        assert_eq!(fixture.finish(&intents, None).await?, [""; 0]);
+        fixture.faults.weaken(weakened.then_some(Weakness::UnconditionalSettle));
+        // A read that is a moment old shows the payment before its settlement.
+        fixture.faults.lag(Lag::always(1));
         let request = json!({ "paymentId": intents[0].accepted, "amountMinor": intents[0].amount });
         fixture.results.send(result_of(&request).to_string(), fixture.time.now())?;
-        fixture.faults.weaken(weakened.then_some(Weakness::Unconditional));
         fixture.settle_step().await;
         fixture.faults.end();
         Ok(intents)

@@ -9,6 +9,8 @@ mod stale_index;
 use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result};
+use aws_sdk_dynamodb::types::AttributeValue;
+use chrono::DateTime;
 use insta::assert_snapshot;
 use payments_boot::Lookup;
 use payments_local::Functions;
@@ -342,7 +344,7 @@ async fn an_unreadable_head_stops_no_other() -> Result<()> {
 }
 
 #[tokio::test]
-async fn reporting_costs_two_units_and_changes_nothing_but_the_index() -> Result<()> {
+async fn reporting_costs_two_units_and_changes_nothing_but_the_index_and_the_expiry() -> Result<()> {
     let world = World::open().await?;
     let all = many(&world, "2026-11-20T09:20:00Z", 150, 0).await?;
     let before = settlements::heads_without(&world, "unreported").await?;
@@ -354,7 +356,13 @@ async fn reporting_costs_two_units_and_changes_nothing_but_the_index() -> Result
     // One for the commit, one for the mark.
     let want = [row("UpdateItem", "payments", all.len() + 2), row("UpdateItem", "payments/unreported", all.len())];
     assert_eq!(world.take_write_units(), want.into_iter().collect::<Result<Units>>()?);
-    assert_eq!(settlements::heads_without(&world, "unreported").await?, before);
+    let mut after = settlements::heads_without(&world, "unreported").await?;
+    // 25 hours after the end of the day, which is later than the report.
+    let expires = DateTime::parse_from_rfc3339("2026-11-22T01:00:00Z")?.timestamp().to_string();
+    for head in &mut after {
+        assert_eq!(head.remove("expires_at"), Some(AttributeValue::N(expires.clone())));
+    }
+    assert_eq!(after, before);
     Ok(())
 }
 

@@ -103,9 +103,11 @@ mod tests {
             let second_after = a_day_later.saturating_add(TimeDelta::seconds(1));
             assert!(!is_overdue(zone, day, None, a_day_later), "{day} in {zone} at {a_day_later}");
             assert!(is_overdue(zone, day, None, second_after), "{day} in {zone}");
-            // Only a late settlement moves that instant.
-            assert!(is_overdue(zone, day, Some(from), second_after), "{day} in {zone}");
-            assert!(!is_overdue(zone, day, Some(second_after), second_after), "{day} in {zone}");
+            // A settled payment gets three days more to expire, and a late settlement moves that instant too.
+            let three_later = second_after.saturating_add(EXPIRING);
+            assert!(!is_overdue(zone, day, Some(from), a_day_later.saturating_add(EXPIRING)), "{day} in {zone}");
+            assert!(is_overdue(zone, day, Some(from), three_later), "{day} in {zone}");
+            assert!(!is_overdue(zone, day, Some(three_later), three_later), "{day} in {zone}");
         }
     }
 

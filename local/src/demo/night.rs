@@ -28,7 +28,7 @@ pub(super) struct Night {
     pub(super) reported_twice: u64,
     /// Payments of the day that are still in the hot table.
     pub(super) left_in_hot: u64,
-    /// Archived payments of the day, as the counters have them.
+    /// Payments of the day that are in the long-term table alone, as the counters have them.
     pub(super) archived: u64,
     /// Whether the counters of the day equal a recount and the list of the day.
     pub(super) counters_equal_recount: bool,
@@ -47,6 +47,15 @@ pub(super) async fn left_in_hot(store: &Store, day: BusinessDate, shards: ShardC
         }
     }
     Ok(left)
+}
+
+/// Returns how many settlements are in no report yet.
+pub(super) async fn unreported(store: &Store, shards: ShardCount) -> Result<usize> {
+    let mut waiting = 0;
+    for shard in shards.all() {
+        waiting += store.unreported_page(shard, None, 1).await?.rows.len();
+    }
+    Ok(waiting)
 }
 
 impl Night {

@@ -55,7 +55,6 @@ impl Summary {
             ("dispatch", self.counts.sent, took.dispatch, (None, None)),
             ("settle", settled, took.settle, phase(2)),
             ("report", self.night.reported, took.report, phase(3)),
-            ("archive", self.night.archived, took.archive, phase(4)),
         ] {
             self.phase(f, name, payments, took, units, budget)?;
         }

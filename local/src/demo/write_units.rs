@@ -9,22 +9,21 @@ use crate::stack::Stack;
 
 /// The phases that write: the name, the function, and the budget in write units of one payment of 8 KB. All payments share
 /// the counters, which have no budget and come last.
-pub(super) const PHASES: [(&str, Function, Option<u64>); 6] = [
+pub(super) const PHASES: [(&str, Function, Option<u64>); 5] = [
     ("insert", Function::Http(HttpFunction::Ingest), Some(10)),
     ("pending", Function::DailyDueSweeper, Some(3)),
-    ("settled", Function::Settle, Some(5)),
+    ("settled", Function::Settle, Some(7)),
     ("reported", Function::Report, Some(2)),
-    ("archive", Function::Archive, Some(6)),
     ("counters", Function::StreamAggregator, None),
 ];
 
 /// The recorders of the phases. DynamoDB does not report the units of a failed condition.
 #[derive(Debug)]
-pub(super) struct Recorders([Recorder; 6]);
+pub(super) struct Recorders([Recorder; PHASES.len()]);
 
 /// Write units by phase, in the order of [`PHASES`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct WriteUnits(pub(super) [u64; 6]);
+pub(super) struct WriteUnits(pub(super) [u64; PHASES.len()]);
 
 impl Recorders {
     pub(super) fn new(stack: &Stack) -> Self {

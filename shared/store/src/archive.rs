@@ -43,12 +43,14 @@ impl StoredHead {
         &self.head
     }
 
-    /// The item as it was read, without what only the hot table says about it.
-    pub(crate) fn item(&self) -> Item {
-        let mut item = self.item.clone();
-        [IN_HISTORY, EXPIRES_AT].into_iter().for_each(|name| drop(item.remove(name)));
-        item
-    }
+}
+
+/// The item as it was read, at its head's key, without what only the hot table says about it.
+pub(crate) fn item_of(stored: &StoredHead) -> Item {
+    let mut item = stored.item.clone();
+    [IN_HISTORY, EXPIRES_AT].into_iter().for_each(|name| drop(item.remove(name)));
+    item.extend(head_key(&stored.head.key()));
+    item
 }
 
 /// The result of copying a head into history.
@@ -101,9 +103,8 @@ impl Store {
     /// not know. The hot table's item then replaces that copy, which costs a second write.
     pub async fn put_archived_head(&self, stored: &StoredHead) -> Result<Archived, StoreError> {
         let history = &self.tables.history;
-        let item = stored.item();
-        let Some(found) = self.put_if_absent(history, item.clone()).await? else { return Ok(Archived::Done) };
-        if found == item {
+        let Some(found) = self.put_if_absent(history, item_of(stored)).await? else { return Ok(Archived::Done) };
+        if found == item_of(stored) {
             return Ok(Archived::Done);
         }
         let (condition, names, values) = equations(&found, " AND ");
@@ -115,7 +116,7 @@ impl Store {
             .client
             .put_item()
             .table_name(history)
-            .set_item(Some(item))
+            .set_item(Some(item_of(stored)))
             .condition_expression(condition)
             .set_expression_attribute_names(Some(names))
             .set_expression_attribute_values(Some(values))

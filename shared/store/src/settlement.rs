@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 use payments_model::{HeadKey, State, Status, Transition};
 
-use crate::archive::IN_HISTORY;
+use crate::archive::{IN_HISTORY, item_of};
 use crate::attributes::Fault;
 use crate::item::{encode_trail_entry, head_key, key_of};
 use crate::key::{DueSort, UnreportedSort};
@@ -44,11 +44,12 @@ impl Store {
     /// The item is the pending head as it was read, so attributes that only a later version knows survive.
     pub async fn decide_settlement(&self, pending: &StoredHead, step: &Transition) -> Result<Decided, StoreError> {
         let history = &self.tables.history;
-        let item = settled_item(pending, step).map_err(|fault| {
+        let settled = settled_item(pending, step).and_then(|item| Ok(StoredHead::read(history, item)?));
+        let settled = settled.map_err(|fault| {
             StoreError::unreadable(&self.tables.payments, key_of(&head_key(&pending.known().key())), fault)
         })?;
-        Ok(match self.put_if_absent(history, item.clone()).await? {
-            None => Decided::Now(StoredHead::read(history, item)?),
+        Ok(match self.put_if_absent(history, item_of(&settled)).await? {
+            None => Decided::Now(settled),
             Some(found) => Decided::Before(StoredHead::read(history, found)?),
         })
     }
@@ -82,7 +83,7 @@ fn settled_item(pending: &StoredHead, step: &Transition) -> Result<Item, Fault> 
     let status = step.to().status();
     let text = |text: &str| AttributeValue::S(text.to_owned());
     let due = DueSort { status, due_date: head.due_date, head: head.sort() };
-    let mut item = pending.item();
+    let mut item = item_of(pending);
     let Some(AttributeValue::L(trail)) = item.get_mut("trail") else { return Err("the trail is missing".into()) };
     trail.push(encode_trail_entry(status, step.at(), step.by()));
     let (name, value) = match step.to() {
@@ -116,7 +117,7 @@ fn following(settled: &StoredHead) -> Option<(String, HashMap<String, AttributeV
         (":inHistory".to_owned(), AttributeValue::Bool(true)),
     ]);
     let mut sets = vec!["unreported = :unreported".to_owned(), format!("{IN_HISTORY} = :inHistory")];
-    let item = settled.item();
+    let item = item_of(settled);
     for name in DECIDED {
         if let Some(value) = item.get(name) {
             // STATUS is one of DynamoDB's reserved words.
