@@ -1,5 +1,5 @@
-//! What invokes the functions besides HTTP: schedules, stream and queues. The transaction service and the expiry of items are
-//! here, too.
+//! What invokes the functions besides HTTP: schedules, stream and queues. The transaction service is here, too, and the
+//! expiry of items.
 //!
 //! On AWS these are EventBridge, Lambda's event source mappings and SQS, as `template.yaml` configures them. Here one
 //! [`Triggers::tick`] does everything that is due now. As in Lambda, events and responses are JSON, and an invocation has

@@ -7,7 +7,7 @@
 use anyhow::{Context as _, Result, ensure};
 use daily_due_sweeper::Action;
 use payments_delivery::{QueueMapping, QueueMappingSettings, StreamMapping, StreamSettings};
-use payments_local::Fate;
+use payments_local::{Fate, Function};
 use payments_local::triggers::dispatch_settings;
 use payments_local::triggers::queues::RESULT_VISIBILITY;
 use payments_model::PaymentId;
@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 
 use crate::fixture::{Fixture, settle, stream_of};
 use crate::invariants::{self, Stage};
+use crate::night::invoke;
 use crate::staleness::Lag;
 use crate::transaction_service::{read_requests, result_of, send_results};
 
@@ -161,9 +162,10 @@ async fn a_repeated_result_breaks_a_settle_without_a_condition() -> Result<()> {
     assert_seen("and became PROCESSED", Stage::UnderWay, async |fixture, weakened| {
         let intents = fixture.pending(1).await?;
         assert_eq!(fixture.finish(&intents, None).await?, [""; 0]);
+        invoke(fixture, &fixture.functions, Function::Report).await?;
         fixture.faults.weaken(weakened.then_some(Weakness::UnconditionalSettle));
-        // A read that is a moment old shows the payment before its settlement.
-        fixture.faults.lag(Lag::always(1));
+        // A read that is a moment old shows the payment before the report's three changes and its settlement.
+        fixture.faults.lag(Lag::always(4));
         let request = json!({ "paymentId": intents[0].accepted, "amountMinor": intents[0].amount });
         fixture.results.send(result_of(&request).to_string(), fixture.time.now())?;
         fixture.settle_step().await;

@@ -74,6 +74,7 @@ mod tests {
             let good = match name {
                 "PAYMENTS_TABLE" => "payments",
                 "HISTORY_TABLE" => "history",
+                "BUSINESS_TIME_ZONE" => "Europe/London",
                 "READ_SHARDS" => "10",
                 "REPORTS_URL" => "s3://a-bank-reports/billing",
                 _ => "",

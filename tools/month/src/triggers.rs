@@ -287,6 +287,7 @@ async fn invoke(bank: &Bank, spec: ScheduleSpec) {
         let [from, to] = RECOUNTED.map(|days| (bank.time.now() + TimeDelta::days(days)).date_naive().to_string());
         (input["from"], input["to"]) = (from.into(), to.into());
     }
+    bank.weakness.into_iter().for_each(|weakness| weakness.weaken_request(&mut input));
     let ahead = bank.weakness.map_or(TimeDelta::zero(), |weakness| weakness.ahead(spec.function.as_str()));
     let context = context(bank.time.now() + ahead + SCHEDULED_TIMEOUT);
     let run = |functions: Functions| async move { functions.scheduled(spec.function, input, context).await };

@@ -15,6 +15,9 @@ use crate::laws::is_of_head;
 use crate::random::happens;
 use crate::weakening::{CHECKPOINTS, counting, remove_clause, remove_condition, remove_consistency};
 
+/// A time that has passed, in seconds since 1970, and not so long ago that DynamoDB would ignore it.
+const LONG_AGO: &str = "1735689600";
+
 /// A weakness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -29,6 +32,12 @@ pub enum Weakness {
     UnconditionalSweep,
     /// `settle` forgets the due key in its condition.
     ForgottenDueKey,
+    /// `settle` writes the hot table first: now and then it ends before it writes the long-term table.
+    HotFirst,
+    /// `settle` completes an earlier settlement with the present time.
+    SettledAnew,
+    /// The report lets heads expire at once.
+    EarlyExpiry,
     /// Reads lose their consistency.
     Inconsistent,
     /// The checkpoint of `stream-aggregator` is neither read nor a condition.
@@ -108,6 +117,10 @@ impl Weakness {
             {
                 remove_condition(input);
             }
+            (Self::EarlyExpiry, "report") if is_update => {
+                let expires = input["ExpressionAttributeValues"].get_mut(":expires");
+                expires.into_iter().for_each(|expires| *expires = json!({ "N": LONG_AGO }));
+            }
             (Self::UnreportedArchive, "archive") if operation == "DeleteItem" => {
                 remove_clause(input, " AND attribute_not_exists(unreported)");
             }
@@ -133,7 +146,7 @@ impl Weakness {
         let is_of_head = |item: &str| is_of_head(text(&input[item], "pk"));
         let is_swallowed = match (self, function, operation) {
             (Self::LostHead, "ingest", "PutItem") => is_of_head("Item"),
-            (Self::LostCopy, "archive", "PutItem") => is_of_head("Item"),
+            (Self::LostCopy, "archive", "PutItem") | (Self::HotFirst, "settle", "PutItem") => is_of_head("Item"),
             (Self::ForgottenMark, "report", "UpdateItem") => is_of_head("Key"),
             _ => false,
         };
@@ -141,15 +154,18 @@ impl Weakness {
     }
 
     /// Changes an answer. Returns the new one, if there is one.
-    pub(crate) fn answer(self, function: &str, operation: &str, (status, body): (u16, &Value)) -> Option<Value> {
+    pub(crate) fn answer(self, function: &str, operation: &str, (status, body): (u16, &Value)) -> Option<(u16, Value)> {
         match (self, function, operation) {
-            (Self::IgnoredConflict, "stream-aggregator", "TransactWriteItems") if status == 400 => Some(json!({})),
+            (Self::IgnoredConflict, "stream-aggregator", "TransactWriteItems") if status == 400 => {
+                Some((200, json!({})))
+            }
+            (Self::SettledAnew, "settle", "PutItem") if status == 400 => Some((status, settled_anew(body)?)),
             (Self::UnreportedArchive, "archive", "BatchGetItem") if status == 200 => {
                 let mut body = body.clone();
                 for item in body["Responses"]["payments"].as_array_mut().into_iter().flatten() {
                     item.as_object_mut().into_iter().for_each(|item| drop(item.remove("unreported")));
                 }
-                Some(body)
+                Some((status, body))
             }
             _ => None,
         }
@@ -171,6 +187,13 @@ impl Weakness {
         self == Self::NoRedrive && schedule == "redrive"
     }
 
+    /// Changes what a schedule asks for.
+    pub(crate) fn weaken_request(self, input: &mut Value) {
+        if self == Self::UnreportedArchive && input["action"] == "archive" {
+            input["action"] = "archive-settled".into();
+        }
+    }
+
     /// Changes what the functions are told.
     pub(crate) fn weaken_environment(self, environment: &mut Environment) {
         if self == Self::EndlessRedrive {
@@ -184,4 +207,15 @@ impl Weakness {
             if self == Self::DiscardedRecords { Some(1) } else { settings.maximum_retry_attempts };
         StreamSettings { maximum_retry_attempts, ..settings }
     }
+}
+
+/// The settlement that a put met, a minute later.
+fn settled_anew(body: &Value) -> Option<Value> {
+    let mut body = body.clone();
+    let head = body.get_mut("Item")?;
+    let at: DateTime<Utc> = text(head, "settledAt").parse().ok()?;
+    let later = json!({ "S": (at + TimeDelta::minutes(1)).format("%FT%TZ").to_string() });
+    head["trail"]["L"].as_array_mut()?.last_mut()?["M"]["at"] = later.clone();
+    head["settledAt"] = later;
+    Some(body)
 }
