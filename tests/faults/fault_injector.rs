@@ -216,8 +216,8 @@ impl FaultInjector {
     async fn ask_dynamodb(&self, mut call: Call, next: Next, weakness: Option<Weakness>) -> Answer {
         let (operation, mut input) = (call.operation.clone(), call.input().clone());
         if let Some(weakness) = weakness {
-            // These weaknesses are the same in every function.
-            let _changed = weakness.weaken("", &operation, &mut input);
+            // Whoever calls is weak.
+            let _changed = weakness.weaken(weakness.of_function(), &operation, &mut input);
             call.set_input(input.clone());
         }
         let (status, body) = read_whole(next.send(call).await?).await?;

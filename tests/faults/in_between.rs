@@ -132,7 +132,7 @@ async fn readers_show_it_once_and_as_pending() -> Result<()> {
         (format!("/payments?dueDate={day}"), 1),
         (format!("/payments?dueDate={day}&status=PENDING"), 1),
         (format!("/payments?dueDate={day}&status=PROCESSED"), 0),
-        (format!("/payments?transactionId=T{}", intents[0].amount), 0),
+        (format!("/payments?transactionId=T-{}", intents[0].amount), 0),
     ] {
         let reply = fixture.ask(Ask::get(&question)).await?;
         let found: Vec<&str> = reply.payments().iter().filter_map(|payment| payment["status"].as_str()).collect();

@@ -164,11 +164,17 @@ async fn a_repeated_result_breaks_a_settle_without_a_condition() -> Result<()> {
         assert_eq!(fixture.finish(&intents, None).await?, [""; 0]);
         invoke(fixture, &fixture.functions, Function::Report).await?;
         fixture.faults.weaken(weakened.then_some(Weakness::UnconditionalSettle));
-        // A read that is a moment old shows the payment before the report's three changes and its settlement.
-        fixture.faults.lag(Lag::always(4));
-        let request = json!({ "paymentId": intents[0].accepted, "amountMinor": intents[0].amount });
-        fixture.results.send(result_of(&request).to_string(), fixture.time.now())?;
-        fixture.settle_step().await;
+        let account = &intents[0].account;
+        let request = fixture.faults.sent_for(account).pop().context("it was sent")?.request;
+        // Of these reads of the past, one shows the payment before its settlement.
+        for changes in 1..=8 {
+            fixture.faults.lag(Lag::always(changes));
+            let mut result = result_of(&request);
+            // An echo, since details that are read may be of the past too.
+            (result["accountId"], result["dueAt"]) = (request["accountId"].clone(), request["dueAt"].clone());
+            fixture.results.send(result.to_string(), fixture.time.now())?;
+            fixture.settle_step().await;
+        }
         fixture.faults.end();
         Ok(intents)
     })

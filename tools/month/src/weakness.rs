@@ -83,15 +83,26 @@ impl Weakness {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
+    /// The function that a weakness of conditions is about; empty if it is about all.
+    #[must_use]
+    pub fn of_function(self) -> &'static str {
+        match self {
+            Self::UnconditionalCancel => "ingest",
+            Self::UnconditionalSettle => "settle",
+            Self::UnconditionalSweep => "daily-due-sweeper",
+            _ => "",
+        }
+    }
+
     /// Weakens a call's input. Returns whether anything changed.
     pub fn weaken(self, function: &str, operation: &str, input: &mut Value) -> bool {
         let before = input.clone();
         let is_update = operation == "UpdateItem" && is_of_head(text(&input["Key"], "pk"));
         match (self, function) {
             (Self::Unconditional, _) if is_update => remove_condition(input),
-            (Self::UnconditionalCancel, "ingest")
-            | (Self::UnconditionalSettle, "settle")
-            | (Self::UnconditionalSweep, "daily-due-sweeper") => {
+            (Self::UnconditionalCancel | Self::UnconditionalSettle | Self::UnconditionalSweep, _)
+                if function == self.of_function() =>
+            {
                 remove_consistency(input);
                 if is_update {
                     remove_condition(input);
