@@ -246,7 +246,11 @@ def come_back(stack, reported):
     key_of = {payment: {"pk": head["pk"], "sk": head["sk"]} for payment, head in head_of.items()}
     due = head_of[cancelled]["due"].replace("SCHEDULED", "CANCELLED")
     old.put_item(Item=head_of[cancelled] | {"status": "CANCELLED", "due": due})
-    history.put_item(Item=head_of[archived])
+    due = head_of[archived]["due"].replace("SCHEDULED", "CANCELLED")
+    history.put_item(Item=head_of[archived] | {"status": "CANCELLED", "due": due})
+    # Settled since, so the long-term table has its end, and nothing removes its head.
+    due = head_of[kept]["due"].replace("SCHEDULED", "PROCESSED")
+    history.put_item(Item=head_of[kept] | {"status": "PROCESSED", "due": due, "transactionId": "TX-since"})
     hot.delete_item(Key=key_of[unknown])
     job = {"pk": "CHECKPOINT#report", "sk": "job"}
     old.put_item(Item=hot.delete_item(Key=job, ReturnValues="ALL_OLD")["Attributes"])
