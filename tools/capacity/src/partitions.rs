@@ -173,3 +173,21 @@ fn a_create_that_is_sent_again_is_charged_for_the_details_that_are_there() -> Re
     ensure!(waits == 63 + 19 * 60, "{waits}");
     Ok(())
 }
+
+/// Incompressible data needs a warm long-term table too: it is what prod has.
+#[test]
+fn with_data_that_compresses_only_the_indexes_must_be_warm() -> Result<()> {
+    let mut stack = Stack::of_stage("prod")?;
+    for table in ["payments", "payments-history"] {
+        ensure!(stack.partitions.remove(table).is_some(), "{table} is not warm");
+    }
+    for scenario in &SCENARIOS {
+        let outcomes = play_all(&stack, scenario, costs(DataKind::Structured)?)?;
+        let fit = |it: &&Outcome| it.is_in_time(scenario) && it.refused == 0;
+        let passing = outcomes.iter().filter(fit).count();
+        ensure!(passing == outcomes.len(), "{}: {passing} of {} pass", scenario.title, outcomes.len());
+    }
+    let feed = play_all(&stack, &FEED, costs(DataKind::Incompressible)?)?;
+    ensure!(feed.iter().all(|it| it.refused > 0), "the feed fits");
+    Ok(())
+}
