@@ -1,4 +1,4 @@
-//! The ledger of a payment's life: the capacity use of each step, in this design and in two others on the same engine, and
+//! What a payment costs: the capacity use of each step, in this design and in two others on the same engine, and
 //! what a million payments cost.
 
 use std::fmt::Write as _;
@@ -164,7 +164,7 @@ fn tables(rows: &[Row], prices: &Prices) -> Result<String> {
 }
 
 #[tokio::test]
-async fn a_life_costs_what_the_ledger_says() -> Result<()> {
+async fn a_life_costs_what_the_document_says() -> Result<()> {
     let mut rows = Vec::new();
     for kind in DataKind::ALL {
         for (size, bytes) in SIZES {
