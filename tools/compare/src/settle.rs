@@ -1,5 +1,7 @@
-//! Settlement results as the queue delivers them, and only the calls of each: the pending head is read, its settled head
-//! put into the long-term table, the head in the hot table updated, and the transaction id looked up.
+//! Settlement results as the queue delivers them, and only the calls of each.
+//!
+//! The pending head is read, its settled head put into the long-term table, the head in the hot table updated, and the
+//! transaction id looked up.
 
 use anyhow::{Result, ensure};
 use aws_lambda_events::sqs::{SqsEvent, SqsMessage};
