@@ -42,7 +42,7 @@ pub(crate) fn raw(data: &JsonText) -> (String, AttributeValue) {
 }
 
 /// Compresses an item's data, if the item is smaller with it.
-pub(crate) fn compress(item: &mut Item) {
+pub fn compress(item: &mut Item) {
     let Some(AttributeValue::S(text)) = item.get(DATA) else { return };
     let bytes = text.len().to_string();
     let beside = ZSTD.len() + FRAME.len() + DATA_BYTES.len() + number_bytes(&bytes);

@@ -17,8 +17,8 @@ use crate::second::{Flow, Place, accept};
 use crate::stacks::{NEW, Stack};
 
 /// The writes of the second: more than a new stack accepts in two of its places.
-const WANTED: [(Write, u32); 4] =
-    [(Write::Details, 600), (Write::Head, 300), (Write::Pending, 500), (Write::Settled, 600)];
+const WANTED: [(Write, u32); 5] =
+    [(Write::Details, 600), (Write::Head, 300), (Write::Pending, 500), (Write::Decided, 200), (Write::Followed, 600)];
 
 /// The shards.
 const SHARDS: u16 = 10;
@@ -50,7 +50,8 @@ fn on_the_engine(scenario: &Scenario, calls: &[(u32, usize)], shards: &[usize]) 
     for &(payment, kind) in calls {
         let before: &[Write] = match WANTED[kind].0 {
             Write::Pending => &[Write::Head],
-            Write::Settled => &[Write::Head, Write::Pending],
+            Write::Decided => &[Write::Head, Write::Pending],
+            Write::Followed => &[Write::Head, Write::Pending, Write::Decided],
             _ => &[],
         };
         for &write in before {
@@ -71,7 +72,7 @@ fn on_the_engine(scenario: &Scenario, calls: &[(u32, usize)], shards: &[usize]) 
 
 fn in_the_model(seed: u64, calls: &[(u32, usize)], shards: &[usize]) -> Result<Accepted> {
     let stack = Stack { shards: usize::from(SHARDS), partitions: BTreeMap::new(), ..Stack::before() };
-    let (mut places, costs) = place(&stack, costs()?, seed);
+    let (mut places, costs) = place(&stack, costs(OURS.kind)?, seed);
     let mut flows = Vec::new();
     for (kind, (write, _)) in WANTED.iter().enumerate() {
         let mut wanted = vec![0; usize::from(SHARDS)];

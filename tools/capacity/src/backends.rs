@@ -2,7 +2,7 @@
 //!
 //! The model takes seconds for a million payments. What a write costs was measured on the engine.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
@@ -10,6 +10,7 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use payments_boot::dynamodb_at;
 use payments_local::Engine;
+use payments_local::payload::DataKind;
 use payments_model::{PaymentId, ShardCount};
 use tokio::runtime::Runtime;
 
@@ -17,7 +18,7 @@ use crate::buckets::{Buckets, Name, Placement, UnitKind};
 use crate::day::{Costs, PlaceCost};
 use crate::design::{Design, Tables};
 use crate::feed::Backend;
-use crate::life::{Accounts, DAY, Payment, Write, account_name, payment_id};
+use crate::life::{Accounts, DAY, Data, Payment, Write, account_name, payment_id};
 use crate::throttle::{Charge, Throttle};
 
 /// The payments of the feed.
@@ -31,22 +32,26 @@ pub(crate) struct Scenario {
     pub(crate) shards: &'static str,
     pub(crate) accounts: Accounts,
     pub(crate) placement: Placement,
+    /// What the data looks like. The payments are as large as permitted.
+    pub(crate) kind: DataKind,
     /// Whether the feed alone is fast enough, and with sweep and settlement.
     pub(crate) passes: [bool; 2],
     /// The place and the key of the limit, if it is a key's, and the units a second that would be necessary.
     pub(crate) limit: Option<(&'static str, Option<&'static str>, u64)>,
 }
 
-/// Returns how much data makes a payment of a design 8 KB. The shard is not 0, whose number takes a byte less.
-pub(crate) fn largest_data(design: Design) -> Result<usize> {
-    let mut payments = (0..100).map(|n| Payment::new(0, n, "10".parse()?, 10_000));
+/// Returns data that makes a payment of a design 8 KB, before compression. The shard is not 0, whose number takes a byte
+/// less.
+pub(crate) fn largest_data(design: Design, kind: DataKind) -> Result<Data> {
+    let data = Data { kind, bytes: 10_000 };
+    let mut payments = (0..100).map(|n| Payment::new(0, n, "10".parse()?, data));
     let large = payments.find(|payment| payment.as_ref().map_or(true, |payment| payment.details.shard.get() > 0));
     let large = large.context("all are of shard 0")??;
     let excess = match design {
-        Design::Other(layout) if layout.whole => layout.excess(&large),
+        Design::Other(layout) if layout.whole => layout.excess(&large)?,
         _ => payments_store::details_excess(&large.details)?.unwrap_or(0),
     };
-    Ok(10_000 - excess)
+    Ok(Data { bytes: data.bytes - excess, ..data })
 }
 
 impl Scenario {
@@ -60,7 +65,7 @@ impl Scenario {
         Ok(usize::from(id.shard(self.shard_count()?).get()))
     }
 
-    pub(crate) fn payment(&self, n: u32, data: usize) -> Result<Payment> {
+    pub(crate) fn payment(&self, n: u32, data: Data) -> Result<Payment> {
         Payment::new(n % self.accounts.count(PAYMENTS), n, self.shard_count()?, data)
     }
 }
@@ -71,7 +76,7 @@ pub(crate) struct Throttled {
     tables: Tables,
     throttle: Throttle,
     scenario: Scenario,
-    data: usize,
+    data: Data,
     /// The buckets that throttled something. Their places are their numbers.
     pub(crate) empty: Vec<Name>,
     _engine: Engine,
@@ -89,7 +94,7 @@ impl Throttled {
             let client = Client::from_conf(config.retry_config(RetryConfig::disabled()).build());
             anyhow::Ok((engine, scenario.design.create(client).await?))
         })?;
-        let data = largest_data(scenario.design)?;
+        let data = largest_data(scenario.design, scenario.kind)?;
         Ok(Self { runtime, tables, throttle, scenario: *scenario, data, empty: Vec::new(), _engine: engine })
     }
 }
@@ -182,6 +187,17 @@ pub(crate) fn write_units(scenario: &Scenario, writes: &[Write]) -> Result<Costs
         Ok(units)
     };
     measure_all(scenario, writes)?.into_iter().map(of_write).collect()
+}
+
+/// Measures the write units of these writes in the table in which an account's key has the most.
+pub(crate) fn units_of_an_account(scenario: &Scenario, writes: &[Write]) -> Result<u64> {
+    let mut units: BTreeMap<String, u64> = BTreeMap::new();
+    for cost in measure_all(scenario, writes)?.into_iter().flatten() {
+        if (cost.key, cost.kind) == (KeyKind::Account, UnitKind::Write) {
+            *units.entry(cost.place).or_default() += cost.half_units / 2;
+        }
+    }
+    units.into_values().max().context("nothing is written to an account's key")
 }
 
 /// Measures the charges of writes, with a sample of a scenario's payments on an engine.

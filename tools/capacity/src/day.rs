@@ -27,13 +27,14 @@ const ANSWERED_AFTER: u64 = 30;
 const LAST_SECOND: u64 = 24 * 60 * 60;
 
 /// The writes of a second, in the order of [`Flow`]s. Their costs are measured on the engine.
-pub(crate) const WRITES: [Write; 7] = [
+pub(crate) const WRITES: [Write; 8] = [
     Write::Details,
     Write::Head,
     Write::Pending,
     Write::Redriven,
-    Write::Settled,
-    Write::SettledAgain,
+    Write::Decided,
+    Write::DecidedAgain,
+    Write::Followed,
     Write::Reported,
 ];
 
@@ -195,19 +196,17 @@ impl Day {
                 let (waiting, unsettled) = (&mut self.redrive.waiting, self.results.unsettled());
                 waiting.iter_mut().zip(&unsettled).for_each(|(waiting, &left)| *waiting = left.min(*waiting));
             }
-            let [settled, again] = self.results.wanted(second);
+            let settlements = self.results.wanted(second);
             wanted.extend([self.sweep.wanted(second), self.redrive.wanted(second)]);
-            wanted.extend([settled, again, self.report.wanted(second)]);
+            wanted.extend(settlements);
+            wanted.push(self.report.wanted(second));
         }
         let mut flows: Vec<Flow<'_>> =
             wanted.into_iter().zip(&self.costs).map(|(wanted, cost)| Flow::of(cost, wanted)).collect();
         accept(&mut self.places, &mut flows);
-        let pair = |first: usize| {
-            let [a, b] = [&flows[first], &flows[first + 1]];
-            ([&a.wanted[..], &b.wanted[..]], [&a.accepted[..], &b.accepted[..]])
-        };
-        let (wanted, accepted) = pair(0);
-        let created = self.creates.take(second, wanted, accepted);
+        let wanted = |flow: usize| &flows[flow].wanted[..];
+        let accepted = |flow: usize| &flows[flow].accepted[..];
+        let created = self.creates.take(second, [0, 1].map(wanted), [0, 1].map(accepted));
         if !self.is_whole {
             return;
         }
@@ -217,9 +216,8 @@ impl Day {
             runs.take(&flow.wanted, &flow.accepted);
             self.results.arrive(second + ANSWERED_AFTER, flow.accepted.clone(), repeats);
         }
-        let (wanted, accepted) = pair(4);
-        let settled = self.results.take(second, wanted, accepted);
-        self.report.take(&flows[6].wanted, &flows[6].accepted);
+        let settled = self.results.take(second, [4, 5, 6].map(wanted), [4, 5, 6].map(accepted));
+        self.report.take(wanted(7), accepted(7));
         add(&mut self.report.waiting, &settled);
     }
 }

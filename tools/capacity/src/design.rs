@@ -1,15 +1,14 @@
 //! The designs that are compared: this project's, through the store's methods, and others.
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use aws_sdk_dynamodb::Client;
 use payments_model::{Event, Head, Status};
-use payments_store::schema::{HISTORY, Index, PAYMENTS, TRANSACTION, create_tables};
+use payments_store::schema::{HISTORY, Index, KeyAttribute, PARTITION, PAYMENTS, SORT, create_tables};
 use payments_store::{
-    Archived, Codec, DueRange, DueUntil, Moved, PutDetails, PutHead, Removed, Store, StoredHead, TableNames,
-    UnreportedSort,
+    Codec, Decided, DueRange, DueUntil, Item, Moved, PutDetails, PutHead, Store, StoredHead, TableNames, UnreportedSort,
 };
 
-use crate::life::{PENDING, Payment, Read, SETTLED, Write, actor};
+use crate::life::{EXPIRES, PENDING, Payment, Read, SETTLED, Write, actor};
 use crate::other_designs::Layout;
 
 /// A design of the tables.
@@ -46,7 +45,7 @@ impl Design {
         let TableNames { payments, history } = self.names();
         match self {
             Self::Ours => [(payments, PAYMENTS.indexes.to_vec()), (history, HISTORY.indexes.to_vec())],
-            Self::Other(layout) => [(payments, vec![layout.due()]), (history, vec![layout.due(), TRANSACTION])],
+            Self::Other(layout) => [(payments, layout.hot_indexes()), (history, layout.history_indexes())],
         }
     }
 
@@ -54,7 +53,9 @@ impl Design {
     pub(crate) fn writes(self) -> &'static [(Write, u64)] {
         match self {
             Self::Other(Layout { whole: true, .. }) => &[(Write::Head, 0), (Write::Pending, 1), (Write::Settled, 1)],
-            _ => &[(Write::Details, 0), (Write::Head, 0), (Write::Pending, 1), (Write::Settled, 1)],
+            _ => {
+                &[(Write::Details, 0), (Write::Head, 0), (Write::Pending, 1), (Write::Decided, 1), (Write::Followed, 0)]
+            }
         }
     }
 
@@ -69,14 +70,41 @@ impl Design {
     }
 }
 
+/// Returns the entry of an item in an index, if it has one.
+fn entry(item: &Item, index: &Index) -> Option<Item> {
+    let of_index = std::iter::once(index.partition).chain(index.sort).map(KeyAttribute::name);
+    let keys: Vec<&str> = of_index.chain([PARTITION.name(), SORT.name()]).collect();
+    let copy = |name: &str| item.get(name).map(|value| (name.to_owned(), value.clone()));
+    let mut entry = keys.into_iter().map(copy).collect::<Option<Item>>()?;
+    entry.extend(index.includes.iter().filter_map(|name| copy(name)));
+    Some(entry)
+}
+
 impl Tables {
+    /// Returns all items of the long-term table, each with its entries in the indexes.
+    pub(crate) async fn history(&self) -> Result<Vec<(Item, Vec<Item>)>> {
+        let (mut items, mut after) = (Vec::new(), None);
+        loop {
+            let scan = self.client.scan().table_name(&self.names.history).set_exclusive_start_key(after);
+            let answer = scan.send().await?;
+            items.extend(answer.items.unwrap_or_default());
+            after = answer.last_evaluated_key;
+            if after.is_none() {
+                break;
+            }
+        }
+        let [_, (_, indexes)] = self.design.indexes();
+        let entries = |item: &Item| indexes.iter().filter_map(|index| entry(item, index)).collect();
+        Ok(items.into_iter().map(|item| (entries(&item), item)).map(|(entries, item)| (item, entries)).collect())
+    }
+
     fn store(&self) -> Store {
         Store::new(self.client.clone(), self.names.clone())
     }
 
-    /// Does a write of a payment's life, after the read that it needs.
+    /// Does a write of a payment's life, after the reads that it needs.
     pub(crate) async fn read_and_write(&self, payment: &Payment, write: Write) -> Result<()> {
-        if let Some(read) = write.read_before() {
+        for &read in write.reads_before() {
             self.read(std::slice::from_ref(payment), read).await?;
         }
         self.write(payment, write).await
@@ -90,9 +118,9 @@ impl Tables {
             (Design::Other(layout), write) if layout.whole || write != Write::Details => {
                 return layout.write(&self.client, &self.names, payment, write).await;
             }
-            (_, Write::Details) => store.put_details(details, Codec::Raw).await? == PutDetails::Created,
+            (_, Write::Details) => store.put_details(details, Codec::Zstd).await? == PutDetails::Created,
             (_, Write::DetailsAgain) => {
-                matches!(store.put_details(details, Codec::Raw).await?, PutDetails::Existing(_))
+                matches!(store.put_details(details, Codec::Zstd).await?, PutDetails::Existing(_))
             }
             (_, Write::Head) => store.put_head(&Head::scheduled(details)).await? == PutHead::Created,
             (_, Write::Pending) => {
@@ -100,21 +128,20 @@ impl Tables {
                 matches!(store.transition(&key, due_date, &step).await?, Moved::Done(_))
             }
             (_, Write::Redriven) => store.redrive(&key, 1, 2).await?,
-            (_, Write::Settled | Write::SettledAgain) => {
-                let event = Event::Settle(payment.settlement()?);
-                let step = payment.pending_head()?.transition(&event, SETTLED.parse()?, actor())?;
-                matches!(store.transition(&key, due_date, &step).await?, Moved::Done(_)) == (write == Write::Settled)
+            (_, Write::Decided | Write::DecidedAgain) => {
+                let pending = StoredHead::new(payment.pending_head()?)?;
+                let decided = store.decide_settlement(&pending, &payment.settling()?).await?;
+                matches!(decided, Decided::Now(_)) == (write == Write::Decided)
+            }
+            (_, Write::Followed) => {
+                let settled = StoredHead::new(payment.settled_head()?)?;
+                matches!(store.follow_settlement(&settled).await?, Moved::Done(_))
             }
             (_, Write::Reported) => {
                 let unreported = UnreportedSort { settled_at: SETTLED.parse()?, payment_id: details.payment_id };
-                store.mark_reported(&key, &unreported, SETTLED.parse()?).await?
+                store.mark_reported(&key, &unreported, EXPIRES.parse()?).await?
             }
-            (_, Write::ArchivePut) => {
-                store.put_archived_head(&StoredHead::new(payment.reported_head()?)?).await? == Archived::Done
-            }
-            (_, Write::ArchiveDelete) => {
-                store.remove_head(&StoredHead::new(payment.reported_head()?)?).await? == Removed::Done
-            }
+            (_, Write::Settled | Write::ArchivePut | Write::Idempotency) => bail!("this design has no {write:?}"),
         };
         ensure!(changed, "{write:?} had another effect");
         Ok(())
@@ -135,8 +162,15 @@ impl Tables {
                 let ids: Vec<_> = payments.iter().map(|payment| payment.details.payment_id).collect();
                 store.hot_heads(&keys).await?.len().min(store.details_of(&ids).await?.len())
             }
-            // The result says where its head is; only the transaction id is looked up.
-            Read::Settled => {
+            // The result says where its head is.
+            Read::Pending => {
+                let mut found = 0;
+                for key in &keys {
+                    found += usize::from(store.stored_head(key).await?.is_some());
+                }
+                found
+            }
+            Read::Transaction => {
                 let mut found = 0;
                 for payment in payments {
                     found += store.payments_of_transaction(&payment.transaction_id.parse()?).await?.len();
@@ -147,10 +181,7 @@ impl Tables {
                 let page = store.unreported_page(shard, None, limit).await?;
                 store.hot_heads(&keys).await?.len().min(page.rows.len())
             }
-            Read::Archived => {
-                let page = store.due_page(&due(Status::Processed), limit).await?;
-                store.hot_heads(&keys).await?.len().min(page.rows.len())
-            }
+            Read::Archived => bail!("this design has no {read:?}"),
         };
         ensure!(found == payments.len(), "{read:?} finds {found} of {}", payments.len());
         Ok(())

@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result};
 use payments_boot::Lookup;
+use payments_local::payload::DataKind;
 
-use crate::backends::{Model, PAYMENTS, Scenario, Throttled, ids, measure};
+use crate::backends::{Model, PAYMENTS, Scenario, Throttled, ids, measure, units_of_an_account};
 use crate::buckets::{Name, Placement};
 use crate::design::Design;
 use crate::document;
@@ -69,6 +70,7 @@ pub(crate) const OURS: Scenario = Scenario {
     shards: "10",
     accounts: Accounts::Many,
     placement: Placement::Apart,
+    kind: DataKind::Incompressible,
     passes: [true, true],
     limit: None,
 };
@@ -187,5 +189,15 @@ fn the_model_of_keys_agrees_with_the_engine_behind_the_throttle() -> Result<()> 
         assert_eq!(empty, waited_for, "{title}");
         assert_eq!(empty.is_empty(), scenario.passes[1], "{title}: {empty:?}");
     }
+    Ok(())
+}
+
+/// The heads of an account are one partition key in each table.
+#[test]
+fn one_account_is_limited_by_the_writes_of_its_heads() -> Result<()> {
+    const LIFE: [Write; 6] =
+        [Write::Details, Write::Head, Write::Pending, Write::Decided, Write::Followed, Write::Reported];
+    let lives = |writes: &[Write]| -> Result<u64> { Ok(1_000 / units_of_an_account(&OURS, writes)?) };
+    assert_eq!((lives(&LIFE[..2])?, lives(&LIFE[..5])?, lives(&LIFE)?), (1_000, 333, 250));
     Ok(())
 }

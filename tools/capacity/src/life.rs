@@ -1,15 +1,20 @@
 //! The payments of the feed, and the writes and reads of their lives.
 
-use anyhow::{Context as _, Result};
-use payments_model::transition::CLAIMED;
+use anyhow::Result;
+use fastrand::Rng;
+use payments_local::payload::DataKind;
 use payments_model::{
-    Actor, Details, Head, HeadKey, Instruction, JsonText, Money, PaymentId, Settlement, ShardCount, State, TrailEntry,
+    Actor, Details, Event, FailureReason, Head, HeadKey, Instruction, JsonText, Money, PaymentId, Settlement,
+    ShardCount, TrailEntry, Transition,
 };
 
 /// When payments are created, pending and settled: on the day on which they are due.
 pub(crate) const CREATED: &str = "2026-11-20T01:00:00Z";
 pub(crate) const PENDING: &str = "2026-11-20T01:00:01Z";
 pub(crate) const SETTLED: &str = "2026-11-20T01:00:02Z";
+
+/// When the head of a reported payment expires.
+pub(crate) const EXPIRES: &str = "2026-11-22T01:00:00Z";
 
 /// The due date.
 pub(crate) const DAY: &str = "2026-11-20";
@@ -30,16 +35,20 @@ pub(crate) enum Write {
     Pending,
     /// Its request is sent again.
     Redriven,
-    /// The payment is processed.
+    /// The payment is settled, in a design that settles with one write.
     Settled,
-    /// The same result comes again: the condition fails.
-    SettledAgain,
-    /// A report contains it.
+    /// Its settled head is put into the long-term table, which decides how it ended.
+    Decided,
+    /// The same again, when the next write was throttled: the condition fails.
+    DecidedAgain,
+    /// Its head in the hot table follows.
+    Followed,
+    /// A report contains it. DynamoDB deletes its head in the hot table later, free of charge.
     Reported,
-    /// It is put into the long-term table.
+    /// It is put into the long-term table, in a design that has not done so before.
     ArchivePut,
-    /// It is deleted from the hot table.
-    ArchiveDelete,
+    /// The idempotency record, in a design that needs one.
+    Idempotency,
 }
 
 /// A read of a payment's life.
@@ -49,8 +58,10 @@ pub(crate) enum Read {
     Swept,
     /// `dispatch` reads what it sends.
     Dispatched,
+    /// `settle` reads the pending head.
+    Pending,
     /// `settle` looks for other payments with the same transaction id.
-    Settled,
+    Transaction,
     /// The report finds unreported payments.
     Reported,
     /// The archive finds payments that it can move.
@@ -58,14 +69,14 @@ pub(crate) enum Read {
 }
 
 impl Write {
-    /// Returns the read that happens before the write.
-    pub(crate) fn read_before(self) -> Option<Read> {
+    /// Returns the reads that happen before the write.
+    pub(crate) fn reads_before(self) -> &'static [Read] {
         match self {
-            Self::Pending => Some(Read::Swept),
-            Self::Settled => Some(Read::Dispatched),
-            Self::Reported => Some(Read::Reported),
-            Self::ArchivePut => Some(Read::Archived),
-            _ => None,
+            Self::Pending => &[Read::Swept],
+            Self::Decided => &[Read::Dispatched, Read::Pending],
+            Self::Reported => &[Read::Reported],
+            Self::ArchivePut => &[Read::Archived],
+            _ => &[],
         }
     }
 }
@@ -95,18 +106,27 @@ pub(crate) fn payment_id(account: u32, n: u32) -> Result<PaymentId> {
     Ok(PaymentId::derive(&account_name(account).parse()?, &format!("feed-{n}").parse()?))
 }
 
+/// The data of payments.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Data {
+    pub(crate) kind: DataKind,
+    pub(crate) bytes: usize,
+}
+
 /// A payment of the feed.
 #[derive(Debug, Clone)]
 pub(crate) struct Payment {
     pub(crate) details: Details,
     pub(crate) transaction_id: String,
+    /// Whether it fails. Else it is processed.
+    pub(crate) fails: bool,
 }
 
 impl Payment {
-    /// Returns the payment of this number, with `data_bytes` of data.
-    pub(crate) fn new(account: u32, n: u32, shards: ShardCount, data_bytes: usize) -> Result<Self> {
+    /// Returns the payment of this number. Its data differ from those of others.
+    pub(crate) fn new(account: u32, n: u32, shards: ShardCount, data: Data) -> Result<Self> {
         let payment_id = payment_id(account, n)?;
-        let text = format!("\"{}\"", "x".repeat(data_bytes.checked_sub(2).context("data has at least two quotes")?));
+        let text = data.kind.text(&mut Rng::with_seed(n.into()), data.bytes);
         let instruction = Instruction {
             account: account_name(account).parse()?,
             payee: "landlord".parse()?,
@@ -116,35 +136,41 @@ impl Payment {
         };
         let (zone, by) = ("Europe/London".parse()?, Actor::named("the feed"));
         let details = Details::accept(payment_id, instruction, zone, shards, CREATED.parse()?, by);
-        Ok(Self { details, transaction_id: format!("TX-{payment_id}") })
+        Ok(Self { details, transaction_id: format!("TX-{payment_id}"), fails: false })
     }
 
     pub(crate) fn key(&self) -> HeadKey {
         self.details.key()
     }
 
-    pub(crate) fn settlement(&self) -> Result<Settlement> {
-        Ok(Settlement::Processed(self.transaction_id.parse()?))
+    fn settlement(&self) -> Result<Settlement> {
+        let processed = || Ok(Settlement::Processed(self.transaction_id.parse()?));
+        if self.fails { Ok(Settlement::Failed(FailureReason::cut("insufficient funds"))) } else { processed() }
     }
 
     /// Returns the head of the pending payment.
     pub(crate) fn pending_head(&self) -> Result<Head> {
-        let (state, version) = CLAIMED;
-        let moved = vec![entry(&state, PENDING)?];
-        Ok(Head { state, moved, version, dispatch_attempt: Some(1), ..Head::scheduled(&self.details) })
+        let head = Head::scheduled(&self.details);
+        let step = head.transition(&Event::Sweep, PENDING.parse()?, actor())?;
+        Ok(Head { dispatch_attempt: Some(1), ..after(head, &step) })
     }
 
-    /// Returns the head of the reported payment.
-    pub(crate) fn reported_head(&self) -> Result<Head> {
-        let state = State::from(self.settlement()?);
-        let mut head = self.pending_head()?;
-        head.moved.push(entry(&state, SETTLED)?);
-        Ok(Head { state, version: head.version + 1, unreported: false, ..head })
+    /// Returns the transition that settles the pending payment.
+    pub(crate) fn settling(&self) -> Result<Transition> {
+        Ok(self.pending_head()?.transition(&Event::Settle(self.settlement()?), SETTLED.parse()?, actor())?)
+    }
+
+    /// Returns the head of the settled payment.
+    pub(crate) fn settled_head(&self) -> Result<Head> {
+        Ok(after(self.pending_head()?, &self.settling()?))
     }
 }
 
-fn entry(state: &State, at: &str) -> Result<TrailEntry> {
-    Ok(TrailEntry { status: state.status(), at: at.parse()?, by: actor() })
+/// Returns the head after a transition.
+fn after(mut head: Head, step: &Transition) -> Head {
+    let (state, version) = (step.to().clone(), step.version() + 1);
+    head.moved.push(TrailEntry { status: state.status(), at: step.at(), by: step.by().clone() });
+    Head { state, version, ..head }
 }
 
 /// Returns the actor of all transitions.

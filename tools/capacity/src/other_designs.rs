@@ -1,17 +1,19 @@
 //! Other designs for the same payments, as small as possible: a whole item of up to 8 KB, an index by shard or by date.
 //!
-//! They have no reports and no idempotency record, and find a transaction only in the long-term table. All of that would
-//! cost them more.
+//! They can do what this project's design does, as cheaply as they can: their data are compressed in the same way, an
+//! idempotency record is one small item, a report marks a payment with one write that also lets its item expire, and
+//! `unreported` holds keys only. They find a transaction only in the long-term table.
 
 use std::collections::HashMap;
 
 use anyhow::{Result, bail, ensure};
 use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
 use payments_model::Status;
 use payments_store::key::{account_partition, head_sort};
-use payments_store::schema::{DUE, Index, KeyAttribute, TRANSACTION, Table, create_table};
-use payments_store::{DueSort, Item, TableNames, item_bytes};
+use payments_store::schema::{DUE, Index, KeyAttribute, TRANSACTION, Table, UNREPORTED, create_table};
+use payments_store::{DueSort, Item, TableNames, UnreportedSort, compress, item_bytes};
 
 use crate::life::{CREATED, DAY, PENDING, Payment, Read, SETTLED, Write};
 
@@ -38,7 +40,10 @@ const ALL: &[&str] = &[
     "createdAt",
     "updatedAt",
     "data",
+    "frame",
+    "dataBytes",
     "transactionId",
+    "failureReason",
 ];
 
 /// The whole item, and an index of everything by shard, with the status in its sort key.
@@ -64,18 +69,30 @@ impl Layout {
         Index { partition, includes: self.includes, ..DUE }
     }
 
+    /// Returns the indexes of the hot table.
+    pub(crate) fn hot_indexes(&self) -> Vec<Index> {
+        vec![self.due(), UNREPORTED]
+    }
+
+    /// Returns the indexes of the long-term table.
+    pub(crate) fn history_indexes(&self) -> Vec<Index> {
+        vec![self.due(), Index { includes: self.includes, ..TRANSACTION }]
+    }
+
     pub(crate) async fn create_tables(&self, client: &Client, names: &TableNames) -> Result<()> {
-        let transaction = Index { includes: self.includes, ..TRANSACTION };
-        for (name, indexes) in [(&names.payments, vec![self.due()]), (&names.history, vec![self.due(), transaction])] {
+        for (name, indexes) in [(&names.payments, self.hot_indexes()), (&names.history, self.history_indexes())] {
             let table = Table { stream: false, time_to_live: None, indexes: Vec::leak(indexes) };
             create_table(client, name, &table).await?;
         }
         Ok(())
     }
 
-    /// Returns how many bytes the item of a payment exceeds 8 KB by, at its largest.
-    pub(crate) fn excess(&self, payment: &Payment) -> usize {
-        item_bytes(&self.item(payment, Status::Processed)).saturating_sub(MAX_BYTES)
+    /// Returns how many bytes the item of a payment exceeds 8 KB by, with its data as it came, at its largest: settled, and
+    /// not yet reported.
+    pub(crate) fn excess(&self, payment: &Payment) -> Result<usize> {
+        let mut item = self.raw_item(payment, Status::Processed);
+        item.insert("unreported".to_owned(), text(&Self::unreported_key(payment)?));
+        Ok(item_bytes(&item).saturating_sub(MAX_BYTES))
     }
 
     fn due_key(payment: &Payment, status: Status) -> String {
@@ -89,6 +106,12 @@ impl Layout {
 
     /// Returns the item of a payment in a status.
     fn item(&self, payment: &Payment, status: Status) -> Item {
+        let mut item = self.raw_item(payment, status);
+        compress(&mut item);
+        item
+    }
+
+    fn raw_item(&self, payment: &Payment, status: Status) -> Item {
         let (details, order) = (&payment.details, &payment.details.instruction);
         let mut item = Self::key(payment);
         let mut set = |name: &str, value| item.insert(name.to_owned(), value);
@@ -107,9 +130,11 @@ impl Layout {
         if let (true, Some(data)) = (self.whole, &order.data) {
             set("data", text(data.as_str()));
         }
-        if status == Status::Processed {
-            set("transactionId", text(&payment.transaction_id));
-        }
+        match status {
+            Status::Processed => set("transactionId", text(&payment.transaction_id)),
+            Status::Failed => set("failureReason", text("insufficient funds")),
+            _ => None,
+        };
         item
     }
 
@@ -121,34 +146,48 @@ impl Layout {
         payment: &Payment,
         write: Write,
     ) -> Result<()> {
-        let put = |table, status| client.put_item().table_name(table).set_item(Some(self.item(payment, status)));
+        let settled = if payment.fails { Status::Failed } else { Status::Processed };
+        let put = |table, item| {
+            let put = client.put_item().table_name(table).set_item(Some(item));
+            put.condition_expression("attribute_not_exists(pk)")
+        };
         match write {
-            Write::Head => {
-                let put = put(&tables.payments, Status::Scheduled);
-                put.condition_expression("attribute_not_exists(pk)").send().await?;
+            Write::Idempotency => drop(put(&tables.history, Self::idempotency_record(payment)).send().await?),
+            Write::Head => drop(put(&tables.payments, self.item(payment, Status::Scheduled)).send().await?),
+            Write::Pending => self.update(client, tables, payment, Status::Pending).await?,
+            Write::Settled | Write::Followed => self.update(client, tables, payment, settled).await?,
+            Write::Decided | Write::ArchivePut => {
+                put(&tables.history, self.item(payment, settled)).send().await?;
             }
-            Write::Pending => self.update(client, tables, payment, Status::Pending, PENDING).await?,
-            Write::Settled => self.update(client, tables, payment, Status::Processed, SETTLED).await?,
-            Write::ArchivePut => drop(put(&tables.history, Status::Processed).send().await?),
-            Write::ArchiveDelete => {
-                let delete = client.delete_item().table_name(&tables.payments).set_key(Some(Self::key(payment)));
-                delete.condition_expression("attribute_exists(pk)").send().await?;
+            Write::Reported => {
+                let update = client.update_item().table_name(&tables.payments).set_key(Some(Self::key(payment)));
+                update
+                    .condition_expression("unreported = :unreported")
+                    .update_expression("REMOVE unreported SET expires_at = :expires")
+                    .expression_attribute_values(":unreported", text(&Self::unreported_key(payment)?))
+                    .expression_attribute_values(":expires", AttributeValue::N("1795309200".to_owned()))
+                    .send()
+                    .await?;
             }
             _ => bail!("a {} has no {write:?}", self.name),
         }
         Ok(())
     }
 
-    async fn update(
-        &self,
-        client: &Client,
-        tables: &TableNames,
-        payment: &Payment,
-        to: Status,
-        at: &str,
-    ) -> Result<()> {
-        let processed = to == Status::Processed;
-        let from = if processed { Status::Pending } else { Status::Scheduled };
+    /// Returns the record that a payment's idempotency key was used.
+    fn idempotency_record(payment: &Payment) -> Item {
+        let id = payment.details.payment_id.to_string();
+        HashMap::from([("pk".to_owned(), text(&format!("KEY#{id}"))), ("sk".to_owned(), text("KEY"))])
+    }
+
+    fn unreported_key(payment: &Payment) -> Result<String> {
+        let key = UnreportedSort { settled_at: SETTLED.parse()?, payment_id: payment.details.payment_id };
+        Ok(key.to_string())
+    }
+
+    async fn update(&self, client: &Client, tables: &TableNames, payment: &Payment, to: Status) -> Result<()> {
+        let settles = to != Status::Pending;
+        let (from, at) = if settles { (Status::Pending, SETTLED) } else { (Status::Scheduled, PENDING) };
         let mut update = client
             .update_item()
             .table_name(&tables.payments)
@@ -159,14 +198,17 @@ impl Layout {
             .expression_attribute_values(":to", text(to.as_str()))
             .expression_attribute_values(":due", text(&Self::due_key(payment, to)))
             .expression_attribute_values(":at", text(at));
-        update = if processed {
-            update
-                .update_expression("SET #status = :to, due = :due, updatedAt = :at, transactionId = :id")
-                .expression_attribute_values(":id", text(&payment.transaction_id))
-        } else {
-            update.update_expression("SET #status = :to, due = :due, updatedAt = :at")
-        };
-        update.send().await?;
+        let mut expression = "SET #status = :to, due = :due, updatedAt = :at".to_owned();
+        if settles {
+            let item = self.raw_item(payment, to);
+            let ends = ["transactionId", "failureReason"].into_iter();
+            for (name, value) in ends.filter_map(|name| Some((name, item.get(name)?.clone()))) {
+                expression += &format!(", {name} = :end, unreported = :unreported");
+                update = update.expression_attribute_values(":end", value);
+            }
+            update = update.expression_attribute_values(":unreported", text(&Self::unreported_key(payment)?));
+        }
+        update.update_expression(expression).send().await?;
         Ok(())
     }
 
@@ -178,34 +220,46 @@ impl Layout {
         payments: &[Payment],
         read: Read,
     ) -> Result<()> {
+        let settled = if payments.iter().all(|payment| payment.fails) { Status::Failed } else { Status::Processed };
         match read {
             Read::Swept => self.page(client, tables, payments, Status::Scheduled).await,
+            Read::Reported => {
+                let query = client.query().table_name(&tables.payments).index_name(UNREPORTED.name);
+                self.page_of(query.key_condition_expression("#partition = :partition"), payments).await?;
+                self.whole_items(client, tables, payments).await
+            }
             Read::Archived => {
-                self.page(client, tables, payments, Status::Processed).await?;
+                self.page(client, tables, payments, settled).await?;
                 if !self.includes.contains(&"data") {
                     self.whole_items(client, tables, payments).await?;
                 }
                 Ok(())
             }
-            Read::Dispatched | Read::Settled | Read::Reported => Ok(()),
+            Read::Dispatched | Read::Pending | Read::Transaction => Ok(()),
         }
     }
 
     /// Reads the payments of a status from the index.
     async fn page(&self, client: &Client, tables: &TableNames, payments: &[Payment], status: Status) -> Result<()> {
-        let shard = payments.first().map_or(0, |payment| payment.details.shard.get());
-        let partition = if self.by_date { text(DAY) } else { AttributeValue::N(shard.to_string()) };
         let query = client
             .query()
             .table_name(&tables.payments)
             .index_name(DUE.name)
             .key_condition_expression("#partition = :partition AND begins_with(due, :status)")
+            .expression_attribute_values(":status", text(&DueSort::start_of_status(status)));
+        self.page_of(query, payments).await
+    }
+
+    /// Reads a page of an index, which must have all of these payments.
+    async fn page_of(&self, query: QueryFluentBuilder, payments: &[Payment]) -> Result<()> {
+        let shard = payments.first().map_or(0, |payment| payment.details.shard.get());
+        let partition = if self.by_date { text(DAY) } else { AttributeValue::N(shard.to_string()) };
+        let query = query
             .expression_attribute_names("#partition", self.due().partition.name())
             .expression_attribute_values(":partition", partition)
-            .expression_attribute_values(":status", text(&DueSort::start_of_status(status)))
             .limit(i32::try_from(payments.len())?);
         let found = query.send().await?.items.unwrap_or_default().len();
-        ensure!(found == payments.len(), "{found} of {} are {status}", payments.len());
+        ensure!(found == payments.len(), "{found} of {} are in the index", payments.len());
         Ok(())
     }
 

@@ -1,5 +1,7 @@
 //! The queue of settlement results and `settle`: so many invocations, each at its pace. An invocation tries throttled
 //! results again while it has time. Then they are received again later, and the receive is burnt.
+//!
+//! A settlement is two writes, one in each table. If the second is throttled, the next try repeats the first in vain.
 
 use std::collections::BTreeMap;
 
@@ -21,11 +23,21 @@ pub(crate) struct Settling {
     pub(crate) tries_for: u32,
 }
 
+/// The writes of a settlement. A first try needs the first and the last, a later try the second and the last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SettleWrite {
+    Decide,
+    DecideAgain,
+    Follow,
+}
+
 /// Results that are at the same point.
 #[derive(Debug, Clone)]
 struct Batch {
-    /// Whether the payment was settled before: after a redrive, each result comes twice.
+    /// Whether the payment was settled before: after a redrive, each result comes twice. Such a result writes nothing.
     repeats: bool,
+    /// Whether the long-term table has the settlement.
+    decided: bool,
     receives: u32,
     tried_for: u32,
     by_shard: Vec<i64>,
@@ -57,7 +69,10 @@ impl Results {
     /// Adds results that arrive at a second.
     pub(crate) fn arrive(&mut self, second: u64, by_shard: Vec<i64>, repeats: bool) {
         if any(&by_shard) {
-            merge(self.coming.entry(second).or_default(), Batch { repeats, receives: 0, tried_for: 0, by_shard });
+            merge(
+                self.coming.entry(second).or_default(),
+                Batch { repeats, decided: false, receives: 0, tried_for: 0, by_shard },
+            );
         }
     }
 
@@ -74,15 +89,16 @@ impl Results {
         sum
     }
 
-    /// Returns the settlements, and the repeated results, that come in this second, by shard.
-    pub(crate) fn wanted(&mut self, second: u64) -> [Vec<i64>; 2] {
+    /// Returns the writes that come in this second, each by shard, in the order of [`SettleWrite`].
+    pub(crate) fn wanted(&mut self, second: u64) -> [Vec<i64>; 3] {
         for batch in self.coming.remove(&second).unwrap_or_default() {
             merge(&mut self.waiting, batch);
         }
         self.receive();
-        [false, true].map(|repeats| {
+        let writes = [SettleWrite::Decide, SettleWrite::DecideAgain, SettleWrite::Follow];
+        writes.map(|write| {
             let mut wanted = vec![0; self.shards];
-            for batch in self.in_hand.iter().filter(|batch| batch.repeats == repeats) {
+            for batch in self.in_hand.iter().filter(|batch| batch.needs(write)) {
                 add(&mut wanted, &batch.by_shard);
             }
             wanted
@@ -111,41 +127,66 @@ impl Results {
     }
 
     /// Takes what was accepted. Returns the settlements, by shard.
-    pub(crate) fn take(&mut self, second: u64, wanted: [&[i64]; 2], accepted: [&[i64]; 2]) -> Vec<i64> {
+    pub(crate) fn take(&mut self, second: u64, wanted: [&[i64]; 3], accepted: [&[i64]; 3]) -> Vec<i64> {
         let mut settled = vec![0; self.shards];
-        for mut batch in std::mem::take(&mut self.in_hand) {
-            let number = usize::from(batch.repeats);
-            let done = share(&batch.by_shard, wanted[number], accepted[number]);
+        for batch in std::mem::take(&mut self.in_hand) {
+            if batch.repeats {
+                self.done_after = second + 1;
+                continue;
+            }
+            let first = if batch.decided { SettleWrite::DecideAgain } else { SettleWrite::Decide };
+            let through = |some: &[i64], write| share(some, wanted[write as usize], accepted[write as usize]);
+            let decided = through(&batch.by_shard, first);
+            let done = through(&decided, SettleWrite::Follow);
             if any(&done) {
                 self.done_after = second + 1;
             }
-            if !batch.repeats {
-                add(&mut settled, &done);
+            add(&mut settled, &done);
+            if batch.decided {
+                self.keep(second, Batch { by_shard: minus(&batch.by_shard, &done), ..batch });
+            } else {
+                let left = minus(&batch.by_shard, &decided);
+                self.keep(second, Batch { by_shard: left, ..batch.clone() });
+                self.keep(second, Batch { by_shard: minus(&decided, &done), decided: true, ..batch });
             }
-            batch.by_shard = minus(&batch.by_shard, &done);
-            batch.tried_for += 1;
-            if !any(&batch.by_shard) {
-                continue;
-            }
-            if batch.tried_for < self.settling.tries_for {
-                merge(&mut self.in_hand, batch);
-                continue;
-            }
-            let amount: i64 = batch.by_shard.iter().sum();
-            self.burnt += amount;
-            if batch.receives == RECEIVES {
-                self.dead += amount;
-                continue;
-            }
-            let later = second + VISIBILITY - u64::from(batch.tried_for) + 1;
-            merge(self.coming.entry(later).or_default(), Batch { tried_for: 0, ..batch });
         }
         settled
+    }
+
+    /// Keeps results that are not settled: in hand while there is time, else in the queue.
+    fn keep(&mut self, second: u64, mut batch: Batch) {
+        batch.tried_for += 1;
+        if !any(&batch.by_shard) {
+            return;
+        }
+        if batch.tried_for < self.settling.tries_for {
+            merge(&mut self.in_hand, batch);
+            return;
+        }
+        let amount: i64 = batch.by_shard.iter().sum();
+        self.burnt += amount;
+        if batch.receives == RECEIVES {
+            self.dead += amount;
+            return;
+        }
+        let later = second + VISIBILITY - u64::from(batch.tried_for) + 1;
+        merge(self.coming.entry(later).or_default(), Batch { tried_for: 0, ..batch });
+    }
+}
+
+impl Batch {
+    fn needs(&self, write: SettleWrite) -> bool {
+        let needs = match write {
+            SettleWrite::Decide => !self.decided,
+            SettleWrite::DecideAgain => self.decided,
+            SettleWrite::Follow => true,
+        };
+        needs && !self.repeats
     }
 }
 
 fn merge(batches: &mut Vec<Batch>, batch: Batch) {
-    let point = |it: &Batch| (it.repeats, it.receives, it.tried_for);
+    let point = |it: &Batch| (it.repeats, it.decided, it.receives, it.tried_for);
     match batches.iter_mut().find(|known| point(known) == point(&batch)) {
         Some(known) => add(&mut known.by_shard, &batch.by_shard),
         None => batches.push(batch),
@@ -193,6 +234,24 @@ mod tests {
         hasty.arrive(0, vec![10_000_000], false);
         play(&mut hasty, 0..10, 0);
         assert_eq!(hasty.burnt, 6_400_000);
+    }
+
+    #[test]
+    fn what_the_hot_table_rejects_is_decided_and_tried_again_and_a_repeated_result_writes_nothing() {
+        let mut results = Results::of(SETTLING, 1);
+        results.arrive(0, vec![100_000], false);
+        results.arrive(0, vec![7_000], true);
+        let mut take = |second, accepted: [i64; 3]| {
+            let wanted = results.wanted(second).map(|wanted| wanted[0]);
+            let (wanted, accepted) = (wanted.map(|it| vec![it]), accepted.map(|it| vec![it]));
+            let settled =
+                results.take(second, wanted.each_ref().map(Vec::as_slice), accepted.each_ref().map(Vec::as_slice));
+            (wanted.map(|it| it[0]), settled[0])
+        };
+        assert_eq!(take(0, [80_000, 0, 25_000]), ([100_000, 0, 100_000], 20_000));
+        assert_eq!(take(1, [20_000, 60_000, 0]), ([20_000, 60_000, 80_000], 0));
+        assert_eq!(take(2, [0, 80_000, 80_000]), ([0, 80_000, 80_000], 80_000));
+        assert!(results.is_done());
     }
 
     #[test]

@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::interceptors::BeforeSerializationInterceptorContextRef;
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept};
+use aws_sdk_dynamodb::operation::get_item::GetItemInput;
 use aws_sdk_dynamodb::operation::put_item::PutItemInput;
 use aws_sdk_dynamodb::operation::query::QueryInput;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemInput;
@@ -24,6 +25,7 @@ pub(crate) const AT_ONCE: usize = 32;
 /// A call that is ready to be sent.
 #[derive(Debug, Clone)]
 pub(crate) enum Call {
+    Get(GetItemInput),
     Put(PutItemInput),
     Update(UpdateItemInput),
     Query(QueryInput),
@@ -53,7 +55,8 @@ impl Intercept for Kept {
         let put = input.downcast_ref::<PutItemInput>().cloned().map(Call::Put);
         let update = || input.downcast_ref::<UpdateItemInput>().cloned().map(Call::Update);
         let query = || input.downcast_ref::<QueryInput>().cloned().map(Call::Query);
-        let call = put.or_else(update).or_else(query);
+        let get = || input.downcast_ref::<GetItemInput>().cloned().map(Call::Get);
+        let call = put.or_else(update).or_else(query).or_else(get);
         self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(call);
         Err("kept, and not sent".into())
     }
@@ -74,20 +77,17 @@ impl Collector {
 }
 
 impl Call {
-    /// Returns the same call on another table.
-    pub(crate) fn of_table(mut self, name: &str) -> Self {
-        let table = match &mut self {
-            Self::Put(input) => &mut input.table_name,
-            Self::Update(input) => &mut input.table_name,
-            Self::Query(input) => &mut input.table_name,
-        };
-        *table = Some(name.to_owned());
-        self
-    }
-
     /// Sends the call and reads the response into the SDK's type.
     async fn send(self, client: &Client) -> Result<()> {
         match self {
+            Self::Get(input) => {
+                let get = client
+                    .get_item()
+                    .set_table_name(input.table_name)
+                    .set_key(input.key)
+                    .set_consistent_read(input.consistent_read);
+                get.send().await?;
+            }
             Self::Put(input) => {
                 let put = client
                     .put_item()

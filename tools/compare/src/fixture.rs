@@ -15,7 +15,7 @@ use payments_local::invocation::context;
 use payments_local::payload::DataKind;
 use payments_local::{EngineChoice, Function, Functions, Recorder, Stack, event};
 use payments_model::{Actor, BusinessZone, Details, Head, PaymentId, ShardCount, UtcSecond};
-use payments_store::{Store, TableNames};
+use payments_store::Store;
 use serde_json::json;
 
 use crate::calls::{AT_ONCE, Collector, Work};
@@ -41,7 +41,6 @@ pub struct Fixture {
     pub(crate) client: Client,
     pub(crate) functions: Functions,
     pub(crate) collector: Collector,
-    pub(crate) tables: TableNames,
     pub(crate) zone: BusinessZone,
     pub(crate) now: UtcSecond,
     pub(crate) shards: ShardCount,
@@ -68,9 +67,9 @@ impl Fixture {
         Ok(Self {
             functions: stack.functions(&client)?,
             collector: Collector::over(&client, &tables),
-            store: Store::new(plain, tables.clone()),
+            store: Store::new(plain, tables),
             client,
-            tables,
+
             zone,
             now: NOW.parse()?,
             shards: stack.environment.shards.to_string().parse()?,

@@ -15,7 +15,7 @@ pub enum Pair {
     Batch,
     /// A sweep of due payments, and its queries and updates.
     Sweep,
-    /// Ten settlement results a batch, and the update and the two queries of each.
+    /// Ten settlement results a batch, and the read, the put, the update and the query of each.
     Settle,
     /// An account's first hundred payments, and the query.
     List,
@@ -54,7 +54,7 @@ impl Pair {
             Self::Batch => ("batch", ["100 payments a request", "a request per payment"], None, 200),
             Self::Sweep => ("sweep", ["a sweep of ten shards", "its queries and updates"], Some(850), 500),
             Self::Settle => {
-                ("settle", ["batches of ten settlement results", "their updates and queries"], Some(850), 300)
+                ("settle", ["batches of ten settlement results", "their reads, writes and queries"], Some(850), 300)
             }
             Self::List => ("list", ["pages of 100 payments", "their queries"], Some(800), 128),
         };

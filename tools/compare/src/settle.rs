@@ -1,10 +1,13 @@
-//! Settlement results as the queue delivers them, and only the update and the two queries of each.
+//! Settlement results as the queue delivers them, and only the calls of each.
+//!
+//! The pending head is read, its settled head put into the long-term table, the head in the hot table updated, and the
+//! transaction id looked up.
 
 use anyhow::{Result, ensure};
 use aws_lambda_events::sqs::{SqsEvent, SqsMessage};
 use futures::{StreamExt as _, TryStreamExt as _};
-use payments_model::transition::CLAIMED;
-use payments_model::{Actor, Event, Head, Settlement, TrailEntry, TransactionId};
+use payments_model::{Actor, Event, Head, Settlement, TrailEntry, TransactionId, Transition};
+use payments_store::StoredHead;
 use serde_json::json;
 
 use crate::calls::{Work, send_groups};
@@ -36,15 +39,18 @@ pub(crate) async fn by_handler(fixture: &Fixture, size: u64) -> Result<Work<'_>>
 }
 
 pub(crate) async fn bare_calls(fixture: &Fixture, size: u64) -> Result<Work<'_>> {
-    let mut payments = Vec::new();
+    let (mut payments, collector) = (Vec::new(), &fixture.collector);
     for head in pending(fixture, size).await? {
         let (key, id) = (head.key(), transaction_id(&head)?);
         let event = Event::Settle(Settlement::Processed(id.clone()));
         let step = head.transition(&event, fixture.now, Actor::named(SETTLE))?;
-        let update = fixture.collector.call(async |store| store.transition(&key, head.due_date, &step).await).await?;
-        let look_up = fixture.collector.call(async |store| store.payments_of_transaction(&id).await).await?;
-        let look_up_in_history = look_up.clone().of_table(&fixture.tables.history);
-        payments.push([update, look_up, look_up_in_history]);
+        let settled = StoredHead::new(after(head.clone(), &step))?;
+        let pending = StoredHead::new(head)?;
+        let read = collector.call(async |store| store.stored_head(&key).await).await?;
+        let put = collector.call(async |store| store.decide_settlement(&pending, &step).await).await?;
+        let update = collector.call(async |store| store.follow_settlement(&settled).await).await?;
+        let look_up = collector.call(async |store| store.payments_of_transaction(&id).await).await?;
+        payments.push([read, put, update, look_up]);
     }
     Ok(Box::pin(send_groups(&fixture.client, payments, BATCH * BATCHES_AT_ONCE)))
 }
@@ -53,13 +59,18 @@ pub(crate) async fn bare_calls(fixture: &Fixture, size: u64) -> Result<Work<'_>>
 async fn pending(fixture: &Fixture, size: u64) -> Result<Vec<Head>> {
     let mut heads = fixture.due(size)?;
     for head in &mut heads {
-        (head.state, head.version) = CLAIMED;
-        let by = Actor::named("daily-due-sweeper");
-        head.moved = vec![TrailEntry { status: head.state.status(), at: fixture.now, by }];
-        head.dispatch_attempt = Some(1);
+        let step = head.transition(&Event::Sweep, fixture.now, Actor::named("daily-due-sweeper"))?;
+        *head = Head { dispatch_attempt: Some(1), ..after(head.clone(), &step) };
     }
     fixture.put(&heads).await?;
     Ok(heads)
+}
+
+/// Returns the head after a transition.
+fn after(mut head: Head, step: &Transition) -> Head {
+    let (state, version) = (step.to().clone(), step.version() + 1);
+    head.moved.push(TrailEntry { status: state.status(), at: step.at(), by: step.by().clone() });
+    Head { state, version, ..head }
 }
 
 /// Returns the settlement result of a processed payment.
