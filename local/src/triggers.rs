@@ -26,8 +26,8 @@ use crate::function::Function;
 use crate::functions::Functions;
 use crate::invocation::context;
 use crate::stack::Stack;
-use crate::triggers::expiry::Expiry;
 use crate::transaction_service::{TransactionService, TransactionServiceSettings};
+use crate::triggers::expiry::Expiry;
 
 pub use queues::Queues;
 pub use schedule::{SCHEDULES, Schedule, ScheduleSpec};

@@ -146,7 +146,8 @@ async fn shards_read(fixture: &Fixture, functions: &Functions, run: &str) -> Res
     match run {
         "archive" => {
             let deadline = u64::try_from((fixture.time.now() + TimeDelta::minutes(14)).timestamp_millis())?;
-            let event = LambdaEvent::new(archive::Request { action: archive::Action::ArchiveSettled }, context(deadline));
+            let event =
+                LambdaEvent::new(archive::Request { action: archive::Action::ArchiveSettled }, context(deadline));
             functions.archive.handle(event).await.map_err(anyhow::Error::from_boxed)?;
         }
         run => {

@@ -7,9 +7,9 @@
 use anyhow::{Context as _, Result, ensure};
 use daily_due_sweeper::Action;
 use payments_delivery::{QueueMapping, QueueMappingSettings, StreamMapping, StreamSettings};
-use payments_local::{Fate, Function};
 use payments_local::triggers::dispatch_settings;
 use payments_local::triggers::queues::RESULT_VISIBILITY;
+use payments_local::{Fate, Function};
 use payments_model::PaymentId;
 use payments_month::intent::Intent;
 use payments_month::{Weakness, attributes};

@@ -226,15 +226,13 @@ async fn overdue_payments_are_measured_by_reason() -> Result<()> {
     let broken = world.heads("broken").await?.remove(0);
     world.update(&broken, "SET trail = :none", &[(":none", AttributeValue::L(vec![]))]).await?;
     // They could have moved at one o'clock in the night before, and settled ones get three days to expire.
-    for (at, waiting, unmovable) in
-        [
-            ("2026-11-21T01:00:00Z", 0, 0),
-            ("2026-11-22T01:00:00Z", 0, 0),
-            ("2026-11-22T01:00:01Z", 0, 1),
-            ("2026-11-25T01:00:00Z", 0, 1),
-            ("2026-11-25T01:00:01Z", 2, 1),
-        ]
-    {
+    for (at, waiting, unmovable) in [
+        ("2026-11-21T01:00:00Z", 0, 0),
+        ("2026-11-22T01:00:00Z", 0, 0),
+        ("2026-11-22T01:00:01Z", 0, 1),
+        ("2026-11-25T01:00:00Z", 0, 1),
+        ("2026-11-25T01:00:01Z", 2, 1),
+    ] {
         world.set_clock(at)?;
         let report = tick(&world).await?;
         assert_eq!((report.waiting_for_report, report.failed), (2, 1), "{at}");

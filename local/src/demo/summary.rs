@@ -167,7 +167,8 @@ mod tests {
 
     #[test]
     fn the_json_has_every_figure() {
-        let units = json!({ "insert": 4.33, "pending": 3, "settled": 6.67, "reported": 2, "counters": 4, "perPayment": 16 });
+        let units =
+            json!({ "insert": 4.33, "pending": 3, "settled": 6.67, "reported": 2, "counters": 4, "perPayment": 16 });
         let totals = json!({ "insert": 13, "pending": 9, "settled": 20, "reported": 6, "counters": 12 });
         let want = json!({
             "payments": 3, "seed": 1, "day": "2026-11-20", "settledBy": "2026-11-20T18:02:00Z",

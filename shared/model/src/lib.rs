@@ -5,7 +5,6 @@
 //! at the edge. [`Transition::new`] alone decides which status may follow which.
 //!
 //! ```
-//! use payments_model::transition::CLAIMED;
 //! use payments_model::*;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -29,10 +28,9 @@
 //! let claim = head.transition(&Event::Sweep, details.due_at, Actor::named("sweeper"))?;
 //! assert_eq!((claim.from(), claim.to()), (Status::Scheduled, &State::Pending));
 //!
-//! // The transaction service settles it. A claimed payment has one known state and version.
-//! let settlement = Settlement::Processed("TX-1".parse()?);
-//! let (state, version) = CLAIMED;
-//! let settled = Transition::new(&state, version, &Event::Settle(settlement), now, Actor::named("settle"))?;
+//! // The transaction service settles it.
+//! let (settlement, version) = (Settlement::Processed("TX-1".parse()?), claim.version() + 1);
+//! let settled = Transition::new(claim.to(), version, &Event::Settle(settlement), now, Actor::named("settle"))?;
 //! assert_eq!(settled.to().status(), Status::Processed);
 //!
 //! // It can no longer be cancelled.

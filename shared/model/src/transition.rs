@@ -160,9 +160,6 @@ fn decide(state: &State, event: &Event) -> Result<State, Decision> {
 /// The version of a new payment. Each transition raises it by one.
 pub(crate) const FIRST_VERSION: u32 = 1;
 
-/// The state and version of a payment after its claim and before its settlement.
-pub const CLAIMED: (State, u32) = (State::Pending, FIRST_VERSION + 1);
-
 /// One permitted step of a payment's life. [`Transition::new`] is the only way to make one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transition {

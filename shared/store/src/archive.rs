@@ -42,7 +42,6 @@ impl StoredHead {
     pub fn known(&self) -> &Head {
         &self.head
     }
-
 }
 
 /// The item as it was read, at its head's key, without what only the hot table says about it.

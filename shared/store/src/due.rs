@@ -165,7 +165,7 @@ impl Store {
         let hot: BTreeSet<DueSort> = hot.iter().map(|(due, _)| *due).collect();
         let mut only = history.iter().map(|(due, _)| *due).filter(|due| !hot.contains(due));
         let Some(first) = only.next() else { return Ok(()) };
-        let last = only.last().unwrap_or(first);
+        let last = only.next_back().unwrap_or(first);
         let pending = |due: DueSort| DueSort { status: Status::Pending, ..due }.to_string();
         let (mut found, mut after) = (HashSet::new(), None);
         loop {

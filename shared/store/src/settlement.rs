@@ -17,16 +17,8 @@ use crate::transition::Moved;
 use crate::{Item, Store, StoreError, StoredHead};
 
 /// The attributes that the head in the hot table takes over from history's.
-const DECIDED: [&str; 8] = [
-    "status",
-    "version",
-    "due",
-    "trail",
-    "dispatchAttempt",
-    "settledAt",
-    "transactionId",
-    "failureReason",
-];
+const DECIDED: [&str; 8] =
+    ["status", "version", "due", "trail", "dispatchAttempt", "settledAt", "transactionId", "failureReason"];
 
 /// Which settlement history has.
 #[derive(Debug, Clone, PartialEq)]

@@ -309,7 +309,8 @@ async fn a_run_stops_before_its_deadline_and_the_next_ones_do_the_rest() -> Resu
     let (mut archived, mut ticks) = (0, 0);
     while archived < 300 {
         let started = millis.load(Ordering::Relaxed);
-        let event = LambdaEvent::new(Request { action: Action::ArchiveSettled }, context(u64::try_from(started + 4_000)?));
+        let event =
+            LambdaEvent::new(Request { action: Action::ArchiveSettled }, context(u64::try_from(started + 4_000)?));
         let report = archive.handle(event).await;
         let report = report.map_err(anyhow::Error::msg)?;
         (archived, ticks) = (archived + report.archived, ticks + 1);

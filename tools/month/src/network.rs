@@ -122,7 +122,8 @@ impl Network {
                 let (status, body) = read_whole(response).await?;
                 let shown = shown.unwrap_or_else(|| serde_json::from_slice(&body).unwrap_or_default());
                 let weakened = shared.weakness.and_then(|it| it.answer(caller.function, &operation, (status, &shown)));
-                answer = weakened.map_or_else(|| respond(status, body), |(status, other)| respond(status, other.to_string()));
+                answer = weakened
+                    .map_or_else(|| respond(status, body), |(status, other)| respond(status, other.to_string()));
                 (status, shown)
             }
             Err(error) => {
