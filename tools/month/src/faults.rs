@@ -66,6 +66,8 @@ pub enum FaultKind {
     FileSlow,
     /// Sending is paused for hours.
     Paused,
+    /// The release before this one runs for hours or days.
+    Rollback,
     /// The stream's consumers stand still for hours.
     Stalled,
     /// DynamoDB and the report store fail at once, when a report is under way.

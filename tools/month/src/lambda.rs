@@ -20,6 +20,7 @@ use crate::faults::{FaultKind, Faults};
 use crate::metrics::Metrics as Seen;
 use crate::network::{Caller, Network};
 use crate::random::Seed;
+use crate::switches::Switches;
 use crate::time::Time;
 
 /// How far the sandboxes' clocks are ahead of the time, in milliseconds.
@@ -50,7 +51,9 @@ impl Ended for ApiGatewayV2httpResponse {
 /// The sandboxes. Clones are the same.
 #[derive(Clone)]
 pub(crate) struct Lambda {
+    /// Those of this release, and as many of the one before.
     sandboxes: Arc<[Functions]>,
+    switches: Switches,
     faults: Faults,
     seed: Seed,
     broken: Broken,
@@ -65,13 +68,13 @@ impl Lambda {
         network: &Network,
         reports: &Arc<dyn ObjectStore>,
         (seed, time, faults): (Seed, Time, &Faults),
-        (broken, seen): (&Broken, &Seen),
+        (broken, seen, switches): (&Broken, &Seen, &Switches),
     ) -> Result<Self> {
         let mut sandboxes = Vec::new();
-        for (sandbox, ahead) in AHEAD.into_iter().enumerate() {
+        for (sandbox, ahead) in AHEAD.into_iter().chain(AHEAD).enumerate() {
             let ahead = if faults.are_enabled() { ahead } else { 0 };
             sandboxes.push(stack.environment.functions(|function| {
-                let caller = Caller { function: function.as_str(), sandbox };
+                let caller = Caller { function: function.as_str(), sandbox, is_older: sandbox >= AHEAD.len() };
                 let client = client(stack, network, caller);
                 let ahead = TimeDelta::milliseconds(ahead) + network.ahead(caller);
                 Ok(Dependencies {
@@ -83,9 +86,9 @@ impl Lambda {
                 })
             })?);
         }
-        let (broken, seen) = (broken.clone(), seen.clone());
+        let (broken, seen, switches) = (broken.clone(), seen.clone(), switches.clone());
         let (sandboxes, invocations) = (sandboxes.into(), Arc::default());
-        Ok(Self { sandboxes, faults: faults.clone(), seed, broken, seen, invocations })
+        Ok(Self { sandboxes, switches, faults: faults.clone(), seed, broken, seen, invocations })
     }
 
     /// Invokes a function in some sandbox. An invocation that takes too long is killed, and some are killed before.
@@ -108,7 +111,8 @@ impl Lambda {
             *count += 1;
             *count
         };
-        let sandbox = self.seed.source(&format!("sandbox {what} {number}")).usize(0..self.sandboxes.len());
+        let sandbox = self.seed.source(&format!("sandbox {what} {number}")).usize(0..AHEAD.len());
+        let sandbox = if self.switches.is_older() { sandbox + AHEAD.len() } else { sandbox };
         let killed = self.faults.draw(FaultKind::Killed, 15);
         // Most invocations are short, some take minutes.
         let longest = if self.faults.millis(0..4).is_zero() { timeout.num_milliseconds() } else { 1_500 };

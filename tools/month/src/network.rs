@@ -21,6 +21,7 @@ use crate::faults::{FaultKind, Faults};
 use crate::lag::{Lag, Read};
 use crate::laws::{check_write, is_of_head};
 use crate::metrics::Metrics;
+use crate::older::{AsOlder, as_older};
 use crate::partitions::Partitions;
 use crate::requests::RequestQueue;
 use crate::switches::Switches;
@@ -36,6 +37,8 @@ const WRITES: [&str; 4] = ["PutItem", "UpdateItem", "DeleteItem", "TransactWrite
 pub(crate) struct Caller {
     pub(crate) function: &'static str,
     pub(crate) sandbox: usize,
+    /// Whether it is of the release before this one.
+    pub(crate) is_older: bool,
 }
 
 /// The network. Clones are the same.
@@ -97,13 +100,17 @@ impl Network {
         if self.weaken(caller, &operation, &mut input) {
             call.set_input(input.clone());
         }
+        let is_made = !caller.is_older || matches!(as_older(caller.function, &operation, &mut input), AsOlder::Made);
+        if caller.is_older {
+            call.set_input(input.clone());
+        }
         lock(&shared.complaints).extend(check_write(&operation, &input));
         // What the engine answered, parsed, so that it is parsed once.
         let shown = Mutex::new(None);
         let send = |call: Call| async {
             match service.as_str() {
                 "AmazonSQS" => shared.requests.take(&input, shared.time.now(), &shared.faults),
-                _ if self.is_swallowed(caller, &operation, &input) => respond(200, "{}"),
+                _ if !is_made || self.is_swallowed(caller, &operation, &input) => respond(200, "{}"),
                 _ => {
                     let (status, mut answer, mut body) = self.ask(call, next, (caller, &operation, &input)).await?;
                     if status == 200 && !unprocessed.is_null() {

@@ -12,6 +12,10 @@ pub(crate) struct Switches {
     pub(crate) stalled: Arc<AtomicBool>,
     /// Every second call fails, to DynamoDB and to the report store.
     pub(crate) failing: Arc<AtomicBool>,
+    /// The release before this one runs.
+    pub(crate) older: Arc<AtomicBool>,
+    /// Nothing is settled.
+    pub(crate) settling_paused: Arc<AtomicBool>,
 }
 
 impl Switches {
@@ -20,8 +24,14 @@ impl Switches {
         self.failing.load(Ordering::Relaxed)
     }
 
-    /// Lets everything run again.
+    /// Whether the release before this one runs.
+    pub(crate) fn is_older(&self) -> bool {
+        self.older.load(Ordering::Relaxed)
+    }
+
+    /// Lets everything run again, in this release.
     pub(crate) fn release(&self) {
-        [&self.paused, &self.stalled, &self.failing].iter().for_each(|switch| switch.store(false, Ordering::Relaxed));
+        let all = [&self.paused, &self.stalled, &self.failing, &self.older, &self.settling_paused];
+        all.iter().for_each(|switch| switch.store(false, Ordering::Relaxed));
     }
 }

@@ -19,6 +19,7 @@ use tokio::time::timeout;
 use crate::bank::Bank;
 use crate::broken::Part;
 use crate::faults::FaultKind;
+use crate::releases;
 use crate::time::pause;
 
 /// How long a consumer of the stream goes on looking after its last record: longer than its windows are open.
@@ -59,6 +60,7 @@ pub(crate) fn start(bank: &Arc<Bank>, zone: BusinessZone) -> Result<()> {
     spawn_local(roll(Arc::clone(bank)));
     spawn_local(hold(Arc::clone(bank)));
     spawn_local(fail_both(Arc::clone(bank)));
+    releases::start(bank);
     let schedules = SCHEDULES.iter().map(|spec| Schedule::new(spec, zone)).collect::<Result<Vec<_>>>()?;
     spawn_local(schedule(Arc::clone(bank), schedules));
     Ok(())
@@ -106,7 +108,8 @@ async fn deliver(bank: Arc<Bank>, consumer: usize, function: Function, mut mappi
 /// Whether Lambda polls for a function of the stream or of the queue of results.
 pub(crate) fn is_polled(bank: &Bank, package: &'static str) -> bool {
     let (paused, stalled) = (is_on(&bank.switches.paused), is_on(&bank.switches.stalled));
-    let stands = (package == "dispatch" && paused) || (package != "settle" && stalled);
+    let settling_paused = package == "settle" && is_on(&bank.switches.settling_paused);
+    let stands = (package == "dispatch" && paused) || (package != "settle" && stalled) || settling_paused;
     !stands && !bank.broken.is(Part::Mapping(package))
 }
 
@@ -288,6 +291,9 @@ async fn invoke(bank: &Bank, spec: ScheduleSpec) {
         (input["from"], input["to"]) = (from.into(), to.into());
     }
     bank.weakness.into_iter().for_each(|weakness| weakness.weaken_request(&mut input));
+    if spec.function == Function::Archive && bank.switches.is_older() {
+        input["action"] = "archive-settled".into();
+    }
     let ahead = bank.weakness.map_or(TimeDelta::zero(), |weakness| weakness.ahead(spec.function.as_str()));
     let context = context(bank.time.now() + ahead + SCHEDULED_TIMEOUT);
     let run = |functions: Functions| async move { functions.scheduled(spec.function, input, context).await };

@@ -78,7 +78,7 @@ pub(crate) async fn build(
     });
     let files: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
     let faulty = faulty(&files, &faults, &switches, &broken);
-    let lambda = Lambda::new(&stack, &network, &faulty, (seed, time, &faults), (&broken, &metrics))?;
+    let lambda = Lambda::new(&stack, &network, &faulty, (seed, time, &faults), (&broken, &metrics, &switches))?;
     let queues = stack.queues.clone();
     let service = service_of(settings, &faults, &queues);
     let bank = Bank {

@@ -1,0 +1,33 @@
+//! The release before this one: it settles in the hot table alone, lets nothing expire, and archives settled payments in
+//! the next night. It is made outside of the functions, in the calls of this release.
+
+use serde_json::Value;
+
+use crate::attributes::text;
+use crate::laws::is_of_head;
+use crate::weakening::{remove, remove_clause};
+
+/// What the older release makes of a call.
+pub(crate) enum AsOlder {
+    /// It makes this call.
+    Made,
+    /// It does not make it.
+    NotMade,
+}
+
+/// Makes a call of a function one of the older release.
+pub(crate) fn as_older(function: &str, operation: &str, input: &mut Value) -> AsOlder {
+    let is_of = |item: &str| is_of_head(text(&input[item], "pk"));
+    match (function, operation) {
+        ("settle", "PutItem") if is_of("Item") => return AsOlder::NotMade,
+        ("settle" | "report", "UpdateItem") if is_of("Key") => {
+            let updated = input["UpdateExpression"].as_str().unwrap_or_default();
+            let updated = updated.replace(", inHistory = :inHistory", "").replace(" SET expires_at = :expires", "");
+            input["UpdateExpression"] = updated.into();
+            remove_clause(input, " AND inHistory = :inHistory");
+            remove(&mut input["ExpressionAttributeValues"], &[":inHistory", ":expires"]);
+        }
+        _ => {}
+    }
+    AsOlder::Made
+}

@@ -1,0 +1,62 @@
+//! Deployments: the release before this one comes for some hours, and goes. Settling pauses at each change, as
+//! `docs/deploy.md` asks for.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use chrono::TimeDelta;
+use serde_json::Value;
+use tokio::task::spawn_local;
+
+use crate::attributes::text;
+use crate::bank::Bank;
+use crate::checker;
+use crate::faults::FaultKind;
+use crate::laws::is_settled;
+use crate::time::pause;
+
+/// How long settling is paused at a change: longer than an invocation takes.
+const PAUSE: TimeDelta = TimeDelta::minutes(5);
+
+/// Starts what deploys the older release now and then.
+pub(crate) fn start(bank: &Arc<Bank>) {
+    spawn_local(run(Arc::clone(bank)));
+}
+
+async fn run(bank: Arc<Bank>) {
+    let mut random = bank.seed.source("releases");
+    loop {
+        pause(TimeDelta::hours(random.i64(12..60))).await;
+        if !bank.faults.has(FaultKind::Rollback) || !pause_settling(&bank, true).await {
+            continue;
+        }
+        bank.switches.older.store(true, Ordering::Relaxed);
+        bank.switches.settling_paused.store(false, Ordering::Relaxed);
+        bank.faults.count(FaultKind::Rollback);
+        pause(TimeDelta::minutes(random.i64(60..2_400))).await;
+        pause_settling(&bank, false).await;
+        bank.switches.older.store(false, Ordering::Relaxed);
+        bank.switches.settling_paused.store(false, Ordering::Relaxed);
+    }
+}
+
+/// Pauses settling. Before the older release comes, no settlement may be between its writes. Returns whether that holds.
+async fn pause_settling(bank: &Bank, before_older: bool) -> bool {
+    bank.switches.settling_paused.store(true, Ordering::Relaxed);
+    pause(PAUSE).await;
+    let is_ready = !before_older || !bank.faults.has(FaultKind::Rollback) || none_in_between(bank);
+    if !is_ready {
+        bank.switches.settling_paused.store(false, Ordering::Relaxed);
+    }
+    is_ready
+}
+
+/// Whether the long-term table has no settlement of a payment that is pending in the hot table.
+fn none_in_between(bank: &Bank) -> bool {
+    let Ok(tables) = checker::tables(bank) else { return false };
+    let is_in_between = |(key, head): (_, &Value)| {
+        let settled = tables.history.get(key).is_some_and(|head| is_settled(text(head, "status")));
+        settled && text(head, "status") == "PENDING"
+    };
+    !tables.hot.iter().any(is_in_between)
+}
