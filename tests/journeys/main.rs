@@ -15,6 +15,7 @@ mod due;
 mod events;
 mod extremes;
 mod faults;
+mod heads;
 mod list;
 mod local;
 mod queries;

@@ -66,6 +66,7 @@ fn value_of(json: &Value) -> Result<AttributeValue> {
     Ok(match value {
         Some(("S", Value::String(text))) => AttributeValue::S(text.clone()),
         Some(("N", Value::String(number))) => AttributeValue::N(number.clone()),
+        Some(("BOOL", Value::Bool(truth))) => AttributeValue::Bool(*truth),
         Some(("B", Value::String(text))) => AttributeValue::B(Blob::new(STANDARD.decode(text)?)),
         Some(("L", Value::Array(list))) => AttributeValue::L(list.iter().map(value_of).collect::<Result<_>>()?),
         Some(("M", map @ Value::Object(_))) => AttributeValue::M(item_of(map)?),
