@@ -11,7 +11,7 @@ pub enum Function {
     Http(HttpFunction),
     /// Claims due payments and redrives pending ones.
     DailyDueSweeper,
-    /// Moves the heads of finished payments to the long-term table.
+    /// Moves heads of cancelled payments to the long-term table, and settled ones that did not expire.
     Archive,
     /// Sends the requests of pending payments.
     Dispatch,

@@ -55,7 +55,7 @@ pub struct Functions {
     pub(crate) query_due: QueryDue,
     /// Claims due payments and redrives pending ones.
     pub sweeper: Sweeper,
-    /// Moves the heads of finished payments to the long-term table.
+    /// Moves heads of cancelled payments to the long-term table, and settled ones that did not expire.
     pub archive: Archive,
     /// Sends the requests of pending payments.
     pub dispatch: Dispatch,

@@ -1,4 +1,4 @@
-//! Heads as each release wrote them, in one table: every form is read for ever, and a release that comes back reads today's.
+//! Heads as each release wrote them: every form is read for ever, and a release that comes back reads today's.
 
 use std::collections::BTreeSet;
 
@@ -68,7 +68,8 @@ async fn heads_of_every_release_are_shown_and_leave_the_hot_table() -> Result<()
 #[tokio::test]
 async fn this_release_writes_the_last_golden_items() -> Result<()> {
     let world = World::open().await?;
-    let body = json!({ "payeeAccountId": "landlord", "amountMinor": 5, "currency": "GBP", "scheduledFor": "2026-11-20" });
+    let body =
+        json!({ "payeeAccountId": "landlord", "amountMinor": 5, "currency": "GBP", "scheduledFor": "2026-11-20" });
     let id = world.create("tenant", "rent", &body).await?;
     let settlement = Settlement::Processed("TX-1".parse()?);
     move_on(&world, id.parse()?, vec![Event::Sweep, Event::Settle(settlement)], "2026-11-20T10:00:00Z").await?;

@@ -25,7 +25,7 @@ pub struct AccountQuery<'a> {
     pub status: Option<Status>,
     /// How many payments to read before filtering by status.
     pub limit: u16,
-    /// Whether to read history too: payments of past days may be archived.
+    /// Whether to read history too: heads of past days may be there alone.
     pub with_history: bool,
 }
 

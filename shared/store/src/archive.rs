@@ -11,8 +11,8 @@ use crate::conditional::{conditional, equations};
 use crate::item::{decode_head, encode_head, head_key};
 use crate::{Item, Store, StoreError};
 
-/// The attribute of a head in the hot table that says that history has it: `true` since its settlement. Settlements of
-/// versions before 0.2 lack it.
+/// The attribute of a head in the hot table that says that history has it: `true` since its settlement. Releases before
+/// 2026-11-23 did not set it.
 pub const IN_HISTORY: &str = "inHistory";
 
 /// The attribute with the time at which DynamoDB may delete an item of the hot table, in seconds since 1970.
@@ -125,11 +125,11 @@ impl Store {
     }
 
     /// Removes a head from the hot table, if none of its attributes has changed and it has been
-    /// reported: as many write units as copying it into history.
+    /// reported: 1 write unit, and 1 in `due`.
     ///
     /// A condition cannot ask for attributes that were added, so those come back as
     /// [`Removed::Grown`]. A crash before they are copied loses them. So a later version that adds an
-    /// attribute to a settled head also changes one that is there.
+    /// attribute to a settled head also changes one that is there, and writes history too: heads expire.
     pub async fn remove_head(&self, stored: &StoredHead) -> Result<Removed, StoreError> {
         let (condition, names, values) = equations(&stored.item, " AND ");
         let delete = self

@@ -89,7 +89,7 @@ pub const UNREPORTED: Index = Index {
 pub const TRANSACTION: Index =
     Index { name: "transaction", partition: KeyAttribute::Text("transactionId"), sort: None, includes: &[] };
 
-/// The hot table: heads of payments that are not over, or not for long, counters, checkpoints.
+/// The hot table: heads that have not expired and are not archived, counters, checkpoints.
 pub const PAYMENTS: Table = Table { stream: true, time_to_live: Some(EXPIRES_AT), indexes: &[DUE, UNREPORTED] };
 
 /// The long-term table: details of all payments, heads of settled and archived ones.

@@ -52,7 +52,7 @@ impl Store {
         let head = settled.known();
         let key = head.key();
         let Some((expression, values)) = following(settled) else {
-            let why = "history has a head that is not settled";
+            let why = "the long-term table has this payment, but not as settled";
             return Err(StoreError::unreadable(&self.tables.history, key_of(&head_key(&key)), why));
         };
         self.move_head(&key, expression, values).await

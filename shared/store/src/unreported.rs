@@ -65,7 +65,7 @@ impl Store {
     /// unit for the head and 1 for the index. Not a transition: version, `updatedAt` and trail stay. Returns
     /// whether it was there. If not, the failed condition costs 1 write unit.
     ///
-    /// A head that an older version settled is not in history yet, so it does not expire. That costs a
+    /// A head that an older release settled is not in history yet, so it does not expire. That costs a
     /// second write.
     pub async fn mark_reported(
         &self,

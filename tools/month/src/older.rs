@@ -1,5 +1,6 @@
-//! The release before this one: it settles in the hot table alone, lets nothing expire, and archives settled payments in
-//! the next night. It is made outside of the functions, in the calls of this release.
+//! The release before this one, made of this one's calls.
+//!
+//! It settles in the hot table alone, lets nothing expire, and archives settled payments in the next night.
 
 use serde_json::Value;
 
