@@ -55,7 +55,7 @@ const MORNING_ROUND: u32 = 10;
 const NIGHT_ENDS: u32 = MIDNIGHT + 6 * 60;
 
 /// The minute at which all heads of the day have expired: more than a day after it.
-const EXPIRED: u32 = 2 * MIDNIGHT + 2 * 60;
+const EXPIRED: u32 = 2 * MIDNIGHT + 14 * 60;
 
 /// The minute at which the archive has run.
 const ARCHIVED: u32 = MIDNIGHT + 3 * 60;

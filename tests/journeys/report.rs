@@ -357,8 +357,8 @@ async fn reporting_costs_two_units_and_changes_nothing_but_the_index_and_the_exp
     let want = [row("UpdateItem", "payments", all.len() + 2), row("UpdateItem", "payments/unreported", all.len())];
     assert_eq!(world.take_write_units(), want.into_iter().collect::<Result<Units>>()?);
     let mut after = settlements::heads_without(&world, "unreported").await?;
-    // 25 hours after the end of the day, which is later than the report.
-    let expires = DateTime::parse_from_rfc3339("2026-11-22T01:00:00Z")?.timestamp().to_string();
+    // 25 hours after the date is over everywhere, which is later than the report.
+    let expires = DateTime::parse_from_rfc3339("2026-11-22T13:00:00Z")?.timestamp().to_string();
     for head in &mut after {
         assert_eq!(head.remove("expires_at"), Some(AttributeValue::N(expires.clone())));
     }

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use payments_boot::{ConfigError, DataConfig, Lookup};
-use payments_model::{BusinessZone, ShardCount};
+use payments_model::ShardCount;
 
 use crate::storage::Storage;
 
@@ -17,8 +17,6 @@ const MOST_ROWS: u32 = 100_000;
 pub struct Config {
     /// The tables.
     pub data: DataConfig,
-    /// `BUSINESS_TIME_ZONE`.
-    pub zone: BusinessZone,
     /// `READ_SHARDS`: the number of shards to read.
     pub read_shards: ShardCount,
     /// `REPORTS_URL`: the storage of the reports.
@@ -32,7 +30,6 @@ impl Config {
     pub fn read(lookup: &Lookup<'_>) -> Result<Self, ConfigError> {
         Ok(Self {
             data: lookup.data()?,
-            zone: lookup.zone()?,
             read_shards: lookup.read_shards()?,
             storage: lookup.required("REPORTS_URL", "where reports are stored, such as s3://bucket/prefix")?,
             max_rows: lookup.optional("MAX_REPORT_ROWS")?.unwrap_or(MaxRows(MOST_ROWS)),
@@ -74,7 +71,6 @@ mod tests {
             let good = match name {
                 "PAYMENTS_TABLE" => "payments",
                 "HISTORY_TABLE" => "history",
-                "BUSINESS_TIME_ZONE" => "Europe/London",
                 "READ_SHARDS" => "10",
                 "REPORTS_URL" => "s3://a-bank-reports/billing",
                 _ => "",

@@ -143,6 +143,12 @@ impl BusinessDate {
         if let Some(Ok(date)) = later { date } else { Self::MAX }
     }
 
+    /// The instant at which the date is over in every time zone. The last one is 12 hours behind UTC.
+    #[must_use]
+    pub fn over_everywhere(self) -> UtcSecond {
+        UtcSecond(self.0.and_time(NaiveTime::MIN).and_utc()).saturating_add(TimeDelta::hours(36))
+    }
+
     /// The days from `earlier` to this date, negative if `earlier` is later.
     #[must_use]
     pub fn days_since(self, earlier: Self) -> i64 {
@@ -285,6 +291,16 @@ mod tests {
         let tokyo: BusinessZone = "Asia/Tokyo".parse().unwrap();
         assert_eq!(tokyo.end_of(BusinessDate::MAX).to_string(), "2099-12-31T15:00:00Z");
         assert_eq!(tokyo.start_of(BusinessDate::MIN).to_string(), "1999-12-31T15:00:00Z");
+    }
+
+    #[test]
+    fn no_time_zone_has_a_date_that_is_over_everywhere() {
+        let date: BusinessDate = "2026-12-01".parse().unwrap();
+        let ends = chrono_tz::TZ_VARIANTS.iter().map(|zone| BusinessZone(*zone).end_of(date)).max();
+        assert_eq!(
+            (ends, date.over_everywhere().to_string().as_str()),
+            (Some(date.over_everywhere()), "2026-12-02T12:00:00Z")
+        );
     }
 
     /// Any instant of which a payment can be due.
