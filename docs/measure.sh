@@ -54,7 +54,7 @@ cold-starts() {
     local architecture=x86_64
     [[ $(uname -m) == aarch64 ]] && architecture=arm64
     sam build --parameter-overrides "Architecture=$architecture" >&2
-    (cd shared/boot && cargo lambda build --release --example empty >&2)
+    (cd shared/boot && cargo lambda build --release --features aws --example empty >&2)
     COLD_STARTS=21 EMPTY_BOOTSTRAP=$PWD/target/lambda/empty/bootstrap PROFILE=load .ci/run-bootstraps.sh | grep '^|'
 }
 
