@@ -240,8 +240,8 @@ def come_back(stack, reported):
     begun, today = time.monotonic(), datetime.now(ZoneInfo("Europe/London")).date()
     hot, history = (stack.tables.Table(stack.output(f"{name}TableName")) for name in ("Payments", "History"))
     old = stack.table_like(hot, "payments-old")
-    cancelled, archived, unknown, kept = (stack.create(day.isoformat())["paymentId"] for day in
-                                          (today + timedelta(1), today, today + timedelta(2), today + timedelta(3)))
+    days = (today + timedelta(1), today, today + timedelta(2), today + timedelta(3), today)
+    cancelled, archived, unknown, kept, settled = (stack.create(day.isoformat())["paymentId"] for day in days)
     head_of = {head["sk"].split("#")[1]: head for head in hot.scan()["Items"] if head["pk"] == f"ACCT#{ACCOUNT}"}
     key_of = {payment: {"pk": head["pk"], "sk": head["sk"]} for payment, head in head_of.items()}
     due = head_of[cancelled]["due"].replace("SCHEDULED", "CANCELLED")
@@ -252,6 +252,11 @@ def come_back(stack, reported):
     due = head_of[kept]["due"].replace("SCHEDULED", "PROCESSED")
     history.put_item(Item=head_of[kept] | {"status": "PROCESSED", "due": due, "transactionId": "TX-since"})
     hot.delete_item(Key=key_of[unknown])
+    # Created and settled since, at 20 minutes past nine, and in no report.
+    at, due = f"{today}T09:20:00Z", head_of[settled]["due"].replace("SCHEDULED", "PROCESSED")
+    settled_head = head_of[settled] | {"status": "PROCESSED", "due": due, "settledAt": at, "transactionId": "TX-new"}
+    history.put_item(Item=settled_head)
+    hot.delete_item(Key=key_of[settled])
     job = {"pk": "CHECKPOINT#report", "sk": "job"}
     old.put_item(Item=hot.delete_item(Key=job, ReturnValues="ALL_OLD")["Attributes"])
     hot.put_item(Item=head_of[reported] | {"unreported": "restored"})
@@ -275,6 +280,8 @@ def come_back(stack, reported):
 
     check([stored(payment)["status"] for payment in (cancelled, kept, reported)], ["CANCELLED", "SCHEDULED", "PROCESSED"])
     check((stored(archived), stored(reported)), (None, head_of[reported]))
+    unreported = f"{today:%Y%m%d}0915#{at}#{settled}"
+    check(stored(settled), settled_head | {"inHistory": True, "unreported": unreported})
     check(hot.get_item(Key=job)["Item"], old.get_item(Key=job)["Item"])
     seconds = round(time.monotonic() - begun)
     print(f"came back from a restore: {len(blocks)} blocks of {RUNBOOK} do what they say, in {seconds} s")

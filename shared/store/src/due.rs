@@ -132,7 +132,7 @@ impl Store {
     }
 
     /// Returns the same page of both tables, with each payment once. A settlement that only history knows
-    /// yet is left out: its payment is still pending. That takes one more read.
+    /// yet is left out: its payment is still pending. That also reads the pending payments between the page's first and last.
     pub async fn due_page_of_both(&self, range: &DueRange, limit: u16) -> Result<DuePage, StoreError> {
         let read = async {
             let hot = self.due_stretch(&self.tables.payments, range, limit).await?;

@@ -41,7 +41,8 @@ impl Recounted {
     }
 }
 
-/// The recount of one shard and status of a date. It holds the keys of only one page at a time.
+/// The recount of one shard and status of a date. It holds the keys of one page at a time, and those of the pending payments
+/// within it.
 #[derive(Debug)]
 pub struct DueRecount {
     shard: Shard,

@@ -65,8 +65,8 @@ impl Store {
     /// unit for the head and 1 for the index. Not a transition: version, `updatedAt` and trail stay. Returns
     /// whether it was there. If not, the failed condition costs 1 write unit.
     ///
-    /// A head that an older release settled is not in history yet, so it does not expire. That costs a
-    /// second write.
+    /// A head that does not say that it is in history, such as one that an older release settled, does not
+    /// expire. That costs a second write.
     pub async fn mark_reported(
         &self,
         key: &HeadKey,
@@ -84,13 +84,9 @@ impl Store {
             .await;
         match conditional("UpdateItem", update)? {
             Ok(_) => Ok(true),
-            Err(Some(found)) if !found.contains_key(IN_HISTORY) && found.contains_key("unreported") => {
-                let update = self
-                    .mark(key, unreported)
-                    .condition_expression(format!("unreported = :unreported AND attribute_not_exists({IN_HISTORY})"))
-                    .update_expression("REMOVE unreported")
-                    .send()
-                    .await;
+            Err(Some(found)) if text_of(&found, "unreported") == unreported.to_string() => {
+                let update = self.mark(key, unreported).condition_expression("unreported = :unreported");
+                let update = update.update_expression("REMOVE unreported").send().await;
                 Ok(conditional("UpdateItem", update)?.is_ok())
             }
             Err(_) => Ok(false),
