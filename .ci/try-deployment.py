@@ -248,12 +248,13 @@ def come_back(stack, reported):
     old.put_item(Item=head_of[cancelled] | {"status": "CANCELLED", "due": due})
     due = head_of[archived]["due"].replace("SCHEDULED", "CANCELLED")
     history.put_item(Item=head_of[archived] | {"status": "CANCELLED", "due": due})
-    # Settled since, so the long-term table has its end, and nothing removes its head.
-    due = head_of[kept]["due"].replace("SCHEDULED", "PROCESSED")
-    history.put_item(Item=head_of[kept] | {"status": "PROCESSED", "due": due, "transactionId": "TX-since"})
+    # Settled since, at 20 minutes past nine, so the long-term table has its end.
+    at, due = f"{today}T09:20:00Z", head_of[kept]["due"].replace("SCHEDULED", "PROCESSED")
+    kept_head = head_of[kept] | {"status": "PROCESSED", "due": due, "settledAt": at, "transactionId": "TX-since"}
+    history.put_item(Item=kept_head)
     hot.delete_item(Key=key_of[unknown])
-    # Created and settled since, at 20 minutes past nine, and in no report.
-    at, due = f"{today}T09:20:00Z", head_of[settled]["due"].replace("SCHEDULED", "PROCESSED")
+    # Created and settled since, and in no report.
+    due = head_of[settled]["due"].replace("SCHEDULED", "PROCESSED")
     settled_head = head_of[settled] | {"status": "PROCESSED", "due": due, "settledAt": at, "transactionId": "TX-new"}
     history.put_item(Item=settled_head)
     hot.delete_item(Key=key_of[settled])
@@ -278,10 +279,11 @@ def come_back(stack, reported):
     def stored(payment):
         return hot.get_item(Key=key_of[payment]).get("Item")
 
-    check([stored(payment)["status"] for payment in (cancelled, kept, reported)], ["CANCELLED", "SCHEDULED", "PROCESSED"])
+    check([stored(payment)["status"] for payment in (cancelled, reported)], ["CANCELLED", "PROCESSED"])
     check((stored(archived), stored(reported)), (None, head_of[reported]))
-    unreported = f"{today:%Y%m%d}0915#{at}#{settled}"
-    check(stored(settled), settled_head | {"inHistory": True, "unreported": unreported})
+    for payment, head in ((kept, kept_head), (settled, settled_head)):
+        unreported = f"{today:%Y%m%d}0915#{at}#{payment}"
+        check(stored(payment), head | {"inHistory": True, "unreported": unreported})
     check(hot.get_item(Key=job)["Item"], old.get_item(Key=job)["Item"])
     seconds = round(time.monotonic() - begun)
     print(f"came back from a restore: {len(blocks)} blocks of {RUNBOOK} do what they say, in {seconds} s")

@@ -1,4 +1,6 @@
-//! Deployments: the release before this one comes for some hours, and goes. Settling pauses at each change, as
+//! Deployments: the release before this one comes for some hours, and goes.
+//!
+//! Settling pauses at each change, and the older release comes only if no settlement is between its writes then, as
 //! `docs/deploy.md` asks for.
 
 use std::sync::Arc;
