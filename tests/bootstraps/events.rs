@@ -1,6 +1,7 @@
 //! Every event file, delivered to its bootstrap: the answer must equal the snapshot of the handler in process.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -119,8 +120,18 @@ impl Arranged {
         Sandbox::start(tools, program, self.times, &variables).await
     }
 
-    /// Delivers the event to the function's bootstrap in a new sandbox.
+    /// Delivers the event to the function's bootstrap in a new sandbox. The emulator itself ended now and then beside other work,
+    /// which says nothing of the bootstrap. Then the event is delivered once more.
     async fn deliver(&self, tools: &Tools) -> Result<Delivery> {
+        let delivered = self.deliver_once(tools).await;
+        let lost = delivered.as_ref().err().and_then(|error| error.downcast_ref::<std::io::Error>());
+        match lost.map(std::io::Error::kind) {
+            Some(ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset) => self.deliver_once(tools).await,
+            _ => delivered,
+        }
+    }
+
+    async fn deliver_once(&self, tools: &Tools) -> Result<Delivery> {
         let bootstrap = tools.bootstrap(&self.function.id, &self.function.package)?;
         let sandbox = self.sandbox(tools, &bootstrap).await?;
         let answer = sandbox.invoke(&self.event).await?;
