@@ -21,7 +21,7 @@ use crate::faults::{FaultKind, Faults};
 use crate::lag::{Lag, Read};
 use crate::laws::{check_write, is_of_head};
 use crate::metrics::Metrics;
-use crate::older::{AsOlder, as_older};
+use crate::older::as_older;
 use crate::partitions::Partitions;
 use crate::requests::RequestQueue;
 use crate::switches::Switches;
@@ -100,7 +100,7 @@ impl Network {
         if self.weaken(caller, &operation, &mut input) {
             call.set_input(input.clone());
         }
-        let is_made = !caller.is_older || matches!(as_older(caller.function, &operation, &mut input), AsOlder::Made);
+        let is_made = !caller.is_older || as_older(caller.function, &operation, &mut input);
         if caller.is_older {
             call.set_input(input.clone());
         }

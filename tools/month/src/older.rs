@@ -8,19 +8,11 @@ use crate::attributes::text;
 use crate::laws::is_of_head;
 use crate::weakening::{remove, remove_clause};
 
-/// What the older release makes of a call.
-pub(crate) enum AsOlder {
-    /// It makes this call.
-    Made,
-    /// It does not make it.
-    NotMade,
-}
-
-/// Makes a call of a function one of the older release.
-pub(crate) fn as_older(function: &str, operation: &str, input: &mut Value) -> AsOlder {
+/// Makes a call of a function one of the older release. Returns whether that makes it at all.
+pub(crate) fn as_older(function: &str, operation: &str, input: &mut Value) -> bool {
     let is_of = |item: &str| is_of_head(text(&input[item], "pk"));
     match (function, operation) {
-        ("settle", "PutItem") if is_of("Item") => return AsOlder::NotMade,
+        ("settle", "PutItem") if is_of("Item") => return false,
         ("settle" | "report", "UpdateItem") if is_of("Key") => {
             let updated = input["UpdateExpression"].as_str().unwrap_or_default();
             let updated = updated.replace(", inHistory = :inHistory", "").replace(" SET expires_at = :expires", "");
@@ -30,5 +22,5 @@ pub(crate) fn as_older(function: &str, operation: &str, input: &mut Value) -> As
         }
         _ => {}
     }
-    AsOlder::Made
+    true
 }

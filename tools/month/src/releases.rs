@@ -29,28 +29,27 @@ async fn run(bank: Arc<Bank>) {
     let mut random = bank.seed.source("releases");
     loop {
         pause(TimeDelta::hours(random.i64(12..60))).await;
-        if !bank.faults.has(FaultKind::Rollback) || !pause_settling(&bank, true).await {
+        if !bank.faults.has(FaultKind::Rollback) {
             continue;
         }
-        bank.switches.older.store(true, Ordering::Relaxed);
-        bank.switches.settling_paused.store(false, Ordering::Relaxed);
-        bank.faults.count(FaultKind::Rollback);
-        pause(TimeDelta::minutes(random.i64(60..2_400))).await;
-        pause_settling(&bank, false).await;
-        bank.switches.older.store(false, Ordering::Relaxed);
+        pause_settling(&bank).await;
+        // The faults may have ended meanwhile.
+        if bank.faults.has(FaultKind::Rollback) && none_in_between(&bank) {
+            bank.switches.older.store(true, Ordering::Relaxed);
+            bank.switches.settling_paused.store(false, Ordering::Relaxed);
+            bank.faults.count(FaultKind::Rollback);
+            pause(TimeDelta::minutes(random.i64(60..2_400))).await;
+            pause_settling(&bank).await;
+            bank.switches.older.store(false, Ordering::Relaxed);
+        }
         bank.switches.settling_paused.store(false, Ordering::Relaxed);
     }
 }
 
-/// Pauses settling. Before the older release comes, no settlement may be between its writes. Returns whether that holds.
-async fn pause_settling(bank: &Bank, before_older: bool) -> bool {
+/// Pauses settling until no invocation is under way.
+async fn pause_settling(bank: &Bank) {
     bank.switches.settling_paused.store(true, Ordering::Relaxed);
     pause(PAUSE).await;
-    let is_ready = !before_older || !bank.faults.has(FaultKind::Rollback) || none_in_between(bank);
-    if !is_ready {
-        bank.switches.settling_paused.store(false, Ordering::Relaxed);
-    }
-    is_ready
 }
 
 /// Whether the long-term table has no settlement of a payment that is pending in the hot table.
