@@ -77,6 +77,9 @@ def settle_query(label, query):
         query["to"] = str(min(start + datetime.timedelta(days=days), LAST))
 
 
+ACCOUNT_BATCH = "POST /accounts/{accountId}/payment-batches"
+
+
 def settle_path(label, path, has_cursor):
     """Makes two thirds of the paths name things that exist. A cursor belongs to one account."""
     is_known = next(numbers) % 3
@@ -107,13 +110,20 @@ def before_call(context, case, kwargs):
         for order in case.body["payments"]:
             settle_order(order, order["accountId"])
             order["idempotencyKey"] = fresh(order["accountId"], order["idempotencyKey"])
+    elif label == ACCOUNT_BATCH:
+        account = case.path_parameters["accountId"]
+        for order in case.body["payments"]:
+            if "accountId" in order:
+                order["accountId"] = account
+            settle_order(order, account)
+            order["idempotencyKey"] = fresh(account, order["idempotencyKey"])
 
 
 @schemathesis.check
 def entries_of_a_batch_are_checked(ctx, response, case):
     """A batch returns 200 whatever its entries are, so this checks each: a valid batch creates all of its
     payments, an invalid one does not."""
-    if case.operation.label != "POST /payment-batches" or response.status_code != 200:
+    if case.operation.label not in ("POST /payment-batches", ACCOUNT_BATCH) or response.status_code != 200:
         return
     statuses = [result["status"] for result in response.json()["results"]]
     all_created = all(status == 201 for status in statuses)

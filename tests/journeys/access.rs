@@ -11,9 +11,10 @@ use payments_tests::{Ask, Reply, World};
 use serde_json::{Value, json};
 
 /// The scope of each route, and whether it is about one account.
-const NEEDS: [(Route, Scope, bool); 7] = [
+const NEEDS: [(Route, Scope, bool); 8] = [
     (Route::CreatePayment, Scope::Write, true),
     (Route::CreateBatch, Scope::Operate, false),
+    (Route::CreateAccountBatch, Scope::Write, true),
     (Route::CancelPayment, Scope::Write, true),
     (Route::ListPayments, Scope::Read, true),
     (Route::GetPayment, Scope::Read, true),
@@ -22,9 +23,10 @@ const NEEDS: [(Route, Scope, bool); 7] = [
 ];
 
 /// The status of an allowed request to each route, if only one payment of `tenant` exists.
-const LET_IN: [(Route, i64); 7] = [
+const LET_IN: [(Route, i64); 8] = [
     (Route::CreatePayment, 201),
     (Route::CreateBatch, 200),
+    (Route::CreateAccountBatch, 200),
     (Route::CancelPayment, 200),
     (Route::ListPayments, 200),
     (Route::GetPayment, 200),
@@ -221,7 +223,7 @@ async fn the_trail_names_the_tokens_client_or_subject() -> Result<()> {
         let mut claims = claims;
         claims["scope"] = json!("payments/write");
         let put = world.send_authorized(&token(claims), Ask::create("tenant", &n.to_string(), &rent())).await?;
-        assert_eq!(put.body["trail"][0]["by"], by, "{put}");
+        assert_eq!(put.body["trail"][0]["by"], json!({ "kind": "client", "name": by }), "{put}");
     }
     Ok(())
 }
@@ -270,6 +272,11 @@ fn ask(route: Route, account: &str, id: &str) -> Ask {
             let mut entry = rent();
             (entry["accountId"], entry["idempotencyKey"]) = (account.into(), "rent".into());
             Ask::post("/payment-batches").json(&json!({ "payments": [entry] }))
+        }
+        Route::CreateAccountBatch => {
+            let mut entry = rent();
+            entry["idempotencyKey"] = "rent".into();
+            Ask::post(&format!("/accounts/{account}/payment-batches")).json(&json!({ "payments": [entry] }))
         }
         Route::CancelPayment => Ask::cancel(account, id),
         Route::ListPayments => Ask::get(&format!("/accounts/{account}/payments")),

@@ -257,7 +257,7 @@ async fn a_cancel_is_repeatable_and_names_its_client() -> Result<()> {
     let cancelled = world.send(Ask::cancel("tenant", id)).await?;
     assert_eq!((cancelled.status, cancelled.field("status")), (200, "CANCELLED"), "{cancelled}");
     assert_eq!(cancelled.body["version"], 2);
-    let last = json!({ "status": "CANCELLED", "at": "2026-11-20T10:00:00Z", "by": "local-development" });
+    let last = json!({ "status": "CANCELLED", "at": "2026-11-20T10:00:00Z", "by": { "kind": "client", "name": "local-development" } });
     assert_eq!(cancelled.body["trail"][1], last);
     world.set_clock("2026-11-20T11:00:00Z")?;
     assert_eq!(world.send(Ask::cancel("tenant", id)).await?.body, cancelled.body);

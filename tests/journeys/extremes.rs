@@ -3,7 +3,9 @@
 use anyhow::{Context as _, Result};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use payments_http::problem::MAX_ERRORS;
 use payments_local::event;
+use payments_model::MAX_AMOUNT_MINOR;
 use payments_tests::{Ask, Reply, World};
 use serde_json::{Value, json};
 
@@ -11,7 +13,7 @@ use serde_json::{Value, json};
 const LAMBDA_LIMIT: usize = 6 * 1024 * 1024;
 
 /// The most that an answer with problems alone may have: far from the limit.
-const MOST: usize = 256 * 1024;
+const MOST: usize = 1_700_000;
 
 /// The longest body of a batch.
 const BATCH_BYTES: usize = 2 * 1024 * 1024;
@@ -75,11 +77,18 @@ async fn no_batch_makes_an_answer_that_lambda_rejects() -> Result<()> {
             assert!(bytes <= MOST, "{bytes} bytes for {piece}: {:.500}", reply.text);
         }
     }
+    // Many faults in each entry, each with a long name.
+    let names = (0..20).map(|n| format!(r#""{n:02}{}":1"#, r"".repeat(62)));
+    let entry = format!("{{{}}}", names.collect::<Vec<_>>().join(","));
+    let batch = format!(r#"{{"payments":[{}]}}"#, vec![entry; 100].join(","));
+    let (reply, bytes) = send(&world, Ask::post("/payment-batches").text(batch)).await?;
+    assert_eq!(reply.body["results"][99]["problem"]["errors"].as_array().map(Vec::len), Some(MAX_ERRORS));
+    assert!(bytes <= MOST, "{bytes} bytes");
     // The longest of what a valid batch can be answered.
     let entry = |n: usize| {
         json!({
             "accountId": "a".repeat(48), "idempotencyKey": format!("{n:03}{}", "k".repeat(252)),
-            "payeeAccountId": "p".repeat(48), "amountMinor": i64::MAX, "currency": "GBP",
+            "payeeAccountId": "p".repeat(48), "amountMinor": MAX_AMOUNT_MINOR, "currency": "GBP",
             "scheduledFor": "2026-12-01T23:59:59+00:30", "data": "\\".repeat(3_700),
         })
     };

@@ -3,6 +3,7 @@
 mod access;
 mod alarms;
 mod archive;
+mod bodies;
 mod characters;
 mod connection;
 mod counts;

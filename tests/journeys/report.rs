@@ -15,6 +15,7 @@ use insta::assert_snapshot;
 use payments_boot::Lookup;
 use payments_local::Functions;
 use payments_local::{Fate, Recorder};
+use payments_model::MAX_AMOUNT_MINOR;
 use payments_tests::World;
 use payments_tests::tables::Units;
 use serde_json::{Value, json};
@@ -221,13 +222,13 @@ async fn awkward_reasons_are_quoted_as_rfc_4180_says() -> Result<()> {
 #[tokio::test]
 async fn sums_are_exact_beyond_the_largest_amount() -> Result<()> {
     let world = World::open().await?;
-    let bill = Bill { amount: i64::MAX, ..BILLS[0] };
+    let bill = Bill { amount: MAX_AMOUNT_MINOR, ..BILLS[0] };
     settled(&world, "2026-11-20T09:20:00Z", &[bill, bill, bill]).await?;
     run(&world).await?;
     let files = files(&world).await?;
     let (_, summary) =
         files.iter().find(|(name, _)| name.starts_with("reports/") && name.ends_with(".json")).context("a summary")?;
-    let want = format!("\"sumMinor\": {}", 3 * i128::from(i64::MAX));
+    let want = format!("\"sumMinor\": {}", 3 * MAX_AMOUNT_MINOR);
     assert!(String::from_utf8(summary.clone())?.contains(&want), "{}", String::from_utf8_lossy(summary));
     Ok(())
 }

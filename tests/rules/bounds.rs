@@ -182,6 +182,7 @@ fn concurrency_of_ingest(template: &Value, environment: &BTreeMap<String, String
     let routes = [
         ("POST /accounts/{accountId}/payments", CREATE.of_one(HTTP_CALL_TIMEOUT)),
         ("POST /payment-batches", CREATE.of_request(HTTP_CALL_TIMEOUT)),
+        ("POST /accounts/{accountId}/payment-batches", CREATE.of_request(HTTP_CALL_TIMEOUT)),
         ("POST /accounts/{accountId}/payments/{paymentId}/cancel", CANCEL.of_request(HTTP_CALL_TIMEOUT)),
     ];
     let mut concurrency = 0;

@@ -28,8 +28,11 @@ const NOT_IN_EVENTS: [(i64, &str); 4] = [
 ];
 
 /// Answers to bodies that are too long for an event file; journeys send those.
-const TOO_LONG_FOR_EVENTS: [(&str, i64); 2] =
-    [("POST /payment-batches", 413), ("POST /accounts/{accountId}/payments/{paymentId}/cancel", 413)];
+const TOO_LONG_FOR_EVENTS: [(&str, i64); 3] = [
+    ("POST /payment-batches", 413),
+    ("POST /accounts/{accountId}/payment-batches", 413),
+    ("POST /accounts/{accountId}/payments/{paymentId}/cancel", 413),
+];
 
 #[test]
 fn operations_are_the_routes_with_their_scopes() -> Result<()> {
@@ -57,7 +60,8 @@ fn parameters_are_those_of_the_code_in_its_order() -> Result<()> {
             found.push((text(&parameter["in"])?, text(&parameter["name"])?, parameter["required"] == true));
         }
         let path = spec.parameters(spec.path).unwrap_or_default().into_iter().map(|(name, _)| ("path", name, true));
-        let header = (spec.route == Route::CreatePayment).then_some(("header", "Idempotency-Key", true));
+        let key = (spec.route == Route::CreatePayment).then_some(("header", "Idempotency-Key", true));
+        let headers = [("header", "X-Request-Id", false)].into_iter().chain(key);
         let query: &[&str] = match spec.route {
             Route::ListPayments => query_account::LIST_PARAMETERS,
             Route::ListDue => query_due::LIST_PARAMETERS,
@@ -65,7 +69,7 @@ fn parameters_are_those_of_the_code_in_its_order() -> Result<()> {
             _ => &[],
         };
         let query = query.iter().map(|name| ("query", *name, false));
-        let wanted: Vec<_> = path.chain(header).chain(query).collect();
+        let wanted: Vec<_> = path.chain(headers).chain(query).collect();
         assert_eq!(found, wanted, "{}", spec.key());
     }
     Ok(())
@@ -140,8 +144,11 @@ fn texts_have_the_limits_of_the_code() -> Result<()> {
 fn numbers_have_the_limits_of_the_code() -> Result<()> {
     let contract = Contract::get()?;
     let due = "/paths/~1payments/get/parameters/3/schema";
-    let numbers: [Reads; 3] = [
-        ("/components/schemas/Amount", |text| text.parse::<AmountMinor>().is_ok()),
+    let numbers: [Reads; 4] = [
+        ("/components/schemas/Amount", |text| {
+            text.parse::<AmountMinor>().is_ok_and(|amount| amount.for_new_payment().is_ok())
+        }),
+        ("/components/schemas/StoredAmount", |text| text.parse::<AmountMinor>().is_ok()),
         ("/components/parameters/limit/schema", |text| text.parse::<PageLimit>().is_ok()),
         // One more shard than its number.
         (due, |text| {
@@ -151,7 +158,7 @@ fn numbers_have_the_limits_of_the_code() -> Result<()> {
     for (pointer, reads) in numbers {
         let schema = contract.document().pointer(pointer).context(pointer)?;
         let validator = contract.validator(schema)?;
-        for number in [i64::MIN, -1, 0, 1, 2, 999, 1_000, 1_001, 65_536, i64::MAX] {
+        for number in [i64::MIN, -1, 0, 1, 2, 999, 1_000, 1_001, 65_536, (1 << 53) - 1, 1 << 53, i64::MAX] {
             assert_eq!(validator.is_valid(&json!(number)), reads(&number.to_string()), "{pointer}: {number}");
         }
     }

@@ -22,6 +22,7 @@ pub const GIVEN: [(Given, &[&str]); 9] = [
             "ingest/batch-entries-refused",
             "ingest/batch-mixed",
             "ingest/cancel-unknown",
+            "ingest/create-amount-beyond-doubles",
             "ingest/create-currency-unit",
             "ingest/create-currency-unknown",
             "ingest/create-currency-withdrawn",

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::Ingest;
 use crate::create::Created;
-use crate::order::Order;
+use crate::order::{Entry, Order};
 
 /// How many payments of a batch are created at once: enough to hide DynamoDB's latency, few enough to leave
 /// connections to the function's other requests.
@@ -22,11 +22,15 @@ pub(crate) struct BatchView {
     results: Vec<EntryView>,
 }
 
-/// One entry's answer.
+/// One entry's answer. It repeats the account and key that the client sent, so that nobody has to count.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct EntryView {
     status: u16,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    account_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    idempotency_key: Option<String>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     idempotent_replayed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,12 +42,14 @@ struct EntryView {
 impl Ingest {
     /// Creates a batch's payments. Entries with the same key run one after the other: the first creates the
     /// payment and the others are its retries.
-    pub(crate) async fn create_all(&self, entries: Vec<Result<Order, Problem>>, by: &Actor) -> BatchView {
+    pub(crate) async fn create_all(&self, entries: Vec<Entry>, by: &Actor) -> BatchView {
         let count = entries.len();
         let mut answers: Vec<(usize, Result<Created, Problem>)> = Vec::with_capacity(count);
         let mut groups: BTreeMap<PaymentId, Vec<(usize, Order)>> = BTreeMap::new();
-        for (position, entry) in entries.into_iter().enumerate() {
-            match entry {
+        let mut echoes = Vec::with_capacity(count);
+        for (position, Entry { account, key, order }) in entries.into_iter().enumerate() {
+            echoes.push((account, key));
+            match order {
                 Ok(order) => groups.entry(order.payment_id).or_default().push((position, order)),
                 Err(problem) => answers.push((position, Err(problem))),
             }
@@ -55,7 +61,8 @@ impl Ingest {
         let worked: Vec<Vec<_>> = worked.buffer_unordered(CONCURRENCY).collect().await;
         answers.extend(worked.into_iter().flatten());
         answers.sort_unstable_by_key(|(position, _)| *position);
-        BatchView { results: answers.into_iter().map(|(position, answer)| view(position, answer)).collect() }
+        let results = answers.into_iter().zip(echoes).map(|((position, answer), echo)| view(position, echo, answer));
+        BatchView { results: results.collect() }
     }
 
     async fn create_in_order(
@@ -73,20 +80,29 @@ impl Ingest {
     }
 }
 
-fn view(position: usize, answer: Result<Created, Problem>) -> EntryView {
+fn view(
+    position: usize,
+    (account_id, idempotency_key): (Option<String>, Option<String>),
+    answer: Result<Created, Problem>,
+) -> EntryView {
+    let view = EntryView {
+        status: 201,
+        account_id,
+        idempotency_key,
+        idempotent_replayed: false,
+        payment: None,
+        problem: None,
+    };
     match answer {
-        Ok(Created { head, replayed }) => EntryView {
-            status: 201,
-            idempotent_replayed: replayed,
-            payment: Some(PaymentView::of(&head)),
-            problem: None,
-        },
+        Ok(Created { head, replayed }) => {
+            EntryView { idempotent_replayed: replayed, payment: Some(PaymentView::of(&head)), ..view }
+        }
         Err(problem) => {
             let status = problem.status();
             if status >= 500 {
                 problem.log(position);
             }
-            EntryView { status, idempotent_replayed: false, payment: None, problem: Some(problem) }
+            EntryView { status, problem: Some(problem), ..view }
         }
     }
 }

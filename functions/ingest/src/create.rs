@@ -9,7 +9,7 @@ use payments_model::{Actor, BusinessDate, Details, Head, Instruction};
 use payments_store::{PutDetails, PutHead, details_excess};
 
 use crate::Ingest;
-use crate::order::{Order, require_listed};
+use crate::order::{Order, faults_of_new};
 
 /// How long after its business day a payment with details may still get a missing head. The archive waits an
 /// hour, so a head written within this time was not archived before.
@@ -30,23 +30,23 @@ impl Ingest {
         let (zone, now) = (self.config.zone, self.clock.now());
         let instruction = order.instruction.clone();
         let details = Details::accept(order.payment_id, instruction, zone, self.config.write_shards, now, by.clone());
-        let listed = require_listed(order.instruction.money.currency);
-        let checked = check_date(details.due_date, zone.date_of(now), self.config.horizon_days);
-        let problem = match (listed, checked) {
-            (Ok(_), Ok(_)) => match self.store.put_details(&details, self.config.codec).await? {
+        let mut faults = faults_of_new(order.instruction.money);
+        faults.extend(check_date(details.due_date, zone.date_of(now), self.config.horizon_days).err());
+        let excess = if faults.is_empty() {
+            match self.store.put_details(&details, self.config.codec).await? {
                 PutDetails::Created => return self.complete(&details, false).await,
                 PutDetails::Existing(stored) => return self.replay(*stored, &order.instruction).await,
-                PutDetails::TooLarge(excess) => too_large(excess),
-            },
-            // If size and date are both invalid, the size is reported: the order of `ProblemKind`.
-            (Ok(_), Err(problem)) => details_excess(&details)?.map_or(problem, too_large),
-            (Err(problem), _) => problem,
+                PutDetails::TooLarge(excess) => Some(excess),
+            }
+        } else {
+            details_excess(&details)?
         };
-        // Currency, size and date are checked only at creation. A retry of a created payment succeeds on any later
+        faults.extend(excess.map(too_large));
+        // Amount, currency, size and date are checked only at creation. A retry of a created payment succeeds on any later
         // date, for any caller.
         match self.store.details(order.payment_id).await? {
             Some(stored) => self.replay(stored, &order.instruction).await,
-            None => Err(problem),
+            None => Err(Problem::of_body(&order.pointer, faults)),
         }
     }
 

@@ -10,10 +10,10 @@ use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse
 use http::HeaderName;
 use http::header::LOCATION;
 use payments_boot::Clock;
-use payments_http::json::read;
-use payments_http::{Answer, PaymentView, Problem, Request, Route, serve};
+use payments_http::json::Fields;
+use payments_http::{Answer, PaymentView, Pointer, Problem, Request, Route, serve};
+use payments_model::AccountId;
 use payments_store::Store;
-use serde::Deserialize;
 
 pub use config::Config;
 use order::Order;
@@ -33,11 +33,6 @@ pub struct Ingest {
     clock: Clock,
 }
 
-/// The body of a cancel, if it has one.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Nothing {}
-
 impl Ingest {
     /// Creates the function.
     pub fn new(config: Config, store: Store, clock: Clock) -> Self {
@@ -52,23 +47,30 @@ impl Ingest {
     async fn answer(&self, request: Request<'_>) -> Result<Answer, Problem> {
         match request.route() {
             Route::CreatePayment => self.answer_create(request).await,
-            Route::CreateBatch => {
-                let body = request.json_body(MAX_BATCH_BODY_BYTES)?;
-                request.query(&[])?;
-                let entries = order::read_batch(&body)?;
-                Answer::json(200, &self.create_all(entries, &request.caller()).await)
-            }
+            Route::CreateBatch => self.answer_batch(request, None).await,
+            Route::CreateAccountBatch => self.answer_batch(request, Some(&request.account()?)).await,
             Route::CancelPayment => {
                 let body = request.has_body().then(|| request.json_body(MAX_BODY_BYTES)).transpose()?;
                 let (account, payment) = (request.account()?, request.payment()?);
                 request.query(&[])?;
                 if let Some(body) = body {
-                    read::<Nothing>(&body)?;
+                    let place = Pointer::body();
+                    let faults = Fields::of(&body, &place)?.end();
+                    if !faults.is_empty() {
+                        return Err(Problem::of_body(&place, faults));
+                    }
                 }
                 Answer::json(200, &PaymentView::of(&self.cancel(&account, payment, request.caller()).await?))
             }
             _ => Err(Problem::wrong_function()),
         }
+    }
+
+    async fn answer_batch(&self, request: Request<'_>, of_path: Option<&AccountId>) -> Result<Answer, Problem> {
+        let body = request.json_body(MAX_BATCH_BODY_BYTES)?;
+        request.query(&[])?;
+        let entries = order::read_batch(&body, of_path)?;
+        Answer::json(200, &self.create_all(entries, &request.caller()).await)
     }
 
     async fn answer_create(&self, request: Request<'_>) -> Result<Answer, Problem> {

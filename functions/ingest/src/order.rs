@@ -1,180 +1,196 @@
-//! Parses the body of a create request into an `Order`, and reports the first error.
-//!
-//! Errors are reported in the order of [`payments_http::ProblemKind`]: first those of syntax and shape, then those
-//! of values, in the order of the API's fields.
+//! Parses the body of a create request into an `Order`, or finds everything that is wrong with it.
 
 use std::fmt::Display;
 use std::str::FromStr;
 
-use payments_http::json::{read, required};
-use payments_http::{Problem, ProblemKind};
-use payments_model::currency::CurrencyError;
+use payments_http::json::Fields;
+use payments_http::{Pointer, Problem, ProblemKind, bounded};
+use payments_model::payment_id::MAX_IDEMPOTENCY_KEY_BYTES;
 use payments_model::{AccountId, Currency, IdempotencyKey, Instruction, JsonText, Money, PaymentId, ScheduledFor};
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 /// The most payments of one batch: at 8 KB each they stay below a megabyte.
 const MAX_BATCH: usize = 100;
 
-/// A well-formed create request. Its size and date, and whether its currency is on the current list, are not checked
-/// yet: a retry of a payment that was accepted once needs none of them.
+/// A well-formed create request. Its size and date, and whether a new payment may have its amount and currency, are not
+/// checked yet: a retry of a payment that was accepted once needs none of them.
 #[derive(Debug, Clone)]
 pub(crate) struct Order {
     /// The payment id, made of the account and the idempotency key.
     pub(crate) payment_id: PaymentId,
     /// The instruction.
     pub(crate) instruction: Instruction,
+    /// Where in the request's body it is.
+    pub(crate) pointer: Pointer,
 }
 
-/// The JSON of a create request, and of a batch's entry.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Body<'b> {
-    account_id: Option<String>,
-    idempotency_key: Option<String>,
-    payee_account_id: Option<String>,
-    #[serde(borrow)]
-    amount_minor: Option<&'b RawValue>,
-    currency: Option<String>,
-    scheduled_for: Option<String>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    data: Option<&'b RawValue>,
+/// An entry of a batch.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    /// Its account as the client sent it, cut if no account id is as long.
+    pub(crate) account: Option<String>,
+    /// Its idempotency key as the client sent it, cut if no key is as long.
+    pub(crate) key: Option<String>,
+    /// The order, or what is wrong.
+    pub(crate) order: Result<Order, Problem>,
 }
 
-/// The fields of every create request, with all required ones present.
-struct Given<'b> {
-    payee: &'b str,
-    amount: &'b str,
-    currency: &'b str,
-    scheduled_for: &'b str,
+/// The fields of every create request, as far as each is well-formed.
+struct Given {
+    payee: Option<AccountId>,
+    money: Option<Money>,
+    scheduled_for: Option<ScheduledFor>,
     data: Option<JsonText>,
 }
 
-impl<'b> Given<'b> {
-    fn of(body: &'b Body<'b>) -> Result<Self, Problem> {
-        Ok(Self {
-            payee: required("payeeAccountId", body.payee_account_id.as_deref())?,
-            amount: number("amountMinor", required("amountMinor", body.amount_minor)?)?,
-            currency: required("currency", body.currency.as_deref())?,
-            scheduled_for: required("scheduledFor", body.scheduled_for.as_deref())?,
-            data: body.data.map(data).transpose()?,
-        })
+impl Given {
+    fn of(fields: &mut Fields<'_>) -> Self {
+        let payee = parse(fields, "payeeAccountId", ProblemKind::InvalidPayee, "payee");
+        let amount = fields.number("amountMinor").map(str::to_owned);
+        let amount = parsed(fields, amount, "amountMinor", ProblemKind::InvalidAmount, "amount");
+        let currency = fields.text("currency").map(|code| Currency::from_stored(&code));
+        if let Some(Err(error)) = currency {
+            fields.fault(invalid("currency", ProblemKind::InvalidCurrency, "currency", &error));
+        }
+        let currency = currency.and_then(Result::ok);
+        let scheduled_for = parse(fields, "scheduledFor", ProblemKind::InvalidDate, "date");
+        let data = fields.optional("data").map(JsonText::new);
+        if let Some(Err(error)) = data {
+            let detail = format!("The field \"data\" is invalid: {error}.");
+            fields.fault(Problem::new(ProblemKind::InvalidShape, detail).at("data"));
+        }
+        let data = data.and_then(Result::ok);
+        let money = amount.zip(currency).map(|(amount, currency)| Money { amount, currency });
+        Self { payee, money, scheduled_for, data }
     }
-}
-
-/// The JSON of a batch.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct BatchBody<'b> {
-    #[serde(borrow)]
-    payments: Option<Vec<&'b RawValue>>,
-}
-
-/// Reads a field whose `null` is data like any other; only an absent field is `None`.
-fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
-    <&RawValue>::deserialize(deserializer).map(Some)
 }
 
 impl Order {
     /// Reads the body of a single create.
     ///
     /// # Errors
-    /// The first error.
+    /// Everything that is wrong.
     pub(crate) fn single(account: AccountId, key: &IdempotencyKey, json: &[u8]) -> Result<Self, Problem> {
-        let body: Body<'_> = read(json)?;
-        for (field, given) in [("accountId", &body.account_id), ("idempotencyKey", &body.idempotency_key)] {
-            if given.is_some() {
+        let mut fields = Fields::of(json, &Pointer::body())?;
+        for field in ["accountId", "idempotencyKey"] {
+            if fields.optional(field).is_some() {
                 let detail = format!(
                     "The field \"{field}\" is for batches only; send the account in the path, the key in the \
                      Idempotency-Key header."
                 );
-                return Err(Problem::new(ProblemKind::InvalidShape, detail).at(field));
+                fields.fault(Problem::new(ProblemKind::InvalidShape, detail).at(field));
             }
         }
-        Self::of(account, key, Given::of(&body)?)
+        Self::of(Some(account), Some(key), fields, Pointer::body())
     }
 
-    /// Reads one entry of a batch.
-    ///
-    /// # Errors
-    /// The first error.
-    fn entry(json: &[u8]) -> Result<Self, Problem> {
-        let body: Body<'_> = read(json)?;
-        let account = required("accountId", body.account_id.as_deref())?;
-        let key = required("idempotencyKey", body.idempotency_key.as_deref())?;
-        let given = Given::of(&body)?;
-        let account = parse("account", account, "accountId", ProblemKind::InvalidParameter)?;
-        let key = parse("idempotency key", key, "idempotencyKey", ProblemKind::InvalidIdempotencyKey)?;
-        Self::of(account, &key, given)
-    }
-
-    fn of(account: AccountId, key: &IdempotencyKey, given: Given<'_>) -> Result<Self, Problem> {
-        let payee: AccountId = parse("payee", given.payee, "payeeAccountId", ProblemKind::InvalidPayee)?;
-        if payee == account {
+    /// Completes an order whose account and key were read.
+    fn of(
+        account: Option<AccountId>,
+        key: Option<&IdempotencyKey>,
+        mut fields: Fields<'_>,
+        pointer: Pointer,
+    ) -> Result<Self, Problem> {
+        let Given { payee, money, scheduled_for, data } = Given::of(&mut fields);
+        if payee.is_some() && payee == account {
             let detail = "The payee is the payer; name another account.";
-            return Err(Problem::new(ProblemKind::InvalidPayee, detail).at("payeeAccountId"));
+            fields.fault(Problem::new(ProblemKind::InvalidPayee, detail).at("payeeAccountId"));
         }
-        let amount = parse("amount", given.amount, "amountMinor", ProblemKind::InvalidAmount)?;
-        let currency = Currency::from_stored(given.currency).map_err(|error| invalid_currency(&error))?;
-        // A malformed date is in no accepted payment, so the currency is reported first, as always.
-        let scheduled_for: ScheduledFor = parse("date", given.scheduled_for, "scheduledFor", ProblemKind::InvalidDate)
-            .or_else(|problem| require_listed(currency).and(Err(problem)))?;
-        Ok(Self {
-            payment_id: PaymentId::derive(&account, key),
-            instruction: Instruction {
-                account,
-                payee,
-                money: Money { amount, currency },
-                scheduled_for,
-                data: given.data,
-            },
-        })
+        let mut faults = fields.end();
+        if let (true, Some(account), Some(key), Some(payee), Some(money), Some(scheduled_for)) =
+            (faults.is_empty(), account, key, payee, money, scheduled_for)
+        {
+            let payment_id = PaymentId::derive(&account, key);
+            let instruction = Instruction { account, payee, money, scheduled_for, data };
+            return Ok(Self { payment_id, instruction, pointer });
+        }
+        // What is malformed is in no payment that was accepted once, so this can only be a new one.
+        faults.extend(money.into_iter().flat_map(faults_of_new));
+        Err(Problem::of_body(&pointer, faults))
     }
 }
 
-/// Returns the currency of a new payment.
-///
-/// # Errors
-/// [`ProblemKind::InvalidCurrency`] if it is not on the current list.
-pub(crate) fn require_listed(currency: Currency) -> Result<Currency, Problem> {
-    currency.code().parse().map_err(|error| invalid_currency(&error))
-}
-
-fn invalid_currency(error: &CurrencyError) -> Problem {
-    Problem::new(ProblemKind::InvalidCurrency, format!("The currency is invalid: {error}.")).at("currency")
-}
-
-/// Parses a field's text; `thing` is what the detail calls it.
-fn parse<T: FromStr<Err: Display>>(thing: &str, text: &str, field: &str, kind: ProblemKind) -> Result<T, Problem> {
-    text.parse().map_err(|error| Problem::new(kind, format!("The {thing} is invalid: {error}.")).at(field))
+impl Entry {
+    /// Reads an entry of a batch, whose path may name the account.
+    fn read(json: &RawValue, of_path: Option<&AccountId>, pointer: Pointer) -> Self {
+        let mut fields = match Fields::of(json.get().as_bytes(), &pointer) {
+            Ok(fields) => fields,
+            Err(problem) => return Self { account: None, key: None, order: Err(problem) },
+        };
+        let account = match of_path {
+            Some(account) if !fields.has("accountId") => Some(account.to_string()),
+            _ => fields.text("accountId"),
+        };
+        let parsed_account =
+            parsed(&mut fields, account.clone(), "accountId", ProblemKind::InvalidParameter, "account");
+        if let (Some(own), Some(given)) = (of_path, &parsed_account)
+            && own != given
+        {
+            let detail = "The account is not that of the path; leave it out, or send the batch to its own account.";
+            fields.fault(Problem::new(ProblemKind::InvalidParameter, detail).at("accountId"));
+        }
+        let key = fields.text("idempotencyKey");
+        let kind = ProblemKind::InvalidIdempotencyKey;
+        let parsed_key: Option<IdempotencyKey> =
+            parsed(&mut fields, key.clone(), "idempotencyKey", kind, "idempotency key");
+        let order = Order::of(parsed_account, parsed_key.as_ref(), fields, pointer);
+        let echo = |text: String| bounded(&text, MAX_IDEMPOTENCY_KEY_BYTES);
+        Self { account: account.map(echo), key: key.map(echo), order }
+    }
 }
 
 /// Reads a batch: each entry on its own, so an error in one does not affect the others.
 ///
 /// # Errors
 /// An error of the batch as a whole.
-pub(crate) fn read_batch(json: &[u8]) -> Result<Vec<Result<Order, Problem>>, Problem> {
-    let body: BatchBody<'_> = read(json)?;
-    let entries = required("payments", body.payments)?;
+pub(crate) fn read_batch(json: &[u8], of_path: Option<&AccountId>) -> Result<Vec<Entry>, Problem> {
+    let mut fields = Fields::of(json, &Pointer::body())?;
+    let entries = fields.list("payments").unwrap_or_default();
+    let faults = fields.end();
+    if !faults.is_empty() {
+        return Err(Problem::of_body(&Pointer::body(), faults));
+    }
     if !(1..=MAX_BATCH).contains(&entries.len()) {
         let detail = format!("The batch has {} payments; send 1 to {MAX_BATCH}.", entries.len());
-        return Err(Problem::new(ProblemKind::InvalidBatchSize, detail).at("payments"));
+        let fault = Problem::new(ProblemKind::InvalidBatchSize, detail).at("payments");
+        return Err(Problem::of_body(&Pointer::body(), vec![fault]));
     }
-    Ok(entries.into_iter().map(|entry| Order::entry(entry.get().as_bytes())).collect())
+    let pointed = entries.into_iter().enumerate();
+    Ok(pointed.map(|(place, json)| Entry::read(json, of_path, Pointer::entry("payments", place))).collect())
 }
 
-/// The client's own JSON.
-fn data(value: &RawValue) -> Result<JsonText, Problem> {
-    let invalid = |error| Problem::new(ProblemKind::InvalidShape, format!("The field \"data\" is invalid: {error}."));
-    JsonText::new(value).map_err(|error| invalid(error).at("data"))
+/// Why no new payment may have this amount or currency.
+pub(crate) fn faults_of_new(money: Money) -> Vec<Problem> {
+    let amount = money.amount.for_new_payment().err();
+    let amount = amount.map(|error| invalid("amountMinor", ProblemKind::InvalidAmount, "amount", &error));
+    let currency = money.currency.code().parse::<Currency>().err();
+    let currency = currency.map(|error| invalid("currency", ProblemKind::InvalidCurrency, "currency", &error));
+    amount.into_iter().chain(currency).collect()
 }
 
-/// The text of a JSON number.
-fn number<'b>(field: &'static str, value: &'b RawValue) -> Result<&'b str, Problem> {
-    let text = value.get();
-    if text.starts_with(|first: char| first == '-' || first.is_ascii_digit()) {
-        return Ok(text);
-    }
-    let detail = format!("The field \"{field}\" is not a number; send a number without quotes.");
-    Err(Problem::new(ProblemKind::InvalidShape, detail).at(field))
+/// Takes a required text and parses it; `thing` is what the detail calls it.
+fn parse<T: FromStr<Err: Display>>(
+    fields: &mut Fields<'_>,
+    field: &'static str,
+    kind: ProblemKind,
+    thing: &str,
+) -> Option<T> {
+    let text = fields.text(field);
+    parsed(fields, text, field, kind, thing)
+}
+
+/// Parses the text of a field, if it has one.
+fn parsed<T: FromStr<Err: Display>>(
+    fields: &mut Fields<'_>,
+    text: Option<String>,
+    field: &'static str,
+    kind: ProblemKind,
+    thing: &str,
+) -> Option<T> {
+    let parsed = text?.parse();
+    parsed.map_err(|error| fields.fault(invalid(field, kind, thing, &error))).ok()
+}
+
+fn invalid(field: &str, kind: ProblemKind, thing: &str, why: &dyn Display) -> Problem {
+    Problem::new(kind, format!("The {thing} is invalid: {why}.")).at(field)
 }

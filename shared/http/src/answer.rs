@@ -82,26 +82,45 @@ pub async fn serve<'e, Handled: Future<Output = Result<Answer, Problem>>>(
     respond(event, result)
 }
 
+/// The header that names a request, in both directions.
+pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The longest id of a request that a caller can choose, in bytes.
+const MAX_REQUEST_ID_BYTES: usize = 64;
+
+/// The id of a request: the caller's, if it has 1 to 64 letters, digits, `.`, `_`, `:` or `-`, else API Gateway's.
+fn request_id(event: &ApiGatewayV2httpRequest) -> Option<&str> {
+    let plain = |id: &&str| {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte);
+        (1..=MAX_REQUEST_ID_BYTES).contains(&id.len()) && id.bytes().all(allowed)
+    };
+    let given = event.headers.get(REQUEST_ID).and_then(|id| id.to_str().ok()).filter(plain);
+    given.or(event.request_context.request_id.as_deref())
+}
+
 /// Turns a result into the response, and writes the request's one log line: ids and the route, never bodies,
 /// names or amounts.
 fn respond(event: &ApiGatewayV2httpRequest, result: Result<Answer, Problem>) -> ApiGatewayV2httpResponse {
     let context = &event.request_context;
-    let (route, request_id) = (context.route_key.as_deref(), context.request_id.as_deref());
+    let (route, gateway_request_id) = (context.route_key.as_deref(), context.request_id.as_deref());
+    let request_id = request_id(event);
     let answer = match result {
         Ok(answer) => {
-            tracing::info!(route, request_id, status = answer.status, "answered");
+            tracing::info!(route, request_id, gateway_request_id, status = answer.status, "answered");
             answer
         }
         Err(problem) => {
             let (status, kind) = (problem.status(), problem.kind().slug());
             if status >= 500 {
-                tracing::error!(route, request_id, status, problem = kind, causes = ?problem.causes(), "failed");
+                let causes = problem.causes();
+                tracing::error!(route, request_id, gateway_request_id, status, problem = kind, ?causes, "failed");
             } else {
-                tracing::info!(route, request_id, status, problem = kind, "rejected");
+                tracing::info!(route, request_id, gateway_request_id, status, problem = kind, "rejected");
             }
-            Answer::from(&problem)
+            Answer::from(&problem.of_request(request_id))
         }
     };
+    let answer = request_id.into_iter().fold(answer, |answer, id| answer.header(REQUEST_ID, id));
     let mut response = ApiGatewayV2httpResponse::default();
     response.status_code = answer.status.into();
     response.headers = answer.headers;

@@ -1,34 +1,144 @@
-//! JSON bodies: strict reading, with a problem that says what is wrong.
+//! JSON bodies: strict reading, with a problem for each thing that is wrong.
 
-use serde::Deserialize;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::error::Category;
+use serde_json::value::RawValue;
 
 use crate::echo::echoed;
-use crate::problem::{Problem, ProblemKind};
+use crate::pointer::Pointer;
+use crate::problem::{MAX_ERRORS, Problem, ProblemKind};
 
-/// The detail for a body, or an entry of one, that is not an object.
-const NO_OBJECT: &str = "The JSON is not an object; send an object.";
-
-/// Reads a whole body, a JSON object, as `T`. `T` itself rejects unknown and repeated fields
-/// (`deny_unknown_fields`).
-///
-/// # Errors
-/// [`ProblemKind::NotJson`], or [`ProblemKind::InvalidShape`], which names the field.
-pub fn read<'de, T: Deserialize<'de>>(body: &'de [u8]) -> Result<T, Problem> {
-    let mut deserializer = serde_json::Deserializer::from_slice(body);
-    let value = serde_path_to_error::deserialize(&mut deserializer)
-        .map_err(|error| explain(error.inner(), Some(&error.path().to_string())))?;
-    deserializer.end().map_err(|error| explain(&error, None))?;
-    // Serde also accepts an array that lists an object's fields in order.
-    if body.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
-        return Err(Problem::new(ProblemKind::InvalidShape, NO_OBJECT));
-    }
-    Ok(value)
+/// The fields of a JSON object, and what is wrong with them. Each field is taken once; [`Fields::end`] finds those that
+/// were not.
+#[derive(Debug)]
+pub struct Fields<'b> {
+    left: Vec<(String, &'b RawValue)>,
+    faults: Vec<Problem>,
 }
 
-fn explain(error: &serde_json::Error, path: Option<&str>) -> Problem {
+/// An object's fields, in their order and with repetitions.
+struct Object<'b>(Vec<(String, &'b RawValue)>);
+
+impl<'de: 'b, 'b> Deserialize<'de> for Object<'b> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members;
+        impl<'de> Visitor<'de> for Members {
+            type Value = Vec<(String, &'de RawValue)>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+                let mut all = Vec::new();
+                while let Some(member) = members.next_entry()? {
+                    all.push(member);
+                }
+                Ok(all)
+            }
+        }
+        deserializer.deserialize_map(Members).map(Self)
+    }
+}
+
+impl<'b> Fields<'b> {
+    /// Reads a JSON object, which is a request's body or lies in one.
+    ///
+    /// # Errors
+    /// [`ProblemKind::NotJson`], or [`ProblemKind::InvalidShape`] if the JSON is no object.
+    pub fn of(json: &'b [u8], place: &Pointer) -> Result<Self, Problem> {
+        let problem = |error| Problem::of_body(place, vec![explain(&error)]);
+        let Object(left) = serde_json::from_slice(json).map_err(problem)?;
+        Ok(Self { left, faults: Vec::new() })
+    }
+
+    /// Whether there is such a field to take.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.left.iter().any(|(given, _)| given == name)
+    }
+
+    /// Takes a field that is required. Without a value it is at fault.
+    pub fn required(&mut self, name: &'static str) -> Option<&'b RawValue> {
+        let found = self.optional(name).filter(|value| value.get() != "null");
+        if found.is_none() {
+            self.misshapen(name, format!("The field \"{name}\" is missing or null; give it a value."));
+        }
+        found
+    }
+
+    /// Takes a field whose `null` is a value like any other.
+    pub fn optional(&mut self, name: &str) -> Option<&'b RawValue> {
+        let place = self.left.iter().position(|(given, _)| given == name)?;
+        let (_, value) = self.left.remove(place);
+        let before = self.left.len();
+        self.left.retain(|(given, _)| given != name);
+        if self.left.len() < before {
+            self.misshapen(name, format!("The field \"{name}\" is repeated; send it once."));
+        }
+        Some(value)
+    }
+
+    /// Takes a required text.
+    pub fn text(&mut self, name: &'static str) -> Option<String> {
+        let value = self.required(name)?;
+        let text = serde_json::from_str(value.get()).ok();
+        if text.is_none() {
+            // The only strings that the grammar permits and that are no text.
+            let why = if value.get().starts_with('"') {
+                "is invalid: it has half of a surrogate pair, such as \\ud800, which is no character."
+            } else {
+                "has the wrong type; send a string."
+            };
+            self.misshapen(name, format!("The field \"{name}\" {why}"));
+        }
+        text
+    }
+
+    /// Takes the text of a required number, so that no number is rounded.
+    pub fn number(&mut self, name: &'static str) -> Option<&'b str> {
+        let text = self.required(name)?.get();
+        let is_number = text.starts_with(|first: char| first == '-' || first.is_ascii_digit());
+        if !is_number {
+            self.misshapen(name, format!("The field \"{name}\" is not a number; send a number without quotes."));
+        }
+        is_number.then_some(text)
+    }
+
+    /// Takes a required list.
+    pub fn list(&mut self, name: &'static str) -> Option<Vec<&'b RawValue>> {
+        let list = serde_json::from_str(self.required(name)?.get()).ok();
+        if list.is_none() {
+            self.misshapen(name, format!("The field \"{name}\" has the wrong type; send a list."));
+        }
+        list
+    }
+
+    /// Adds a fault.
+    pub fn fault(&mut self, fault: Problem) {
+        self.faults.push(fault);
+    }
+
+    fn misshapen(&mut self, name: &str, detail: String) {
+        self.fault(Problem::new(ProblemKind::InvalidShape, detail).at(name));
+    }
+
+    /// Ends the reading: each field that was not taken is unknown. Returns everything that is wrong, but no more unknown
+    /// fields than a problem shows faults.
+    #[must_use]
+    pub fn end(mut self) -> Vec<Problem> {
+        for (name, _) in std::mem::take(&mut self.left).into_iter().take(MAX_ERRORS) {
+            self.misshapen(&name, format!("The field \"{}\" is unknown; remove it.", echoed(&name)));
+        }
+        self.faults
+    }
+}
+
+fn explain(error: &serde_json::Error) -> Problem {
     match error.classify() {
-        Category::Data => misshapen(error, path),
+        Category::Data => Problem::new(ProblemKind::InvalidShape, "The JSON is not an object; send an object."),
         Category::Eof if error.line() <= 1 && error.column() == 0 => {
             Problem::new(ProblemKind::NotJson, "The request has no body; send a JSON object.")
         }
@@ -38,93 +148,70 @@ fn explain(error: &serde_json::Error, path: Option<&str>) -> Problem {
     }
 }
 
-/// A problem for JSON of the wrong shape, in the API's words instead of serde's.
-fn misshapen(error: &serde_json::Error, path: Option<&str>) -> Problem {
-    let text = error.to_string();
-    let message = text.rsplit_once(" at line ").map_or(text.as_str(), |(message, _)| message);
-    let problem = |detail: String| Problem::new(ProblemKind::InvalidShape, detail);
-    if let Some(field) = unknown_field(message) {
-        return problem(format!("The field \"{}\" is unknown; remove it.", echoed(field))).at(field);
-    }
-    if let Some(field) = message.strip_prefix("duplicate field `").and_then(|rest| rest.strip_suffix('`')) {
-        return problem(format!("The field \"{}\" is repeated; send it once.", echoed(field))).at(field);
-    }
-    let Some(path) = path.filter(|path| named(path)) else { return problem(NO_OBJECT.to_owned()) };
-    // The value can be a text that says "expected" too, but it comes first.
-    let wanted = message.rsplit_once("expected ").map_or("another type", |(_, wanted)| wanted);
-    let wanted = if wanted == "a sequence" { "a list" } else { wanted };
-    problem(format!("The field \"{}\" has the wrong type; send {wanted}.", echoed(path))).at(path)
-}
-
-/// The name in serde's message about an unknown field. Only names of our own fields follow it, so it ends at the
-/// last text that can end it.
-fn unknown_field(message: &str) -> Option<&str> {
-    let rest = message.strip_prefix("unknown field `")?;
-    rest.strip_suffix("`, there are no fields").or_else(|| rest.rsplit_once("`, expected ").map(|(name, _)| name))
-}
-
-/// Whether a path names a field: "." is the body itself, "?" an unnamed place, "[0]" an element of a body that
-/// is a list.
-fn named(path: &str) -> bool {
-    !path.starts_with(['.', '?', '['])
-}
-
-/// The value of a required field.
-///
-/// # Errors
-/// [`ProblemKind::InvalidShape`], which names the field.
-pub fn required<T>(field: &'static str, value: Option<T>) -> Result<T, Problem> {
-    value.ok_or_else(|| {
-        Problem::new(ProblemKind::InvalidShape, format!("The field \"{field}\" is missing or null; give it a value."))
-            .at(field)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
 
-    #[derive(Debug, Deserialize)]
-    #[serde(rename_all = "camelCase", deny_unknown_fields)]
-    struct Body {
-        #[expect(dead_code, reason = "only parsed")]
-        some_text: Option<String>,
-        #[expect(dead_code, reason = "only parsed")]
-        some_list: Option<Vec<u8>>,
+    /// Reads a body with a text and a list, and returns each fault's detail and field.
+    fn faults(body: &str) -> Vec<(String, String)> {
+        let faults = Fields::of(body.as_bytes(), &Pointer::body()).map_or_else(
+            |problem| vec![problem],
+            |mut fields| {
+                let (_text, _list) = (fields.text("someText"), fields.list("someList"));
+                fields.end()
+            },
+        );
+        let text = |fault: &serde_json::Value, name: &str| fault[name].as_str().unwrap_or_default().to_owned();
+        faults.iter().map(|fault| json!(fault)).map(|fault| (text(&fault, "detail"), text(&fault, "field"))).collect()
     }
 
-    #[derive(Debug, Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Empty {}
-
     #[test]
-    fn a_problem_names_the_field_and_repeats_no_more() {
+    fn every_fault_names_its_field_and_repeats_no_more() {
         let long = "n".repeat(10_000);
         let cut = format!("{}…", "n".repeat(61));
-        let unknown = |name: &str| format!("The field \"{name}\" is unknown; remove it.");
-        for (body, detail, field) in [
-            (json!({ "extra": 1 }), unknown("extra"), "extra"),
-            (json!({ "a`b` at line 1": 1 }), unknown("a`b` at line 1"), "a`b` at line 1"),
-            (json!({ "x`, expected `y": 1 }), unknown("x`, expected `y"), "x`, expected `y"),
-            (json!({ ".": 1 }), unknown("."), "."),
-            (json!({ "": 1 }), unknown(""), ""),
-            (json!({ long.as_str(): 1 }), unknown(&cut), cut.as_str()),
-            (json!({ "someText": 1 }), "The field \"someText\" has the wrong type; send a string.".into(), "someText"),
+        let unknown = |name: &str| (format!("The field \"{name}\" is unknown; remove it."), name.to_owned());
+        let of = |name: &str, detail: &str| (format!("The field \"{name}\" {detail}"), name.to_owned());
+        for (more, want) in [
+            (json!({}), vec![]),
+            (json!({ "extra": 1, "": 2 }), vec![unknown(""), unknown("extra")]),
+            (json!({ "a`b` at line 1": 1 }), vec![unknown("a`b` at line 1")]),
+            (json!({ long.as_str(): 1 }), vec![unknown(&cut)]),
+            (json!({ "someText": 1 }), vec![of("someText", "has the wrong type; send a string.")]),
+            (json!({ "someText": null }), vec![of("someText", "is missing or null; give it a value.")]),
             (
-                json!({ "someList": format!("expected {long}") }),
-                "The field \"someList\" has the wrong type; send a list.".into(),
-                "someList",
+                json!({ "someText": [], "someList": "expected a list", "extra": 1 }),
+                vec![
+                    of("someText", "has the wrong type; send a string."),
+                    of("someList", "has the wrong type; send a list."),
+                    unknown("extra"),
+                ],
             ),
         ] {
-            let problem = read::<Body>(body.to_string().as_bytes()).map_err(|problem| json!(problem));
-            let Err(problem) = problem else { panic!("{body} was read") };
-            assert_eq!((problem["detail"].as_str(), problem["field"].as_str()), (Some(detail.as_str()), Some(field)));
+            let mut body = json!({ "someText": "text", "someList": [1] });
+            let more = more.as_object().cloned().unwrap_or_default();
+            body.as_object_mut().into_iter().for_each(|body| body.extend(more.clone()));
+            assert_eq!(faults(&body.to_string()), want, "{body}");
         }
-        let Err(problem) = read::<Empty>(br#"{"x`, expected `y":1}"#) else { panic!("a field was read") };
-        assert_eq!(json!(problem)["field"], "x`, expected `y");
-        let Err(problem) = read::<Body>(br#"{"someText":"a","someText":"b"}"#) else { panic!("a repetition was read") };
-        assert_eq!(json!(problem)["detail"], "The field \"someText\" is repeated; send it once.");
+        let twice = r#"{"someText":"a","someList":[],"someText":1,"extra":1,"extra":2}"#;
+        let repeated = of("someText", "is repeated; send it once.");
+        assert_eq!(faults(twice), [repeated, unknown("extra"), unknown("extra")]);
+        let half =
+            of("someText", "is invalid: it has half of a surrogate pair, such as \\ud800, which is no character.");
+        assert_eq!(faults(r#"{"someText":"\ud800","someList":[]}"#), [half]);
+    }
+
+    #[test]
+    fn what_is_no_object_has_one_fault() {
+        for (body, want) in [
+            ("", "The request has no body; send a JSON object."),
+            ("[]", "The JSON is not an object; send an object."),
+            ("\"{}\"", "The JSON is not an object; send an object."),
+            ("{", "The body is not valid JSON: EOF while parsing an object at line 1 column 1."),
+            ("{} {}", "The body is not valid JSON: trailing characters at line 1 column 4."),
+        ] {
+            assert_eq!(faults(body), [(want.to_owned(), String::new())], "{body}");
+        }
     }
 }

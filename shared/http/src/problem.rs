@@ -7,9 +7,13 @@ use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
 use crate::echo::{self, echoed};
+use crate::pointer::Pointer;
 
 /// How long a client should wait before it repeats a request that was throttled or met an outage.
 const RETRY_AFTER_SECONDS: u32 = 1;
+
+/// The most faults of a body that its problem shows.
+pub const MAX_ERRORS: usize = 10;
 
 /// The prefix of the types. They are identifiers, not pages; `docs/problems.md` explains each.
 pub const TYPE_BASE: &str = "https://bank-payments.example/problems/";
@@ -18,7 +22,7 @@ pub const TYPE_BASE: &str = "https://bank-payments.example/problems/";
 macro_rules! kinds {
     ($($(#[$doc:meta])+ $kind:ident: $status:literal, $slug:literal, $title:literal;)+) => {
         /// The kinds of problem, in the order in which several faults of one request are reported.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         pub enum ProblemKind {
             $($(#[$doc])+ $kind,)+
         }
@@ -98,10 +102,17 @@ kinds! {
     Internal: 500, "internal", "Internal error";
 }
 
+impl ProblemKind {
+    /// The type.
+    fn type_of(self) -> String {
+        format!("{TYPE_BASE}{}", self.slug())
+    }
+}
+
 impl Serialize for ProblemKind {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(3))?;
-        map.serialize_entry("type", &format!("{TYPE_BASE}{}", self.slug()))?;
+        map.serialize_entry("type", &self.type_of())?;
         map.serialize_entry("title", self.title())?;
         map.serialize_entry("status", &self.status())?;
         map.end()
@@ -122,24 +133,69 @@ struct Parts {
     field: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     fields: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    errors: Vec<BodyFault>,
     #[serde(skip_serializing_if = "Option::is_none")]
     excess_bytes: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after_seconds: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_id: Option<String>,
     #[serde(skip)]
     allow: String,
     #[serde(skip)]
     cause: Option<Box<dyn Error + Send + Sync>>,
 }
 
+/// One of the faults of a body.
+#[derive(Debug, Serialize)]
+struct BodyFault {
+    /// Where: a JSON Pointer.
+    pointer: String,
+    /// The type of the problem that it would be alone.
+    #[serde(rename = "type")]
+    kind: String,
+    detail: String,
+}
+
 impl Problem {
     /// Creates a problem; `detail` tells the client what to do.
     pub fn new(kind: ProblemKind, detail: impl Into<String>) -> Self {
-        let (field, fields, excess_bytes, allow, cause) = (None, Vec::new(), None, String::new(), None);
+        let (field, fields, errors, excess_bytes) = (None, Vec::new(), Vec::new(), None);
+        let (request_id, allow, cause) = (None, String::new(), None);
         let is_for_later = matches!(kind, ProblemKind::Throttled | ProblemKind::Unavailable);
         let retry_after_seconds = is_for_later.then_some(RETRY_AFTER_SECONDS);
         let detail = echo::detail(detail.into());
-        Self(Box::new(Parts { kind, detail, field, fields, excess_bytes, retry_after_seconds, allow, cause }))
+        Self(Box::new(Parts {
+            kind,
+            detail,
+            field,
+            fields,
+            errors,
+            excess_bytes,
+            retry_after_seconds,
+            request_id,
+            allow,
+            cause,
+        }))
+    }
+
+    /// The problem of a body, or of a batch's entry, with all of these faults: that which comes first in the order of
+    /// [`ProblemKind`], and its `errors` list each of them, up to [`MAX_ERRORS`].
+    #[must_use]
+    pub fn of_body(pointer: &Pointer, mut faults: Vec<Self>) -> Self {
+        faults.sort_by_key(Self::kind);
+        faults.truncate(MAX_ERRORS);
+        let error = |fault: &Self| BodyFault {
+            pointer: fault.field().map_or_else(|| pointer.clone(), |name| pointer.field(name)).to_string(),
+            kind: fault.kind().type_of(),
+            detail: fault.0.detail.clone(),
+        };
+        let errors = faults.iter().map(error).collect();
+        let mut first =
+            faults.into_iter().next().unwrap_or_else(|| Self::internal("a body without faults is at fault"));
+        first.0.errors = errors;
+        first
     }
 
     /// A payment that does not exist in this account, or is out of this token's reach. Both cases share one
@@ -175,6 +231,12 @@ impl Problem {
     /// Names the field, parameter or header at fault.
     pub fn at(mut self, field: &str) -> Self {
         self.0.field = Some(echoed(field).into_owned());
+        self
+    }
+
+    /// Names the request.
+    pub(crate) fn of_request(mut self, id: Option<&str>) -> Self {
+        self.0.request_id = id.map(str::to_owned);
         self
     }
 

@@ -11,6 +11,8 @@ pub enum Route {
     CreatePayment,
     /// Create up to a hundred payments, each with its own answer.
     CreateBatch,
+    /// Create up to a hundred payments of one account, each with its own answer.
+    CreateAccountBatch,
     /// Cancel a scheduled payment.
     CancelPayment,
     /// List an account's payments by due time.
@@ -65,7 +67,7 @@ const fn row(route: Route, method: Method, path: &'static str, function: HttpFun
 }
 
 /// Every route.
-pub static ROUTES: [RouteSpec; 7] = {
+pub static ROUTES: [RouteSpec; 8] = {
     use HttpFunction::{Ingest, QueryAccount, QueryDue};
     use Scope::{Inspect, Operate, Read, Write};
     const PAYMENTS: &str = "/accounts/{accountId}/payments";
@@ -74,6 +76,7 @@ pub static ROUTES: [RouteSpec; 7] = {
     [
         row(Route::CreatePayment, Method::POST, PAYMENTS, Ingest, Write),
         row(Route::CreateBatch, Method::POST, "/payment-batches", Ingest, Operate),
+        row(Route::CreateAccountBatch, Method::POST, "/accounts/{accountId}/payment-batches", Ingest, Write),
         row(Route::CancelPayment, Method::POST, CANCEL, Ingest, Write),
         row(Route::ListPayments, Method::GET, PAYMENTS, QueryAccount, Read),
         row(Route::GetPayment, Method::GET, PAYMENT, QueryAccount, Read),
@@ -133,12 +136,13 @@ mod tests {
 
     #[test]
     fn a_path_finds_its_routes() {
-        use Route::{CancelPayment, CreateBatch, CreatePayment, GetPayment, ListPayments};
+        use Route::{CancelPayment, CreateAccountBatch, CreateBatch, CreatePayment, GetPayment, ListPayments};
         for (path, want) in [
             ("/accounts/a/payments", vec![CreatePayment, ListPayments]),
             ("/accounts/a/payments/p", vec![GetPayment]),
             ("/accounts/a/payments/p/cancel", vec![CancelPayment]),
             ("/payment-batches", vec![CreateBatch]),
+            ("/accounts/a/payment-batches", vec![CreateAccountBatch]),
             ("/accounts//payments", vec![]),
             ("/accounts/a/payments/", vec![]),
             ("/transactions/t", vec![]),

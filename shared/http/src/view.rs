@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use metrique_writer::Entry;
-use payments_model::{DayCounts, Head, JsonText, PaymentId, Status, TrailEntry};
+use payments_model::{Actor, DayCounts, Head, JsonText, PaymentId, Status, TrailEntry};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
@@ -63,7 +63,29 @@ impl LeftOut {
 struct TrailView {
     status: &'static str,
     at: String,
-    by: String,
+    by: ActorView,
+}
+
+/// Who moved a payment into a status. Only a client has a name: which function it was is the bank's own business.
+#[derive(Debug, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+enum ActorView {
+    /// The client or subject of a token.
+    Client { name: String },
+    /// The bank, because the payment was due.
+    Bank,
+    /// The bank's transaction service.
+    TransactionService,
+}
+
+impl ActorView {
+    fn of(status: Status, by: &Actor) -> Self {
+        match status {
+            Status::Scheduled | Status::Cancelled => Self::Client { name: by.to_string() },
+            Status::Pending => Self::Bank,
+            Status::Processed | Status::Failed => Self::TransactionService,
+        }
+    }
 }
 
 impl PaymentView {
@@ -72,7 +94,7 @@ impl PaymentView {
         let trail = |TrailEntry { status, at, by }: TrailEntry| TrailView {
             status: status.as_str(),
             at: at.to_string(),
-            by: by.to_string(),
+            by: ActorView::of(status, &by),
         };
         Self {
             payment_id: head.payment_id.to_string(),
@@ -105,8 +127,8 @@ impl PaymentView {
     }
 }
 
-/// The counts and sums of a date. All are whole numbers, and sums can exceed 64 bits. JSON has no limit for
-/// numbers, but a reader may.
+/// The counts and sums of a date. Sums are texts of whole numbers: they can exceed 64 bits, and many readers of JSON round
+/// its numbers to doubles.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CountsView {
@@ -115,7 +137,7 @@ pub struct CountsView {
     archived: i64,
     unparsed: i64,
     /// By currency, in minor units.
-    sums: BTreeMap<String, ByStatus<i128>>,
+    sums: BTreeMap<String, ByStatus<String>>,
 }
 
 /// A number per status, in the order of a payment's life.
@@ -132,7 +154,7 @@ impl CountsView {
     /// Creates the view of a date; a currency with a sum in any status gets one in each.
     pub fn of(counts: &DayCounts) -> Self {
         let sums = counts.sums().map(|(currency, ..)| {
-            (currency.to_string(), ByStatus(Status::ALL.map(|status| counts.sum(currency, status))))
+            (currency.to_string(), ByStatus(Status::ALL.map(|status| counts.sum(currency, status).to_string())))
         });
         Self {
             by_status: ByStatus(Status::ALL.map(|status| counts.count(status))),
@@ -149,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn large_numbers_are_written_in_full() {
+    fn large_sums_are_written_in_full() {
         let mut counts = DayCounts::default();
         counts.shift(Status::Pending, 2);
         counts.shift_sum("GBP".parse().unwrap(), Status::Pending, 10_i128.pow(38) - 1);
@@ -158,9 +180,10 @@ mod tests {
         let want = concat!(
             r#"{"byStatus":{"SCHEDULED":0,"PENDING":2,"PROCESSED":0,"FAILED":0,"CANCELLED":0},"#,
             r#""total":2,"archived":9223372036854775807,"unparsed":0,"sums":{"#,
-            r#""EUR":{"SCHEDULED":0,"PENDING":0,"PROCESSED":0,"FAILED":-1267650600228229401496703205376,"CANCELLED":0},"#,
-            r#""GBP":{"SCHEDULED":0,"PENDING":99999999999999999999999999999999999999,"PROCESSED":0,"FAILED":0,"#,
-            r#""CANCELLED":0}}}"#,
+            r#""EUR":{"SCHEDULED":"0","PENDING":"0","PROCESSED":"0","FAILED":"-1267650600228229401496703205376","#,
+            r#""CANCELLED":"0"},"#,
+            r#""GBP":{"SCHEDULED":"0","PENDING":"99999999999999999999999999999999999999","PROCESSED":"0","FAILED":"0","#,
+            r#""CANCELLED":"0"}}}"#,
         );
         assert_eq!(serde_json::to_string(&CountsView::of(&counts)).unwrap(), want);
     }

@@ -95,7 +95,7 @@ pub use calendar::{BusinessDate, BusinessZone, ScheduledFor, UtcSecond};
 pub use counts::DayCounts;
 pub use currency::Currency;
 pub use json_text::JsonText;
-pub use money::{AmountMinor, Money};
+pub use money::{AmountMinor, MAX_AMOUNT_MINOR, Money};
 pub use outage::{Outage, OutageKind, causes};
 pub use payment::{Details, Head, HeadKey, HeadSort, Instruction, TrailEntry};
 pub use payment_id::{IdempotencyKey, PaymentId, Shard, ShardCount};

@@ -4,10 +4,14 @@ use std::str::FromStr;
 
 use crate::Currency;
 
-/// A payment's amount in minor units of its currency (pence, cents, whole yen): 1 to `i64::MAX`,
-/// which is 92 quadrillion pounds.
+/// The largest amount of a new payment: the largest integer up to which a double has each, so that a client which reads
+/// JSON's numbers as doubles loses nothing. In pounds it is 90 trillion.
+pub const MAX_AMOUNT_MINOR: i64 = (1 << 53) - 1;
+
+/// A payment's amount in minor units of its currency (pence, cents, whole yen): 1 to [`MAX_AMOUNT_MINOR`]. Payments that
+/// were stored with more, up to `i64::MAX`, stay readable.
 ///
-/// A million million such amounts add up to 31 digits. A DynamoDB number holds 38.
+/// A million million of the largest add up to 31 digits. A DynamoDB number holds 38.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AmountMinor(i64);
 
@@ -20,8 +24,8 @@ pub enum AmountError {
     /// A fraction or an exponent, even if its value is whole.
     #[error("an amount is a whole number of minor units, written without a fraction or an exponent")]
     NotWhole,
-    /// Larger than `i64::MAX`.
-    #[error("an amount is at most {} minor units", i64::MAX)]
+    /// Larger than [`MAX_AMOUNT_MINOR`].
+    #[error("an amount is at most {MAX_AMOUNT_MINOR} minor units")]
     TooLarge,
 }
 
@@ -33,7 +37,7 @@ impl TryFrom<i64> for AmountMinor {
     }
 }
 
-/// Parses a JSON number's text, so no amount ever is a float.
+/// Parses a JSON number's text, so no amount ever is a float. It can be that of a stored payment.
 impl FromStr for AmountMinor {
     type Err = AmountError;
 
@@ -50,6 +54,14 @@ impl FromStr for AmountMinor {
 }
 
 impl AmountMinor {
+    /// Checks that a new payment may have this amount.
+    ///
+    /// # Errors
+    /// [`AmountError::TooLarge`].
+    pub fn for_new_payment(self) -> Result<Self, AmountError> {
+        if self.0 > MAX_AMOUNT_MINOR { Err(AmountError::TooLarge) } else { Ok(self) }
+    }
+
     /// The number of minor units.
     #[must_use]
     pub fn get(self) -> i64 {
@@ -90,5 +102,19 @@ mod tests {
         ] {
             assert_eq!(text.parse::<AmountMinor>().map(AmountMinor::get), want, "{text}");
         }
+    }
+
+    #[test]
+    fn a_new_amount_survives_a_double() {
+        let amount = |text: &str| text.parse::<AmountMinor>().and_then(AmountMinor::for_new_payment);
+        assert_eq!(amount("9007199254740991").map(AmountMinor::get), Ok(MAX_AMOUNT_MINOR));
+        assert_eq!(amount("9007199254740992"), Err(AmountError::TooLarge));
+        #[expect(
+            clippy::cast_precision_loss,
+            clippy::cast_possible_truncation,
+            reason = "it shows that nothing is lost"
+        )]
+        let read_as_double = MAX_AMOUNT_MINOR as f64 as i64;
+        assert_eq!(read_as_double, MAX_AMOUNT_MINOR);
     }
 }

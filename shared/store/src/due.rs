@@ -15,6 +15,9 @@ use crate::merge::{Merged, Stretch, merge};
 use crate::schema::DUE;
 use crate::{Item, Store, StoreError};
 
+/// What of an entry of the `due` index says only which payment it is.
+pub(crate) const DUE_KEYS: &str = "pk, sk, due";
+
 /// An entry of the `due` index: eventually consistent, with only some attributes of the head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DueRow {
@@ -132,18 +135,21 @@ impl Store {
     }
 
     /// Returns the same page of both tables, with each payment once. A settlement that only history knows
-    /// yet is left out: its payment is still pending. That also reads the pending payments between the page's first and last.
+    /// yet is left out: its payment is still pending. That also reads the pending payments between the page's first and last,
+    /// 1 MB of them at most: the page ends where they do.
     pub async fn due_page_of_both(&self, range: &DueRange, limit: u16) -> Result<DuePage, StoreError> {
         let read = async {
             let hot = self.due_stretch(&self.tables.payments, range, limit).await?;
             let mut history = self.due_stretch(&self.tables.history, range, limit).await?;
-            if range.status.is_settled() {
-                self.leave_out_pending(range.shard, &hot.0.rows, &mut history.0.rows).await?;
-            }
-            Ok((hot, history))
+            let pending = if range.status.is_settled() {
+                self.leave_out_pending(range, &hot.0.rows, &mut history.0.rows).await?
+            } else {
+                Stretch { rows: Vec::new(), end: None }
+            };
+            Ok((hot, history, pending))
         };
-        let ((hot, unreadable), (history, more_unreadable)) = self.bounded("Query", read).await?;
-        let Merged { rows, next } = merge(vec![hot, history], limit.into());
+        let ((hot, unreadable), (history, more_unreadable), pending) = self.bounded("Query", read).await?;
+        let Merged { rows, next } = merge(vec![hot, history, pending], limit.into());
         Ok(DuePage::of(rows.into_iter(), unreadable.into_iter().chain(more_unreadable), next))
     }
 
@@ -155,31 +161,34 @@ impl Store {
         Ok((u64::try_from(answer.count).unwrap_or(0), answer.last_evaluated_key.is_some()))
     }
 
-    /// Takes settled payments out of history's rows that are pending in the hot table, if history alone has any.
+    /// Takes settled payments out of history's rows that are pending in the hot table, if history alone has any. Returns
+    /// how far the pending ones were read, as a stretch without rows.
     async fn leave_out_pending(
         &self,
-        shard: Shard,
+        range: &DueRange,
         hot: &[(DueSort, KeyedRow)],
         history: &mut Vec<(DueSort, KeyedRow)>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Stretch<DueSort, KeyedRow>, StoreError> {
         let hot: BTreeSet<DueSort> = hot.iter().map(|(due, _)| *due).collect();
         let mut only = history.iter().map(|(due, _)| *due).filter(|due| !hot.contains(due));
-        let Some(first) = only.next() else { return Ok(()) };
+        let Some(first) = only.next() else { return Ok(Stretch { rows: Vec::new(), end: None }) };
         let last = only.next_back().unwrap_or(first);
         let pending = |due: DueSort| DueSort { status: Status::Pending, ..due }.to_string();
         let (mut found, mut after) = (HashSet::new(), None);
-        loop {
-            let query = self.due_query(&self.tables.payments, shard, (pending(first), pending(last)));
-            let query = query.projection_expression("pk, sk, due").set_exclusive_start_key(after);
+        let end = loop {
+            let query = self.due_query(&self.tables.payments, range.shard, (pending(first), pending(last)));
+            let query = query.projection_expression(DUE_KEYS).set_exclusive_start_key(after);
             let answer = query.send().await.map_err(failed("Query"))?;
             found.extend(answer.items.unwrap_or_default().iter().map(|entry| text_of(entry, "due").to_owned()));
-            after = answer.last_evaluated_key;
-            if after.is_none() {
-                break;
+            let Some(key) = answer.last_evaluated_key else { break None };
+            match due_of(&self.tables.payments, &key) {
+                Ok(end) => break Some(DueSort { status: range.status, ..end }),
+                // A page cannot end at a key that cannot be read.
+                Err(_) => after = Some(key),
             }
-        }
+        };
         history.retain(|(due, _)| hot.contains(due) || !found.contains(&pending(*due)));
-        Ok(())
+        Ok(Stretch { rows: Vec::new(), end })
     }
 
     /// Returns one table's part of a page, and the entries whose keys cannot be read. Those have no

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use payments_model::{BusinessDate, DayCounts, Money, Shard, Status};
 
-use crate::due::due_of;
+use crate::due::{DUE_KEYS, due_of};
 use crate::error::failed;
 use crate::item::{key_of, parse_money, text_of};
 use crate::key::DueSort;
@@ -173,10 +173,11 @@ impl Store {
             }
             Next::History(page, after) => (&self.tables.history, (history_from.clone(), end_of(page)), after),
         };
+        // Only the keys of pending payments matter. The keys of the table name an entry that cannot be read.
+        let is_pending = matches!(recount.next, Next::Pending(..));
         let query = self
             .due_query(table, recount.shard, range)
-            // The keys of the table name an entry that cannot be read.
-            .projection_expression("pk, sk, due, amountMinor, currency")
+            .projection_expression(if is_pending { DUE_KEYS } else { "pk, sk, due, amountMinor, currency" })
             .set_exclusive_start_key(after.clone())
             .limit(PAGE);
         let answer = query.send().await.map_err(failed("Query"))?;

@@ -85,7 +85,7 @@ async fn an_uncounted_record_is_drift() -> Result<()> {
     assert_eq!((report.exact, report.drifted), (2, 1), "{report:?}");
     let drift = serde_json::to_value(&report.drifts[0])?;
     let scheduled = |side: &str| [&drift[side]["byStatus"]["SCHEDULED"], &drift[side]["sums"]["EUR"]["SCHEDULED"]];
-    let two = |count: i64, sum: i64| [json!(count), json!(sum)];
+    let two = |count: i64, sum: i64| [json!(count), json!(sum.to_string())];
     assert_eq!(scheduled("counters"), two(4, 99).each_ref());
     assert_eq!(scheduled("recounted"), two(5, 198).each_ref());
     Ok(())

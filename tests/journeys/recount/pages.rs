@@ -56,7 +56,7 @@ async fn every_payment_of_either_table_is_counted_once_however_the_pages_fall() 
         let union: BTreeSet<_> = hot.union(&history).collect();
         let sum: usize = union.iter().map(|n| **n + 1).sum();
         let archived = history.difference(&hot).count();
-        let want: Value = json!([union.len(), union.len(), archived, sum]);
+        let want: Value = json!([union.len(), union.len(), archived, sum.to_string()]);
         let found = json!([
             found["byStatus"]["CANCELLED"],
             found["total"],

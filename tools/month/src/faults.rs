@@ -64,6 +64,8 @@ pub enum FaultKind {
     FileFailed,
     /// A call to the report store takes seconds.
     FileSlow,
+    /// `settle` loses DynamoDB for hours, between the two writes of a settlement.
+    CutOff,
     /// Sending is paused for hours.
     Paused,
     /// The release before this one runs for hours or days.

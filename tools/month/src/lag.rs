@@ -18,12 +18,12 @@ use crate::random::{Seed, happens};
 use crate::touched::partition_key;
 
 /// How long an index stands still at most.
-const LONGEST: TimeDelta = TimeDelta::minutes(12);
+pub(crate) const LONGEST: TimeDelta = TimeDelta::minutes(12);
 
 /// How often a day one does.
 const A_DAY: i64 = 16;
 
-const INDEXES: [&str; 3] = ["payments/due", "payments/unreported", "payments/transaction"];
+const INDEXES: [&str; 2] = ["payments/due", "payments/unreported"];
 
 /// A time in which a partition of an index stands still.
 #[derive(Debug, Clone)]

@@ -39,6 +39,7 @@ mod partitions;
 pub mod past;
 pub mod random;
 mod readers;
+mod recounts;
 mod releases;
 mod reports;
 pub mod requests;

@@ -3,6 +3,7 @@
 //! A call goes on even if its caller is killed meanwhile, as on a network.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use aws_smithy_runtime_api::client::result::ConnectorError;
@@ -93,7 +94,7 @@ impl Network {
     async fn carry(&self, mut call: Call, next: Next, caller: Caller) -> Answer {
         let shared = &*self.0;
         let unprocessed = self.hold_back(&mut call);
-        let (fate, there, back) = self.fate(&call);
+        let (fate, there, back) = self.fate(&call, caller);
         pause(there).await;
         let (operation, service) = (call.operation.clone(), call.service().to_owned());
         let mut input = call.input().clone();
@@ -127,6 +128,9 @@ impl Network {
         let (status, body) = match answer {
             Ok(response) => {
                 let (status, body) = read_whole(response).await?;
+                if status == 200 && caller.function == "settle" && operation == "PutItem" {
+                    self.cut_off();
+                }
                 let shown = shown.unwrap_or_else(|| serde_json::from_slice(&body).unwrap_or_default());
                 let weakened = shared.weakness.and_then(|it| it.answer(caller.function, &operation, (status, &shown)));
                 answer = weakened
@@ -190,7 +194,7 @@ impl Network {
     }
 
     /// Draws what happens to a try, and how long its way there and back takes.
-    fn fate(&self, call: &Call) -> (Fate, TimeDelta, TimeDelta) {
+    fn fate(&self, call: &Call, caller: Caller) -> (Fate, TimeDelta, TimeDelta) {
         let faults = &self.0.faults;
         let (mut there, mut back) = (faults.millis(1..15), faults.millis(1..15));
         if faults.draw(FaultKind::SlowCall, 1) {
@@ -201,7 +205,9 @@ impl Network {
         let is_write = WRITES.contains(&call.operation.as_str());
         let is_transaction = call.operation == "TransactWriteItems";
         let is_dynamodb = call.service() != "AmazonSQS";
-        let fate = if is_dynamodb && let Some(place) = self.throttled_at(call, is_write) {
+        let fate = if caller.function == "settle" && self.0.switches.is_cut_off() {
+            Fate::LoseRequest
+        } else if is_dynamodb && let Some(place) = self.throttled_at(call, is_write) {
             if is_write {
                 self.0.metrics.throttled(place);
             }
@@ -226,6 +232,19 @@ impl Network {
             Fate::Pass
         };
         (fate, there, back)
+    }
+
+    /// Now and then `settle` loses DynamoDB once the long-term table has a settlement, and the hot table does not know it yet.
+    fn cut_off(&self) {
+        let shared = &*self.0;
+        if shared.faults.draw(FaultKind::CutOff, 6) {
+            let (switches, minutes) = (shared.switches.clone(), shared.faults.millis(60..1_000).num_milliseconds());
+            switches.cut_off.store(true, Ordering::Relaxed);
+            tokio::spawn(async move {
+                pause(TimeDelta::minutes(minutes)).await;
+                switches.cut_off.store(false, Ordering::Relaxed);
+            });
+        }
     }
 
     /// Returns the table or index that throttles a call, if one does.

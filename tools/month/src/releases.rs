@@ -1,7 +1,7 @@
 //! Deployments: the release before this one comes for some hours, and goes.
 //!
 //! Settling pauses at each change, and the older release comes only if no settlement is between its writes then, as
-//! `docs/deploy.md` asks for.
+//! `docs/deploy.md` asks for. It often comes when somebody would want it back: when `settle` has lost DynamoDB.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,6 +16,7 @@ use crate::checker;
 use crate::faults::FaultKind;
 use crate::laws::is_settled;
 use crate::time::pause;
+use crate::weakness::Weakness;
 
 /// How long settling is paused at a change: longer than an invocation takes.
 const PAUSE: TimeDelta = TimeDelta::minutes(5);
@@ -27,15 +28,17 @@ pub(crate) fn start(bank: &Arc<Bank>) {
 
 async fn run(bank: Arc<Bank>) {
     let mut random = bank.seed.source("releases");
+    let is_hasty = bank.weakness == Some(Weakness::HastyRollback);
     loop {
-        pause(TimeDelta::hours(random.i64(12..60))).await;
+        wait(&bank, random.i64(12..60)).await;
         if !bank.faults.has(FaultKind::Rollback) {
             continue;
         }
         pause_settling(&bank).await;
         // The faults may have ended meanwhile.
-        if bank.faults.has(FaultKind::Rollback) && none_in_between(&bank) {
+        if bank.faults.has(FaultKind::Rollback) && (is_hasty || none_in_between(&bank)) {
             bank.switches.older.store(true, Ordering::Relaxed);
+            bank.switches.cut_off.store(false, Ordering::Relaxed);
             bank.switches.settling_paused.store(false, Ordering::Relaxed);
             bank.faults.count(FaultKind::Rollback);
             pause(TimeDelta::minutes(random.i64(60..2_400))).await;
@@ -43,6 +46,17 @@ async fn run(bank: Arc<Bank>) {
             bank.switches.older.store(false, Ordering::Relaxed);
         }
         bank.switches.settling_paused.store(false, Ordering::Relaxed);
+    }
+}
+
+/// Waits for so many hours, or until `settle` has lost DynamoDB, but for half a day at least.
+async fn wait(bank: &Bank, hours: i64) {
+    pause(TimeDelta::hours(12)).await;
+    for _ in 12..hours {
+        if bank.switches.is_cut_off() {
+            return;
+        }
+        pause(TimeDelta::hours(1)).await;
     }
 }
 

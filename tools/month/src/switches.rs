@@ -16,6 +16,8 @@ pub(crate) struct Switches {
     pub(crate) older: Arc<AtomicBool>,
     /// Nothing is settled.
     pub(crate) settling_paused: Arc<AtomicBool>,
+    /// `settle` has lost DynamoDB.
+    pub(crate) cut_off: Arc<AtomicBool>,
 }
 
 impl Switches {
@@ -29,9 +31,15 @@ impl Switches {
         self.older.load(Ordering::Relaxed)
     }
 
+    /// Whether `settle` has lost DynamoDB.
+    pub(crate) fn is_cut_off(&self) -> bool {
+        self.cut_off.load(Ordering::Relaxed)
+    }
+
     /// Lets everything run again, in this release.
     pub(crate) fn release(&self) {
-        let all = [&self.paused, &self.stalled, &self.failing, &self.older, &self.settling_paused];
+        let Self { paused, stalled, failing, older, settling_paused, cut_off } = self;
+        let all = [paused, stalled, failing, older, settling_paused, cut_off];
         all.iter().for_each(|switch| switch.store(false, Ordering::Relaxed));
     }
 }

@@ -19,8 +19,8 @@ use tokio::time::timeout;
 use crate::bank::Bank;
 use crate::broken::Part;
 use crate::faults::FaultKind;
-use crate::releases;
 use crate::time::pause;
+use crate::{recounts, releases};
 
 /// How long a consumer of the stream goes on looking after its last record: longer than its windows are open.
 const LINGER: TimeDelta = TimeDelta::seconds(90);
@@ -108,7 +108,7 @@ async fn deliver(bank: Arc<Bank>, consumer: usize, function: Function, mut mappi
 /// Whether Lambda polls for a function of the stream or of the queue of results.
 pub(crate) fn is_polled(bank: &Bank, package: &'static str) -> bool {
     let (paused, stalled) = (is_on(&bank.switches.paused), is_on(&bank.switches.stalled));
-    let settling_paused = package == "settle" && is_on(&bank.switches.settling_paused);
+    let settling_paused = package == "settle" && (is_on(&bank.switches.settling_paused) || bank.switches.is_cut_off());
     let stands = (package == "dispatch" && paused) || (package != "settle" && stalled) || settling_paused;
     !stands && !bank.broken.is(Part::Mapping(package))
 }
@@ -296,10 +296,12 @@ async fn invoke(bank: &Bank, spec: ScheduleSpec) {
     }
     let ahead = bank.weakness.map_or(TimeDelta::zero(), |weakness| weakness.ahead(spec.function.as_str()));
     let context = context(bank.time.now() + ahead + SCHEDULED_TIMEOUT);
+    let began = bank.time.now();
     let run = |functions: Functions| async move { functions.scheduled(spec.function, input, context).await };
-    let done = bank.lambda.invoke(spec.function.as_str(), SCHEDULED_TIMEOUT, run).await;
-    if let Err(error) | Ok(Err(error)) = done {
-        bank.note(format!("{}: {error}", spec.name));
+    match bank.lambda.invoke(spec.function.as_str(), SCHEDULED_TIMEOUT, run).await {
+        Ok(Ok(outcome)) if spec.function == Function::Recount => recounts::check(bank, began, &outcome),
+        Ok(Ok(_)) => {}
+        Err(error) | Ok(Err(error)) => bank.note(format!("{}: {error}", spec.name)),
     }
 }
 

@@ -36,6 +36,10 @@ pub enum Weakness {
     HotFirst,
     /// `settle` completes an earlier settlement with the present time.
     SettledAnew,
+    /// `recount` counts a settlement that only the long-term table knows yet.
+    CountedInBetween,
+    /// The release before this one comes while a settlement is between its writes.
+    HastyRollback,
     /// The report lets heads expire at once.
     EarlyExpiry,
     /// Reads lose their consistency.
@@ -127,6 +131,11 @@ impl Weakness {
                 if operation == "PutItem" && text(&input["Item"], "pk").starts_with("PAY#") =>
             {
                 remove_condition(input);
+            }
+            (Self::CountedInBetween, "recount") if input["ProjectionExpression"] == "pk, sk, due" => {
+                // What it would leave out is not found.
+                let values = &mut input["ExpressionAttributeValues"];
+                values[":from"] = values[":to"].clone();
             }
             (Self::EarlyExpiry, "report") if is_update => {
                 let expires = input["ExpressionAttributeValues"].get_mut(":expires");
