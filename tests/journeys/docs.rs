@@ -107,10 +107,15 @@ async fn exceptions_to_the_order_are_as_documented() -> Result<()> {
         (InvalidParameter, "from", list("tenant", "cursor=x&limit=0&status=OPEN&from=soon")),
         (InvalidParameter, "dueDate", Ask::get("/payments?cursor=x&shard=10&status=OPEN&dueDate=soon")),
         (InvalidParameter, "shard", Ask::get("/payments?cursor=x&shard=10")),
-        // JSON is reported from its beginning.
-        (InvalidShape, "urgent", create("tenant", "new", r#"{"urgent":true,"#)),
-        (InvalidShape, "currency", create("tenant", "new", r#"{"currency":1,"#)),
-        (InvalidShape, "currency", create("tenant", "new", r#"{"amountMinor":"1","currency":1}"#)),
+        // Faults of the same type are in the order of the description, and unknown fields come after those.
+        (NotJson, "", create("tenant", "new", r#"{"urgent":true,"#)),
+        (InvalidShape, "payeeAccountId", create("tenant", "new", r#"{"urgent":true}"#)),
+        (
+            InvalidShape,
+            "urgent",
+            create("tenant", "new", &body("#", "0", "gbp", "soon", 1).replacen('{', r#"{"urgent":1,"#, 1)),
+        ),
+        (InvalidShape, "payeeAccountId", create("tenant", "new", r#"{"amountMinor":"1","currency":1}"#)),
         (InvalidShape, "payeeAccountId", create("tenant", "new", r#"{"amountMinor":"1"}"#)),
         (InvalidShape, "amountMinor", create("tenant", "new", r#"{"payeeAccountId":"","amountMinor":"1"}"#)),
         (InvalidShape, "currency", create("tenant", "new", r#"{"payeeAccountId":"","amountMinor":0}"#)),
@@ -134,14 +139,18 @@ async fn exceptions_to_the_order_are_as_documented() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_batch_entry_is_checked_by_shape_then_account_and_key_then_other_fields() -> Result<()> {
+async fn a_batch_entry_is_checked_by_account_and_key_then_shape_then_other_fields() -> Result<()> {
     let world = World::open().await?;
     // Each row mends the fault of the row above it and keeps those of the rows below.
     for (kind, field, entry) in [
-        (InvalidShape, "urgent", r##"{"accountId":"#","idempotencyKey":"é","urgent":true}"##.to_owned()),
-        (InvalidShape, "payeeAccountId", r##"{"accountId":"#","idempotencyKey":"é"}"##.to_owned()),
-        (InvalidParameter, "accountId", entry("#", "é")),
-        (InvalidIdempotencyKey, "idempotencyKey", entry("tenant", "é")),
+        (InvalidParameter, "accountId", r##"{"accountId":"#","idempotencyKey":"é","urgent":true}"##.to_owned()),
+        (
+            InvalidIdempotencyKey,
+            "idempotencyKey",
+            r#"{"accountId":"tenant","idempotencyKey":"é","urgent":true}"#.to_owned(),
+        ),
+        (InvalidShape, "payeeAccountId", r#"{"accountId":"tenant","idempotencyKey":"new","urgent":true}"#.to_owned()),
+        (InvalidShape, "urgent", entry("tenant", "new").replacen('{', r#"{"urgent":true,"#, 1)),
         (InvalidPayee, "payeeAccountId", entry("tenant", "new")),
     ] {
         let reply = world.send(Ask::post("/payment-batches").text(format!(r#"{{"payments":[{entry}]}}"#))).await?;

@@ -78,11 +78,12 @@ async fn no_batch_makes_an_answer_that_lambda_rejects() -> Result<()> {
         }
     }
     // Many faults in each entry, each with a long name.
-    let names = (0..20).map(|n| format!(r#""{n:02}{}":1"#, r"".repeat(62)));
+    let names = (0..20).map(|n| format!(r#""{n:02}{}":1"#, r"\u0001".repeat(62)));
     let entry = format!("{{{}}}", names.collect::<Vec<_>>().join(","));
     let batch = format!(r#"{{"payments":[{}]}}"#, vec![entry; 100].join(","));
     let (reply, bytes) = send(&world, Ask::post("/payment-batches").text(batch)).await?;
-    assert_eq!(reply.body["results"][99]["problem"]["errors"].as_array().map(Vec::len), Some(MAX_ERRORS));
+    let errors = reply.body["results"][99]["problem"]["errors"].as_array();
+    assert_eq!(errors.map(Vec::len), Some(MAX_ERRORS), "{reply:.500}");
     assert!(bytes <= MOST, "{bytes} bytes");
     // The longest of what a valid batch can be answered.
     let entry = |n: usize| {
