@@ -237,7 +237,7 @@ impl Network {
     /// Now and then `settle` loses DynamoDB once the long-term table has a settlement, and the hot table does not know it yet.
     fn cut_off(&self) {
         let shared = &*self.0;
-        if shared.faults.draw(FaultKind::CutOff, 6) {
+        if shared.faults.draw(FaultKind::CutOff, 10) {
             let (switches, minutes) = (shared.switches.clone(), shared.faults.millis(60..1_000).num_milliseconds());
             switches.cut_off.store(true, Ordering::Relaxed);
             tokio::spawn(async move {

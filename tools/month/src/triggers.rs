@@ -60,6 +60,7 @@ pub(crate) fn start(bank: &Arc<Bank>, zone: BusinessZone) -> Result<()> {
     spawn_local(roll(Arc::clone(bank)));
     spawn_local(hold(Arc::clone(bank)));
     spawn_local(fail_both(Arc::clone(bank)));
+    spawn_local(recount_by_hand(Arc::clone(bank)));
     releases::start(bank);
     let schedules = SCHEDULES.iter().map(|spec| Schedule::new(spec, zone)).collect::<Result<Vec<_>>>()?;
     spawn_local(schedule(Arc::clone(bank), schedules));
@@ -254,6 +255,18 @@ async fn schedule(bank: Arc<Bank>, mut schedules: Vec<Schedule>) {
         }
         let into_minute = now.timestamp_millis().rem_euclid(60_000);
         pause(TimeDelta::milliseconds(60_000 - into_minute)).await;
+    }
+}
+
+/// Lets somebody recount every few hours, while faults happen: the schedule does so once, when a date begins.
+async fn recount_by_hand(bank: Arc<Bank>) {
+    let mut random = bank.seed.source("recounts");
+    loop {
+        pause(TimeDelta::minutes(random.i64(120..480))).await;
+        let spec = SCHEDULES.iter().find(|spec| spec.function == Function::Recount);
+        for spec in spec.filter(|_| bank.faults.are_enabled()) {
+            invoke(&bank, *spec).await;
+        }
     }
 }
 
