@@ -161,12 +161,22 @@ impl Settle {
         deadline: &Deadline,
     ) -> Result<MessageEnd, Halt> {
         in_time(deadline)?;
-        let Some(pending) = self.store.stored_head(key).await? else {
-            in_time(deadline)?;
-            let archived = self.store.archived_head(key).await?;
-            return Ok(archived.map_or(MessageEnd::Unknown, |head| self.end_of(&head, result)));
+        // Only settlement leaves PENDING, so what was pending a moment ago still is, or history has its settlement.
+        let recent = self.store.recent_head(key).await?;
+        let recent = recent.and_then(|head| Some((self.step(head.known(), result).ok()?, head)));
+        let (step, pending) = match recent {
+            Some(pending) => pending,
+            None => {
+                in_time(deadline)?;
+                let Some(head) = self.store.stored_head(key).await? else {
+                    in_time(deadline)?;
+                    let archived = self.store.archived_head(key).await?;
+                    return Ok(archived.map_or(MessageEnd::Unknown, |head| self.end_of(&head, result)));
+                };
+                let Ok(step) = self.step(head.known(), result) else { return Ok(self.end_of(head.known(), result)) };
+                (step, head)
+            }
         };
-        let Ok(step) = self.step(pending.known(), result) else { return Ok(self.end_of(pending.known(), result)) };
         in_time(deadline)?;
         let settled = match self.store.decide_settlement(&pending, &step).await? {
             Decided::Now(settled) => settled,

@@ -95,6 +95,12 @@ impl Store {
         item.map(|item| StoredHead::read(&self.tables.payments, item)).transpose()
     }
 
+    /// Returns a head of the hot table with its item as it is or was a moment ago: half a read unit.
+    pub async fn recent_head(&self, key: &HeadKey) -> Result<Option<StoredHead>, StoreError> {
+        let item = self.get_recent(&self.tables.payments, head_key(key)).await?;
+        item.map(|item| StoredHead::read(&self.tables.payments, item)).transpose()
+    }
+
     /// Copies a head's item into history, unless another head is there: 1 write unit, 1 in `due`, and
     /// 1 in `transaction` if it was processed.
     ///

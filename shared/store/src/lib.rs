@@ -13,7 +13,7 @@
 //! | all payments of a date and status, by shard | both tables' `due` | [`Store::due_page_of_both`] |
 //! | the payment of a transaction id | `payment-history`/`transaction` | [`Store::payments_of_transaction`] |
 //! | many current states, many details | `payments`, `payment-history` | [`Store::hot_heads`], [`Store::details_of`] |
-//! | many current states, with attributes that this version does not know | `payments` | [`Store::stored_head`], [`Store::stored_heads`] |
+//! | many current states, with attributes that this version does not know | `payments` | [`Store::stored_head`], [`Store::recent_head`], [`Store::stored_heads`] |
 //! | one claim or cancel | `payments` | [`Store::transition`] |
 //! | one settlement | `payment-history`, then `payments` | [`Store::decide_settlement`], [`Store::follow_settlement`] |
 //! | many settlements | `payment-history` | [`Store::settled_heads`] |

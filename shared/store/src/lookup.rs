@@ -148,6 +148,12 @@ impl Store {
         let get = self.client.get_item().table_name(table).set_key(Some(key)).consistent_read(true);
         Ok(get.send().await.map_err(failed("GetItem"))?.item)
     }
+
+    /// Returns an item, eventually consistent.
+    pub(crate) async fn get_recent(&self, table: &str, key: Item) -> Result<Option<Item>, StoreError> {
+        let get = self.client.get_item().table_name(table).set_key(Some(key));
+        Ok(get.send().await.map_err(failed("GetItem"))?.item)
+    }
 }
 
 fn details_key(payment_id: PaymentId) -> Item {

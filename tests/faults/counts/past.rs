@@ -25,8 +25,8 @@ const NIGHTS: usize = 3;
 /// The currencies of the payments.
 const CURRENCIES: [&str; 3] = ["GBP", "EUR", "JPY"];
 
-/// What is added to some amounts, so that sums exceed 64 bits.
-const LARGE: u64 = 1 << 62;
+/// What is added to some amounts, so that sums exceed what a double holds.
+const LARGE: u64 = 1 << 52;
 
 struct Past<'r> {
     fixture: &'r Fixture,

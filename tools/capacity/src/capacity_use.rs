@@ -63,7 +63,7 @@ const WANT: [(DataKind, [u64; 4]); 6] = [
 ];
 
 /// The most half units of a payment's own reads. A few hundredths more are its part of the pages of indexes.
-const READS_AT_MOST: u64 = 9;
+const READS_AT_MOST: u64 = 8;
 
 /// A page of payments of one kind and size in one design.
 struct Row {

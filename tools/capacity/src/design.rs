@@ -166,7 +166,7 @@ impl Tables {
             Read::Pending => {
                 let mut found = 0;
                 for key in &keys {
-                    found += usize::from(store.stored_head(key).await?.is_some());
+                    found += usize::from(store.recent_head(key).await?.is_some());
                 }
                 found
             }

@@ -46,7 +46,7 @@ pub(crate) async fn bare_calls(fixture: &Fixture, size: u64) -> Result<Work<'_>>
         let step = head.transition(&event, fixture.now, Actor::named(SETTLE))?;
         let settled = StoredHead::new(after(head.clone(), &step))?;
         let pending = StoredHead::new(head)?;
-        let read = collector.call(async |store| store.stored_head(&key).await).await?;
+        let read = collector.call(async |store| store.recent_head(&key).await).await?;
         let put = collector.call(async |store| store.decide_settlement(&pending, &step).await).await?;
         let update = collector.call(async |store| store.follow_settlement(&settled).await).await?;
         let look_up = collector.call(async |store| store.payments_of_transaction(&id).await).await?;

@@ -53,7 +53,7 @@ struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   cargo load --payments 20000 --json                  in process
-  TMPDIR=/dev/shm cargo load --payments 1000000       a million, with 11 GB of data in memory (Linux)
+  TMPDIR=/dev/shm cargo load --payments 1000000       a million, with 6.5 GB of data in memory (Linux)
   cargo load --mixed --payments 20000                 half a minute of a whole day's traffic
   cargo load --local --single --rate 200              over HTTP, one by one, 200 a second
   cargo load --url https://… --due 2027-03-01         a deployed API, with a token in PAYMENTS_TOKEN

@@ -183,9 +183,7 @@ fn missing(arguments: &Arguments, months: &[Month]) -> Vec<String> {
     for (kind, count) in months.iter().flat_map(|month| &month.faults) {
         *counts.entry(*kind).or_default() += count;
     }
-    // The functions read consistently, so reads of the past show only with a weakness.
-    let can_happen = |kind: &&FaultKind| **kind != FaultKind::StaleRead && !arguments.without.contains(kind);
-    let never = FaultKind::all().iter().filter(can_happen).filter(|kind| counts[kind] == 0);
+    let never = FaultKind::all().iter().filter(|kind| !arguments.without.contains(kind) && counts[kind] == 0);
     never.map(|kind| kind.name()).collect()
 }
 
