@@ -181,3 +181,118 @@ async fn a_cursor_is_rejected_for_any_other_account_or_filter() -> Result<()> {
     }
     Ok(())
 }
+
+/// Creates payments on ten days, every third to `baker`, every fourth cancelled. Returns them in order of their due times.
+async fn ten_days(world: &World) -> Result<Vec<Value>> {
+    for n in 0..10 {
+        let mut body = payment(&format!("2026-11-2{n}T12:00:00Z"), &json!(n));
+        body["payeeAccountId"] = json!(if n % 3 == 0 { "baker" } else { "shop" });
+        let id = world.create("buyer", &format!("k-{n}"), &body).await?;
+        if n % 4 == 0 {
+            world.cancel("buyer", &id).await?;
+        }
+    }
+    // Some lie in the long-term table alone, and some in both.
+    let before = world.heads("buyer").await?;
+    world.set_clock("2026-11-25T09:00:00Z")?;
+    world.archive_all("buyer").await?;
+    world.put_items(&world.environment.tables.payments, before.into_iter().skip(2)).await?;
+    let all = read_all(world, "from=2026-11-20", async |_| Ok(())).await?;
+    assert_eq!(all.len(), 10);
+    Ok(all)
+}
+
+#[tokio::test]
+async fn filters_and_the_order_give_the_same_payments_at_every_page_size() -> Result<()> {
+    let world = World::open().await?;
+    let all = ten_days(&world).await?;
+    for (statuses, payee, is_descending) in [
+        ("", "", true),
+        ("CANCELLED", "", false),
+        ("CANCELLED", "", true),
+        ("SCHEDULED,CANCELLED", "baker", true),
+        ("PENDING,SCHEDULED,SCHEDULED", "", false),
+        ("PROCESSED,FAILED", "shop", true),
+        ("SCHEDULED,PENDING,PROCESSED,FAILED,CANCELLED", "shop", false),
+    ] {
+        let has = |given: &str, value: &Value| given.is_empty() || given.split(',').any(|one| value == one);
+        let mut want = all.clone();
+        want.retain(|payment| has(statuses, &payment["status"]) && has(payee, &payment["payeeAccountId"]));
+        if is_descending {
+            want.reverse();
+        }
+        let mut query = format!("from=2026-11-20&order={}", if is_descending { "desc" } else { "asc" });
+        for (name, value) in [("status", statuses), ("payeeAccountId", payee)] {
+            if !value.is_empty() {
+                query = format!("{query}&{name}={value}");
+            }
+        }
+        for limit in [1, 2, 3, 10, 1_000] {
+            let read = read_all(&world, &format!("{query}&limit={limit}"), async |_| Ok(())).await?;
+            assert_eq!(ids(&read), ids(&want), "{query}, limit {limit}");
+        }
+    }
+    for (query, field) in [
+        ("status=", "status"),
+        ("status=SCHEDULED,", "status"),
+        ("status=scheduled", "status"),
+        ("order=down", "order"),
+        ("payeeAccountId=a%23", "payeeAccountId"),
+    ] {
+        let reply = world.send(Ask::get(&format!("/accounts/buyer/payments?{query}"))).await?;
+        assert_eq!((reply.status, reply.field("field")), (400, field), "{query}: {reply}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_list_without_an_end_shows_all_that_is_coming() -> Result<()> {
+    let world = World::open().await?;
+    let ids_of = [put(&world, "soon", "2026-11-21").await?, put(&world, "late", "2028-11-20").await?];
+    let list = world.send(Ask::get("/accounts/buyer/payments")).await?;
+    assert_eq!(ids(list.payments()), ids_of, "{list}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_filter_reads_on_for_a_thousand_payments_and_then_gives_a_cursor() -> Result<()> {
+    let world = World::open().await?;
+    let entry = |n: usize| {
+        let mut entry = payment("2026-12-01", &json!(null));
+        entry["accountId"] = json!("buyer");
+        entry["idempotencyKey"] = json!(n.to_string());
+        if n == 0 {
+            (entry["scheduledFor"], entry["payeeAccountId"]) = (json!("2026-12-02"), json!("baker"));
+        }
+        entry
+    };
+    world.create_all((0..1_100).map(entry)).await?;
+    drop(world.recorder.take_operations());
+    let list = world.send(Ask::get("/accounts/buyer/payments?payeeAccountId=baker&limit=5")).await?;
+    assert_eq!((list.payments().len(), world.recorder.take_operations().len()), (0, 10), "{list}");
+    let cursor = list.body["nextCursor"].as_str().context("a cursor")?;
+    let list = world.send(Ask::get(&format!("/accounts/buyer/payments?cursor={cursor}"))).await?;
+    assert_eq!((list.payments().len(), &list.body["nextCursor"]), (1, &Value::Null), "{list}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_idempotency_key_finds_its_payment_in_two_reads() -> Result<()> {
+    let world = World::open().await?;
+    let id = put(&world, "rent-1", "2026-12-01").await?;
+    drop(world.recorder.take_operations());
+    let list = world.send(Ask::get("/accounts/buyer/payments?idempotencyKey=rent-1")).await?;
+    assert_eq!((ids(list.payments()), world.recorder.take_operations().len()), (vec![id], 2), "{list}");
+    assert!(list.payments()[0].get("data").is_none() && list.body["nextCursor"].is_null(), "{list}");
+    let list = world.send(Ask::get("/accounts/buyer/payments?idempotencyKey=rent-1&include=data")).await?;
+    assert_eq!(list.payments()[0]["data"], Value::Null, "{list}");
+    for account in ["buyer", "somebody"] {
+        let none = world.send(Ask::get(&format!("/accounts/{account}/payments?idempotencyKey=rent-2"))).await?;
+        assert_eq!((none.status, none.payments().len()), (200, 0), "{none}");
+    }
+    for (query, field) in [("idempotencyKey=a,b", "idempotencyKey"), ("idempotencyKey=k&status=PENDING", "status")] {
+        let reply = world.send(Ask::get(&format!("/accounts/buyer/payments?{query}"))).await?;
+        assert_eq!((reply.status, reply.field("field")), (400, field), "{query}: {reply}");
+    }
+    Ok(())
+}

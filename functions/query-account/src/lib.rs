@@ -6,13 +6,25 @@ mod plan;
 
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use payments_boot::{Clock, Deadline, Metrics};
-use payments_http::{Answer, PaymentView, Problem, Request, Route, serve};
-use payments_model::{AccountId, PaymentId};
-use payments_store::Store;
+use payments_http::{Answer, PaymentView, Problem, ProblemKind, Request, Route, serve};
+use payments_model::{AccountId, BusinessDate, IdempotencyKey, PaymentId};
+use payments_store::{AccountPage, Store};
+use serde::Serialize;
 
 pub use config::Config;
 pub use plan::PARAMETERS as LIST_PARAMETERS;
 use plan::Plan;
+
+/// The most payments that one page reads: at 1 KB at most they are the megabyte of one query.
+const MAX_READ: usize = 1_000;
+
+/// The list of an idempotency key.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct KeyView {
+    payments: Vec<PaymentView>,
+    next_cursor: Option<String>,
+}
 
 /// The function.
 #[derive(Debug, Clone)]
@@ -47,16 +59,54 @@ impl QueryAccount {
     }
 
     async fn list(&self, request: Request<'_>) -> Result<Answer, Problem> {
-        let (zone, account) = (self.config.zone, request.account()?);
-        let today = zone.date_of(self.clock.now());
+        let (account, query) = (request.account()?, request.query(plan::PARAMETERS)?);
+        if let Some(key) = plan::key(&query)? {
+            return self.list_key(&account, &key, plan::with_data(&query)?).await;
+        }
+        let today = self.config.zone.date_of(self.clock.now());
         let deadline = Deadline::of_http(&self.clock);
-        let plan = Plan::of(account, &request.query(plan::PARAMETERS)?, today)?;
-        let read = self.store.account_page(&plan.read(zone, today)?).await?;
+        let plan = Plan::of(account, &query, today)?;
+        let read = self.filtered(&plan, today, &deadline).await?;
         let page = page::render(&self.store, &plan, read, &deadline).await?;
         if !page.left_out.is_empty() {
             self.metrics.emit(self.clock.instant(), &page.left_out);
         }
         Answer::json(200, &page)
+    }
+
+    /// Reads on until the page is full, the list ends, the deadline comes, or a megabyte was read: a filter may leave out
+    /// much of what is read.
+    async fn filtered(&self, plan: &Plan, today: BusinessDate, deadline: &Deadline) -> Result<AccountPage, Problem> {
+        let most = usize::from(plan.limit.get());
+        let mut page = AccountPage::default();
+        loop {
+            let query = plan.read(page.next, plan.at_once(), self.config.zone, today)?;
+            let AccountPage { heads, without_key, next, read } = self.store.account_page(&query).await?;
+            page.heads.extend(heads);
+            page.without_key.extend(without_key);
+            (page.next, page.read) = (next, page.read + read);
+            let is_full = plan.has_all() || page.heads.len() >= most;
+            let is_full = is_full || page.read + usize::from(plan.at_once()) > MAX_READ;
+            if is_full || page.next.is_none() || deadline.has_come() {
+                break;
+            }
+        }
+        if page.heads.len() > most {
+            page.heads.truncate(most);
+            page.next = page.heads.last().map(|(sort, _)| *sort);
+        }
+        Ok(page)
+    }
+
+    /// Lists the payment with this idempotency key, or none. Its id follows from the key, so that takes two reads.
+    async fn list_key(&self, account: &AccountId, key: &IdempotencyKey, with_data: bool) -> Result<Answer, Problem> {
+        let found = self.get(account, PaymentId::derive(account, key)).await;
+        let payments = match found {
+            Ok(payment) => vec![if with_data { payment } else { payment.without_data() }],
+            Err(problem) if problem.kind() == ProblemKind::NoSuchPayment => Vec::new(),
+            Err(problem) => return Err(problem),
+        };
+        Answer::json(200, &KeyView { payments, next_cursor: None })
     }
 
     /// Returns one payment with its data. Its details give its head's key. Without a head, the payment was never

@@ -3,16 +3,20 @@
 use std::str::FromStr;
 
 use payments_http::cursor::invalid_cursor;
-use payments_http::request::date_range;
+use payments_http::request::{date_order, invalid_parameter};
 use payments_http::{AccountCursor, PageLimit, Problem, Query};
-use payments_model::{AccountId, BusinessDate, BusinessZone, HeadSort, Status};
-use payments_store::AccountQuery;
+use payments_model::{AccountId, BusinessDate, BusinessZone, HeadSort, IdempotencyKey, Statuses};
+use payments_store::{AccountFilter, AccountQuery, ListOrder};
 
-/// The query parameters of a list.
-pub const PARAMETERS: &[&str] = &["from", "to", "status", "limit", "cursor", "include"];
+/// The parameter that names a payment by its key.
+const KEY: &str = "idempotencyKey";
 
-/// The latest `to`, in days after `from`.
-const MAX_DAYS: i64 = 366;
+/// The parameter that asks for more than the heads have.
+const INCLUDE: &str = "include";
+
+/// The query parameters of a list. `idempotencyKey` stands alone, but for `include`.
+pub const PARAMETERS: &[&str] =
+    &["from", "to", "status", "payeeAccountId", "order", "limit", "cursor", INCLUDE, KEY];
 
 /// A list to read.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,9 +24,10 @@ pub(crate) struct Plan {
     account: AccountId,
     from: BusinessDate,
     to: BusinessDate,
-    status: Option<Status>,
+    filter: AccountFilter,
+    order: ListOrder,
     after: Option<HeadSort>,
-    limit: PageLimit,
+    pub(crate) limit: PageLimit,
     pub(crate) with_data: bool,
 }
 
@@ -37,52 +42,113 @@ impl FromStr for Include {
     }
 }
 
+/// The value of the parameter `order`.
+struct Order(ListOrder);
+
+impl FromStr for Order {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "asc" => Ok(Self(ListOrder::Ascending)),
+            "desc" => Ok(Self(ListOrder::Descending)),
+            _ => Err("it is \"asc\" or \"desc\""),
+        }
+    }
+}
+
+/// Whether the payments come with their data.
+pub(crate) fn with_data(query: &Query<'_>) -> Result<bool, Problem> {
+    Ok(query.get::<Include>(INCLUDE)?.is_some())
+}
+
+/// The key of the only payment that a list has, if it asks for one.
+pub(crate) fn key(query: &Query<'_>) -> Result<Option<IdempotencyKey>, Problem> {
+    let Some(key) = query.get(KEY)? else { return Ok(None) };
+    for &other in PARAMETERS.iter().filter(|name| ![KEY, INCLUDE].contains(name)) {
+        if query.text(other)?.is_some() {
+            return Err(invalid_parameter(other, &"it cannot stand beside \"idempotencyKey\"; send one of them"));
+        }
+    }
+    Ok(Some(key))
+}
+
 impl Plan {
-    /// Plans the list that `query` describes. A cursor continues with the range and status it was made for, even
+    /// Plans the list that `query` describes. A cursor continues with the range, filter and order it was made for, even
     /// after midnight; parameters next to it must agree with it.
     pub(crate) fn of(account: AccountId, query: &Query<'_>, today: BusinessDate) -> Result<Self, Problem> {
         let (from, to) = (query.get::<BusinessDate>("from")?, query.get::<BusinessDate>("to")?);
-        let status = query.get::<Status>("status")?;
+        let statuses = query.get::<Statuses>("status")?;
+        let payee = query.get::<AccountId>("payeeAccountId")?;
+        let order = query.get::<Order>("order")?.map(|Order(order)| order);
         let limit = query.get("limit")?.unwrap_or(PageLimit::DEFAULT);
-        let with_data = query.get::<Include>("include")?.is_some();
+        let with_data = with_data(query)?;
         let cursor = query.text("cursor")?.map(AccountCursor::decode).transpose()?;
         let Some(cursor) = cursor else {
-            let (from, to) = date_range(from, to, today, MAX_DAYS)?;
-            return Ok(Self { account, from, to, status, after: None, limit, with_data });
+            let (from, to) = date_order(from, to.unwrap_or(BusinessDate::MAX), today)?;
+            let filter = AccountFilter { statuses: statuses.unwrap_or_default(), payee };
+            let order = order.unwrap_or_default();
+            return Ok(Self { account, from, to, filter, order, after: None, limit, with_data });
         };
+        let made_in = if cursor.is_descending { ListOrder::Descending } else { ListOrder::Ascending };
         let agrees = cursor.account == account
             && from.is_none_or(|from| from == cursor.from)
             && to.is_none_or(|to| to == cursor.to)
-            && (status.is_none() || status == cursor.status);
+            && statuses.is_none_or(|statuses| statuses == cursor.statuses)
+            && (payee.is_none() || payee == cursor.payee)
+            && order.is_none_or(|order| order == made_in);
         if !agrees {
-            return Err(invalid_cursor("it belongs to a list of another account, range or status"));
+            return Err(invalid_cursor("it belongs to a list of another account, range, filter or order"));
         }
-        let (from, to) = date_range(Some(cursor.from), Some(cursor.to), today, MAX_DAYS)
-            .map_err(|_| invalid_cursor("its range is invalid"))?;
-        Ok(Self { account, from, to, status: cursor.status, after: Some(cursor.after), limit, with_data })
+        let (from, to) =
+            date_order(Some(cursor.from), cursor.to, today).map_err(|_| invalid_cursor("its range is invalid"))?;
+        let filter = AccountFilter { statuses: cursor.statuses, payee: cursor.payee };
+        Ok(Self { account, from, to, filter, order: made_in, after: Some(cursor.after), limit, with_data })
     }
 
-    /// The store's query for one page.
-    pub(crate) fn read(&self, zone: BusinessZone, today: BusinessDate) -> Result<AccountQuery<'_>, Problem> {
+    /// The store's query for the payments that follow `after`, or the cursor, of which it reads `limit`.
+    pub(crate) fn read(
+        &self,
+        after: Option<HeadSort>,
+        limit: u16,
+        zone: BusinessZone,
+        today: BusinessDate,
+    ) -> Result<AccountQuery<'_>, Problem> {
         let (from, to) = (zone.start_of(self.from), zone.end_of(self.to));
-        if self.after.is_some_and(|after| !(from..to).contains(&after.due_at)) {
+        let after = after.or(self.after);
+        if after.is_some_and(|after| !(from..to).contains(&after.due_at)) {
             return Err(invalid_cursor("it points outside its own range"));
         }
         Ok(AccountQuery {
             account: &self.account,
             from,
             to,
-            after: self.after,
-            status: self.status,
-            limit: self.limit.get(),
+            after,
+            filter: &self.filter,
+            order: self.order,
+            limit,
             // Only payments of past days are archived.
             with_history: self.from < today,
         })
     }
 
+    /// Whether the list leaves nothing out.
+    pub(crate) fn has_all(&self) -> bool {
+        self.filter.is_all()
+    }
+
+    /// How many payments one read takes: without a filter those of the page, with one at least a hundred.
+    pub(crate) fn at_once(&self) -> u16 {
+        const FILTERED: u16 = 100;
+        if self.has_all() { self.limit.get() } else { self.limit.get().max(FILTERED) }
+    }
+
     /// The cursor of the page after the payment at `after`.
     pub(crate) fn cursor(&self, after: HeadSort) -> String {
-        let Self { account, from, to, status, .. } = self;
-        AccountCursor { account: account.clone(), from: *from, to: *to, status: *status, after }.encode()
+        let Self { account, from, to, filter, order, .. } = self;
+        let (account, from, to) = (account.clone(), *from, *to);
+        let AccountFilter { statuses, payee } = filter.clone();
+        let is_descending = *order == ListOrder::Descending;
+        AccountCursor { account, from, to, statuses, payee, is_descending, after }.encode()
     }
 }

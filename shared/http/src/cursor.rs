@@ -7,16 +7,19 @@ use std::str::FromStr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use payments_model::{AccountId, BusinessDate, HeadSort, Status};
+use payments_model::{AccountId, BusinessDate, HeadSort, Status, Statuses};
 
 use crate::problem::{Problem, ProblemKind};
 
 /// The first part of a cursor: one for each list, changed whenever the cursor's parts change.
-const ACCOUNT_FORMAT: &str = "a1";
+const ACCOUNT_FORMAT: &str = "a2";
 const DUE_FORMAT: &str = "d1";
 
-/// The longest cursor that is decoded, in characters: the parts below have at most 190 bytes, 254 in base64.
-const MAX_CURSOR_CHARS: usize = 256;
+/// The format of the release before, which had one status at most, no payee and one order. Its cursors go on.
+const OLD_ACCOUNT_FORMAT: &str = "a1";
+
+/// The longest cursor that is decoded, in characters: the parts below have at most 280 bytes, 374 in base64.
+const MAX_CURSOR_CHARS: usize = 384;
 
 /// A cursor of an account's list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,8 +30,12 @@ pub struct AccountCursor {
     pub from: BusinessDate,
     /// The last day, inclusive.
     pub to: BusinessDate,
-    /// The only status listed, if not all.
-    pub status: Option<Status>,
+    /// Which payments the list has.
+    pub statuses: Statuses,
+    /// The only payee listed, if not all.
+    pub payee: Option<AccountId>,
+    /// Whether the latest come first.
+    pub is_descending: bool,
     /// The last payment seen.
     pub after: HeadSort,
 }
@@ -36,27 +43,48 @@ pub struct AccountCursor {
 impl AccountCursor {
     /// Encodes the cursor for the client.
     pub fn encode(&self) -> String {
-        let status = self.status.map_or("", Status::as_str);
-        let Self { account, from, to, after: HeadSort { due_at, payment_id }, .. } = self;
-        URL_SAFE_NO_PAD.encode(format!("{ACCOUNT_FORMAT}#{account}#{from}#{to}#{status}#{due_at}#{payment_id}"))
+        let Self { account, from, to, statuses, payee, is_descending, after: HeadSort { due_at, payment_id } } = self;
+        let payee = payee.as_ref().map_or("", AccountId::as_str);
+        let order = if *is_descending { "desc" } else { "asc" };
+        URL_SAFE_NO_PAD.encode(format!(
+            "{ACCOUNT_FORMAT}#{account}#{from}#{to}#{statuses}#{payee}#{order}#{due_at}#{payment_id}"
+        ))
     }
 
     /// Decodes a cursor that a client sent.
     ///
     /// # Errors
-    /// [`ProblemKind::InvalidCursor`] for a text that [`AccountCursor::encode`] cannot have made.
+    /// [`ProblemKind::InvalidCursor`] for a text that [`AccountCursor::encode`] cannot have made, in this release or the
+    /// one before.
     pub fn decode(text: &str) -> Result<Self, Problem> {
         decode(text, Self::parse)
     }
 
     fn parse(text: &str) -> Option<Self> {
         let parts: Vec<&str> = text.split('#').collect();
-        let [ACCOUNT_FORMAT, account, from, to, status, due_at, payment_id] = parts.as_slice() else { return None };
-        Some(Self {
+        let (account, from, to, statuses, payee, order, due_at, payment_id) = match *parts.as_slice() {
+            [ACCOUNT_FORMAT, account, from, to, statuses, payee, order, due_at, payment_id] => {
+                (account, from, to, statuses, payee, order, due_at, payment_id)
+            }
+            [OLD_ACCOUNT_FORMAT, account, from, to, status, due_at, payment_id] if !status.contains(',') => {
+                (account, from, to, status, "", "asc", due_at, payment_id)
+            }
+            _ => return None,
+        };
+        let parsed: Statuses = optional(statuses)?.unwrap_or_default();
+        let is_descending = match order {
+            "asc" => false,
+            "desc" => true,
+            _ => return None,
+        };
+        // Statuses have one spelling.
+        (parsed.to_string() == statuses).then_some(Self {
             account: account.parse().ok()?,
             from: from.parse().ok()?,
             to: to.parse().ok()?,
-            status: optional(status)?,
+            statuses: parsed,
+            payee: optional(payee)?,
+            is_descending,
             after: HeadSort { due_at: due_at.parse().ok()?, payment_id: payment_id.parse().ok()? },
         })
     }
@@ -150,7 +178,9 @@ mod tests {
             account,
             from: "2026-11-20".parse().unwrap(),
             to: "2027-02-18".parse().unwrap(),
-            status: Some(Status::Scheduled),
+            statuses: "SCHEDULED,PENDING,PROCESSED,FAILED".parse().unwrap(),
+            payee: Some("p".repeat(48).parse().unwrap()),
+            is_descending: true,
             after: HeadSort { due_at: "2026-12-01T00:00:00Z".parse().unwrap(), payment_id },
         }
     }
@@ -160,8 +190,12 @@ mod tests {
         let encoded = cursor().encode();
         assert!(encoded.len() <= MAX_CURSOR_CHARS, "{}", encoded.len());
         assert_eq!(AccountCursor::decode(&encoded).unwrap(), cursor());
-        let any_status = AccountCursor { status: None, ..cursor() };
-        assert_eq!(AccountCursor::decode(&any_status.encode()).unwrap(), any_status);
+        let plain = AccountCursor { statuses: Statuses::default(), payee: None, is_descending: false, ..cursor() };
+        assert_eq!(AccountCursor::decode(&plain.encode()).unwrap(), plain);
+        // As the release before made it.
+        let HeadSort { due_at, payment_id } = plain.after;
+        let old = format!("a1#{}#2026-11-20#2027-02-18##{due_at}#{payment_id}", plain.account);
+        assert_eq!(AccountCursor::decode(&URL_SAFE_NO_PAD.encode(old)).unwrap(), plain);
     }
 
     #[test]

@@ -230,9 +230,25 @@ pub fn date_range(
     today: BusinessDate,
     max_days: i64,
 ) -> Result<(BusinessDate, BusinessDate), Problem> {
+    let to = to.unwrap_or_else(|| from.unwrap_or(today).plus_days(DEFAULT_DAYS));
+    let (from, to) = date_order(from, to, today)?;
+    if to.days_since(from) > max_days {
+        return Err(invalid_parameter("to", &format!("{to} is more than {max_days} days after {from}")));
+    }
+    Ok((from, to))
+}
+
+/// The first and last date of a list without a widest range: `from`, by default today, and `to`.
+///
+/// # Errors
+/// [`ProblemKind::InvalidParameter`] if the range is reversed.
+pub fn date_order(
+    from: Option<BusinessDate>,
+    to: BusinessDate,
+    today: BusinessDate,
+) -> Result<(BusinessDate, BusinessDate), Problem> {
     let is_from_today = from.is_none();
     let from = from.unwrap_or(today);
-    let to = to.unwrap_or_else(|| from.plus_days(DEFAULT_DAYS));
     if from > to && is_from_today {
         return Err(invalid_parameter(
             "to",
@@ -241,9 +257,6 @@ pub fn date_range(
     }
     if from > to {
         return Err(invalid_parameter("from", &format!("{from} is after {to}")));
-    }
-    if to.days_since(from) > max_days {
-        return Err(invalid_parameter("to", &format!("{to} is more than {max_days} days after {from}")));
     }
     Ok((from, to))
 }

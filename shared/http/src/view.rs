@@ -117,6 +117,12 @@ impl PaymentView {
         }
     }
 
+    /// Takes the data out.
+    #[must_use]
+    pub fn without_data(self) -> Self {
+        Self { data: None, ..self }
+    }
+
     /// Adds the data, byte for byte as the client sent it.
     ///
     /// # Errors

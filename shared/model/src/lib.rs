@@ -101,4 +101,4 @@ pub use payment::{Details, Head, HeadKey, HeadSort, Instruction, TrailEntry};
 pub use payment_id::{IdempotencyKey, PaymentId, Shard, ShardCount};
 pub use sequence_number::SequenceNumber;
 pub use settlement::{FailureReason, Settlement, TransactionId};
-pub use transition::{Decision, Event, State, Status, Transition};
+pub use transition::{Decision, Event, State, Status, Statuses, Transition};

@@ -61,6 +61,51 @@ impl Status {
     }
 }
 
+/// Some statuses, in the order of a payment's life, or all of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Statuses(Vec<Status>);
+
+impl Statuses {
+    /// Whether this status is one of them.
+    #[must_use]
+    pub fn has(&self, status: Status) -> bool {
+        self.is_all() || self.0.contains(&status)
+    }
+
+    /// Whether no status is left out.
+    #[must_use]
+    pub fn is_all(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl From<Status> for Statuses {
+    fn from(status: Status) -> Self {
+        Self(vec![status])
+    }
+}
+
+/// Parses names with commas between them. The order and repetitions do not matter.
+impl FromStr for Statuses {
+    type Err = StatusError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let named: Vec<Status> = text.split(',').map(str::parse).collect::<Result<_, _>>()?;
+        let mut some: Vec<Status> = Status::ALL.into_iter().filter(|status| named.contains(status)).collect();
+        if some.len() == Status::ALL.len() {
+            some.clear();
+        }
+        Ok(Self(some))
+    }
+}
+
+impl fmt::Display for Statuses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.0.iter().map(|status| status.as_str()).collect();
+        f.write_str(&names.join(","))
+    }
+}
+
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())

@@ -1,13 +1,15 @@
 //! An account's payments in both tables, by due time.
 
+use std::cmp::Reverse;
+
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::types::AttributeValue;
-use payments_model::{AccountId, Head, HeadSort, Status, UtcSecond};
+use payments_model::{AccountId, Head, HeadSort, Statuses, UtcSecond};
 
 use crate::error::failed;
 use crate::item::{decode_head, key_of, text_of};
-use crate::key::{account_partition, after_head_sort, parse_head_sort};
-use crate::merge::{Stretch, merge};
+use crate::key::{account_partition, after_head_sort, before_head_sort, parse_head_sort};
+use crate::merge::{Merged, Stretch, merge};
 use crate::{Item, Store, StoreError};
 
 /// A query for some of an account's payments.
@@ -19,14 +21,50 @@ pub struct AccountQuery<'a> {
     pub from: UtcSecond,
     /// Due before this instant.
     pub to: UtcSecond,
-    /// Only payments after this one.
+    /// Only payments that follow this one in the order.
     pub after: Option<HeadSort>,
-    /// Only payments in this status.
-    pub status: Option<Status>,
-    /// How many payments to read before filtering by status.
+    /// Which payments.
+    pub filter: &'a AccountFilter,
+    /// In which order.
+    pub order: ListOrder,
+    /// How many payments to read before filtering.
     pub limit: u16,
     /// Whether to read history too: heads of past days may be there alone.
     pub with_history: bool,
+}
+
+/// Which of an account's payments a list has.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AccountFilter {
+    /// Those in these statuses.
+    pub statuses: Statuses,
+    /// Those to this account.
+    pub payee: Option<AccountId>,
+}
+
+/// The order of a list.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ListOrder {
+    /// The earliest due first.
+    #[default]
+    Ascending,
+    /// The latest due first.
+    Descending,
+}
+
+impl AccountFilter {
+    /// Whether it leaves nothing out.
+    #[must_use]
+    pub fn is_all(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether the list has this head.
+    fn has(&self, item: &Item) -> bool {
+        // A status that this version does not know is unreadable, and an unreadable head is shown as such.
+        let has_status = text_of(item, "status").parse().map_or(true, |status| self.statuses.has(status));
+        has_status && self.payee.as_ref().is_none_or(|payee| text_of(item, "payeeAccountId") == payee.as_str())
+    }
 }
 
 /// A page of heads, in order.
@@ -38,6 +76,8 @@ pub struct AccountPage {
     pub without_key: Vec<StoreError>,
     /// Where the next page begins, if there may be more.
     pub next: Option<HeadSort>,
+    /// How many payments were read, before filtering.
+    pub read: usize,
 }
 
 impl Store {
@@ -55,13 +95,11 @@ impl Store {
             }
             Ok(stretches)
         };
-        let page = merge(self.bounded("Query", read).await?, query.limit.into());
-        let has_status = |(_, (_, item)): &(HeadSort, (&str, Item))| {
-            query.status.is_none_or(|status| text_of(item, "status") == status.as_str())
-        };
+        let Merged { rows, next } = merged(self.bounded("Query", read).await?, query);
+        let read = rows.len();
         let decode = |(sort, (table, item)): (HeadSort, (&str, Item))| (sort, decode_head(table, item));
-        let heads = page.rows.into_iter().filter(has_status).map(decode).collect();
-        Ok(AccountPage { heads, without_key, next: page.next })
+        let heads = rows.into_iter().filter(|(_, (_, item))| query.filter.has(item)).map(decode).collect();
+        Ok(AccountPage { heads, without_key, next, read })
     }
 
     /// Returns one table's part of a page, and adds the items whose sort keys cannot be read to `without_key`.
@@ -94,7 +132,12 @@ impl Store {
 
     fn account_query(&self, table: &str, query: &AccountQuery<'_>) -> QueryFluentBuilder {
         // Neither bound is a key, so BETWEEN is half-open.
-        let from = query.after.map_or_else(|| query.from.to_string(), after_head_sort);
+        let (from, to) = (query.from.to_string(), query.to.to_string());
+        let (from, to) = match (query.after, query.order) {
+            (None, _) => (from, to),
+            (Some(after), ListOrder::Ascending) => (after_head_sort(after), to),
+            (Some(after), ListOrder::Descending) => (from, before_head_sort(after)),
+        };
         let text = |text: String| AttributeValue::S(text);
         self.client
             .query()
@@ -102,10 +145,25 @@ impl Store {
             .key_condition_expression("pk = :pk AND sk BETWEEN :from AND :to")
             .expression_attribute_values(":pk", text(account_partition(query.account)))
             .expression_attribute_values(":from", text(from))
-            .expression_attribute_values(":to", text(query.to.to_string()))
+            .expression_attribute_values(":to", text(to))
+            .scan_index_forward(query.order == ListOrder::Ascending)
             .consistent_read(true)
             .limit(query.limit.into())
     }
+}
+
+/// Merges the tables' parts in the order of the query.
+fn merged<V>(stretches: Vec<Stretch<HeadSort, V>>, query: &AccountQuery<'_>) -> Merged<HeadSort, V> {
+    let limit = query.limit.into();
+    if query.order == ListOrder::Ascending {
+        return merge(stretches, limit);
+    }
+    let turned = |Stretch { rows, end }: Stretch<HeadSort, V>| Stretch {
+        rows: rows.into_iter().map(|(sort, row)| (Reverse(sort), row)).collect(),
+        end: end.map(Reverse),
+    };
+    let Merged { rows, next } = merge(stretches.into_iter().map(turned).collect(), limit);
+    Merged { rows, next: next.map(|Reverse(sort)| sort) }
 }
 
 fn sort_of(table: &str, item: &Item) -> Result<HeadSort, StoreError> {

@@ -97,6 +97,14 @@ pub(crate) fn after_head_sort(sort: HeadSort) -> String {
     format!("{}#", head_sort(sort))
 }
 
+/// A text that sorts before `sort` and after every earlier head's key.
+pub(crate) fn before_head_sort(sort: HeadSort) -> String {
+    let mut key = head_sort(sort);
+    // An id ends with a hexadecimal digit, so there is an ASCII character before it, and "~" sorts after all digits.
+    let last = key.pop().map_or('~', |last| char::from(u8::try_from(last).unwrap_or(b'1') - 1));
+    format!("{key}{last}~")
+}
+
 /// Parses [`head_sort`].
 pub(crate) fn parse_head_sort(text: &str) -> Result<HeadSort, KeyError> {
     let parse = || {

@@ -58,7 +58,7 @@ mod unreported;
 
 use aws_sdk_dynamodb::Client;
 
-pub use account::{AccountPage, AccountQuery};
+pub use account::{AccountFilter, AccountPage, AccountQuery, ListOrder};
 pub use archive::{Archived, EXPIRES_AT, IN_HISTORY, Removed, StoredHead};
 pub use attributes::Item;
 pub use bounded::CALL_TIMEOUT;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use anyhow::{Result, ensure};
 use payments_local::client::Request;
 use payments_model::{AccountId, BusinessDate, Head};
-use payments_store::AccountQuery;
+use payments_store::{AccountFilter, AccountQuery, ListOrder};
 
 use crate::calls::{AT_ONCE, Work, send_groups};
 use crate::fixture::{ACCOUNTS, FUTURE, Fixture};
@@ -16,9 +16,6 @@ const PAGE: u16 = 100;
 
 /// The payments of an account on average: more than a page.
 const PER_ACCOUNT: u64 = 200;
-
-/// The days of a list's default range.
-const DAYS: u32 = 90;
 
 /// Creates payments of several accounts.
 pub(crate) async fn begin(fixture: &Fixture) -> Result<()> {
@@ -42,10 +39,11 @@ pub(crate) fn by_handler(fixture: &Fixture, size: u64) -> Result<Work<'_>> {
 
 pub(crate) async fn bare_calls(fixture: &Fixture, size: u64) -> Result<Work<'_>> {
     let from: BusinessDate = FUTURE.parse()?;
-    let (from, to) = (fixture.zone.start_of(from), fixture.zone.end_of(from.plus_days(DAYS)));
+    let (from, to) = (fixture.zone.start_of(from), fixture.zone.end_of(BusinessDate::MAX));
+    let (filter, order) = (&AccountFilter::default(), ListOrder::default());
     let mut pages = Vec::new();
     for account in &accounts(fixture, size)? {
-        let query = AccountQuery { account, from, to, after: None, status: None, limit: PAGE, with_history: false };
+        let query = AccountQuery { account, from, to, after: None, filter, order, limit: PAGE, with_history: false };
         pages.push([fixture.collector.call(async |store| store.account_page(&query).await).await?]);
     }
     ensure!(!pages.is_empty(), "no pages to read");
