@@ -56,6 +56,9 @@ async fn a_day_settles_every_payment_and_a_seed_repeats_it() -> Result<()> {
     for day in [&mut day, &mut again, &mut other] {
         day["seconds"].take();
         day["reports"].take();
+        // Creates are concurrent, so the order of their records, and with it the dates of a batch, is the machine's.
+        day["writeUnits"]["counters"].take();
+        day["writeUnitTotals"]["counters"].take();
     }
     assert_eq!(day, again);
     assert_ne!(day["writeUnitTotals"], other["writeUnitTotals"]);
