@@ -125,7 +125,9 @@ def before_call(context, case, kwargs):
 
 @schemathesis.hook
 def after_call(context, case, response):
-    """Remembers the keys of invalid batches, too: their valid entries are created, and later requests use their keys."""
+    """Remembers the keys of invalid requests, too: an unknown header or a batch's other entry prevents no payment."""
+    if case.operation.label == "POST /accounts/{accountId}/payments" and response.status_code == 201:
+        used_keys.add((response.json()["accountId"], (case.headers or {}).get("Idempotency-Key")))
     if case.operation.label in ("POST /payment-batches", ACCOUNT_BATCH) and response.status_code == 200:
         for result in response.json()["results"]:
             used_keys.add((result.get("accountId"), result.get("idempotencyKey")))
