@@ -15,8 +15,7 @@ const KEY: &str = "idempotencyKey";
 const INCLUDE: &str = "include";
 
 /// The query parameters of a list. `idempotencyKey` stands alone, but for `include`.
-pub const PARAMETERS: &[&str] =
-    &["from", "to", "status", "payeeAccountId", "order", "limit", "cursor", INCLUDE, KEY];
+pub const PARAMETERS: &[&str] = &["from", "to", "status", "payeeAccountId", "order", "limit", "cursor", INCLUDE, KEY];
 
 /// A list to read.
 #[derive(Debug, PartialEq, Eq)]

@@ -46,9 +46,8 @@ impl AccountCursor {
         let Self { account, from, to, statuses, payee, is_descending, after: HeadSort { due_at, payment_id } } = self;
         let payee = payee.as_ref().map_or("", AccountId::as_str);
         let order = if *is_descending { "desc" } else { "asc" };
-        URL_SAFE_NO_PAD.encode(format!(
-            "{ACCOUNT_FORMAT}#{account}#{from}#{to}#{statuses}#{payee}#{order}#{due_at}#{payment_id}"
-        ))
+        URL_SAFE_NO_PAD
+            .encode(format!("{ACCOUNT_FORMAT}#{account}#{from}#{to}#{statuses}#{payee}#{order}#{due_at}#{payment_id}"))
     }
 
     /// Decodes a cursor that a client sent.
