@@ -16,8 +16,11 @@ import software.amazon.dynamodb.services.local.server.LocalDynamoDBServerHandler
  * input, so that it never outlives its parent process.
  */
 final class Engine extends Handler.Abstract {
-    /** The maximum number of databases. A test has one or two, and each has threads that poll. */
-    private static final int DATABASES = 16;
+    /**
+     * The maximum number of databases. A test has one or two, and each has threads that poll. One that a test still needs must
+     * not be the oldest: a test may not work for many seconds without a call.
+     */
+    private static final int DATABASES = 24;
 
     /** A database for each access key, the last used one at the end. */
     private final Map<String, Database> databases = new LinkedHashMap<>(DATABASES, 0.75f, true);

@@ -5,7 +5,7 @@
 
 use chrono::TimeDelta;
 use payments_http::{Problem, ProblemKind};
-use payments_model::{Actor, BusinessDate, Details, Head, Instruction};
+use payments_model::{Actor, BusinessDate, Details, Head};
 use payments_store::{PutDetails, PutHead, details_excess};
 
 use crate::Ingest;
@@ -30,12 +30,12 @@ impl Ingest {
         let (zone, now) = (self.config.zone, self.clock.now());
         let instruction = order.instruction.clone();
         let details = Details::accept(order.payment_id, instruction, zone, self.config.write_shards, now, by.clone());
-        let mut faults = faults_of_new(order.instruction.money);
+        let mut faults = faults_of_new(Some(order.instruction.money.amount), Some(order.instruction.money.currency));
         faults.extend(check_date(details.due_date, zone.date_of(now), self.config.horizon_days).err());
         let excess = if faults.is_empty() {
             match self.store.put_details(&details, self.config.codec).await? {
-                PutDetails::Created => return self.complete(&details, false).await,
-                PutDetails::Existing(stored) => return self.replay(*stored, &order.instruction).await,
+                PutDetails::Created => return self.complete(&details, order, false).await,
+                PutDetails::Existing(stored) => return self.replay(*stored, order).await,
                 PutDetails::TooLarge(excess) => Some(excess),
             }
         } else {
@@ -45,14 +45,14 @@ impl Ingest {
         // Amount, currency, size and date are checked only at creation. A retry of a created payment succeeds on any later
         // date, for any caller.
         match self.store.details(order.payment_id).await? {
-            Some(stored) => self.replay(stored, &order.instruction).await,
+            Some(stored) => self.replay(stored, order).await,
             None => Err(Problem::of_body(&order.pointer, faults)),
         }
     }
 
     /// Answers a request whose key was used before.
-    async fn replay(&self, stored: Details, asked: &Instruction) -> Result<Created, Problem> {
-        let differences = stored.instruction.differences(asked);
+    async fn replay(&self, stored: Details, order: &Order) -> Result<Created, Problem> {
+        let differences = stored.instruction.differences(&order.instruction);
         if !differences.is_empty() {
             let fields = differences.join(", ");
             let detail = format!(
@@ -62,16 +62,16 @@ impl Ingest {
         }
         match self.store.head(&stored.key()).await? {
             Some(head) => Ok(Created { head, replayed: true }),
-            None => self.complete(&stored, true).await,
+            None => self.complete(&stored, order, true).await,
         }
     }
 
     /// Writes the head of stored details, or returns `date-passed` if the due date ended more than 30 minutes ago.
-    async fn complete(&self, details: &Details, replayed: bool) -> Result<Created, Problem> {
+    async fn complete(&self, details: &Details, order: &Order, replayed: bool) -> Result<Created, Problem> {
         let head = Head::scheduled(details);
         let closes = self.config.zone.end_of(details.due_date).saturating_add(COMPLETION_GRACE);
         if self.clock.now() >= closes {
-            return Err(passed(details.due_date));
+            return Err(Problem::of_body(&order.pointer, vec![passed(details.due_date)]));
         }
         match self.store.put_head(&head).await? {
             PutHead::Created => Ok(Created { head, replayed }),

@@ -12,7 +12,6 @@ use http::header::LOCATION;
 use payments_boot::Clock;
 use payments_http::json::Fields;
 use payments_http::{Answer, PaymentView, Pointer, Problem, Request, Route, serve};
-use payments_model::AccountId;
 use payments_store::Store;
 
 pub use config::Config;
@@ -47,8 +46,7 @@ impl Ingest {
     async fn answer(&self, request: Request<'_>) -> Result<Answer, Problem> {
         match request.route() {
             Route::CreatePayment => self.answer_create(request).await,
-            Route::CreateBatch => self.answer_batch(request, None).await,
-            Route::CreateAccountBatch => self.answer_batch(request, Some(&request.account()?)).await,
+            Route::CreateBatch | Route::CreateAccountBatch => self.answer_batch(request).await,
             Route::CancelPayment => {
                 let body = request.has_body().then(|| request.json_body(MAX_BODY_BYTES)).transpose()?;
                 let (account, payment) = (request.account()?, request.payment()?);
@@ -66,10 +64,11 @@ impl Ingest {
         }
     }
 
-    async fn answer_batch(&self, request: Request<'_>, of_path: Option<&AccountId>) -> Result<Answer, Problem> {
+    async fn answer_batch(&self, request: Request<'_>) -> Result<Answer, Problem> {
         let body = request.json_body(MAX_BATCH_BODY_BYTES)?;
+        let of_path = (request.route() == Route::CreateAccountBatch).then(|| request.account()).transpose()?;
         request.query(&[])?;
-        let entries = order::read_batch(&body, of_path)?;
+        let entries = order::read_batch(&body, of_path.as_ref())?;
         Answer::json(200, &self.create_all(entries, &request.caller()).await)
     }
 

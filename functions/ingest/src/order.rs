@@ -6,7 +6,7 @@ use std::str::FromStr;
 use payments_http::json::Fields;
 use payments_http::{Pointer, Problem, ProblemKind, bounded};
 use payments_model::payment_id::MAX_IDEMPOTENCY_KEY_BYTES;
-use payments_model::{AccountId, Currency, IdempotencyKey, Instruction, JsonText, Money, PaymentId, ScheduledFor};
+use payments_model::{AccountId, AmountMinor, Currency, IdempotencyKey, Instruction, JsonText, Money, PaymentId, ScheduledFor};
 use serde_json::value::RawValue;
 
 /// The most payments of one batch: at 8 KB each they stay below a megabyte.
@@ -27,9 +27,9 @@ pub(crate) struct Order {
 /// An entry of a batch.
 #[derive(Debug)]
 pub(crate) struct Entry {
-    /// Its account as the client sent it, cut if no account id is as long.
+    /// Its account as the client sent it, or that of the path; bounded.
     pub(crate) account: Option<String>,
-    /// Its idempotency key as the client sent it, cut if no key is as long.
+    /// Its idempotency key as the client sent it, bounded.
     pub(crate) key: Option<String>,
     /// The order, or what is wrong.
     pub(crate) order: Result<Order, Problem>,
@@ -38,7 +38,8 @@ pub(crate) struct Entry {
 /// The fields of every create request, as far as each is well-formed.
 struct Given {
     payee: Option<AccountId>,
-    money: Option<Money>,
+    amount: Option<AmountMinor>,
+    currency: Option<Currency>,
     scheduled_for: Option<ScheduledFor>,
     data: Option<JsonText>,
 }
@@ -60,8 +61,7 @@ impl Given {
             fields.fault(Problem::new(ProblemKind::InvalidShape, detail).at("data"));
         }
         let data = data.and_then(Result::ok);
-        let money = amount.zip(currency).map(|(amount, currency)| Money { amount, currency });
-        Self { payee, money, scheduled_for, data }
+        Self { payee, amount, currency, scheduled_for, data }
     }
 }
 
@@ -91,21 +91,22 @@ impl Order {
         mut fields: Fields<'_>,
         pointer: Pointer,
     ) -> Result<Self, Problem> {
-        let Given { payee, money, scheduled_for, data } = Given::of(&mut fields);
+        let Given { payee, amount, currency, scheduled_for, data } = Given::of(&mut fields);
         if payee.is_some() && payee == account {
             let detail = "The payee is the payer; name another account.";
             fields.fault(Problem::new(ProblemKind::InvalidPayee, detail).at("payeeAccountId"));
         }
         let mut faults = fields.end();
-        if let (true, Some(account), Some(key), Some(payee), Some(money), Some(scheduled_for)) =
-            (faults.is_empty(), account, key, payee, money, scheduled_for)
+        if let (true, Some(account), Some(key), Some(payee), Some(amount), Some(currency), Some(scheduled_for)) =
+            (faults.is_empty(), account, key, payee, amount, currency, scheduled_for)
         {
             let payment_id = PaymentId::derive(&account, key);
+            let money = Money { amount, currency };
             let instruction = Instruction { account, payee, money, scheduled_for, data };
             return Ok(Self { payment_id, instruction, pointer });
         }
         // What is malformed is in no payment that was accepted once, so this can only be a new one.
-        faults.extend(money.into_iter().flat_map(faults_of_new));
+        faults.extend(faults_of_new(amount, currency));
         Err(Problem::of_body(&pointer, faults))
     }
 }
@@ -115,7 +116,7 @@ impl Entry {
     fn read(json: &RawValue, of_path: Option<&AccountId>, pointer: Pointer) -> Self {
         let mut fields = match Fields::of(json.get().as_bytes(), &pointer) {
             Ok(fields) => fields,
-            Err(problem) => return Self { account: None, key: None, order: Err(problem) },
+            Err(problem) => return Self { account: of_path.map(ToString::to_string), key: None, order: Err(problem) },
         };
         let account = match of_path {
             Some(account) if !fields.has("accountId") => Some(account.to_string()),
@@ -135,7 +136,7 @@ impl Entry {
             parsed(&mut fields, key.clone(), "idempotencyKey", kind, "idempotency key");
         let order = Order::of(parsed_account, parsed_key.as_ref(), fields, pointer);
         let echo = |text: String| bounded(&text, MAX_IDEMPOTENCY_KEY_BYTES);
-        Self { account: account.map(echo), key: key.map(echo), order }
+        Self { account: account.map(echo).or_else(|| of_path.map(ToString::to_string)), key: key.map(echo), order }
     }
 }
 
@@ -159,11 +160,11 @@ pub(crate) fn read_batch(json: &[u8], of_path: Option<&AccountId>) -> Result<Vec
     Ok(pointed.map(|(place, json)| Entry::read(json, of_path, Pointer::entry("payments", place))).collect())
 }
 
-/// Why no new payment may have this amount or currency.
-pub(crate) fn faults_of_new(money: Money) -> Vec<Problem> {
-    let amount = money.amount.for_new_payment().err();
+/// Why no new payment may have this amount or this currency.
+pub(crate) fn faults_of_new(amount: Option<AmountMinor>, currency: Option<Currency>) -> Vec<Problem> {
+    let amount = amount.and_then(|amount| amount.for_new_payment().err());
     let amount = amount.map(|error| invalid("amountMinor", ProblemKind::InvalidAmount, "amount", &error));
-    let currency = money.currency.code().parse::<Currency>().err();
+    let currency = currency.and_then(|currency| currency.code().parse::<Currency>().err());
     let currency = currency.map(|error| invalid("currency", ProblemKind::InvalidCurrency, "currency", &error));
     amount.into_iter().chain(currency).collect()
 }

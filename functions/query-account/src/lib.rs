@@ -98,7 +98,8 @@ impl QueryAccount {
         Ok(page)
     }
 
-    /// Lists the payment with this idempotency key, or none. Its id follows from the key, so that takes two reads.
+    /// Lists the payment with this idempotency key, or none. Its id follows from the key, so that takes two reads, and a third
+    /// once its head is in the long-term table alone.
     async fn list_key(&self, account: &AccountId, key: &IdempotencyKey, with_data: bool) -> Result<Answer, Problem> {
         let found = self.get(account, PaymentId::derive(account, key)).await;
         let payments = match found {

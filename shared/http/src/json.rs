@@ -1,5 +1,6 @@
 //! JSON bodies: strict reading, with a problem for each thing that is wrong.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
@@ -18,14 +19,18 @@ pub struct Fields<'b> {
     faults: Vec<Problem>,
 }
 
+/// The only names that the grammar permits and that are no text.
+const HALF_A_NAME: &str =
+    "The name of a field has half of a surrogate pair, such as \\ud800, which is no character; remove the field.";
+
 /// An object's fields, in their order and with repetitions.
-struct Object<'b>(Vec<(String, &'b RawValue)>);
+struct Object<'b>(Vec<(&'b RawValue, &'b RawValue)>);
 
 impl<'de: 'b, 'b> Deserialize<'de> for Object<'b> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Members;
         impl<'de> Visitor<'de> for Members {
-            type Value = Vec<(String, &'de RawValue)>;
+            type Value = Vec<(&'de RawValue, &'de RawValue)>;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("an object")
@@ -50,8 +55,16 @@ impl<'b> Fields<'b> {
     /// [`ProblemKind::NotJson`], or [`ProblemKind::InvalidShape`] if the JSON is no object.
     pub fn of(json: &'b [u8], place: &Pointer) -> Result<Self, Problem> {
         let problem = |error| Problem::of_body(place, vec![explain(&error)]);
-        let Object(left) = serde_json::from_slice(json).map_err(problem)?;
-        Ok(Self { left, faults: Vec::new() })
+        let Object(members) = serde_json::from_slice(json).map_err(problem)?;
+        let mut fields = Self { left: Vec::with_capacity(members.len()), faults: Vec::new() };
+        for (name, value) in members {
+            match serde_json::from_str(name.get()) {
+                Ok(name) => fields.left.push((name, value)),
+                Err(_) if fields.faults.is_empty() => fields.fault(Problem::new(ProblemKind::InvalidShape, HALF_A_NAME)),
+                Err(_) => {}
+            }
+        }
+        Ok(fields)
     }
 
     /// Whether there is such a field to take.
@@ -125,12 +138,15 @@ impl<'b> Fields<'b> {
         self.fault(Problem::new(ProblemKind::InvalidShape, detail).at(name));
     }
 
-    /// Ends the reading: each field that was not taken is unknown. Returns everything that is wrong, but no more unknown
-    /// fields than a problem shows faults.
+    /// Ends the reading: each field that was not taken is unknown. Returns everything that is wrong, each unknown name
+    /// once, and no more of them than a problem shows faults.
     #[must_use]
     pub fn end(mut self) -> Vec<Problem> {
-        for (name, _) in std::mem::take(&mut self.left).into_iter().take(MAX_ERRORS) {
-            self.misshapen(&name, format!("The field \"{}\" is unknown; remove it.", echoed(&name)));
+        let left = std::mem::take(&mut self.left);
+        let mut seen = HashSet::new();
+        let unknown = left.iter().map(|(name, _)| name).filter(|name| seen.insert(*name));
+        for name in unknown.take(MAX_ERRORS) {
+            self.misshapen(name, format!("The field \"{}\" is unknown; remove it.", echoed(name)));
         }
         self.faults
     }
@@ -196,10 +212,12 @@ mod tests {
         }
         let twice = r#"{"someText":"a","someList":[],"someText":1,"extra":1,"extra":2}"#;
         let repeated = of("someText", "is repeated; send it once.");
-        assert_eq!(faults(twice), [repeated, unknown("extra"), unknown("extra")]);
+        assert_eq!(faults(twice), [repeated, unknown("extra")]);
         let half =
             of("someText", "is invalid: it has half of a surrogate pair, such as \\ud800, which is no character.");
         assert_eq!(faults(r#"{"someText":"\ud800","someList":[]}"#), [half]);
+        let names = r#"{"someText":"","someList":[],"\ud800":1,"a\udc00":2}"#;
+        assert_eq!(faults(names), [(HALF_A_NAME.to_owned(), String::new())]);
     }
 
     #[test]

@@ -218,8 +218,8 @@ impl Problem {
 
     /// A fault in this service.
     pub fn internal(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        let detail =
-            "The service failed; report this with the time of the request. A retry is safe, but unlikely to succeed.";
+        let detail = "The service failed; report this with the request's id, which the X-Request-Id header names. A retry \
+                      is safe, but unlikely to succeed.";
         Self::new(ProblemKind::Internal, detail).because(cause)
     }
 

@@ -118,8 +118,11 @@ impl<'e> Request<'e> {
     /// The body, at most `limit` bytes, decoded if API Gateway encoded it.
     ///
     /// # Errors
-    /// [`ProblemKind::UnsupportedMediaType`] or [`ProblemKind::BodyTooLarge`].
+    /// [`ProblemKind::UnsupportedMediaType`] or [`ProblemKind::BodyTooLarge`]. No body is no error here: it is empty.
     pub fn json_body(&self, limit: usize) -> Result<Cow<'e, [u8]>, Problem> {
+        if !self.has_body() {
+            return Ok(Cow::Borrowed(&[]));
+        }
         self.require_json()?;
         self.require_no_encoding()?;
         let body = self.event.body.as_deref().unwrap_or_default();
@@ -217,10 +220,10 @@ pub fn whole_number(text: &str) -> Option<u16> {
     text.parse().ok().filter(|number: &u16| number.to_string() == text)
 }
 
-/// The default of a list's `to`, in days after `from`.
+/// The default of the last date of counts, in days after the first.
 const DEFAULT_DAYS: u32 = 90;
 
-/// The first and last date of a list: `from`, by default today, and `to`, at most `max_days` after it.
+/// The first and last date of counts: `from`, by default today, and `to`, at most `max_days` after it.
 ///
 /// # Errors
 /// [`ProblemKind::InvalidParameter`] if the range is reversed or too wide.

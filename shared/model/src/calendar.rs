@@ -39,7 +39,7 @@ pub enum CalendarError {
     #[error("expected an existing date as YYYY-MM-DD, such as 2026-12-01")]
     NoDate,
     /// A fraction of a second, even of zero, or a leap second.
-    #[error("a time is in whole seconds, written without a fraction")]
+    #[error("a time is in whole seconds from 00 to 59, written without a fraction")]
     Fraction,
     /// Outside [`YEARS`].
     #[error("a date is in the years {} to {}", YEARS.start(), YEARS.end())]

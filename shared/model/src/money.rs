@@ -8,8 +8,8 @@ use crate::Currency;
 /// JSON's numbers as doubles loses nothing. In pounds it is 90 trillion.
 pub const MAX_AMOUNT_MINOR: i64 = (1 << 53) - 1;
 
-/// A payment's amount in minor units of its currency (pence, cents, whole yen): 1 to [`MAX_AMOUNT_MINOR`]. Payments that
-/// were stored with more, up to `i64::MAX`, stay readable.
+/// A payment's amount in minor units of its currency (pence, cents, whole yen): 1 to `i64::MAX`, as stored payments can have. A new
+/// payment has at most [`MAX_AMOUNT_MINOR`].
 ///
 /// A million million of the largest add up to 31 digits. A DynamoDB number holds 38.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
