@@ -47,14 +47,15 @@ async fn heads_of_every_release_are_shown_and_leave_the_hot_table() -> Result<()
     let list = Ask::get("/accounts/golden/payments?from=2026-11-20");
     let before = world.send(list).await?;
     let statuses: Vec<_> = before.payments().iter().map(|payment| payment["status"].clone()).collect();
-    assert_eq!(statuses, ["PROCESSED", "PROCESSED", "FAILED"]);
+    assert_eq!(statuses, ["PROCESSED", "PROCESSED", "FAILED", "PROCESSED"]);
+    assert_eq!(before.payments()[3]["reference"], "INV 2026/117");
     for head in world.heads("golden").await? {
         world.update(&head, "REMOVE unreported", &[]).await?;
     }
     world.set_clock("2026-11-21T02:30:00Z")?;
     let event = LambdaEvent::new(Request { action: Action::ArchiveSettled }, context(NO_DEADLINE));
     let outcome = world.functions().archive.handle(event).await.map_err(anyhow::Error::msg)?;
-    assert_eq!((outcome.archived, outcome.failed), (3, 0), "{outcome:?}");
+    assert_eq!((outcome.archived, outcome.failed), (4, 0), "{outcome:?}");
     assert!(world.heads("golden").await?.is_empty());
     // What only the hot table says about a head is not archived.
     for head in world.archived_heads("golden").await? {
@@ -68,15 +69,17 @@ async fn heads_of_every_release_are_shown_and_leave_the_hot_table() -> Result<()
 #[tokio::test]
 async fn this_release_writes_the_last_golden_items() -> Result<()> {
     let world = World::open().await?;
-    let body =
-        json!({ "payeeAccountId": "landlord", "amountMinor": 5, "currency": "GBP", "scheduledFor": "2026-11-20" });
+    let body = json!({
+        "payeeAccountId": "landlord", "amountMinor": 5, "currency": "GBP", "scheduledFor": "2026-11-20",
+        "reference": "INV 2026/117",
+    });
     let id = world.create("tenant", "rent", &body).await?;
     let settlement = Settlement::Processed("TX-1".parse()?);
     move_on(&world, id.parse()?, vec![Event::Sweep, Event::Settle(settlement)], "2026-11-20T10:00:00Z").await?;
     let (hot, history) = (world.heads("tenant").await?.remove(0), world.archived_heads("tenant").await?.remove(0));
     let names = |item: &Item| item.keys().cloned().collect::<BTreeSet<_>>();
     let golden = golden()?;
-    assert_eq!((names(&hot), names(&history)), (names(&golden[1].item), names(&golden[3].item)));
+    assert_eq!((names(&hot), names(&history)), (names(&golden[4].item), names(&golden[5].item)));
     Ok(())
 }
 

@@ -187,6 +187,9 @@ async fn ten_days(world: &World) -> Result<Vec<Value>> {
     for n in 0..10 {
         let mut body = payment(&format!("2026-11-2{n}T12:00:00Z"), &json!(n));
         body["payeeAccountId"] = json!(if n % 3 == 0 { "baker" } else { "shop" });
+        if n % 2 == 0 {
+            body["reference"] = json!(if n < 5 { "early" } else { "a b+c" });
+        }
         let id = world.create("buyer", &format!("k-{n}"), &body).await?;
         if n % 4 == 0 {
             world.cancel("buyer", &id).await?;
@@ -206,23 +209,31 @@ async fn ten_days(world: &World) -> Result<Vec<Value>> {
 async fn filters_and_the_order_give_the_same_payments_at_every_page_size() -> Result<()> {
     let world = World::open().await?;
     let all = ten_days(&world).await?;
-    for (statuses, payee, is_descending) in [
-        ("", "", true),
-        ("CANCELLED", "", false),
-        ("CANCELLED", "", true),
-        ("SCHEDULED,CANCELLED", "baker", true),
-        ("PENDING,SCHEDULED,SCHEDULED", "", false),
-        ("PROCESSED,FAILED", "shop", true),
-        ("SCHEDULED,PENDING,PROCESSED,FAILED,CANCELLED", "shop", false),
+    for (statuses, payee, reference, is_descending) in [
+        ("", "", "", true),
+        ("CANCELLED", "", "", false),
+        ("CANCELLED", "", "", true),
+        ("SCHEDULED,CANCELLED", "baker", "", true),
+        ("PENDING,SCHEDULED,SCHEDULED", "", "", false),
+        ("PROCESSED,FAILED", "shop", "", true),
+        ("SCHEDULED,PENDING,PROCESSED,FAILED,CANCELLED", "shop", "", false),
+        ("", "", "early", false),
+        ("SCHEDULED", "shop", "a b+c", true),
+        ("", "", "nobody's", false),
     ] {
         let has = |given: &str, value: &Value| given.is_empty() || given.split(',').any(|one| value == one);
         let mut want = all.clone();
-        want.retain(|payment| has(statuses, &payment["status"]) && has(payee, &payment["payeeAccountId"]));
+        want.retain(|payment| {
+            has(statuses, &payment["status"])
+                && has(payee, &payment["payeeAccountId"])
+                && has(reference, &payment["reference"])
+        });
         if is_descending {
             want.reverse();
         }
         let mut query = format!("from=2026-11-20&order={}", if is_descending { "desc" } else { "asc" });
-        for (name, value) in [("status", statuses), ("payeeAccountId", payee)] {
+        let encoded = reference.replace('+', "%2B").replace(' ', "+");
+        for (name, value) in [("status", statuses), ("payeeAccountId", payee), ("reference", encoded.as_str())] {
             if !value.is_empty() {
                 query = format!("{query}&{name}={value}");
             }
@@ -238,6 +249,8 @@ async fn filters_and_the_order_give_the_same_payments_at_every_page_size() -> Re
         ("status=scheduled", "status"),
         ("order=down", "order"),
         ("payeeAccountId=a%23", "payeeAccountId"),
+        ("reference=a%23", "reference"),
+        ("reference=", "reference"),
     ] {
         let reply = world.send(Ask::get(&format!("/accounts/buyer/payments?{query}"))).await?;
         assert_eq!((reply.status, reply.field("field")), (400, field), "{query}: {reply}");

@@ -21,6 +21,7 @@ mod list;
 mod local;
 mod queries;
 mod recount;
+mod reference;
 mod report;
 mod triggers;
 mod units;

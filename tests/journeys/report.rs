@@ -3,7 +3,7 @@
 mod crashes;
 mod faulty_store;
 mod races;
-mod settlements;
+pub(crate) mod settlements;
 mod stale_index;
 
 use std::collections::BTreeSet;
@@ -71,10 +71,10 @@ async fn the_first_report_lists_each_settlement_once() -> Result<()> {
     reports/2026-11-20T092000Z--2026-11-20T092000Z-run-000001.summary.json
     "#);
     assert_snapshot!(visible(&settlements::unzipped(&files[names[0]])?), @r#"
-    paymentId,accountId,payeeAccountId,amountMinor,currency,dueAt,dueDate,status,transactionId,failureReason,settledAt␍
-    4a4a943c-4c6b-5dac-a4d9-52fac7182040,tenant-1,landlord,120000,GBP,2026-11-20T00:00:00Z,2026-11-20,PROCESSED,TX-1,,2026-11-20T09:20:00Z␍
-    9113225e-6b26-5e66-b41f-9b7ee1a8bfc6,tenant-1,gym,3999,EUR,2026-11-20T00:00:00Z,2026-11-20,PROCESSED,TX-2,,2026-11-20T09:20:00Z␍
-    b1059a51-c5ab-5259-b5e4-d09f4618fc92,tenant-2,landlord,95050,GBP,2026-11-20T00:00:00Z,2026-11-20,FAILED,,insufficient funds,2026-11-20T09:20:00Z␍
+    paymentId,accountId,payeeAccountId,amountMinor,currency,dueAt,dueDate,status,transactionId,failureReason,settledAt,reference␍
+    4a4a943c-4c6b-5dac-a4d9-52fac7182040,tenant-1,landlord,120000,GBP,2026-11-20T00:00:00Z,2026-11-20,PROCESSED,TX-1,,2026-11-20T09:20:00Z,␍
+    9113225e-6b26-5e66-b41f-9b7ee1a8bfc6,tenant-1,gym,3999,EUR,2026-11-20T00:00:00Z,2026-11-20,PROCESSED,TX-2,,2026-11-20T09:20:00Z,␍
+    b1059a51-c5ab-5259-b5e4-d09f4618fc92,tenant-2,landlord,95050,GBP,2026-11-20T00:00:00Z,2026-11-20,FAILED,,insufficient funds,2026-11-20T09:20:00Z,␍
     "#);
     assert_snapshot!(String::from_utf8(files[names[1]].clone())?, @r#"
     {
@@ -205,7 +205,7 @@ async fn awkward_reasons_are_quoted_as_rfc_4180_says() -> Result<()> {
     run(&world).await?;
     let csv = published(&world).await?.remove(0).1;
     // Only what needs quotes is quoted; every line ends in CRLF.
-    assert!(csv.ends_with("Z\r\n"), "{csv}");
+    assert!(csv.ends_with("Z,\r\n"), "{csv}");
     assert!(csv.contains(r#",,"no, not now",2026"#), "{csv}");
     assert!(csv.contains(r#",,"""closed""",2026"#), "{csv}");
     assert!(csv.contains(r#",,"=HYPERLINK(""x"")",2026"#), "{csv}");

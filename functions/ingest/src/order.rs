@@ -6,7 +6,9 @@ use std::str::FromStr;
 use payments_http::json::Fields;
 use payments_http::{Pointer, Problem, ProblemKind, bounded};
 use payments_model::payment_id::MAX_IDEMPOTENCY_KEY_BYTES;
-use payments_model::{AccountId, AmountMinor, Currency, IdempotencyKey, Instruction, JsonText, Money, PaymentId, ScheduledFor};
+use payments_model::{
+    AccountId, AmountMinor, Currency, IdempotencyKey, Instruction, JsonText, Money, PaymentId, Reference, ScheduledFor,
+};
 use serde_json::value::RawValue;
 
 /// The most payments of one batch: at 8 KB each they stay below a megabyte.
@@ -41,6 +43,7 @@ struct Given {
     amount: Option<AmountMinor>,
     currency: Option<Currency>,
     scheduled_for: Option<ScheduledFor>,
+    reference: Option<Reference>,
     data: Option<JsonText>,
 }
 
@@ -55,13 +58,18 @@ impl Given {
         }
         let currency = currency.and_then(Result::ok);
         let scheduled_for = parse(fields, "scheduledFor", ProblemKind::InvalidDate, "date");
+        let reference = if fields.has("reference") {
+            parse(fields, "reference", ProblemKind::InvalidReference, "reference")
+        } else {
+            None
+        };
         let data = fields.optional("data").map(JsonText::new);
         if let Some(Err(error)) = data {
             let detail = format!("The field \"data\" is invalid: {error}.");
             fields.fault(Problem::new(ProblemKind::InvalidShape, detail).at("data"));
         }
         let data = data.and_then(Result::ok);
-        Self { payee, amount, currency, scheduled_for, data }
+        Self { payee, amount, currency, scheduled_for, reference, data }
     }
 }
 
@@ -91,7 +99,7 @@ impl Order {
         mut fields: Fields<'_>,
         pointer: Pointer,
     ) -> Result<Self, Problem> {
-        let Given { payee, amount, currency, scheduled_for, data } = Given::of(&mut fields);
+        let Given { payee, amount, currency, scheduled_for, reference, data } = Given::of(&mut fields);
         if payee.is_some() && payee == account {
             let detail = "The payee is the payer; name another account.";
             fields.fault(Problem::new(ProblemKind::InvalidPayee, detail).at("payeeAccountId"));
@@ -102,7 +110,7 @@ impl Order {
         {
             let payment_id = PaymentId::derive(&account, key);
             let money = Money { amount, currency };
-            let instruction = Instruction { account, payee, money, scheduled_for, data };
+            let instruction = Instruction { account, payee, money, scheduled_for, reference, data };
             return Ok(Self { payment_id, instruction, pointer });
         }
         // What is malformed is in no payment that was accepted once, so this can only be a new one.

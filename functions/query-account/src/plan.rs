@@ -5,7 +5,7 @@ use std::str::FromStr;
 use payments_http::cursor::invalid_cursor;
 use payments_http::request::{date_order, invalid_parameter};
 use payments_http::{AccountCursor, PageLimit, Problem, Query};
-use payments_model::{AccountId, BusinessDate, BusinessZone, HeadSort, IdempotencyKey, Statuses};
+use payments_model::{AccountId, BusinessDate, BusinessZone, HeadSort, IdempotencyKey, Reference, Statuses};
 use payments_store::{AccountFilter, AccountQuery, ListOrder};
 
 /// The parameter that names a payment by its key.
@@ -15,7 +15,8 @@ const KEY: &str = "idempotencyKey";
 const INCLUDE: &str = "include";
 
 /// The query parameters of a list. `idempotencyKey` stands alone, but for `include`.
-pub const PARAMETERS: &[&str] = &["from", "to", "status", "payeeAccountId", "order", "limit", "cursor", INCLUDE, KEY];
+pub const PARAMETERS: &[&str] =
+    &["from", "to", "status", "payeeAccountId", "reference", "order", "limit", "cursor", INCLUDE, KEY];
 
 /// A list to read.
 #[derive(Debug, PartialEq, Eq)]
@@ -79,13 +80,14 @@ impl Plan {
         let (from, to) = (query.get::<BusinessDate>("from")?, query.get::<BusinessDate>("to")?);
         let statuses = query.get::<Statuses>("status")?;
         let payee = query.get::<AccountId>("payeeAccountId")?;
+        let reference = query.get::<Reference>("reference")?;
         let order = query.get::<Order>("order")?.map(|Order(order)| order);
         let limit = query.get("limit")?.unwrap_or(PageLimit::DEFAULT);
         let with_data = with_data(query)?;
         let cursor = query.text("cursor")?.map(AccountCursor::decode).transpose()?;
         let Some(cursor) = cursor else {
             let (from, to) = date_order(from, to.unwrap_or(BusinessDate::MAX), today)?;
-            let filter = AccountFilter { statuses: statuses.unwrap_or_default(), payee };
+            let filter = AccountFilter { statuses: statuses.unwrap_or_default(), payee, reference };
             let order = order.unwrap_or_default();
             return Ok(Self { account, from, to, filter, order, after: None, limit, with_data });
         };
@@ -95,13 +97,14 @@ impl Plan {
             && to.is_none_or(|to| to == cursor.to)
             && statuses.is_none_or(|statuses| statuses == cursor.statuses)
             && (payee.is_none() || payee == cursor.payee)
+            && (reference.is_none() || reference == cursor.reference)
             && order.is_none_or(|order| order == made_in);
         if !agrees {
             return Err(invalid_cursor("it belongs to a list of another account, range, filter or order"));
         }
         let (from, to) =
             date_order(Some(cursor.from), cursor.to, today).map_err(|_| invalid_cursor("its range is invalid"))?;
-        let filter = AccountFilter { statuses: cursor.statuses, payee: cursor.payee };
+        let filter = AccountFilter { statuses: cursor.statuses, payee: cursor.payee, reference: cursor.reference };
         Ok(Self { account, from, to, filter, order: made_in, after: Some(cursor.after), limit, with_data })
     }
 
@@ -146,8 +149,8 @@ impl Plan {
     pub(crate) fn cursor(&self, after: HeadSort) -> String {
         let Self { account, from, to, filter, order, .. } = self;
         let (account, from, to) = (account.clone(), *from, *to);
-        let AccountFilter { statuses, payee } = filter.clone();
+        let AccountFilter { statuses, payee, reference } = filter.clone();
         let is_descending = *order == ListOrder::Descending;
-        AccountCursor { account, from, to, statuses, payee, is_descending, after }.encode()
+        AccountCursor { account, from, to, statuses, payee, reference, is_descending, after }.encode()
     }
 }

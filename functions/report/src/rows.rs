@@ -1,11 +1,13 @@
 //! Settlements as rows of CSV (RFC 4180), written and read.
 
 use csv_core::ReadRecordResult;
-use payments_model::{AccountId, BusinessDate, FailureReason, Head, HeadKey, HeadSort, TransactionId, UtcSecond};
+use payments_model::{
+    AccountId, BusinessDate, FailureReason, Head, HeadKey, HeadSort, Reference, TransactionId, UtcSecond,
+};
 use payments_store::UnreportedSort;
 
-/// The columns, in order.
-pub(crate) const COLUMNS: [&str; 11] = [
+/// The columns, in order. New ones are added at the end: reports of older releases are read back without them.
+pub(crate) const COLUMNS: [&str; 12] = [
     "paymentId",
     "accountId",
     "payeeAccountId",
@@ -17,7 +19,11 @@ pub(crate) const COLUMNS: [&str; 11] = [
     "transactionId",
     "failureReason",
     "settledAt",
+    "reference",
 ];
+
+/// How many columns the first release's reports have.
+const FIRST_COLUMNS: usize = 11;
 
 /// The columns that are read back: what makes up a payment's keys, and its date.
 const PAYMENT_ID: usize = 0;
@@ -27,8 +33,8 @@ const DUE_DATE: usize = 6;
 const SETTLED_AT: usize = 10;
 
 /// The bytes of the longest row without quotes: ids of 36, 48 and 48, an amount of 19, a currency of 3,
-/// instants of 20 and 20, a date of 10, a status of 9, a reason of 256. A row with a reason has no
-/// transaction id. The header is shorter.
+/// instants of 20 and 20, a date of 10, a status of 9, a reason of 256, or one of 212 and a
+/// reference of 35. A row with a reason has no transaction id. The header is shorter.
 const LONGEST_ROW: usize = 36 + 48 + 48 + 19 + 3 + 20 + 20 + 10 + 9 + 256;
 
 /// One byte and one field more: `csv_core` reports a buffer without free space as full.
@@ -64,6 +70,7 @@ impl Settlement {
             head.transaction_id().map(TransactionId::to_string).unwrap_or_default(),
             head.failure_reason().map(FailureReason::as_str).unwrap_or_default().to_owned(),
             self.settled_at.to_string(),
+            head.reference.as_ref().map(Reference::to_string).unwrap_or_default(),
         ]
     }
 }
@@ -146,7 +153,7 @@ impl RowReader {
 
     fn parse(&self) -> Result<ReportedRow, &'static str> {
         let parse = || {
-            let () = (self.fields == COLUMNS.len()).then_some(())?;
+            let () = [FIRST_COLUMNS, COLUMNS.len()].contains(&self.fields).then_some(())?;
             let sort = HeadSort {
                 due_at: self.field(DUE_AT)?.parse().ok()?,
                 payment_id: self.field(PAYMENT_ID)?.parse().ok()?,
@@ -180,7 +187,8 @@ mod tests {
         let long = format!(
             "{id},{account},{account},9223372036854775807,GBP,2026-11-20T00:00:00Z,2026-11-20,PROCESSED,,\"{reason}\",2026-11-20T01:02:03Z"
         );
-        let text = format!("{}\r\n{long}\r\n{long}\r\n", COLUMNS.join(","));
+        let now = format!("{long},\"R, {}\"", "x".repeat(9));
+        let text = format!("{}\r\n{long}\r\n{now}\r\n", COLUMNS.join(","));
         for piece in 1..=text.len() {
             let (mut reader, mut rows) = (RowReader::new(), Vec::new());
             for mut input in text.as_bytes().chunks(piece) {
@@ -210,8 +218,14 @@ mod tests {
     #[test]
     fn invalid_rows_are_rejected() {
         let header = COLUMNS.join(",");
-        for row in [",".repeat(10), ",".repeat(11), "x".to_owned(), "x".repeat(600), "a,b,c,d,e,f,g,h,i,j,k".to_owned()]
-        {
+        for row in [
+            ",".repeat(10),
+            ",".repeat(11),
+            ",".repeat(12),
+            "x".to_owned(),
+            "x".repeat(600),
+            "a,b,c,d,e,f,g,h,i,j,k".to_owned(),
+        ] {
             let text = format!("{header}\r\n{row}\r\n");
             assert!(RowReader::new().read(&mut text.as_bytes()).is_err(), "{row}");
         }

@@ -1,7 +1,7 @@
 //! The examples of `openapi.yaml`, moved near today: what the page fills in succeeds, in the order of a payment's life.
 //!
-//! They are about one payment. Its key names its due date, and its id is derived from that key. So moving all dates by the
-//! same number of days, and the id with them, leaves a story that is as true as the written one.
+//! They are about one payment, and a few of batches. Each key names the due date, and the id is derived from that key. So
+//! moving all dates by the same number of days, and the ids with them, leaves a story that is as true as the written one.
 
 use anyhow::{Context as _, Result};
 use chrono::TimeDelta;
@@ -13,6 +13,9 @@ const DUE_DATE: &str = "2090-06-15";
 
 /// When the payment is due, in a bank in London.
 const DUE_AT: &str = "2090-06-14T23:00:00Z";
+
+/// The due dates of the payments that batches create.
+const IN_BATCHES: [&str; 2] = ["2090-07-15", "2090-09-15"];
 
 /// The year of every written date, and how a date goes on after it.
 const YEAR: &str = "2090-";
@@ -36,8 +39,11 @@ pub(super) fn near(text: &str, today: BusinessDate, zone: BusinessZone) -> Resul
     let mut moved = Move { begins, today, seconds: TimeDelta::zero() };
     let due = moved.date(written)?;
     moved.seconds = zone.start_of(due).as_chrono() - DUE_AT.parse::<UtcSecond>()?.as_chrono();
-    let text = moved.dates(text)?;
-    let text = text.replace(&payment_due(written)?, &payment_due(due)?);
+    let mut text = moved.dates(text)?;
+    for date in [DUE_DATE].into_iter().chain(IN_BATCHES) {
+        let date: BusinessDate = date.parse()?;
+        text = text.replace(&payment_due(date)?, &payment_due(moved.date(date)?)?);
+    }
     let in_transaction_id = |date: BusinessDate| date.to_string().replace('-', "");
     Ok(text.replace(&in_transaction_id(written), &in_transaction_id(due)))
 }

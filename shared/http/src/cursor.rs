@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use payments_model::{AccountId, BusinessDate, HeadSort, Status, Statuses};
+use payments_model::{AccountId, BusinessDate, HeadSort, Reference, Status, Statuses};
 
 use crate::problem::{Problem, ProblemKind};
 
@@ -15,11 +15,11 @@ use crate::problem::{Problem, ProblemKind};
 const ACCOUNT_FORMAT: &str = "a2";
 const DUE_FORMAT: &str = "d1";
 
-/// The format of the release before, which had one status at most, no payee and one order. Its cursors go on.
+/// The format of the release before, which had one status at most, no payee, no reference and one order. Its cursors go on.
 const OLD_ACCOUNT_FORMAT: &str = "a1";
 
-/// The longest cursor that is decoded, in characters: the parts below have at most 280 bytes, 374 in base64.
-const MAX_CURSOR_CHARS: usize = 384;
+/// The longest cursor that is decoded, in characters: the parts below have at most 316 bytes, 422 in base64.
+const MAX_CURSOR_CHARS: usize = 448;
 
 /// A cursor of an account's list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +34,8 @@ pub struct AccountCursor {
     pub statuses: Statuses,
     /// The only payee listed, if not all.
     pub payee: Option<AccountId>,
+    /// The only reference listed, if not all.
+    pub reference: Option<Reference>,
     /// Whether the latest come first.
     pub is_descending: bool,
     /// The last payment seen.
@@ -43,11 +45,13 @@ pub struct AccountCursor {
 impl AccountCursor {
     /// Encodes the cursor for the client.
     pub fn encode(&self) -> String {
-        let Self { account, from, to, statuses, payee, is_descending, after: HeadSort { due_at, payment_id } } = self;
+        let Self { account, from, to, statuses, payee, reference, is_descending, after } = self;
+        let HeadSort { due_at, payment_id } = after;
         let payee = payee.as_ref().map_or("", AccountId::as_str);
+        let reference = reference.as_ref().map_or("", Reference::as_str);
         let order = if *is_descending { "desc" } else { "asc" };
-        URL_SAFE_NO_PAD
-            .encode(format!("{ACCOUNT_FORMAT}#{account}#{from}#{to}#{statuses}#{payee}#{order}#{due_at}#{payment_id}"))
+        let list = format!("{account}#{from}#{to}#{statuses}#{payee}#{reference}#{order}");
+        URL_SAFE_NO_PAD.encode(format!("{ACCOUNT_FORMAT}#{list}#{due_at}#{payment_id}"))
     }
 
     /// Decodes a cursor that a client sent.
@@ -61,12 +65,12 @@ impl AccountCursor {
 
     fn parse(text: &str) -> Option<Self> {
         let parts: Vec<&str> = text.split('#').collect();
-        let (account, from, to, statuses, payee, order, due_at, payment_id) = match *parts.as_slice() {
-            [ACCOUNT_FORMAT, account, from, to, statuses, payee, order, due_at, payment_id] => {
-                (account, from, to, statuses, payee, order, due_at, payment_id)
+        let (account, from, to, statuses, payee, reference, order, due_at, payment_id) = match *parts.as_slice() {
+            [ACCOUNT_FORMAT, account, from, to, statuses, payee, reference, order, due_at, payment_id] => {
+                (account, from, to, statuses, payee, reference, order, due_at, payment_id)
             }
             [OLD_ACCOUNT_FORMAT, account, from, to, status, due_at, payment_id] if !status.contains(',') => {
-                (account, from, to, status, "", "asc", due_at, payment_id)
+                (account, from, to, status, "", "", "asc", due_at, payment_id)
             }
             _ => return None,
         };
@@ -83,6 +87,7 @@ impl AccountCursor {
             to: to.parse().ok()?,
             statuses: parsed,
             payee: optional(payee)?,
+            reference: optional(reference)?,
             is_descending,
             after: HeadSort { due_at: due_at.parse().ok()?, payment_id: payment_id.parse().ok()? },
         })
@@ -179,6 +184,7 @@ mod tests {
             to: "2027-02-18".parse().unwrap(),
             statuses: "SCHEDULED,PENDING,PROCESSED,FAILED".parse().unwrap(),
             payee: Some("p".repeat(48).parse().unwrap()),
+            reference: Some("R".repeat(35).parse().unwrap()),
             is_descending: true,
             after: HeadSort { due_at: "2026-12-01T00:00:00Z".parse().unwrap(), payment_id },
         }
@@ -189,7 +195,13 @@ mod tests {
         let encoded = cursor().encode();
         assert!(encoded.len() <= MAX_CURSOR_CHARS, "{}", encoded.len());
         assert_eq!(AccountCursor::decode(&encoded).unwrap(), cursor());
-        let plain = AccountCursor { statuses: Statuses::default(), payee: None, is_descending: false, ..cursor() };
+        let plain = AccountCursor {
+            statuses: Statuses::default(),
+            payee: None,
+            reference: None,
+            is_descending: false,
+            ..cursor()
+        };
         assert_eq!(AccountCursor::decode(&plain.encode()).unwrap(), plain);
         // As the release before made it.
         let HeadSort { due_at, payment_id } = plain.after;

@@ -60,7 +60,9 @@ impl<'b> Fields<'b> {
         for (name, value) in members {
             match serde_json::from_str(name.get()) {
                 Ok(name) => fields.left.push((name, value)),
-                Err(_) if fields.faults.is_empty() => fields.fault(Problem::new(ProblemKind::InvalidShape, HALF_A_NAME)),
+                Err(_) if fields.faults.is_empty() => {
+                    fields.fault(Problem::new(ProblemKind::InvalidShape, HALF_A_NAME))
+                }
                 Err(_) => {}
             }
         }

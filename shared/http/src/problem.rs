@@ -82,6 +82,8 @@ kinds! {
     InvalidCurrency: 422, "invalid-currency", "Invalid currency";
     /// The date is malformed or does not exist.
     InvalidDate: 422, "invalid-date", "Invalid date";
+    /// The reference is empty, too long, or has a character that schemes do not carry.
+    InvalidReference: 422, "invalid-reference", "Invalid reference";
     /// The idempotency key was used for another payment.
     IdempotencyKeyReused: 422, "idempotency-key-reused", "Idempotency key reused";
     /// The payment with its data is larger than a payment may be.

@@ -19,6 +19,8 @@ pub struct PaymentView {
     amount_minor: i64,
     currency: String,
     scheduled_for: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reference: Option<String>,
     due_at: String,
     due_date: String,
     status: &'static str,
@@ -103,6 +105,7 @@ impl PaymentView {
             amount_minor: head.money.amount.get(),
             currency: head.money.currency.to_string(),
             scheduled_for: head.scheduled_for.to_string(),
+            reference: head.reference.as_ref().map(ToString::to_string),
             due_at: head.due_at.to_string(),
             due_date: head.due_date.to_string(),
             status: head.state.status().as_str(),

@@ -16,6 +16,7 @@
 //!     payee: "landlord-7".parse()?,
 //!     money: Money { amount: "125000".parse()?, currency: "GBP".parse()? },
 //!     scheduled_for: "2026-12-01".parse()?,
+//!     reference: None,
 //!     data: None,
 //! };
 //! let (zone, shards) = ("Europe/London".parse()?, "10".parse()?);
@@ -52,6 +53,7 @@
 //! | [`outage`] | failed calls to other services |
 //! | [`payment`] | instructions, details, heads and their keys |
 //! | [`payment_id`] | payment ids, idempotency keys, shards |
+//! | [`reference`] | clients' references of payments |
 //! | [`sequence_number`] | places in a shard of the table's stream |
 //! | [`settlement`] | settlements, transaction ids, failure reasons |
 //! | [`transition`] | statuses and the transitions between them |
@@ -85,6 +87,7 @@ pub mod money;
 pub mod outage;
 pub mod payment;
 pub mod payment_id;
+pub mod reference;
 pub mod sequence_number;
 pub mod settlement;
 pub mod transition;
@@ -99,6 +102,7 @@ pub use money::{AmountMinor, MAX_AMOUNT_MINOR, Money};
 pub use outage::{Outage, OutageKind, causes};
 pub use payment::{Details, Head, HeadKey, HeadSort, Instruction, TrailEntry};
 pub use payment_id::{IdempotencyKey, PaymentId, Shard, ShardCount};
+pub use reference::Reference;
 pub use sequence_number::SequenceNumber;
 pub use settlement::{FailureReason, Settlement, TransactionId};
 pub use transition::{Decision, Event, State, Status, Statuses, Transition};

@@ -6,11 +6,14 @@
 use crate::transition::FIRST_VERSION;
 use crate::{
     AccountId, Actor, BusinessDate, BusinessZone, Decision, Event, FailureReason, JsonText, Money, PaymentId,
-    ScheduledFor, Shard, ShardCount, State, Status, TransactionId, Transition, UtcSecond,
+    Reference, ScheduledFor, Settlement, Shard, ShardCount, State, Status, TransactionId, Transition, UtcSecond,
 };
 
 /// The most entries of a trail: scheduled, pending, settled.
 pub const MAX_TRAIL_ENTRIES: usize = 3;
+
+/// The longest reason to fail of a payment with a reference, in bytes: with both at their longest, its head has 1 KB.
+pub const MAX_REASON_BESIDE_REFERENCE_BYTES: usize = 212;
 
 /// A client's request for one payment, as received.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +26,8 @@ pub struct Instruction {
     pub money: Money,
     /// When.
     pub scheduled_for: ScheduledFor,
+    /// The client's reference, which both ends see.
+    pub reference: Option<Reference>,
     /// The client's own data, which the bank does not read.
     pub data: Option<JsonText>,
 }
@@ -37,6 +42,7 @@ impl Instruction {
             ("amountMinor", self.money.amount != other.money.amount),
             ("currency", self.money.currency != other.money.currency),
             ("scheduledFor", self.scheduled_for != other.scheduled_for),
+            ("reference", self.reference != other.reference),
             ("data", self.data != other.data),
         ]
         .into_iter()
@@ -133,6 +139,8 @@ pub struct Head {
     pub money: Money,
     /// When the client wants it.
     pub scheduled_for: ScheduledFor,
+    /// The client's reference.
+    pub reference: Option<Reference>,
     /// When it falls due.
     pub due_at: UtcSecond,
     /// The business date it falls due on.
@@ -158,13 +166,14 @@ impl Head {
     /// Builds the head of a new payment. The same details always give the same head.
     #[must_use]
     pub fn scheduled(details: &Details) -> Self {
-        let Instruction { account, payee, money, scheduled_for, .. } = &details.instruction;
+        let Instruction { account, payee, money, scheduled_for, reference, .. } = &details.instruction;
         Self {
             payment_id: details.payment_id,
             account: account.clone(),
             payee: payee.clone(),
             money: *money,
             scheduled_for: *scheduled_for,
+            reference: reference.clone(),
             due_at: details.due_at,
             due_date: details.due_date,
             shard: details.shard,
@@ -208,9 +217,17 @@ impl Head {
         HeadSort { due_at: self.due_at, payment_id: self.payment_id }
     }
 
-    /// Returns what `event` changes about this head, or the [`Decision`] against it.
+    /// Returns what `event` changes about this head, or the [`Decision`] against it. Beside a reference, a reason to fail
+    /// is cut to [`MAX_REASON_BESIDE_REFERENCE_BYTES`], in every result alike, so one that comes again is the same.
     pub fn transition(&self, event: &Event, at: UtcSecond, by: Actor) -> Result<Transition, Decision> {
-        Transition::new(&self.state, self.version, event, at, by)
+        let cut = match event {
+            Event::Settle(Settlement::Failed(reason)) if self.reference.is_some() => {
+                let reason = reason.within(MAX_REASON_BESIDE_REFERENCE_BYTES);
+                Some(Event::Settle(Settlement::Failed(reason)))
+            }
+            _ => None,
+        };
+        Transition::new(&self.state, self.version, cut.as_ref().unwrap_or(event), at, by)
     }
 
     /// The whole trail, oldest first: at most [`MAX_TRAIL_ENTRIES`].

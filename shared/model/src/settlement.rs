@@ -39,8 +39,13 @@ impl FailureReason {
     /// Cuts a reason after the last whole character within [`MAX_FAILURE_REASON_BYTES`].
     #[must_use]
     pub fn cut(text: &str) -> Self {
-        let end = text.floor_char_boundary(MAX_FAILURE_REASON_BYTES);
-        Self(text[..end].to_owned())
+        Self(text[..text.floor_char_boundary(MAX_FAILURE_REASON_BYTES)].to_owned())
+    }
+
+    /// Cuts it after the last whole character within `most` bytes.
+    #[must_use]
+    pub(crate) fn within(&self, most: usize) -> Self {
+        Self(self.0[..self.0.floor_char_boundary(most)].to_owned())
     }
 }
 

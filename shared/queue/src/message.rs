@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use payments_model::payment_id::PaymentIdError;
 use payments_model::settlement::TransactionIdError;
 use payments_model::{
-    AccountId, Details, FailureReason, Instruction, PaymentId, Settlement, UtcSecond, account, calendar,
+    AccountId, Details, FailureReason, Instruction, PaymentId, Reference, Settlement, UtcSecond, account, calendar,
 };
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -32,6 +32,8 @@ struct RequestJson<'a> {
     currency: &'a str,
     due_at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
+    reference: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<&'a RawValue>,
     dispatch_attempt: u32,
 }
@@ -54,7 +56,7 @@ impl PaymentRequest {
     /// The data is embedded byte by byte, except U+FFFE and U+FFFF, which SQS rejects. They become
     /// JSON escapes. They occur only inside strings, so the value stays the same.
     pub fn to_json(&self) -> Result<String, serde_json::Error> {
-        let Instruction { account, payee, money, data, .. } = &self.details.instruction;
+        let Instruction { account, payee, money, reference, data, .. } = &self.details.instruction;
         let json = serde_json::to_string(&RequestJson {
             payment_id: self.details.payment_id.to_string(),
             account_id: account.as_str(),
@@ -62,6 +64,7 @@ impl PaymentRequest {
             amount_minor: money.amount.get(),
             currency: money.currency.code(),
             due_at: self.details.due_at.to_string(),
+            reference: reference.as_ref().map(Reference::as_str),
             data: data.as_ref().map(|data| serde_json::from_str(data.as_str())).transpose()?,
             dispatch_attempt: self.dispatch_attempt,
         })?;
@@ -168,6 +171,7 @@ mod tests {
             payee: "landlord-7".parse().unwrap(),
             money: Money { amount: 125_000.try_into().unwrap(), currency: "GBP".parse().unwrap() },
             scheduled_for: "2026-12-01T09:30:00Z".parse::<ScheduledFor>().unwrap(),
+            reference: data.map(|_| "INV 2026/117".parse().unwrap()),
             data: data.map(|text| JsonText::from_stored(text.to_owned()).unwrap()),
         };
         let now = "2026-11-20T08:00:00Z".parse().unwrap();
@@ -177,7 +181,7 @@ mod tests {
     #[test]
     fn a_request_is_this_json() {
         let text = PaymentRequest::of(&details(Some(r#"{ "ref":"Dec",  "n":1.0}"#)), 1).to_json().unwrap();
-        insta::assert_snapshot!(text, @r#"{"paymentId":"626e8292-8e84-575a-b684-0af73927405b","accountId":"acc-1","payeeAccountId":"landlord-7","amountMinor":125000,"currency":"GBP","dueAt":"2026-12-01T09:30:00Z","data":{ "ref":"Dec",  "n":1.0},"dispatchAttempt":1}"#);
+        insta::assert_snapshot!(text, @r#"{"paymentId":"626e8292-8e84-575a-b684-0af73927405b","accountId":"acc-1","payeeAccountId":"landlord-7","amountMinor":125000,"currency":"GBP","dueAt":"2026-12-01T09:30:00Z","reference":"INV 2026/117","data":{ "ref":"Dec",  "n":1.0},"dispatchAttempt":1}"#);
         let text = PaymentRequest::of(&details(None), 3).to_json().unwrap();
         insta::assert_snapshot!(text, @r#"{"paymentId":"626e8292-8e84-575a-b684-0af73927405b","accountId":"acc-1","payeeAccountId":"landlord-7","amountMinor":125000,"currency":"GBP","dueAt":"2026-12-01T09:30:00Z","dispatchAttempt":3}"#);
     }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::types::AttributeValue;
-use payments_model::{AccountId, Head, HeadSort, Statuses, UtcSecond};
+use payments_model::{AccountId, Head, HeadSort, Reference, Statuses, UtcSecond};
 
 use crate::error::failed;
 use crate::item::{decode_head, key_of, text_of};
@@ -40,6 +40,8 @@ pub struct AccountFilter {
     pub statuses: Statuses,
     /// Those to this account.
     pub payee: Option<AccountId>,
+    /// Those with this reference.
+    pub reference: Option<Reference>,
 }
 
 /// The order of a list.
@@ -63,7 +65,11 @@ impl AccountFilter {
     fn has(&self, item: &Item) -> bool {
         // A status that this version does not know is unreadable, and an unreadable head is shown as such.
         let has_status = text_of(item, "status").parse().map_or(true, |status| self.statuses.has(status));
-        has_status && self.payee.as_ref().is_none_or(|payee| text_of(item, "payeeAccountId") == payee.as_str())
+        let payee = self.payee.as_ref().map(AccountId::as_str);
+        let reference = self.reference.as_ref().map(Reference::as_str);
+        has_status
+            && payee.is_none_or(|payee| text_of(item, "payeeAccountId") == payee)
+            && reference.is_none_or(|reference| text_of(item, "reference") == reference)
     }
 }
 

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 use payments_model::payment::MAX_TRAIL_ENTRIES;
 use payments_model::{
-    AccountId, Actor, Currency, Details, FailureReason, Head, HeadKey, HeadSort, Instruction, Money, ScheduledFor,
-    Shard, State, Status, TrailEntry, TransactionId, UtcSecond,
+    AccountId, Actor, Currency, Details, FailureReason, Head, HeadKey, HeadSort, Instruction, Money, Reference,
+    ScheduledFor, Shard, State, Status, TrailEntry, TransactionId, UtcSecond,
 };
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +25,8 @@ struct DetailsItem {
     amount_minor: i64,
     currency: String,
     scheduled_for: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reference: Option<String>,
     due_at: String,
     due_date: String,
     shard: u16,
@@ -49,6 +51,8 @@ struct HeadItem {
     amount_minor: i64,
     currency: String,
     scheduled_for: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reference: Option<String>,
     trail: Vec<TrailItem>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     dispatch_attempt: Option<u32>,
@@ -70,7 +74,7 @@ struct TrailItem {
 
 /// Encodes details, with their data as it came.
 pub(crate) fn encode_details(details: &Details) -> Result<Item, StoreError> {
-    let Instruction { account, payee, money, scheduled_for, data } = &details.instruction;
+    let Instruction { account, payee, money, scheduled_for, reference, data } = &details.instruction;
     let item = DetailsItem {
         pk: key::payment_partition(details.payment_id),
         sk: DETAILS_SORT.to_owned(),
@@ -79,6 +83,7 @@ pub(crate) fn encode_details(details: &Details) -> Result<Item, StoreError> {
         amount_minor: money.amount.get(),
         currency: money.currency.to_string(),
         scheduled_for: scheduled_for.to_string(),
+        reference: reference.as_ref().map(Reference::to_string),
         due_at: details.due_at.to_string(),
         due_date: details.due_date.to_string(),
         shard: details.shard.get(),
@@ -106,6 +111,7 @@ fn parse_details(mut item: Item) -> Result<Details, Fault> {
             payee: AccountId::from_stored(&item.payee_account_id)?,
             money: parse_money(item.amount_minor, &item.currency)?,
             scheduled_for: item.scheduled_for.parse()?,
+            reference: parse_reference(item.reference)?,
             data,
         },
         due_at: item.due_at.parse()?,
@@ -119,6 +125,10 @@ fn parse_details(mut item: Item) -> Result<Details, Fault> {
 /// Parses a stored amount.
 pub(crate) fn parse_money(amount_minor: i64, currency: &str) -> Result<Money, Fault> {
     Ok(Money { amount: amount_minor.try_into()?, currency: Currency::from_stored(currency)? })
+}
+
+fn parse_reference(text: Option<String>) -> Result<Option<Reference>, Fault> {
+    Ok(text.map(|text| text.parse()).transpose()?)
 }
 
 /// The key attributes of an item.
@@ -166,6 +176,7 @@ pub(crate) fn encode_head(head: &Head) -> Result<Item, StoreError> {
         amount_minor: head.money.amount.get(),
         currency: head.money.currency.to_string(),
         scheduled_for: head.scheduled_for.to_string(),
+        reference: head.reference.as_ref().map(Reference::to_string),
         trail: head
             .trail()
             .map(|entry| TrailItem {
@@ -204,6 +215,7 @@ fn parse_head(item: Item) -> Result<Head, Fault> {
         payee: AccountId::from_stored(&item.payee_account_id)?,
         money: parse_money(item.amount_minor, &item.currency)?,
         scheduled_for,
+        reference: parse_reference(item.reference)?,
         due_at,
         due_date: due.due_date,
         shard: Shard::from_stored(item.shard).ok_or("the shard is out of range")?,
@@ -277,10 +289,10 @@ fn to_item<T: Serialize>(item: &T) -> Result<Item, StoreError> {
 
 #[cfg(test)]
 mod tests {
-    use payments_model::{BusinessZone, JsonText, PaymentId, Settlement, ShardCount};
+    use payments_model::{BusinessZone, Event, JsonText, PaymentId, Settlement, ShardCount};
 
     use super::*;
-    use crate::item_bytes;
+    use crate::{IN_HISTORY, item_bytes};
 
     /// Details with every field at its longest.
     fn longest() -> Details {
@@ -291,6 +303,7 @@ mod tests {
             payee: "p".repeat(48).parse().unwrap(),
             money: Money { amount: i64::MAX.try_into().unwrap(), currency: "GBP".parse().unwrap() },
             scheduled_for: "2099-12-30T23:59:59+00:30".parse().unwrap(),
+            reference: Some("R".repeat(35).parse().unwrap()),
             data: Some(JsonText::from_stored("\"data\"".to_owned()).unwrap()),
         };
         let zone: BusinessZone = "Pacific/Kiritimati".parse().unwrap();
@@ -304,7 +317,7 @@ mod tests {
         let scheduled = Head::scheduled(&longest());
         let entry = |status| TrailEntry { status, at: UtcSecond::MAX, by: Actor::named(&"c".repeat(40)) };
         let transaction_id = Settlement::Processed("t".repeat(64).parse().unwrap());
-        let reason = Settlement::Failed(FailureReason::cut(&"r".repeat(256)));
+        let failed = Event::Settle(Settlement::Failed(FailureReason::cut(&"r".repeat(256))));
         let settled = |settlement: Settlement| {
             let state = State::from(settlement);
             let moved = vec![entry(Status::Pending), entry(state.status())];
@@ -315,13 +328,25 @@ mod tests {
             Head { state: State::Cancelled, moved: vec![entry(Status::Cancelled)], version: 2, ..scheduled.clone() };
         let moved = vec![entry(Status::Pending)];
         let pending = Head { state: State::Pending, moved, version: 2, dispatch_attempt: Some(1), ..scheduled.clone() };
-        vec![scheduled.clone(), pending, settled(transaction_id), settled(reason), cancelled]
+        let without =
+            Head { reference: None, ..settled(reason_of(&failed, &Head { reference: None, ..pending.clone() })) };
+        let reason = reason_of(&failed, &pending);
+        vec![scheduled.clone(), pending, settled(transaction_id), settled(reason), without, cancelled]
+    }
+
+    /// How a pending head keeps this end.
+    fn reason_of(event: &Event, pending: &Head) -> Settlement {
+        let step = pending.transition(event, UtcSecond::MAX, Actor::named("settle")).unwrap();
+        let State::Failed(reason) = step.to() else { panic!("it failed") };
+        Settlement::Failed(reason.clone())
     }
 
     #[test]
     fn every_head_fits_one_write_unit() {
         for head in longest_heads() {
-            let bytes = item_bytes(&encode_head(&head).unwrap());
+            // A settlement also marks the head as in history.
+            let mark = if head.state.status().is_settled() { IN_HISTORY.len() + 1 } else { 0 };
+            let bytes = item_bytes(&encode_head(&head).unwrap()) + mark;
             assert!(bytes <= 1_024, "{}: {bytes}", head.state.status());
         }
     }

@@ -103,6 +103,7 @@ fn scheduled(n: usize) -> Result<Head> {
         payee: format!("payee-{n:042}").parse()?,
         money: Money { amount: i64::try_from(n + 1)?.try_into()?, currency: "GBP".parse()? },
         scheduled_for: DAY.parse()?,
+        reference: None,
         data: None,
     };
     let (zone, created): (BusinessZone, UtcSecond) = ("Europe/London".parse()?, "2026-11-19T09:00:00Z".parse()?);

@@ -25,6 +25,8 @@ pub struct Intent {
     pub payee: String,
     /// The currency.
     pub currency: &'static str,
+    /// The reference that the client gives.
+    pub reference: Option<String>,
     /// The data that the client adds.
     pub data: Value,
     /// The bank's time zone, in which a date begins and ends; `None` if the payments have no dates.
@@ -50,6 +52,7 @@ impl Intent {
             scheduled_for,
             payee: "landlord".to_owned(),
             currency: "GBP",
+            reference: None,
             data: json!({ "note": format!("rent {amount}") }),
             zone: None,
             accepted: None,
@@ -59,7 +62,8 @@ impl Intent {
         }
     }
 
-    /// Returns the same intent at a bank of this zone, with a payee, a currency and data that its neighbours do not have.
+    /// Returns the same intent at a bank of this zone, with a payee, a currency and data that its neighbours do not have,
+    /// and every third one with a reference.
     #[must_use]
     pub fn at_bank_of(self, zone: Tz) -> Self {
         let payee = format!("payee-{}", self.amount % 7);
@@ -68,11 +72,12 @@ impl Intent {
             1 => "EUR",
             _ => "USD",
         };
+        let reference = self.amount.is_multiple_of(3).then(|| format!("INV {}/(a),b+c:d?e.f", self.amount));
         let mut random = Rng::with_seed(self.amount);
         let kind = random.choice(DataKind::ALL).unwrap_or_default();
         let bytes = LEAST_DATA + usize::from(random.u16(0..2_000));
         let data = kind.value(&mut random, bytes);
-        Self { payee, currency, data, zone: Some(zone), ..self }
+        Self { payee, currency, reference, data, zone: Some(zone), ..self }
     }
 
     /// Returns the id that a client was told.
@@ -86,10 +91,18 @@ impl Intent {
     /// Returns the body of the create.
     #[must_use]
     pub fn body(&self) -> Value {
-        json!({
+        self.referenced(json!({
             "payeeAccountId": self.payee, "amountMinor": self.amount, "currency": self.currency,
             "scheduledFor": self.scheduled_for, "data": self.data,
-        })
+        }))
+    }
+
+    /// Returns this JSON with the reference, if there is one.
+    fn referenced(&self, mut json: Value) -> Value {
+        if let Some(reference) = &self.reference {
+            json["reference"] = reference.as_str().into();
+        }
+        json
     }
 
     /// Returns the entry of a batch.
@@ -106,13 +119,13 @@ impl Intent {
     #[must_use]
     pub fn request(&self, received: &Value) -> Value {
         let body = self.body();
-        json!({
+        self.referenced(json!({
             "paymentId": self.accepted.as_deref().map_or_else(|| received["paymentId"].clone(), Value::from),
             "accountId": self.account, "payeeAccountId": body["payeeAccountId"], "amountMinor": self.amount,
             "currency": body["currency"], "data": body["data"],
             "dueAt": self.due_at().map_or_else(|| received["dueAt"].clone(), Value::from),
             "dispatchAttempt": received["dispatchAttempt"],
-        })
+        }))
     }
 
     /// Returns when the payment is due: at the instant that the client named, or as the date begins in the bank's zone.

@@ -116,8 +116,9 @@ fn check_intent(intent: &Intent, heads: &[(&Key, &Value)], tables: &Tables) -> O
     if intent.due_date().is_some_and(|date| text(head, "due") != format!("{status}#{date}#{sk}")) {
         return Some(format!("is to be made at {} and is due at {}", intent.scheduled_for, text(head, "due")));
     }
-    let asked = [&intent.payee, intent.currency, &intent.scheduled_for];
-    if ["payeeAccountId", "currency", "scheduledFor"].map(|name| text(head, name)) != asked {
+    let asked =
+        [&intent.payee, intent.currency, &intent.scheduled_for, intent.reference.as_deref().unwrap_or_default()];
+    if ["payeeAccountId", "currency", "scheduledFor", "reference"].map(|name| text(head, name)) != asked {
         return Some(format!("is there as {head}"));
     }
     if intent.cancelled && status != "CANCELLED" {
