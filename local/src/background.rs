@@ -5,10 +5,11 @@ use std::time::Duration;
 use anyhow::Result;
 use payments_boot::Clock;
 use tokio::runtime::Handle;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{MissedTickBehavior, interval};
 
+use crate::sandbox::{Move, Sandbox};
 use crate::triggers::{Tick, Triggers};
 
 /// How often the stream and the queues are polled. Lambda polls streams four times a second.
@@ -22,11 +23,12 @@ pub struct Background {
 }
 
 impl Background {
-    /// Starts to tick, on a thread of its own. As in Lambda, a handler stays on one thread.
-    pub fn start(triggers: Triggers, clock: Clock) -> Self {
+    /// Starts to tick, on a thread of its own. As in Lambda, a handler stays on one thread. In a sandbox it also moves the
+    /// clock.
+    pub fn start(triggers: Triggers, clock: Clock, sandbox: Option<(Sandbox, mpsc::Receiver<Move>)>) -> Self {
         let (stop, stopped) = oneshot::channel::<()>();
         let runtime = Handle::current();
-        Self { stop, running: spawn_blocking(move || runtime.block_on(run(triggers, clock, stopped))) }
+        Self { stop, running: spawn_blocking(move || runtime.block_on(run(triggers, clock, sandbox, stopped))) }
     }
 
     /// Stops after the current tick. No write is in flight afterwards.
@@ -36,16 +38,30 @@ impl Background {
     }
 }
 
-async fn run(mut triggers: Triggers, clock: Clock, mut stopped: oneshot::Receiver<()>) {
+async fn run(
+    mut triggers: Triggers,
+    clock: Clock,
+    mut sandbox: Option<(Sandbox, mpsc::Receiver<Move>)>,
+    mut stopped: oneshot::Receiver<()>,
+) {
     let mut period = interval(PERIOD);
     period.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             _ = &mut stopped => return,
+            Some((sandbox, next)) = next_move(&mut sandbox) => {
+                sandbox.play(next, async |now| log(&triggers.tick(now).await)).await;
+            }
             _ = period.tick() => {}
         }
         log(&triggers.tick(clock.instant()).await);
     }
+}
+
+/// Waits for the next move of a sandbox's clock. `None` if there is no sandbox.
+async fn next_move(sandbox: &mut Option<(Sandbox, mpsc::Receiver<Move>)>) -> Option<(Sandbox, Move)> {
+    let (sandbox, moves) = sandbox.as_mut()?;
+    Some((sandbox.clone(), moves.recv().await?))
 }
 
 /// Logs one line for a tick that did something.

@@ -34,6 +34,7 @@ use crate::docs;
 use crate::engine::listen;
 use crate::event;
 use crate::functions::Functions;
+use crate::sandbox::{CLOCK_PATH, Sandbox};
 use crate::token::Issuer;
 
 /// The path that issues tokens, if the API requires them. It is not a path of the bank's API: on AWS it belongs to the
@@ -58,28 +59,32 @@ pub struct Gateway {
     server: JoinHandle<()>,
 }
 
+/// The bank behind an API.
+#[derive(Debug, Clone)]
+pub struct Bank {
+    /// The functions.
+    pub functions: Functions,
+    /// The clock.
+    pub clock: Clock,
+    /// The bank's time zone.
+    pub zone: BusinessZone,
+}
+
 /// The state that requests share.
 struct Shared {
-    functions: Functions,
-    clock: Clock,
-    zone: BusinessZone,
+    bank: Bank,
     requests: AtomicU64,
     issuer: Option<Arc<Issuer>>,
+    sandbox: Option<Sandbox>,
 }
 
 impl Gateway {
-    /// Starts the API of a bank in `zone` on `port` of the loopback interface (0 is any free one). With an issuer it
+    /// Starts the API of a bank on `port` of the loopback interface (0 is any free one). With an issuer it
     /// requires a token of that issuer. Without one every request is the development client's.
-    pub async fn start(
-        port: u16,
-        functions: Functions,
-        clock: Clock,
-        zone: BusinessZone,
-        issuer: Option<Arc<Issuer>>,
-    ) -> Result<Self> {
+    pub async fn start(port: u16, bank: Bank, issuer: Option<Arc<Issuer>>, sandbox: Option<Sandbox>) -> Result<Self> {
         let listener = listen(port, "--api-port").await?;
         let address = listener.local_addr()?;
-        let shared = Arc::new(Shared { functions, clock, zone, requests: AtomicU64::new(0), issuer });
+        let shared = Arc::new(Shared { bank, requests: AtomicU64::new(0), issuer, sandbox });
         let router = Router::new().fallback(answer).with_state(shared);
         let (stop, stopped) = oneshot::channel::<()>();
         Ok(Self { address, stop, server: tokio::spawn(serve(listener, router, stopped)) })
@@ -138,7 +143,7 @@ async fn serve_one(stream: TcpStream, router: Router, mut stopping: watch::Recei
 
 async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
-    if let Some(answer) = docs::answer(&parts, shared.zone, shared.clock.now()) {
+    if let Some(answer) = docs::answer(&parts, shared.bank.zone, shared.bank.clock.now()) {
         return answer;
     }
     let body = match timeout(SEND_TIMEOUT, to_bytes(body, MAX_BODY_BYTES)).await {
@@ -150,18 +155,23 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
         Err(_) => return gateway_error(StatusCode::REQUEST_TIMEOUT, "Request Timeout"),
     };
     let number = shared.requests.fetch_add(1, Ordering::Relaxed) + 1;
-    let (request_id, now) = (format!("local-{number}"), shared.clock.instant());
+    let (request_id, now) = (format!("local-{number}"), shared.bank.clock.instant());
+    let token_now = shared.sandbox.as_ref().map_or(now, Sandbox::machine_now);
+    if let Some(sandbox) = shared.sandbox.as_ref().filter(|_| parts.uri.path() == CLOCK_PATH) {
+        let (status, json) = sandbox.answer(&parts.method, &body).await;
+        return (status, [(CONTENT_TYPE, "application/json")], json).into_response();
+    }
     let authorizer = match &shared.issuer {
         None => event::all_scopes(event::DEVELOPMENT_CLIENT),
-        Some(issuer) if parts.uri.path() == TOKEN_PATH => return token(issuer, &body, now),
+        Some(issuer) if parts.uri.path() == TOKEN_PATH => return token(issuer, &body, token_now),
         Some(issuer) => {
             let header = parts.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
-            let Some(claims) = issuer.accept(header, now) else { return unauthorized() };
+            let Some(claims) = issuer.accept(header, token_now) else { return unauthorized() };
             event::jwt(&claims)
         }
     };
     match event::of(&parts, &body, &request_id, now, &authorizer) {
-        Ok((function, event)) => rendered(shared.functions.invoke(function, event).await),
+        Ok((function, event)) => rendered(shared.bank.functions.invoke(function, event).await),
         Err(_) => gateway_error(StatusCode::BAD_REQUEST, "Bad Request"),
     }
 }

@@ -16,6 +16,7 @@ pub mod invocation;
 pub mod payload;
 pub mod progress;
 pub mod recorder;
+pub mod sandbox;
 pub mod signals;
 pub mod stack;
 pub mod token;
@@ -31,6 +32,7 @@ use background::Background;
 use chrono::TimeDelta;
 use payments_boot::Clock;
 use payments_model::BusinessZone;
+use sandbox::Sandbox;
 use token::Issuer;
 use transaction_service::TransactionServiceSettings;
 use triggers::Triggers;
@@ -38,7 +40,7 @@ use triggers::Triggers;
 pub use engine::{Direct, Engine};
 pub use function::Function;
 pub use functions::{Dependencies, Environment, Functions};
-pub use gateway::Gateway;
+pub use gateway::{Bank, Gateway};
 pub use interceptor::{Call, Fate, Interceptor};
 pub use recorder::{CapacityUse, Recorder};
 pub use stack::{EngineChoice, Stack};
@@ -53,6 +55,17 @@ pub const TRANSACTION_SERVICE: TransactionServiceSettings = TransactionServiceSe
     longest_delay: TimeDelta::seconds(3),
     failures_per_thousand: 20,
     repeats_per_thousand: 30,
+    is_sandbox: false,
+};
+
+/// Its behaviour in the sandbox: it answers at once, and payments end as their references choose.
+pub const SANDBOX_SERVICE: TransactionServiceSettings = TransactionServiceSettings {
+    shortest_delay: TimeDelta::zero(),
+    longest_delay: TimeDelta::zero(),
+    failures_per_thousand: 0,
+    repeats_per_thousand: 0,
+    is_sandbox: true,
+    ..TRANSACTION_SERVICE
 };
 
 /// The options of a system.
@@ -72,6 +85,8 @@ pub struct Options {
     pub endpoint: Option<String>,
     /// Whether the HTTP API requires a token.
     pub require_tokens: bool,
+    /// Whether payments choose their outcomes, and an endpoint moves the clock.
+    pub sandbox: bool,
 }
 
 /// A running system.
@@ -85,20 +100,23 @@ pub struct System {
 impl System {
     /// Starts everything.
     pub async fn start(options: &Options, clock: &Clock) -> Result<Self> {
+        let (sandbox, moves) = options.sandbox.then(|| Sandbox::new(clock)).unzip();
+        let clock = sandbox.as_ref().map_or_else(|| clock.clone(), Sandbox::clock);
         let stack = Stack::on(EngineChoice::of(options.endpoint.clone(), options.data.clone()))
             .port(options.dynamodb_port)
             .environment(|environment| environment.time_zone = options.time_zone.to_string())
-            .clock(clock)
+            .clock(&clock)
             .reports(&options.reports)
             .start()
             .await?;
         let functions = stack.functions(&stack.client())?;
         let account_claim = &stack.environment.account_claim;
         let issuer = options.require_tokens.then(|| Issuer::new(account_claim)).transpose()?.map(Arc::new);
-        let gateway = Gateway::start(options.api_port, functions.clone(), clock.clone(), options.time_zone, issuer);
-        let gateway = gateway.await?;
-        let triggers = Triggers::new(&stack, functions, TRANSACTION_SERVICE).await?.with_period("sweep", SWEEP_PERIOD);
-        let background = Background::start(triggers, clock.clone());
+        let bank = Bank { functions: functions.clone(), clock: clock.clone(), zone: options.time_zone };
+        let gateway = Gateway::start(options.api_port, bank, issuer, sandbox.clone()).await?;
+        let service = if options.sandbox { SANDBOX_SERVICE } else { TRANSACTION_SERVICE };
+        let triggers = Triggers::new(&stack, functions, service).await?.with_period("sweep", SWEEP_PERIOD);
+        let background = Background::start(triggers, clock, sandbox.zip(moves));
         Ok(Self { gateway, background, stack })
     }
 

@@ -47,6 +47,11 @@ struct Arguments {
     /// request is allowed.
     #[arg(long)]
     require_tokens: bool,
+
+    /// Let payments choose their outcomes, and let POST /sandbox/clock move the clock: for tests of clients. See
+    /// docs/integrate.md.
+    #[arg(long, conflicts_with = "data")]
+    sandbox: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -126,7 +131,11 @@ async fn serve(arguments: Arguments) -> Result<()> {
     if let Some(endpoint) = endpoint.as_ref().filter(|url| !url.starts_with("http://")) {
         bail!("DYNAMODB_ENDPOINT is {endpoint:?}; set it to a URL without TLS, such as http://127.0.0.1:8001");
     }
-    let Arguments { command: _, api_port, dynamodb_port, data, reports, time_zone, require_tokens } = arguments;
+    let Arguments { command: _, api_port, dynamodb_port, data, reports, time_zone, require_tokens, sandbox } =
+        arguments;
+    if sandbox && endpoint.is_some() {
+        bail!("--sandbox needs the embedded engine, because its clock starts anew; unset DYNAMODB_ENDPOINT");
+    }
     let beside_data = data.as_ref().map(|folder| folder.join("reports"));
     let reports = reports.or(beside_data).map_or_else(new_folder, Ok)?;
     let kept = match (&endpoint, &data) {
@@ -136,7 +145,7 @@ async fn serve(arguments: Arguments) -> Result<()> {
     };
     let clock = Clock::system();
     let shown = reports.display().to_string();
-    let options = Options { api_port, dynamodb_port, data, reports, time_zone, endpoint, require_tokens };
+    let options = Options { api_port, dynamodb_port, data, reports, time_zone, endpoint, require_tokens, sandbox };
     let mut signals = Signals::listen()?;
     let system = tokio::select! {
         started = System::start(&options, &clock) => started?,

@@ -4,6 +4,8 @@
 //! has one settlement and one transaction id, however often it is requested. Everything follows from the seed and the
 //! payment id, so the order of requests changes nothing.
 
+mod chosen;
+
 use std::collections::{BTreeMap, HashMap};
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -14,6 +16,8 @@ use payments_queue::in_process::MAX_RECEIVED;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use uuid::Uuid;
+
+pub use chosen::Chosen;
 
 /// The behaviour of the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +32,8 @@ pub struct TransactionServiceSettings {
     pub failures_per_thousand: u16,
     /// How many settlement results of a thousand are repeated.
     pub repeats_per_thousand: u16,
+    /// Whether a payment's reference can choose its outcome, as [`Chosen`] says.
+    pub is_sandbox: bool,
 }
 
 impl TransactionServiceSettings {
@@ -40,6 +46,7 @@ impl TransactionServiceSettings {
             longest_delay: TimeDelta::seconds(90),
             failures_per_thousand: 20,
             repeats_per_thousand: 30,
+            is_sandbox: false,
         }
     }
 
@@ -204,28 +211,29 @@ impl TransactionService {
         self.counts.other_contents += u64::from(known.content != content);
 
         let mut random = self.settings.random(payment, known.requests);
-        let result = self.result(payment, &fields)?;
         let twice = random.u16(0..1_000) < self.settings.repeats_per_thousand;
-        for _ in 0..=u8::from(twice) {
-            self.created += 1;
-            let at = now + self.settings.delay(&mut random);
-            self.outgoing.insert((at, self.created), (payment, result.clone()));
+        let chosen = if self.settings.is_sandbox { chosen_by(&fields) } else { None };
+        let failed = Settlement::Failed(FailureReason::cut(Chosen::REASON));
+        let settlement = match chosen {
+            Some(Chosen::Never) => return Some(()),
+            Some(Chosen::Refused) => failed.clone(),
+            _ => self.settings.settlement_of(payment),
+        };
+        let result = result(payment, &fields, &settlement)?;
+        let late = if chosen == Some(Chosen::Late) { Chosen::LATE } else { TimeDelta::zero() };
+        for _ in 0..=u8::from(twice || chosen == Some(Chosen::Twice)) {
+            let at = now + late + self.settings.delay(&mut random);
+            self.schedule(at, payment, result.clone());
+        }
+        if chosen == Some(Chosen::Contradicting) {
+            self.schedule(now + Chosen::CONTRADICTS_AFTER, payment, self::result(payment, &fields, &failed)?);
         }
         Some(())
     }
 
-    /// Returns the settlement result of a payment, with the account and the due time of the request.
-    fn result(&self, payment: PaymentId, fields: &Fields) -> Option<String> {
-        let settlement = self.settings.settlement_of(payment);
-        let (word, transaction_id, reason) = match &settlement {
-            Settlement::Processed(id) => ("PROCESSED", Some(id.as_str()), None),
-            Settlement::Failed(reason) => ("FAILED", None, Some(reason.as_str())),
-        };
-        let echo = |name: &str| fields.get(name).map(|value| &**value);
-        let (account_id, due_at) = (echo("accountId"), echo("dueAt"));
-        let payment_id = payment.to_string();
-        serde_json::to_string(&ResultJson { payment_id, outcome: word, transaction_id, reason, account_id, due_at })
-            .ok()
+    fn schedule(&mut self, at: DateTime<Utc>, payment: PaymentId, result: String) {
+        self.created += 1;
+        self.outgoing.insert((at, self.created), (payment, result));
     }
 
     fn send(&mut self, payment: PaymentId, result: String, now: DateTime<Utc>) -> bool {
@@ -237,6 +245,23 @@ impl TransactionService {
         }
         sent
     }
+}
+
+/// What the reference of a request chooses.
+fn chosen_by(fields: &Fields) -> Option<Chosen> {
+    Chosen::of(&serde_json::from_str::<String>(fields.get("reference")?.get()).ok()?)
+}
+
+/// Returns the settlement result of a payment, with the account and the due time of the request.
+fn result(payment: PaymentId, fields: &Fields, settlement: &Settlement) -> Option<String> {
+    let (word, transaction_id, reason) = match settlement {
+        Settlement::Processed(id) => ("PROCESSED", Some(id.as_str()), None),
+        Settlement::Failed(reason) => ("FAILED", None, Some(reason.as_str())),
+    };
+    let echo = |name: &str| fields.get(name).map(|value| &**value);
+    let (account_id, due_at) = (echo("accountId"), echo("dueAt"));
+    let payment_id = payment.to_string();
+    serde_json::to_string(&ResultJson { payment_id, outcome: word, transaction_id, reason, account_id, due_at }).ok()
 }
 
 /// Returns a digest of fields. Lengths separate the fields.

@@ -16,7 +16,16 @@ pub(crate) fn options() -> Result<Options> {
     let time_zone = "Europe/London".parse()?;
     // Deleted with the process's other temporary files; nothing in it outlives a test.
     let reports = tempfile::tempdir()?.keep();
-    Ok(Options { api_port: 0, dynamodb_port: 0, data: None, reports, time_zone, endpoint: None, require_tokens: false })
+    Ok(Options {
+        api_port: 0,
+        dynamodb_port: 0,
+        data: None,
+        reports,
+        time_zone,
+        endpoint: None,
+        require_tokens: false,
+        sandbox: false,
+    })
 }
 
 /// One HTTP/1.1 exchange, written by hand so that our code is on one side only.

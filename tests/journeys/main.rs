@@ -23,6 +23,7 @@ mod queries;
 mod recount;
 mod reference;
 mod report;
+mod sandbox;
 mod triggers;
 mod units;
 mod unreadable;

@@ -53,7 +53,7 @@ impl Target {
         let (client, clock) = (stack.environment.client(), stack.clock.clone());
         let functions = stack.functions(&client)?;
         let triggers = Triggers::new(&stack, functions.clone(), TRANSACTION_SERVICE).await?;
-        let background = Background::start(triggers.with_period("sweep", SWEEP_PERIOD), clock.clone());
+        let background = Background::start(triggers.with_period("sweep", SWEEP_PERIOD), clock.clone(), None);
         let recorded = match &recorder {
             Some(recorder) => stack.functions(&client_over(&client, recorder.clone()))?,
             None => functions.clone(),
@@ -84,6 +84,7 @@ impl Target {
             time_zone: zone,
             endpoint,
             require_tokens: false,
+            sandbox: false,
         };
         let system = System::start(&options, &clock).await?;
         let client = Client::of_url(&system.api_url(), None, connector())?;

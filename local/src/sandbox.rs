@@ -1,0 +1,191 @@
+//! The sandbox of `cargo local --sandbox`: a clock that an endpoint moves, so that a whole life takes a second.
+//!
+//! The clock runs with the machine's, ahead by what it was moved. A move goes in steps, and after each one everything that
+//! is due is done. Tokens keep the machine's time, or a move would end them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use axum::http::{Method, StatusCode};
+use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+use payments_boot::Clock;
+use serde::Deserialize;
+use serde_json::json;
+use tokio::sync::{mpsc, oneshot};
+
+/// The path of the clock. It is not a path of the bank's API: a deployed API has none.
+pub const CLOCK_PATH: &str = "/sandbox/clock";
+
+/// The farthest move in one request: past the horizon of new payments.
+const MOST: TimeDelta = TimeDelta::days(1_000);
+
+/// The shortest step. A longer move has longer steps, and never more than [`STEPS`].
+const STEP: TimeDelta = TimeDelta::minutes(10);
+const STEPS: i32 = 100;
+
+/// How many moves may wait.
+const WAITING: usize = 16;
+
+/// The answer to a request that does not say what to do.
+const USAGE: &str = "send {\"advanceSeconds\": 1 to 86400000} or {\"to\": \"2027-01-31T09:00:00Z\"}, which is later than now and \
+                     at most 1000 days ahead";
+
+/// A move of the clock, and who waits for it.
+#[derive(Debug)]
+pub struct Move {
+    to: DateTime<Utc>,
+    done: oneshot::Sender<()>,
+}
+
+/// A handle of the sandbox's clock.
+#[derive(Debug, Clone)]
+pub struct Sandbox {
+    machine: Clock,
+    ahead_millis: Arc<AtomicI64>,
+    moves: mpsc::Sender<Move>,
+}
+
+/// What a request wants of the clock.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Wanted {
+    advance_seconds: Option<i64>,
+    to: Option<DateTime<Utc>>,
+}
+
+impl Sandbox {
+    /// Creates a sandbox, and returns the moves that somebody has to [`play`](Self::play).
+    pub fn new(machine: &Clock) -> (Self, mpsc::Receiver<Move>) {
+        let (moves, waiting) = mpsc::channel(WAITING);
+        (Self { machine: machine.clone(), ahead_millis: Arc::default(), moves }, waiting)
+    }
+
+    /// Returns the clock.
+    pub fn clock(&self) -> Clock {
+        let (this, machine) = (self.clone(), self.machine.clone());
+        Clock::driven(
+            move || this.now(),
+            move |time| {
+                let machine = machine.clone();
+                Box::pin(async move { machine.sleep(time).await })
+            },
+        )
+    }
+
+    /// Returns the machine's time.
+    pub fn machine_now(&self) -> DateTime<Utc> {
+        self.machine.instant()
+    }
+
+    fn now(&self) -> DateTime<Utc> {
+        self.machine_now() + TimeDelta::milliseconds(self.ahead_millis.load(Ordering::SeqCst))
+    }
+
+    /// Moves the clock step by step, and calls `work` with the time after each step, and once more at the end.
+    pub async fn play(&self, Move { to, done }: Move, mut work: impl AsyncFnMut(DateTime<Utc>)) {
+        let step = ((to - self.now()) / STEPS).max(STEP);
+        while self.now() < to {
+            let left = (to - self.now()).min(step);
+            self.ahead_millis.fetch_add(left.num_milliseconds().max(1), Ordering::SeqCst);
+            work(self.now()).await;
+        }
+        work(self.now()).await;
+        if done.send(()).is_err() {
+            tracing::debug!("nobody waits for the move any more");
+        }
+    }
+
+    /// Answers a request to [`CLOCK_PATH`]: `GET` reads the clock, `POST` moves it and waits until everything is done.
+    pub async fn answer(&self, method: &Method, body: &[u8]) -> (StatusCode, String) {
+        match *method {
+            Method::GET => self.shown(),
+            Method::POST => match self.wanted(body) {
+                Some(to) => {
+                    let (done, is_done) = oneshot::channel();
+                    // Only a system that stops receives no moves.
+                    if self.moves.send(Move { to, done }).await.is_err() || is_done.await.is_err() {
+                        return message(StatusCode::SERVICE_UNAVAILABLE, "the system is stopping");
+                    }
+                    self.shown()
+                }
+                None => message(StatusCode::BAD_REQUEST, USAGE),
+            },
+            _ => message(StatusCode::METHOD_NOT_ALLOWED, "use GET or POST"),
+        }
+    }
+
+    fn shown(&self) -> (StatusCode, String) {
+        (StatusCode::OK, json!({ "now": self.now().to_rfc3339_opts(SecondsFormat::Secs, true) }).to_string())
+    }
+
+    /// Where a body moves the clock to, if it is later than now and near enough.
+    fn wanted(&self, body: &[u8]) -> Option<DateTime<Utc>> {
+        let now = self.now();
+        let to = match serde_json::from_slice(body).ok()? {
+            Wanted { advance_seconds: Some(seconds), to: None } => now + TimeDelta::try_seconds(seconds)?.min(MOST * 2),
+            Wanted { advance_seconds: None, to: Some(to) } => to,
+            _ => return None,
+        };
+        (to > now && to - now <= MOST).then_some(to)
+    }
+}
+
+fn message(status: StatusCode, why: &str) -> (StatusCode, String) {
+    (status, json!({ "message": why }).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fixed() -> Clock {
+        Clock::simulated(|| "2026-11-20T09:00:00Z".parse().unwrap(), |_| {})
+    }
+
+    #[tokio::test]
+    async fn a_move_goes_in_steps_to_its_end() {
+        let (sandbox, mut moves) = Sandbox::new(&fixed());
+        for (body, want, times) in [
+            (r#"{"advanceSeconds":1}"#, "2026-11-20T09:00:01Z", 2),
+            (r#"{"to":"2026-11-20T09:25:01Z"}"#, "2026-11-20T09:25:01Z", 4),
+            (r#"{"to":"2026-12-20T10:25:01+01:00"}"#, "2026-12-20T09:25:01Z", 101),
+        ] {
+            let asks = sandbox.answer(&Method::POST, body.as_bytes());
+            let plays = async {
+                let mut seen = Vec::new();
+                let next = moves.recv().await.unwrap();
+                sandbox.play(next, async |now| seen.push(now)).await;
+                seen
+            };
+            let (answer, seen) = tokio::join!(asks, plays);
+            assert_eq!(answer, (StatusCode::OK, json!({ "now": want }).to_string()));
+            assert_eq!((seen.len(), seen.is_sorted()), (times, true), "{body}");
+            assert_eq!(sandbox.clock().instant(), want.parse::<DateTime<Utc>>().unwrap());
+        }
+        assert_eq!(sandbox.machine_now(), fixed().instant());
+    }
+
+    #[tokio::test]
+    async fn what_is_no_move_is_rejected() {
+        let (sandbox, _moves) = Sandbox::new(&fixed());
+        for body in [
+            "",
+            "{}",
+            "[]",
+            r#"{"advanceSeconds":0}"#,
+            r#"{"advanceSeconds":-5}"#,
+            r#"{"advanceSeconds":86400001}"#,
+            r#"{"advanceSeconds":9223372036854775807}"#,
+            r#"{"advanceSeconds":1.5}"#,
+            r#"{"advanceSeconds":1,"to":"2026-11-21T00:00:00Z"}"#,
+            r#"{"to":"2026-11-20T09:00:00Z"}"#,
+            r#"{"to":"2026-11-21"}"#,
+            r#"{"to":"+262142-12-31T00:00:00Z"}"#,
+            r#"{"by":1}"#,
+        ] {
+            assert_eq!(sandbox.answer(&Method::POST, body.as_bytes()).await.0, StatusCode::BAD_REQUEST, "{body}");
+        }
+        assert_eq!(sandbox.answer(&Method::DELETE, b"").await.0, StatusCode::METHOD_NOT_ALLOWED);
+        assert_eq!(sandbox.answer(&Method::GET, b"").await.1, r#"{"now":"2026-11-20T09:00:00Z"}"#);
+    }
+}
