@@ -1,7 +1,7 @@
 //! The sandbox of `cargo local --sandbox`: a clock that an endpoint moves, so that a whole life takes a second.
 //!
 //! The clock runs with the machine's, ahead by what it was moved. A move goes in steps, and after each one everything that
-//! is due is done. Tokens keep the machine's time, or a move would end them.
+//! is due is done. A function that waits, to keep its pace, moves it too, so it can be some seconds later than asked. Tokens keep the machine's time, or a move would end them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -20,8 +20,8 @@ pub const CLOCK_PATH: &str = "/sandbox/clock";
 const MOST: TimeDelta = TimeDelta::days(1_000);
 
 /// The shortest step. A longer move has longer steps, and never more than [`STEPS`].
-const STEP: TimeDelta = TimeDelta::minutes(10);
-const STEPS: i32 = 100;
+const STEP: TimeDelta = TimeDelta::hours(1);
+const STEPS: i32 = 20;
 
 /// How many moves may wait.
 const WAITING: usize = 16;
@@ -60,21 +60,19 @@ impl Sandbox {
         (Self { machine: machine.clone(), ahead_millis: Arc::default(), moves }, waiting)
     }
 
-    /// Returns the clock.
+    /// Returns the clock. Who waits on it does not wait: the wait moves it.
     pub fn clock(&self) -> Clock {
-        let (this, machine) = (self.clone(), self.machine.clone());
-        Clock::driven(
-            move || this.now(),
-            move |time| {
-                let machine = machine.clone();
-                Box::pin(async move { machine.sleep(time).await })
-            },
-        )
+        let (shown, waited) = (self.clone(), self.clone());
+        Clock::simulated(move || shown.now(), move |time| waited.pass(TimeDelta::from_std(time).unwrap_or(STEP)))
     }
 
     /// Returns the machine's time.
     pub fn machine_now(&self) -> DateTime<Utc> {
         self.machine.instant()
+    }
+
+    fn pass(&self, time: TimeDelta) {
+        self.ahead_millis.fetch_add(time.num_milliseconds().max(1), Ordering::SeqCst);
     }
 
     fn now(&self) -> DateTime<Utc> {
@@ -86,7 +84,7 @@ impl Sandbox {
         let step = ((to - self.now()) / STEPS).max(STEP);
         while self.now() < to {
             let left = (to - self.now()).min(step);
-            self.ahead_millis.fetch_add(left.num_milliseconds().max(1), Ordering::SeqCst);
+            self.pass(left);
             work(self.now()).await;
         }
         work(self.now()).await;
@@ -147,8 +145,8 @@ mod tests {
         let (sandbox, mut moves) = Sandbox::new(&fixed());
         for (body, want, times) in [
             (r#"{"advanceSeconds":1}"#, "2026-11-20T09:00:01Z", 2),
-            (r#"{"to":"2026-11-20T09:25:01Z"}"#, "2026-11-20T09:25:01Z", 4),
-            (r#"{"to":"2026-12-20T10:25:01+01:00"}"#, "2026-12-20T09:25:01Z", 101),
+            (r#"{"to":"2026-11-20T11:25:01Z"}"#, "2026-11-20T11:25:01Z", 4),
+            (r#"{"to":"2026-12-20T10:25:01+01:00"}"#, "2026-12-20T09:25:01Z", 21),
         ] {
             let asks = sandbox.answer(&Method::POST, body.as_bytes());
             let plays = async {

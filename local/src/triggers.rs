@@ -135,6 +135,12 @@ impl Triggers {
         self
     }
 
+    /// Leaves a schedule out.
+    pub fn without(mut self, schedule: &str) -> Self {
+        self.schedules.retain(|known| known.spec().name != schedule);
+        self
+    }
+
     /// Returns the transaction service.
     pub fn service(&self) -> &TransactionService {
         &self.service

@@ -40,7 +40,8 @@ async fn references_choose_outcomes_and_a_moved_clock_shows_them() -> Result<()>
         assert_eq!(status, 201, "{payment}");
     }
     let (status, moved) = ask(&api, "POST", "/sandbox/clock", "", r#"{"to":"2026-12-01T00:00:30Z"}"#).await?;
-    assert_eq!((status, &moved["now"]), (200, &json!("2026-12-01T00:00:30Z")), "{moved}");
+    assert_eq!(status, 200, "{moved}");
+    assert!(moved["now"].as_str() >= Some("2026-12-01T00:00:30Z"), "{moved}");
     assert_eq!(statuses(&api).await?, ["FAILED", "PENDING", "PROCESSED", "PROCESSED", "PENDING", "PROCESSED"]);
     let (status, _) = ask(&api, "POST", "/sandbox/clock", "", r#"{"advanceSeconds":7200}"#).await?;
     assert_eq!(status, 200);
