@@ -83,6 +83,15 @@ PYTHON
 openapi-spec-validator openapi.yaml
 start_local
 fill
-schemathesis --config-file .ci/schemathesis.toml run openapi.yaml --url "$api" \
-    --report ndjson --report-ndjson-path "$folder/report.ndjson"
+# generate REPORT ARGUMENTS...: sends generated requests.
+generate() {
+    local report=$1
+    shift
+    schemathesis --config-file .ci/schemathesis.toml run openapi.yaml --url "$api" "$@" \
+        --report ndjson --report-ndjson-path "$folder/$report.ndjson"
+}
+
+generate report
 python3 .ci/fuzz-reach.py "$folder/report.ndjson" "$least"
+# The other phases do not depend on the seed.
+for seed in 1 2; do generate "report-$seed" --seed "$seed" --phases fuzzing,stateful; done

@@ -108,6 +108,10 @@ async fn every_page_size_shows_every_payment_of_the_date_once() -> Result<()> {
             assert!(read.iter().all(|payment| payment["status"] == status.as_str()), "{status}, limit {limit}");
         }
     }
+    let some = union([&by_status[&Status::Failed], &by_status[&Status::Scheduled]]);
+    for limit in [1, 5, 1_000] {
+        assert_eq!(once(&read_all(&world, "&status=FAILED,SCHEDULED", limit).await?), some, "limit {limit}");
+    }
     Ok(())
 }
 
@@ -250,6 +254,7 @@ async fn a_cursor_is_rejected_by_any_other_list() -> Result<()> {
         format!("dueDate={DAY}&shard=0&cursor={all}"),
         format!("dueDate={DAY}&status=PENDING&cursor={scheduled}"),
         format!("dueDate={DAY}&shard=0&cursor={scheduled}"),
+        format!("dueDate={DAY}&status=SCHEDULED,PENDING&cursor={scheduled}"),
         format!("dueDate={DAY}&cursor={of_account}"),
         format!("dueDate={DAY}&cursor={}", beyond.encode()),
         format!("dueDate={DAY}&cursor={}", all.to_lowercase()),

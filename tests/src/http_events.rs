@@ -93,6 +93,7 @@ pub const GIVEN: [(Given, &[&str]); 9] = [
             "query-due/list-page-2",
             "query-due/list-shard",
             "query-due/list-status",
+            "query-due/list-status-with-comma",
         ],
     ),
 ];

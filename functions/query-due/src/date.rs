@@ -4,7 +4,7 @@ use payments_boot::Deadline;
 use payments_http::cursor::invalid_cursor;
 use payments_http::request::{invalid_parameter, whole_number};
 use payments_http::{DueCursor, PageLimit, Problem, ProblemKind, Query};
-use payments_model::{BusinessDate, HeadSort, Shard, ShardCount, Status};
+use payments_model::{BusinessDate, HeadSort, Shard, ShardCount, Status, Statuses};
 use payments_store::{DuePage, DueRange, DueRow, DueSort, DueUntil};
 use serde::Serialize;
 
@@ -36,7 +36,7 @@ pub(crate) struct DueView {
 #[derive(Debug)]
 struct Plan {
     due_date: BusinessDate,
-    only_status: Option<Status>,
+    statuses: Statuses,
     only_shard: Option<Shard>,
     limit: PageLimit,
     /// The stretches of the index still to be read, in order.
@@ -47,32 +47,33 @@ struct Plan {
 impl Plan {
     fn of(query: &Query<'_>, shards: ShardCount) -> Result<Self, Problem> {
         let due_date = query.get::<BusinessDate>("dueDate")?;
-        let only_status = query.get::<Status>("status")?;
+        let statuses = query.get::<Statuses>("status")?;
         let only_shard =
             query.text("shard")?.map(|text| in_range(whole_number(text).unwrap_or(u16::MAX), shards)).transpose()?;
         let limit = query.get("limit")?.unwrap_or(PageLimit::DEFAULT);
         let Some(cursor) = query.text("cursor")?.map(DueCursor::decode).transpose()? else {
             let due_date = due_date.ok_or_else(missing_date)?;
-            let stretches = stretches(only_status, only_shard, shards).collect();
-            return Ok(Self { due_date, only_status, only_shard, limit, stretches, after: None });
+            let statuses = statuses.unwrap_or_default();
+            let stretches = stretches(&statuses, only_shard, shards).collect();
+            return Ok(Self { due_date, statuses, only_shard, limit, stretches, after: None });
         };
         let agrees = due_date.is_none_or(|date| date == cursor.due_date)
-            && (only_status.is_none() || only_status == cursor.only_status)
+            && statuses.is_none_or(|statuses| statuses == cursor.statuses)
             && only_shard.is_none_or(|shard| Some(shard.get()) == cursor.only_shard);
         if !agrees {
             return Err(invalid_cursor("it belongs to a list of another date, status or shard"));
         }
-        let DueCursor { due_date, only_status, only_shard, at, after } = cursor;
+        let DueCursor { due_date, statuses, only_shard, at, after } = cursor;
         let known = |number| in_range(number, shards).map_err(|_| invalid_cursor("its shard is out of range"));
         let (only_shard, at) = (only_shard.map(known).transpose()?, (at.0, known(at.1)?));
-        let stretches = stretches(only_status, only_shard, shards).skip_while(|stretch| *stretch != at).collect();
-        Ok(Self { due_date, only_status, only_shard, limit, stretches, after })
+        let stretches = stretches(&statuses, only_shard, shards).skip_while(|stretch| *stretch != at).collect();
+        Ok(Self { due_date, statuses, only_shard, limit, stretches, after })
     }
 
     fn cursor(&self, (status, shard): (Status, Shard), after: Option<HeadSort>) -> String {
         let cursor = DueCursor {
             due_date: self.due_date,
-            only_status: self.only_status,
+            statuses: self.statuses.clone(),
             only_shard: self.only_shard.map(Shard::get),
             at: (status, shard.get()),
             after,
@@ -133,12 +134,8 @@ impl Page<DueView> {
     }
 }
 
-fn stretches(
-    status: Option<Status>,
-    shard: Option<Shard>,
-    shards: ShardCount,
-) -> impl Iterator<Item = (Status, Shard)> {
-    let statuses = Status::ALL.into_iter().filter(move |known| status.is_none_or(|only| only == *known));
+fn stretches(statuses: &Statuses, shard: Option<Shard>, shards: ShardCount) -> impl Iterator<Item = (Status, Shard)> {
+    let statuses = Status::ALL.into_iter().filter(|known| statuses.has(*known));
     statuses.flat_map(move |status| {
         let shards = shards.all().filter(move |known| shard.is_none_or(|only| only == *known));
         shards.map(move |shard| (status, shard))

@@ -74,18 +74,16 @@ impl AccountCursor {
             }
             _ => return None,
         };
-        let parsed: Statuses = optional(statuses)?.unwrap_or_default();
         let is_descending = match order {
             "asc" => false,
             "desc" => true,
             _ => return None,
         };
-        // Statuses have one spelling.
-        (parsed.to_string() == statuses).then_some(Self {
+        Some(Self {
             account: account.parse().ok()?,
             from: from.parse().ok()?,
             to: to.parse().ok()?,
-            statuses: parsed,
+            statuses: listed(statuses)?,
             payee: optional(payee)?,
             reference: optional(reference)?,
             is_descending,
@@ -99,8 +97,8 @@ impl AccountCursor {
 pub struct DueCursor {
     /// The date.
     pub due_date: BusinessDate,
-    /// The only status listed, if not all.
-    pub only_status: Option<Status>,
+    /// The statuses listed.
+    pub statuses: Statuses,
     /// The only shard listed, if not all.
     pub only_shard: Option<u16>,
     /// The status and shard to continue in.
@@ -112,11 +110,10 @@ pub struct DueCursor {
 impl DueCursor {
     /// Encodes the cursor for the client.
     pub fn encode(&self) -> String {
-        let Self { due_date, only_status, only_shard, at: (status, shard), after } = self;
-        let only_status = only_status.map_or("", Status::as_str);
+        let Self { due_date, statuses, only_shard, at: (status, shard), after } = self;
         let only_shard = only_shard.map(|shard| shard.to_string()).unwrap_or_default();
         let after = after.map_or("#".to_owned(), |HeadSort { due_at, payment_id }| format!("{due_at}#{payment_id}"));
-        URL_SAFE_NO_PAD.encode(format!("{DUE_FORMAT}#{due_date}#{only_status}#{only_shard}#{status}#{shard}#{after}"))
+        URL_SAFE_NO_PAD.encode(format!("{DUE_FORMAT}#{due_date}#{statuses}#{only_shard}#{status}#{shard}#{after}"))
     }
 
     /// Decodes a cursor that a client sent.
@@ -129,13 +126,12 @@ impl DueCursor {
 
     fn parse(text: &str) -> Option<Self> {
         let parts: Vec<&str> = text.split('#').collect();
-        let [DUE_FORMAT, due_date, only_status, only_shard, status, shard, due_at, payment_id] = parts.as_slice()
-        else {
+        let [DUE_FORMAT, due_date, statuses, only_shard, status, shard, due_at, payment_id] = parts.as_slice() else {
             return None;
         };
         let cursor = Self {
             due_date: due_date.parse().ok()?,
-            only_status: optional(only_status)?,
+            statuses: listed(statuses)?,
             only_shard: optional(only_shard)?,
             at: (status.parse().ok()?, shard.parse().ok()?),
             after: optional(due_at)?
@@ -143,10 +139,16 @@ impl DueCursor {
                 .map(|(due_at, payment_id)| HeadSort { due_at, payment_id }),
         };
         let fits = due_at.is_empty() == payment_id.is_empty()
-            && cursor.only_status.is_none_or(|only| only == cursor.at.0)
+            && cursor.statuses.has(cursor.at.0)
             && cursor.only_shard.is_none_or(|only| only == cursor.at.1);
         fits.then_some(cursor)
     }
+}
+
+/// The statuses of a list, which have one spelling.
+fn listed(part: &str) -> Option<Statuses> {
+    let parsed: Statuses = optional(part)?.unwrap_or_default();
+    (parsed.to_string() == part).then_some(parsed)
 }
 
 /// A part that may be empty.
@@ -211,14 +213,17 @@ mod tests {
 
     #[test]
     fn a_cursor_of_a_date_is_read_back() {
-        for (only_status, only_shard, after) in
-            [(None, None, None), (Some(Status::Cancelled), Some(999), Some(cursor().after))]
-        {
+        for (statuses, only_shard, after) in [
+            ("", None, None),
+            ("CANCELLED", Some(999), Some(cursor().after)),
+            ("SCHEDULED,CANCELLED", Some(999), Some(cursor().after)),
+        ] {
+            let parsed: Statuses = if statuses.is_empty() { Statuses::default() } else { statuses.parse().unwrap() };
             let at = (Status::Cancelled, 999);
-            let cursor = DueCursor { due_date: "2026-11-20".parse().unwrap(), only_status, only_shard, at, after };
+            let cursor = DueCursor { due_date: "2026-11-20".parse().unwrap(), statuses: parsed, only_shard, at, after };
             assert_eq!(DueCursor::decode(&cursor.encode()).unwrap(), cursor);
             let elsewhere = DueCursor { at: (Status::Pending, 3), ..cursor };
-            assert_eq!(DueCursor::decode(&elsewhere.encode()).is_ok(), only_status.is_none());
+            assert_eq!(DueCursor::decode(&elsewhere.encode()).is_ok(), statuses.is_empty());
         }
         assert!(DueCursor::decode(&cursor().encode()).is_err(), "a date's list rejects an account's cursor");
     }

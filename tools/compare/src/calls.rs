@@ -119,6 +119,7 @@ impl Call {
                     .set_expression_attribute_names(input.expression_attribute_names)
                     .set_expression_attribute_values(input.expression_attribute_values)
                     .set_consistent_read(input.consistent_read)
+                    .set_scan_index_forward(input.scan_index_forward)
                     .set_limit(input.limit);
                 query.send().await?;
             }
