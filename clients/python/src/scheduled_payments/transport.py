@@ -1,0 +1,44 @@
+"""Sends each request with a token, again if that helps, and turns every other answer into an exception."""
+
+import httpx
+
+from .errors import BankError, NoAnswer, from_response
+from .retries import Retries
+from .tokens import Source, Token
+
+
+class Transport(httpx.BaseTransport):
+    """What the generated code sends its requests with."""
+
+    def __init__(self, token: Token, retries: Retries, timeout: float) -> None:
+        # Proxies of the environment are used, as httpx does by default. A redirection is an error: see `from_response`.
+        self._client = httpx.Client(timeout=timeout)
+        self._token = Source(token, self._client)
+        self._retries = retries
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Returns a success, or raises a BankError."""
+        request.read()
+        tries = self._retries.begin()
+        while True:
+            try:
+                return self._attempt(request)
+            except BankError as error:
+                if not tries.again(error):
+                    raise
+
+    def _attempt(self, request: httpx.Request) -> httpx.Response:
+        try:
+            token = self._token()
+            if token is not None:
+                request.headers["Authorization"] = f"Bearer {token}"
+            response = self._client.send(request)
+        except httpx.TransportError as error:
+            raise NoAnswer(f"No answer from {request.url.host}: {error or type(error).__name__}") from error
+        if not response.is_success:
+            raise from_response(response)
+        return response
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._client.close()
