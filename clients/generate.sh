@@ -43,7 +43,7 @@ typescript() {
     flatten typescript
     cd "$tools/typescript"
     if ! cmp --silent package-lock.json node_modules/package-lock.json; then
-        npm ci --no-audit --no-fund --loglevel=error
+        npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
         cp package-lock.json node_modules
     fi
     node_modules/.bin/openapi-ts 2>&1 | tee generator.log
