@@ -29,7 +29,7 @@ PAYMENT: dict[str, Any] = {
 
 @dataclass
 class Answer:
-    """An answer. `cut` closes the connection: before the answer, or after half of its body."""
+    """An answer. `cut` closes the connection before it, or within its body, or says that it is never given."""
 
     status: int = 200
     body: Any = None
@@ -64,11 +64,14 @@ def throttled(seconds: int) -> Answer:
 class Fake:
     """The server, and a bank's client for it that keeps its pauses instead of waiting."""
 
-    def __init__(self, *answers: Answer, random: float = 0.0, token: Any = "t", **retries: Any) -> None:
+    def __init__(
+        self, *answers: Answer, random: float = 0.0, token: Any = "t", timeout: float = 35.0, **retries: Any
+    ) -> None:
         self.answers = list(answers)
         self.seen: list[Seen] = []
         self.pauses: list[float] = []
         self.now = 0.0
+        self._end = threading.Event()
         fake = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -86,7 +89,7 @@ class Fake:
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         plan = Retries(wait=self._wait, clock=lambda: self.now, random=lambda: random, **retries)
-        self.bank = Bank(self.url, token, retries=plan)
+        self.bank = Bank(self.url, token, retries=plan, timeout=timeout)
         threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
 
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
@@ -94,7 +97,9 @@ class Fake:
         body = handler.rfile.read(int(handler.headers.get("Content-Length", 0))).decode()
         self.seen.append(Seen(handler.path, {name.lower(): value for name, value in handler.headers.items()}, body))
         answer = self.answers.pop(0) if self.answers else Answer(418, {"message": "no answer is left"})
-        if answer.cut == "before":
+        if answer.cut == "never":
+            self._end.wait()
+        if answer.cut in ("before", "never"):
             handler.close_connection = True
             return
         content = (answer.body if isinstance(answer.body, str) else json.dumps(answer.body)).encode()
@@ -116,6 +121,7 @@ class Fake:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._end.set()
         self.bank.close()
         self._server.shutdown()
         self._server.server_close()

@@ -66,6 +66,16 @@ def cut_connection() -> None:
         equal((type(error).__name__, error.status), ("NoAnswer", None))
 
 
+@check("silent-server")
+def silent_server() -> None:
+    with Fake(Answer(cut="never"), Answer(cut="never"), attempts=2, timeout=0.2) as fake:
+        error = error_of(create, fake)
+        equal((type(error).__name__, error.status, fake.pauses), ("NoAnswer", None, [0.5]))
+        same(fake, 2)
+        # Not httpx's own of 5 seconds.
+        equal(fake.bank.generated.get_httpx_client().timeout.read, 0.2)
+
+
 @check("internal-once")
 def internal_once() -> None:
     internal = Answer(500, problem(500, "internal", requestId="r-1"))

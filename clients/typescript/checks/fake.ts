@@ -23,12 +23,12 @@ export const PAYMENT = {
   trail: [{ status: "SCHEDULED", at: "2090-05-20T09:00:00Z", by: { kind: "client", name: "app" } }],
 };
 
-/** An answer. `cut` closes the connection: before the answer, or after half of its body. */
+/** An answer. `cut` closes the connection before it, or within its body, or says that it is never given. */
 export interface Answer {
   status?: number;
   body?: unknown;
   headers?: Record<string, string>;
-  cut?: "before" | "within";
+  cut?: "before" | "within" | "never";
 }
 
 /** A request that arrived. */
@@ -66,6 +66,7 @@ export async function withFake(
   run: (fake: Fake) => Promise<void>,
   retries: Partial<Retries> = {},
   token: Token = "t",
+  timeoutSeconds = 35,
 ): Promise<void> {
   const left = [...answers];
   const seen: Seen[] = [];
@@ -81,7 +82,8 @@ export async function withFake(
   });
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const bank = new Bank(url, token, { retries: { wait, clock: () => now, random: () => 0, ...retries } });
+  const plan = { wait, clock: () => now, random: () => 0, ...retries };
+  const bank = new Bank(url, token, { retries: plan, timeoutSeconds });
   try {
     await run({ url, bank, seen, pauses });
   } finally {
@@ -91,6 +93,9 @@ export async function withFake(
 }
 
 function answer(request: IncomingMessage, response: ServerResponse, { status, body, headers, cut }: Answer): void {
+  if (cut === "never") {
+    return;
+  }
   if (cut === "before") {
     request.socket.destroy();
     return;

@@ -71,6 +71,15 @@ check("cut-connection", async () => {
   await withFake([{ cut: "before" }, { cut: "before" }], silent, { attempts: 2 });
 });
 
+check("silent-server", async () => {
+  const silent = async (fake: Fake) => {
+    const error = await errorOf(create(fake));
+    equal([error.name, error.status, fake.pauses], ["NoAnswer", undefined, [0.5]]);
+    same(fake, 2);
+  };
+  await withFake([{ cut: "never" }, { cut: "never" }], silent, { attempts: 2 }, "t", 0.2);
+});
+
 check("internal-once", async () => {
   const internal: Answer = { status: 500, body: problem(500, "internal", { requestId: "r-1" }) };
   await withFake([internal, CREATED], async (fake) => {

@@ -84,7 +84,7 @@ class Bank:
         transport = Transport(token, self._retries, timeout)
         # For requests that this class has no method for. The transport gives each request its token.
         self.generated = AuthenticatedClient(base_url, "").set_httpx_client(
-            httpx.Client(base_url=base_url, transport=transport)
+            httpx.Client(base_url=base_url, transport=transport, timeout=timeout)
         )
 
     def create(self, account: str, key: str, order: PaymentOrder, *, request_id: str | None = None) -> Created:

@@ -31,6 +31,10 @@ class NoAnswer(BankError):
     """No answer: the connection was refused or lost, or too slow. The request may have taken effect."""
 
 
+    def __init__(self, url: httpx.URL, error: httpx.TransportError) -> None:
+        super().__init__(f"No answer from {url.host}: {error or type(error).__name__}")
+
+
 class GatewayError(BankError):
     """An error without a problem: of API Gateway, of something between, or of the issuer of tokens."""
 

@@ -1,5 +1,6 @@
 """Access tokens: a text, a function that returns one, or the credentials of a client."""
 
+import base64
 import threading
 import time
 from collections.abc import Callable
@@ -30,18 +31,15 @@ Token = str | Callable[[], str] | ClientCredentials | None
 class Source:
     """Returns the token for a request, and renews that of a client's credentials before it expires."""
 
-    def __init__(self, token: Token, client: httpx.Client) -> None:
+    def __init__(self, token: Token, send: Callable[[httpx.Request], httpx.Response]) -> None:
         self._token = token
-        self._client = client
+        self._send = send
         self._lock = threading.Lock()
         self._current = ""
         self._renew_at = float("-inf")
 
     def __call__(self) -> str | None:
-        """Returns the token of this moment.
-
-        Raises a BankError if the issuer refuses, and httpx.TransportError if it does not answer.
-        """
+        """Returns the token of this moment, or raises a BankError if the issuer refuses or does not answer."""
         if not isinstance(self._token, ClientCredentials):
             return self._token() if callable(self._token) else self._token
         with self._lock:
@@ -52,7 +50,9 @@ class Source:
     def _renew(self, credentials: ClientCredentials) -> None:
         form = {"grant_type": "client_credentials"} | ({"scope": credentials.scope} if credentials.scope else {})
         asked = credentials.clock()
-        response = self._client.post(credentials.token_url, data=form, auth=(credentials.id, credentials.secret))
+        basic = base64.b64encode(f"{credentials.id}:{credentials.secret}".encode()).decode()
+        headers = {"Authorization": f"Basic {basic}"}
+        response = self._send(httpx.Request("POST", credentials.token_url, data=form, headers=headers))
         if not response.is_success:
             raise from_response(response)
         answer = response.json()

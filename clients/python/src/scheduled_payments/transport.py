@@ -13,7 +13,7 @@ class Transport(httpx.BaseTransport):
     def __init__(self, token: Token, retries: Retries, timeout: float) -> None:
         # Proxies of the environment are used, as httpx does by default. A redirection is an error: see `from_response`.
         self._client = httpx.Client(timeout=timeout)
-        self._token = Source(token, self._client)
+        self._token = Source(token, lambda request: send(self._client, request))
         self._retries = retries
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
@@ -28,13 +28,10 @@ class Transport(httpx.BaseTransport):
                     raise
 
     def _attempt(self, request: httpx.Request) -> httpx.Response:
-        try:
-            token = self._token()
-            if token is not None:
-                request.headers["Authorization"] = f"Bearer {token}"
-            response = self._client.send(request)
-        except httpx.TransportError as error:
-            raise NoAnswer(f"No answer from {request.url.host}: {error or type(error).__name__}") from error
+        token = self._token()
+        if token is not None:
+            request.headers["Authorization"] = f"Bearer {token}"
+        response = send(self._client, request)
         if not response.is_success:
             raise from_response(response)
         return response
@@ -42,3 +39,14 @@ class Transport(httpx.BaseTransport):
     def close(self) -> None:
         """Closes the connections."""
         self._client.close()
+
+
+def send(client: httpx.Client, request: httpx.Request) -> httpx.Response:
+    """Returns the whole answer of a request, or raises NoAnswer."""
+    try:
+        return client.send(request)
+    except httpx.UnsupportedProtocol:
+        # No later attempt can succeed: the URL is wrong.
+        raise
+    except httpx.TransportError as error:
+        raise NoAnswer(request.url, error) from error
