@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# Generates the clients of clients/ from openapi.yaml, type-checks them, and runs the checks of clients/checks.txt in each
-# language against cargo local. Fails if a check fails, or if one of the list was not run by each.
+# Generates the clients of clients/ from openapi.yaml, checks their types, and runs the checks of clients/checks.txt in
+# each language against cargo local. Fails if a check fails, or if a language did not run one of the list.
 #
-# Usage: .ci/try-clients.sh PATH-OF-LOCAL. Needs curl, Python of 3.11 or later, and Node of 20.19 or later with npm. Without
-# them it skips the checks, or fails if CI=true. All is kept in .tools/clients.
+# Usage: .ci/try-clients.sh [PATH-OF-LOCAL]. Needs curl, Python of 3.11 or later, and Node of 20.19 or later with npm.
+# Without Python or Node it skips the checks, or fails if CI=true. All is kept in .tools/clients.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 missing=""
-node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)' \
-    2>/dev/null || missing="there is no such Node"
+node_fits='const [a, b] = process.versions.node.split("."); process.exit(a * 1000 + Number(b) < 20019)'
+node -e "$node_fits" 2>/dev/null || missing="there is no such Node"
 command -v npm >/dev/null || missing="there is no npm"
 python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || missing="there is no such Python"
 if [[ -n "$missing" ]]; then
     [[ "${CI:-}" == true ]] && end=FAILED || end=SKIPPED
-    echo "$end: the clients need Node of 20.19 or later, npm and Python of 3.11 or later, but $missing" |
+    echo "$end: the clients need Node 20.19 or later, npm and Python 3.11 or later, but $missing" |
         tee -a "${SKIPPED:-/dev/null}"
     [[ $end == SKIPPED ]]
     exit
@@ -83,6 +83,8 @@ python_checks() {
     "$tools/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index \
         --force-reinstall "$tools/python"
     cd "$tools/python"
+    "$tools/venv/bin/ruff" format --quiet --check .
+    "$tools/venv/bin/ruff" check --quiet .
     "$tools/venv/bin/mypy"
     await_settlement
     NO_PROXY='*' no_proxy='*' "$tools/venv/bin/python" -m checks

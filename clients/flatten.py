@@ -3,8 +3,8 @@
 Usage: flatten.py python|typescript OPENAPI.yaml FLAT.json
 
 A schema that narrows another one (`allOf` of a reference and more) becomes the reference alone, and `const` becomes an
-`enum` of one value. Both languages get the same operations, parameters and fields. The rest is for one language, because
-of what its generator or its numbers cannot do.
+`enum` of one value. Both languages get the same operations, parameters and fields. The rest is for one language,
+because of what its generator or its numbers cannot do.
 """
 
 import json
@@ -41,7 +41,7 @@ def narrowed(node):
 
 
 def for_python(description):
-    """A list with commas becomes a text, because the generator would repeat the parameter. New types of problems parse."""
+    """Makes a list with commas a text, because the generator would repeat the parameter. Allows new types of problems."""
     operations = [operation for path in description["paths"].values() for operation in path.values()]
     for operation in (operation for operation in operations if isinstance(operation, dict)):
         for parameter in operation.get("parameters", []):
@@ -51,7 +51,7 @@ def for_python(description):
 
 
 def for_typescript(description):
-    """An amount is a `number`, a stored one a `bigint` if no `number` holds it. Dates and times are texts."""
+    """Makes an amount a `number`, a stored one a `bigint` if no `number` holds it, and times texts."""
     schemas = description["components"]["schemas"]
     schemas["Amount"].pop("format")
     stored = schemas["StoredAmount"]

@@ -1,4 +1,4 @@
-"""A server that gives the answers of a list, and keeps the requests: for what a healthy bank does not do."""
+"""A server that gives the answers of a list, and keeps the requests: for what no healthy bank answers."""
 
 import json
 import threading
@@ -77,10 +77,10 @@ class Fake:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
-            def do_POST(self) -> None:  # noqa: N802
+            def do_POST(self) -> None:
                 fake.answer(self)
 
-            do_GET = do_POST  # noqa: N815
+            do_GET = do_POST
 
             def log_message(self, *arguments: object) -> None:
                 pass

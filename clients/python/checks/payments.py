@@ -11,7 +11,23 @@ from .suite import check, equal
 from .world import BANK, LARGEST, day, order, problem_of, raw_payment, without_data
 
 # Every kind of JSON, among them integers that no double holds.
-EVERY_KIND: Any = [None, True, False, 0, -1, 2**63 - 1, -(2**63), 10**30, 0.1, -1.5e-7, "", 'a"\\\n/', [], {}, [[{"b": [1]}]]]
+EVERY_KIND: Any = [
+    None,
+    True,
+    False,
+    0,
+    -1,
+    2**63 - 1,
+    -(2**63),
+    10**30,
+    0.1,
+    -1.5e-7,
+    "",
+    'a"\\\n/',
+    [],
+    {},
+    [[{"b": [1]}]],
+]
 
 
 @check("create-and-get")
@@ -73,7 +89,11 @@ def all_faults() -> None:
     error = problem_of(BANK.create, "py-faults", "faults-1", wrong)
     equal((error.kind, error.field), ("invalid-payee", "payeeAccountId"))
     found = [(fault.pointer, fault.type.rpartition("/")[2]) for fault in error.errors]
-    places = [("/payeeAccountId", "invalid-payee"), ("/amountMinor", "invalid-amount"), ("/currency", "invalid-currency")]
+    places = [
+        ("/payeeAccountId", "invalid-payee"),
+        ("/amountMinor", "invalid-amount"),
+        ("/currency", "invalid-currency"),
+    ]
     equal(found, places)
     equal(error.errors[0].detail, error.detail)
 

@@ -113,7 +113,10 @@ def time_bounded() -> None:
 
 @check("gateway-error")
 def gateway_error() -> None:
-    for status, body, message in ((413, {"message": "Request Entity Too Large"}, "Request Entity Too Large"), (502, "<p>", "<p>")):
+    for status, body, message in (
+        (413, {"message": "Request Entity Too Large"}, "Request Entity Too Large"),
+        (502, "<p>", "<p>"),
+    ):
         with Fake(Answer(status, body)) as fake:
             error = error_of(create, fake)
             equal((type(error).__name__, error.status, error.detail), ("GatewayError", status, message))

@@ -37,7 +37,7 @@ def stay_on_this_machine() -> None:
 
 
 def run() -> int:
-    """Runs each check of the list, and writes `ok NAME: SENTENCE` for each that passes. Returns the number of failures."""
+    """Runs each check of the list, and writes `ok NAME: SENTENCE` for each that passes. Returns how many failed."""
     stay_on_this_machine()
     lines = Path(os.environ["CHECKS"]).read_text(encoding="utf-8").splitlines()
     sentences = dict(line.split(": ", 1) for line in lines)
@@ -46,7 +46,7 @@ def run() -> int:
         try:
             CHECKS[name]()
             print(f"ok {name}: {sentence}")
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             traceback.print_exception(error, limit=-3)
             failed.append(f"not ok {name}: {sentence}")
     print(*failed, sep="\n", end="\n" if failed else "")

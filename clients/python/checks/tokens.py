@@ -44,12 +44,11 @@ def token_callback() -> None:
 
 @check("token-renewed")
 def token_renewed() -> None:
-    now = 0.0
     with Fake(GATEWAY_SLOW, token("one", 3600), CREATED, CREATED, token("two", 3600), CREATED) as fake:
-        issuer = ClientCredentials("id", "pass:word", f"{fake.url}/token", "payments/read a", clock=lambda: now)
+        issuer = ClientCredentials("id", "pass:word", f"{fake.url}/token", "payments/read a", clock=lambda: fake.now)
         plan = Retries(wait=fake.pauses.append, random=lambda: 0.0)
         with Bank(fake.url, issuer, retries=plan) as bank:
-            for now in (0.0, 3539.0, 3540.0):
+            for fake.now in (0.0, 3539.0, 3540.0):
                 bank.create("acc-1", "key-1", order())
         used = [seen.headers["authorization"] for seen in fake.seen if seen.path != "/token"]
         equal(used, ["Bearer one", "Bearer one", "Bearer two"])

@@ -6,6 +6,7 @@ import urllib.request
 from typing import Any
 
 import attrs
+
 from scheduled_payments import UNSET, Bank, BankError, Payment, PaymentOrder, ProblemError, Retries
 
 URL = os.environ["BANK_URL"]

@@ -1,4 +1,4 @@
-// A server that gives the answers of a list, and keeps the requests: for what a healthy bank does not do.
+// A server that gives the answers of a list, and keeps the requests: for what no healthy bank answers.
 
 import { type IncomingHttpHeaders, type IncomingMessage, type ServerResponse, createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -101,7 +101,8 @@ function answer(request: IncomingMessage, response: ServerResponse, { status, bo
     return;
   }
   const content = Buffer.from(typeof body === "string" ? body : toJson(body));
-  response.writeHead(status ?? 200, { "Content-Type": "application/json", "Content-Length": content.length, ...headers });
+  const usual = { "Content-Type": "application/json", "Content-Length": content.length };
+  response.writeHead(status ?? 200, { ...usual, ...headers });
   if (cut === "within") {
     response.write(content.subarray(0, content.length / 2), () => request.socket.destroy());
   } else {

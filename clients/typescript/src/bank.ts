@@ -204,7 +204,7 @@ function included(withData: boolean | undefined): { include?: "data" } {
   return withData ? { include: "data" } : {};
 }
 
-/** Returns an id that can be a segment of a path. Programs between would remove others, and so change the request. */
+/** Returns an id that can be a segment of a path. Programs between would remove dots, and so change the request. */
 function segment(id: string): string {
   if (["", ".", ".."].includes(id)) {
     throw new RangeError(`an id must not be "${id}"`);

@@ -11,8 +11,8 @@ const THROTTLED = 503;
 /**
  * Returns a result for each entry, in their order.
  *
- * An entry with status 503 is sent again after its `retryAfterSeconds`. It keeps that status if no attempt is left, or if
- * the request that repeats it fails: the results of the other entries must not be lost.
+ * An entry with status 503 is sent again after its `retryAfterSeconds`. It keeps that status if no attempt is left,
+ * or if the request that repeats it fails: the results of the other entries must not be lost.
  */
 export async function sendBatch<Entry>(
   send: (entries: Entry[]) => Promise<Result[]>,

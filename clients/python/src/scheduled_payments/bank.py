@@ -260,7 +260,7 @@ def given(value: T | None) -> T | Unset:
 
 
 def segment(id: str | UUID) -> str:
-    """Returns an id that can be a segment of a path. Programs between would remove others, and so change the request."""
+    """Returns an id that can be a segment of a path. Programs between would remove dots, and so change the request."""
     if (text := str(id)) in ("", ".", ".."):
         raise ValueError(f"an id must not be {text!r}")
     return text

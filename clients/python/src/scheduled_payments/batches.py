@@ -20,8 +20,8 @@ def send_batch(
 ) -> list[Result]:
     """Returns a result for each entry, in their order.
 
-    An entry with status 503 is sent again after its `retryAfterSeconds`. It keeps that status if no attempt is left, or if
-    the request that repeats it fails: the results of the other entries must not be lost.
+    An entry with status 503 is sent again after its `retryAfterSeconds`. It keeps that status if no attempt is left,
+    or if the request that repeats it fails: the results of the other entries must not be lost.
     """
     results = list(send(list(entries)))
     tries = retries.begin()

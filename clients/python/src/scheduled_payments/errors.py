@@ -30,7 +30,6 @@ class BankError(Exception):
 class NoAnswer(BankError):
     """No answer: the connection was refused or lost, or too slow. The request may have taken effect."""
 
-
     def __init__(self, url: httpx.URL, error: httpx.TransportError) -> None:
         super().__init__(f"No answer from {url.host}: {error or type(error).__name__}")
 

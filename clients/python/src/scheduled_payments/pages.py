@@ -35,7 +35,7 @@ class Pages(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         self.left_out, self.left_out_ids = 0, []
-        cursor: str | None | Unset = UNSET
+        cursor: str | Unset | None = UNSET
         while cursor is not None:
             page = self._read(cursor)
             if not isinstance(page.left_out, Unset):
