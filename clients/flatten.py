@@ -41,7 +41,7 @@ def narrowed(node):
 
 
 def for_python(description):
-    """Makes a list with commas a text, because the generator would repeat the parameter. Allows new types of problems."""
+    """Makes a list with commas a text, because the generator would repeat the parameter. Allows new problems."""
     operations = [operation for path in description["paths"].values() for operation in path.values()]
     for operation in (operation for operation in operations if isinstance(operation, dict)):
         for parameter in operation.get("parameters", []):
