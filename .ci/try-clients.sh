@@ -11,7 +11,8 @@ missing=""
 node_fits='const [a, b] = process.versions.node.split("."); process.exit(a * 1000 + +b < 20019 ? 1 : 0)'
 node -e "$node_fits" 2>/dev/null || missing="there is no such Node"
 command -v npm >/dev/null || missing="there is no npm"
-python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || missing="there is no such Python"
+python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
+    missing="there is no such Python"
 if [[ -n "$missing" ]]; then
     [[ "${CI:-}" == true ]] && end=FAILED || end=SKIPPED
     echo "$end: the clients need Node 20.19 or later, npm and Python 3.11 or later, but $missing" |
