@@ -82,7 +82,7 @@ class Bank:
     ) -> None:
         self._retries = retries or Retries()
         transport = Transport(token, self._retries, timeout)
-        # For requests that this class has no method for. The transport gives each its token, but not to asynchronous ones.
+        # For requests that this class has no method for, synchronous ones only: others would have no token.
         self.generated = AuthenticatedClient(base_url, "").set_httpx_client(
             httpx.Client(base_url=base_url, transport=transport, timeout=timeout)
         )
