@@ -74,8 +74,8 @@ check("cancel-twice", async () => {
 });
 
 check("cancel-nothing", async () => {
-  for (const call of [BANK.cancel("ts-cancel", NOTHING), BANK.get("ts-cancel", NOTHING)]) {
-    const error = await problemOf(call);
+  for (const call of [() => BANK.cancel("ts-cancel", NOTHING), () => BANK.get("ts-cancel", NOTHING)]) {
+    const error = await problemOf(call());
     equal([error.status, error.kind], [404, "no-such-payment"]);
   }
 });
