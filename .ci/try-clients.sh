@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# Generates the clients of clients/ from openapi.yaml, checks their types, and runs the checks of clients/checks.txt in
+# each language against cargo local. Fails if a check fails, or if a language did not run one of the list.
+#
+# Usage: .ci/try-clients.sh [PATH-OF-LOCAL]. Needs curl, Python of 3.11 or later, and Node of 20.19 or later with npm.
+# Without Python or Node it skips the checks, or fails if CI=true. All is kept in .tools/clients.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+missing=""
+node_fits='const [a, b] = process.versions.node.split("."); process.exit(a * 1000 + +b < 20019 ? 1 : 0)'
+node -e "$node_fits" 2>/dev/null || missing="there is no such Node"
+command -v npm >/dev/null || missing="there is no npm"
+python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
+    missing="there is no such Python"
+if [[ -n "$missing" ]]; then
+    [[ "${CI:-}" == true ]] && end=FAILED || end=SKIPPED
+    echo "$end: the clients need Node 20.19 or later, npm and Python 3.11 or later, but $missing" |
+        tee -a "${SKIPPED:-/dev/null}"
+    [[ $end == SKIPPED ]]
+    exit
+fi
+
+local=$(realpath "${1:-target/debug/local}")
+tools=$PWD/.tools/clients
+mkdir -p "$tools"
+trap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT
+
+value() {
+    python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"
+}
+
+ask() {
+    curl --silent --show-error --fail-with-body --noproxy '*' --oauth2-bearer "$BANK_TOKEN" "$@"
+}
+
+# start_bank: starts cargo local on free ports, and creates its payment that is due at once.
+start_bank() {
+    # What an earlier run left must not be read as this one's.
+    : >"$tools/local.log"
+    RUST_LOG=error "$local" --require-tokens --api-port 0 --dynamodb-port 0 --reports "$tools/reports" \
+        >"$tools/local.log" 2>&1 &
+    for _ in $(seq 100); do
+        grep --quiet 'Ctrl-C' "$tools/local.log" && break
+        sleep 0.1
+    done
+    BANK_URL=$(sed -n 's/^  HTTP API  *\(http:[^ ]*\).*/\1/p' "$tools/local.log")
+    BANK_SETTLED_KEY=$(sed -n "s/.*Idempotency-Key: \(coffee-[^']*\).*/\1/p" "$tools/local.log")
+    BANK_TRANSACTION=$(sed -n 's,.*transactionId=\([^ '\'']*\).*,\1,p' "$tools/local.log")
+    BANK_TODAY=$(sed -n 's,.*dueDate=\([0-9-]*\).*,\1,p' "$tools/local.log")
+    [[ -n "$BANK_URL" && -n "$BANK_SETTLED_KEY" && -n "$BANK_TRANSACTION" && -n "$BANK_TODAY" ]] ||
+        { cat "$tools/local.log" >&2; return 1; }
+    BANK_TOKEN=$(curl --silent --show-error --fail --noproxy '*' "$BANK_URL/oauth2/token" \
+        -d grant_type=client_credentials | value access_token)
+    export BANK_URL BANK_SETTLED_KEY BANK_TRANSACTION BANK_TODAY BANK_TOKEN
+    ask "$BANK_URL/accounts/acc-1/payments" -H 'Content-Type: application/json' \
+        -H "Idempotency-Key: $BANK_SETTLED_KEY" -d '{
+        "payeeAccountId":"acc-3","amountMinor":350,"currency":"GBP","scheduledFor":"'"$BANK_TODAY"'"}' >/dev/null
+}
+
+# is_settled: whether the payment is settled, and the indexes and counts have followed.
+is_settled() {
+    ask --get "$BANK_URL/payments" --data-urlencode "transactionId=$BANK_TRANSACTION" | grep --quiet PROCESSED &&
+        ask "$BANK_URL/payments?dueDate=$BANK_TODAY&status=PROCESSED&limit=1000" | grep --quiet paymentId &&
+        ask "$BANK_URL/counts?from=$BANK_TODAY&to=$BANK_TODAY" | grep --quiet '"PROCESSED":1'
+}
+
+await_settlement() {
+    for _ in $(seq 240); do
+        is_settled && return
+        sleep 0.5
+    done
+    echo "the payment is not settled after two minutes" >&2
+    return 1
+}
+
+# compare LANGUAGE: fails if the language did not report each check of the list.
+compare() {
+    diff <(cut -d: -f1 clients/checks.txt | sort) <(sed -n 's/^ok \([^:]*\):.*/\1/p' "$tools/$1.log" | sort) >&2 ||
+        { echo "$1 did not run the checks of clients/checks.txt" >&2; return 1; }
+}
+
+python_checks() {
+    "$tools/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index \
+        --force-reinstall "$tools/python"
+    cd "$tools/python"
+    "$tools/venv/bin/ruff" format --quiet --check .
+    "$tools/venv/bin/ruff" check --quiet .
+    "$tools/venv/bin/mypy"
+    await_settlement
+    NO_PROXY='*' no_proxy='*' "$tools/venv/bin/python" -m checks
+}
+
+typescript_checks() {
+    cd "$tools/typescript"
+    await_settlement
+    node dist/checks/main.js
+}
+
+# run LANGUAGE: generates, checks and compares one of the clients.
+run() {
+    clients/generate.sh "$1"
+    # In the background, because bash ignores failures in what stands before ||.
+    "$1_checks" >"$tools/$1.log" 2>&1 &
+    wait $! || { cat "$tools/$1.log" >&2; return 1; }
+    compare "$1"
+}
+
+start_bank
+export CHECKS=$PWD/clients/checks.txt
+run python
+run typescript
+echo "each of $(wc -l <clients/checks.txt) checks passes in Python and TypeScript"

@@ -1,0 +1,73 @@
+"""Rewrites openapi.yaml into a form that the generators of the clients understand in full.
+
+Usage: flatten.py python|typescript OPENAPI.yaml FLAT.json
+
+A schema that narrows another one (`allOf` of a reference and more) becomes the reference alone, and `const` becomes an
+`enum` of one value. Both languages get the same operations, parameters and fields. The rest is for one language,
+because of what its generator or its numbers cannot do.
+"""
+
+import json
+import sys
+
+from ruamel.yaml import YAML
+
+TYPES = {str: "string", bool: "boolean", int: "integer"}
+# The largest integer up to which a JavaScript number holds each.
+LARGEST_NUMBER = 9007199254740991
+
+
+def flat(node):
+    """Returns a part of the description without `allOf` and `const`."""
+    if isinstance(node, list):
+        return [flat(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if "allOf" in node:
+        return narrowed(node)
+    node = {name: value if name in ("example", "examples") else flat(value) for name, value in node.items()}
+    if "const" in node:
+        value = node.pop("const")
+        node.update(type=TYPES[type(value)], enum=[value])
+    return node
+
+
+def narrowed(node):
+    """Returns the reference of an `allOf` that narrows it."""
+    references = [part for part in node["allOf"] if "$ref" in part]
+    if len(references) != 1 or len(node) != 1:
+        sys.exit(f"flatten.py: cannot flatten {json.dumps(node)[:200]}")
+    return references[0]
+
+
+def for_python(description):
+    """Makes a list with commas a text, because the generator would repeat the parameter. Allows new problems."""
+    operations = [operation for path in description["paths"].values() for operation in path.values()]
+    for operation in (operation for operation in operations if isinstance(operation, dict)):
+        for parameter in operation.get("parameters", []):
+            if parameter.get("explode") is False:
+                parameter["schema"] = {"type": "string"}
+    description["components"]["schemas"]["Problem"]["properties"]["type"].pop("enum")
+
+
+def for_typescript(description):
+    """Makes an amount a `number`, a stored one a `bigint` if no `number` holds it, and times texts."""
+    schemas = description["components"]["schemas"]
+    schemas["Amount"].pop("format")
+    stored = schemas["StoredAmount"]
+    if (stored.pop("type"), stored.pop("format")) != ("integer", "int64"):
+        sys.exit("flatten.py: StoredAmount is no integer of 64 bits")
+    stored["anyOf"] = [{"type": "integer", "maximum": LARGEST_NUMBER}, {"type": "integer", "format": "int64"}]
+    schemas["ScheduledFor"].pop("anyOf")
+    schemas["ScheduledFor"]["type"] = "string"
+
+
+def main(language, source, target):
+    with open(source, encoding="utf-8") as file:
+        description = flat(YAML(typ="safe", pure=True).load(file))
+    {"python": for_python, "typescript": for_typescript}[language](description)
+    with open(target, "w", encoding="utf-8") as file:
+        json.dump(description, file, indent=1, ensure_ascii=False)
+
+
+main(*sys.argv[1:])

@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# Generates the clients from openapi.yaml, adds what is written by hand, and so makes complete packages in
+# .tools/clients/python and .tools/clients/typescript. Fails if a generator warns.
+#
+# Usage: clients/generate.sh [python|typescript]. Needs Python of 3.11 or later; for TypeScript also Node of 20.19 or
+# later with npm. What else it needs is installed in .tools/clients.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+tools=$PWD/.tools/clients
+venv=$tools/venv
+
+install_python() {
+    cmp --silent clients/requirements.txt "$venv/requirements.txt" && return
+    rm -rf "$venv"
+    python3 -m venv "$venv"
+    "$venv/bin/pip" install --quiet --disable-pip-version-check --requirement clients/requirements.txt
+    # Copied last, so that an interrupted installation starts over.
+    cp clients/requirements.txt "$venv"
+}
+
+# copy LANGUAGE: what is written by hand, without what an earlier run generated.
+copy() {
+    mkdir -p "$tools/$1"
+    rm -rf "$tools/$1/src" "$tools/$1/checks" "$tools/$1/dist"
+    cp -R "clients/$1/." "$tools/$1"
+}
+
+flatten() {
+    "$venv/bin/python" clients/flatten.py "$1" openapi.yaml "$tools/$1/openapi.json"
+}
+
+python() {
+    copy python
+    flatten python
+    PATH=$venv/bin:$PATH openapi-python-client generate --fail-on-warning --meta none --overwrite \
+        --path "$tools/python/openapi.json" --config clients/python/generator.yaml \
+        --output-path "$tools/python/src/scheduled_payments/generated"
+}
+
+typescript() {
+    copy typescript
+    flatten typescript
+    cd "$tools/typescript"
+    if ! cmp --silent package-lock.json node_modules/package-lock.json; then
+        npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+        cp package-lock.json node_modules
+    fi
+    node_modules/.bin/openapi-ts 2>&1 | tee generator.log
+    # It has no option that makes a warning an error.
+    if grep --ignore-case --quiet 'warn\|error\|❗\|⚠' generator.log; then
+        echo "the generator of the TypeScript client warns" >&2
+        return 1
+    fi
+    node_modules/.bin/tsc
+}
+
+install_python
+case ${1:-both} in
+    both) python; typescript ;;
+    python | typescript) "$1" ;;
+    *) echo "usage: clients/generate.sh [python|typescript]" >&2; exit 2 ;;
+esac

@@ -1,0 +1,44 @@
+"""A client of the API for scheduled payments: typed, with safe retries and exact numbers."""
+
+from .bank import Bank, Created, DayCounts
+from .errors import BankError, Fault, GatewayError, NoAnswer, ProblemError
+from .generated.models import (
+    AccountBatchEntry,
+    BatchEntry,
+    DuePayment,
+    EntryCreated,
+    EntryProblem,
+    Payment,
+    PaymentOrder,
+    TrailEntry,
+)
+from .generated.models.status import Status
+from .generated.types import UNSET, Unset
+from .pages import Pages
+from .retries import Retries
+from .tokens import ClientCredentials
+
+__all__ = [
+    "UNSET",
+    "AccountBatchEntry",
+    "Bank",
+    "BankError",
+    "BatchEntry",
+    "ClientCredentials",
+    "Created",
+    "DayCounts",
+    "DuePayment",
+    "EntryCreated",
+    "EntryProblem",
+    "Fault",
+    "GatewayError",
+    "NoAnswer",
+    "Pages",
+    "Payment",
+    "PaymentOrder",
+    "ProblemError",
+    "Retries",
+    "Status",
+    "TrailEntry",
+    "Unset",
+]

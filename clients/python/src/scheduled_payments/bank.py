@@ -1,0 +1,266 @@
+"""The bank: each operation of the API as a method."""
+
+import builtins
+import datetime
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Literal, TypeVar, cast
+from uuid import UUID
+
+import httpx
+
+from .batches import Result, send_batch
+from .errors import GatewayError
+from .generated import AuthenticatedClient
+from .generated.api.accounts import (
+    cancel_payment,
+    create_account_payment_batch,
+    create_payment,
+    get_payment,
+    list_account_payments,
+)
+from .generated.api.bank import create_payment_batch, get_counts, list_due_payments
+from .generated.models import (
+    AccountBatchEntry,
+    AccountBatchOrder,
+    BatchEntry,
+    BatchOrder,
+    BatchResult,
+    Counts,
+    DuePage,
+    DuePayment,
+    Payment,
+    PaymentOrder,
+    PaymentPage,
+)
+from .generated.models import DayCounts as GeneratedDayCounts
+from .generated.models.status import Status
+from .generated.types import UNSET, Response, Unset
+from .pages import Pages
+from .retries import Retries
+from .tokens import Token
+from .transport import Transport
+
+T = TypeVar("T")
+
+# API Gateway waits 30 seconds for an answer. After these, the connection is taken for lost.
+TIMEOUT_SECONDS = 35.0
+
+
+@dataclass(frozen=True)
+class Created:
+    """A payment. `replayed` says that an earlier request created it."""
+
+    payment: Payment
+    replayed: bool
+
+
+@dataclass(frozen=True)
+class DayCounts:
+    """The numbers of payments of a date, and the exact sums of their amounts by currency, in minor units."""
+
+    date: datetime.date
+    by_status: dict[Status, int]
+    total: int
+    archived: int
+    unparsed: int
+    sums: dict[str, dict[Status, int]]
+
+
+class Bank:
+    """A bank's API. It can be shared by threads. Close it, or use it in a `with` statement."""
+
+    def __init__(
+        self,
+        base_url: str,
+        token: Token = None,
+        *,
+        retries: Retries | None = None,
+        timeout: float = TIMEOUT_SECONDS,
+    ) -> None:
+        self._retries = retries or Retries()
+        transport = Transport(token, self._retries, timeout)
+        # For requests that this class has no method for, synchronous ones only: others would have no token.
+        self.generated = AuthenticatedClient(base_url, "").set_httpx_client(
+            httpx.Client(base_url=base_url, transport=transport, timeout=timeout)
+        )
+
+    def create(self, account: str, key: str, order: PaymentOrder, *, request_id: str | None = None) -> Created:
+        """Creates a payment. Use a new key for each payment; the same key and order return the same payment."""
+        response = create_payment.sync_detailed(
+            segment(account), client=self.generated, body=order, idempotency_key=key, x_request_id=given(request_id)
+        )
+        return Created(expect(Payment, response), response.headers.get("Idempotent-Replayed") == "true")
+
+    def create_batch(self, entries: Sequence[BatchEntry], *, request_id: str | None = None) -> list[Result]:
+        """Creates up to 100 payments of any accounts. Each entry has its own result, in the same place."""
+
+        def send(some: list[BatchEntry]) -> list[Result]:
+            order = BatchOrder(payments=some)
+            response = create_payment_batch.sync_detailed(
+                client=self.generated, body=order, x_request_id=given(request_id)
+            )
+            return expect(BatchResult, response).results
+
+        return send_batch(send, entries, self._retries)
+
+    def create_account_batch(
+        self, account: str, entries: Sequence[AccountBatchEntry], *, request_id: str | None = None
+    ) -> list[Result]:
+        """Creates up to 100 payments of one account. Each entry has its own result, in the same place."""
+
+        def send(some: list[AccountBatchEntry]) -> list[Result]:
+            order = AccountBatchOrder(payments=some)
+            response = create_account_payment_batch.sync_detailed(
+                segment(account), client=self.generated, body=order, x_request_id=given(request_id)
+            )
+            return expect(BatchResult, response).results
+
+        return send_batch(send, entries, self._retries)
+
+    def get(self, account: str, payment_id: str | UUID, *, request_id: str | None = None) -> Payment:
+        """Returns a payment with its data."""
+        response = get_payment.sync_detailed(
+            segment(account), cast(UUID, segment(payment_id)), client=self.generated, x_request_id=given(request_id)
+        )
+        return expect(Payment, response)
+
+    def cancel(self, account: str, payment_id: str | UUID, *, request_id: str | None = None) -> Payment:
+        """Cancels a scheduled payment. Repeating it is safe."""
+        response = cancel_payment.sync_detailed(
+            segment(account), cast(UUID, segment(payment_id)), client=self.generated, x_request_id=given(request_id)
+        )
+        return expect(Payment, response)
+
+    def list(
+        self,
+        account: str,
+        *,
+        from_: datetime.date | None = None,
+        to: datetime.date | None = None,
+        status: Sequence[Status] = (),
+        payee: str | None = None,
+        order: Literal["asc", "desc"] = "asc",
+        with_data: bool = False,
+        page_size: int = 100,
+        request_id: str | None = None,
+    ) -> Pages[Payment]:
+        """Lists an account's payments by due time: by default all that are coming."""
+
+        def read(cursor: str | Unset) -> PaymentPage:
+            response = list_account_payments.sync_detailed(
+                segment(account),
+                client=self.generated,
+                from_=given(from_),
+                to=given(to),
+                status=",".join(status) or UNSET,
+                payee_account_id=given(payee),
+                order=order,
+                include="data" if with_data else UNSET,
+                limit=page_size,
+                cursor=cursor,
+                x_request_id=given(request_id),
+            )
+            return expect(PaymentPage, response)
+
+        return Pages(read)
+
+    def find_by_key(
+        self, account: str, key: str, *, with_data: bool = False, request_id: str | None = None
+    ) -> Payment | None:
+        """Returns the payment that was created with this key, or None."""
+        response = list_account_payments.sync_detailed(
+            segment(account),
+            client=self.generated,
+            idempotency_key=key,
+            include="data" if with_data else UNSET,
+            order=UNSET,
+            limit=UNSET,
+            x_request_id=given(request_id),
+        )
+        return next(iter(expect(PaymentPage, response).payments), None)
+
+    def due(
+        self,
+        date: datetime.date,
+        *,
+        status: Status | None = None,
+        shard: int | None = None,
+        page_size: int = 100,
+        request_id: str | None = None,
+    ) -> Pages[DuePayment]:
+        """Lists the payments of a date, of all accounts."""
+
+        def read(cursor: str | Unset) -> DuePage:
+            response = list_due_payments.sync_detailed(
+                client=self.generated,
+                due_date=date,
+                status=given(status),
+                shard=given(shard),
+                limit=page_size,
+                cursor=cursor,
+                x_request_id=given(request_id),
+            )
+            return DuePage.from_dict(json.loads(response.content))
+
+        return Pages(read)
+
+    def find_by_transaction(self, transaction_id: str, *, request_id: str | None = None) -> builtins.list[Payment]:
+        """Returns the payment with this transaction id; several, if the transaction service used it several times."""
+        response = list_due_payments.sync_detailed(
+            client=self.generated, transaction_id=transaction_id, limit=UNSET, x_request_id=given(request_id)
+        )
+        # The description allows two kinds of pages here. This one has whole payments.
+        return PaymentPage.from_dict(json.loads(response.content)).payments
+
+    def counts(
+        self, from_: datetime.date | None = None, to: datetime.date | None = None, *, request_id: str | None = None
+    ) -> builtins.list[DayCounts]:
+        """Returns the numbers and sums of each date of a range."""
+        response = get_counts.sync_detailed(
+            client=self.generated, from_=given(from_), to=given(to), x_request_id=given(request_id)
+        )
+        return [day_counts(day) for day in expect(Counts, response).counts]
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self.generated.get_httpx_client().close()
+
+    def __enter__(self) -> "Bank":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def day_counts(day: GeneratedDayCounts) -> DayCounts:
+    """Returns the counts of a date with its sums as integers."""
+    sums = {
+        currency: {cast(Status, status): int(text) for status, text in sums.to_dict().items()}
+        for currency, sums in day.sums.additional_properties.items()
+    }
+    by_status = {cast(Status, status): number for status, number in day.by_status.to_dict().items()}
+    return DayCounts(day.date, by_status, day.total, day.archived, day.unparsed, sums)
+
+
+def expect(kind: type[T], response: Response[Any]) -> T:
+    """Returns what a success must contain."""
+    if isinstance(response.parsed, kind):
+        return response.parsed
+    raise GatewayError(f"Not the answer that openapi.yaml describes: {response.content!r:.200}", response.status_code)
+
+
+def given(value: T | None) -> T | Unset:
+    """Returns a value, or what the generated code leaves out."""
+    return UNSET if value is None else value
+
+
+def segment(id: str | UUID) -> str:
+    """Returns an id that can be a segment of a path. Programs between would remove dots, and so change the request."""
+    if (text := str(id)) in ("", ".", ".."):
+        raise ValueError(f"an id must not be {text!r}")
+    return text

@@ -1,0 +1,41 @@
+// Checks of numbers that only a bank with many, or old, payments has.
+
+import { PAYMENT, problem, withFake } from "./fake.js";
+import { check, equal } from "./suite.js";
+import { day, order, problemOf } from "./world.js";
+
+const NINES = "9".repeat(38);
+
+check("sum-of-38-digits", async () => {
+  const byStatus = { SCHEDULED: 0, PENDING: 0, PROCESSED: 0, FAILED: 0, CANCELLED: 0 };
+  const GBP = { SCHEDULED: "0", PENDING: "0", PROCESSED: NINES, FAILED: `-${NINES}`, CANCELLED: "0" };
+  const one = { date: day(0), byStatus, total: 0, archived: 0, unparsed: 0, sums: { GBP } };
+  await withFake([{ body: { counts: [one] } }], async ({ bank }) => {
+    const sums = (await bank.counts(day(0), day(0)))[0]?.sums["GBP"];
+    equal(sums?.PROCESSED, 99999999999999999999999999999999999999n);
+    equal(sums?.FAILED, -99999999999999999999999999999999999999n);
+  });
+});
+
+check("stored-amount", async () => {
+  const stored = { ...PAYMENT, amountMinor: 9223372036854775807n };
+  await withFake([{ body: stored }, { body: { payments: [stored], nextCursor: null } }], async ({ bank }) => {
+    equal((await bank.get("acc-1", PAYMENT.paymentId)).amountMinor, 9223372036854775807n);
+    equal((await bank.due(day(0)).toArray()).map(({ amountMinor }) => amountMinor), [9223372036854775807n]);
+  });
+});
+
+check("new-members", async () => {
+  const unknown = problem(409, "not-thought-of-yet", { hint: "new" });
+  const result = { status: 422, accountId: "acc-1", idempotencyKey: "k", problem: { ...unknown, status: 422 } };
+  const answers = [
+    { status: 201, body: { ...PAYMENT, mood: "good" } },
+    { status: 409, body: unknown },
+    { body: { results: [result] } },
+  ];
+  await withFake(answers, async ({ bank }) => {
+    equal((await bank.create("acc-1", "k", order())).payment.amountMinor, 12050);
+    equal((await problemOf(bank.create("acc-1", "k", order()))).kind, "not-thought-of-yet");
+    equal((await bank.createBatch([])).map(({ status }) => status), [422]);
+  });
+});

@@ -1,0 +1,213 @@
+// The bank: each operation of the API as a method.
+
+import { type Result, sendBatch } from "./batches.js";
+import { GatewayError } from "./errors.js";
+import { type Client, createClient } from "./generated/client/index.js";
+import * as api from "./generated/sdk.gen.js";
+import type {
+  AccountBatchEntry,
+  BatchEntry,
+  BatchResult,
+  Counts,
+  DuePage,
+  DuePayment,
+  DayCounts as GeneratedDayCounts,
+  Payment,
+  PaymentOrder,
+  PaymentPage,
+  Status,
+} from "./generated/types.gen.js";
+import { fromJson, toJson } from "./json.js";
+import { Pages } from "./pages.js";
+import { type Retries, retriesWith } from "./retries.js";
+import type { Token } from "./tokens.js";
+import { transport } from "./transport.js";
+
+// API Gateway waits 30 seconds for an answer. After these, the connection is taken for lost.
+const TIMEOUT_SECONDS = 35;
+
+/** A payment. `replayed` says that an earlier request created it. */
+export interface Created {
+  payment: Payment;
+  replayed: boolean;
+}
+
+/** The numbers of payments of a date, and the exact sums of their amounts by currency, in minor units. */
+export type DayCounts = Omit<GeneratedDayCounts, "sums"> & { sums: Record<string, Record<Status, bigint>> };
+
+export interface BankOptions {
+  retries?: Partial<Retries>;
+  timeoutSeconds?: number;
+}
+
+export interface CallOptions {
+  /** The id of this request: see `X-Request-Id` in openapi.yaml. */
+  requestId?: string;
+}
+
+export interface FindOptions extends CallOptions {
+  withData?: boolean;
+}
+
+export interface ListOptions extends FindOptions {
+  from?: string;
+  to?: string;
+  status?: Status[];
+  payee?: string;
+  order?: "asc" | "desc";
+  pageSize?: number;
+}
+
+export interface DueOptions extends CallOptions {
+  status?: Status;
+  shard?: number;
+  pageSize?: number;
+}
+
+/** A bank's API. */
+export class Bank {
+  /** For requests that this class has no method for. Its answers are texts; `data` is one, too. */
+  readonly generated: Client;
+  readonly #retries: Retries;
+
+  constructor(baseUrl: string, token?: Token, options: BankOptions = {}) {
+    this.#retries = retriesWith(options.retries);
+    this.generated = createClient({
+      baseUrl: baseUrl.replace(/\/+$/, ""),
+      fetch: transport(token, this.#retries, options.timeoutSeconds ?? TIMEOUT_SECONDS),
+      // A redirection is an error: see `fromResponse`.
+      redirect: "manual",
+      parseAs: "text",
+      bodySerializer: toJson,
+      throwOnError: true,
+    });
+  }
+
+  /** Creates a payment. Use a new key for each payment; the same key and order return the same payment. */
+  async create(account: string, key: string, order: PaymentOrder, options: CallOptions = {}): Promise<Created> {
+    const headers = { ...requestId(options), "Idempotency-Key": key };
+    const path = { accountId: segment(account) };
+    const answer = await api.createPayment({ ...this.#client, path, headers, body: order });
+    const replayed = answer.response.headers.get("Idempotent-Replayed") === "true";
+    return { payment: read<Payment>(answer), replayed };
+  }
+
+  /** Creates up to 100 payments of any accounts. Each entry has its own result, in the same place. */
+  async createBatch(entries: readonly BatchEntry[], options: CallOptions = {}): Promise<Result[]> {
+    const headers = requestId(options);
+    const send = async (payments: BatchEntry[]) => {
+      const answer = await api.createPaymentBatch({ ...this.#client, headers, body: { payments } });
+      return read<BatchResult>(answer).results;
+    };
+    return sendBatch(send, entries, this.#retries);
+  }
+
+  /** Creates up to 100 payments of one account. Each entry has its own result, in the same place. */
+  async createAccountBatch(
+    account: string,
+    entries: readonly AccountBatchEntry[],
+    options: CallOptions = {},
+  ): Promise<Result[]> {
+    const path = { accountId: segment(account) };
+    const headers = requestId(options);
+    const send = async (payments: AccountBatchEntry[]) => {
+      const answer = await api.createAccountPaymentBatch({ ...this.#client, path, headers, body: { payments } });
+      return read<BatchResult>(answer).results;
+    };
+    return sendBatch(send, entries, this.#retries);
+  }
+
+  /** Returns a payment with its data. */
+  async get(account: string, paymentId: string, options: CallOptions = {}): Promise<Payment> {
+    const path = { accountId: segment(account), paymentId: segment(paymentId) };
+    return read(await api.getPayment({ ...this.#client, path, headers: requestId(options) }));
+  }
+
+  /** Cancels a scheduled payment. Repeating it is safe. */
+  async cancel(account: string, paymentId: string, options: CallOptions = {}): Promise<Payment> {
+    const path = { accountId: segment(account), paymentId: segment(paymentId) };
+    return read(await api.cancelPayment({ ...this.#client, path, headers: requestId(options) }));
+  }
+
+  /** Lists an account's payments by due time: by default all that are coming. */
+  list(account: string, options: ListOptions = {}): Pages<Payment> {
+    const path = { accountId: segment(account) };
+    const headers = requestId(options);
+    const { from, to, status, payee, order, pageSize, withData } = options;
+    const filters = { from, to, order, limit: pageSize, payeeAccountId: payee, ...included(withData) };
+    const statuses = status && status.length > 0 ? { status } : {};
+    return new Pages(async (cursor) => {
+      const query = { ...filters, ...statuses, cursor };
+      return read<PaymentPage>(await api.listAccountPayments({ ...this.#client, path, headers, query }));
+    });
+  }
+
+  /** Returns the payment that was created with this key, or undefined. */
+  async findByKey(account: string, key: string, options: FindOptions = {}): Promise<Payment | undefined> {
+    const path = { accountId: segment(account) };
+    const query = { idempotencyKey: key, ...included(options.withData) };
+    const answer = await api.listAccountPayments({ ...this.#client, path, query, headers: requestId(options) });
+    return read<PaymentPage>(answer).payments[0];
+  }
+
+  /** Lists the payments of a date, of all accounts. */
+  due(date: string, options: DueOptions = {}): Pages<DuePayment> {
+    const headers = requestId(options);
+    const { status, shard, pageSize } = options;
+    return new Pages(async (cursor) => {
+      const query = { dueDate: date, status, shard, limit: pageSize, cursor };
+      return read<DuePage>(await api.listDuePayments({ ...this.#client, headers, query }));
+    });
+  }
+
+  /** Returns the payment with this transaction id; several, if the transaction service used it several times. */
+  async findByTransaction(transactionId: string, options: CallOptions = {}): Promise<Payment[]> {
+    const query = { transactionId };
+    const answer = await api.listDuePayments({ ...this.#client, query, headers: requestId(options) });
+    // The description allows two kinds of pages here. This one has whole payments.
+    return read<PaymentPage>(answer).payments;
+  }
+
+  /** Returns the numbers and sums of each date of a range. */
+  async counts(from?: string, to?: string, options: CallOptions = {}): Promise<DayCounts[]> {
+    const answer = await api.getCounts({ ...this.#client, query: { from, to }, headers: requestId(options) });
+    return read<Counts>(answer).counts.map(dayCounts);
+  }
+
+  get #client(): { client: Client; throwOnError: true } {
+    return { client: this.generated, throwOnError: true };
+  }
+}
+
+/** Returns the counts of a date with its sums as integers. */
+function dayCounts(day: GeneratedDayCounts): DayCounts {
+  const integers = (texts: Record<string, string>) =>
+    Object.fromEntries(Object.entries(texts).map(([status, text]) => [status, BigInt(text)])) as Record<Status, bigint>;
+  const sums = Object.entries(day.sums).map(([currency, texts]) => [currency, integers(texts ?? {})] as const);
+  return { ...day, sums: Object.fromEntries(sums) };
+}
+
+/** Returns what a success contains. The generated code has only its text, because it would round large integers. */
+function read<T>({ data, response }: { data: unknown; response: Response }): T {
+  try {
+    return fromJson(String(data)) as T;
+  } catch {
+    throw new GatewayError(`Not the answer that openapi.yaml describes: ${data}`, response.status, response.headers);
+  }
+}
+
+function requestId({ requestId }: CallOptions): { "X-Request-Id"?: string } {
+  return requestId === undefined ? {} : { "X-Request-Id": requestId };
+}
+
+function included(withData: boolean | undefined): { include?: "data" } {
+  return withData ? { include: "data" } : {};
+}
+
+/** Returns an id that can be a segment of a path. Programs between would remove dots, and so change the request. */
+function segment(id: string): string {
+  if (["", ".", ".."].includes(id)) {
+    throw new RangeError(`an id must not be "${id}"`);
+  }
+  return id;
+}
