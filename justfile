@@ -96,6 +96,11 @@ fuzz:
     cargo build --workspace --locked --bin local
     .ci/fuzz-api.sh
 
+# Generate the clients, check them, and run docs/integrate.md.
+clients:
+    cargo build --workspace --locked --bin local
+    .ci/try-clients.sh target/debug/local
+
 # Check licences, banned crates and sources.
 licences:
     cargo-deny --locked check --hide-inclusion-graph licenses bans sources

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Generates the clients of clients/ from openapi.yaml, checks their types, and runs the checks of clients/checks.txt in
-# each language against cargo local. Fails if a check fails, or if a language did not run one of the list.
+# Generates the clients of clients/ from openapi.yaml, checks their types, runs the checks of clients/checks.txt in each
+# language against cargo local, and the blocks of docs/integrate.md. Fails if one of them fails, or if a language did not
+# run one of the list.
 #
 # Usage: .ci/try-clients.sh [PATH-OF-LOCAL]. Needs curl, Python of 3.11 or later, and Node of 20.19 or later with npm.
 # Without Python or Node it skips the checks, or fails if CI=true. All is kept in .tools/clients.
@@ -34,21 +35,28 @@ ask() {
     curl --silent --show-error --fail-with-body --noproxy '*' --oauth2-bearer "$BANK_TOKEN" "$@"
 }
 
-# start_bank: starts cargo local on free ports, and creates its payment that is due at once.
-start_bank() {
+# start_local LOG ARGUMENTS...: starts cargo local's sandbox on free ports, and sets BANK_URL.
+start_local() {
+    local log=$1
+    shift
     # What an earlier run left must not be read as this one's.
-    : >"$tools/local.log"
-    RUST_LOG=error "$local" --require-tokens --api-port 0 --dynamodb-port 0 --reports "$tools/reports" \
-        >"$tools/local.log" 2>&1 &
+    : >"$log"
+    RUST_LOG=error "$local" --sandbox --api-port 0 --dynamodb-port 0 --reports "$tools/reports" "$@" >"$log" 2>&1 &
     for _ in $(seq 100); do
-        grep --quiet 'Ctrl-C' "$tools/local.log" && break
+        grep --quiet 'Ctrl-C' "$log" && break
         sleep 0.1
     done
-    BANK_URL=$(sed -n 's/^  HTTP API  *\(http:[^ ]*\).*/\1/p' "$tools/local.log")
+    BANK_URL=$(sed -n 's/^  HTTP API  *\(http:[^ ]*\).*/\1/p' "$log")
+    [[ -n "$BANK_URL" ]] || { cat "$log" >&2; return 1; }
+}
+
+# start_bank: starts a bank that requires tokens. Its payment that is due at once is settled.
+start_bank() {
+    start_local "$tools/local.log" --require-tokens
     BANK_SETTLED_KEY=$(sed -n "s/.*Idempotency-Key: \(coffee-[^']*\).*/\1/p" "$tools/local.log")
     BANK_TRANSACTION=$(sed -n 's,.*transactionId=\([^ '\'']*\).*,\1,p' "$tools/local.log")
     BANK_TODAY=$(sed -n 's,.*dueDate=\([0-9-]*\).*,\1,p' "$tools/local.log")
-    [[ -n "$BANK_URL" && -n "$BANK_SETTLED_KEY" && -n "$BANK_TRANSACTION" && -n "$BANK_TODAY" ]] ||
+    [[ -n "$BANK_SETTLED_KEY" && -n "$BANK_TRANSACTION" && -n "$BANK_TODAY" ]] ||
         { cat "$tools/local.log" >&2; return 1; }
     BANK_TOKEN=$(curl --silent --show-error --fail --noproxy '*' "$BANK_URL/oauth2/token" \
         -d grant_type=client_credentials | value access_token)
@@ -56,6 +64,7 @@ start_bank() {
     ask "$BANK_URL/accounts/acc-1/payments" -H 'Content-Type: application/json' \
         -H "Idempotency-Key: $BANK_SETTLED_KEY" -d '{
         "payeeAccountId":"acc-3","amountMinor":350,"currency":"GBP","scheduledFor":"'"$BANK_TODAY"'"}' >/dev/null
+    curl --silent --show-error --fail --noproxy '*' "$BANK_URL/sandbox/clock" -d '{"advanceSeconds":120}' >/dev/null
 }
 
 # is_settled: whether the payment is settled, and the indexes and counts have followed.
@@ -66,11 +75,11 @@ is_settled() {
 }
 
 await_settlement() {
-    for _ in $(seq 240); do
+    for _ in $(seq 60); do
         is_settled && return
         sleep 0.5
     done
-    echo "the payment is not settled after two minutes" >&2
+    echo "the payment is not settled after half a minute" >&2
     return 1
 }
 
@@ -106,8 +115,32 @@ run() {
     compare "$1"
 }
 
+# blocks LANGUAGE: the blocks of the document in this language, for the running bank.
+blocks() {
+    BLOCKS=$1 python3 - <<'PYTHON'
+import os, re
+with open("docs/integrate.md", encoding="utf-8") as file:
+    found = re.findall(rf"^```{os.environ['BLOCKS']}\n(.*?)^```$", file.read(), re.DOTALL | re.MULTILINE)
+assert found, os.environ["BLOCKS"]
+print("\n".join(found).replace("http://127.0.0.1:8080", os.environ["BANK_URL"]))
+PYTHON
+}
+
+# run_document: runs each block of docs/integrate.md.
+run_document() {
+    start_local "$tools/document.log"
+    export BANK_URL
+    blocks sh >"$tools/document.sh"
+    blocks python >"$tools/document.py"
+    blocks ts >"$tools/typescript/checks/document.ts"
+    NO_PROXY='*' no_proxy='*' bash -eu "$tools/document.sh"
+    NO_PROXY='*' no_proxy='*' "$tools/venv/bin/python" "$tools/document.py"
+    (cd "$tools/typescript" && node_modules/.bin/tsc && node dist/checks/document.js)
+}
+
 start_bank
 export CHECKS=$PWD/clients/checks.txt
 run python
 run typescript
+run_document
 echo "each of $(wc -l <clients/checks.txt) checks passes in Python and TypeScript"

@@ -2,8 +2,7 @@
 
 Usage: flatten.py python|typescript OPENAPI.yaml FLAT.json
 
-A schema that narrows another one (`allOf` of a reference and more) becomes the reference alone, and `const` becomes an
-`enum` of one value. Both languages get the same operations, parameters and fields. The rest is for one language,
+A schema that narrows another one (`allOf` of a reference and more) becomes the reference alone. Both languages get the same operations, parameters and fields. The rest is for one language,
 because of what its generator or its numbers cannot do.
 """
 
@@ -12,24 +11,19 @@ import sys
 
 from ruamel.yaml import YAML
 
-TYPES = {str: "string", bool: "boolean", int: "integer"}
 # The largest integer up to which a JavaScript number holds each.
 LARGEST_NUMBER = 9007199254740991
 
 
 def flat(node):
-    """Returns a part of the description without `allOf` and `const`."""
+    """Returns a part of the description without `allOf`."""
     if isinstance(node, list):
         return [flat(item) for item in node]
     if not isinstance(node, dict):
         return node
     if "allOf" in node:
         return narrowed(node)
-    node = {name: value if name in ("example", "examples") else flat(value) for name, value in node.items()}
-    if "const" in node:
-        value = node.pop("const")
-        node.update(type=TYPES[type(value)], enum=[value])
-    return node
+    return {name: value if name in ("example", "examples") else flat(value) for name, value in node.items()}
 
 
 def narrowed(node):
@@ -42,18 +36,15 @@ def narrowed(node):
 
 def for_python(description):
     """Makes a list with commas a text, because the generator would repeat the parameter. Allows new problems."""
-    operations = [operation for path in description["paths"].values() for operation in path.values()]
-    for operation in (operation for operation in operations if isinstance(operation, dict)):
-        for parameter in operation.get("parameters", []):
-            if parameter.get("explode") is False:
-                parameter["schema"] = {"type": "string"}
+    for parameter in description["components"]["parameters"].values():
+        if parameter.get("explode") is False:
+            parameter["schema"] = {"type": "string"}
     description["components"]["schemas"]["Problem"]["properties"]["type"].pop("enum")
 
 
 def for_typescript(description):
-    """Makes an amount a `number`, a stored one a `bigint` if no `number` holds it, and times texts."""
+    """Makes a stored amount a `bigint` if no `number` holds it, and times texts."""
     schemas = description["components"]["schemas"]
-    schemas["Amount"].pop("format")
     stored = schemas["StoredAmount"]
     if (stored.pop("type"), stored.pop("format")) != ("integer", "int64"):
         sys.exit("flatten.py: StoredAmount is no integer of 64 bits")

@@ -85,7 +85,7 @@ pub struct Options {
     pub endpoint: Option<String>,
     /// Whether the HTTP API requires a token.
     pub require_tokens: bool,
-    /// Whether payments choose their outcomes, and an endpoint moves the clock.
+    /// Whether references choose how payments end, and an endpoint moves the clock.
     pub sandbox: bool,
 }
 

@@ -48,7 +48,7 @@ struct Arguments {
     #[arg(long)]
     require_tokens: bool,
 
-    /// Let payments choose their outcomes, and let POST /sandbox/clock move the clock: for tests of clients. See
+    /// Let references choose how payments end, and let POST /sandbox/clock move the clock: for tests of clients. See
     /// docs/integrate.md.
     #[arg(long, conflicts_with = "data")]
     sandbox: bool,

@@ -32,7 +32,7 @@ pub struct TransactionServiceSettings {
     pub failures_per_thousand: u16,
     /// How many settlement results of a thousand are repeated.
     pub repeats_per_thousand: u16,
-    /// Whether a payment's reference can choose its outcome, as [`Chosen`] says.
+    /// Whether a payment's reference can choose its settlement, as [`Chosen`] says.
     pub is_sandbox: bool,
 }
 

@@ -48,6 +48,14 @@ def payee_filter() -> None:
     equal([(payment.payment_id, payment.data) for payment in found], [(other.payment_id, [1])])
 
 
+@check("reference-filter")
+def reference_filter() -> None:
+    five("py-reference")
+    other = BANK.create("py-reference", "other-1", order(reference="INV 2026/117+(a)")).payment
+    equal(other.reference, "INV 2026/117+(a)")
+    equal(list(BANK.list("py-reference", reference="INV 2026/117+(a)")), [other])
+
+
 @check("find-by-key")
 def find_by_key() -> None:
     created = BANK.create("py-find", "a+key&with=/#?%41", order(data={"a": 1})).payment
@@ -66,7 +74,7 @@ def find_by_unknown_key() -> None:
 def due_by_date() -> None:
     settled = BANK.find_by_key("acc-1", SETTLED_KEY)
     assert settled is not None
-    found = list(BANK.due(TODAY, status="PROCESSED", page_size=1))
+    found = list(BANK.due(TODAY, status=["PROCESSED", "FAILED"], page_size=1))
     equal([payment.payment_id for payment in found], [settled.payment_id])
     equal((found[0].amount_minor, found[0].settled_at), (350, settled.settled_at))
     equal(list(BANK.due(day(700))), [])

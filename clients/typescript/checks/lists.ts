@@ -46,6 +46,14 @@ check("payee-filter", async () => {
   equal(found, [{ ...payment, data: [1] }]);
 });
 
+check("reference-filter", async () => {
+  await five("ts-reference");
+  const reference = "INV 2026/117+(a)";
+  const { payment } = await BANK.create("ts-reference", "other-1", order({ reference }));
+  equal(payment.reference, reference);
+  equal(await BANK.list("ts-reference", { reference }).toArray(), [payment]);
+});
+
 check("find-by-key", async () => {
   const key = "a+key&with=/#?%41";
   const { payment } = await BANK.create("ts-find", key, order({ data: { a: 1 } }));
@@ -62,7 +70,7 @@ check("find-by-unknown-key", async () => {
 check("due-by-date", async () => {
   const settled = await BANK.findByKey("acc-1", SETTLED_KEY);
   assert(settled);
-  const found = await BANK.due(TODAY, { status: "PROCESSED", pageSize: 1 }).toArray();
+  const found = await BANK.due(TODAY, { status: ["PROCESSED", "FAILED"], pageSize: 1 }).toArray();
   equal(found.map(({ paymentId }) => paymentId), [settled.paymentId]);
   equal([found[0]?.amountMinor, found[0]?.settledAt], [350, settled.settledAt]);
   equal(await BANK.due(day(700)).toArray(), []);

@@ -8,7 +8,7 @@ import type {
   AccountBatchEntry,
   BatchEntry,
   BatchResult,
-  Counts,
+  CountsOfDates,
   DuePage,
   DuePayment,
   DayCounts as GeneratedDayCounts,
@@ -54,12 +54,13 @@ export interface ListOptions extends FindOptions {
   to?: string;
   status?: Status[];
   payee?: string;
+  reference?: string;
   order?: "asc" | "desc";
   pageSize?: number;
 }
 
 export interface DueOptions extends CallOptions {
-  status?: Status;
+  status?: Status[];
   shard?: number;
   pageSize?: number;
 }
@@ -133,11 +134,10 @@ export class Bank {
   list(account: string, options: ListOptions = {}): Pages<Payment> {
     const path = { accountId: segment(account) };
     const headers = requestId(options);
-    const { from, to, status, payee, order, pageSize, withData } = options;
-    const filters = { from, to, order, limit: pageSize, payeeAccountId: payee, ...included(withData) };
-    const statuses = status && status.length > 0 ? { status } : {};
+    const { from, to, status, payee, reference, order, pageSize, withData } = options;
+    const filters = { from, to, reference, order, limit: pageSize, payeeAccountId: payee, ...included(withData) };
     return new Pages(async (cursor) => {
-      const query = { ...filters, ...statuses, cursor };
+      const query = { ...filters, ...statuses(status), cursor };
       return read<PaymentPage>(await api.listAccountPayments({ ...this.#client, path, headers, query }));
     });
   }
@@ -155,7 +155,7 @@ export class Bank {
     const headers = requestId(options);
     const { status, shard, pageSize } = options;
     return new Pages(async (cursor) => {
-      const query = { dueDate: date, status, shard, limit: pageSize, cursor };
+      const query = { dueDate: date, ...statuses(status), shard, limit: pageSize, cursor };
       return read<DuePage>(await api.listDuePayments({ ...this.#client, headers, query }));
     });
   }
@@ -171,7 +171,7 @@ export class Bank {
   /** Returns the numbers and sums of each date of a range. */
   async counts(from?: string, to?: string, options: CallOptions = {}): Promise<DayCounts[]> {
     const answer = await api.getCounts({ ...this.#client, query: { from, to }, headers: requestId(options) });
-    return read<Counts>(answer).counts.map(dayCounts);
+    return read<CountsOfDates>(answer).counts.map(dayCounts);
   }
 
   get #client(): { client: Client; throwOnError: true } {
@@ -198,6 +198,11 @@ function read<T>({ data, response }: { data: unknown; response: Response }): T {
 
 function requestId({ requestId }: CallOptions): { "X-Request-Id"?: string } {
   return requestId === undefined ? {} : { "X-Request-Id": requestId };
+}
+
+/** An empty list means all statuses, as none does. */
+function statuses(status: Status[] | undefined): { status?: Status[] } {
+  return status && status.length > 0 ? { status } : {};
 }
 
 function included(withData: boolean | undefined): { include?: "data" } {

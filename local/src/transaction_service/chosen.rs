@@ -1,4 +1,4 @@
-//! Outcomes in the sandbox: the first word of a payment's reference chooses how the transaction service answers.
+//! Settlements in the sandbox: the first word of a payment's reference chooses how the transaction service answers.
 
 use chrono::TimeDelta;
 

@@ -28,7 +28,7 @@ from .generated.models import (
     BatchEntry,
     BatchOrder,
     BatchResult,
-    Counts,
+    CountsOfDates,
     DuePage,
     DuePayment,
     Payment,
@@ -142,6 +142,7 @@ class Bank:
         to: datetime.date | None = None,
         status: Sequence[Status] = (),
         payee: str | None = None,
+        reference: str | None = None,
         order: Literal["asc", "desc"] = "asc",
         with_data: bool = False,
         page_size: int = 100,
@@ -157,6 +158,7 @@ class Bank:
                 to=given(to),
                 status=",".join(status) or UNSET,
                 payee_account_id=given(payee),
+                reference=given(reference),
                 order=order,
                 include="data" if with_data else UNSET,
                 limit=page_size,
@@ -186,7 +188,7 @@ class Bank:
         self,
         date: datetime.date,
         *,
-        status: Status | None = None,
+        status: Sequence[Status] = (),
         shard: int | None = None,
         page_size: int = 100,
         request_id: str | None = None,
@@ -197,7 +199,7 @@ class Bank:
             response = list_due_payments.sync_detailed(
                 client=self.generated,
                 due_date=date,
-                status=given(status),
+                status=",".join(status) or UNSET,
                 shard=given(shard),
                 limit=page_size,
                 cursor=cursor,
@@ -222,7 +224,7 @@ class Bank:
         response = get_counts.sync_detailed(
             client=self.generated, from_=given(from_), to=given(to), x_request_id=given(request_id)
         )
-        return [day_counts(day) for day in expect(Counts, response).counts]
+        return [day_counts(day) for day in expect(CountsOfDates, response).counts]
 
     def close(self) -> None:
         """Closes the connections."""
