@@ -50,11 +50,12 @@ async fn run(
         tokio::select! {
             _ = &mut stopped => return,
             Some((sandbox, next)) = next_move(&mut sandbox) => {
-                sandbox.play(next, async |now| log(&triggers.tick(now).await)).await;
+                // Boxed, both: the chain of calls is deeper than the compiler follows in one type.
+                Box::pin(sandbox.play(next, async |now| log(&Box::pin(triggers.tick(now)).await))).await;
             }
             _ = period.tick() => {}
         }
-        log(&triggers.tick(clock.instant()).await);
+        log(&Box::pin(triggers.tick(clock.instant())).await);
     }
 }
 
