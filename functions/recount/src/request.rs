@@ -6,11 +6,12 @@ use chrono::TimeDelta;
 use payments_model::{BusinessDate, BusinessZone, UtcSecond};
 use serde::{Deserialize, Deserializer, de};
 
-/// How far back a recount goes without `from`: longer than settlement, report and archive take, so each
-/// date is recounted once more after its last change.
-const DEFAULT_DAYS_BACK: TimeDelta = TimeDelta::days(7);
+/// How far back a recount goes without `from`: longer than settlement, report, expiry and archive take, so each date is
+/// recounted once more after its last change. A payment that is settled after its redrive of the 127th hour expires a
+/// day after its report, and DynamoDB deletes it within days.
+const DEFAULT_DAYS_BACK: TimeDelta = TimeDelta::days(14);
 
-/// How far ahead a recount goes without `to`, in days after today: as far as the API's default.
+/// How far ahead a recount goes without `to`, in days after today: as far as counts without `to`.
 const DEFAULT_DAYS_AHEAD: u32 = 90;
 
 /// The most dates of one run: a leap year.
@@ -101,8 +102,8 @@ mod tests {
     fn a_recount_has_default_dates_and_a_repair_names_its_own() {
         let now = "2026-11-20T02:00:00Z";
         for (request, want) in [
-            (r#"{"action":"recount"}"#, "2026-11-13 to 2027-02-18: 98"),
-            (r#"{"action":"recount","from":null}"#, "2026-11-13 to 2027-02-18: 98"),
+            (r#"{"action":"recount"}"#, "2026-11-06 to 2027-02-18: 105"),
+            (r#"{"action":"recount","from":null}"#, "2026-11-06 to 2027-02-18: 105"),
             (r#"{"action":"recount","from":"2026-11-20"}"#, "2026-11-20 to 2027-02-18: 91"),
             (r#"{"action":"recount","to":"2026-11-20"}"#, "2026-11-13 to 2026-11-20: 8"),
             (r#"{"action":"repair","from":"2026-12-01","to":"2026-12-01"}"#, "2026-12-01 to 2026-12-01: 1"),

@@ -33,9 +33,9 @@ const DUE_DATE: usize = 6;
 const SETTLED_AT: usize = 10;
 
 /// The bytes of the longest row without quotes: ids of 36, 48 and 48, an amount of 19, a currency of 3,
-/// instants of 20 and 20, a date of 10, a status of 9, a reason of 256, or one of 212 and a
-/// reference of 35. A row with a reason has no transaction id. The header is shorter.
-const LONGEST_ROW: usize = 36 + 48 + 48 + 19 + 3 + 20 + 20 + 10 + 9 + 256;
+/// instants of 20 and 20, a date of 10, a status of 9, a reason of 256, and a reference of 35: an older
+/// release cuts no reason beside a reference. A row with a reason has no transaction id. The header is shorter.
+const LONGEST_ROW: usize = 36 + 48 + 48 + 19 + 3 + 20 + 20 + 10 + 9 + 256 + 35;
 
 /// One byte and one field more: `csv_core` reports a buffer without free space as full.
 const ROOM: usize = LONGEST_ROW + 1;
@@ -187,8 +187,7 @@ mod tests {
         let long = format!(
             "{id},{account},{account},9223372036854775807,GBP,2026-11-20T00:00:00Z,2026-11-20,PROCESSED,,\"{reason}\",2026-11-20T01:02:03Z"
         );
-        // Beside a reference, a reason is shorter.
-        let now = format!("{},\"{},\"", long.replacen(&"r".repeat(44), "", 1), "R".repeat(34));
+        let now = format!("{long},\"{},\"", "R".repeat(34));
         let text = format!("{}\r\n{long}\r\n{now}\r\n", COLUMNS.join(","));
         for piece in 1..=text.len() {
             let (mut reader, mut rows) = (RowReader::new(), Vec::new());

@@ -8,7 +8,7 @@
 //! | [`request`] | requests: route, parameters, headers, body and caller, parsed |
 //! | [`json`] | JSON bodies, and the problems with them |
 //! | [`echo`] | texts of a request that its answer repeats |
-//! | [`pointer`] | places in the body of a request |
+//! | [`pointer`](mod@pointer) | places in the body of a request |
 //! | [`problem`] | the kinds of problem, and their JSON |
 //! | [`answer`] | answers, and the boundary that logs and renders |
 //! | [`cursor`] | the cursors of lists |

@@ -53,7 +53,7 @@
 //! | [`outage`] | failed calls to other services |
 //! | [`payment`] | instructions, details, heads and their keys |
 //! | [`payment_id`] | payment ids, idempotency keys, shards |
-//! | [`reference`] | clients' references of payments |
+//! | [`reference`](mod@reference) | clients' references of payments |
 //! | [`sequence_number`] | places in a shard of the table's stream |
 //! | [`settlement`] | settlements, transaction ids, failure reasons |
 //! | [`transition`] | statuses and the transitions between them |

@@ -218,16 +218,21 @@ impl Head {
     }
 
     /// Returns what `event` changes about this head, or the [`Decision`] against it. Beside a reference, a reason to fail
-    /// is cut to [`MAX_REASON_BESIDE_REFERENCE_BYTES`], in every result alike, so one that comes again is the same.
+    /// is cut to [`MAX_REASON_BESIDE_REFERENCE_BYTES`], in each result and in a head that an older release settled, so a
+    /// result that comes again is the same.
     pub fn transition(&self, event: &Event, at: UtcSecond, by: Actor) -> Result<Transition, Decision> {
-        let cut = match event {
-            Event::Settle(Settlement::Failed(reason)) if self.reference.is_some() => {
-                let reason = reason.within(MAX_REASON_BESIDE_REFERENCE_BYTES);
-                Some(Event::Settle(Settlement::Failed(reason)))
-            }
-            _ => None,
+        let Event::Settle(Settlement::Failed(new)) = event else {
+            return Transition::new(&self.state, self.version, event, at, by);
         };
-        Transition::new(&self.state, self.version, cut.as_ref().unwrap_or(event), at, by)
+        if self.reference.is_none() {
+            return Transition::new(&self.state, self.version, event, at, by);
+        }
+        let cut = |reason: &FailureReason| reason.within(MAX_REASON_BESIDE_REFERENCE_BYTES);
+        let state = match &self.state {
+            State::Failed(known) => State::Failed(cut(known)),
+            other => other.clone(),
+        };
+        Transition::new(&state, self.version, &Event::Settle(Settlement::Failed(cut(new))), at, by)
     }
 
     /// The whole trail, oldest first: at most [`MAX_TRAIL_ENTRIES`].
