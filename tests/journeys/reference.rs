@@ -2,6 +2,7 @@
 
 use anyhow::{Context as _, Result};
 use aws_lambda_events::sqs::SqsEvent;
+use payments_tests::tables::text;
 use payments_tests::{Ask, World};
 use serde_json::{Value, json};
 
@@ -29,6 +30,13 @@ async fn a_reference_stays_and_a_reason_beside_it_is_cut_in_every_result_alike()
     deliver(&world, &result).await?;
     deliver(&world, &result).await?;
     assert_eq!(world.metric("RepeatedOutcomes")?, 1);
+
+    // An older release cuts it after 256 bytes.
+    let head = world.heads("tenant").await?.remove(0);
+    world.update(&head, "SET failureReason = :long", &[(":long", text("r".repeat(256)))]).await?;
+    deliver(&world, &result).await?;
+    assert_eq!(world.metric("RepeatedOutcomes")?, 1);
+    world.update(&head, "SET failureReason = :short", &[(":short", text("r".repeat(212)))]).await?;
 
     let payment = world.send(Ask::get(&format!("/accounts/tenant/payments/{id}"))).await?;
     assert_eq!((payment.field("reference"), payment.field("failureReason").len()), ("INV 2026/117, (a)", 212));
