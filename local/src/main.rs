@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 use payments_boot::{Clock, Lookup};
 use payments_local::demo::{self, Progress};
 use payments_local::payload::DataKind;
+use payments_local::sandbox::CLOCK_PATH;
 use payments_local::signals::Signals;
 use payments_local::{Options, System, welcome};
 use payments_model::BusinessZone;
@@ -141,6 +142,7 @@ async fn serve(arguments: Arguments) -> Result<()> {
     let kept = match (&endpoint, &data) {
         (Some(_), _) => "(another engine, from DYNAMODB_ENDPOINT)".to_owned(),
         (None, Some(folder)) => format!("(kept in {})", folder.display()),
+        (None, None) if sandbox => "(in memory)".to_owned(),
         (None, None) => "(in memory; --data DIR keeps it)".to_owned(),
     };
     let clock = Clock::system();
@@ -153,6 +155,12 @@ async fn serve(arguments: Arguments) -> Result<()> {
     };
     let today = time_zone.date_of(clock.now());
     let welcome = welcome::text(&system.api_url(), system.dynamodb_url(), &kept, &shown, today)?;
+    if sandbox {
+        println!(
+            "Move the clock: curl {}{CLOCK_PATH} -d '{{\"advanceSeconds\":3600}}'. See docs/integrate.md.\n",
+            system.api_url()
+        );
+    }
     println!("{}\n", if require_tokens { welcome::with_tokens(&welcome, &system.api_url()) } else { welcome });
     signals.next().await?;
     println!("\nStopping after the work under way. Ctrl-C stops at once.");
