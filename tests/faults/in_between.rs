@@ -71,15 +71,18 @@ async fn a_result_that_comes_again_completes_it_as_it_was_decided() -> Result<()
 }
 
 #[tokio::test]
-async fn another_result_changes_nothing_and_is_a_conflict() -> Result<()> {
+async fn another_result_is_a_conflict_and_completes_it_as_it_was_decided() -> Result<()> {
     let fixture = Fixture::start().await?;
     let (mut intents, settled_at) = left_in_between(&fixture).await?;
     intents[0].contested = true;
     drop(fixture.metrics.take());
     fixture.results.send(result(&intents[0], Some("T-other")), fixture.time.now())?;
     ensure!(fixture.settle_step().await.is_some(), "the other result comes first");
-    assert_eq!(fixture.metric(&fixture.metrics.take(), "ConflictingOutcomes"), 1);
-    assert_eq!(statuses(&fixture, &intents[0]).await?, ["PENDING", "PROCESSED"]);
+    let metrics = fixture.metrics.take();
+    let counted = ["ConflictingOutcomes", "Processed", "RepeatedOutcomes"].map(|name| fixture.metric(&metrics, name));
+    assert_eq!(counted, [1, 0, 0]);
+    // Its own result need not come again.
+    assert_eq!(statuses(&fixture, &intents[0]).await?, ["PROCESSED", "PROCESSED"]);
     fixture.settle_all().await?;
     assert_completed(&fixture, &intents, settled_at).await
 }

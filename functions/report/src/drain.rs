@@ -31,6 +31,54 @@ const STAYS: TimeDelta = TimeDelta::hours(25);
 /// The compressed bytes unpacked at once: about 400 rows of 200 bytes, at four to one.
 const SLICE: usize = 16 * 1024;
 
+/// The rows of a file, unpacked piece by piece.
+struct Rows {
+    file: Stored,
+    gzip: GzDecoder<Vec<u8>>,
+    reader: RowReader,
+    ended: bool,
+}
+
+impl Rows {
+    fn of(file: Stored) -> Self {
+        Self { file, gzip: GzDecoder::new(Vec::new()), reader: RowReader::new(), ended: false }
+    }
+
+    /// Returns the rows that end in the next piece, or `None` after the last one.
+    async fn next(&mut self) -> Result<Option<Vec<ReportedRow>>, ReportError> {
+        let Some(piece) = self.file.next().await? else { return self.end() };
+        let mut rows = Vec::new();
+        for slice in piece.chunks(SLICE) {
+            self.gzip.write_all(slice).map_err(|error| self.faulty(&error))?;
+            self.read_to(&mut rows)?;
+        }
+        Ok(Some(rows))
+    }
+
+    fn end(&mut self) -> Result<Option<Vec<ReportedRow>>, ReportError> {
+        if std::mem::replace(&mut self.ended, true) {
+            return Ok(None);
+        }
+        self.gzip.try_finish().map_err(|error| self.faulty(&error))?;
+        let mut rows = Vec::new();
+        self.read_to(&mut rows)?;
+        if self.reader.is_between_rows() { Ok(Some(rows)) } else { Err(self.file.altered("ends within a row")) }
+    }
+
+    fn read_to(&mut self, rows: &mut Vec<ReportedRow>) -> Result<(), ReportError> {
+        let text = std::mem::take(self.gzip.get_mut());
+        let mut text = text.as_slice();
+        while let Some(row) = self.reader.read(&mut text).map_err(|why| self.file.altered(why))? {
+            rows.push(row);
+        }
+        Ok(())
+    }
+
+    fn faulty(&self, error: &std::io::Error) -> ReportError {
+        self.file.altered(&format!("cannot be unpacked: {error}"))
+    }
+}
+
 /// The drain of one file.
 struct Drain<'r> {
     report: &'r Report,
@@ -38,12 +86,13 @@ struct Drain<'r> {
     outcome: &'r mut ReportOutcome,
     /// Read, and not yet removed.
     in_hand: Vec<ReportedRow>,
-    rows: u64,
 }
 
 impl Report {
     /// Removes the payments of a file of `rows` rows from `unreported`. Returns whether all are removed. If
     /// not, the next invocation starts again and finds the first ones removed.
+    ///
+    /// A file with another number of rows is an error, before anything is removed: an operator may have made it anew.
     pub(crate) async fn drain(
         &self,
         file: Stored,
@@ -51,47 +100,31 @@ impl Report {
         deadline: &Deadline,
         outcome: &mut ReportOutcome,
     ) -> Result<bool, ReportError> {
-        let mut drain = Drain { report: self, deadline, outcome, in_hand: Vec::with_capacity(AT_ONCE), rows: 0 };
-        if !drain.all_of(file.clone()).await? {
-            return Ok(false);
+        let (mut counted, mut counting) = (0, Rows::of(file.clone()));
+        while let Some(some) = counting.next().await? {
+            counted += some.len() as u64;
+            if deadline.has_come() {
+                return Ok(false);
+            }
         }
-        // The checksum was right, so a different count would be a bug.
-        if drain.rows == rows { Ok(true) } else { Err(file.altered("has a different number of rows than committed")) }
-    }
-}
-
-impl Drain<'_> {
-    async fn all_of(&mut self, mut file: Stored) -> Result<bool, ReportError> {
-        let (mut gzip, mut reader) = (GzDecoder::new(Vec::new()), RowReader::new());
-        let faulty = |error: std::io::Error| format!("cannot be unpacked: {error}");
-        while let Some(piece) = file.next().await? {
-            for slice in piece.chunks(SLICE) {
-                gzip.write_all(slice).map_err(|error| file.altered(&faulty(error)))?;
-                let text = std::mem::take(gzip.get_mut());
-                if !self.rows_of(&text, &mut reader, &file).await? {
+        if counted != rows {
+            return Err(file.altered(&format!("has {counted} rows, but {rows} were committed")));
+        }
+        let mut drain = Drain { report: self, deadline, outcome, in_hand: Vec::with_capacity(AT_ONCE) };
+        let mut reading = Rows::of(file);
+        while let Some(some) = reading.next().await? {
+            for row in some {
+                drain.in_hand.push(row);
+                if drain.in_hand.len() == AT_ONCE && !drain.remove().await? {
                     return Ok(false);
                 }
             }
         }
-        let text = gzip.finish().map_err(|error| file.altered(&faulty(error)))?;
-        if !(self.rows_of(&text, &mut reader, &file).await? && self.remove().await?) {
-            return Ok(false);
-        }
-        if reader.is_between_rows() { Ok(true) } else { Err(file.altered("ends within a row")) }
+        drain.remove().await
     }
+}
 
-    /// Removes the payments of the rows that end in a piece of the file.
-    async fn rows_of(&mut self, mut text: &[u8], reader: &mut RowReader, file: &Stored) -> Result<bool, ReportError> {
-        while let Some(row) = reader.read(&mut text).map_err(|why| file.altered(why))? {
-            self.rows += 1;
-            self.in_hand.push(row);
-            if self.in_hand.len() == AT_ONCE && !self.remove().await? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
+impl Drain<'_> {
     /// Removes the payments in hand, with retries. Returns whether all are removed.
     async fn remove(&mut self) -> Result<bool, ReportError> {
         let mut retries = Retries::default();

@@ -178,19 +178,18 @@ impl Settle {
             }
         };
         in_time(deadline)?;
-        let settled = match self.store.decide_settlement(&pending, &step).await? {
-            Decided::Now(settled) => settled,
-            Decided::Before(settled) => match self.end_of(settled.known(), result) {
-                MessageEnd::Repeated => settled,
-                other => return Ok(other),
-            },
-        };
+        let (Decided::Now(settled) | Decided::Before(settled)) = self.store.decide_settlement(&pending, &step).await?;
+        if settled.known().settled_at().is_none() {
+            return Ok(self.end_of(settled.known(), result));
+        }
+        // Also after another result: the payment's own may never come again.
         in_time(deadline)?;
-        Ok(match self.store.follow_settlement(&settled).await? {
-            Moved::Done(_) => MessageEnd::Settled(result.settlement.clone()),
-            Moved::Elsewhere(Some(head)) => self.end_of(&head, result),
-            // It was completed, reported, and has expired.
-            Moved::Elsewhere(None) => MessageEnd::Repeated,
+        let moved = self.store.follow_settlement(&settled).await?;
+        Ok(match (self.end_of(settled.known(), result), moved) {
+            (MessageEnd::Repeated, Moved::Done(_)) => MessageEnd::Settled(result.settlement.clone()),
+            (MessageEnd::Repeated, Moved::Elsewhere(Some(head))) => self.end_of(&head, result),
+            // It was completed, reported, and has expired; or the result is another one.
+            (end, _) => end,
         })
     }
 
