@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context as _, Result, ensure};
+use aws_sdk_dynamodb::types::AttributeValue;
 use futures::FutureExt as _;
 use object_store::ObjectStoreExt as _;
 use object_store::path::Path;
@@ -12,7 +13,7 @@ use payments_local::Dependencies;
 use payments_local::Functions;
 use payments_local::{Call, Fate, Recorder};
 use payments_tests::World;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::faulty_store::{FaultyStore, FileFate};
 use super::settlements::{self, END_OF_TIME, files, invoke, many, reported_ids, run, unreported};
@@ -295,6 +296,26 @@ async fn a_committed_file_that_is_missing_or_altered_stops_the_job() -> Result<(
                 .await
                 .with_context(|| format!("{step}, {damage}, summary: {is_summary}"))?;
         }
+    }
+    Ok(())
+}
+
+/// An operator may have made the file anew, with a settlement too many or too few.
+#[tokio::test]
+async fn a_file_with_another_number_of_rows_stops_the_job_before_anything_is_removed() -> Result<()> {
+    for rows in [PAYMENTS + 1, PAYMENTS - 1] {
+        let world = World::open().await?;
+        many(&world, "2026-11-20T09:20:00Z", PAYMENTS, 0).await?;
+        stopped(&world, stop_at("published, and not drained")?).await?;
+        let (client, table) = (world.client().await, &world.environment.tables.payments);
+        let key = serde_dynamo::to_item(json!({ "pk": "CHECKPOINT#report", "sk": "job" }))?;
+        let job = client.get_item().table_name(table).set_key(Some(key)).send().await?;
+        let mut job = job.item.context("no job")?;
+        job.insert("rows".to_owned(), AttributeValue::N(rows.to_string()));
+        world.put_items(table, [job]).await?;
+        drop(world.outside.metrics.take());
+        let why = format!("has {PAYMENTS} rows, but {rows} were committed");
+        assert_stops(&world, &committed(&world).await?.csv.published, &why).await?;
     }
     Ok(())
 }
