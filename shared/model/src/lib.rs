@@ -49,6 +49,7 @@
 //! | [`counts`] | counts and sums of the payments of a date |
 //! | [`currency`] | ISO 4217 currencies |
 //! | [`json_text`] | the client's own JSON |
+//! | [`log_event`] | events of the log |
 //! | [`money`] | amounts in minor units |
 //! | [`outage`] | failed calls to other services |
 //! | [`payment`] | instructions, details, heads and their keys |
@@ -83,6 +84,7 @@ pub mod calendar;
 pub mod counts;
 pub mod currency;
 pub mod json_text;
+pub mod log_event;
 pub mod money;
 pub mod outage;
 pub mod payment;
@@ -93,11 +95,12 @@ pub mod settlement;
 pub mod transition;
 
 pub use account::AccountId;
-pub use actor::Actor;
+pub use actor::{Actor, PublicActor};
 pub use calendar::{BusinessDate, BusinessZone, ScheduledFor, UtcSecond};
 pub use counts::DayCounts;
 pub use currency::Currency;
 pub use json_text::JsonText;
+pub use log_event::{Epoch, Logged, VersionBefore};
 pub use money::{AmountMinor, MAX_AMOUNT_MINOR, Money};
 pub use outage::{Outage, OutageKind, causes};
 pub use payment::{Details, Head, HeadKey, HeadSort, Instruction, TrailEntry};
