@@ -100,7 +100,7 @@ pub use calendar::{BusinessDate, BusinessZone, ScheduledFor, UtcSecond};
 pub use counts::DayCounts;
 pub use currency::Currency;
 pub use json_text::JsonText;
-pub use log_event::{Epoch, Logged, VersionBefore};
+pub use log_event::{Epoch, IrregularEvent, Logged, VersionBefore};
 pub use money::{AmountMinor, MAX_AMOUNT_MINOR, Money};
 pub use outage::{Outage, OutageKind, causes};
 pub use payment::{Details, Head, HeadKey, HeadSort, Instruction, TrailEntry};

@@ -105,6 +105,20 @@ impl Logged {
     }
 }
 
+impl Logged {
+    /// The event's JSON in an epoch, on one line; none if there is no event.
+    ///
+    /// # Errors
+    /// None that is known: JSON holds every field.
+    pub fn json(&self, epoch: Epoch) -> serde_json::Result<Option<String>> {
+        match self {
+            Self::Nothing => Ok(None),
+            Self::Version(event) => event.json(epoch).map(Some),
+            Self::Irregular(event) => event.json(epoch).map(Some),
+        }
+    }
+}
+
 /// The JSON of a version's event, its fields in the documented order.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -154,11 +168,8 @@ struct IrregularJson<'e> {
 }
 
 impl VersionEvent {
-    /// The event's JSON in an epoch, on one line. Its id is made of epoch, payment and version.
-    ///
-    /// # Errors
-    /// None that is known: JSON holds every field.
-    pub fn json(&self, epoch: Epoch) -> serde_json::Result<String> {
+    /// The event's JSON. Its id is made of epoch, payment and version.
+    fn json(&self, epoch: Epoch) -> serde_json::Result<String> {
         let head = &self.head;
         let (status, version) = (head.state.status(), head.version);
         let by = head.moved.last().map_or(&head.created.1, |entry| &entry.by);
@@ -187,11 +198,7 @@ impl VersionEvent {
 }
 
 impl IrregularEvent {
-    /// The event's JSON in an epoch, on one line.
-    ///
-    /// # Errors
-    /// None that is known: JSON holds every field.
-    pub fn json(&self, epoch: Epoch) -> serde_json::Result<String> {
+    fn json(&self, epoch: Epoch) -> serde_json::Result<String> {
         let key = self.key.as_ref();
         serde_json::to_string(&IrregularJson {
             id: format!("{epoch}-irregular-{}", self.place),

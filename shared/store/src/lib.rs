@@ -44,6 +44,7 @@ mod frame;
 mod insert;
 mod item;
 pub mod key;
+mod log;
 mod lookup;
 mod merge;
 mod recount;
@@ -70,6 +71,9 @@ pub use due::{DuePage, DueRange, DueRow, DueUntil};
 pub use error::StoreError;
 pub use insert::{PutDetails, PutHead, details_excess};
 pub use key::{DueSort, UnreportedSort};
+pub use log::{
+    LOG_KEPT_FOR, Log, LogEntry, LogHead, LogPage, LogPosition, LogPositionError, LogRead, MAX_SEGMENT_BYTES, logged,
+};
 pub use lookup::MAX_BATCH_GET;
 pub use recount::{DueRecount, Recounted};
 pub use repair::{Evidence, Repaired, StoredEvidence};
@@ -99,6 +103,11 @@ impl Store {
     /// Creates a store of existing tables.
     pub fn new(client: Client, tables: TableNames) -> Self {
         Self { client, tables }
+    }
+
+    /// The log in a table of the same engine.
+    pub fn log(&self, table: String) -> Log {
+        Log::new(self.client.clone(), table)
     }
 
     /// The names of the tables, for log lines about their items.
