@@ -227,7 +227,11 @@ impl Environment {
     /// Returns the settings of one machine, with DynamoDB at `endpoint` and a bank in London. Its engine has no partitions,
     /// so there are fewer shards than in the template, each is faster, and one invocation settles as fast as it can.
     pub fn at(endpoint: String) -> Self {
-        let tables = TableNames { payments: "payments".to_owned(), history: "payment-history".to_owned() };
+        let tables = TableNames {
+            payments: "payments".to_owned(),
+            history: "payment-history".to_owned(),
+            log: "payments-log".to_owned(),
+        };
         Self {
             tables,
             endpoint,
@@ -250,6 +254,7 @@ impl Environment {
         Some(match name {
             "PAYMENTS_TABLE" => self.tables.payments.clone(),
             "HISTORY_TABLE" => self.tables.history.clone(),
+            "LOG_TABLE" => self.tables.log.clone(),
             "DYNAMODB_ENDPOINT" => self.endpoint.clone(),
             "BUSINESS_TIME_ZONE" => self.time_zone.clone(),
             "HORIZON_DAYS" => self.horizon_days.to_string(),

@@ -21,8 +21,8 @@ fn tables_are_those_of_the_schema() -> Result<()> {
     let template = template()?;
     let tables = resources(&template, TABLE)?;
     let names: Vec<&str> = tables.iter().map(|(name, _)| *name).collect();
-    assert_eq!(names, ["HistoryTable", "PaymentsTable"]);
-    for ((name, found), wanted) in tables.iter().zip([&schema::HISTORY, &schema::PAYMENTS]) {
+    assert_eq!(names, ["HistoryTable", "LogTable", "PaymentsTable"]);
+    for ((name, found), wanted) in tables.iter().zip([&schema::HISTORY, &schema::LOG, &schema::PAYMENTS]) {
         let wanted = table(wanted);
         let compared = wanted.as_object().context("a table is an object")?.keys();
         let mut found: Map<_, _> = compared.map(|key| (key.clone(), found["Properties"][key].clone())).collect();

@@ -67,6 +67,7 @@ impl World {
                 let (process, world) = (std::process::id(), WORLDS.fetch_add(1, Ordering::Relaxed));
                 environment.tables.payments = format!("payments-{process}-{world}");
                 environment.tables.history = format!("payment-history-{process}-{world}");
+                environment.tables.log = format!("payments-log-{process}-{world}");
                 environment.access_key = format!("world{process}x{world}");
             }
             change(environment);

@@ -7,13 +7,11 @@ use payments_boot::{ConfigError, DataConfig, Lookup};
 pub struct Config {
     /// The tables.
     pub data: DataConfig,
-    /// The log's table.
-    pub log_table: String,
 }
 
 impl Config {
     /// Reads the configuration.
     pub fn read(lookup: &Lookup<'_>) -> Result<Self, ConfigError> {
-        Ok(Self { data: lookup.data()?, log_table: lookup.required("LOG_TABLE", "the name of the log's table")? })
+        Ok(Self { data: lookup.data()? })
     }
 }

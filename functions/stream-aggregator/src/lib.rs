@@ -15,7 +15,7 @@ use lambda_runtime::{Error, LambdaEvent};
 use metrique_writer::Entry;
 use payments_boot::{Clock, Deadline, Metrics};
 use payments_model::{Outage as _, OutageKind, causes};
-use payments_store::{Committed, Log, LogHead, Store, StoreError};
+use payments_store::{Committed, LogHead, Store, StoreError};
 
 pub use config::Config;
 pub use event::{Event, EventError};
@@ -69,7 +69,6 @@ pub enum CountError {
 pub struct Aggregator {
     config: Config,
     store: Store,
-    log: Log,
     clock: Clock,
     metrics: Metrics,
 }
@@ -106,8 +105,7 @@ struct Batch<'b> {
 impl Aggregator {
     /// Creates the function.
     pub fn new(config: Config, store: Store, clock: Clock, metrics: Metrics) -> Self {
-        let log = store.log(config.log_table.clone());
-        Self { config, store, log, clock, metrics }
+        Self { config, store, clock, metrics }
     }
 
     /// Counts one batch of stream records. The answer's window state stays empty: the checkpoint holds the
@@ -186,8 +184,8 @@ impl Aggregator {
         let mut head = self.log_head(source).await?;
         for commit in fold(new, Some(head.epoch))? {
             in_time()?;
-            let (now, log) = (self.clock.now(), Some((&self.log, &head)));
-            match self.store.commit_counts(stream_shard, checkpoint.as_ref(), &commit, log, now).await? {
+            let now = self.clock.now();
+            match self.store.commit_counts(stream_shard, checkpoint.as_ref(), &commit, &head, now).await? {
                 Committed::Done => {}
                 moved => return Ok(moved),
             }
@@ -208,7 +206,7 @@ impl Aggregator {
 
     /// Returns the log's head. The log takes the changes of one stream alone.
     async fn log_head(&self, source: &str) -> Result<LogHead, CountError> {
-        let head = self.log.head().await?.unwrap_or_else(|| LogHead::first(source));
+        let head = self.store.log_head().await?.unwrap_or_else(|| LogHead::first(source));
         if head.source == source { Ok(head) } else { Err(CountError::OtherSource(head.source, source.to_owned())) }
     }
 

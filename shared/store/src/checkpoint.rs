@@ -12,11 +12,9 @@ use payments_model::sequence_number::SequenceNumberError;
 use payments_model::{BusinessDate, DayCounts, SequenceNumber, UtcSecond};
 
 use crate::counters::{MOVES, attributes, counter_key};
-use crate::error::incomplete;
 use crate::item::{item_key, key_of, text_of};
 use crate::key::{Lane, checkpoint_partition};
-use crate::log::LogAppend;
-use crate::{Item, Log, LogHead, Store, StoreError};
+use crate::{Item, LogHead, Store, StoreError};
 
 /// The owner of the checkpoints.
 const CONSUMER: &str = "stream-aggregator";
@@ -77,7 +75,7 @@ impl Store {
         stream_shard: &str,
         expected: Option<&SequenceNumber>,
         commit: &CountsCommit,
-        log: Option<(&Log, &LogHead)>,
+        log: &LogHead,
         now: UtcSecond,
     ) -> Result<Committed, StoreError> {
         let lane = Lane::of_stream_shard(stream_shard);
@@ -85,12 +83,11 @@ impl Store {
         let dates = commit.deltas.iter().filter(|(_, counts)| !counts.is_zero());
         actions.extend(dates.map(|(date, counts)| self.add_to_counter(lane, *date, counts)));
         let actions = actions.into_iter().map(|update| Ok(TransactWriteItem::builder().update(update?).build()));
-        let mut actions: Vec<_> =
-            actions.collect::<Result<_, BuildError>>().map_err(incomplete("TransactWriteItems"))?;
-        if let (Some((log, head)), [_, ..]) = (log, commit.events.as_slice()) {
-            actions.extend(LogAppend { log, head, events: &commit.events }.actions(now)?);
+        let mut actions: Vec<_> = actions.collect();
+        if !commit.events.is_empty() {
+            actions.extend(self.append_to_log(log, &commit.events, now)?);
         }
-        Ok(match self.transact(Ok(actions)).await? {
+        Ok(match self.transact(actions.into_iter().collect()).await? {
             Ok(()) => Committed::Done,
             // The checkpoint comes first. Counters have no condition.
             Err(0) => Committed::Elsewhere,

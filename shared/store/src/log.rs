@@ -17,21 +17,18 @@ mod segment;
 
 use std::collections::BTreeMap;
 
-use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::TimeDelta;
 use payments_model::{Epoch, UtcSecond};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use append::LogAppend;
 pub use append::MAX_SEGMENT_BYTES;
 pub use image::logged;
 pub use read::{LogEntry, LogPage, LogPosition, LogPositionError, LogRead};
 
 use crate::attributes::Fault;
-use crate::error::failed;
 use crate::item::{item_key, key_of};
-use crate::{Item, StoreError};
+use crate::{Item, Store, StoreError};
 
 /// The partition of the log's head.
 const LOG: &str = "LOG";
@@ -47,13 +44,6 @@ pub const LOG_KEPT_FOR: TimeDelta = TimeDelta::days(35);
 const EXPIRES_AFTER: TimeDelta = TimeDelta::days(36);
 
 const SECONDS_OF_A_DAY: i64 = 86_400;
-
-/// The table of the log.
-#[derive(Debug, Clone)]
-pub struct Log {
-    client: Client,
-    table: String,
-}
 
 /// The head of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -152,21 +142,12 @@ fn is_kept(day: i64, now: UtcSecond) -> bool {
     day * SECONDS_OF_A_DAY + LOG_KEPT_FOR.num_seconds() > now.as_chrono().timestamp()
 }
 
-impl Log {
-    /// Creates the log in an existing table.
-    pub fn new(client: Client, table: String) -> Self {
-        Self { client, table }
-    }
-
+impl Store {
     /// Returns the log's head, strongly consistent: 1 read unit. `None` if nothing was ever written.
-    ///
-    /// # Errors
-    /// [`StoreError`] if DynamoDB fails, or the item cannot be read.
-    pub async fn head(&self) -> Result<Option<LogHead>, StoreError> {
-        let get = self.client.get_item().table_name(&self.table).set_key(Some(log_key())).consistent_read(true);
-        let Some(item) = get.send().await.map_err(failed("GetItem"))?.item else { return Ok(None) };
+    pub async fn log_head(&self) -> Result<Option<LogHead>, StoreError> {
+        let Some(item) = self.get(&self.tables.log, log_key()).await? else { return Ok(None) };
         let key = key_of(&item);
-        LogHead::parse(item).map(Some).map_err(|fault| StoreError::unreadable(&self.table, key, fault))
+        LogHead::parse(item).map(Some).map_err(|fault| StoreError::unreadable(&self.tables.log, key, fault))
     }
 }
 

@@ -1,59 +1,61 @@
 //! Appending: a segment is put and the log's head moves, in the transaction of the commit that the events come from.
 
+use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem, Update};
 use payments_model::UtcSecond;
 
-use super::{Log, LogHead, log_key, number, segment};
-use crate::StoreError;
+use super::{LogHead, log_key, number, segment};
 use crate::conditional::equations;
-use crate::error::incomplete;
+use crate::{Item, Store, StoreError};
 
-/// The most bytes of a segment's events: an item has at most 400 KB, and not every event can be compressed.
+/// The most bytes of a segment's events, with a line break after each: an item has at most 400 KB, and not every event can be
+/// compressed.
 pub const MAX_SEGMENT_BYTES: usize = 350 * 1024;
 
-/// One segment to append.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct LogAppend<'a> {
-    /// The log.
-    pub(crate) log: &'a Log,
-    /// Its head, as it was read.
-    pub(crate) head: &'a LogHead,
-    /// The events, in order: JSON without line breaks, 1 to [`MAX_SEGMENT_BYTES`] bytes with a line break after each.
-    pub(crate) events: &'a [String],
-}
+impl Store {
+    /// The actions that append events to the log: 2 write units for each KB of the compressed segment, and 2 for the log's head.
+    pub(crate) fn append_to_log(
+        &self,
+        head: &LogHead,
+        events: &[String],
+        now: UtcSecond,
+    ) -> Result<[Result<TransactWriteItem, BuildError>; 2], StoreError> {
+        let put = self.put_segment(segment::encode(head.epoch, head.next, events, now));
+        let update = self.move_log_head(head, &head.after_append(now).item()?);
+        Ok([
+            put.map(|put| TransactWriteItem::builder().put(put).build()),
+            update.map(|update| TransactWriteItem::builder().update(update).build()),
+        ])
+    }
 
-impl LogAppend<'_> {
-    /// The actions of the transaction: 2 write units for each KB of the compressed segment, and 2 for the log's head. Attributes of
-    /// the head that this version does not know stay.
-    pub(crate) fn actions(&self, now: UtcSecond) -> Result<[TransactWriteItem; 2], StoreError> {
-        const OPERATION: &str = "TransactWriteItems";
-        let LogHead { epoch, next, .. } = *self.head;
-        let put = Put::builder()
-            .table_name(&self.log.table)
-            .set_item(Some(segment::encode(epoch, next, self.events, now)))
+    fn put_segment(&self, segment: Item) -> Result<Put, BuildError> {
+        Put::builder()
+            .table_name(&self.tables.log)
+            .set_item(Some(segment))
             .condition_expression("attribute_not_exists(pk)")
             .build()
-            .map_err(incomplete(OPERATION))?;
-        let (assignments, names, values) = equations(&self.head.after_append(now).item()?, ", ");
+    }
+
+    /// Moves the log's head from `from`, as it was read. Attributes that this version does not know stay.
+    fn move_log_head(&self, from: &LogHead, to: &Item) -> Result<Update, BuildError> {
+        let (assignments, names, values) = equations(to, ", ");
         let update = Update::builder()
-            .table_name(&self.log.table)
+            .table_name(&self.tables.log)
             .set_key(Some(log_key()))
             .update_expression(format!("SET {assignments}"))
             .set_expression_attribute_names(Some(names))
             .set_expression_attribute_values(Some(values));
-        let update = if *self.head == LogHead::first(&self.head.source) {
-            update.condition_expression("attribute_not_exists(pk)")
-        } else {
-            let update = update.condition_expression("#epoch = :epoch AND #next = :next AND #source = :source");
-            let update = ["epoch", "next", "source"]
-                .into_iter()
-                .fold(update, |update, name| update.expression_attribute_names(format!("#{name}"), name));
-            update
-                .expression_attribute_values(":epoch", number(epoch))
-                .expression_attribute_values(":next", number(next))
-                .expression_attribute_values(":source", AttributeValue::S(self.head.source.clone()))
-        };
-        let update = update.build().map_err(incomplete(OPERATION))?;
-        Ok([TransactWriteItem::builder().put(put).build(), TransactWriteItem::builder().update(update).build()])
+        if *from == LogHead::first(&from.source) {
+            return update.condition_expression("attribute_not_exists(pk)").build();
+        }
+        update
+            .condition_expression("#epoch = :epoch AND #next = :next AND #source = :source")
+            .expression_attribute_names("#epoch", "epoch")
+            .expression_attribute_names("#next", "next")
+            .expression_attribute_names("#source", "source")
+            .expression_attribute_values(":epoch", number(from.epoch))
+            .expression_attribute_values(":next", number(from.next))
+            .expression_attribute_values(":source", AttributeValue::S(from.source.clone()))
+            .build()
     }
 }

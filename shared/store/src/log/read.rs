@@ -6,11 +6,11 @@ use std::str::FromStr;
 use aws_sdk_dynamodb::types::AttributeValue;
 use payments_model::{Epoch, UtcSecond};
 
-use super::{Log, LogHead, segment, segment_partition, segment_sort};
-use crate::StoreError;
+use super::{LogHead, segment, segment_partition, segment_sort};
 use crate::attributes::Item;
 use crate::error::failed;
 use crate::item::{key_of, text_of};
+use crate::{Store, StoreError};
 
 /// A place in the log: before an event. Places are in the order of the events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -80,13 +80,13 @@ impl LogHead {
     }
 }
 
-impl Log {
+impl Store {
     /// Returns up to `limit` events after a place, of at most `segments` segments of one epoch: for each 4 KB of them 1 read unit.
     /// `head` was read before, so all that it counts is there.
     ///
     /// # Errors
     /// [`StoreError::Unreadable`] if a segment is missing that cannot have expired, or one cannot be read: nobody may read on.
-    pub async fn read(
+    pub async fn log_page(
         &self,
         head: &LogHead,
         after: LogPosition,
@@ -105,8 +105,8 @@ impl Log {
         let mut page = LogPage { entries: Vec::new(), after, is_end: false };
         if after.number < end_of_epoch {
             let last = end_of_epoch.min(after.number + u64::from(segments)) - 1;
-            for item in self.segments(after.epoch, after.number, last).await? {
-                if !self.take(&mut page, &item, limit)? {
+            for item in self.log_segments(after.epoch, after.number, last).await? {
+                if !self.take_segment(&mut page, &item, limit)? {
                     return Ok(LogRead::Page(page));
                 }
             }
@@ -119,12 +119,16 @@ impl Log {
     }
 
     /// Adds a segment's events to a page. Returns whether there is room for more.
-    fn take(&self, page: &mut LogPage, item: &Item, limit: usize) -> Result<bool, StoreError> {
+    fn take_segment(&self, page: &mut LogPage, item: &Item, limit: usize) -> Result<bool, StoreError> {
         let at = page.after;
-        let unreadable = |why: &str| StoreError::unreadable(&self.table, key_of(item), why);
+        let unreadable = |why: &str| StoreError::unreadable(&self.tables.log, key_of(item), why);
         if text_of(item, "sk") != segment_sort(at.number) {
             let missing = format!("{} / {}", segment_partition(at.epoch), segment_sort(at.number));
-            return Err(StoreError::unreadable(&self.table, missing, "the log has a hole here; see docs/runbook.md"));
+            return Err(StoreError::unreadable(
+                &self.tables.log,
+                missing,
+                "the log has a hole here; see docs/runbook.md",
+            ));
         }
         let events = segment::decode(item).map_err(|fault| unreadable(&fault.to_string()))?;
         let skipped = usize::try_from(at.offset).unwrap_or(usize::MAX);
@@ -146,11 +150,11 @@ impl Log {
     }
 
     /// Returns the segments of an epoch from `first` to `last` as far as one call brings them, at least the first.
-    async fn segments(&self, epoch: Epoch, first: u64, last: u64) -> Result<Vec<Item>, StoreError> {
+    async fn log_segments(&self, epoch: Epoch, first: u64, last: u64) -> Result<Vec<Item>, StoreError> {
         let query = self
             .client
             .query()
-            .table_name(&self.table)
+            .table_name(&self.tables.log)
             .key_condition_expression("pk = :pk AND sk BETWEEN :first AND :last")
             .expression_attribute_values(":pk", AttributeValue::S(segment_partition(epoch)))
             .expression_attribute_values(":first", AttributeValue::S(segment_sort(first)))
@@ -159,7 +163,11 @@ impl Log {
         let items = query.send().await.map_err(failed("Query"))?.items.unwrap_or_default();
         if items.is_empty() {
             let missing = format!("{} / {}", segment_partition(epoch), segment_sort(first));
-            return Err(StoreError::unreadable(&self.table, missing, "the log has a hole here; see docs/runbook.md"));
+            return Err(StoreError::unreadable(
+                &self.tables.log,
+                missing,
+                "the log has a hole here; see docs/runbook.md",
+            ));
         }
         Ok(items)
     }
