@@ -196,7 +196,8 @@ fn table(table: &Table) -> Value {
     json!({
         "KeySchema": key_schema(schema::PARTITION, Some(schema::SORT)),
         "AttributeDefinitions": attributes,
-        "GlobalSecondaryIndexes": table.indexes.iter().map(index).collect::<Vec<_>>(),
+        // DynamoDB rejects an empty list.
+        "GlobalSecondaryIndexes": (!table.indexes.is_empty()).then(|| table.indexes.iter().map(index).collect::<Vec<_>>()),
         "LocalSecondaryIndexes": null,
         "StreamSpecification": table.stream.then(|| json!({"StreamViewType": "NEW_AND_OLD_IMAGES"})),
         "TimeToLiveSpecification": table.time_to_live.map(|name| json!({"AttributeName": name, "Enabled": true})),

@@ -1,8 +1,4 @@
-//! The actor of a transition, as the trail names it, and as clients see it.
-
-use serde::Serialize;
-
-use crate::Status;
+//! The actor of a transition, as the trail names it.
 
 /// The longest actor, in bytes. It keeps a head with three trail entries within 1 KB.
 pub const MAX_ACTOR_BYTES: usize = 40;
@@ -24,34 +20,6 @@ impl Actor {
         let printable = |c: char| if matches!(c, ' '..='~') { c } else { '?' };
         let bounded: String = name.chars().take(MAX_ACTOR_BYTES).map(printable).collect();
         if bounded.is_empty() { Self("unknown".to_owned()) } else { Self(bounded) }
-    }
-}
-
-/// Who moved a payment into a status, as clients see it. Only a client has a name: which function it was is the bank's own
-/// business.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum PublicActor {
-    /// The client or subject of a token.
-    Client {
-        /// Its name.
-        name: String,
-    },
-    /// The bank, because the payment was due.
-    Bank,
-    /// The bank's transaction service.
-    TransactionService,
-}
-
-impl PublicActor {
-    /// Returns what clients see of the actor of a transition into a status.
-    #[must_use]
-    pub fn of(status: Status, by: &Actor) -> Self {
-        match status {
-            Status::Scheduled | Status::Cancelled => Self::Client { name: by.to_string() },
-            Status::Pending => Self::Bank,
-            Status::Processed | Status::Failed => Self::TransactionService,
-        }
     }
 }
 

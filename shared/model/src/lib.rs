@@ -54,6 +54,7 @@
 //! | [`outage`] | failed calls to other services |
 //! | [`payment`] | instructions, details, heads and their keys |
 //! | [`payment_id`] | payment ids, idempotency keys, shards |
+//! | [`public_actor`] | the actors as clients see them |
 //! | [`reference`](mod@reference) | clients' references of payments |
 //! | [`sequence_number`] | places in a shard of the table's stream |
 //! | [`settlement`] | settlements, transaction ids, failure reasons |
@@ -89,13 +90,14 @@ pub mod money;
 pub mod outage;
 pub mod payment;
 pub mod payment_id;
+pub mod public_actor;
 pub mod reference;
 pub mod sequence_number;
 pub mod settlement;
 pub mod transition;
 
 pub use account::AccountId;
-pub use actor::{Actor, PublicActor};
+pub use actor::Actor;
 pub use calendar::{BusinessDate, BusinessZone, ScheduledFor, UtcSecond};
 pub use counts::DayCounts;
 pub use currency::Currency;
@@ -105,6 +107,7 @@ pub use money::{AmountMinor, MAX_AMOUNT_MINOR, Money};
 pub use outage::{Outage, OutageKind, causes};
 pub use payment::{Details, Head, HeadKey, HeadSort, Instruction, TrailEntry};
 pub use payment_id::{IdempotencyKey, PaymentId, Shard, ShardCount};
+pub use public_actor::PublicActor;
 pub use reference::Reference;
 pub use sequence_number::SequenceNumber;
 pub use settlement::{FailureReason, Settlement, TransactionId};

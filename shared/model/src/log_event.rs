@@ -5,8 +5,7 @@
 
 use serde::Serialize;
 
-use crate::actor::PublicActor;
-use crate::{Head, HeadKey, Status, UtcSecond};
+use crate::{Head, HeadKey, PublicActor, Status, UtcSecond};
 
 /// The number of a log. A restore ends one, and begins the next. The first is 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

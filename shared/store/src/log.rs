@@ -2,7 +2,7 @@
 //!
 //! | item | pk | sk |
 //! |---|---|---|
-//! | head of the log | `LOG` | `HEAD` |
+//! | head of the log | `LOG#HEAD` | `HEAD` |
 //! | segment | `LOG#<epoch>` | its number, 12 digits |
 //!
 //! A segment holds the events of one of the aggregator's commits, in their order. The transaction that puts a segment also moves
@@ -28,12 +28,10 @@ pub use read::{LogEntry, LogPage, LogPosition, LogPositionError, LogRead};
 
 use crate::attributes::Fault;
 use crate::item::{item_key, key_of};
+use crate::key::log_partition;
 use crate::{Item, Store, StoreError};
 
-/// The partition of the log's head.
-const LOG: &str = "LOG";
-
-/// The sort key of the log's head.
+/// The end of the partition key of the log's head, and its sort key.
 const HEAD: &str = "HEAD";
 
 /// How long a segment can be read.
@@ -110,7 +108,7 @@ impl LogHead {
     /// Its attributes, without those that a later version knows.
     fn item(&self) -> Result<Item, StoreError> {
         let item = HeadItem {
-            pk: LOG.to_owned(),
+            pk: log_partition(HEAD),
             sk: HEAD.to_owned(),
             epoch: self.epoch.get(),
             next: self.next,
@@ -152,15 +150,11 @@ impl Store {
 }
 
 fn log_key() -> Item {
-    item_key(LOG.to_owned(), HEAD.to_owned())
+    item_key(log_partition(HEAD), HEAD.to_owned())
 }
 
 fn segment_key(epoch: Epoch, number: u64) -> Item {
-    item_key(segment_partition(epoch), segment_sort(number))
-}
-
-fn segment_partition(epoch: Epoch) -> String {
-    format!("{LOG}#{epoch}")
+    item_key(log_partition(epoch), segment_sort(number))
 }
 
 fn segment_sort(number: u64) -> String {

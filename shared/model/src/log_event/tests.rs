@@ -1,3 +1,5 @@
+//! Which changes are events, and their JSON.
+
 use super::*;
 use crate::{Actor, Details, Event, Instruction, Money, PaymentId, Settlement, State, Transition};
 

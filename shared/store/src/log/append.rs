@@ -20,7 +20,7 @@ impl Store {
         events: &[String],
         now: UtcSecond,
     ) -> Result<[Result<TransactWriteItem, BuildError>; 2], StoreError> {
-        let put = self.put_segment(segment::encode(head.epoch, head.next, events, now));
+        let put = self.put_segment(segment::segment_of(head.epoch, head.next, events, now));
         let update = self.move_log_head(head, &head.after_append(now).item()?);
         Ok([
             put.map(|put| TransactWriteItem::builder().put(put).build()),

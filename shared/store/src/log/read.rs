@@ -6,10 +6,11 @@ use std::str::FromStr;
 use aws_sdk_dynamodb::types::AttributeValue;
 use payments_model::{Epoch, UtcSecond};
 
-use super::{LogHead, segment, segment_partition, segment_sort};
+use super::{LogHead, segment, segment_sort};
 use crate::attributes::Item;
 use crate::error::failed;
 use crate::item::{key_of, text_of};
+use crate::key::log_partition;
 use crate::{Store, StoreError};
 
 /// A place in the log: before an event. Places are in the order of the events.
@@ -123,14 +124,14 @@ impl Store {
         let at = page.after;
         let unreadable = |why: &str| StoreError::unreadable(&self.tables.log, key_of(item), why);
         if text_of(item, "sk") != segment_sort(at.number) {
-            let missing = format!("{} / {}", segment_partition(at.epoch), segment_sort(at.number));
+            let missing = format!("{} / {}", log_partition(at.epoch), segment_sort(at.number));
             return Err(StoreError::unreadable(
                 &self.tables.log,
                 missing,
                 "the log has a hole here; see docs/runbook.md",
             ));
         }
-        let events = segment::decode(item).map_err(|fault| unreadable(&fault.to_string()))?;
+        let events = segment::events_of(item).map_err(|fault| unreadable(&fault.to_string()))?;
         let skipped = usize::try_from(at.offset).unwrap_or(usize::MAX);
         if skipped > events.len() {
             return Err(unreadable("the position is behind the segment's end"));
@@ -156,13 +157,13 @@ impl Store {
             .query()
             .table_name(&self.tables.log)
             .key_condition_expression("pk = :pk AND sk BETWEEN :first AND :last")
-            .expression_attribute_values(":pk", AttributeValue::S(segment_partition(epoch)))
+            .expression_attribute_values(":pk", AttributeValue::S(log_partition(epoch)))
             .expression_attribute_values(":first", AttributeValue::S(segment_sort(first)))
             .expression_attribute_values(":last", AttributeValue::S(segment_sort(last)))
             .consistent_read(true);
         let items = query.send().await.map_err(failed("Query"))?.items.unwrap_or_default();
         if items.is_empty() {
-            let missing = format!("{} / {}", segment_partition(epoch), segment_sort(first));
+            let missing = format!("{} / {}", log_partition(epoch), segment_sort(first));
             return Err(StoreError::unreadable(
                 &self.tables.log,
                 missing,

@@ -26,7 +26,7 @@ const RAW: &str = "raw";
 const ZSTD: &str = "zstd";
 
 /// Encodes a segment.
-pub(super) fn encode(epoch: Epoch, place: u64, events: &[String], now: UtcSecond) -> Item {
+pub(super) fn segment_of(epoch: Epoch, place: u64, events: &[String], now: UtcSecond) -> Item {
     let text = events.join("\n");
     let expires = now.as_chrono() + EXPIRES_AFTER;
     let mut item = segment_key(epoch, place);
@@ -47,7 +47,7 @@ pub(super) fn encode(epoch: Epoch, place: u64, events: &[String], now: UtcSecond
 }
 
 /// Decodes the events of a segment.
-pub(super) fn decode(item: &Item) -> Result<Vec<String>, Fault> {
+pub(super) fn events_of(item: &Item) -> Result<Vec<String>, Fault> {
     let text = match (text_of(item, CODEC), item.get(TEXT), item.get(FRAME), item.get(BYTES)) {
         (RAW, Some(AttributeValue::S(text)), None, None) => text.clone(),
         (ZSTD, None, Some(AttributeValue::B(frame)), Some(AttributeValue::N(bytes))) => {

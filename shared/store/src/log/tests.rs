@@ -1,3 +1,5 @@
+//! The log's head, segments and places.
+
 use payments_model::UtcSecond;
 
 use super::segment;
@@ -70,18 +72,18 @@ fn a_damaged_head_is_an_error() {
 fn a_segment_is_read_as_it_was_written() {
     let long: Vec<String> = (0..1_000).map(|n| format!(r#"{{"id":"1-{n}","type":"payment.scheduled"}}"#)).collect();
     for events in [vec!["{}".to_owned()], long] {
-        let item = segment::encode(Epoch::FIRST, 7, &events, day(0));
-        assert_eq!(segment::decode(&item).unwrap(), events);
+        let item = segment::segment_of(Epoch::FIRST, 7, &events, day(0));
+        assert_eq!(segment::events_of(&item).unwrap(), events);
         assert_eq!(item["sk"], AttributeValue::S("000000000007".to_owned()));
         for name in ["codec", "text", "frame", "bytes", "events"] {
             let mut damaged = item.clone();
             if damaged.remove(name).is_some() {
-                assert!(segment::decode(&damaged).is_err(), "without {name}");
+                assert!(segment::events_of(&damaged).is_err(), "without {name}");
             }
         }
         let mut damaged = item.clone();
         damaged.insert("events".to_owned(), number(events.len() + 1));
-        assert!(segment::decode(&damaged).is_err());
+        assert!(segment::events_of(&damaged).is_err());
     }
 }
 
