@@ -41,6 +41,7 @@ start_local() {
     shift
     # What an earlier run left must not be read as this one's.
     : >"$log"
+    rm -rf "$tools/reports"
     RUST_LOG=error "$local" --sandbox --api-port 0 --dynamodb-port 0 --reports "$tools/reports" "$@" >"$log" 2>&1 &
     for _ in $(seq 100); do
         grep --quiet 'Ctrl-C' "$log" && break

@@ -27,7 +27,7 @@ pub use crate::progress::Progress;
 pub use summary::Summary;
 
 use crate::client::Client;
-use crate::functions::{Dependencies, Functions};
+use crate::functions::{Dependencies, Functions, without_reports};
 use crate::interceptor::client_over;
 use crate::invocation::context;
 use crate::payload::DataKind;
@@ -126,9 +126,7 @@ pub async fn run_watched(
     progress: &Progress,
     mut watch: impl FnMut(&Minute<'_>),
 ) -> Result<Summary> {
-    if reports.join("reports").exists() {
-        bail!("{} contains reports already: give --reports a new folder", reports.display());
-    }
+    without_reports(reports)?;
     let (day, zone): (BusinessDate, BusinessZone) = (DAY.parse()?, ZONE.parse()?);
     let data = (settings.data_kind, settings.data_bytes);
     let script = Script::of(settings.seed, settings.payments, data, day, zone);

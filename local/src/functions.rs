@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use archive::Archive;
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
@@ -181,6 +181,14 @@ impl Functions {
             HttpFunction::QueryDue => self.query_due.handle(event).await,
         }
     }
+}
+
+/// Rejects a folder with reports, for a bank that begins empty: it would find another bank's reports under its own names.
+pub(crate) fn without_reports(folder: &Path) -> Result<()> {
+    if folder.join("reports").exists() {
+        bail!("{} contains the reports of another bank: give --reports a new folder", folder.display());
+    }
+    Ok(())
 }
 
 /// Opens a report store in a folder, which is created if it is missing.

@@ -100,6 +100,9 @@ pub struct System {
 impl System {
     /// Starts everything.
     pub async fn start(options: &Options, clock: &Clock) -> Result<Self> {
+        if options.data.is_none() && options.endpoint.is_none() {
+            functions::without_reports(&options.reports)?;
+        }
         let (sandbox, moves) = options.sandbox.then(|| Sandbox::new(clock)).unzip();
         let clock = sandbox.as_ref().map_or_else(|| clock.clone(), Sandbox::clock);
         let stack = Stack::on(EngineChoice::of(options.endpoint.clone(), options.data.clone()))

@@ -1,7 +1,7 @@
 //! The sandbox of `cargo local --sandbox`: a clock that an endpoint moves, so that a whole life takes a second.
 //!
 //! The clock runs with the machine's, ahead by what it was moved. A move goes in steps, and after each one everything that
-//! is due is done. A function that waits, to keep its pace, moves it too, so it can be some seconds later than asked. Tokens keep the machine's time, or a move would end them.
+//! is due is done. Moves that come at once are made one after the other. A function that waits, to keep its pace, moves it too, so it can be some seconds later than asked. Tokens keep the machine's time, or a move would end them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -33,7 +33,7 @@ const USAGE: &str = "send {\"advanceSeconds\": 1 to 86400000} or {\"to\": \"2027
 /// A move of the clock, and who waits for it.
 #[derive(Debug)]
 pub struct Move {
-    to: DateTime<Utc>,
+    target: Target,
     done: oneshot::Sender<()>,
 }
 
@@ -43,6 +43,14 @@ pub struct Sandbox {
     machine: Clock,
     ahead_millis: Arc<AtomicI64>,
     moves: mpsc::Sender<Move>,
+}
+
+/// Where a move ends.
+#[derive(Debug, Clone, Copy)]
+enum Target {
+    /// So much later than when it begins, so that moves that come at once add up.
+    Ahead(TimeDelta),
+    At(DateTime<Utc>),
 }
 
 /// What a request wants of the clock.
@@ -80,7 +88,11 @@ impl Sandbox {
     }
 
     /// Moves the clock step by step, and calls `work` with the time after each step, and once more at the end.
-    pub async fn play(&self, Move { to, done }: Move, mut work: impl AsyncFnMut(DateTime<Utc>)) {
+    pub async fn play(&self, Move { target, done }: Move, mut work: impl AsyncFnMut(DateTime<Utc>)) {
+        let to = match target {
+            Target::Ahead(time) => self.now() + time,
+            Target::At(to) => to,
+        };
         let step = ((to - self.now()) / STEPS).max(STEP);
         while self.now() < to {
             let left = (to - self.now()).min(step);
@@ -98,33 +110,39 @@ impl Sandbox {
         match *method {
             Method::GET => self.shown(),
             Method::POST => match self.wanted(body) {
-                Some(to) => {
+                Some(target) => {
                     let (done, is_done) = oneshot::channel();
                     // Only a system that stops receives no moves.
-                    if self.moves.send(Move { to, done }).await.is_err() || is_done.await.is_err() {
+                    if self.moves.send(Move { target, done }).await.is_err() || is_done.await.is_err() {
                         return message(StatusCode::SERVICE_UNAVAILABLE, "the system is stopping");
                     }
                     self.shown()
                 }
-                None => message(StatusCode::BAD_REQUEST, USAGE),
+                None => message(StatusCode::BAD_REQUEST, &format!("{USAGE}; it is {}", self.shown_now())),
             },
             _ => message(StatusCode::METHOD_NOT_ALLOWED, "use GET or POST"),
         }
     }
 
     fn shown(&self) -> (StatusCode, String) {
-        (StatusCode::OK, json!({ "now": self.now().to_rfc3339_opts(SecondsFormat::Secs, true) }).to_string())
+        (StatusCode::OK, json!({ "now": self.shown_now() }).to_string())
+    }
+
+    fn shown_now(&self) -> String {
+        self.now().to_rfc3339_opts(SecondsFormat::Secs, true)
     }
 
     /// Where a body moves the clock to, if it is later than now and near enough.
-    fn wanted(&self, body: &[u8]) -> Option<DateTime<Utc>> {
-        let now = self.now();
-        let to = match serde_json::from_slice(body).ok()? {
-            Wanted { advance_seconds: Some(seconds), to: None } => now + TimeDelta::try_seconds(seconds)?.min(MOST * 2),
-            Wanted { advance_seconds: None, to: Some(to) } => to,
+    fn wanted(&self, body: &[u8]) -> Option<Target> {
+        let (ahead, target) = match serde_json::from_slice(body).ok()? {
+            Wanted { advance_seconds: Some(seconds), to: None } => {
+                let ahead = TimeDelta::try_seconds(seconds)?;
+                (ahead, Target::Ahead(ahead))
+            }
+            Wanted { advance_seconds: None, to: Some(to) } => (to - self.now(), Target::At(to)),
             _ => return None,
         };
-        (to > now && to - now <= MOST).then_some(to)
+        (ahead > TimeDelta::zero() && ahead <= MOST).then_some(target)
     }
 }
 
@@ -161,6 +179,20 @@ mod tests {
             assert_eq!(sandbox.clock().instant(), want.parse::<DateTime<Utc>>().unwrap());
         }
         assert_eq!(sandbox.machine_now(), fixed().instant());
+    }
+
+    #[tokio::test]
+    async fn moves_that_come_at_once_add_up() {
+        let (sandbox, mut moves) = Sandbox::new(&fixed());
+        let ask = || sandbox.answer(&Method::POST, br#"{"advanceSeconds":3600}"#);
+        let plays = async {
+            for _ in 0..3 {
+                let next = moves.recv().await.unwrap();
+                sandbox.play(next, async |_| tokio::task::yield_now().await).await;
+            }
+        };
+        tokio::join!(ask(), ask(), ask(), plays);
+        assert_eq!(sandbox.answer(&Method::GET, b"").await.1, r#"{"now":"2026-11-20T12:00:00Z"}"#);
     }
 
     #[tokio::test]

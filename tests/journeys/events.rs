@@ -76,10 +76,14 @@ fn every_given_and_every_snapshot_belongs_to_an_event() -> Result<()> {
     Ok(())
 }
 
-/// Every error is a problem of RFC 9457 that agrees with its status; nothing else is.
+/// Every error is a problem of RFC 9457 that agrees with its status; nothing else is. Only pages for people are text.
 fn assert_is_whole(name: &str, reply: &Reply) {
     let is_refusal = reply.status >= 400;
-    let content_type = if is_refusal { "application/problem+json" } else { "application/json" };
+    let content_type = match (is_refusal, reply.body.is_string()) {
+        (true, _) => "application/problem+json",
+        (false, true) => "text/plain; charset=utf-8",
+        (false, false) => "application/json",
+    };
     assert_eq!(reply.header("content-type"), Some(content_type), "{name}: {reply}");
     assert_eq!(reply.field("type").starts_with(TYPE_BASE), is_refusal, "{name}: {reply}");
     if is_refusal {

@@ -105,12 +105,16 @@ async fn an_unusable_folder_is_an_error_that_names_its_flag() -> Result<()> {
     let (file, damaged) = (tempfile::NamedTempFile::new()?, tempfile::tempdir()?);
     std::fs::write(damaged.path().join("payments.sqlite"), "x".repeat(10_000))?;
     let (file, damaged) = (file.path().to_owned(), damaged.path().to_owned());
+    // A bank that begins empty would find the reports of the one before.
+    let used = tempfile::tempdir()?;
+    std::fs::create_dir(used.path().join("reports"))?;
     // By default the reports are in the folder of the data.
     let unusable = Options { data: Some(file.clone()), reports: file.join("reports"), ..options()? };
     for (options, sign) in [
         (unusable, "give --data a writable folder"),
         (Options { data: Some(damaged), ..options()? }, "cannot open the database"),
         (Options { reports: file, ..options()? }, "give --reports a writable folder"),
+        (Options { reports: used.path().to_owned(), ..options()? }, "give --reports a new folder"),
     ] {
         let error = System::start(&options, &fixed_clock()).await.err().context("the folder is unusable")?;
         assert!(error.to_string().contains(sign), "{error:#}");

@@ -25,7 +25,8 @@ impl Reply {
     /// Reads a function's response.
     pub fn of(response: ApiGatewayV2httpResponse) -> Result<Self> {
         let reply = payments_local::client::Reply::of(response)?;
-        let body = reply.json()?;
+        let is_page = reply.headers.iter().any(|(name, value)| name == "content-type" && value.starts_with("text/"));
+        let body = if is_page { reply.text.clone().into() } else { reply.json()? };
         Ok(Self { status: reply.status.into(), headers: reply.headers, text: reply.text, body })
     }
 

@@ -71,7 +71,7 @@ def batch_repeats_503() -> None:
 def batch_pointers() -> None:
     fault = {
         "pointer": "/payments/0/currency",
-        "type": "https://bank-payments.example/problems/x",
+        "type": "/problems/x",
         "detail": "It is so.",
     }
     busy = rejected("b", 503, "throttled", retryAfterSeconds=1)

@@ -9,7 +9,7 @@ from typing import Any
 
 from scheduled_payments import Bank, Retries
 
-PROBLEMS = "https://bank-payments.example/problems/"
+PROBLEMS = "/problems/"
 PAYMENT: dict[str, Any] = {
     "paymentId": "61ecab5a-6d56-55ab-977e-6dab3db8c000",
     "accountId": "acc-1",

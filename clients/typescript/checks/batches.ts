@@ -65,7 +65,7 @@ check("batch-repeats-503", async () => {
 });
 
 check("batch-pointers", async () => {
-  const type = "https://bank-payments.example/problems/x";
+  const type = "/problems/x";
   const errors = [{ pointer: "/payments/0/currency", type, detail: "It is so." }];
   const busy = rejected("b", 503, "throttled", { retryAfterSeconds: 1 });
   const all = answers([created("a"), busy], [rejected("b", 422, "invalid-currency", { errors })]);

@@ -6,7 +6,7 @@ import { text } from "node:stream/consumers";
 import { Bank, type Retries, type Token } from "scheduled-payments";
 import { toJson } from "../src/json.js";
 
-const PROBLEMS = "https://bank-payments.example/problems/";
+const PROBLEMS = "/problems/";
 export const PAYMENT = {
   paymentId: "61ecab5a-6d56-55ab-977e-6dab3db8c000",
   accountId: "acc-1",

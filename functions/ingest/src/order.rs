@@ -58,11 +58,8 @@ impl Given {
         }
         let currency = currency.and_then(Result::ok);
         let scheduled_for = parse(fields, "scheduledFor", ProblemKind::InvalidDate, "date");
-        let reference = if fields.has("reference") {
-            parse(fields, "reference", ProblemKind::InvalidReference, "reference")
-        } else {
-            None
-        };
+        let reference = fields.optional_text("reference");
+        let reference = parsed(fields, reference, "reference", ProblemKind::InvalidReference, "reference");
         let data = fields.optional("data").map(JsonText::new);
         if let Some(Err(error)) = data {
             let detail = format!("The field \"data\" is invalid: {error}.");
@@ -128,7 +125,8 @@ impl Entry {
         };
         let account = match of_path {
             Some(account) if !fields.has("accountId") => Some(account.to_string()),
-            _ => fields.text("accountId"),
+            Some(_) => fields.optional_text("accountId"),
+            None => fields.text("accountId"),
         };
         let parsed_account =
             parsed(&mut fields, account.clone(), "accountId", ProblemKind::InvalidParameter, "account");

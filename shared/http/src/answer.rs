@@ -37,6 +37,11 @@ impl Answer {
         Ok(Self::new(status, "application/json", body))
     }
 
+    /// Creates a page for people.
+    fn page(text: String) -> Self {
+        Self::new(200, "text/plain; charset=utf-8", text)
+    }
+
     /// Adds a header; a value that is invalid in a header is left out.
     pub fn header(mut self, name: HeaderName, value: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(value) {
@@ -68,12 +73,16 @@ impl From<&Problem> for Answer {
     }
 }
 
-/// Answers one request: checks that it may be made, passes it to `handle`, and logs the result once.
+/// Answers one request: checks that it may be made, passes it to `handle`, and logs the result once. The page of a problem is
+/// answered here.
 pub async fn serve<'e, Handled: Future<Output = Result<Answer, Problem>>>(
     event: &'e ApiGatewayV2httpRequest,
     access: &Access,
     handle: impl FnOnce(Request<'e>) -> Handled,
 ) -> ApiGatewayV2httpResponse {
+    if let Some(page) = Request::page(event) {
+        return respond(event, Ok(Answer::page(page)));
+    }
     let result = match Request::of(event, access) {
         // Boxed: without it, a function's whole chain of calls is one type, too deep for the compiler.
         Ok(request) => Box::pin(handle(request)).await,

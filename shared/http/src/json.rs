@@ -96,6 +96,19 @@ impl<'b> Fields<'b> {
         Some(value)
     }
 
+    /// Takes an optional text. `null` is at fault.
+    pub fn optional_text(&mut self, name: &'static str) -> Option<String> {
+        if !self.has(name) {
+            return None;
+        }
+        if self.left.iter().any(|(given, value)| given == name && value.get() == "null") {
+            self.optional(name);
+            self.misshapen(name, format!("The field \"{name}\" is null; give it a value, or leave it out."));
+            return None;
+        }
+        self.text(name)
+    }
+
     /// Takes a required text.
     pub fn text(&mut self, name: &'static str) -> Option<String> {
         let value = self.required(name)?;

@@ -21,6 +21,7 @@ pub mod echo;
 pub mod json;
 pub mod pointer;
 pub mod problem;
+mod problem_page;
 pub mod request;
 pub mod routes;
 pub mod scope;

@@ -15,8 +15,8 @@ const RETRY_AFTER_SECONDS: u32 = 1;
 /// The most faults of a body that its problem shows.
 pub const MAX_ERRORS: usize = 10;
 
-/// The prefix of the types. They are identifiers, not pages; `docs/problems.md` explains each.
-pub const TYPE_BASE: &str = "https://bank-payments.example/problems/";
+/// The prefix of the types. Each is the address of its page, on the API's own server.
+pub const TYPE_BASE: &str = "/problems/";
 
 /// Defines [`ProblemKind`]: each kind with its status, the last part of its type, and its title.
 macro_rules! kinds {
@@ -106,7 +106,7 @@ kinds! {
 
 impl ProblemKind {
     /// The type.
-    fn type_of(self) -> String {
+    pub(crate) fn type_of(self) -> String {
         format!("{TYPE_BASE}{}", self.slug())
     }
 }

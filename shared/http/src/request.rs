@@ -7,12 +7,14 @@ use std::str::FromStr;
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use http::Method;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use payments_model::{AccountId, Actor, BusinessDate, IdempotencyKey, PaymentId};
 
 use crate::access::{Access, claims};
 use crate::echo::echoed;
 use crate::problem::{Problem, ProblemKind};
+use crate::problem_page;
 use crate::routes::{self, Route, RouteSpec};
 
 /// The header of an encoded body, as problems name it.
@@ -26,6 +28,13 @@ pub struct Request<'e> {
 }
 
 impl<'e> Request<'e> {
+    /// The page of a problem, if that is what the request in `event` asks for.
+    pub(crate) fn page(event: &ApiGatewayV2httpRequest) -> Option<String> {
+        let is_get = event.request_context.http.method == Method::GET;
+        let is_route = event.route_key.as_deref().and_then(routes::by_key).is_some();
+        problem_page::at(event.raw_path.as_deref()?).filter(|_| is_get && !is_route)
+    }
+
     /// Authorizes the request in `event`.
     ///
     /// # Errors
