@@ -91,8 +91,8 @@ impl Event {
     /// [`EventError::NoSequenceNumber`].
     pub fn changes(&self, table: &str, now: UtcSecond) -> Result<Vec<Change>, EventError> {
         let shard = self.shard_id.as_deref().unwrap_or_default();
-        let read = |record: &Box<RawValue>| read(Place { table, shard, now }, record);
-        let mut changes = self.records.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        let place = Place { table, shard, now };
+        let mut changes = self.records.iter().map(|record| read(place, record)).collect::<Result<Vec<_>, _>>()?;
         changes.sort_by(|one, other| one.sequence_number.cmp(&other.sequence_number));
         changes.dedup_by(|one, other| one.sequence_number == other.sequence_number);
         Ok(changes)

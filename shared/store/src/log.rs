@@ -22,9 +22,9 @@ use chrono::TimeDelta;
 use payments_model::{Epoch, UtcSecond};
 use serde::{Deserialize, Serialize};
 
-pub use append::MAX_SEGMENT_BYTES;
 pub use image::logged;
 pub use read::{LogEntry, LogPage, LogPosition, LogPositionError, LogRead};
+pub use segment::MAX_SEGMENT_BYTES;
 
 use crate::attributes::Fault;
 use crate::item::{item_key, key_of};

@@ -8,10 +8,6 @@ use super::{LogHead, log_key, number, segment};
 use crate::conditional::equations;
 use crate::{Item, Store, StoreError};
 
-/// The most bytes of a segment's events, with a line break after each: an item has at most 400 KB, and not every event can be
-/// compressed.
-pub const MAX_SEGMENT_BYTES: usize = 350 * 1024;
-
 impl Store {
     /// The actions that append events to the log: 2 write units for each KB of the compressed segment, and 2 for the log's head.
     pub(crate) fn append_to_log(

@@ -9,11 +9,14 @@ use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use payments_model::{Epoch, UtcSecond};
 
-use super::append::MAX_SEGMENT_BYTES;
 use super::{EXPIRES_AFTER, number, segment_key};
 use crate::attributes::Fault;
 use crate::item::text_of;
 use crate::{EXPIRES_AT, Item, frame};
+
+/// The most bytes of a segment's events, with a line break after each: an item has at most 400 KB, and not every event can be
+/// compressed.
+pub const MAX_SEGMENT_BYTES: usize = 350 * 1024;
 
 const CODEC: &str = "codec";
 const TEXT: &str = "text";
