@@ -229,6 +229,8 @@ pub struct Environment {
     pub dispatch_attempts: u32,
     /// Whether the data of new payments is compressed.
     pub compress_details: bool,
+    /// Whether events are appended to the log.
+    pub event_log: bool,
 }
 
 impl Environment {
@@ -254,6 +256,7 @@ impl Environment {
             shards: 10,
             dispatch_attempts: 8,
             compress_details: true,
+            event_log: true,
         }
     }
 
@@ -275,6 +278,7 @@ impl Environment {
             "ACCOUNT_CLAIM" => self.account_claim.clone(),
             "WRITE_SHARDS" | "READ_SHARDS" => self.shards.to_string(),
             "COMPRESS_DETAILS" => self.compress_details.to_string(),
+            "EVENT_LOG" => self.event_log.to_string(),
             "MAX_DISPATCH_ATTEMPTS" => self.dispatch_attempts.to_string(),
             _ => return None,
         })

@@ -13,6 +13,7 @@ use object_store::ObjectStore;
 use payments_boot::{Clock, Lookup, Metrics};
 use payments_delivery::DynamoDbStream;
 use payments_local::{Dependencies, EngineChoice, Environment, Functions, Recorder, Stack, event};
+use payments_model::UtcSecond;
 use payments_queue::Queue;
 use payments_store::{Item, Store};
 use serde_json::Value;
@@ -134,6 +135,11 @@ impl World {
             .key_condition_expression("pk = :pk")
             .expression_attribute_values(":pk", AttributeValue::S(format!("ACCT#{account}")));
         Ok(query.into_paginator().items().send().collect::<Result<_, _>>().await?)
+    }
+
+    /// The time by the functions' clock.
+    pub fn now(&self) -> UtcSecond {
+        self.stack.clock.now()
     }
 
     /// Sets the clock.

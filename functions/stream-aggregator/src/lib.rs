@@ -181,17 +181,17 @@ impl Aggregator {
             return Ok(Committed::Done);
         }
         in_time()?;
-        let mut head = self.log_head(source).await?;
-        for commit in fold(new, Some(head.epoch))? {
+        let mut log = if self.config.event_log { Some(self.log_head(source).await?) } else { None };
+        for commit in fold(new, log.as_ref().map(|head| head.epoch))? {
             in_time()?;
             let now = self.clock.now();
-            match self.store.commit_counts(stream_shard, checkpoint.as_ref(), &commit, &head, now).await? {
+            match self.store.commit_counts(stream_shard, checkpoint.as_ref(), &commit, log.as_ref(), now).await? {
                 Committed::Done => {}
                 moved => return Ok(moved),
             }
             if !commit.events.is_empty() {
                 tally.logged_events += commit.events.len() as u64;
-                head = head.after_append(now);
+                log = log.map(|head| head.after_append(now));
             }
             let (counted, rest) = new.split_at(new.partition_point(|change| change.sequence_number <= commit.last));
             tally.commits += 1;

@@ -63,8 +63,8 @@ impl Store {
         text_of(&item, "sequenceNumber").parse().map(Some).map_err(unreadable)
     }
 
-    /// Adds to the counters of the shard's lane, moves its checkpoint from `expected` and appends its events to the log, all or
-    /// nothing: 2 write units per KB of each counter, 2 for the checkpoint, and if there are events 2 for each KB of their
+    /// Adds to the counters of the shard's lane, moves its checkpoint from `expected`, and appends its events to the log whose
+    /// head is given, all or nothing: 2 write units per KB of each counter, 2 for the checkpoint, and if there are events 2 for each KB of their
     /// compressed segment, and 2 for the log's head.
     ///
     /// # Errors
@@ -75,7 +75,7 @@ impl Store {
         stream_shard: &str,
         expected: Option<&SequenceNumber>,
         commit: &CountsCommit,
-        log: &LogHead,
+        log: Option<&LogHead>,
         now: UtcSecond,
     ) -> Result<Committed, StoreError> {
         let lane = Lane::of_stream_shard(stream_shard);
@@ -84,8 +84,8 @@ impl Store {
         actions.extend(dates.map(|(date, counts)| self.add_to_counter(lane, *date, counts)));
         let actions = actions.into_iter().map(|update| Ok(TransactWriteItem::builder().update(update?).build()));
         let mut actions: Vec<_> = actions.collect();
-        if !commit.events.is_empty() {
-            actions.extend(self.append_to_log(log, &commit.events, now)?);
+        if let Some(head) = log.filter(|_| !commit.events.is_empty()) {
+            actions.extend(self.append_to_log(head, &commit.events, now)?);
         }
         Ok(match self.transact(actions.into_iter().collect()).await? {
             Ok(()) => Committed::Done,

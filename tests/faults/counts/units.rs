@@ -24,6 +24,8 @@ async fn cost(fixture: &Fixture, made: &Made) -> Result<BTreeMap<String, u64>> {
     let table = &fixture.world.environment.tables.payments;
     let named = |(operation, place): (String, String)| if place == *table { operation } else { place };
     let spent = fixture.faults.recorder().take_capacity_use().into_iter().filter(|(_, halves)| *halves > 0);
+    // What the log costs depends on how well its events compress: see tests/journeys/log.rs.
+    let spent = spent.filter(|((_, place), _)| *place != fixture.world.environment.tables.log);
     Ok(spent.map(|(place, halves)| (named(place), halves)).collect())
 }
 
@@ -45,8 +47,8 @@ async fn a_batch_costs_two_for_each_date_and_two_for_the_checkpoint() -> Result<
         (1, &["GBP"][..], 1),
         (7, &["GBP"], 1),
         (7, &["GBP", "EUR", "JPY"], 1),
-        (99, &["GBP", "EUR", "JPY"], 1),
-        (100, &["GBP"], 2),
+        (97, &["GBP", "EUR", "JPY"], 1),
+        (98, &["GBP"], 2),
         (250, &["GBP"], 3),
     ] {
         let fixture = Fixture::start().await?;
