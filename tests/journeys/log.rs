@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, Result, ensure};
 use chrono::TimeDelta;
 use payments_store::{LOG_KEPT_FOR, LogEntry, LogHead, LogPosition, LogRead};
-use payments_tests::given::{ACCOUNT, Given, prepare};
+use payments_tests::given::{ACCOUNT, Given, HORIZON_DAYS, prepare};
 use payments_tests::tables::{number, text};
 use payments_tests::{Ask, World};
 use serde_json::{Value, json};
@@ -53,7 +53,7 @@ async fn create(world: &World, count: usize, from: usize) -> Result<()> {
 
 #[tokio::test]
 async fn every_version_is_one_event_whatever_the_stream_repeats() -> Result<()> {
-    let world = World::open().await?;
+    let world = World::with(|environment| environment.horizon_days = HORIZON_DAYS).await?;
     prepare(&world, Given::ADay, "2090-06-15T00:05:00Z").await?;
     world.count_all().await?;
     let once = all(&world, 1_000).await?;
@@ -138,12 +138,12 @@ async fn a_hole_is_an_error_that_nobody_reads_over() -> Result<()> {
     let (client, table) = (world.client().await, &world.environment.tables.log);
     let key = [("pk".to_owned(), text("LOG#1")), ("sk".to_owned(), text("000000000002"))];
     client.delete_item().table_name(table).set_key(Some(key.into())).send().await?;
-    for (after, limit) in [("1.1.0", 10), ("1.2.0", 10), ("1.2.0", 1)] {
-        let error = read(&world, after.parse()?, limit).await.err().context("it read over the hole")?;
+    for limit in [1, 10] {
+        let LogRead::Page(page) = read(&world, "1.1.0".parse()?, limit).await? else { anyhow::bail!("no page") };
+        assert_eq!((page.entries.len(), page.after, page.is_end), (1, "1.2.0".parse()?, false));
+        let error = read(&world, page.after, limit).await.err().context("it read over the hole")?;
         assert!(error.to_string().contains("LOG#1 / 000000000002"), "{error}");
     }
-    let LogRead::Page(page) = read(&world, "1.1.0".parse()?, 1).await? else { anyhow::bail!("no page") };
-    assert_eq!((page.entries.len(), page.is_end), (1, false));
     Ok(())
 }
 

@@ -107,8 +107,12 @@ impl Store {
         if after.number < end_of_epoch {
             let last = end_of_epoch.min(after.number + u64::from(segments)) - 1;
             for item in self.log_segments(after.epoch, after.number, last).await? {
-                if !self.take_segment(&mut page, &item, limit)? {
-                    return Ok(LogRead::Page(page));
+                match self.take_segment(&mut page, &item, limit) {
+                    Ok(true) => {}
+                    // Readers get what is before a hole, and meet it next.
+                    Err(_) if !page.entries.is_empty() => return Ok(LogRead::Page(page)),
+                    Ok(false) => return Ok(LogRead::Page(page)),
+                    Err(hole) => return Err(hole),
                 }
             }
         }
