@@ -229,13 +229,19 @@ pub struct Environment {
     pub dispatch_attempts: u32,
     /// Whether the data of new payments is compressed.
     pub compress_details: bool,
+    /// Whether events are appended to the log.
+    pub event_log: bool,
 }
 
 impl Environment {
     /// Returns the settings of one machine, with DynamoDB at `endpoint` and a bank in London. Its engine has no partitions,
     /// so there are fewer shards than in the template, each is faster, and one invocation settles as fast as it can.
     pub fn at(endpoint: String) -> Self {
-        let tables = TableNames { payments: "payments".to_owned(), history: "payment-history".to_owned() };
+        let tables = TableNames {
+            payments: "payments".to_owned(),
+            history: "payment-history".to_owned(),
+            log: "payments-log".to_owned(),
+        };
         Self {
             tables,
             endpoint,
@@ -250,6 +256,7 @@ impl Environment {
             shards: 10,
             dispatch_attempts: 8,
             compress_details: true,
+            event_log: false,
         }
     }
 
@@ -258,6 +265,7 @@ impl Environment {
         Some(match name {
             "PAYMENTS_TABLE" => self.tables.payments.clone(),
             "HISTORY_TABLE" => self.tables.history.clone(),
+            "LOG_TABLE" => self.tables.log.clone(),
             "DYNAMODB_ENDPOINT" => self.endpoint.clone(),
             "BUSINESS_TIME_ZONE" => self.time_zone.clone(),
             "HORIZON_DAYS" => self.horizon_days.to_string(),
@@ -270,6 +278,7 @@ impl Environment {
             "ACCOUNT_CLAIM" => self.account_claim.clone(),
             "WRITE_SHARDS" | "READ_SHARDS" => self.shards.to_string(),
             "COMPRESS_DETAILS" => self.compress_details.to_string(),
+            "EVENT_LOG" => self.event_log.to_string(),
             "MAX_DISPATCH_ATTEMPTS" => self.dispatch_attempts.to_string(),
             _ => return None,
         })

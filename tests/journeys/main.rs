@@ -19,6 +19,7 @@ mod faults;
 mod heads;
 mod list;
 mod local;
+mod log;
 mod queries;
 mod recount;
 mod reference;

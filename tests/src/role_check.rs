@@ -50,7 +50,7 @@ struct Need {
 /// condition compares the keys of one action or those of the whole request.
 fn needs(operation: &str, input: &Value, tables: &TableNames) -> Vec<Need> {
     let place = |table: &str| {
-        let names = [(&tables.payments, "PaymentsTable"), (&tables.history, "HistoryTable")];
+        let names = [(&tables.payments, "PaymentsTable"), (&tables.history, "HistoryTable"), (&tables.log, "LogTable")];
         names.iter().find(|(name, _)| *name == table).map_or(table, |(_, id)| id).to_owned()
     };
     let table = place(input["TableName"].as_str().unwrap_or_default());

@@ -179,10 +179,13 @@ impl World {
         line[name].as_u64().with_context(|| format!("no {name} in {line}"))
     }
 
-    /// The units consumed since the last time. The tables are called `payments` and `history` here.
+    /// The units consumed since the last time. The tables are called `payments`, `history` and `payments-log` here.
     pub fn take_units(&self) -> Units {
         let tables = &self.environment.tables;
-        let plain = |place: String| place.replace(&tables.history, "history").replace(&tables.payments, "payments");
+        let plain = |place: String| {
+            let place = place.replace(&tables.log, "payments-log").replace(&tables.history, "history");
+            place.replace(&tables.payments, "payments")
+        };
         let used = self.recorder.take_capacity_use().into_iter();
         used.map(|((operation, place), halves)| ((operation, plain(place)), halves / 2)).collect()
     }

@@ -13,6 +13,7 @@ use object_store::ObjectStore;
 use payments_boot::{Clock, Lookup, Metrics};
 use payments_delivery::DynamoDbStream;
 use payments_local::{Dependencies, EngineChoice, Environment, Functions, Recorder, Stack, event};
+use payments_model::UtcSecond;
 use payments_queue::Queue;
 use payments_store::{Item, Store};
 use serde_json::Value;
@@ -67,8 +68,10 @@ impl World {
                 let (process, world) = (std::process::id(), WORLDS.fetch_add(1, Ordering::Relaxed));
                 environment.tables.payments = format!("payments-{process}-{world}");
                 environment.tables.history = format!("payment-history-{process}-{world}");
+                environment.tables.log = format!("payments-log-{process}-{world}");
                 environment.access_key = format!("world{process}x{world}");
             }
+            environment.event_log = true;
             change(environment);
         });
         let stack = stack.start().await?;
@@ -133,6 +136,11 @@ impl World {
             .key_condition_expression("pk = :pk")
             .expression_attribute_values(":pk", AttributeValue::S(format!("ACCT#{account}")));
         Ok(query.into_paginator().items().send().collect::<Result<_, _>>().await?)
+    }
+
+    /// The time by the functions' clock.
+    pub fn now(&self) -> UtcSecond {
+        self.stack.clock.now()
     }
 
     /// Sets the clock.

@@ -192,7 +192,7 @@ impl Dispatch {
         if differences.is_empty() {
             return true;
         }
-        let (TableNames { payments, history }, key) = (self.store.tables(), head.key());
+        let (TableNames { payments, history, .. }, key) = (self.store.tables(), head.key());
         tracing::error!(
             payment_id = %head.payment_id,
             table = payments,

@@ -4,8 +4,9 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use payments_model::{Epoch, UtcSecond};
 use serde_json::{Value, json};
-use stream_aggregator::{Event, fold};
+use stream_aggregator::{Change, Event, fold};
 
 /// A full batch.
 const RECORDS: usize = 1_000;
@@ -43,9 +44,11 @@ fn event() -> Value {
 
 fn counting(criterion: &mut Criterion) {
     let text = event().to_string();
+    let now: UtcSecond = "2026-12-03T10:00:00Z".parse().unwrap_or(UtcSecond::MIN);
+    let fold = |changes: &[Change]| fold(changes, Some(Epoch::FIRST)).unwrap_or_default();
     let read = |text: &str| {
         let event: Event = serde_json::from_str(text).unwrap_or_default();
-        event.changes("payments").unwrap_or_default()
+        event.changes("payments", now).unwrap_or_default()
     };
     let changes = read(&text);
     assert_eq!((changes.len(), fold(&changes).len()), (RECORDS, 1));

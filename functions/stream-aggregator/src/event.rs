@@ -5,8 +5,9 @@
 //! field.)
 
 use aws_lambda_events::dynamodb::EventRecord;
-use payments_model::SequenceNumber;
-use payments_store::{Counted, counted};
+use payments_model::{IrregularEvent, Logged, SequenceNumber, UtcSecond};
+use payments_store::key::parse_head_key;
+use payments_store::{Counted, counted, logged};
 use serde::Deserialize;
 use serde_dynamo::AttributeValue;
 use serde_json::Value;
@@ -79,19 +80,35 @@ impl Event {
         }
     }
 
-    /// Returns the changes of this table's items, in the order of the stream.
+    /// The stream: its ARN.
+    pub(crate) fn source(&self) -> &str {
+        self.event_source_arn.as_deref().unwrap_or_default()
+    }
+
+    /// Returns the changes of this table's items, in the order of the stream, read at `now`.
     ///
     /// # Errors
     /// [`EventError::NoSequenceNumber`].
-    pub fn changes(&self, table: &str) -> Result<Vec<Change>, EventError> {
-        let mut changes = self.records.iter().map(|record| read(table, record)).collect::<Result<Vec<_>, _>>()?;
+    pub fn changes(&self, table: &str, now: UtcSecond) -> Result<Vec<Change>, EventError> {
+        let shard = self.shard_id.as_deref().unwrap_or_default();
+        let place = Place { table, shard, now };
+        let mut changes = self.records.iter().map(|record| read(place, record)).collect::<Result<Vec<_>, _>>()?;
         changes.sort_by(|one, other| one.sequence_number.cmp(&other.sequence_number));
         changes.dedup_by(|one, other| one.sequence_number == other.sequence_number);
         Ok(changes)
     }
 }
 
-fn read(table: &str, record: &RawValue) -> Result<Change, EventError> {
+/// Where and when a record was read.
+#[derive(Clone, Copy)]
+struct Place<'p> {
+    table: &'p str,
+    shard: &'p str,
+    now: UtcSecond,
+}
+
+fn read(place: Place<'_>, record: &RawValue) -> Result<Change, EventError> {
+    let table = place.table;
     let whole = serde_json::from_str::<EventRecord>(record.get());
     let (number, keys) = match &whole {
         Ok(record) => (record.change.sequence_number.clone(), Value::Null),
@@ -102,21 +119,31 @@ fn read(table: &str, record: &RawValue) -> Result<Change, EventError> {
     };
     let sequence_number: SequenceNumber =
         number.and_then(|number| number.parse().ok()).ok_or(EventError::NoSequenceNumber)?;
-    let effect = match whole {
-        Ok(record) => effect(&sequence_number, table, &record),
+    let at = format!("{}/{sequence_number}", place.shard);
+    let (effect, logged) = match whole {
+        Ok(record) => (effect(&sequence_number, table, &record), log_of(&record, place.now, &at)),
         Err(error) => {
             let text = |name: &str| keys[name]["S"].as_str();
             let key = key_of(text("pk"), text("sk"));
             tracing::error!(%sequence_number, table, key, %error, "a stream record cannot be read; it is counted as unparsed");
-            Effect::Unreadable(None)
+            let key = parse_head_key(text("pk").unwrap_or_default(), text("sk").unwrap_or_default()).ok();
+            let irregular = IrregularEvent { key, at: place.now, place: at, why: "its record cannot be read" };
+            (Effect::Unreadable(None), Logged::Irregular(irregular))
         }
     };
-    Ok(Change { sequence_number, effect })
+    Ok(Change { sequence_number, effect, logged })
 }
 
 /// An item's key as the log and the runbook write it: partition and sort.
 fn key_of(partition: Option<&str>, sort: Option<&str>) -> String {
     format!("{} / {}", partition.unwrap_or_default(), sort.unwrap_or_default())
+}
+
+/// Returns what a record means for the log. A missing image is an empty one here.
+fn log_of(record: &EventRecord, now: UtcSecond, at: &str) -> Logged {
+    let [before, after] =
+        [&record.change.old_image, &record.change.new_image].map(|image| Some(image).filter(|image| !image.is_empty()));
+    logged(before, after, now, at)
 }
 
 /// Reads a record's images.
@@ -166,6 +193,10 @@ mod tests {
 
     use super::*;
 
+    fn now() -> UtcSecond {
+        "2026-12-01T10:00:00Z".parse().unwrap()
+    }
+
     fn event(shard: Option<&str>, arn: &str) -> Event {
         serde_json::from_value(json!({ "Records": [], "shardId": shard, "eventSourceARN": arn })).unwrap()
     }
@@ -196,7 +227,7 @@ mod tests {
         let numbers = ["10", "9", &forty, "9", "111111111111111111111"];
         let records: Vec<_> = numbers.map(record).into();
         let event: Event = serde_json::from_value(json!({ "Records": records })).unwrap();
-        let sorted = event.changes("payments").unwrap();
+        let sorted = event.changes("payments", now()).unwrap();
         let sorted: Vec<_> = sorted.iter().map(|change| change.sequence_number.to_string()).collect();
         assert_eq!(sorted, ["9", "10", "111111111111111111111", &forty]);
     }
@@ -205,7 +236,7 @@ mod tests {
     fn a_record_without_a_valid_sequence_number_is_an_error() {
         for record in [json!({}), json!(7), json!({ "dynamodb": { "SequenceNumber": "x" } })] {
             let event: Event = serde_json::from_value(json!({ "Records": [record] })).unwrap();
-            assert_eq!(event.changes("payments").unwrap_err(), EventError::NoSequenceNumber);
+            assert_eq!(event.changes("payments", now()).unwrap_err(), EventError::NoSequenceNumber);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Adds changes up into commits that fit into one DynamoDB transaction, without I/O.
 
-use payments_model::{BusinessDate, SequenceNumber};
-use payments_store::{Counted, CountsCommit, MAX_DATES_PER_COMMIT, MAX_SUMS_PER_DATE};
+use payments_model::{BusinessDate, Epoch, Logged, SequenceNumber};
+use payments_store::{Counted, CountsCommit, MAX_DATES_PER_COMMIT, MAX_SEGMENT_BYTES, MAX_SUMS_PER_DATE};
 
 /// One change of a head.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,6 +10,8 @@ pub struct Change {
     pub sequence_number: SequenceNumber,
     /// Its effect.
     pub effect: Effect,
+    /// What it means for the log.
+    pub logged: Logged,
 }
 
 /// The effect of a change on the counters.
@@ -24,6 +26,13 @@ pub enum Effect {
     },
     /// The change cannot be read. Its date may be known.
     Unreadable(Option<BusinessDate>),
+}
+
+impl Change {
+    /// Whether it affects no counter and is no event.
+    pub(crate) fn is_neutral(&self) -> bool {
+        self.effect.is_neutral() && self.logged == Logged::Nothing
+    }
 }
 
 impl Effect {
@@ -46,22 +55,35 @@ impl Effect {
 }
 
 /// Adds changes up, in order, into as few commits as possible. Each commit holds the sequence number of its
-/// last change. Leading changes that affect no counter are left out.
-pub fn fold<'c>(changes: impl IntoIterator<Item = &'c Change>) -> Vec<CountsCommit> {
+/// last change. Leading changes that affect no counter and are no event are left out. With an epoch, commits have the events.
+///
+/// # Errors
+/// Those of [`Logged::json`].
+pub fn fold<'c>(
+    changes: impl IntoIterator<Item = &'c Change>,
+    epoch: Option<Epoch>,
+) -> serde_json::Result<Vec<CountsCommit>> {
     let mut commits: Vec<CountsCommit> = Vec::new();
+    let mut bytes = 0;
     for change in changes {
+        let event = epoch.map(|epoch| change.logged.json(epoch)).transpose()?.flatten();
+        let more = event.as_ref().map_or(0, |event| event.len() + 1);
         match commits.last_mut() {
-            Some(commit) if has_room(commit, &change.effect) => apply(commit, change),
-            None if change.effect.is_neutral() => {}
+            Some(commit) if has_room(commit, &change.effect) && bytes + more <= MAX_SEGMENT_BYTES => {}
+            None if change.effect.is_neutral() && event.is_none() => continue,
             _ => {
-                let mut commit =
-                    CountsCommit { deltas: Default::default(), unparsed: 0, last: change.sequence_number.clone() };
-                apply(&mut commit, change);
-                commits.push(commit);
+                bytes = 0;
+                let last = change.sequence_number.clone();
+                commits.push(CountsCommit { deltas: Default::default(), unparsed: 0, events: Vec::new(), last });
             }
         }
+        bytes += more;
+        if let Some(commit) = commits.last_mut() {
+            apply(commit, change);
+            commit.events.extend(event);
+        }
     }
-    commits
+    Ok(commits)
 }
 
 /// Whether a commit has room for one more change.

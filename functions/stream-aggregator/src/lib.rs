@@ -15,7 +15,7 @@ use lambda_runtime::{Error, LambdaEvent};
 use metrique_writer::Entry;
 use payments_boot::{Clock, Deadline, Metrics};
 use payments_model::{Outage as _, OutageKind, causes};
-use payments_store::{Committed, Store, StoreError};
+use payments_store::{Committed, LogHead, Store, StoreError};
 
 pub use config::Config;
 pub use event::{Event, EventError};
@@ -27,6 +27,13 @@ const MAX_TRIES: u32 = 8;
 
 /// The longest wait after the first conflict. It doubles with each further one.
 const FIRST_WAIT: Duration = Duration::from_millis(25);
+
+/// The most tries of a batch before which other stream shards append to the log. That is no sign of a fault: all append to
+/// one log.
+const MAX_LOG_TRIES: u32 = 40;
+
+/// The longest wait after the log moved.
+const LOG_WAIT: Duration = Duration::from_millis(30);
 
 /// Why not all changes of a batch were counted. What was counted stays counted.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +47,18 @@ pub enum CountError {
          check that the stream has one mapping to this function"
     )]
     CheckpointMoved(String),
+    /// Other stream shards appended to the log before each try.
+    #[error("the log moved {MAX_LOG_TRIES} times before the changes of stream shard {0}; Lambda delivers them again")]
+    LogMoved(String),
+    /// The log is that of another stream, as after a restore.
+    #[error(
+        "the log holds the changes of {0}, and these are of {1}: the log takes no changes of another stream; \
+         see docs/runbook.md, CountsBehind"
+    )]
+    OtherSource(String, String),
+    /// An event cannot be written.
+    #[error("an event cannot be written as JSON: {0}")]
+    Event(#[from] serde_json::Error),
     /// The deadline came.
     #[error("the deadline came before all changes of stream shard {0} were counted; Lambda delivers them again")]
     OutOfTime(String),
@@ -68,6 +87,19 @@ struct Tally {
     commits: u64,
     /// Transactions that conflicted with another one or were throttled.
     conflicts: u64,
+    /// Events that were appended to the log.
+    logged_events: u64,
+    /// Transactions before which another stream shard had appended to the log.
+    log_moves: u64,
+}
+
+/// The changes of a batch, and where they come from.
+#[derive(Debug, Clone, Copy)]
+struct Batch<'b> {
+    stream_shard: &'b str,
+    /// The ARN of the stream.
+    source: &'b str,
+    changes: &'b [Change],
 }
 
 impl Aggregator {
@@ -86,10 +118,11 @@ impl Aggregator {
         let deadline = Deadline::before(event.context.deadline, &self.clock);
         let (event, table) = (event.payload, &self.config.data.tables.payments);
         let stream_shard = event.stream_shard(table)?.to_owned();
-        let changes = event.changes(table)?;
+        let changes = event.changes(table, self.clock.now())?;
         if !changes.is_empty() {
             let mut tally = Tally::default();
-            let counted = self.count(&stream_shard, &changes, &deadline, &mut tally).await;
+            let batch = Batch { stream_shard: &stream_shard, source: event.source(), changes: &changes };
+            let counted = self.count(batch, &deadline, &mut tally).await;
             self.metrics.emit(self.clock.instant(), &tally);
             counted?;
         }
@@ -97,17 +130,21 @@ impl Aggregator {
     }
 
     /// Counts changes, with retries, until the checkpoint has passed them.
-    async fn count(
-        &self,
-        stream_shard: &str,
-        changes: &[Change],
-        deadline: &Deadline,
-        tally: &mut Tally,
-    ) -> Result<(), CountError> {
-        let mut tries = 0;
+    async fn count(&self, batch: Batch<'_>, deadline: &Deadline, tally: &mut Tally) -> Result<(), CountError> {
+        let stream_shard = batch.stream_shard;
+        let (mut tries, mut log_tries) = (0, 0);
         loop {
-            match self.count_new(stream_shard, changes, deadline, tally).await {
+            match self.count_new(batch, deadline, tally).await {
                 Ok(Committed::Done) => return Ok(()),
+                Ok(Committed::LogMoved) => {
+                    tally.log_moves += 1;
+                    log_tries += 1;
+                    if log_tries == MAX_LOG_TRIES {
+                        return Err(CountError::LogMoved(stream_shard.to_owned()));
+                    }
+                    deadline.sleep(self.jitter(stream_shard, LOG_WAIT)).await;
+                    continue;
+                }
                 Ok(Committed::Elsewhere) if tries + 1 == MAX_TRIES => {
                     return Err(CountError::CheckpointMoved(stream_shard.to_owned()));
                 }
@@ -118,7 +155,7 @@ impl Aggregator {
                 Err(error) => return Err(error),
             }
             tally.conflicts += 1;
-            deadline.sleep(self.wait(stream_shard, tries)).await;
+            deadline.sleep(self.jitter(stream_shard, FIRST_WAIT * 2_u32.saturating_pow(tries))).await;
             tries += 1;
         }
     }
@@ -126,8 +163,7 @@ impl Aggregator {
     /// Counts the changes beyond the current checkpoint.
     async fn count_new(
         &self,
-        stream_shard: &str,
-        changes: &[Change],
+        Batch { stream_shard, source, changes }: Batch<'_>,
         deadline: &Deadline,
         tally: &mut Tally,
     ) -> Result<Committed, CountError> {
@@ -139,13 +175,23 @@ impl Aggregator {
         let known =
             |change: &&Change| checkpoint.as_ref().is_some_and(|checkpoint| change.sequence_number <= *checkpoint);
         let skipped = changes.partition_point(|change| known(&change));
-        let (mut new, commits) = (&changes[skipped..], fold(&changes[skipped..]));
-        for commit in commits {
+        let mut new = &changes[skipped..];
+        if new.iter().all(Change::is_neutral) {
+            tally.pass(new, changes);
+            return Ok(Committed::Done);
+        }
+        in_time()?;
+        let mut log = if self.config.event_log { Some(self.log_head(source).await?) } else { None };
+        for commit in fold(new, log.as_ref().map(|head| head.epoch))? {
             in_time()?;
             let now = self.clock.now();
-            let committed = self.store.commit_counts(stream_shard, checkpoint.as_ref(), &commit, now).await?;
-            if committed == Committed::Elsewhere {
-                return Ok(Committed::Elsewhere);
+            match self.store.commit_counts(stream_shard, checkpoint.as_ref(), &commit, log.as_ref(), now).await? {
+                Committed::Done => {}
+                moved => return Ok(moved),
+            }
+            if !commit.events.is_empty() {
+                tally.logged_events += commit.events.len() as u64;
+                log = log.map(|head| head.after_append(now));
             }
             let (counted, rest) = new.split_at(new.partition_point(|change| change.sequence_number <= commit.last));
             tally.commits += 1;
@@ -153,25 +199,34 @@ impl Aggregator {
             new = rest;
             checkpoint = Some(commit.last);
         }
-        // The rest changes no counter.
-        tally.note(new);
-        // Changes that this invocation did not count were counted by another one.
-        let all = u64::try_from(changes.len()).unwrap_or(u64::MAX);
-        tally.skipped = all.saturating_sub(tally.counted + tally.unparsed);
+        // The rest changes no counter, and is no event.
+        tally.pass(new, changes);
         Ok(Committed::Done)
     }
 
-    /// Returns the wait after a conflict, with jitter seeded by the shard and the time.
-    fn wait(&self, stream_shard: &str, tries: u32) -> Duration {
+    /// Returns the log's head. The log takes the changes of one stream alone.
+    async fn log_head(&self, source: &str) -> Result<LogHead, CountError> {
+        let head = self.store.log_head().await?.unwrap_or_else(|| LogHead::first(source));
+        if head.source == source { Ok(head) } else { Err(CountError::OtherSource(head.source, source.to_owned())) }
+    }
+
+    /// Returns a wait of up to `longest`, with jitter seeded by the shard and the time.
+    fn jitter(&self, stream_shard: &str, longest: Duration) -> Duration {
         let shard = stream_shard.bytes().fold(0_u64, |seed, byte| seed.rotate_left(8) ^ u64::from(byte));
         let seed = shard ^ self.clock.instant().timestamp_micros().unsigned_abs();
-        let longest = FIRST_WAIT * 2_u32.saturating_pow(tries);
         let longest = u64::try_from(longest.as_micros()).unwrap_or(u64::MAX);
         Duration::from_micros(fastrand::Rng::with_seed(seed).u64(longest / 2..=longest))
     }
 }
 
 impl Tally {
+    /// Notes the rest of a batch, of `all` changes. Those that this invocation did not count were counted by another one.
+    fn pass(&mut self, rest: &[Change], all: &[Change]) {
+        self.note(rest);
+        let all = u64::try_from(all.len()).unwrap_or(u64::MAX);
+        self.skipped = all.saturating_sub(self.counted + self.unparsed);
+    }
+
     fn note(&mut self, counted: &[Change]) {
         for change in counted {
             match change.effect {

@@ -71,11 +71,12 @@ impl<'a> Lookup<'a> {
         })
     }
 
-    /// Reads `PAYMENTS_TABLE`, `HISTORY_TABLE` and `DYNAMODB_ENDPOINT`.
+    /// Reads `PAYMENTS_TABLE`, `HISTORY_TABLE`, `LOG_TABLE` and `DYNAMODB_ENDPOINT`.
     pub fn data(&self) -> Result<DataConfig, ConfigError> {
         let tables = TableNames {
             payments: self.required("PAYMENTS_TABLE", "the name of the hot table")?,
             history: self.required("HISTORY_TABLE", "the name of the long-term table")?,
+            log: self.required("LOG_TABLE", "the name of the log's table")?,
         };
         Ok(DataConfig { tables, endpoint: self.text("DYNAMODB_ENDPOINT") })
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use metrique_writer::Entry;
-use payments_model::{Actor, DayCounts, Head, JsonText, PaymentId, Status, TrailEntry};
+use payments_model::{DayCounts, Head, JsonText, PaymentId, PublicActor, Status, TrailEntry};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
@@ -65,29 +65,7 @@ impl LeftOut {
 struct TrailView {
     status: &'static str,
     at: String,
-    by: ActorView,
-}
-
-/// Who moved a payment into a status. Only a client has a name: which function it was is the bank's own business.
-#[derive(Debug, Serialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-enum ActorView {
-    /// The client or subject of a token.
-    Client { name: String },
-    /// The bank, because the payment was due.
-    Bank,
-    /// The bank's transaction service.
-    TransactionService,
-}
-
-impl ActorView {
-    fn of(status: Status, by: &Actor) -> Self {
-        match status {
-            Status::Scheduled | Status::Cancelled => Self::Client { name: by.to_string() },
-            Status::Pending => Self::Bank,
-            Status::Processed | Status::Failed => Self::TransactionService,
-        }
-    }
+    by: PublicActor,
 }
 
 impl PaymentView {
@@ -96,7 +74,7 @@ impl PaymentView {
         let trail = |TrailEntry { status, at, by }: TrailEntry| TrailView {
             status: status.as_str(),
             at: at.to_string(),
-            by: ActorView::of(status, &by),
+            by: PublicActor::of(status, &by),
         };
         Self {
             payment_id: head.payment_id.to_string(),

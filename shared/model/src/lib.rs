@@ -49,10 +49,12 @@
 //! | [`counts`] | counts and sums of the payments of a date |
 //! | [`currency`] | ISO 4217 currencies |
 //! | [`json_text`] | the client's own JSON |
+//! | [`log_event`] | events of the log |
 //! | [`money`] | amounts in minor units |
 //! | [`outage`] | failed calls to other services |
 //! | [`payment`] | instructions, details, heads and their keys |
 //! | [`payment_id`] | payment ids, idempotency keys, shards |
+//! | [`public_actor`] | the actors as clients see them |
 //! | [`reference`](mod@reference) | clients' references of payments |
 //! | [`sequence_number`] | places in a shard of the table's stream |
 //! | [`settlement`] | settlements, transaction ids, failure reasons |
@@ -83,10 +85,12 @@ pub mod calendar;
 pub mod counts;
 pub mod currency;
 pub mod json_text;
+pub mod log_event;
 pub mod money;
 pub mod outage;
 pub mod payment;
 pub mod payment_id;
+pub mod public_actor;
 pub mod reference;
 pub mod sequence_number;
 pub mod settlement;
@@ -98,10 +102,12 @@ pub use calendar::{BusinessDate, BusinessZone, ScheduledFor, UtcSecond};
 pub use counts::DayCounts;
 pub use currency::Currency;
 pub use json_text::JsonText;
+pub use log_event::{Epoch, IrregularEvent, Logged, VersionBefore};
 pub use money::{AmountMinor, MAX_AMOUNT_MINOR, Money};
 pub use outage::{Outage, OutageKind, causes};
 pub use payment::{Details, Head, HeadKey, HeadSort, Instruction, TrailEntry};
 pub use payment_id::{IdempotencyKey, PaymentId, Shard, ShardCount};
+pub use public_actor::PublicActor;
 pub use reference::Reference;
 pub use sequence_number::SequenceNumber;
 pub use settlement::{FailureReason, Settlement, TransactionId};

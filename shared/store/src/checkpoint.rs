@@ -14,13 +14,13 @@ use payments_model::{BusinessDate, DayCounts, SequenceNumber, UtcSecond};
 use crate::counters::{MOVES, attributes, counter_key};
 use crate::item::{item_key, key_of, text_of};
 use crate::key::{Lane, checkpoint_partition};
-use crate::{Item, Store, StoreError};
+use crate::{Item, LogHead, Store, StoreError};
 
 /// The owner of the checkpoints.
 const CONSUMER: &str = "stream-aggregator";
 
-/// The most dates of one commit: a transaction takes 100 actions, and the checkpoint is one.
-pub const MAX_DATES_PER_COMMIT: usize = 99;
+/// The most dates of one commit: a transaction takes 100 actions, and the checkpoint, the log's segment and its head are three.
+pub const MAX_DATES_PER_COMMIT: usize = 97;
 
 /// The most sums of one date and commit. Each is `#nnn :nnn,` in an expression, 10 bytes; with the
 /// eight other numbers that is 2.7 KB of the 4 KB that an expression may have.
@@ -37,6 +37,8 @@ pub struct CountsCommit {
     pub deltas: BTreeMap<BusinessDate, DayCounts>,
     /// Records whose date could not be read.
     pub unparsed: u64,
+    /// The events of the records, as JSON: at most [`MAX_SEGMENT_BYTES`](crate::MAX_SEGMENT_BYTES), each with a line break.
+    pub events: Vec<String>,
     /// The last of the records: the new checkpoint.
     pub last: SequenceNumber,
 }
@@ -48,6 +50,8 @@ pub enum Committed {
     Done,
     /// The checkpoint is not the expected one. Nothing has changed.
     Elsewhere,
+    /// The log's head is not the expected one: another stream shard appended to it. Nothing has changed.
+    LogMoved,
 }
 
 impl Store {
@@ -59,8 +63,9 @@ impl Store {
         text_of(&item, "sequenceNumber").parse().map(Some).map_err(unreadable)
     }
 
-    /// Adds to the counters of the shard's lane and moves its checkpoint from `expected`, both or
-    /// neither: 2 write units per KB of each counter, and 2 for the checkpoint.
+    /// Adds to the counters of the shard's lane, moves its checkpoint from `expected`, and appends its events to the log whose
+    /// head is given, all or nothing: 2 write units per KB of each counter, 2 for the checkpoint, and if there are events 2 for each KB of their
+    /// compressed segment, and 2 for the log's head.
     ///
     /// # Errors
     /// [`StoreError`] if DynamoDB fails. [`StoreError::Throttled`] also if another shard commits to
@@ -70,6 +75,7 @@ impl Store {
         stream_shard: &str,
         expected: Option<&SequenceNumber>,
         commit: &CountsCommit,
+        log: Option<&LogHead>,
         now: UtcSecond,
     ) -> Result<Committed, StoreError> {
         let lane = Lane::of_stream_shard(stream_shard);
@@ -77,8 +83,16 @@ impl Store {
         let dates = commit.deltas.iter().filter(|(_, counts)| !counts.is_zero());
         actions.extend(dates.map(|(date, counts)| self.add_to_counter(lane, *date, counts)));
         let actions = actions.into_iter().map(|update| Ok(TransactWriteItem::builder().update(update?).build()));
-        let committed = self.transact(actions.collect()).await?;
-        Ok(if committed { Committed::Done } else { Committed::Elsewhere })
+        let mut actions: Vec<_> = actions.collect();
+        if let Some(head) = log.filter(|_| !commit.events.is_empty()) {
+            actions.extend(self.append_to_log(head, &commit.events, now)?);
+        }
+        Ok(match self.transact(actions.into_iter().collect()).await? {
+            Ok(()) => Committed::Done,
+            // The checkpoint comes first. Counters have no condition.
+            Err(0) => Committed::Elsewhere,
+            Err(_) => Committed::LogMoved,
+        })
     }
 
     fn move_checkpoint(

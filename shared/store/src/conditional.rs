@@ -51,20 +51,20 @@ pub(crate) fn conditional<T, E: ConditionalError>(
 }
 
 impl Store {
-    /// Writes all actions or none. Returns `false` if a condition failed, which counts for more than
-    /// a conflict: repeating does not change it.
+    /// Writes all actions or none. If conditions failed, which counts for more than a conflict because repeating does not
+    /// change it, returns the place of the first such action.
     pub(crate) async fn transact(
         &self,
         actions: Result<Vec<TransactWriteItem>, BuildError>,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<Result<(), usize>, StoreError> {
         const OPERATION: &str = "TransactWriteItems";
         let actions = actions.map_err(incomplete(OPERATION))?;
         let Err(error) = self.client.transact_write_items().set_transact_items(Some(actions)).send().await else {
-            return Ok(true);
+            return Ok(Ok(()));
         };
         let has = |codes: &[&str]| cancellation_codes(&error).any(|code| codes.contains(&code));
-        if has(&["ConditionalCheckFailed"]) {
-            Ok(false)
+        if let Some(place) = cancellation_codes(&error).position(|code| code == "ConditionalCheckFailed") {
+            Ok(Err(place))
         } else if has(&["ValidationError", "ItemCollectionSizeLimitExceeded"]) {
             Err(failed(OPERATION)(error))
         } else if has(&["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"]) {
@@ -99,5 +99,5 @@ fn cancellation_codes(error: &SdkError<TransactWriteItemsError>) -> impl Iterato
         Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) => cancelled.cancellation_reasons(),
         _ => &[],
     };
-    reasons.iter().filter_map(|reason| reason.code())
+    reasons.iter().map(|reason| reason.code().unwrap_or_default())
 }

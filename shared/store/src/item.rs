@@ -199,7 +199,7 @@ pub(crate) fn decode_head(table: &str, item: Item) -> Result<Head, StoreError> {
     parse_head(item).map_err(|fault| StoreError::unreadable(table, key, fault))
 }
 
-fn parse_head(item: Item) -> Result<Head, Fault> {
+pub(crate) fn parse_head(item: impl Into<serde_dynamo::Item>) -> Result<Head, Fault> {
     let item: HeadItem = serde_dynamo::from_item(item)?;
     let sort = key::parse_head_sort(&item.sk)?;
     let HeadSort { due_at, payment_id } = sort;

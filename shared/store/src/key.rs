@@ -53,6 +53,12 @@ pub(crate) fn checkpoint_partition(consumer: &str) -> String {
     format!("CHECKPOINT#{consumer}")
 }
 
+/// The partition key of the log's head and of the segments of an epoch: `LOG#HEAD` and `LOG#<epoch>`. A segment's sort key is its
+/// number.
+pub(crate) fn log_partition(what: impl fmt::Display) -> String {
+    format!("LOG#{what}")
+}
+
 /// The partition key of the counters of one lane: `COUNTS#<lane>`. Their sort key is the date.
 pub(crate) fn counts_partition(lane: Lane) -> String {
     format!("COUNTS#{}", lane.0)

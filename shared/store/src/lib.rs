@@ -24,7 +24,9 @@
 //! | archive a past payment | `payment-history`, then `payments` | [`Store::put_archived_head`], [`Store::remove_head`] |
 //! | the counters of dates | `payments` | [`Store::counters`] |
 //! | the last counted record of a stream shard | `payments` | [`Store::checkpoint`] |
-//! | add records of the stream to the counters | `payments` | [`Store::commit_counts`] |
+//! | add records of the stream to the counters, and their events to the log | `payments`, `payments-log` | [`Store::commit_counts`] |
+//! | the log's head | `payments-log` | [`Store::log_head`] |
+//! | the log's events after a place | `payments-log` | [`Store::log_page`] |
 //! | recount a date | both tables' `due` | [`Store::recount_next`] |
 //! | evidence of drift, by date | `payments` | [`Store::evidence`], [`Store::keep_evidence`], [`Store::drop_evidence`] |
 //! | repair a date's counters | `payments` | [`Store::repair_counters`] |
@@ -44,6 +46,7 @@ mod frame;
 mod insert;
 mod item;
 pub mod key;
+mod log;
 mod lookup;
 mod merge;
 mod recount;
@@ -70,6 +73,9 @@ pub use due::{DuePage, DueRange, DueRow, DueUntil};
 pub use error::StoreError;
 pub use insert::{PutDetails, PutHead, details_excess};
 pub use key::{DueSort, UnreportedSort};
+pub use log::{
+    LOG_KEPT_FOR, LogEntry, LogHead, LogPage, LogPosition, LogPositionError, LogRead, MAX_SEGMENT_BYTES, logged,
+};
 pub use lookup::MAX_BATCH_GET;
 pub use recount::{DueRecount, Recounted};
 pub use repair::{Evidence, Repaired, StoredEvidence};
@@ -79,16 +85,18 @@ pub use size::{MAX_DETAILS_BYTES, item_bytes};
 pub use transition::Moved;
 pub use unreported::{UnreportedEnd, UnreportedPage, UnreportedRow};
 
-/// The names of the two tables.
+/// The names of the tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableNames {
     /// The hot table.
     pub payments: String,
     /// The long-term table.
     pub history: String,
+    /// The log's table.
+    pub log: String,
 }
 
-/// Both tables, through one client.
+/// The tables, through one client.
 #[derive(Debug, Clone)]
 pub struct Store {
     client: Client,

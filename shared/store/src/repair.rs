@@ -100,7 +100,7 @@ impl Store {
         evidence: &Evidence,
     ) -> Result<Repaired, StoreError> {
         let repaired = self.transact(self.repair_of(date, seen, evidence)).await?;
-        Ok(if repaired { Repaired::Done } else { Repaired::Moved })
+        Ok(if repaired.is_ok() { Repaired::Done } else { Repaired::Moved })
     }
 
     /// The actions of a repair: one lane takes the whole difference, the others must not change.

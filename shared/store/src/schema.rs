@@ -1,4 +1,4 @@
-//! The definition of both tables, as data.
+//! The definition of the tables, as data.
 //!
 //! Embedded tables are created from it, and a test compares `template.yaml` with it. So what is
 //! tested is what is deployed.
@@ -64,9 +64,9 @@ pub struct Table {
     pub indexes: &'static [Index],
 }
 
-/// The partition key of both tables.
+/// The partition key of all tables.
 pub const PARTITION: KeyAttribute = KeyAttribute::Text("pk");
-/// The sort key of both tables.
+/// The sort key of all tables.
 pub const SORT: KeyAttribute = KeyAttribute::Text("sk");
 
 /// All payments of the table by shard, then by status, date and instant.
@@ -95,11 +95,21 @@ pub const PAYMENTS: Table = Table { stream: true, time_to_live: Some(EXPIRES_AT)
 /// The long-term table: details of all payments, heads of settled and archived ones.
 pub const HISTORY: Table = Table { stream: false, time_to_live: None, indexes: &[DUE, TRANSACTION] };
 
-/// Creates both tables in an embedded or test engine, unless they exist. On AWS the stack creates
+/// The log of what happened to payments.
+pub const LOG: Table = Table { stream: false, time_to_live: Some(EXPIRES_AT), indexes: &[] };
+
+/// Creates all tables in an embedded or test engine, unless they exist. On AWS the stack creates
 /// them.
 pub async fn create_tables(client: &Client, names: &TableNames) -> Result<(), StoreError> {
     create_table(client, &names.payments, &PAYMENTS).await?;
-    create_table(client, &names.history, &HISTORY).await
+    create_table(client, &names.history, &HISTORY).await?;
+    create_table(client, &names.log, &LOG).await
+}
+
+/// The indexes of a table; none if it has none, because DynamoDB rejects an empty list.
+fn indexes_of(table: &Table) -> Option<Vec<GlobalSecondaryIndex>> {
+    let indexes: Vec<_> = table.indexes.iter().map(global_index).collect();
+    (!indexes.is_empty()).then_some(indexes)
 }
 
 /// Creates a table if it does not exist.
@@ -113,7 +123,7 @@ pub async fn create_table(client: &Client, name: &str, table: &Table) -> Result<
         .billing_mode(BillingMode::PayPerRequest)
         .set_key_schema(Some(key_schema(PARTITION, Some(SORT))))
         .set_attribute_definitions(Some(attribute_definitions(table)))
-        .set_global_secondary_indexes(Some(table.indexes.iter().map(global_index).collect()));
+        .set_global_secondary_indexes(indexes_of(table));
     if table.stream {
         let stream =
             StreamSpecification::builder().stream_enabled(true).stream_view_type(StreamViewType::NewAndOldImages);

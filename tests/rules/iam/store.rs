@@ -67,6 +67,7 @@ fn permissions_of(call: &Call) -> Result<Vec<Permission>> {
         let table = match table.as_str() {
             "payments" => "PaymentsTable",
             "history" => "HistoryTable",
+            "log" => "LogTable",
             other => bail!("which table is {other}?"),
         };
         let place = call.index.as_ref().map_or(table.to_owned(), |index| format!("{table}/index/{index}"));

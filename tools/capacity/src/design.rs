@@ -37,12 +37,12 @@ impl Design {
             Self::Ours => "payments",
             Self::Other(layout) => layout.name,
         };
-        TableNames { payments: name.to_owned(), history: format!("{name}-history") }
+        TableNames { payments: name.to_owned(), history: format!("{name}-history"), log: format!("{name}-log") }
     }
 
     /// Returns the indexes of both tables.
     pub(crate) fn indexes(self) -> [Indexes; 2] {
-        let TableNames { payments, history } = self.names();
+        let TableNames { payments, history, .. } = self.names();
         match self {
             Self::Ours => [(payments, PAYMENTS.indexes.to_vec()), (history, HISTORY.indexes.to_vec())],
             Self::Other(layout) => [(payments, layout.hot_indexes()), (history, layout.history_indexes())],

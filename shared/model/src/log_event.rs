@@ -1,0 +1,217 @@
+//! Events of the log: one for each version of a payment, and none for anything else.
+//!
+//! A change that raises no version, such as a redrive, a report or the archive, is no event. A version that does not
+//! follow the one before is an event of its own kind, which names the payment.
+
+use serde::Serialize;
+
+use crate::{Head, HeadKey, PublicActor, Status, UtcSecond};
+
+/// The number of a log. A restore ends one, and begins the next. The first is 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct Epoch(u32);
+
+impl Epoch {
+    /// The first epoch.
+    pub const FIRST: Self = Self(1);
+
+    /// Reads a stored number.
+    #[must_use]
+    pub fn from_stored(number: u32) -> Option<Self> {
+        (number >= 1).then_some(Self(number))
+    }
+
+    /// The number.
+    #[must_use]
+    pub fn get(self) -> u32 {
+        self.0
+    }
+
+    /// The epoch that follows.
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+impl std::fmt::Display for Epoch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A version of a payment, as far as its successor's event needs it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VersionBefore {
+    /// The version.
+    pub version: u32,
+    /// The status.
+    pub status: Status,
+}
+
+/// What a change of a head means for the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Logged {
+    /// No event: no version was added.
+    Nothing,
+    /// The event of a new version.
+    Version(Box<VersionEvent>),
+    /// The version does not follow the one before.
+    Irregular(IrregularEvent),
+}
+
+/// The event of one version of a payment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VersionEvent {
+    from: Option<Status>,
+    head: Head,
+}
+
+/// The event of a change that cannot be read, or whose version does not follow the one before: versions may be missing
+/// in the log. The payment itself says what is true.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IrregularEvent {
+    /// The payment, if its key can be read.
+    pub key: Option<HeadKey>,
+    /// When the change was read.
+    pub at: UtcSecond,
+    /// Its place in the table's stream, which makes the event's id.
+    pub place: String,
+    /// What is wrong.
+    pub why: &'static str,
+}
+
+impl Logged {
+    /// Returns what a change means whose head after it is `after`, read at `now` at `place` of the table's stream. A head that is
+    /// gone was archived or has expired, which is no event.
+    #[must_use]
+    pub fn of(before: Option<VersionBefore>, after: &Head, now: UtcSecond, place: &str) -> Self {
+        let status = after.state.status();
+        let last = before.map_or(0, |before| before.version);
+        let why = if after.version == last {
+            if before.is_some_and(|before| before.status == status) {
+                return Self::Nothing;
+            }
+            "its status changed, but not its version"
+        } else if after.version == last + 1 {
+            let head = after.clone();
+            return Self::Version(Box::new(VersionEvent { from: before.map(|before| before.status), head }));
+        } else {
+            "its version does not follow the one before"
+        };
+        Self::Irregular(IrregularEvent { key: Some(after.key()), at: now, place: place.to_owned(), why })
+    }
+}
+
+impl Logged {
+    /// The event's JSON in an epoch, on one line; none if there is no event.
+    ///
+    /// # Errors
+    /// None that is known: JSON holds every field.
+    pub fn json(&self, epoch: Epoch) -> serde_json::Result<Option<String>> {
+        match self {
+            Self::Nothing => Ok(None),
+            Self::Version(event) => event.json(epoch).map(Some),
+            Self::Irregular(event) => event.json(epoch).map(Some),
+        }
+    }
+}
+
+/// The JSON of a version's event, its fields in the documented order.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct VersionJson<'e> {
+    id: String,
+    r#type: String,
+    at: String,
+    epoch: Epoch,
+    account_id: &'e str,
+    payee_account_id: &'e str,
+    payment_id: String,
+    version: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<&'static str>,
+    to: &'static str,
+    by: PublicActor,
+    due_at: String,
+    due_date: String,
+    amount_minor: i64,
+    currency: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reference: Option<&'e str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transaction_id: Option<&'e str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure_reason: Option<&'e str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unreported: Option<bool>,
+}
+
+/// The JSON of an irregular change's event.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct IrregularJson<'e> {
+    id: String,
+    r#type: &'static str,
+    at: String,
+    epoch: Epoch,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    account_id: Option<&'e str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payment_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    due_at: Option<String>,
+    place: &'e str,
+    why: &'static str,
+}
+
+impl VersionEvent {
+    /// The event's JSON. Its id is made of epoch, payment and version.
+    fn json(&self, epoch: Epoch) -> serde_json::Result<String> {
+        let head = &self.head;
+        let (status, version) = (head.state.status(), head.version);
+        let by = head.moved.last().map_or(&head.created.1, |entry| &entry.by);
+        serde_json::to_string(&VersionJson {
+            id: format!("{epoch}-{}-{version}", head.payment_id),
+            r#type: format!("payment.{}", status.as_str().to_lowercase()),
+            at: head.updated_at().to_string(),
+            epoch,
+            account_id: head.account.as_str(),
+            payee_account_id: head.payee.as_str(),
+            payment_id: head.payment_id.to_string(),
+            version,
+            from: self.from.map(Status::as_str),
+            to: status.as_str(),
+            by: PublicActor::of(status, by),
+            due_at: head.due_at.to_string(),
+            due_date: head.due_date.to_string(),
+            amount_minor: head.money.amount.get(),
+            currency: head.money.currency.to_string(),
+            reference: head.reference.as_ref().map(crate::Reference::as_str),
+            transaction_id: head.transaction_id().map(crate::TransactionId::as_str),
+            failure_reason: head.failure_reason().map(crate::FailureReason::as_str),
+            unreported: head.settled_at().map(|_| head.unreported),
+        })
+    }
+}
+
+impl IrregularEvent {
+    fn json(&self, epoch: Epoch) -> serde_json::Result<String> {
+        let key = self.key.as_ref();
+        serde_json::to_string(&IrregularJson {
+            id: format!("{epoch}-irregular-{}", self.place),
+            r#type: "payment.irregular",
+            at: self.at.to_string(),
+            epoch,
+            account_id: key.map(|key| key.account.as_str()),
+            payment_id: key.map(|key| key.sort.payment_id.to_string()),
+            due_at: key.map(|key| key.sort.due_at.to_string()),
+            place: &self.place,
+            why: self.why,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

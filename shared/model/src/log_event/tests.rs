@@ -1,0 +1,97 @@
+//! Which changes are events, and their JSON.
+
+use super::*;
+use crate::{Actor, Details, Event, Instruction, Money, PaymentId, Settlement, State, Transition};
+
+const PLACE: &str = "shardId-1/42";
+
+fn now() -> UtcSecond {
+    "2026-12-01T10:00:00Z".parse().unwrap()
+}
+
+fn scheduled() -> Head {
+    let account = "acc-1".parse().unwrap();
+    let payment_id = PaymentId::derive(&account, &"rent".parse().unwrap());
+    let instruction = Instruction {
+        account,
+        payee: "landlord-7".parse().unwrap(),
+        money: Money { amount: "125000".parse().unwrap(), currency: "GBP".parse().unwrap() },
+        scheduled_for: "2026-12-01".parse().unwrap(),
+        reference: Some("RENT 7".parse().unwrap()),
+        data: None,
+    };
+    let (zone, shards) = ("Europe/London".parse().unwrap(), "10".parse().unwrap());
+    let created = "2026-11-20T08:00:00Z".parse().unwrap();
+    Head::scheduled(&Details::accept(payment_id, instruction, zone, shards, created, Actor::named("feed")))
+}
+
+fn moved(head: &Head, event: &Event, by: &str) -> Head {
+    let step: Transition = head.transition(event, now(), Actor::named(by)).unwrap();
+    let mut head = head.clone();
+    head.state = step.to().clone();
+    head.version = step.version() + 1;
+    head.moved.push(crate::TrailEntry { status: step.to().status(), at: step.at(), by: step.by().clone() });
+    head.unreported = head.settled_at().is_some();
+    head
+}
+
+fn before(head: &Head) -> Option<VersionBefore> {
+    Some(VersionBefore { version: head.version, status: head.state.status() })
+}
+
+fn json_of(before: Option<VersionBefore>, after: &Head) -> String {
+    Logged::of(before, after, now(), PLACE).json(Epoch::FIRST).unwrap().unwrap()
+}
+
+#[test]
+fn each_version_is_one_event() {
+    let scheduled = scheduled();
+    let pending = moved(&scheduled, &Event::Sweep, "daily-due-sweeper");
+    let processed = moved(&pending, &Event::Settle(Settlement::Processed("TX-1".parse().unwrap())), "settle");
+    let id = scheduled.payment_id;
+    let common = |number: u32| format!(r#"{{"id":"1-{id}-{number}","type":"payment."#);
+    let first = json_of(None, &scheduled);
+    assert_eq!(
+        first,
+        format!(
+            r#"{}scheduled","at":"2026-11-20T08:00:00Z","epoch":1,"accountId":"acc-1","payeeAccountId":"landlord-7","paymentId":"{id}","version":1,"to":"SCHEDULED","by":{{"kind":"client","name":"feed"}},"dueAt":"2026-12-01T00:00:00Z","dueDate":"2026-12-01","amountMinor":125000,"currency":"GBP","reference":"RENT 7"}}"#,
+            common(1)
+        )
+    );
+    let second = json_of(before(&scheduled), &pending);
+    assert!(second.starts_with(&format!("{}pending\"", common(2))), "{second}");
+    assert!(second.contains(r#""from":"SCHEDULED","to":"PENDING","by":{"kind":"bank"}"#), "{second}");
+    let third = json_of(before(&pending), &processed);
+    assert!(third.contains(r#""by":{"kind":"transaction-service"}"#), "{third}");
+    assert!(third.ends_with(r#""reference":"RENT 7","transactionId":"TX-1","unreported":true}"#), "{third}");
+}
+
+#[test]
+fn a_change_without_a_new_version_is_no_event() {
+    let pending = moved(&scheduled(), &Event::Sweep, "daily-due-sweeper");
+    let redriven = Head { dispatch_attempt: Some(2), ..pending.clone() };
+    assert_eq!(Logged::of(before(&pending), &redriven, now(), PLACE), Logged::Nothing);
+}
+
+#[test]
+fn a_version_that_does_not_follow_is_irregular() {
+    let scheduled = scheduled();
+    let pending = moved(&scheduled, &Event::Sweep, "daily-due-sweeper");
+    let same_version = Head { state: State::Cancelled, ..scheduled.clone() };
+    for (before, after) in [
+        // It appears with a past, as after a restore.
+        (None, &pending),
+        (before(&pending), &scheduled),
+        (before(&scheduled), &same_version),
+    ] {
+        let json = Logged::of(before, after, now(), PLACE).json(Epoch::FIRST.next()).unwrap().unwrap();
+        assert!(json.starts_with(r#"{"id":"2-irregular-shardId-1/42","type":"payment.irregular""#), "{json}");
+        assert!(json.contains(&after.payment_id.to_string()), "{json}");
+    }
+}
+
+#[test]
+fn an_epoch_is_at_least_one() {
+    assert_eq!(Epoch::from_stored(0), None);
+    assert_eq!(Epoch::from_stored(7).map(Epoch::get), Some(7));
+}

@@ -1,0 +1,206 @@
+//! Reading: strongly consistent, in the order of the numbers, across epochs.
+
+use std::fmt;
+use std::str::FromStr;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use payments_model::{Epoch, UtcSecond};
+
+use super::{LogHead, segment, segment_sort};
+use crate::attributes::Item;
+use crate::error::failed;
+use crate::item::{key_of, text_of};
+use crate::key::log_partition;
+use crate::{Store, StoreError};
+
+/// A place in the log: before an event. Places are in the order of the events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LogPosition {
+    /// The epoch.
+    pub epoch: Epoch,
+    /// The number of the segment.
+    pub number: u64,
+    /// How many of its events are before.
+    pub offset: u32,
+}
+
+/// A text that is not a position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a position is epoch.number.offset, such as 1.42.0")]
+pub struct LogPositionError;
+
+/// An event, and the place after it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogEntry {
+    /// The event's JSON, as it was written.
+    pub json: String,
+    /// The place after it.
+    pub after: LogPosition,
+}
+
+/// Some events that follow a place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogPage {
+    /// The events.
+    pub entries: Vec<LogEntry>,
+    /// The place after them.
+    pub after: LogPosition,
+    /// Whether the log ended there when it was read.
+    pub is_end: bool,
+}
+
+/// What was found after a place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LogRead {
+    /// Events, or none if the log ends there.
+    Page(LogPage),
+    /// The segments there have expired. This is the oldest place.
+    Expired(LogPosition),
+    /// The log was never there: it ended before, and a restore began a new epoch, or the place is invented. This is its end.
+    Beyond(LogPosition),
+}
+
+impl LogPosition {
+    fn start_of(epoch: Epoch, number: u64) -> Self {
+        Self { epoch, number, offset: 0 }
+    }
+}
+
+impl LogHead {
+    /// The place after the last event.
+    #[must_use]
+    pub fn end(&self) -> LogPosition {
+        LogPosition::start_of(self.epoch, self.next)
+    }
+
+    /// The oldest place that is kept at `now`.
+    #[must_use]
+    pub fn start(&self, now: UtcSecond) -> LogPosition {
+        let (epoch, number) = self.oldest(now);
+        LogPosition::start_of(epoch, number)
+    }
+}
+
+impl Store {
+    /// Returns up to `limit` events after a place, of at most `segments` segments of one epoch: for each 4 KB of them 1 read unit.
+    /// `head` was read before, so all that it counts is there.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreadable`] if a segment is missing that cannot have expired, or one cannot be read: nobody may read on.
+    pub async fn log_page(
+        &self,
+        head: &LogHead,
+        after: LogPosition,
+        limit: usize,
+        segments: u8,
+        now: UtcSecond,
+    ) -> Result<LogRead, StoreError> {
+        let (start, end) = (head.start(now), head.end());
+        if after < start {
+            return Ok(LogRead::Expired(start));
+        }
+        let Some(end_of_epoch) = head.end_of(after.epoch) else { return Ok(LogRead::Beyond(end)) };
+        if (after.number, after.offset) > (end_of_epoch, 0) {
+            return Ok(LogRead::Beyond(end));
+        }
+        let mut page = LogPage { entries: Vec::new(), after, is_end: false };
+        if after.number < end_of_epoch {
+            let last = end_of_epoch.min(after.number + u64::from(segments)) - 1;
+            for item in self.log_segments(after.epoch, after.number, last).await? {
+                match self.take_segment(&mut page, &item, limit) {
+                    Ok(true) => {}
+                    // Readers get what is before a hole, and meet it next.
+                    Err(_) if !page.entries.is_empty() => return Ok(LogRead::Page(page)),
+                    Ok(false) => return Ok(LogRead::Page(page)),
+                    Err(hole) => return Err(hole),
+                }
+            }
+        }
+        if page.after.number == end_of_epoch && page.after.epoch < head.epoch {
+            page.after = LogPosition::start_of(page.after.epoch.next(), 1);
+        }
+        page.is_end = page.after == end;
+        Ok(LogRead::Page(page))
+    }
+
+    /// Adds a segment's events to a page. Returns whether there is room for more.
+    fn take_segment(&self, page: &mut LogPage, item: &Item, limit: usize) -> Result<bool, StoreError> {
+        let at = page.after;
+        let unreadable = |why: &str| StoreError::unreadable(&self.tables.log, key_of(item), why);
+        if text_of(item, "sk") != segment_sort(at.number) {
+            let missing = format!("{} / {}", log_partition(at.epoch), segment_sort(at.number));
+            return Err(StoreError::unreadable(
+                &self.tables.log,
+                missing,
+                "the log has a hole here; see docs/runbook.md",
+            ));
+        }
+        let events = segment::events_of(item).map_err(|fault| unreadable(&fault.to_string()))?;
+        let skipped = usize::try_from(at.offset).unwrap_or(usize::MAX);
+        if skipped > events.len() {
+            return Err(unreadable("the position is behind the segment's end"));
+        }
+        for json in events.into_iter().skip(skipped) {
+            if page.entries.len() == limit {
+                return Ok(false);
+            }
+            page.after.offset += 1;
+            page.entries.push(LogEntry { json, after: page.after });
+        }
+        page.after = LogPosition::start_of(at.epoch, at.number + 1);
+        if let Some(last) = page.entries.last_mut() {
+            last.after = page.after;
+        }
+        Ok(true)
+    }
+
+    /// Returns the segments of an epoch from `first` to `last` as far as one call brings them, at least the first.
+    async fn log_segments(&self, epoch: Epoch, first: u64, last: u64) -> Result<Vec<Item>, StoreError> {
+        let query = self
+            .client
+            .query()
+            .table_name(&self.tables.log)
+            .key_condition_expression("pk = :pk AND sk BETWEEN :first AND :last")
+            .expression_attribute_values(":pk", AttributeValue::S(log_partition(epoch)))
+            .expression_attribute_values(":first", AttributeValue::S(segment_sort(first)))
+            .expression_attribute_values(":last", AttributeValue::S(segment_sort(last)))
+            .consistent_read(true);
+        let items = query.send().await.map_err(failed("Query"))?.items.unwrap_or_default();
+        if items.is_empty() {
+            let missing = format!("{} / {}", log_partition(epoch), segment_sort(first));
+            return Err(StoreError::unreadable(
+                &self.tables.log,
+                missing,
+                "the log has a hole here; see docs/runbook.md",
+            ));
+        }
+        Ok(items)
+    }
+}
+
+impl fmt::Display for LogPosition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.epoch, self.number, self.offset)
+    }
+}
+
+impl FromStr for LogPosition {
+    type Err = LogPositionError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parts: Vec<&str> = text.split('.').collect();
+        let plain =
+            |part: &&str| part.bytes().all(|byte| byte.is_ascii_digit()) && (part.len() == 1 || !part.starts_with('0'));
+        let [epoch, number, offset] = parts[..] else { return Err(LogPositionError) };
+        if ![epoch, number, offset].iter().all(plain) {
+            return Err(LogPositionError);
+        }
+        let epoch = epoch.parse().ok().and_then(Epoch::from_stored).ok_or(LogPositionError)?;
+        let number = number.parse().ok().filter(|number| (1..=999_999_999_999).contains(number));
+        Ok(Self {
+            epoch,
+            number: number.ok_or(LogPositionError)?,
+            offset: offset.parse().map_err(|_| LogPositionError)?,
+        })
+    }
+}

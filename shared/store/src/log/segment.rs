@@ -1,0 +1,66 @@
+//! A segment: the events of one commit, one line each, compressed where that is smaller.
+//!
+//! | `codec` | `text` | `frame` | `bytes` | |
+//! |---|---|---|---|---|
+//! | `raw` | the lines | | | as they came |
+//! | `zstd` | | a zstd frame with a checksum | the length of the text | compressed |
+
+use aws_sdk_dynamodb::primitives::Blob;
+use aws_sdk_dynamodb::types::AttributeValue;
+use payments_model::{Epoch, UtcSecond};
+
+use super::{EXPIRES_AFTER, number, segment_key};
+use crate::attributes::Fault;
+use crate::item::text_of;
+use crate::{EXPIRES_AT, Item, frame};
+
+/// The most bytes of a segment's events, with a line break after each: an item has at most 400 KB, and not every event can be
+/// compressed.
+pub const MAX_SEGMENT_BYTES: usize = 350 * 1024;
+
+const CODEC: &str = "codec";
+const TEXT: &str = "text";
+const FRAME: &str = "frame";
+const BYTES: &str = "bytes";
+const EVENTS: &str = "events";
+const AT: &str = "at";
+
+const RAW: &str = "raw";
+const ZSTD: &str = "zstd";
+
+/// Encodes a segment.
+pub(super) fn segment_of(epoch: Epoch, place: u64, events: &[String], now: UtcSecond) -> Item {
+    let text = events.join("\n");
+    let expires = now.as_chrono() + EXPIRES_AFTER;
+    let mut item = segment_key(epoch, place);
+    item.extend([
+        (EVENTS.to_owned(), number(events.len())),
+        (AT.to_owned(), AttributeValue::S(now.to_string())),
+        (EXPIRES_AT.to_owned(), number(expires.timestamp())),
+    ]);
+    item.extend(match frame::of(&text).filter(|frame| frame.len() < text.len()) {
+        Some(frame) => vec![
+            (CODEC.to_owned(), AttributeValue::S(ZSTD.to_owned())),
+            (BYTES.to_owned(), number(text.len())),
+            (FRAME.to_owned(), AttributeValue::B(Blob::new(frame))),
+        ],
+        None => vec![(CODEC.to_owned(), AttributeValue::S(RAW.to_owned())), (TEXT.to_owned(), AttributeValue::S(text))],
+    });
+    item
+}
+
+/// Decodes the events of a segment.
+pub(super) fn events_of(item: &Item) -> Result<Vec<String>, Fault> {
+    let text = match (text_of(item, CODEC), item.get(TEXT), item.get(FRAME), item.get(BYTES)) {
+        (RAW, Some(AttributeValue::S(text)), None, None) => text.clone(),
+        (ZSTD, None, Some(AttributeValue::B(frame)), Some(AttributeValue::N(bytes))) => {
+            let bytes = bytes.parse().ok().filter(|bytes| (1..=MAX_SEGMENT_BYTES).contains(bytes));
+            let bytes = bytes.ok_or_else(|| format!("bytes is not from 1 to {MAX_SEGMENT_BYTES}"))?;
+            frame::text_of(frame.as_ref(), bytes)?
+        }
+        _ => return Err("codec, text, frame and bytes disagree".into()),
+    };
+    let events: Vec<String> = text.split('\n').map(str::to_owned).collect();
+    let counted = item.get(EVENTS).and_then(|events| events.as_n().ok()).and_then(|events| events.parse().ok());
+    if counted == Some(events.len()) { Ok(events) } else { Err("events is not the number of lines".into()) }
+}

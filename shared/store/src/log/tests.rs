@@ -1,0 +1,112 @@
+//! The log's head, segments and places.
+
+use payments_model::UtcSecond;
+
+use super::segment;
+use super::*;
+use crate::item_bytes;
+
+const ARN: &str =
+    "arn:aws:dynamodb:eu-west-2:123456789012:table/scheduled-payments-payments/stream/2026-11-20T09:00:00.000";
+
+fn at(text: &str) -> UtcSecond {
+    text.parse().unwrap()
+}
+
+fn day(days: i64) -> UtcSecond {
+    at("2026-01-01T12:00:00Z").saturating_add(TimeDelta::days(days))
+}
+
+#[test]
+fn the_head_is_read_as_it_was_written_and_costs_one_unit() {
+    let mut head = LogHead::first(ARN);
+    for days in 0..100 {
+        head = head.after_append(day(days));
+    }
+    head.next = 999_999_999;
+    head.epoch = Epoch::from_stored(12).unwrap();
+    head.ended = (1..12).map(|epoch| (Epoch::from_stored(epoch).unwrap(), 999_999_999)).collect();
+    let mut item = head.item().unwrap();
+    assert!(item_bytes(&item) <= 1_024, "{} bytes", item_bytes(&item));
+    // A later version's attribute.
+    item.insert("somethingNew".to_owned(), number(1));
+    assert_eq!(LogHead::parse(item).unwrap(), head);
+}
+
+#[test]
+fn the_oldest_segment_is_the_first_of_a_day_that_is_kept() {
+    let mut head = LogHead::first(ARN);
+    for days in 0..60 {
+        // Two segments a day.
+        head = head.after_append(day(days)).after_append(day(days));
+    }
+    let now = day(59);
+    // Day 24 began 35 days and 12 hours ago.
+    assert_eq!(head.oldest(now), (Epoch::FIRST, 2 * 25 + 1));
+    // After 36 idle days nothing is kept, and the numbers go on.
+    assert_eq!(head.oldest(day(59 + 36)), (Epoch::FIRST, 121));
+    let later = head.after_append(day(59 + 36));
+    assert_eq!((later.oldest(day(59 + 36)), later.next), ((Epoch::FIRST, 121), 122));
+}
+
+#[test]
+fn a_clock_that_is_behind_hides_nothing() {
+    let late = LogHead::first(ARN).after_append(at("2026-01-02T00:00:01Z"));
+    let head = late.after_append(at("2026-01-01T23:59:59Z"));
+    assert_eq!(head.oldest(at("2026-01-03T00:00:00Z")), (Epoch::FIRST, 1));
+    let expired = at("2026-02-05T00:00:00Z");
+    assert_eq!(head.oldest(expired), (Epoch::FIRST, 1), "the second day is kept");
+}
+
+#[test]
+fn a_damaged_head_is_an_error() {
+    let item = LogHead::first(ARN).item().unwrap();
+    for (name, value) in [("epoch", number(0)), ("next", number("-1")), ("source", number(1)), ("ended", number(1))] {
+        let mut damaged = item.clone();
+        damaged.insert(name.to_owned(), value);
+        assert!(LogHead::parse(damaged).is_err(), "{name}");
+    }
+}
+
+#[test]
+fn a_segment_is_read_as_it_was_written() {
+    let long: Vec<String> = (0..1_000).map(|n| format!(r#"{{"id":"1-{n}","type":"payment.scheduled"}}"#)).collect();
+    for events in [vec!["{}".to_owned()], long] {
+        let item = segment::segment_of(Epoch::FIRST, 7, &events, day(0));
+        assert_eq!(segment::events_of(&item).unwrap(), events);
+        assert_eq!(item["sk"], AttributeValue::S("000000000007".to_owned()));
+        for name in ["codec", "text", "frame", "bytes", "events"] {
+            let mut damaged = item.clone();
+            if damaged.remove(name).is_some() {
+                assert!(segment::events_of(&damaged).is_err(), "without {name}");
+            }
+        }
+        let mut damaged = item.clone();
+        damaged.insert("events".to_owned(), number(events.len() + 1));
+        assert!(segment::events_of(&damaged).is_err());
+    }
+}
+
+#[test]
+fn a_position_has_one_text() {
+    for text in ["1.1.0", "12.345.999", "1.999999999999.0"] {
+        assert_eq!(text.parse::<LogPosition>().unwrap().to_string(), text);
+    }
+    for text in [
+        "",
+        "1",
+        "1.1",
+        "0.1.0",
+        "1.0.0",
+        "01.1.0",
+        "1.01.0",
+        "1.1.00",
+        "+1.1.0",
+        "1.1.-1",
+        "1.1.0.0",
+        "1.1.4294967296",
+    ] {
+        assert!(text.parse::<LogPosition>().is_err(), "{text:?}");
+    }
+    assert!("1.2.0".parse::<LogPosition>().unwrap() < "1.10.0".parse::<LogPosition>().unwrap());
+}
