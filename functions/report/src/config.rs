@@ -71,6 +71,7 @@ mod tests {
             let good = match name {
                 "PAYMENTS_TABLE" => "payments",
                 "HISTORY_TABLE" => "history",
+                "LOG_TABLE" => "payments-log",
                 "READ_SHARDS" => "10",
                 "REPORTS_URL" => "s3://a-bank-reports/billing",
                 _ => "",
