@@ -1,0 +1,51 @@
+//! Checks of numbers that only a bank with many, or old, payments has.
+
+use anyhow::Result;
+use scheduled_payments::{DueFilter, Status};
+use serde_json::{Value, json};
+
+use crate::fake::{Fake, PAYMENT_ID, payment, planned, problem, with};
+use crate::suite::{checks, equal};
+use crate::world::{World, problem_of};
+
+checks![sum_of_38_digits, stored_amount, new_members];
+
+const STATUSES: [&str; 5] = ["SCHEDULED", "PENDING", "PROCESSED", "FAILED", "CANCELLED"];
+
+async fn sum_of_38_digits(world: World) -> Result<()> {
+    let nines = "9".repeat(38);
+    let every =
+        |value: Value| Value::Object(STATUSES.map(|status| (status.to_owned(), value.clone())).into_iter().collect());
+    let texts = with(every(json!("0")), &json!({"PROCESSED": nines, "FAILED": format!("-{nines}")}));
+    let date = world.day(0);
+    let one = json!({
+        "date": date, "byStatus": every(json!(0)), "total": 0, "archived": 0, "unparsed": 0, "sums": {"GBP": texts},
+    });
+    let fake = Fake::of([planned(200, &json!({"counts": [one]}))]).await?;
+    let counts = fake.bank.counts(Some(date), Some(date)).await?;
+    let sums = &counts[0].sums["GBP"];
+    equal(sums[&Status::Processed], 99_999_999_999_999_999_999_999_999_999_999_999_999)?;
+    equal(sums[&Status::Failed], -99_999_999_999_999_999_999_999_999_999_999_999_999)
+}
+
+async fn stored_amount(world: World) -> Result<()> {
+    let stored = with(payment(), &json!({"amountMinor": i64::MAX}));
+    let page = json!({"payments": [stored], "nextCursor": null});
+    let fake = Fake::of([planned(200, &stored), planned(200, &page)]).await?;
+    equal(fake.bank.get("acc-1", PAYMENT_ID).await?.amount_minor, 9_223_372_036_854_775_807)?;
+    let due = fake.bank.due(world.day(0), &DueFilter::default()).all().await?;
+    equal(due.iter().map(|payment| payment.amount_minor).collect::<Vec<_>>(), [9_223_372_036_854_775_807])
+}
+
+async fn new_members(world: World) -> Result<()> {
+    let unknown = problem(409, "not-thought-of-yet", &json!({"hint": "new"}));
+    let rejected = with(unknown.clone(), &json!({"status": 422}));
+    let results = json!([{"status": 422, "accountId": "acc-1", "idempotencyKey": "k", "problem": rejected}]);
+    let payment = with(payment(), &json!({"mood": "good"}));
+    let planned = [planned(201, &payment), planned(409, &unknown), planned(200, &json!({"results": results}))];
+    let fake = Fake::of(planned).await?;
+    equal(fake.bank.create("acc-1", "k", &world.order()).await?.payment.amount_minor, 12050)?;
+    equal(problem_of(fake.bank.create("acc-1", "k", &world.order()).await)?.kind(), "not-thought-of-yet")?;
+    let results = fake.bank.create_batch(&[]).await?;
+    equal(results.iter().map(|result| result.status).collect::<Vec<_>>(), [422])
+}

@@ -1,0 +1,320 @@
+//! The bank: each operation of the API as a method.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use chrono::NaiveDate;
+use futures::FutureExt as _;
+use http::{HeaderValue, Method, Request, Response, Uri, header};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::errors::Error;
+use crate::model::{
+    AccountBatchEntry, BatchEntry, CountsOfDates, Created, DayCounts, DuePayment, EntryResult, Payment, PaymentOrder,
+};
+use crate::pages::{Page, Pages};
+use crate::retries::Tries;
+use crate::sender::Sender;
+use crate::values::Status;
+
+/// How many payments a page has by default.
+const PAGE_SIZE: u16 = 100;
+
+/// What stands in a segment of a path as it is.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// The order of a list, by due time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    /// The earliest first.
+    #[default]
+    Ascending,
+    /// The latest first.
+    Descending,
+}
+
+/// Which payments of an account to list: by default all that are coming.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccountFilter {
+    /// The first date.
+    pub from: Option<NaiveDate>,
+    /// The last date.
+    pub to: Option<NaiveDate>,
+    /// The statuses; empty for all.
+    pub status: Vec<Status>,
+    /// The payee.
+    pub payee: Option<String>,
+    /// The reference.
+    pub reference: Option<String>,
+    /// The order.
+    pub order: Order,
+    /// Whether payments come with their data.
+    pub with_data: bool,
+    /// How many payments a page has at most, 1 to 1,000.
+    pub page_size: u16,
+}
+
+impl Default for AccountFilter {
+    fn default() -> Self {
+        let (from, to, payee, reference) = (None, None, None, None);
+        let (status, order, with_data) = (Vec::new(), Order::Ascending, false);
+        Self { from, to, status, payee, reference, order, with_data, page_size: PAGE_SIZE }
+    }
+}
+
+/// Which payments of a date to list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DueFilter {
+    /// The statuses; empty for all.
+    pub status: Vec<Status>,
+    /// The only shard.
+    pub shard: Option<u32>,
+    /// How many payments a page has at most, 1 to 1,000.
+    pub page_size: u16,
+}
+
+impl Default for DueFilter {
+    fn default() -> Self {
+        Self { status: Vec::new(), shard: None, page_size: PAGE_SIZE }
+    }
+}
+
+/// A bank's API. Clones share connections and tokens.
+#[derive(Debug, Clone)]
+pub struct Bank {
+    base: Arc<str>,
+    sender: Arc<Sender>,
+    request_id: Option<Arc<str>>,
+}
+
+impl Bank {
+    pub(crate) fn of(base: &str, sender: Sender) -> Self {
+        Self { base: base.into(), sender: Arc::new(sender), request_id: None }
+    }
+
+    /// Returns the same bank, whose requests have this id.
+    pub fn request_id(&self, id: &str) -> Self {
+        Self { request_id: Some(id.into()), ..self.clone() }
+    }
+
+    /// Creates a payment. Use a new key for each payment; the same key and order return the same payment.
+    ///
+    /// # Errors
+    /// When the bank rejects the order, or does not respond.
+    pub async fn create(&self, account: &str, key: &str, order: &PaymentOrder) -> Result<Created, Error> {
+        let path = format!("/accounts/{}/payments", segment(account)?);
+        let (payment, response) = self.post(&path, Some(key), Some(order)).await?;
+        let replayed = response.headers().get("idempotent-replayed").is_some_and(|value| value == "true");
+        Ok(Created::new(payment, replayed))
+    }
+
+    /// Creates up to 100 payments of any accounts. Each entry has its own result, in the same place.
+    ///
+    /// # Errors
+    /// When the bank rejects the whole batch, or does not respond.
+    pub async fn create_batch(&self, entries: &[BatchEntry]) -> Result<Vec<EntryResult>, Error> {
+        self.batch("/payment-batches", entries).await
+    }
+
+    /// Creates up to 100 payments of one account. Each entry has its own result, in the same place.
+    ///
+    /// # Errors
+    /// When the bank rejects the whole batch, or does not respond.
+    pub async fn create_account_batch(
+        &self,
+        account: &str,
+        entries: &[AccountBatchEntry],
+    ) -> Result<Vec<EntryResult>, Error> {
+        self.batch(&format!("/accounts/{}/payment-batches", segment(account)?), entries).await
+    }
+
+    /// Returns a payment with its data.
+    ///
+    /// # Errors
+    /// When there is no such payment, or the bank does not respond.
+    pub async fn get(&self, account: &str, payment_id: &str) -> Result<Payment, Error> {
+        self.read(&payment_path(account, payment_id)?).await
+    }
+
+    /// Cancels a scheduled payment. Repeating it is safe.
+    ///
+    /// # Errors
+    /// When there is no such payment, it is too late, or the bank does not respond.
+    pub async fn cancel(&self, account: &str, payment_id: &str) -> Result<Payment, Error> {
+        let path = format!("{}/cancel", payment_path(account, payment_id)?);
+        Ok(self.post(&path, None, None::<&()>).await?.0)
+    }
+
+    /// Lists an account's payments by due time.
+    ///
+    /// # Errors
+    /// When the account's id is empty, or one or two dots.
+    pub fn list(&self, account: &str, filter: &AccountFilter) -> Result<Pages<Payment>, Error> {
+        let mut query = Query::new(&filter.status);
+        query.add("from", filter.from.as_ref());
+        query.add("to", filter.to.as_ref());
+        query.add("payeeAccountId", filter.payee.as_ref());
+        query.add("reference", filter.reference.as_ref());
+        query.add("order", (filter.order == Order::Descending).then_some(&"desc"));
+        query.add("include", filter.with_data.then_some(&"data"));
+        query.add("limit", Some(&filter.page_size));
+        Ok(self.pages(format!("/accounts/{}/payments", segment(account)?), query))
+    }
+
+    /// Returns the payment that was created with this key, without its data.
+    ///
+    /// # Errors
+    /// When the bank does not respond.
+    pub async fn find_by_key(&self, account: &str, key: &str) -> Result<Option<Payment>, Error> {
+        self.find(account, key, false).await
+    }
+
+    /// Returns the payment that was created with this key, with its data.
+    ///
+    /// # Errors
+    /// When the bank does not respond.
+    pub async fn find_by_key_with_data(&self, account: &str, key: &str) -> Result<Option<Payment>, Error> {
+        self.find(account, key, true).await
+    }
+
+    async fn find(&self, account: &str, key: &str, with_data: bool) -> Result<Option<Payment>, Error> {
+        let mut query = Query::new(&[]);
+        query.add("idempotencyKey", Some(&key));
+        query.add("include", with_data.then_some(&"data"));
+        let page: Page<Payment> = self.read(&query.of(&format!("/accounts/{}/payments", segment(account)?))).await?;
+        Ok(page.payments.into_iter().next())
+    }
+
+    /// Lists the payments of a date, of all accounts.
+    pub fn due(&self, date: NaiveDate, filter: &DueFilter) -> Pages<DuePayment> {
+        let mut query = Query::new(&filter.status);
+        query.add("dueDate", Some(&date));
+        query.add("shard", filter.shard.as_ref());
+        query.add("limit", Some(&filter.page_size));
+        self.pages("/payments".to_owned(), query)
+    }
+
+    /// Returns the payment with this transaction id; several, if the transaction service used it several times.
+    ///
+    /// # Errors
+    /// When the bank does not respond.
+    pub async fn find_by_transaction(&self, transaction_id: &str) -> Result<Vec<Payment>, Error> {
+        let mut query = Query::new(&[]);
+        query.add("transactionId", Some(&transaction_id));
+        Ok(self.read::<Page<Payment>>(&query.of("/payments")).await?.payments)
+    }
+
+    /// Returns the numbers and sums of each date of a range: of today, without dates.
+    ///
+    /// # Errors
+    /// When the bank rejects the range, or does not respond.
+    pub async fn counts(&self, from: Option<NaiveDate>, to: Option<NaiveDate>) -> Result<Vec<DayCounts>, Error> {
+        let mut query = Query::new(&[]);
+        query.add("from", from.as_ref());
+        query.add("to", to.as_ref());
+        Ok(self.read::<CountsOfDates>(&query.of("/counts")).await?.counts)
+    }
+
+    /// Sends a request that this client has no method for, with the same tokens and retries. Its URI is the path and query
+    /// below the bank's URL. Returns a success.
+    ///
+    /// # Errors
+    /// When the response is not a success, or there is none.
+    pub async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, Error> {
+        let (mut parts, body) = request.into_parts();
+        let uri: Result<Uri, _> = format!("{}{}", self.base, parts.uri).parse();
+        parts.uri = uri.map_err(|error| Error::Invalid(format!("{}: {error}", parts.uri)))?;
+        if let Some(id) = &self.request_id {
+            let id = HeaderValue::try_from(&**id).map_err(|error| Error::Invalid(format!("{id:?}: {error}")))?;
+            parts.headers.insert("x-request-id", id);
+        }
+        self.sender.send(Request::from_parts(parts, body)).await
+    }
+
+    pub(crate) fn tries(&self) -> Tries {
+        self.sender.retries.begin(&self.sender.timer)
+    }
+
+    fn pages<T: DeserializeOwned + 'static>(&self, path: String, query: Query) -> Pages<T> {
+        let bank = self.clone();
+        Pages::new(move |cursor| {
+            let (bank, mut query) = (bank.clone(), query.clone());
+            query.add("cursor", cursor.as_ref());
+            let path = query.of(&path);
+            async move { bank.read(&path).await }.boxed()
+        })
+    }
+
+    async fn read<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
+        let request = Request::get(path).body(Bytes::new()).map_err(|error| Error::Invalid(error.to_string()))?;
+        expect(&self.send(request).await?)
+    }
+
+    /// Sends JSON, or nothing.
+    pub(crate) async fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        key: Option<&str>,
+        body: Option<&impl Serialize>,
+    ) -> Result<(T, Response<Bytes>), Error> {
+        let mut request = Request::builder().method(Method::POST).uri(path);
+        if let Some(key) = key {
+            request = request.header("idempotency-key", key);
+        }
+        let mut content = Vec::new();
+        if let Some(body) = body {
+            request = request.header(header::CONTENT_TYPE, "application/json");
+            content = serde_json::to_vec(body).map_err(|error| Error::Invalid(error.to_string()))?;
+        }
+        let request = request.body(content.into()).map_err(|error| Error::Invalid(error.to_string()))?;
+        let response = self.send(request).await?;
+        Ok((expect(&response)?, response))
+    }
+}
+
+/// The parameters of a request.
+#[derive(Clone, Default)]
+struct Query(Vec<(&'static str, String)>);
+
+impl Query {
+    fn new(status: &[Status]) -> Self {
+        let status: Vec<_> = status.iter().map(|status| status.as_str()).collect();
+        let mut query = Self::default();
+        query.add("status", (!status.is_empty()).then(|| status.join(",")).as_ref());
+        query
+    }
+
+    fn add(&mut self, name: &'static str, value: Option<&impl ToString>) {
+        self.0.extend(value.map(|value| (name, value.to_string())));
+    }
+
+    fn of(&self, path: &str) -> String {
+        if self.0.is_empty() {
+            return path.to_owned();
+        }
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        format!("{path}?{}", query.extend_pairs(&self.0).finish())
+    }
+}
+
+/// Returns what a success must contain.
+fn expect<T: DeserializeOwned>(response: &Response<Bytes>) -> Result<T, Error> {
+    serde_json::from_slice(response.body()).map_err(|error| {
+        let body: String = String::from_utf8_lossy(response.body()).chars().take(200).collect();
+        Error::gateway(response, format!("Not the response that openapi.yaml describes: {error}: {body}"))
+    })
+}
+
+fn payment_path(account: &str, payment_id: &str) -> Result<String, Error> {
+    Ok(format!("/accounts/{}/payments/{}", segment(account)?, segment(payment_id)?))
+}
+
+/// Returns an id as a segment of a path. Programs between would remove dots, and so change the request.
+fn segment(id: &str) -> Result<String, Error> {
+    if matches!(id, "" | "." | "..") {
+        return Err(Error::Invalid(format!("an id must not be {id:?}")));
+    }
+    Ok(utf8_percent_encode(id, SEGMENT).to_string())
+}

@@ -1,0 +1,133 @@
+//! Makes the client of a bank from its URL, a token, and what else differs from the default.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Uri;
+
+use crate::bank::Bank;
+use crate::errors::Error;
+use crate::retries::{Retries, SystemTimer, Timer};
+use crate::sender::Sender;
+use crate::tokens::Token;
+use crate::transport::{Line, Transport};
+
+/// API Gateway waits 30 seconds for a response. After these, the connection is taken for lost.
+const TIMEOUT: Duration = Duration::from_secs(35);
+
+/// What makes the client of a bank.
+#[derive(Debug)]
+pub struct Builder {
+    url: String,
+    transport: Arc<dyn Transport>,
+    token: Option<Token>,
+    retries: Retries,
+    timeout: Duration,
+    timer: Arc<dyn Timer>,
+}
+
+impl Bank {
+    /// Creates the client of a bank that needs no token.
+    ///
+    /// # Errors
+    /// When this is not the URL of an API.
+    #[cfg(feature = "http")]
+    pub fn new(url: &str) -> Result<Self, Error> {
+        Self::builder(url).build()
+    }
+
+    /// Begins to make the client of a bank.
+    #[cfg(feature = "http")]
+    pub fn builder(url: &str) -> Builder {
+        Self::over(Arc::new(crate::over_http::Http::new()), url)
+    }
+
+    /// Begins to make the client of a bank that is reached over this transport.
+    pub fn over(transport: Arc<dyn Transport>, url: &str) -> Builder {
+        Builder {
+            url: url.to_owned(),
+            transport,
+            token: None,
+            retries: Retries::default(),
+            timeout: TIMEOUT,
+            timer: Arc::new(SystemTimer::default()),
+        }
+    }
+}
+
+impl Builder {
+    /// Sends a token with each request.
+    pub fn token(self, token: impl Into<Token>) -> Self {
+        Self { token: Some(token.into()), ..self }
+    }
+
+    /// Changes how often a request is sent.
+    pub fn retries(self, retries: Retries) -> Self {
+        Self { retries, ..self }
+    }
+
+    /// Changes how long one attempt may take, which is 35 seconds by default.
+    pub fn timeout(self, timeout: Duration) -> Self {
+        Self { timeout, ..self }
+    }
+
+    /// Changes the clock, what waits, and what chooses the random part of a pause.
+    pub fn timer(self, timer: Arc<dyn Timer>) -> Self {
+        Self { timer, ..self }
+    }
+
+    /// Creates the client.
+    ///
+    /// # Errors
+    /// When the URL is not that of an API.
+    pub fn build(self) -> Result<Bank, Error> {
+        let invalid = || Error::Invalid(format!("{:?} is not the URL of an API", self.url));
+        let base = self.url.trim_end_matches('/');
+        let parsed: Uri = base.parse().map_err(|_| invalid())?;
+        if !matches!(parsed.scheme_str(), Some("http" | "https")) || parsed.query().is_some() {
+            return Err(invalid());
+        }
+        let line = Line { transport: self.transport, timeout: self.timeout };
+        Ok(Bank::of(base, Sender::new(self.token, line, self.retries, self.timer)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+    use bytes::Bytes;
+    use http::{Request, Response};
+
+    use super::*;
+    use crate::errors::BoxError;
+
+    /// A transport on which no response comes.
+    #[derive(Debug)]
+    struct Silent;
+
+    #[async_trait]
+    impl Transport for Silent {
+        async fn exchange(&self, _: Request<Bytes>) -> Result<Response<Bytes>, BoxError> {
+            std::future::pending().await
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_attempt_takes_35_seconds_at_most() {
+        let timer = SystemTimer::default();
+        let retries = Retries { attempts: 1, ..Retries::default() };
+        let bank = Bank::over(Arc::new(Silent), "http://127.0.0.1:9").retries(retries).build().unwrap();
+        let error = bank.get("a", "b").await.unwrap_err();
+        assert_eq!(error.to_string(), "No answer from 127.0.0.1: nothing within 35s");
+        assert_eq!(timer.now().as_secs(), 35);
+    }
+
+    #[test]
+    fn an_invalid_url_is_an_error() {
+        for url in ["", "bank", "127.0.0.1:8080", "ftp://bank", "http://bank/?stage=1"] {
+            let error = Bank::over(Arc::new(Silent), url).build().unwrap_err();
+            assert_eq!(error.to_string(), format!("{url:?} is not the URL of an API"));
+        }
+        Bank::over(Arc::new(Silent), "https://127.0.0.1:8080/stage/").build().unwrap();
+    }
+}

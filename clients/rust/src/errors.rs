@@ -1,0 +1,183 @@
+//! The errors of the client.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Response};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+/// Any error.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A request that did not succeed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A problem of the API.
+    #[error("{0}")]
+    Problem(Box<Problem>),
+    /// An error without a problem: of API Gateway, of something between, or of the issuer of tokens.
+    #[error("{status}: {detail}")]
+    Gateway {
+        /// The HTTP status.
+        status: u16,
+        /// Its message, or the whole response.
+        detail: String,
+        /// The id of the request, if the response has it.
+        request_id: Option<String>,
+        /// How long to wait before the next attempt, if the response says it.
+        retry_after: Option<Duration>,
+    },
+    /// No response: the connection was refused or lost, or too slow. The request may have taken effect.
+    #[error("No answer from {host}: {reason}")]
+    NoAnswer {
+        /// The host of the request.
+        host: String,
+        /// What was wrong with the connection.
+        reason: String,
+    },
+    /// The function that returns tokens failed. Nothing was sent.
+    #[error("There is no token: {0}")]
+    Token(BoxError),
+    /// An argument is invalid. Nothing was sent.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+impl Error {
+    /// Returns the HTTP status, if there was a response.
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            Self::Problem(problem) => Some(problem.status),
+            Self::Gateway { status, .. } => Some(*status),
+            _ => None,
+        }
+    }
+
+    /// Returns the problem, if the response had one.
+    pub fn problem(&self) -> Option<&Problem> {
+        match self {
+            Self::Problem(problem) => Some(problem),
+            _ => None,
+        }
+    }
+
+    /// Returns the id of the request, if the response had it. Log it.
+    pub fn request_id(&self) -> Option<&str> {
+        match self {
+            Self::Problem(problem) => problem.request_id.as_deref(),
+            Self::Gateway { request_id, .. } => request_id.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Returns how long to wait before the next attempt, in whole seconds, if the response said it.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Problem(problem) => problem.retry_after,
+            Self::Gateway { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+
+    /// Returns the error that a response other than a success is.
+    pub(crate) fn of(response: &Response<Bytes>) -> Self {
+        let (status, headers) = (response.status(), response.headers());
+        if let Ok(mut problem) = serde_json::from_slice::<Problem>(response.body()) {
+            problem.status = status.as_u16();
+            problem.request_id = problem.request_id.or_else(|| request_id(headers));
+            problem.retry_after = retry_after(headers).or(problem.retry_after);
+            return Self::Problem(Box::new(problem));
+        }
+        let body: Option<Value> = serde_json::from_slice(response.body()).ok();
+        let message = body.as_ref().and_then(|body| body["message"].as_str()).map(str::to_owned);
+        let detail = match message.unwrap_or_else(|| String::from_utf8_lossy(response.body()).into_owned()) {
+            empty if empty.is_empty() => status.canonical_reason().unwrap_or_default().to_owned(),
+            detail => detail,
+        };
+        Self::gateway(response, detail)
+    }
+
+    /// Returns the error of a response that is not as it should be.
+    pub(crate) fn gateway(response: &Response<Bytes>, detail: String) -> Self {
+        Self::Gateway {
+            status: response.status().as_u16(),
+            detail,
+            request_id: request_id(response.headers()),
+            retry_after: retry_after(response.headers()),
+        }
+    }
+}
+
+fn request_id(headers: &HeaderMap) -> Option<String> {
+    Some(headers.get("x-request-id")?.to_str().ok()?.to_owned())
+}
+
+/// Returns the seconds of the header; `None` for a date or nonsense.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = headers.get(http::header::RETRY_AFTER)?.to_str().ok()?;
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    Some(Duration::from_secs(text.parse().ok().filter(|_| digits)?))
+}
+
+/// A problem of the API: docs/problems.md has all.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, thiserror::Error)]
+#[error("{status} {}: {detail}", self.kind())]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Problem {
+    /// Its type, a URL.
+    #[serde(rename = "type")]
+    pub type_url: String,
+    /// Its title.
+    #[serde(default)]
+    pub title: Option<String>,
+    /// The HTTP status.
+    #[serde(default)]
+    pub status: u16,
+    /// What is wrong.
+    pub detail: String,
+    /// The field that is wrong.
+    #[serde(default)]
+    pub field: Option<String>,
+    /// The fields that differ from those of the first request with this key.
+    #[serde(default)]
+    pub fields: Vec<String>,
+    /// Every fault of the body.
+    #[serde(default)]
+    pub errors: Vec<Fault>,
+    /// By how many bytes the body is too large.
+    #[serde(default)]
+    pub excess_bytes: Option<u64>,
+    /// The id of the request.
+    #[serde(default)]
+    pub request_id: Option<String>,
+    /// How long to wait before the next attempt, in whole seconds.
+    #[serde(default, rename = "retryAfterSeconds", deserialize_with = "seconds")]
+    pub retry_after: Option<Duration>,
+}
+
+impl Problem {
+    /// Returns the end of its type, such as `no-such-payment`.
+    pub fn kind(&self) -> &str {
+        self.type_url.rsplit('/').next().unwrap_or_default()
+    }
+}
+
+/// One of the faults of a body.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[non_exhaustive]
+pub struct Fault {
+    /// Its place as a JSON Pointer.
+    pub pointer: String,
+    /// Its type, a URL.
+    #[serde(rename = "type")]
+    pub type_url: String,
+    /// What is wrong.
+    pub detail: String,
+}
+
+fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    Ok(Option::deserialize(deserializer)?.map(Duration::from_secs))
+}

@@ -1,0 +1,37 @@
+//! A client of the API for scheduled payments: typed, with safe retries and exact numbers.
+//!
+//! [`Bank`] has a method for each operation. `clients/README.md` says what is sent again, and when.
+
+mod bank;
+mod batches;
+mod builder;
+mod errors;
+mod model;
+#[cfg(feature = "http")]
+mod over_http;
+mod pages;
+mod retries;
+mod sender;
+mod tokens;
+mod transport;
+mod values;
+
+pub use bank::{AccountFilter, Bank, DueFilter, Order};
+pub use builder::Builder;
+pub use errors::{BoxError, Error, Fault, Problem};
+pub use model::{
+    AccountBatchEntry, Actor, BatchEntry, Created, DayCounts, DuePayment, EntryResult, Payment, PaymentOrder,
+    TrailEntry,
+};
+#[cfg(feature = "http")]
+pub use over_http::Http;
+pub use pages::Pages;
+pub use retries::{Retries, SystemTimer, Timer, Tries};
+pub use tokens::{ClientCredentials, Token};
+pub use transport::Transport;
+pub use values::{Data, ScheduledFor, Status};
+
+/// Compiles the example of `clients/README.md`.
+#[cfg(all(doctest, feature = "http"))]
+#[doc = include_str!("../../README.md")]
+struct Readme;

@@ -1,0 +1,263 @@
+//! What is sent and received. New fields of a response are ignored.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, NaiveDate, Utc};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::errors::Problem;
+use crate::values::{Data, ScheduledFor, Status, present};
+
+/// A payment to be created.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PaymentOrder {
+    /// The account that gets the money.
+    pub payee_account_id: String,
+    /// The amount in minor units, 1 to 9007199254740991.
+    pub amount_minor: i64,
+    /// The currency: three capital letters.
+    pub currency: String,
+    /// When it is to be made.
+    pub scheduled_for: ScheduledFor,
+    /// The text for the payee, at most 35 characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
+    /// Data of yours. JSON's null is data, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<Data>,
+}
+
+impl PaymentOrder {
+    /// Creates an order without a reference and without data. `amount_minor` is in minor units.
+    pub fn new(payee: &str, amount_minor: i64, currency: &str, scheduled_for: impl Into<ScheduledFor>) -> Self {
+        Self {
+            payee_account_id: payee.to_owned(),
+            amount_minor,
+            currency: currency.to_owned(),
+            scheduled_for: scheduled_for.into(),
+            reference: None,
+            data: None,
+        }
+    }
+}
+
+/// An entry of a batch of any accounts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BatchEntry {
+    /// The account that pays.
+    pub account_id: String,
+    /// The key of this payment.
+    pub idempotency_key: String,
+    /// The payment.
+    #[serde(flatten)]
+    pub order: PaymentOrder,
+}
+
+/// An entry of the batch of one account.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AccountBatchEntry {
+    /// The key of this payment.
+    pub idempotency_key: String,
+    /// The payment.
+    #[serde(flatten)]
+    pub order: PaymentOrder,
+}
+
+/// A payment.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Payment {
+    /// Its id, a UUID.
+    pub payment_id: String,
+    /// The account that pays.
+    pub account_id: String,
+    /// The account that gets the money.
+    pub payee_account_id: String,
+    /// The amount in minor units. Of an old payment it can be above 9007199254740991.
+    pub amount_minor: i64,
+    /// The currency: three capital letters.
+    pub currency: String,
+    /// When it was ordered for.
+    pub scheduled_for: ScheduledFor,
+    /// The text for the payee.
+    pub reference: Option<String>,
+    /// When it is due.
+    pub due_at: DateTime<Utc>,
+    /// The bank's date on which it is due.
+    pub due_date: NaiveDate,
+    /// Its status.
+    pub status: Status,
+    /// How often its status was set.
+    pub version: u64,
+    /// When it was created.
+    pub created_at: DateTime<Utc>,
+    /// When its status changed last.
+    pub updated_at: DateTime<Utc>,
+    /// Its statuses, the oldest first.
+    pub trail: Vec<TrailEntry>,
+    /// The transaction service's id, once it is processed.
+    pub transaction_id: Option<String>,
+    /// Why it failed.
+    pub failure_reason: Option<String>,
+    /// When it was settled.
+    pub settled_at: Option<DateTime<Utc>>,
+    /// Its data. `None` if it has none, or if the response includes none.
+    #[serde(default, deserialize_with = "present")]
+    pub data: Option<Data>,
+}
+
+/// A change of a payment's status.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[non_exhaustive]
+pub struct TrailEntry {
+    /// The new status.
+    pub status: Status,
+    /// When it changed.
+    pub at: DateTime<Utc>,
+    /// Who changed it.
+    pub by: Actor,
+}
+
+/// Who changed a payment's status.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[non_exhaustive]
+pub struct Actor {
+    /// `client`, `bank` or `transaction-service`.
+    pub kind: String,
+    /// The client's name.
+    pub name: Option<String>,
+}
+
+/// A payment as the list of a date has it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct DuePayment {
+    /// Its id, a UUID.
+    pub payment_id: String,
+    /// The account that pays.
+    pub account_id: String,
+    /// The account that gets the money.
+    pub payee_account_id: String,
+    /// The amount in minor units.
+    pub amount_minor: i64,
+    /// The currency: three capital letters.
+    pub currency: String,
+    /// When it is due.
+    pub due_at: DateTime<Utc>,
+    /// The bank's date on which it is due.
+    pub due_date: NaiveDate,
+    /// Its status.
+    pub status: Status,
+    /// How often its status was set.
+    pub version: u64,
+    /// When it was settled.
+    pub settled_at: Option<DateTime<Utc>>,
+}
+
+/// A payment that was created.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Created {
+    /// The payment.
+    pub payment: Payment,
+    /// Whether an earlier request created it.
+    pub replayed: bool,
+}
+
+impl Created {
+    pub(crate) fn new(payment: Payment, replayed: bool) -> Self {
+        Self { payment, replayed }
+    }
+}
+
+/// The result of an entry of a batch.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Entry")]
+#[non_exhaustive]
+pub struct EntryResult {
+    /// The HTTP status that the entry alone would have had.
+    pub status: u16,
+    /// The account of the entry, if the bank could read it.
+    pub account_id: Option<String>,
+    /// The key of the entry, if the bank could read it.
+    pub idempotency_key: Option<String>,
+    /// The payment, or why there is none.
+    pub outcome: Result<Created, Problem>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry {
+    status: u16,
+    account_id: Option<String>,
+    idempotency_key: Option<String>,
+    #[serde(default)]
+    idempotent_replayed: bool,
+    payment: Option<Payment>,
+    problem: Option<Problem>,
+}
+
+impl TryFrom<Entry> for EntryResult {
+    type Error = &'static str;
+
+    fn try_from(entry: Entry) -> Result<Self, Self::Error> {
+        let Entry { status, account_id, idempotency_key, idempotent_replayed, payment, problem } = entry;
+        let outcome = match (payment, problem) {
+            (Some(payment), None) => Ok(Created::new(payment, idempotent_replayed)),
+            (None, Some(problem)) => Err(problem),
+            _ => return Err("a result has neither a payment nor a problem, or both"),
+        };
+        Ok(Self { status, account_id, idempotency_key, outcome })
+    }
+}
+
+/// The numbers of payments of a date, and the sums of their amounts.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct DayCounts {
+    /// The date.
+    pub date: NaiveDate,
+    /// The numbers by status.
+    pub by_status: BTreeMap<Status, i64>,
+    /// How many payments there are.
+    pub total: i64,
+    /// How many of them are in the long-term table alone.
+    pub archived: i64,
+    /// How many changes could not be counted.
+    pub unparsed: i64,
+    /// The exact sums by currency and status, in minor units.
+    #[serde(deserialize_with = "sums")]
+    pub sums: BTreeMap<String, BTreeMap<Status, i128>>,
+}
+
+/// Reads sums, which are texts because they can have 38 digits.
+fn sums<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, BTreeMap<Status, i128>>, D::Error> {
+    let number = |(status, text): (Status, String)| match text.parse() {
+        Ok(sum) => Ok((status, sum)),
+        Err(_) => Err(D::Error::custom(format!("{text:?} is not a sum"))),
+    };
+    let texts = BTreeMap::<String, BTreeMap<Status, String>>::deserialize(deserializer)?;
+    let of_currency = |(currency, sums): (String, BTreeMap<Status, String>)| {
+        Ok((currency, sums.into_iter().map(number).collect::<Result<_, D::Error>>()?))
+    };
+    texts.into_iter().map(of_currency).collect()
+}
+
+/// The response to a batch.
+#[derive(Deserialize)]
+pub(crate) struct BatchResult {
+    pub(crate) results: Vec<EntryResult>,
+}
+
+/// The response with counts.
+#[derive(Deserialize)]
+pub(crate) struct CountsOfDates {
+    pub(crate) counts: Vec<DayCounts>,
+}

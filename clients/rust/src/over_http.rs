@@ -1,0 +1,62 @@
+//! A transport over HTTP, with TLS.
+
+use std::sync::OnceLock;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use http::{Request, Response, uri::Scheme};
+use http_body_util::{BodyExt as _, Full};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+
+use crate::errors::BoxError;
+use crate::transport::Transport;
+
+/// Connections over HTTP/1.1 that are kept for later requests. The machine's certificates are trusted. It uses no proxy.
+#[derive(Debug)]
+pub struct Http {
+    plain: Client<HttpConnector, Full<Bytes>>,
+    /// With the machine's certificates, which are read for the first request that needs them.
+    secure: OnceLock<Client<HttpsConnector<HttpConnector>, Full<Bytes>>>,
+}
+
+impl Default for Http {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Http {
+    /// Creates a transport without connections.
+    pub fn new() -> Self {
+        Self { plain: client().build_http(), secure: OnceLock::new() }
+    }
+
+    fn secure(&self) -> Result<&Client<HttpsConnector<HttpConnector>, Full<Bytes>>, BoxError> {
+        if let Some(client) = self.secure.get() {
+            return Ok(client);
+        }
+        let provider = rustls::crypto::aws_lc_rs::default_provider();
+        let connector = HttpsConnectorBuilder::new().with_provider_and_native_roots(provider)?;
+        Ok(self.secure.get_or_init(|| client().build(connector.https_only().enable_http1().build())))
+    }
+}
+
+fn client() -> hyper_util::client::legacy::Builder {
+    let mut builder = Client::builder(TokioExecutor::new());
+    builder.pool_timer(TokioTimer::new());
+    builder
+}
+
+#[async_trait]
+impl Transport for Http {
+    async fn exchange(&self, request: Request<Bytes>) -> Result<Response<Bytes>, BoxError> {
+        let is_secure = request.uri().scheme() == Some(&Scheme::HTTPS);
+        let request = request.map(Full::new);
+        let sent = if is_secure { self.secure()?.request(request) } else { self.plain.request(request) };
+        let (parts, body) = sent.await?.into_parts();
+        Ok(Response::from_parts(parts, body.collect().await?.to_bytes()))
+    }
+}

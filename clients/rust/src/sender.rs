@@ -1,0 +1,48 @@
+//! Sends each request with a token, again if that helps, and turns every other response into an error.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderValue, Request, Response, header};
+
+use crate::errors::Error;
+use crate::retries::{Retries, Timer};
+use crate::tokens::{Source, Token};
+use crate::transport::Line;
+
+/// What the methods of a bank send their requests with.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    source: Source,
+    line: Line,
+    pub(crate) retries: Retries,
+    pub(crate) timer: Arc<dyn Timer>,
+}
+
+impl Sender {
+    pub(crate) fn new(token: Option<Token>, line: Line, retries: Retries, timer: Arc<dyn Timer>) -> Self {
+        Self { source: Source::new(token), line, retries, timer }
+    }
+
+    /// Returns a success, or an error.
+    pub(crate) async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, Error> {
+        let mut tries = self.retries.begin(&self.timer);
+        loop {
+            match self.attempt(request.clone()).await {
+                Err(error) if tries.again(&error).await => {}
+                done => return done,
+            }
+        }
+    }
+
+    async fn attempt(&self, mut request: Request<Bytes>) -> Result<Response<Bytes>, Error> {
+        if let Some(token) = self.source.token(&self.line, self.timer.as_ref()).await? {
+            let mut value =
+                HeaderValue::try_from(format!("Bearer {token}")).map_err(|error| Error::Token(error.into()))?;
+            value.set_sensitive(true);
+            request.headers_mut().insert(header::AUTHORIZATION, value);
+        }
+        let response = self.line.exchange(request).await?;
+        if response.status().is_success() { Ok(response) } else { Err(Error::of(&response)) }
+    }
+}

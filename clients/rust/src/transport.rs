@@ -1,0 +1,53 @@
+//! Exchanges one request for its response.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use http::{Request, Response};
+
+use crate::errors::{BoxError, Error};
+
+/// What exchanges one request for its response. It does not repeat requests, and needs no timeout.
+#[async_trait]
+pub trait Transport: fmt::Debug + Send + Sync {
+    /// Sends a request, which has a whole URL, and returns the whole response, whatever its status.
+    ///
+    /// # Errors
+    /// When there is no whole response. The request may have taken effect.
+    async fn exchange(&self, request: Request<Bytes>) -> Result<Response<Bytes>, BoxError>;
+}
+
+/// A transport with a timeout.
+#[derive(Debug)]
+pub(crate) struct Line {
+    pub(crate) transport: Arc<dyn Transport>,
+    pub(crate) timeout: Duration,
+}
+
+impl Line {
+    /// Returns the whole response to a request, whatever its status.
+    pub(crate) async fn exchange(&self, request: Request<Bytes>) -> Result<Response<Bytes>, Error> {
+        let host = request.uri().host().unwrap_or_default().to_owned();
+        let reason = match tokio::time::timeout(self.timeout, self.transport.exchange(request)).await {
+            Ok(Ok(response)) => return Ok(response),
+            Ok(Err(error)) => causes(error.as_ref()),
+            Err(_) => format!("nothing within {:?}", self.timeout),
+        };
+        Err(Error::NoAnswer { host, reason })
+    }
+}
+
+/// Returns an error with its causes.
+fn causes(error: &(dyn StdError + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
