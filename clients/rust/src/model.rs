@@ -188,7 +188,7 @@ pub struct EntryResult {
     /// The key of the entry, if the bank could read it.
     pub idempotency_key: Option<String>,
     /// The payment, or why there is none.
-    pub outcome: Result<Created, Problem>,
+    pub outcome: Result<Created, Box<Problem>>,
 }
 
 #[derive(Deserialize)]
@@ -200,7 +200,7 @@ struct Entry {
     #[serde(default)]
     idempotent_replayed: bool,
     payment: Option<Payment>,
-    problem: Option<Problem>,
+    problem: Option<Box<Problem>>,
 }
 
 impl TryFrom<Entry> for EntryResult {

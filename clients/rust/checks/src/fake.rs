@@ -247,5 +247,5 @@ async fn respond(
         _ => vec![Ok(content)],
     };
     let frames = frames.into_iter().map(|frame| frame.map(Frame::data));
-    Ok(response.body(BodyExt::boxed(StreamBody::new(futures::stream::iter(frames))))?)
+    Ok(response.body(BoxBody::new(StreamBody::new(futures::stream::iter(frames))))?)
 }

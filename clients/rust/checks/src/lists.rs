@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use futures::TryStreamExt as _;
-use scheduled_payments::{AccountFilter, DueFilter, Order, Payment, PaymentOrder, Status};
+use scheduled_payments::{AccountFilter, Data, DueFilter, Order, Payment, PaymentOrder, Status};
 use serde_json::json;
 
 use crate::fake::{Fake, PAYMENT_ID, payment, planned};
@@ -93,7 +93,7 @@ async fn find_by_key(world: World) -> Result<()> {
     let key = "a+key&with=/#?%41";
     let created = world.bank.create("rs-find", key, &world.order_with(r#"{"a":1}"#)?).await?.payment;
     let found = world.bank.find_by_key_with_data("rs-find", key).await?.context("nothing is found")?;
-    equal(&found.data, Some(data(r#"{"a":1}"#)?))?;
+    equal(found.data.as_ref().map(Data::get), Some(r#"{"a":1}"#))?;
     equal(&without_data(found), &created)?;
     equal(world.bank.find_by_key("rs-find", key).await?, Some(created))
 }
