@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Generates the clients of clients/ from openapi.yaml, checks their types, runs the checks of clients/checks.txt in each
-# language against cargo local, and the blocks of docs/integrate.md. Fails if one of them fails, or if a language did not
-# run one of the list.
+# Generates two clients of clients/ from openapi.yaml, checks their types, and builds the third, in Rust. Runs the checks of
+# clients/checks.txt in each language against cargo local, and the blocks of docs/integrate.md. Fails if one of them fails,
+# or if a language did not run one of the list.
 #
-# Usage: .ci/try-clients.sh [PATH-OF-LOCAL]. Needs curl, Python of 3.11 or later, and Node of 20.19 or later with npm.
+# Usage: .ci/try-clients.sh [PATH-OF-LOCAL]. Needs cargo, curl, Python of 3.11 or later, and Node of 20.19 or later with npm.
 # Without Python or Node it skips the checks, or fails if CI=true. All is kept in .tools/clients.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -25,7 +25,9 @@ fi
 local=$(realpath "${1:-target/debug/local}")
 tools=$PWD/.tools/clients
 mkdir -p "$tools"
-trap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT
+# An example of the Rust checks, so that it is built with what they have.
+document=clients/rust/checks/examples/document.rs
+trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -f "$document"' EXIT
 
 value() {
     python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"
@@ -107,9 +109,21 @@ typescript_checks() {
     node dist/checks/main.js
 }
 
+# build KIND NAME: builds a program of the workspace, with the features of the other steps, and sets `built` to its path.
+build() {
+    built=$(cargo build --locked --workspace "--$1" "$2" --message-format json-render-diagnostics |
+        python3 -c 'import json, sys; print(*filter(None, (json.loads(line).get("executable") for line in sys.stdin)))')
+}
+
+rust_checks() {
+    build bin client-checks
+    await_settlement
+    "$built"
+}
+
 # run LANGUAGE: generates, checks and compares one of the clients.
 run() {
-    clients/generate.sh "$1"
+    [[ $1 == rust ]] || clients/generate.sh "$1"
     # In the background, because bash ignores failures in what stands before ||.
     "$1_checks" >"$tools/$1.log" 2>&1 &
     wait $! || { cat "$tools/$1.log" >&2; return 1; }
@@ -134,14 +148,19 @@ run_document() {
     blocks sh >"$tools/document.sh"
     blocks python >"$tools/document.py"
     blocks ts >"$tools/typescript/checks/document.ts"
+    mkdir -p "${document%/*}"
+    { echo "//! The blocks of docs/integrate.md." && blocks rust; } >"$document"
     NO_PROXY='*' no_proxy='*' bash -eu "$tools/document.sh"
     NO_PROXY='*' no_proxy='*' "$tools/venv/bin/python" "$tools/document.py"
     (cd "$tools/typescript" && node_modules/.bin/tsc && node dist/checks/document.js)
+    build example document
+    "$built"
 }
 
 start_bank
 export CHECKS=$PWD/clients/checks.txt
 run python
 run typescript
+run rust
 run_document
-echo "each of $(wc -l <clients/checks.txt) checks passes in Python and TypeScript"
+echo "each of $(wc -l <clients/checks.txt) checks passes in Python, TypeScript and Rust"
