@@ -5,28 +5,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use async_trait::async_trait;
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use aws_lambda_events::encodings::Body;
-use aws_smithy_runtime_api::client::http::{HttpConnector as _, SharedHttpConnector};
-use aws_smithy_types::body::SdkBody;
-use aws_smithy_types::byte_stream::ByteStream;
+use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use http::Method;
 use payments_boot::Clock;
 use payments_http::HttpFunction;
+use scheduled_payments::{Bank, BoxError, Builder, Retries, SystemTimer, Timer, Transport};
 use serde_json::Value;
 
 use crate::event;
 use crate::functions::Functions;
 
-/// How often a request is sent at most.
-const TRIES: u32 = 5;
-
-/// The pause before the second try; each one after it is longer by as much.
-const PAUSE: Duration = Duration::from_millis(100);
-
-/// The longest that one try may take. API Gateway gives up after 30 s.
-const TIMEOUT: Duration = Duration::from_secs(35);
+/// The tools are impatient, and their runs of one seed the same each time.
+const RETRIES: Retries =
+    Retries { attempts: 5, total: Duration::MAX, first: Duration::from_millis(100), jitter_percent: 0 };
 
 /// A request.
 #[derive(Debug, Clone)]
@@ -51,15 +46,24 @@ pub struct Reply {
 /// A client. Clones count together.
 #[derive(Debug, Clone)]
 pub struct Client {
-    target: Target,
-    requests: Arc<AtomicU64>,
-    retries: Arc<AtomicU64>,
+    bank: Bank,
+    pauses: Arc<Pauses>,
+    is_in_process: bool,
 }
 
-#[derive(Debug, Clone)]
-enum Target {
-    Functions(Box<Functions>, Clock),
-    Http { connector: SharedHttpConnector, url: Arc<str>, token: Option<Arc<str>> },
+/// The functions of this process, which may do everything.
+#[derive(Debug)]
+struct InProcess {
+    functions: Functions,
+    clock: Clock,
+    requests: AtomicU64,
+}
+
+/// The time of Tokio, which counts the pauses.
+#[derive(Debug, Default)]
+struct Pauses {
+    timer: SystemTimer,
+    count: AtomicU64,
 }
 
 impl Request {
@@ -114,36 +118,37 @@ impl Request {
         now: DateTime<Utc>,
         authorizer: &Value,
     ) -> Result<(HttpFunction, ApiGatewayV2httpRequest)> {
-        let (parts, ()) = self.to(&self.path).body(())?.into_parts();
-        event::of(&parts, self.body.as_bytes(), id, now, authorizer)
+        let (parts, body) = self.http()?.into_parts();
+        event::of(&parts, &body, id, now, authorizer)
     }
 
-    fn to(&self, uri: &str) -> http::request::Builder {
-        let request = http::Request::builder().method(&self.method).uri(uri);
-        self.headers.iter().fold(request, |request, (name, value)| request.header(name, value))
+    fn http(&self) -> Result<http::Request<Bytes>> {
+        let request = http::Request::builder().method(&self.method).uri(&self.path);
+        let request = self.headers.iter().fold(request, |request, (name, value)| request.header(name, value));
+        Ok(request.body(self.body.clone().into())?)
     }
 }
 
 /// Returns the path of the payments of a transaction id, which can have any printable character.
 pub fn transaction_path(id: &str) -> String {
-    format!("/payments?transactionId={}", encoded(id))
-}
-
-/// Returns a text as a value in a query.
-fn encoded(text: &str) -> String {
-    form_urlencoded::byte_serialize(text.as_bytes()).collect()
+    let id: String = form_urlencoded::byte_serialize(id.as_bytes()).collect();
+    format!("/payments?transactionId={id}")
 }
 
 impl Reply {
     /// Reads a function's response.
     pub fn of(response: ApiGatewayV2httpResponse) -> Result<Self> {
-        let Some(Body::Text(text)) = response.body else { bail!("the body is not text") };
+        Self::read(http_response(response)?)
+    }
+
+    fn read(response: http::Response<Bytes>) -> Result<Self> {
         let named = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
             (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned())
         };
-        let mut headers: Vec<_> = response.headers.iter().map(named).collect();
+        let mut headers: Vec<_> = response.headers().iter().map(named).collect();
         headers.sort();
-        Ok(Self { status: response.status_code.try_into()?, headers, text })
+        let status = response.status().as_u16();
+        Ok(Self { status, headers, text: String::from_utf8(response.into_body().into())? })
     }
 
     /// Parses the body.
@@ -157,43 +162,83 @@ impl Reply {
     }
 }
 
+/// Returns a function's response as one of HTTP.
+fn http_response(response: ApiGatewayV2httpResponse) -> Result<http::Response<Bytes>> {
+    let Some(Body::Text(text)) = response.body else { bail!("the body is not text") };
+    let mut built = http::Response::new(Bytes::from(text));
+    *built.status_mut() = u16::try_from(response.status_code)?.try_into()?;
+    *built.headers_mut() = response.headers;
+    Ok(built)
+}
+
+#[async_trait]
+impl Transport for InProcess {
+    async fn exchange(&self, request: http::Request<Bytes>) -> Result<http::Response<Bytes>, BoxError> {
+        let id = format!("local-{}", self.requests.fetch_add(1, Ordering::Relaxed) + 1);
+        let authorizer = event::all_scopes(event::DEVELOPMENT_CLIENT);
+        let (parts, body) = request.into_parts();
+        let (function, event) = event::of(&parts, &body, &id, self.clock.instant(), &authorizer)?;
+        // Boxed: the chain of calls is deeper than the compiler follows in one type.
+        Ok(http_response(Box::pin(self.functions.invoke(function, event)).await)?)
+    }
+}
+
+#[async_trait]
+impl Timer for Pauses {
+    fn now(&self) -> Duration {
+        self.timer.now()
+    }
+
+    async fn wait(&self, pause: Duration) {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.timer.wait(pause).await;
+    }
+
+    /// No chance: a run of one seed is the same each time.
+    fn random(&self) -> u32 {
+        0
+    }
+}
+
 impl Client {
     /// Creates a client of the functions of this process, which may do everything.
-    pub fn of_functions(functions: Functions, clock: Clock) -> Self {
-        Self::of(Target::Functions(Box::new(functions), clock))
+    pub fn of_functions(functions: Functions, clock: Clock) -> Result<Self> {
+        let functions = InProcess { functions, clock, requests: AtomicU64::new(0) };
+        Ok(Self { is_in_process: true, ..Self::of(Bank::over(Arc::new(functions), "http://functions"))? })
     }
 
-    /// Creates a client of the API at a URL, over these connections, with an access token if the API wants one.
-    pub fn of_url(url: &str, token: Option<&str>, connector: SharedHttpConnector) -> Result<Self> {
-        let invalid = || format!("{url} is not the URL of an API; give --url one such as http://127.0.0.1:8080");
-        let base = url.trim_end_matches('/');
-        let parsed: http::Uri = base.parse().with_context(invalid)?;
-        if !matches!(parsed.scheme_str(), Some("http" | "https")) || parsed.query().is_some() {
-            bail!(invalid());
-        }
-        Ok(Self::of(Target::Http { connector, url: base.into(), token: token.map(Arc::from) }))
+    /// Creates a client of the API at a URL, over this transport, with an access token if the API wants one.
+    pub fn of_url(url: &str, token: Option<&str>, transport: Arc<dyn Transport>) -> Result<Self> {
+        let bank = Bank::over(transport, url);
+        let bank = token.into_iter().fold(bank, Builder::token);
+        Self::of(bank).context("give --url one such as http://127.0.0.1:8080")
     }
 
-    fn of(target: Target) -> Self {
-        Self { target, requests: Arc::default(), retries: Arc::default() }
+    fn of(bank: Builder) -> Result<Self> {
+        let pauses = Arc::new(Pauses::default());
+        let bank = bank.retries(RETRIES).timer(pauses.clone()).build()?;
+        Ok(Self { bank, pauses, is_in_process: false })
+    }
+
+    /// Returns the bank, with a method for each operation.
+    pub fn bank(&self) -> &Bank {
+        &self.bank
     }
 
     /// Returns how many requests were sent again.
     pub fn retries(&self) -> u64 {
-        self.retries.load(Ordering::Relaxed)
+        self.pauses.count.load(Ordering::Relaxed)
     }
 
     /// Sends a request until a reply is `done`, with a pause before each further try. Returns the last reply if none is.
     pub async fn send_until(&self, request: &Request, done: impl Fn(&Reply) -> bool + Send) -> Result<Reply> {
-        for tried in 1..TRIES {
-            match self.send(request).await {
-                Ok(reply) if done(&reply) => return Ok(reply),
-                _ => {}
+        let mut tries = self.bank.tries();
+        loop {
+            let sent = self.send(request).await;
+            if sent.as_ref().is_ok_and(&done) || !tries.pause(None).await {
+                return sent;
             }
-            self.retries.fetch_add(1, Ordering::Relaxed);
-            tokio::time::sleep(PAUSE * tried).await;
         }
-        self.send(request).await
     }
 
     /// Returns what is at a path.
@@ -210,79 +255,19 @@ impl Client {
         reply.json().with_context(|| format!("GET {path}"))
     }
 
-    /// Shows the payments of a list, page by page. The path has a query.
-    pub async fn pages(&self, path: &str, mut show: impl FnMut(&[Value])) -> Result<()> {
-        let mut next = path.to_owned();
-        loop {
-            let page = self.get(&next).await?;
-            show(page["payments"].as_array().with_context(|| format!("GET {next} was answered without payments"))?);
-            let Some(cursor) = page["nextCursor"].as_str() else { return Ok(()) };
-            next = format!("{path}&cursor={}", encoded(cursor));
-        }
-    }
-
     async fn send(&self, request: &Request) -> Result<Reply> {
-        let answered = tokio::time::timeout(TIMEOUT, async {
-            match &self.target {
-                Target::Functions(functions, clock) => self.invoke(functions, clock, request).await,
-                Target::Http { connector, url, token } => over_http(connector, url, token.as_deref(), request).await,
-            }
-        });
-        answered.await.with_context(|| format!("{} was not answered within {TIMEOUT:?}", request.path))?
-    }
-
-    async fn invoke(&self, functions: &Functions, clock: &Clock, request: &Request) -> Result<Reply> {
-        let id = format!("local-{}", self.requests.fetch_add(1, Ordering::Relaxed) + 1);
-        let authorizer = event::all_scopes(event::DEVELOPMENT_CLIENT);
-        let (function, event) = request.event(&id, clock.instant(), &authorizer)?;
-        // Boxed: the chain of calls is deeper than the compiler follows in one type.
-        Reply::of(Box::pin(functions.invoke(function, event)).await).with_context(|| request.path.clone())
+        let hint = if self.is_in_process { "" } else { "; is it running, and is that its URL?" };
+        let response = self.bank.exchange(request.http()?).await;
+        Reply::read(response.with_context(|| format!("{} has no reply{hint}", request.path))?)
     }
 
     fn what_to_do(&self, reply: &Reply) -> &'static str {
-        match (&self.target, reply.status) {
-            (Target::Functions(..), _) => "",
-            (_, 401) => "; give an access token with --token or in PAYMENTS_TOKEN",
-            (_, 403) => "; the token needs every scope (payments/read, write, inspect and operate), and no accounts",
-            (_, 404) => "; give --url the API's own URL, without a path of the API",
+        match reply.status {
+            _ if self.is_in_process => "",
+            401 => "; give an access token with --token or in PAYMENTS_TOKEN",
+            403 => "; the token needs every scope (payments/read, write, inspect and operate), and no accounts",
+            404 => "; give --url the API's own URL, without a path of the API",
             _ => "",
         }
-    }
-}
-
-async fn over_http(
-    connector: &SharedHttpConnector,
-    url: &str,
-    token: Option<&str>,
-    request: &Request,
-) -> Result<Reply> {
-    let mut sent = request.to(&format!("{url}{}", request.path)).header("content-length", request.body.len());
-    if let Some(token) = token {
-        sent = sent.header("authorization", format!("Bearer {token}"));
-    }
-    let unreachable = || format!("nothing answers at {url}; is it running, and is that its URL?");
-    let answer = connector.call(sent.body(SdkBody::from(request.body.as_str()))?.try_into()?).await;
-    let answer = answer.with_context(unreachable)?;
-    let named = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-    let (status, mut headers) = (answer.status().as_u16(), answer.headers().iter().map(named).collect::<Vec<_>>());
-    headers.sort();
-    let body = ByteStream::new(answer.into_body()).collect().await.with_context(unreachable)?.into_bytes();
-    Ok(Reply { status, headers, text: String::from_utf8(body.into())? })
-}
-
-#[cfg(test)]
-mod tests {
-    use aws_smithy_http_client::Connector;
-
-    use super::*;
-
-    #[test]
-    fn an_invalid_url_is_an_error_that_says_what_to_give() {
-        let connector = || SharedHttpConnector::new(Connector::builder().build_http());
-        for url in ["", "bank", "127.0.0.1:8080", "ftp://bank", "http://bank/?stage=1"] {
-            let error = Client::of_url(url, None, connector()).unwrap_err();
-            assert!(error.to_string().contains("give --url one such as"), "{url}: {error:#}");
-        }
-        Client::of_url("http://127.0.0.1:8080/", None, connector()).unwrap();
     }
 }

@@ -134,7 +134,7 @@ pub async fn run_watched(
     let totals = simulation.play(&script, progress, &mut watch).await?;
     progress.say("reading every payment");
     let service = *simulation.triggers.service().settings();
-    let audit = audit::audit(&simulation.client, &script, &totals.acknowledged, &service).await?;
+    let audit = audit::audit(simulation.client.bank(), &script, &totals.acknowledged, &service).await?;
     let night = simulation.inspect(&audit, reports, day).await?;
     progress.clear();
     let summary = Summary {
@@ -174,7 +174,7 @@ impl Simulation {
             Ok(Dependencies { metrics: stack.metrics.of_function(function.as_str()), ..stack.dependencies(client) })
         })?;
         let store = stack.dependencies(plain).store;
-        let client = Client::of_functions(functions.clone(), time.clock());
+        let client = Client::of_functions(functions.clone(), time.clock())?;
         let triggers = Triggers::new(&stack, functions.clone(), TransactionServiceSettings::seeded(seed)).await?;
         Ok(Self { stack, time, recorders, triggers, client, functions, store })
     }
@@ -199,10 +199,10 @@ impl Simulation {
             let started = Instant::now();
             let orders = |numbers: Vec<u64>| numbers.into_iter().map(|number| script.order(number));
             if let Some(numbers) = feed.remove(&minute) {
-                totals.acknowledged.extend(ingest::feed(&self.client, orders(numbers)).await?);
+                totals.acknowledged.extend(ingest::feed(self.client.bank(), orders(numbers)).await?);
             }
             if let Some(numbers) = daytime.remove(&minute) {
-                totals.acknowledged.extend(ingest::create(&self.client, orders(numbers)).await?);
+                totals.acknowledged.extend(ingest::create(self.client.bank(), orders(numbers)).await?);
             }
             totals.ingest += started.elapsed();
             let tick = self.triggers.tick(now.as_chrono()).await;
@@ -213,7 +213,7 @@ impl Simulation {
             if minute <= ARCHIVED || !minute.is_multiple_of(MORNING_ROUND) || ends < NIGHT_ENDS {
                 continue;
             }
-            settled = settled || audit::unsettled(&self.client, script).await? == 0;
+            settled = settled || audit::unsettled(self.client.bank(), script).await? == 0;
             if settled && night::unreported(&self.store, SHARDS.parse()?).await? == 0 {
                 ends = minute + 1 + LAST_MINUTES;
             }
@@ -227,7 +227,7 @@ impl Simulation {
             }
             return Ok(totals);
         }
-        let open = audit::unsettled(&self.client, script).await?;
+        let open = audit::unsettled(self.client.bank(), script).await?;
         progress.clear();
         let troubles = totals.tick.troubles.first().map(String::as_str).unwrap_or("no failure was seen");
         bail!("{open} payments are neither processed nor failed in the morning; the first failure: {troubles}")

@@ -275,7 +275,7 @@ async fn drain(
 
 /// Returns today's counts as the API has them, in words.
 async fn today(functions: &Functions, clock: &Clock) -> Option<String> {
-    let answer = Client::of_functions(functions.clone(), clock.clone()).get("/counts").await.ok()?;
+    let answer = Client::of_functions(functions.clone(), clock.clone()).ok()?.get("/counts").await.ok()?;
     tick::in_words(answer["counts"].get(0)?)
 }
 

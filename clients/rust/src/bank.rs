@@ -223,6 +223,24 @@ impl Bank {
     /// # Errors
     /// When the response is not a success, or there is none.
     pub async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, Error> {
+        self.sender.send(self.whole(request)?).await
+    }
+
+    /// Sends such a request once, with a token, and returns the response, whatever its status.
+    ///
+    /// # Errors
+    /// When there is no response.
+    pub async fn exchange(&self, request: Request<Bytes>) -> Result<Response<Bytes>, Error> {
+        self.sender.exchange(self.whole(request)?).await
+    }
+
+    /// Begins to count the attempts of a request that is sent by [`exchange`](Self::exchange).
+    pub fn tries(&self) -> Tries {
+        self.sender.retries.begin(&self.sender.timer)
+    }
+
+    /// Returns a request with the whole URL, and the id of requests.
+    fn whole(&self, request: Request<Bytes>) -> Result<Request<Bytes>, Error> {
         let (mut parts, body) = request.into_parts();
         let uri: Result<Uri, _> = format!("{}{}", self.base, parts.uri).parse();
         parts.uri = uri.map_err(|error| Error::Invalid(format!("{}: {error}", parts.uri)))?;
@@ -230,11 +248,7 @@ impl Bank {
             let id = HeaderValue::try_from(&**id).map_err(|error| Error::Invalid(format!("{id:?}: {error}")))?;
             parts.headers.insert("x-request-id", id);
         }
-        self.sender.send(Request::from_parts(parts, body)).await
-    }
-
-    pub(crate) fn tries(&self) -> Tries {
-        self.sender.retries.begin(&self.sender.timer)
+        Ok(Request::from_parts(parts, body))
     }
 
     fn pages<T: DeserializeOwned + 'static>(&self, path: String, query: Query) -> Pages<T> {

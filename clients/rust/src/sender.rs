@@ -28,21 +28,25 @@ impl Sender {
     pub(crate) async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, Error> {
         let mut tries = self.retries.begin(&self.timer);
         loop {
-            match self.attempt(request.clone()).await {
-                Err(error) if tries.again(&error).await => {}
-                done => return done,
+            let error = match self.exchange(request.clone()).await {
+                Ok(response) if response.status().is_success() => return Ok(response),
+                Ok(response) => Error::of(&response),
+                Err(error) => error,
+            };
+            if !tries.again(&error).await {
+                return Err(error);
             }
         }
     }
 
-    async fn attempt(&self, mut request: Request<Bytes>) -> Result<Response<Bytes>, Error> {
+    /// Sends a request once, and returns its response, whatever its status.
+    pub(crate) async fn exchange(&self, mut request: Request<Bytes>) -> Result<Response<Bytes>, Error> {
         if let Some(token) = self.source.token(&self.line, self.timer.as_ref()).await? {
             let mut value =
                 HeaderValue::try_from(format!("Bearer {token}")).map_err(|error| Error::Token(error.into()))?;
             value.set_sensitive(true);
             request.headers_mut().insert(header::AUTHORIZATION, value);
         }
-        let response = self.line.exchange(request).await?;
-        if response.status().is_success() { Ok(response) } else { Err(Error::of(&response)) }
+        self.line.exchange(request).await
     }
 }

@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use anyhow::Result;
 use payments_model::{PaymentId, Settlement, Status};
-use serde_json::Value;
+use scheduled_payments::{AccountFilter, Bank, DueFilter, Payment, PaymentOrder, TrailEntry};
 
 use super::script::{Order, Script};
-use crate::client::Client;
 use crate::transaction_service::TransactionServiceSettings;
+
+/// How many payments a page has at most.
+const PAGE: u16 = 1_000;
 
 /// What the payments are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -34,47 +36,45 @@ pub(super) struct Audit {
 }
 
 /// Returns how many payments of the day are neither processed nor failed.
-pub(super) async fn unsettled(client: &Client, script: &Script) -> Result<u64> {
-    let mut unsettled = 0;
-    for status in [Status::Scheduled, Status::Pending] {
-        let path = format!("/payments?dueDate={}&status={status}&limit=1000", script.day());
-        client.pages(&path, |payments| unsettled += payments.len()).await?;
-    }
-    Ok(unsettled.try_into()?)
+pub(super) async fn unsettled(bank: &Bank, script: &Script) -> Result<u64> {
+    use scheduled_payments::Status::{Pending, Scheduled};
+    let filter = DueFilter { status: vec![Scheduled, Pending], page_size: PAGE, ..DueFilter::default() };
+    let unsettled = bank.due(script.day().as_chrono(), &filter).all().await?;
+    Ok(unsettled.len().try_into()?)
 }
 
 /// Reads all payments of the day: the list of the date for their status, the lists of the accounts for everything else.
 /// `acknowledged` are the payments that were created.
 pub(super) async fn audit(
-    client: &Client,
+    bank: &Bank,
     script: &Script,
     acknowledged: &HashSet<String>,
     service: &TransactionServiceSettings,
 ) -> Result<Audit> {
     let mut audit = Audit { by_status: Status::ALL.map(|status| (status.as_str(), 0)).into(), ..Audit::default() };
     let mut listed: HashMap<String, String> = HashMap::with_capacity(acknowledged.len());
-    let path = format!("/payments?dueDate={}&limit=1000", script.day());
-    let mut each = |payment: &Value| {
-        let (id, status) = (text(payment, "paymentId"), text(payment, "status"));
+    let day = script.day().as_chrono();
+    let mut payments = bank.due(day, &DueFilter { page_size: PAGE, ..DueFilter::default() });
+    while let Some(payment) = payments.try_next().await? {
+        let (id, status) = (&payment.payment_id, payment.status.as_str());
         if let Some(count) = audit.by_status.get_mut(status) {
             *count += 1;
         }
-        let again = listed.insert(id.to_owned(), status.to_owned()).is_some();
+        let again = listed.insert(id.clone(), status.to_owned()).is_some();
         audit.misplaced += u64::from(again || !acknowledged.contains(id));
-    };
-    client.pages(&path, |payments| payments.iter().for_each(&mut each)).await?;
+    }
 
     let mut transactions: HashSet<String> = HashSet::new();
     let numbers = script.numbers()?;
     for account in script.accounts() {
-        let path = format!("/accounts/{account}/payments?from={}&limit=1000&include=data", script.day());
-        let mut each = |payment: &Value| {
-            audit.check(payment, &mut listed, &mut transactions, service);
-            let order = numbers.get(text(payment, "paymentId")).map(|number| script.order(*number));
-            let agrees = |order: Order| payment["accountId"] == order.account && is_within(&order.body, payment);
+        let filter = AccountFilter { from: Some(day), with_data: true, page_size: PAGE, ..AccountFilter::default() };
+        let mut payments = bank.list(&account, &filter)?;
+        while let Some(payment) = payments.try_next().await? {
+            audit.check(&payment, &mut listed, &mut transactions, service);
+            let order = numbers.get(&payment.payment_id).map(|number| script.order(*number));
+            let agrees = |order: Order| payment.account_id == order.account && ordered(&payment) == order.payment;
             audit.altered += u64::from(!order.is_some_and(agrees));
-        };
-        client.pages(&path, |payments| payments.iter().for_each(&mut each)).await?;
+        }
     }
     audit.a_transaction = transactions.iter().min().cloned();
     audit.transaction_ids = u64::try_from(transactions.len())?;
@@ -88,28 +88,31 @@ impl Audit {
     /// Checks one payment of its account's list, and removes it from the list of the date.
     fn check(
         &mut self,
-        payment: &Value,
+        payment: &Payment,
         listed: &mut HashMap<String, String>,
         transactions: &mut HashSet<String>,
         service: &TransactionServiceSettings,
     ) {
-        let (id, status) = (text(payment, "paymentId"), text(payment, "status"));
+        let (id, status) = (payment.payment_id.as_str(), payment.status.as_str());
         self.misplaced += u64::from(listed.remove(id).as_deref() != Some(status));
-        let trail = payment["trail"].as_array().into_iter().flatten();
-        let is_settlement = |step: &&Value| matches!(text(step, "status"), "PROCESSED" | "FAILED");
-        self.second_settlements += u64::from(trail.filter(is_settlement).count() > 1);
+        let is_settlement = |step: &&TrailEntry| matches!(step.status.as_str(), "PROCESSED" | "FAILED");
+        self.second_settlements += u64::from(payment.trail.iter().filter(is_settlement).count() > 1);
         let decided = id.parse::<PaymentId>().map(|id| service.settlement_of(id));
         let agrees = match &decided {
-            Ok(Settlement::Processed(id)) => status == "PROCESSED" && text(payment, "transactionId") == id.as_str(),
-            Ok(Settlement::Failed(why)) => status == "FAILED" && text(payment, "failureReason") == why.as_str(),
+            Ok(Settlement::Processed(id)) => {
+                status == "PROCESSED" && payment.transaction_id.as_deref() == Some(id.as_str())
+            }
+            Ok(Settlement::Failed(why)) => {
+                status == "FAILED" && payment.failure_reason.as_deref() == Some(why.as_str())
+            }
             Err(_) => false,
         };
         self.other_settlements += u64::from(!agrees);
-        if let Some(id) = payment["transactionId"].as_str() {
-            self.shared_transaction_ids += u64::from(!transactions.insert(id.to_owned()));
+        if let Some(id) = &payment.transaction_id {
+            self.shared_transaction_ids += u64::from(!transactions.insert(id.clone()));
         }
-        if let Some(reason) = payment["failureReason"].as_str() {
-            *self.reasons.entry(reason.to_owned()).or_default() += 1;
+        if let Some(reason) = &payment.failure_reason {
+            *self.reasons.entry(reason.clone()).or_default() += 1;
         }
     }
 
@@ -119,11 +122,8 @@ impl Audit {
     }
 }
 
-/// Whether a payment has every field of the request.
-fn is_within(asked: &Value, payment: &Value) -> bool {
-    asked.as_object().is_some_and(|fields| fields.iter().all(|(name, value)| payment[name] == *value))
-}
-
-fn text<'v>(value: &'v Value, name: &str) -> &'v str {
-    value[name].as_str().unwrap_or_default()
+/// Returns the order that a payment says it was created with.
+fn ordered(payment: &Payment) -> PaymentOrder {
+    let Payment { payee_account_id, amount_minor, currency, scheduled_for, reference, data, .. } = payment.clone();
+    PaymentOrder { payee_account_id, amount_minor, currency, scheduled_for, reference, data }
 }

@@ -11,7 +11,7 @@ use payments_model::{BusinessDate, ShardCount, Status};
 use payments_store::{DueRange, DueUntil, Store};
 use serde_json::{Value, json};
 
-use crate::client::{Client, transaction_path};
+use crate::client::Client;
 use crate::function::Function;
 use crate::functions::Functions;
 
@@ -104,11 +104,10 @@ impl Night {
     /// Finds a payment by its transaction id.
     pub(super) async fn read_back(&mut self, client: &Client, transaction: Option<&str>) -> Result<()> {
         let Some(transaction) = transaction else { return Ok(()) };
-        let found = client.get(&transaction_path(transaction)).await?;
-        let payment = &found["payments"][0];
-        ensure!(payment["transactionId"] == transaction, "{transaction} found other payments: {found}");
-        let id = payment["paymentId"].as_str().unwrap_or_default();
-        self.read_back = Some((transaction.to_owned(), id.to_owned()));
+        let found = client.bank().find_by_transaction(transaction).await?;
+        let payment = found.first().filter(|payment| payment.transaction_id.as_deref() == Some(transaction));
+        let payment = payment.with_context(|| format!("{transaction} found other payments: {found:?}"))?;
+        self.read_back = Some((transaction.to_owned(), payment.payment_id.clone()));
         Ok(())
     }
 }

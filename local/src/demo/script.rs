@@ -9,7 +9,7 @@ use anyhow::Result;
 use chrono::TimeDelta;
 use fastrand::Rng;
 use payments_model::{BusinessDate, BusinessZone, IdempotencyKey, PaymentId, UtcSecond};
-use serde_json::{Value, json};
+use scheduled_payments::{Data, PaymentOrder, ScheduledFor};
 
 use crate::payload::DataKind;
 
@@ -47,7 +47,7 @@ pub(super) struct Script {
 pub(super) struct Order {
     pub(super) account: String,
     pub(super) key: String,
-    pub(super) body: Value,
+    pub(super) payment: PaymentOrder,
 }
 
 impl Script {
@@ -116,23 +116,22 @@ impl Script {
         // Most payments of the feed have a date without a time, and are due at its first instant.
         let by_date = random.u8(0..100) < if fed { 60 } else { 20 };
         let scheduled_for = if by_date {
-            self.day.to_string()
+            self.day.as_chrono().into()
         } else {
             let from = if fed { *BUSINESS_HOURS.start() } else { arrives };
             let seconds = random.u32(from * 60..=*BUSINESS_HOURS.end() * 60 + 59);
-            self.begins.saturating_add(TimeDelta::seconds(seconds.into())).to_string()
+            let due = self.begins.saturating_add(TimeDelta::seconds(seconds.into()));
+            ScheduledFor::Time(due.as_chrono().fixed_offset())
         };
         let bytes = self.data_bytes.unwrap_or_else(|| size(&mut random));
-        let body = json!({
-            "payeeAccountId": format!("payee-{}", random.u16(1..=500)),
-            "amountMinor": random.u32(1..=500_000),
-            "currency": random.choice(CURRENCIES),
-            "scheduledFor": scheduled_for,
-            "data": self.data_kind.value(&mut random, bytes),
-        });
+        let payee = format!("payee-{}", random.u16(1..=500));
+        let amount = random.u32(1..=500_000);
+        let currency = random.choice(CURRENCIES).unwrap_or("GBP");
+        let mut payment = PaymentOrder::new(&payee, amount.into(), currency, scheduled_for);
+        payment.data = Data::of(&self.data_kind.value(&mut random, bytes)).ok();
         let origin = if fed { "feed" } else { "day" };
         let account = account(random.u64(0..self.account_count()));
-        Order { account, key: format!("{origin}-{}-{number}", self.day), body }
+        Order { account, key: format!("{origin}-{}-{number}", self.day), payment }
     }
 
     /// Returns the random source of one payment. Neighbouring seeds and numbers make different payments.
@@ -177,20 +176,20 @@ mod tests {
         assert!(daytime.keys().all(|minute| BUSINESS_HOURS.contains(minute)));
         for (number, other) in [(0, 1), (0, 1_000), (700, 701)] {
             assert_eq!(script.order(number), script.order(number));
-            assert_ne!(script.order(number).body, script.order(other).body);
+            assert_ne!(script.order(number).payment, script.order(other).payment);
         }
-        assert_ne!(script.order(3).body, super::tests::script(2, 1_001).order(3).body);
+        assert_ne!(script.order(3).payment, super::tests::script(2, 1_001).order(3).payment);
     }
 
     #[test]
     fn payments_are_due_on_the_day_and_sizes_vary() {
         let script = script(1, 2_000);
         let orders: Vec<Order> = (0..2_000).map(|number| script.order(number)).collect();
-        let texts: Vec<&str> = orders.iter().map(|order| order.body["scheduledFor"].as_str().unwrap()).collect();
+        let texts: Vec<_> = orders.iter().map(|order| order.payment.scheduled_for.to_string()).collect();
         assert!(texts.iter().all(|text| text.starts_with("2026-11-20")));
         let by_date = texts.iter().filter(|text| text.len() == 10).count();
         assert!((600..1_000).contains(&by_date), "{by_date}");
-        let sizes: Vec<usize> = orders.iter().map(|order| order.body["data"].to_string().len()).collect();
+        let sizes: Vec<usize> = orders.iter().map(|order| order.payment.data.as_ref().unwrap().get().len()).collect();
         assert!(sizes.iter().any(|bytes| *bytes < 100) && sizes.iter().any(|bytes| *bytes > 7_000));
         assert!(sizes.iter().all(|bytes| *bytes <= 7_400));
     }

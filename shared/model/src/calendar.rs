@@ -136,6 +136,12 @@ impl BusinessDate {
         if YEARS.contains(&date.year()) { Ok(Self(date)) } else { Err(CalendarError::Year) }
     }
 
+    /// The date as `chrono`'s type.
+    #[must_use]
+    pub fn as_chrono(self) -> NaiveDate {
+        self.0
+    }
+
     /// Adds `days`, up to the end of [`YEARS`].
     #[must_use]
     pub fn plus_days(self, days: u32) -> Self {

@@ -5,10 +5,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use payments_local::client::Client;
 use payments_model::BusinessDate;
+use scheduled_payments::DueFilter;
 use serde_json::Value;
 
 /// The time between two reads of counters that are waited for.
 const PERIOD: Duration = Duration::from_millis(250);
+
+/// How many payments a page of the list has at most.
+const PAGE: u16 = 1_000;
 
 /// The counters of a date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,10 +52,13 @@ pub(crate) async fn counts_until(
 /// Reads the whole list of a date and returns how many payments it has.
 pub(crate) async fn listed(client: &Client, date: BusinessDate, mut show: impl FnMut(u64)) -> Result<u64> {
     let mut found = 0;
-    let each_page = |payments: &[Value]| {
-        found += u64::try_from(payments.len()).unwrap_or(u64::MAX);
-        show(found);
-    };
-    client.pages(&format!("/payments?dueDate={date}&limit=1000"), each_page).await?;
+    let mut payments = client.bank().due(date.as_chrono(), &DueFilter { page_size: PAGE, ..DueFilter::default() });
+    while payments.try_next().await?.is_some() {
+        found += 1;
+        if found % u64::from(PAGE) == 0 {
+            show(found);
+        }
+    }
+    show(found);
     Ok(found)
 }

@@ -1,8 +1,10 @@
 //! The target of a load: the functions of this process, a `cargo local` in this process, or the API at a URL.
 
+use std::sync::Arc;
+
 use anyhow::{Result, bail};
 use chrono::TimeDelta;
-use payments_boot::{Clock, connector};
+use payments_boot::Clock;
 use payments_local::background::Background;
 use payments_local::client::Client;
 use payments_local::interceptor::client_over;
@@ -10,6 +12,7 @@ use payments_local::invocation::context;
 use payments_local::triggers::Triggers;
 use payments_local::{EngineChoice, Function, Functions, Options, Recorder, Stack, System, TRANSACTION_SERVICE};
 use payments_model::{BusinessDate, BusinessZone};
+use scheduled_payments::Http;
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -59,7 +62,7 @@ impl Target {
             None => functions.clone(),
         };
         Ok(Self {
-            client: Client::of_functions(recorded, clock.clone()),
+            client: Client::of_functions(recorded, clock.clone())?,
             recorder,
             clock,
             is_new,
@@ -87,14 +90,14 @@ impl Target {
             sandbox: false,
         };
         let system = System::start(&options, &clock).await?;
-        let client = Client::of_url(&system.api_url(), None, connector())?;
+        let client = Client::of_url(&system.api_url(), None, Arc::new(Http::new()))?;
         let started = Started::Local { system: Box::new(system), _reports: reports };
         Ok(Self { client, recorder: None, clock, is_new, name: "local", started })
     }
 
     /// Returns the API at a URL as a target. `token` is an access token.
     pub fn at(url: &str, token: Option<&str>) -> Result<Self> {
-        let (client, clock) = (Client::of_url(url, token, connector())?, Clock::system());
+        let (client, clock) = (Client::of_url(url, token, Arc::new(Http::new()))?, Clock::system());
         Ok(Self { client, recorder: None, clock, is_new: false, name: "url", started: Started::Nothing })
     }
 

@@ -155,7 +155,8 @@ async fn answer(State(forgetful): State<Arc<Forgetful>>, request: Request) -> (S
 }
 
 async fn forgetful(target: &Target) -> Result<(String, JoinHandle<std::io::Result<()>>)> {
-    let client = Client::of_url(&target.url().context("a target with a URL")?, None, payments_boot::connector())?;
+    let client =
+        Client::of_url(&target.url().context("a target with a URL")?, None, Arc::new(scheduled_payments::Http::new()))?;
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("http://{}", listener.local_addr()?);
     let forgetful = Arc::new(Forgetful { client, has_forgotten: AtomicBool::new(false) });
