@@ -127,7 +127,7 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Problem {
-    /// Its type, a URL.
+    /// Its type, a reference to a page of the API.
     #[serde(rename = "type")]
     pub type_url: String,
     /// Its title.
@@ -171,7 +171,7 @@ impl Problem {
 pub struct Fault {
     /// Its place as a JSON Pointer.
     pub pointer: String,
-    /// Its type, a URL.
+    /// Its type, a reference to a page of the API.
     #[serde(rename = "type")]
     pub type_url: String,
     /// What is wrong.

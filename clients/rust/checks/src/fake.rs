@@ -23,7 +23,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use crate::world::builder;
 
-const PROBLEMS: &str = "https://bank-payments.example/problems/";
+const PROBLEMS: &str = "/problems/";
 
 /// The id of the payment that the server returns.
 pub(crate) const PAYMENT_ID: &str = "61ecab5a-6d56-55ab-977e-6dab3db8c000";
