@@ -256,7 +256,7 @@ impl Environment {
             shards: 10,
             dispatch_attempts: 8,
             compress_details: true,
-            event_log: false,
+            event_log: true,
         }
     }
 

@@ -11,7 +11,7 @@ use payments_tests::{Ask, Reply, World};
 use serde_json::{Value, json};
 
 /// The scope of each route, and whether it is about one account.
-const NEEDS: [(Route, Scope, bool); 8] = [
+const NEEDS: [(Route, Scope, bool); 9] = [
     (Route::CreatePayment, Scope::Write, true),
     (Route::CreateBatch, Scope::Operate, false),
     (Route::CreateAccountBatch, Scope::Write, true),
@@ -20,10 +20,11 @@ const NEEDS: [(Route, Scope, bool); 8] = [
     (Route::GetPayment, Scope::Read, true),
     (Route::ListDue, Scope::Inspect, false),
     (Route::GetCounts, Scope::Inspect, false),
+    (Route::ListEvents, Scope::Inspect, false),
 ];
 
 /// The status of an allowed request to each route, if only one payment of `tenant` exists.
-const LET_IN: [(Route, i64); 8] = [
+const LET_IN: [(Route, i64); 9] = [
     (Route::CreatePayment, 201),
     (Route::CreateBatch, 200),
     (Route::CreateAccountBatch, 200),
@@ -32,6 +33,7 @@ const LET_IN: [(Route, i64); 8] = [
     (Route::GetPayment, 200),
     (Route::ListDue, 200),
     (Route::GetCounts, 200),
+    (Route::ListEvents, 200),
 ];
 
 #[tokio::test]
@@ -96,6 +98,7 @@ async fn one_who_acts_for_any_account_reads_none() -> Result<()> {
         "/payments?dueDate=2026-12-01".to_owned(),
         "/payments?transactionId=TX-1".to_owned(),
         "/counts".to_owned(),
+        "/events".to_owned(),
         "/accounts/tenant/payments".to_owned(),
         format!("/accounts/tenant/payments/{id}"),
     ];
@@ -283,5 +286,6 @@ fn ask(route: Route, account: &str, id: &str) -> Ask {
         Route::GetPayment => Ask::get(&format!("/accounts/{account}/payments/{id}")),
         Route::ListDue => Ask::get("/payments?dueDate=2026-12-01"),
         Route::GetCounts => Ask::get("/counts"),
+        Route::ListEvents => Ask::get("/events"),
     }
 }

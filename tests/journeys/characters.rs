@@ -137,10 +137,11 @@ async fn a_key_and_a_payee_are_valid_or_rejected_whatever_their_characters() -> 
 #[tokio::test]
 async fn a_parameter_is_valid_or_a_400_that_names_it_whatever_its_characters() -> Result<()> {
     let world = World::open().await?;
-    let lists: [(&str, &[&str]); 3] = [
+    let lists: [(&str, &[&str]); 4] = [
         ("/accounts/a/payments", query_account::LIST_PARAMETERS),
         ("/payments", query_due::LIST_PARAMETERS),
         ("/counts", query_due::COUNTS_PARAMETERS),
+        ("/events", query_due::EVENTS_PARAMETERS),
     ];
     for (path, names) in lists {
         assert!(ROUTES.iter().any(|spec| spec.parameters(path).is_some()), "{path}");

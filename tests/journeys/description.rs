@@ -95,6 +95,7 @@ async fn only_the_description_needs_no_token() -> Result<()> {
         ("GET", "/", 200),
         ("POST", "/", 401),
         ("GET", "/counts", 401),
+        ("GET", "/events", 401),
         ("GET", "/payments?dueDate=2026-11-20", 401),
         ("GET", "/payments?transactionId=TX-1", 401),
         ("GET", "/transactions/TX-1", 401),

@@ -125,6 +125,7 @@ async fn a_function_without_the_permission_is_denied() -> Result<()> {
     let refused = other.counters(day, day).await.err().context("settle reads counters")?;
     assert!(format!("{:?}", anyhow::Error::new(refused)).contains("the role of settle does not allow"));
     world.send(Ask::get("/counts?from=2026-11-20&to=2026-11-20")).await?;
+    world.send(Ask::get("/events")).await?;
     Ok(())
 }
 

@@ -66,6 +66,7 @@ fn parameters_are_those_of_the_code_in_its_order() -> Result<()> {
             Route::ListPayments => query_account::LIST_PARAMETERS,
             Route::ListDue => query_due::LIST_PARAMETERS,
             Route::GetCounts => query_due::COUNTS_PARAMETERS,
+            Route::ListEvents => query_due::EVENTS_PARAMETERS,
             _ => &[],
         };
         let query = query.iter().map(|name| ("query", *name, false));

@@ -35,6 +35,8 @@ const TRANSACTION: &str = "TX-20900615-1";
 pub enum Given {
     /// No payments.
     Nothing,
+    /// A bank that keeps no event log.
+    NoEventLog,
     /// The payment of `ingest/create`, `SCHEDULED`.
     OnePayment,
     /// The two payments of `ingest/batch`; the first is also `ingest/create`'s.
@@ -72,7 +74,7 @@ pub async fn prepare(world: &World, given: Given, moved_at: &str) -> Result<()> 
     let processed = || anyhow::Ok(settled(Settlement::Processed(TRANSACTION.parse()?)));
     let failed = || settled(Settlement::Failed(FailureReason::cut("The payee's account is closed.")));
     match given {
-        Given::Nothing => {}
+        Given::Nothing | Given::NoEventLog => {}
         Given::OnePayment => drop(put(world, "ingest/create").await?),
         Given::TwoPayments => drop(put(world, "ingest/batch").await?),
         Given::OneOfTwoCancelled => {

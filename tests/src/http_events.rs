@@ -15,7 +15,7 @@ pub const NOW: &str = "2026-11-20T09:00:00Z";
 const HALF_AN_HOUR_AGO: &str = "2026-11-20T08:30:00Z";
 
 /// What each event finds. An event that is not named here finds nothing and must not read.
-pub const GIVEN: [(Given, &[&str]); 9] = [
+pub const GIVEN: [(Given, &[&str]); 10] = [
     (
         Given::Nothing,
         &[
@@ -71,6 +71,7 @@ pub const GIVEN: [(Given, &[&str]); 9] = [
             "query-account/list-status",
         ],
     ),
+    (Given::NoEventLog, &["query-due/events-none-kept"]),
     (Given::Pending, &["ingest/cancel-pending"]),
     (
         Given::Processed,
@@ -82,7 +83,18 @@ pub const GIVEN: [(Given, &[&str]); 9] = [
         ],
     ),
     (Given::Failed, &["query-account/get-failed"]),
-    (Given::ADayCounted, &["query-due/counts"]),
+    (
+        Given::ADayCounted,
+        &[
+            "query-due/counts",
+            "query-due/events",
+            "query-due/events-cursor-gone",
+            "query-due/events-inside-segment",
+            "query-due/events-now",
+            "query-due/events-oldest",
+            "query-due/events-page",
+        ],
+    ),
     (
         Given::ADay,
         &[
@@ -101,7 +113,11 @@ pub const GIVEN: [(Given, &[&str]); 9] = [
 /// A world as an event finds it, what that is, and whether [`GIVEN`] says so.
 pub async fn world_of(name: &str) -> Result<(World, Given, bool)> {
     let (given, is_stated) = given(&GIVEN, name);
-    let world = World::with(|environment| environment.horizon_days = HORIZON_DAYS).await?;
+    let world = World::with(|environment| {
+        environment.horizon_days = HORIZON_DAYS;
+        environment.event_log = given != Given::NoEventLog;
+    });
+    let world = world.await?;
     let prepared = prepare(&world, given, HALF_AN_HOUR_AGO).await;
     prepared.with_context(|| format!("preparing {given:?} for {name}"))?;
     world.set_clock(NOW)?;

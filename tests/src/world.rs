@@ -71,7 +71,6 @@ impl World {
                 environment.tables.log = format!("payments-log-{process}-{world}");
                 environment.access_key = format!("world{process}x{world}");
             }
-            environment.event_log = true;
             change(environment);
         });
         let stack = stack.start().await?;

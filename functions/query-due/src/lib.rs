@@ -1,10 +1,11 @@
-//! `query-due`: reads across accounts: the payments of a date, the payment of a transaction, the counts of dates.
+//! `query-due`: reads across accounts: the payments of a date, the payment of a transaction, the counts of dates, the events.
 //!
 //! The first two come from indexes, so they are eventually consistent.
 
 mod config;
 mod counts;
 mod date;
+mod events;
 mod page;
 mod parameters;
 mod transaction;
@@ -16,6 +17,7 @@ use payments_store::Store;
 
 pub use config::Config;
 pub use counts::PARAMETERS as COUNTS_PARAMETERS;
+pub use events::PARAMETERS as EVENTS_PARAMETERS;
 pub use parameters::LIST_PARAMETERS;
 
 /// The function.
@@ -48,6 +50,7 @@ impl QueryDue {
                 }
             }
             Route::GetCounts => Answer::json(200, &self.counts(&request).await?),
+            Route::ListEvents => self.events(&request).await,
             _ => Err(Problem::wrong_function()),
         }
     }

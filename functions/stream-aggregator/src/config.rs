@@ -14,6 +14,6 @@ pub struct Config {
 impl Config {
     /// Reads the configuration.
     pub fn read(lookup: &Lookup<'_>) -> Result<Self, ConfigError> {
-        Ok(Self { data: lookup.data()?, event_log: lookup.optional("EVENT_LOG")?.unwrap_or(false) })
+        Ok(Self { data: lookup.data()?, event_log: lookup.event_log()? })
     }
 }

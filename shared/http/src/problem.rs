@@ -96,6 +96,10 @@ kinds! {
     NoSuchPayment: 404, "no-such-payment", "No such payment";
     /// The payment is no longer scheduled, so it cannot be cancelled.
     NotCancellable: 409, "not-cancellable", "Not cancellable";
+    /// The bank keeps no event log.
+    NoEventLog: 404, "no-event-log", "No event log";
+    /// The events after the cursor are not kept, or its part of the log was replaced.
+    CursorGone: 410, "cursor-gone", "Cursor gone";
     /// The service is throttled; the same request succeeds later.
     Throttled: 503, "throttled", "Throttled";
     /// A service that this one needs does not answer; the same request succeeds later.
@@ -140,6 +144,8 @@ struct Parts {
     #[serde(skip_serializing_if = "Option::is_none")]
     excess_bytes: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    oldest_cursor: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     retry_after_seconds: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     request_id: Option<String>,
@@ -164,7 +170,7 @@ impl Problem {
     /// Creates a problem; `detail` tells the client what to do.
     pub fn new(kind: ProblemKind, detail: impl Into<String>) -> Self {
         let (field, fields, errors, excess_bytes) = (None, Vec::new(), Vec::new(), None);
-        let (request_id, allow, cause) = (None, String::new(), None);
+        let (oldest_cursor, request_id, allow, cause) = (None, None, String::new(), None);
         let is_for_later = matches!(kind, ProblemKind::Throttled | ProblemKind::Unavailable);
         let retry_after_seconds = is_for_later.then_some(RETRY_AFTER_SECONDS);
         let detail = echo::detail(detail.into());
@@ -175,6 +181,7 @@ impl Problem {
             fields,
             errors,
             excess_bytes,
+            oldest_cursor,
             retry_after_seconds,
             request_id,
             allow,
@@ -251,6 +258,12 @@ impl Problem {
     /// Adds the number of bytes over the limit.
     pub fn excess(mut self, bytes: usize) -> Self {
         self.0.excess_bytes = Some(bytes);
+        self
+    }
+
+    /// Adds the oldest place of the log that is kept.
+    pub fn oldest_cursor(mut self, cursor: String) -> Self {
+        self.0.oldest_cursor = Some(cursor);
         self
     }
 

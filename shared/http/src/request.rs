@@ -199,7 +199,7 @@ impl Query<'_> {
     }
 }
 
-/// The size of a page: 1 to 1,000 payments, at most the megabyte that DynamoDB reads at once.
+/// The size of a page: 1 to 1,000 payments or events, at most the megabyte that DynamoDB reads at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageLimit(u16);
 
@@ -208,6 +208,9 @@ impl PageLimit {
 
     /// The default size.
     pub const DEFAULT: Self = Self(100);
+
+    /// The largest size.
+    pub const MOST: Self = Self(Self::MAX);
 
     /// The number of payments.
     pub fn get(self) -> u16 {

@@ -23,6 +23,8 @@ pub enum Route {
     ListDue,
     /// Get the counts and sums of dates.
     GetCounts,
+    /// List the events after a place in the log.
+    ListEvents,
 }
 
 /// A function that answers HTTP requests.
@@ -67,7 +69,7 @@ const fn row(route: Route, method: Method, path: &'static str, function: HttpFun
 }
 
 /// Every route.
-pub static ROUTES: [RouteSpec; 8] = {
+pub static ROUTES: [RouteSpec; 9] = {
     use HttpFunction::{Ingest, QueryAccount, QueryDue};
     use Scope::{Inspect, Operate, Read, Write};
     const PAYMENTS: &str = "/accounts/{accountId}/payments";
@@ -82,6 +84,7 @@ pub static ROUTES: [RouteSpec; 8] = {
         row(Route::GetPayment, Method::GET, PAYMENT, QueryAccount, Read),
         row(Route::ListDue, Method::GET, "/payments", QueryDue, Inspect),
         row(Route::GetCounts, Method::GET, "/counts", QueryDue, Inspect),
+        row(Route::ListEvents, Method::GET, "/events", QueryDue, Inspect),
     ]
 };
 

@@ -7,7 +7,7 @@ pub enum Scope {
     Read,
     /// Create and cancel payments of accounts.
     Write,
-    /// Read across all accounts: the payments of a date or of a transaction id, and the counts of dates.
+    /// Read across all accounts: the payments of a date or of a transaction id, the counts of dates, and the events.
     Inspect,
     /// Act for any account: send batches. It reads no payment but those that the batch itself creates or repeats.
     Operate,

@@ -11,7 +11,7 @@ use super::get;
 use crate::local::{exchange, fixed_clock, options};
 
 /// The operations in the order of a payment's life, and what their examples lead to.
-const STORY: [(&str, &str); 8] = [
+const STORY: [(&str, &str); 9] = [
     ("createPayment", "201 Created"),
     ("listAccountPayments", "200 OK"),
     ("getPayment", "200 OK"),
@@ -20,6 +20,7 @@ const STORY: [(&str, &str); 8] = [
     ("createAccountPaymentBatch", "200 OK"),
     ("listDuePayments", "200 OK"),
     ("getCounts", "200 OK"),
+    ("listEvents", "200 OK"),
 ];
 
 #[tokio::test]

@@ -18,6 +18,7 @@ use crate::attributes::text;
 use crate::broken::Broken;
 use crate::by_hand_log::ByHand;
 use crate::changes::{Changes, EngineStream};
+use crate::consumer::Consumer;
 use crate::faults::{FaultKind, Faults};
 use crate::intent::Intent;
 use crate::lambda::Lambda;
@@ -69,6 +70,7 @@ pub(crate) struct State {
     pub(crate) complaints: Vec<String>,
     /// How many lists clients have read to their end.
     pub(crate) lists: usize,
+    pub(crate) consumer: Consumer,
     /// How many days are over.
     pub(crate) days: u32,
     pub(crate) by_hand: ByHand,
@@ -90,6 +92,7 @@ impl State {
             troubles: Vec::new(),
             complaints: Vec::new(),
             lists: 0,
+            consumer: Consumer::default(),
             days: 0,
             by_hand: ByHand::default(),
             began: BTreeMap::new(),

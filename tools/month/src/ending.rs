@@ -1,5 +1,7 @@
 //! The end of a month: faults cease, and everything that was begun must come to its end.
 
+use std::sync::Arc;
+
 use anyhow::Result;
 use chrono::{Days, TimeDelta};
 use payments_local::Function;
@@ -7,10 +9,10 @@ use serde_json::{Value, json};
 
 use crate::bank::Bank;
 use crate::checker::Checker;
-use crate::counters;
 use crate::laws::Tables;
 use crate::time::pause;
 use crate::triggers::{context, until};
+use crate::{consumer, counters};
 
 /// How long everything may take to come to its end: the waits of a payment that is redriven to the last.
 const LONGEST_END: TimeDelta = TimeDelta::days(25);
@@ -28,6 +30,17 @@ pub(crate) async fn wait(bank: &Bank) -> bool {
     // The counters and the last results come after.
     pause(TimeDelta::hours(3)).await;
     emptied
+}
+
+/// Lets the consumer read the rest of the events.
+pub(crate) async fn read_events(bank: &Arc<Bank>) {
+    consumer::read(bank, 1_000).await;
+}
+
+/// Compares what the consumer knows with the heads of both tables.
+pub(crate) fn check_events(bank: &Bank, tables: &Tables, checker: &mut Checker) {
+    let state = bank.state();
+    checker.violations.extend(state.consumer.differences(tables, !state.by_hand.places.is_empty()));
 }
 
 /// Compares the counters with the heads of both tables, and with a recount.

@@ -16,6 +16,7 @@ mod by_hand_log;
 pub mod changes;
 mod checker;
 mod clients;
+mod consumer;
 pub mod counters;
 mod ending;
 mod expectations;

@@ -111,7 +111,7 @@ async fn pages(bank: &Arc<Bank>, path: &str, random: &mut Rng) -> Option<Vec<Val
 }
 
 /// Reads what is at a path; `None` if it cannot be had for long.
-async fn get(bank: &Arc<Bank>, path: &str) -> Option<Value> {
+pub(crate) async fn get(bank: &Arc<Bank>, path: &str) -> Option<Value> {
     for tried in 0..TRIES {
         match ask(bank, &Request::get(path)).await {
             Some(reply) if reply.status == 200 => return reply.json().ok(),

@@ -57,6 +57,11 @@ pub(crate) fn counting(input: &mut Value) -> Option<&mut Vec<Value>> {
     first.is_some_and(|pk| pk == CHECKPOINTS).then_some(actions)
 }
 
+/// Whether an action of a transaction is about the log.
+pub(crate) fn is_of_log(action: &Value) -> bool {
+    action.as_object().into_iter().flat_map(serde_json::Map::values).any(|write| write["TableName"] == "payments-log")
+}
+
 /// Whether an expression mentions this placeholder.
 fn mentions(expression: &str, name: &str) -> bool {
     let words = expression.split(|c: char| !c.is_ascii_alphanumeric() && c != ':' && c != '#');

@@ -8,12 +8,12 @@ use fastrand::Rng;
 use payments_delivery::StreamSettings;
 use payments_local::Environment;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::attributes::text;
 use crate::laws::is_of_head;
 use crate::random::happens;
-use crate::weakening::{CHECKPOINTS, counting, remove_clause, remove_condition, remove_consistency};
+use crate::weakening::{CHECKPOINTS, counting, is_of_log, remove_clause, remove_condition, remove_consistency};
 
 /// A time that has passed, in seconds since 1970, and not so long ago that DynamoDB would ignore it.
 const LONG_AGO: &str = "1735689600";
@@ -50,6 +50,8 @@ pub enum Weakness {
     CheckpointOutside,
     /// A transaction of counters loses the counters.
     NoCounters,
+    /// `stream-aggregator` appends to the log without its conditions.
+    UnconditionalLog,
     /// `stream-aggregator` takes a transaction that was cancelled for one that is done.
     IgnoredConflict,
     /// The mapping of `stream-aggregator` discards what has failed twice.
@@ -127,6 +129,11 @@ impl Weakness {
                 more.into_iter().for_each(|actions| drop(actions.remove(0)));
             }
             (Self::NoCounters, _) => counting(input).into_iter().for_each(|actions| actions.truncate(1)),
+            (Self::UnconditionalLog, _) => {
+                for action in counting(input).into_iter().flatten().filter(|action| is_of_log(action)) {
+                    action.as_object_mut().into_iter().flat_map(Map::values_mut).for_each(remove_condition);
+                }
+            }
             (Self::OverwritingDetails, _)
                 if operation == "PutItem" && text(&input["Item"], "pk").starts_with("PAY#") =>
             {

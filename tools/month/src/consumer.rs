@@ -1,0 +1,138 @@
+//! A consumer of the event log, outside of the bank: it asks for what follows its cursor, again and again, and remembers the
+//! last event of each payment. At the end that must be what the tables hold.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use chrono::TimeDelta;
+use serde_json::Value;
+
+use crate::attributes::{Key, number, text};
+use crate::bank::Bank;
+use crate::laws::{Tables, id_of};
+use crate::readers::get;
+use crate::time::pause;
+
+/// What the consumer knows.
+#[derive(Debug, Default)]
+pub(crate) struct Consumer {
+    /// Where it reads on; at first from the beginning.
+    cursor: Option<String>,
+    /// The ids of all events so far.
+    ids: BTreeSet<String>,
+    /// The last event of each payment.
+    last: BTreeMap<String, Value>,
+    /// The payments with an irregular change: an operator changed them by hand.
+    irregular: BTreeSet<String>,
+}
+
+/// Reads the events for good, with waits between.
+pub(crate) async fn run(bank: Arc<Bank>) {
+    let mut random = bank.seed.source("consumer");
+    loop {
+        pause(TimeDelta::minutes(random.i64(1..240))).await;
+        read(&bank, random.u16(1..200)).await;
+    }
+}
+
+/// Reads to the end of the log, or until it cannot be had for long.
+pub(crate) async fn read(bank: &Arc<Bank>, limit: u16) {
+    loop {
+        let cursor = bank.state().consumer.cursor.clone();
+        let after = cursor.as_ref().map(|cursor| format!("&after={cursor}")).unwrap_or_default();
+        let Some(page) = get(bank, &format!("/events?limit={limit}{after}")).await else { return };
+        let is_end = page["hasMore"] == false;
+        let mut state = bank.state();
+        // Another read may have come before.
+        if state.consumer.cursor != cursor {
+            continue;
+        }
+        let problems = state.consumer.take(page);
+        state.complaints.extend(problems);
+        if is_end {
+            return;
+        }
+    }
+}
+
+impl Consumer {
+    /// Takes a page. Returns what is wrong with it.
+    fn take(&mut self, page: Value) -> Vec<String> {
+        self.cursor = page["nextCursor"].as_str().map(str::to_owned);
+        let events = page["events"].as_array().cloned().unwrap_or_default();
+        events.into_iter().filter_map(|event| self.add(event)).collect()
+    }
+
+    /// Each event comes once, and the versions of a payment follow each other.
+    fn add(&mut self, event: Value) -> Option<String> {
+        let of = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
+        let (id, payment) = (of("id"), of("paymentId"));
+        if !self.ids.insert(id.clone()) {
+            return Some(format!("event {id} is twice in the log"));
+        }
+        if event["type"] == "payment.irregular" {
+            self.irregular.insert(payment);
+            return None;
+        }
+        let version = |event: &Value| event["version"].as_u64().unwrap_or(0);
+        let before = self.last.get(&payment).map_or(0, version);
+        let problem = (version(&event) != before + 1 && !self.irregular.contains(&payment))
+            .then(|| format!("{payment} has version {} in the log after {before}", version(&event)));
+        self.last.insert(payment, event);
+        problem
+    }
+
+    /// Returns where the last events differ from the heads of both tables.
+    pub(crate) fn differences(&self, tables: &Tables, by_hand: bool) -> Vec<String> {
+        let heads = tables.heads();
+        let known: BTreeSet<&str> = heads.keys().map(|key| id_of(&key.1)).collect();
+        let unknown = self.last.keys().filter(|id| !known.contains(id.as_str()));
+        let unknown = unknown.map(|id| format!("{id} is in the log, and in no table"));
+        let irregular = self.irregular.iter().filter(|_| !by_hand);
+        let irregular = irregular.map(|id| format!("{id} is irregular in the log, and nobody changed it by hand"));
+        let differing = heads.iter().filter(|(key, _)| !self.irregular.contains(id_of(&key.1)));
+        let differing = differing.filter_map(|(key, head)| self.difference(key, head));
+        differing.chain(unknown).chain(irregular).collect()
+    }
+
+    fn difference(&self, key: &Key, head: &Value) -> Option<String> {
+        let id = id_of(&key.1);
+        let Some(event) = self.last.get(id) else { return Some(format!("{id} is not in the log")) };
+        let of_event = |name: &str| event[name].as_str().unwrap_or_default();
+        let agrees = event["version"] == number(head, "version")
+            && event["amountMinor"] == number(head, "amountMinor")
+            && of_event("to") == text(head, "status")
+            && of_event("currency") == text(head, "currency")
+            && key.0 == format!("ACCT#{}", of_event("accountId"))
+            && key.1 == format!("{}#{id}", of_event("dueAt"))
+            && ["transactionId", "failureReason", "reference"]
+                .into_iter()
+                .all(|name| of_event(name) == text(head, name));
+        (!agrees).then(|| format!("{id} is {event} in the log, and {head} in the table"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn event(version: u32) -> Value {
+        json!({ "id": format!("1-p-{version}"), "type": "payment.pending", "paymentId": "p", "version": version })
+    }
+
+    #[test]
+    fn what_is_missing_twice_or_out_of_order_is_seen() {
+        for (versions, want) in [
+            (vec![1, 2, 3], ""),
+            (vec![1, 3], "p has version 3 in the log after 1"),
+            (vec![2, 1], "p has version 2 in the log after 0"),
+            (vec![1, 1], "event 1-p-1 is twice in the log"),
+        ] {
+            let mut consumer = Consumer::default();
+            let problems = consumer.take(json!({ "events": versions.into_iter().map(event).collect::<Vec<_>>() }));
+            assert_eq!(problems.first().map_or("", String::as_str), want);
+        }
+    }
+}
