@@ -1,6 +1,6 @@
-//! `query-due`: reads across accounts: the payments of a date, the payment of a transaction, the counts of dates, the events.
+//! `query-due`: reads across accounts: payments by date or transaction, the counts of dates, and the events.
 //!
-//! The first two come from indexes, so they are eventually consistent.
+//! The payments come from indexes, so they are eventually consistent.
 
 mod config;
 mod counts;

@@ -1,23 +1,17 @@
-//! A consumer of the event log, outside of the bank: it asks for what follows its cursor, again and again, and remembers the
-//! last event of each payment. At the end that must be what the tables hold.
+//! What a consumer of the event log knows: the last event of each payment. The tables must hold the same at the end.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
-use chrono::TimeDelta;
 use serde_json::Value;
 
 use crate::attributes::{Key, number, text};
-use crate::bank::Bank;
 use crate::laws::{Tables, id_of};
-use crate::readers::get;
-use crate::time::pause;
 
 /// What the consumer knows.
 #[derive(Debug, Default)]
 pub(crate) struct Consumer {
     /// Where it reads on; at first from the beginning.
-    cursor: Option<String>,
+    pub(crate) cursor: Option<String>,
     /// The ids of all events so far.
     ids: BTreeSet<String>,
     /// The last event of each payment.
@@ -26,38 +20,9 @@ pub(crate) struct Consumer {
     irregular: BTreeSet<String>,
 }
 
-/// Reads the events for good, with waits between.
-pub(crate) async fn run(bank: Arc<Bank>) {
-    let mut random = bank.seed.source("consumer");
-    loop {
-        pause(TimeDelta::minutes(random.i64(1..240))).await;
-        read(&bank, random.u16(1..200)).await;
-    }
-}
-
-/// Reads to the end of the log, or until it cannot be had for long.
-pub(crate) async fn read(bank: &Arc<Bank>, limit: u16) {
-    loop {
-        let cursor = bank.state().consumer.cursor.clone();
-        let after = cursor.as_ref().map(|cursor| format!("&after={cursor}")).unwrap_or_default();
-        let Some(page) = get(bank, &format!("/events?limit={limit}{after}")).await else { return };
-        let is_end = page["hasMore"] == false;
-        let mut state = bank.state();
-        // Another read may have come before.
-        if state.consumer.cursor != cursor {
-            continue;
-        }
-        let problems = state.consumer.take(page);
-        state.complaints.extend(problems);
-        if is_end {
-            return;
-        }
-    }
-}
-
 impl Consumer {
     /// Takes a page. Returns what is wrong with it.
-    fn take(&mut self, page: Value) -> Vec<String> {
+    pub(crate) fn take(&mut self, page: Value) -> Vec<String> {
         self.cursor = page["nextCursor"].as_str().map(str::to_owned);
         let events = page["events"].as_array().cloned().unwrap_or_default();
         events.into_iter().filter_map(|event| self.add(event)).collect()

@@ -1,7 +1,5 @@
 //! The end of a month: faults cease, and everything that was begun must come to its end.
 
-use std::sync::Arc;
-
 use anyhow::Result;
 use chrono::{Days, TimeDelta};
 use payments_local::Function;
@@ -9,10 +7,10 @@ use serde_json::{Value, json};
 
 use crate::bank::Bank;
 use crate::checker::Checker;
+use crate::counters;
 use crate::laws::Tables;
 use crate::time::pause;
 use crate::triggers::{context, until};
-use crate::{consumer, counters};
 
 /// How long everything may take to come to its end: the waits of a payment that is redriven to the last.
 const LONGEST_END: TimeDelta = TimeDelta::days(25);
@@ -30,11 +28,6 @@ pub(crate) async fn wait(bank: &Bank) -> bool {
     // The counters and the last results come after.
     pause(TimeDelta::hours(3)).await;
     emptied
-}
-
-/// Lets the consumer read the rest of the events.
-pub(crate) async fn read_events(bank: &Arc<Bank>) {
-    consumer::read(bank, 1_000).await;
 }
 
 /// Compares what the consumer knows with the heads of both tables.

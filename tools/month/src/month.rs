@@ -25,7 +25,7 @@ use crate::time::pause;
 use crate::trace::Trace;
 use crate::triggers;
 use crate::world::build;
-use crate::{clients, consumer, ending, expiry, hostile, minutes, readers, story};
+use crate::{clients, ending, expiry, hostile, minutes, readers, story};
 
 /// When months begin: each has a change of some clocks in it.
 const BEGINS: [&str; 2] = ["2026-03-12T00:00:00Z", "2026-10-12T00:00:00Z"];
@@ -115,7 +115,7 @@ async fn played(settings: &Settings, watch: &dyn Fn()) -> Result<Month> {
     let end = begin + TimeDelta::days(i64::from(settings.days));
     spawn_local(clients::run(Arc::clone(&bank), settings.payments, end));
     spawn_local(readers::run(Arc::clone(&bank), end));
-    spawn_local(consumer::run(Arc::clone(&bank)));
+    spawn_local(readers::follow_events(Arc::clone(&bank)));
     spawn_local(hostile::run(Arc::clone(&bank), end));
     spawn_local(expiry::run(Arc::clone(&bank)));
     let mut checker = Checker::new(settings.outages.is_empty().then(|| settings.dispatch_attempts()));
@@ -132,7 +132,7 @@ async fn played(settings: &Settings, watch: &dyn Fn()) -> Result<Month> {
         if !ending::wait(&bank).await {
             checker.violations.insert("heads are left in the hot table for good".to_owned());
         }
-        ending::read_events(&bank).await;
+        readers::read_events(&bank, 1_000).await;
         let tables = checker.check(&bank)?;
         checker.check_end(&bank, &tables, &published(&files).await?);
         ending::check_counts(&bank, &tables, &mut checker).await?;

@@ -1,4 +1,4 @@
-//! Clients that read: one payment after another, and lists, page by page, while everything moves.
+//! Clients that read: one payment after another, lists, page by page, and the events, while everything moves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -110,8 +110,37 @@ async fn pages(bank: &Arc<Bank>, path: &str, random: &mut Rng) -> Option<Vec<Val
     }
 }
 
+/// Follows the event log for good, outside of the bank: asks for what comes after its cursor, with waits between.
+pub(crate) async fn follow_events(bank: Arc<Bank>) {
+    let mut random = bank.seed.source("consumer");
+    loop {
+        pause(TimeDelta::minutes(random.i64(1..240))).await;
+        read_events(&bank, random.u16(1..200)).await;
+    }
+}
+
+/// Reads to the end of the log, or until it cannot be had for long.
+pub(crate) async fn read_events(bank: &Arc<Bank>, limit: u16) {
+    loop {
+        let cursor = bank.state().consumer.cursor.clone();
+        let after = cursor.as_ref().map(|cursor| format!("&after={cursor}")).unwrap_or_default();
+        let Some(page) = get(bank, &format!("/events?limit={limit}{after}")).await else { return };
+        let is_end = page["hasMore"] == false;
+        let mut state = bank.state();
+        // Another read may have come before.
+        if state.consumer.cursor != cursor {
+            continue;
+        }
+        let problems = state.consumer.take(page);
+        state.complaints.extend(problems);
+        if is_end {
+            return;
+        }
+    }
+}
+
 /// Reads what is at a path; `None` if it cannot be had for long.
-pub(crate) async fn get(bank: &Arc<Bank>, path: &str) -> Option<Value> {
+async fn get(bank: &Arc<Bank>, path: &str) -> Option<Value> {
     for tried in 0..TRIES {
         match ask(bank, &Request::get(path)).await {
             Some(reply) if reply.status == 200 => return reply.json().ok(),
