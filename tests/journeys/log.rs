@@ -147,6 +147,51 @@ async fn a_hole_is_an_error_that_nobody_reads_over() -> Result<()> {
     Ok(())
 }
 
+/// Over the API the log is the same, whatever the size of a page; an old or invented cursor names the oldest one.
+#[tokio::test]
+async fn clients_read_the_log_page_by_page_and_never_an_empty_page_for_what_is_gone() -> Result<()> {
+    let world = World::open().await?;
+    let empty = world.send(Ask::get("/events?after=1.1.0")).await?;
+    assert_eq!(empty.body, json!({ "events": [], "nextCursor": "1.1.0", "hasMore": false }));
+    for n in 0..4 {
+        create(&world, 3, 3 * n).await?;
+        world.count_all().await?;
+    }
+    let whole = events(&all(&world, 1_000).await?)?;
+    for limit in [1, 2, 3, 4, 1_000] {
+        let (mut after, mut found) = ("1.1.0".to_owned(), Vec::new());
+        loop {
+            let page = world.send(Ask::get(&format!("/events?after={after}&limit={limit}"))).await?.body;
+            found.extend(page["events"].as_array().context("no events")?.clone());
+            after = page["nextCursor"].as_str().context("no cursor")?.to_owned();
+            if page["hasMore"] == false {
+                break;
+            }
+        }
+        assert_eq!((found, after.as_str()), (whole.clone(), "1.5.0"), "pages of {limit}");
+    }
+    let now = world.send(Ask::get("/events?after=now")).await?;
+    assert_eq!(now.body, json!({ "events": [], "nextCursor": "1.5.0", "hasMore": false }));
+    // Nobody is told that the log ends at a hole.
+    let error = world.send(Ask::get("/events?after=1.2.9")).await?;
+    assert_eq!((error.status, error.problem()), (500, "internal"), "{error}");
+    for after in ["1.5.1", "2.1.0", "999999999.999999999999.999999999"] {
+        is_gone(&world, after, "1.1.0").await?;
+    }
+    world.set_clock("2026-12-27T09:00:00Z")?;
+    for after in ["1.1.0", "1.4.2", "1.6.0"] {
+        is_gone(&world, after, "1.5.0").await?;
+    }
+    Ok(())
+}
+
+async fn is_gone(world: &World, after: &str, oldest: &str) -> Result<()> {
+    let reply = world.send(Ask::get(&format!("/events?after={after}"))).await?;
+    assert_eq!((reply.status, reply.problem()), (410, "cursor-gone"), "{after}: {reply}");
+    assert_eq!(reply.field("oldestCursor"), oldest, "{after}: {reply}");
+    Ok(())
+}
+
 /// After a restore of the hot table its stream is another one, and old invocations may still run.
 #[tokio::test]
 async fn the_log_takes_no_changes_of_another_stream() -> Result<()> {

@@ -4,7 +4,7 @@ from scheduled_payments import Payment
 
 from .fake import PAYMENT, Answer, Fake
 from .suite import check, equal
-from .world import BANK, SETTLED_KEY, TODAY, TRANSACTION, day, order, without_data
+from .world import BANK, SETTLED_KEY, TODAY, TRANSACTION, day, order, problem_of, without_data
 
 
 def five(account: str) -> list[Payment]:
@@ -95,6 +95,20 @@ def counts() -> None:
     equal((today.total, today.by_status["PROCESSED"], today.by_status["SCHEDULED"]), (1, 1, 0))
     equal(today.sums["GBP"]["PROCESSED"], 350)
     equal((tomorrow.total, tomorrow.sums), (0, {}))
+
+
+@check("events")
+def events() -> None:
+    page = BANK.events(limit=1)
+    found = page.events
+    while page.has_more:
+        page = BANK.events(page.next_cursor)
+        found += page.events
+    [settled] = [event for event in found if event.transaction_id == TRANSACTION]
+    equal((settled.type_, settled.version), ("payment.processed", 3))
+    equal((settled.from_, settled.to, settled.amount_minor), ("PENDING", "PROCESSED", 350))
+    error = problem_of(BANK.events, "9.1.0")
+    equal((error.status, error.kind, error.oldest_cursor), (410, "cursor-gone", "1.1.0"))
 
 
 @check("left-out")

@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::errors::Error;
+use crate::events::EventPage;
 use crate::model::{
     AccountBatchEntry, BatchEntry, CountsOfDates, Created, DayCounts, DuePayment, EntryResult, Payment, PaymentOrder,
 };
@@ -215,6 +216,18 @@ impl Bank {
         query.add("from", from.as_ref());
         query.add("to", to.as_ref());
         Ok(self.read::<CountsOfDates>(&query.of("/counts")).await?.counts)
+    }
+
+    /// Returns what happened after a cursor, at most `limit` events: from the oldest event that is kept, without a cursor, or from
+    /// now on, if it is `now`. Call it again with the page's `next_cursor`.
+    ///
+    /// # Errors
+    /// When the bank keeps no log, or no longer has what is after the cursor (`cursor-gone`), or does not respond.
+    pub async fn events(&self, after: Option<&str>, limit: Option<u16>) -> Result<EventPage, Error> {
+        let mut query = Query::new(&[]);
+        query.add("after", after.as_ref());
+        query.add("limit", limit.as_ref());
+        self.read(&query.of("/events")).await
     }
 
     /// Sends a request that this client has no method for, with the same tokens and retries. Its URI is the path and query

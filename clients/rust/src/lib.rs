@@ -6,6 +6,7 @@ mod bank;
 mod batches;
 mod builder;
 mod errors;
+mod events;
 mod model;
 #[cfg(feature = "http")]
 mod over_http;
@@ -19,6 +20,7 @@ mod values;
 pub use bank::{AccountFilter, Bank, DueFilter, Order};
 pub use builder::Builder;
 pub use errors::{BoxError, Error, Fault, Problem};
+pub use events::{Event, EventPage};
 pub use model::{
     AccountBatchEntry, Actor, BatchEntry, Created, DayCounts, DuePayment, EntryResult, Payment, PaymentOrder,
     TrailEntry,

@@ -4,7 +4,7 @@ import { strict as assert } from "node:assert";
 import type { Payment } from "scheduled-payments";
 import { PAYMENT, withFake } from "./fake.js";
 import { check, equal } from "./suite.js";
-import { BANK, SETTLED_KEY, TODAY, TRANSACTION, day, order, withoutData } from "./world.js";
+import { BANK, SETTLED_KEY, TODAY, TRANSACTION, day, order, problemOf, withoutData } from "./world.js";
 
 /** Returns five payments of an account, each due a day later than the one before. */
 async function five(account: string): Promise<Payment[]> {
@@ -89,6 +89,20 @@ check("counts", async () => {
   equal([today?.total, today?.byStatus.PROCESSED, today?.byStatus.SCHEDULED], [1, 1, 0]);
   equal(today?.sums["GBP"]?.PROCESSED, 350n);
   equal([tomorrow?.total, tomorrow?.sums], [0, {}]);
+});
+
+check("events", async () => {
+  let page = await BANK.events(undefined, { limit: 1 });
+  const found = [...page.events];
+  while (page.hasMore) {
+    page = await BANK.events(page.nextCursor);
+    found.push(...page.events);
+  }
+  const settled = found.filter(({ transactionId }) => transactionId === TRANSACTION);
+  equal(settled.map(({ type, version, amountMinor }) => [type, version, amountMinor]), [["payment.processed", 3, 350]]);
+  equal(settled.map(({ from, to }) => [from, to]), [["PENDING", "PROCESSED"]]);
+  const error = await problemOf(BANK.events("9.1.0"));
+  equal([error.status, error.kind, error.oldestCursor], [410, "cursor-gone", "1.1.0"]);
 });
 
 check("left-out", async () => {

@@ -11,6 +11,7 @@ import type {
   CountsOfDates,
   DuePage,
   DuePayment,
+  EventPage,
   DayCounts as GeneratedDayCounts,
   Payment,
   PaymentOrder,
@@ -172,6 +173,16 @@ export class Bank {
   async counts(from?: string, to?: string, options: CallOptions = {}): Promise<DayCounts[]> {
     const answer = await api.getCounts({ ...this.#client, query: { from, to }, headers: requestId(options) });
     return read<CountsOfDates>(answer).counts.map(dayCounts);
+  }
+
+  /**
+   * Returns what happened after a cursor: from the oldest event on, without one, or from now on, if it is `now`. Call it again
+   * with the page's `nextCursor`.
+   */
+  async events(after?: string, options: CallOptions & { limit?: number } = {}): Promise<EventPage> {
+    const { limit } = options;
+    const query = { after, limit };
+    return read<EventPage>(await api.listEvents({ ...this.#client, query, headers: requestId(options) }));
   }
 
   get #client(): { client: Client; throwOnError: true } {

@@ -21,7 +21,7 @@ from .generated.api.accounts import (
     get_payment,
     list_account_payments,
 )
-from .generated.api.bank import create_payment_batch, get_counts, list_due_payments
+from .generated.api.bank import create_payment_batch, get_counts, list_due_payments, list_events
 from .generated.models import (
     AccountBatchEntry,
     AccountBatchOrder,
@@ -31,6 +31,7 @@ from .generated.models import (
     CountsOfDates,
     DuePage,
     DuePayment,
+    EventPage,
     Payment,
     PaymentOrder,
     PaymentPage,
@@ -225,6 +226,18 @@ class Bank:
             client=self.generated, from_=given(from_), to=given(to), x_request_id=given(request_id)
         )
         return [day_counts(day) for day in expect(CountsOfDates, response).counts]
+
+    def events(
+        self, after: str | None = None, *, limit: int | None = None, request_id: str | None = None
+    ) -> EventPage:
+        """Returns what happened after a cursor: from the oldest event on, without one, or from now on, if it is `now`.
+
+        Call it again with the page's `next_cursor`.
+        """
+        response = list_events.sync_detailed(
+            client=self.generated, after=given(after), limit=given(limit), x_request_id=given(request_id)
+        )
+        return expect(EventPage, response)
 
     def close(self) -> None:
         """Closes the connections."""

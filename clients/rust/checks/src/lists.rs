@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::fake::{Fake, PAYMENT_ID, payment, planned};
 use crate::suite::{checks, equal};
-use crate::world::{World, json as data, without_data};
+use crate::world::{World, json as data, problem_of, without_data};
 
 checks![
     pages_ascending,
@@ -21,6 +21,7 @@ checks![
     due_by_date,
     find_by_transaction,
     counts,
+    events,
     left_out,
 ];
 
@@ -129,6 +130,25 @@ async fn counts(world: World) -> Result<()> {
     equal(tomorrow.total, 0)?;
     ensure!(tomorrow.sums.is_empty());
     Ok(())
+}
+
+async fn events(world: World) -> Result<()> {
+    let mut found = Vec::new();
+    let mut page = world.bank.events(None, Some(1)).await?;
+    while page.has_more {
+        found.append(&mut page.events);
+        page = world.bank.events(Some(&page.next_cursor), None).await?;
+    }
+    found.append(&mut page.events);
+    let settled = found.iter().find(|event| event.transaction_id.as_ref() == Some(&world.transaction));
+    let settled = settled.context("the settlement is not in the log")?;
+    equal((settled.r#type.as_str(), settled.version), ("payment.processed", Some(3)))?;
+    equal(
+        (settled.from, settled.to, settled.amount_minor),
+        (Some(Status::Pending), Some(Status::Processed), Some(350)),
+    )?;
+    let problem = problem_of(world.bank.events(Some("9.1.0"), None).await)?;
+    equal((problem.status, problem.kind(), problem.oldest_cursor.as_deref()), (410, "cursor-gone", Some("1.1.0")))
 }
 
 async fn left_out(_: World) -> Result<()> {
