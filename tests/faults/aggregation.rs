@@ -70,13 +70,18 @@ impl Fixture {
         drain(&mut *self.aggregating.lock().await, self.time.now(), function).await
     }
 
-    /// Deletes all counters and checkpoints.
+    /// Deletes all counters and checkpoints, and the log.
     pub(crate) async fn forget_counts(&self) -> Result<()> {
-        let table = &self.world.environment.tables.payments;
+        let tables = &self.world.environment.tables;
+        self.delete_items(&tables.payments, |pk| !pk.starts_with("ACCT#")).await?;
+        self.delete_items(&tables.log, |_| true).await
+    }
+
+    async fn delete_items(&self, table: &str, is_chosen: fn(&str) -> bool) -> Result<()> {
         let scan = self.client.scan().table_name(table).into_paginator().items().send();
         let mut deletes = Vec::new();
         for item in scan.collect::<Result<Vec<_>, _>>().await? {
-            if !item["pk"].as_s().is_ok_and(|pk| pk.starts_with("ACCT#")) {
+            if item["pk"].as_s().is_ok_and(|pk| is_chosen(pk)) {
                 let key = ["pk", "sk"].map(|name| (name.to_owned(), item[name].clone()));
                 let delete = DeleteRequest::builder().set_key(Some(key.into())).build()?;
                 deletes.push(WriteRequest::builder().delete_request(delete).build());

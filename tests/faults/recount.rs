@@ -1,13 +1,16 @@
-//! A recount that shares no code with the functions: it compares the raw items of both tables with the counters.
+//! A recount that shares no code with the functions: it compares the raw items of both tables with the counters and the log.
 
 use std::collections::BTreeMap;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
+use payments_model::UtcSecond;
 use payments_month::attributes::{Key, key_of};
+use payments_month::consumer::Consumer;
 use payments_month::counters::{self, Numbers};
 use payments_month::laws::Tables;
+use payments_store::{LogHead, LogRead, Store};
 use payments_tests::tables::json_of_item;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::fixture::Fixture;
 
@@ -31,9 +34,37 @@ pub(crate) async fn items(fixture: &Fixture, table: &str) -> Result<BTreeMap<Key
     Ok(items.iter().map(json_of_item).map(|item| (key_of(&item), item)).collect())
 }
 
-/// Where the counters differ from a recount.
+/// Where the counters, and the log if there is one, differ from a recount.
 pub(crate) async fn differences(fixture: &Fixture) -> Result<Vec<String>> {
     let names = &fixture.world.environment.tables;
     let tables = Tables { hot: items(fixture, &names.payments).await?, history: items(fixture, &names.history).await? };
-    Ok(counters::between(&counters::shown(&tables.hot), &counters::of(&tables)))
+    let mut differences = counters::between(&counters::shown(&tables.hot), &counters::of(&tables));
+    if fixture.world.environment.event_log {
+        differences.extend(mislogged(fixture, &tables).await?);
+    }
+    Ok(differences)
+}
+
+/// Where the log differs from the heads: each version of a payment is there once, and in its order.
+async fn mislogged(fixture: &Fixture, tables: &Tables) -> Result<Vec<String>> {
+    let store = Store::new(fixture.client.clone(), fixture.world.environment.tables.clone());
+    let head = store.log_head().await?.unwrap_or_else(|| LogHead::first(""));
+    let now = UtcSecond::of(fixture.time.now())?;
+    let (mut consumer, mut wrong, mut after) = (Consumer::default(), Vec::new(), "1.1.0".parse()?);
+    loop {
+        let read = store.log_page(&head, after, 1_000, 100, now).await?;
+        let page = match read {
+            LogRead::Page(page) => page,
+            // Some tests last longer than events are kept, and see only the end of the log.
+            LogRead::Expired(_) => return Ok(Vec::new()),
+            LogRead::Beyond(end) => bail!("the log ends at {end}, before {after}"),
+        };
+        let events = page.entries.iter().map(|entry| serde_json::from_str(&entry.json));
+        wrong.extend(consumer.take(json!({ "events": events.collect::<Result<Vec<Value>, _>>()? })));
+        if page.is_end {
+            wrong.extend(consumer.differences(tables, true));
+            return Ok(wrong);
+        }
+        after = page.after;
+    }
 }

@@ -190,6 +190,10 @@ impl<'r> Deliveries<'r> {
         let shard = &all[shard % all.len()];
         let places = shards.places(shard);
         let counted = counted.get(shard).copied().unwrap_or(0);
+        // Nothing of a shard comes before all of its parent.
+        if counted == 0 && !pollers[0].ready().await?.contains(shard) {
+            return Ok(());
+        }
         let from = from % (counted + 1).min(places.len().max(1));
         let to = (from + records).min(places.len());
         let [from, .., to] = &places[from..to] else { return Ok(()) };

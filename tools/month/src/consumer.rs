@@ -9,7 +9,7 @@ use crate::laws::{Tables, id_of};
 
 /// What the consumer knows.
 #[derive(Debug, Default)]
-pub(crate) struct Consumer {
+pub struct Consumer {
     /// Where it reads on; at first from the beginning.
     pub(crate) cursor: Option<String>,
     /// The ids of all events so far.
@@ -21,8 +21,8 @@ pub(crate) struct Consumer {
 }
 
 impl Consumer {
-    /// Takes a page. Returns what is wrong with it.
-    pub(crate) fn take(&mut self, page: Value) -> Vec<String> {
+    /// Takes a page as `GET /events` returns it. Returns what is wrong with it.
+    pub fn take(&mut self, page: Value) -> Vec<String> {
         self.cursor = page["nextCursor"].as_str().map(str::to_owned);
         let events = page["events"].as_array().cloned().unwrap_or_default();
         events.into_iter().filter_map(|event| self.add(event)).collect()
@@ -47,32 +47,35 @@ impl Consumer {
         problem
     }
 
-    /// Returns where the last events differ from the heads of both tables.
-    pub(crate) fn differences(&self, tables: &Tables, by_hand: bool) -> Vec<String> {
+    /// Returns where the last events differ from the heads of both tables. What somebody changed `by_hand` can be irregular, have
+    /// other content, or be gone.
+    #[must_use]
+    pub fn differences(&self, tables: &Tables, by_hand: bool) -> Vec<String> {
         let heads = tables.heads();
         let known: BTreeSet<&str> = heads.keys().map(|key| id_of(&key.1)).collect();
         let unknown = self.last.keys().filter(|id| !known.contains(id.as_str()));
         let unknown = unknown.map(|id| format!("{id} is in the log, and in no table"));
-        let irregular = self.irregular.iter().filter(|_| !by_hand);
-        let irregular = irregular.map(|id| format!("{id} is irregular in the log, and nobody changed it by hand"));
+        let irregular = self.irregular.iter().map(|id| format!("{id} is irregular, and nobody changed it by hand"));
+        let untouched = unknown.chain(irregular).filter(|_| !by_hand);
         let differing = heads.iter().filter(|(key, _)| !self.irregular.contains(id_of(&key.1)));
-        let differing = differing.filter_map(|(key, head)| self.difference(key, head));
-        differing.chain(unknown).chain(irregular).collect()
+        differing.filter_map(|(key, head)| self.difference(key, head, by_hand)).chain(untouched).collect()
     }
 
-    fn difference(&self, key: &Key, head: &Value) -> Option<String> {
+    fn difference(&self, key: &Key, head: &Value, by_hand: bool) -> Option<String> {
         let id = id_of(&key.1);
         let Some(event) = self.last.get(id) else { return Some(format!("{id} is not in the log")) };
         let of_event = |name: &str| event[name].as_str().unwrap_or_default();
+        let has_content = || {
+            event["amountMinor"] == number(head, "amountMinor")
+                && key.0 == format!("ACCT#{}", of_event("accountId"))
+                && key.1 == format!("{}#{id}", of_event("dueAt"))
+                && ["currency", "transactionId", "failureReason", "reference"]
+                    .into_iter()
+                    .all(|name| of_event(name) == text(head, name))
+        };
         let agrees = event["version"] == number(head, "version")
-            && event["amountMinor"] == number(head, "amountMinor")
             && of_event("to") == text(head, "status")
-            && of_event("currency") == text(head, "currency")
-            && key.0 == format!("ACCT#{}", of_event("accountId"))
-            && key.1 == format!("{}#{id}", of_event("dueAt"))
-            && ["transactionId", "failureReason", "reference"]
-                .into_iter()
-                .all(|name| of_event(name) == text(head, name));
+            && (by_hand || has_content());
         (!agrees).then(|| format!("{id} is {event} in the log, and {head} in the table"))
     }
 }

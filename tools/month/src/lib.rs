@@ -4,7 +4,7 @@
 //! same month. Clients, the stream, the queues, the schedules and the transaction service are modelled here, each as
 //! unreliable as it may be. A checker that shares no code with the functions follows every change.
 //!
-//! The public modules serve the fault tests too: what must be true of payments, reads of the past, weaknesses, random
+//! The public modules serve the fault tests too: what must be true of payments and of the log, reads of the past, weaknesses, random
 //! sources.
 
 mod alarms;
@@ -16,7 +16,7 @@ mod by_hand_log;
 pub mod changes;
 mod checker;
 mod clients;
-mod consumer;
+pub mod consumer;
 pub mod counters;
 mod ending;
 mod expectations;

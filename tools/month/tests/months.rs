@@ -61,17 +61,20 @@ fn cases() -> Result<Vec<Case>> {
 #[test]
 fn each_weakness_is_shown_by_its_shrunk_case() -> Result<()> {
     let cases = cases()?;
+    let mut missed = Vec::new();
     for weakness in Weakness::all() {
         let Some(case) = cases.iter().find(|case| case.weakness == *weakness) else {
-            anyhow::bail!("no month shows {}", weakness.name());
+            missed.push(weakness.name());
+            continue;
         };
         let mut seeds = std::iter::once(case.seed).chain((1..=SEEDS).filter(|seed| *seed != case.seed));
         let mut is_shown = false;
         while let Some(seed) = seeds.next().filter(|_| !is_shown) {
             is_shown = case.is_shown_by(seed)?;
         }
-        ensure!(is_shown, "{} is not shown in {SEEDS} seeds: {case:?}", weakness.name());
+        missed.extend((!is_shown).then(|| weakness.name()));
     }
+    ensure!(missed.is_empty(), "not shown by their cases in {SEEDS} seeds: {missed:?}");
     Ok(())
 }
 

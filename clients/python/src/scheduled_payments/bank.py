@@ -227,9 +227,7 @@ class Bank:
         )
         return [day_counts(day) for day in expect(CountsOfDates, response).counts]
 
-    def events(
-        self, after: str | None = None, *, limit: int | None = None, request_id: str | None = None
-    ) -> EventPage:
+    def events(self, after: str | None = None, *, limit: int | None = None, request_id: str | None = None) -> EventPage:
         """Returns what happened after a cursor: from the oldest event on, without one, or from now on, if it is `now`.
 
         Call it again with the page's `next_cursor`.
