@@ -41,7 +41,7 @@ struct Arguments {
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 
-    /// Write the event log, too, as the parameter EventLog does. Only in process; with --local it is always written.
+    /// Write the event log, too, as EventLog=true does. In process it is not written by default, as in the template.
     #[arg(long, conflicts_with_all = ["url", "local"])]
     event_log: bool,
 
