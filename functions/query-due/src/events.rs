@@ -12,8 +12,9 @@ use crate::QueryDue;
 /// The query parameters of the events.
 pub const PARAMETERS: &[&str] = &["after", "limit"];
 
-/// The most segments that a request reads: one call to DynamoDB, of 1 MB at most.
-const MAX_SEGMENTS: u8 = 100;
+/// How many segments each call to DynamoDB asks for, of those that a request makes until its page is full: a segment has one event or a
+/// thousand.
+const SEGMENTS: [u8; 3] = [2, 10, 100];
 
 /// Where a client reads on.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +47,8 @@ impl FromStr for After {
 }
 
 impl QueryDue {
-    /// Answers with the events after a place, in the order of the log. It costs one read unit, and one for each 4 KB of segments.
+    /// Answers with the events after a place, in the order of the log. It costs one read unit, and one for each 4 KB of segments that
+    /// are read, which is up to 1 MB more than is returned.
     pub(crate) async fn events(&self, request: &Request<'_>) -> Result<Answer, Problem> {
         let query = request.query(PARAMETERS)?;
         let after = query.get::<After>("after")?;
@@ -63,12 +65,27 @@ impl QueryDue {
             Some(After::Position(position)) => position,
             None => head.start(now),
         };
-        let segments = u8::try_from(limit).unwrap_or(MAX_SEGMENTS).min(MAX_SEGMENTS);
-        match self.store.log_page(&head, after, limit.into(), segments, now).await? {
-            LogRead::Page(page) => Answer::json(200, &Events::of(page)?),
-            LogRead::Expired(oldest) => Err(gone("The events after this cursor are no longer kept", oldest)),
-            LogRead::Beyond(_) => Err(gone("The log has no such place: a restore ended it before", head.start(now))),
+        let mut page = LogPage { entries: Vec::new(), after, is_end: false };
+        for segments in SEGMENTS {
+            let room = usize::from(limit) - page.entries.len();
+            match self.store.log_page(&head, page.after, room, segments, now).await {
+                Ok(LogRead::Page(more)) => {
+                    page.entries.extend(more.entries);
+                    (page.after, page.is_end) = (more.after, more.is_end);
+                }
+                // The client gets what there is, and meets the rest next.
+                _ if !page.entries.is_empty() => break,
+                Ok(LogRead::Expired(oldest)) => {
+                    return Err(gone("The events after this cursor are no longer kept", oldest));
+                }
+                Ok(LogRead::Beyond(_)) => return Err(gone("The log has no such place", head.start(now))),
+                Err(error) => return Err(error.into()),
+            }
+            if page.is_end || page.entries.len() == usize::from(limit) {
+                break;
+            }
         }
+        Answer::json(200, &Events::of(page)?)
     }
 }
 

@@ -21,14 +21,14 @@ pub use config::Config;
 pub use event::{Event, EventError};
 pub use fold::{Change, Effect, fold};
 
-/// The most tries of a batch whose checkpoint moved, or whose writes were throttled. The waits are 25 ms to
+/// The most tries of a commit whose checkpoint moved, or whose writes were throttled. The waits are 25 ms to
 /// 1.6 s, 3.2 s in all. Then Lambda retries the batch.
 const MAX_TRIES: u32 = 8;
 
 /// The longest wait after the first conflict. It doubles with each further one.
 const FIRST_WAIT: Duration = Duration::from_millis(25);
 
-/// The most tries of a batch before which other stream shards append to the log. That is no sign of a fault: all append to
+/// The most tries of a commit before which other stream shards append to the log. That is no sign of a fault: all append to
 /// one log.
 const MAX_LOG_TRIES: u32 = 40;
 
@@ -134,7 +134,12 @@ impl Aggregator {
         let stream_shard = batch.stream_shard;
         let (mut tries, mut log_tries) = (0, 0);
         loop {
-            match self.count_new(batch, deadline, tally).await {
+            let commits = tally.commits;
+            let counted = self.count_new(batch, deadline, tally).await;
+            if tally.commits > commits {
+                (tries, log_tries) = (0, 0);
+            }
+            match counted {
                 Ok(Committed::Done) => return Ok(()),
                 Ok(Committed::LogMoved) => {
                     tally.log_moves += 1;

@@ -68,8 +68,8 @@ pub struct VersionEvent {
     head: Head,
 }
 
-/// The event of a change that cannot be read, or whose version does not follow the one before: versions may be missing
-/// in the log. The payment itself says what is true.
+/// The event of a change that cannot be read, or whose version does not follow the one before: somebody changed the payment by hand,
+/// or it is damaged. The payment itself says what is true.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IrregularEvent {
     /// The payment, if its key can be read.

@@ -11,6 +11,7 @@ use chrono::TimeDelta;
 use payments_model::sequence_number::SequenceNumberError;
 use payments_model::{BusinessDate, DayCounts, SequenceNumber, UtcSecond};
 
+use crate::conditional::is_conflict_from;
 use crate::counters::{MOVES, attributes, counter_key};
 use crate::item::{item_key, key_of, text_of};
 use crate::key::{Lane, checkpoint_partition};
@@ -50,7 +51,7 @@ pub enum Committed {
     Done,
     /// The checkpoint is not the expected one. Nothing has changed.
     Elsewhere,
-    /// The log's head is not the expected one: another stream shard appended to it. Nothing has changed.
+    /// The log's head is not the expected one, or is being written: another stream shard appends to it. Nothing has changed.
     LogMoved,
 }
 
@@ -84,10 +85,17 @@ impl Store {
         actions.extend(dates.map(|(date, counts)| self.add_to_counter(lane, *date, counts)));
         let actions = actions.into_iter().map(|update| Ok(TransactWriteItem::builder().update(update?).build()));
         let mut actions: Vec<_> = actions.collect();
-        if let Some(head) = log.filter(|_| !commit.events.is_empty()) {
+        let log = log.filter(|_| !commit.events.is_empty());
+        if let Some(head) = log {
             actions.extend(self.append_to_log(head, &commit.events, now)?);
         }
-        Ok(match self.transact(actions.into_iter().collect()).await? {
+        // The log's segment and head come last.
+        let of_log = actions.len().saturating_sub(2);
+        let transacted = match self.transact(actions.into_iter().collect()).await {
+            Err(error) if log.is_some() && is_conflict_from(&error, of_log) => return Ok(Committed::LogMoved),
+            transacted => transacted?,
+        };
+        Ok(match transacted {
             Ok(()) => Committed::Done,
             // The checkpoint comes first. Counters have no condition.
             Err(0) => Committed::Elsewhere,

@@ -93,6 +93,15 @@ pub(crate) fn equations(
     (terms.join(between), names, values)
 }
 
+/// Whether a transaction was cancelled only because another one writes what its actions from `first` on write.
+pub(crate) fn is_conflict_from(error: &StoreError, first: usize) -> bool {
+    let StoreError::Throttled { source, .. } = error else { return false };
+    let cancelled = source.downcast_ref::<SdkError<TransactWriteItemsError>>();
+    let codes = cancelled.into_iter().flat_map(cancellation_codes).enumerate();
+    let mut reasons = codes.filter(|(_, code)| *code != "None").peekable();
+    reasons.peek().is_some() && reasons.all(|(place, code)| place >= first && code == "TransactionConflict")
+}
+
 /// Why DynamoDB cancelled a transaction, if it did: a code for each action.
 fn cancellation_codes(error: &SdkError<TransactWriteItemsError>) -> impl Iterator<Item = &str> {
     let reasons = match error.as_service_error() {

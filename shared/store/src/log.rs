@@ -7,7 +7,7 @@
 //!
 //! A segment holds the events of one of the aggregator's commits, in their order. The transaction that puts a segment also moves
 //! the log's head, on condition that it is as it was read. So numbers follow each other, and a reader that finds a hole knows
-//! that something is wrong. A segment can be read for 35 days. Whether one is older is computed from the head, which says with which
+//! that something is wrong. A segment can be read for 35 days at least. Whether one is older is computed from the head, which says with which
 //! number each day began: a segment that is missing is never taken for one that has expired.
 
 mod append;
@@ -34,12 +34,12 @@ use crate::{Item, Store, StoreError};
 /// The end of the partition key of the log's head, and its sort key.
 const HEAD: &str = "HEAD";
 
-/// How long a segment can be read.
-pub const LOG_KEPT_FOR: TimeDelta = TimeDelta::days(35);
+/// How long a day's segments can be read, from the day's beginning: each for 35 days at least.
+pub const LOG_KEPT_FOR: TimeDelta = TimeDelta::days(36);
 
 /// After what time a segment expires, so that DynamoDB deletes it within days. One day more: the clocks of writers and readers
 /// differ.
-const EXPIRES_AFTER: TimeDelta = TimeDelta::days(36);
+const EXPIRES_AFTER: TimeDelta = TimeDelta::days(37);
 
 const SECONDS_OF_A_DAY: i64 = 86_400;
 

@@ -60,6 +60,16 @@ pub enum LogRead {
     Beyond(LogPosition),
 }
 
+/// How much of a segment a page has taken.
+enum Taken {
+    /// All that follows the position.
+    Whole,
+    /// As much as the page had room for.
+    Part,
+    /// None: the position is behind the segment's end.
+    Shorter,
+}
+
 impl LogPosition {
     fn start_of(epoch: Epoch, number: u64) -> Self {
         Self { epoch, number, offset: 0 }
@@ -108,10 +118,11 @@ impl Store {
             let last = end_of_epoch.min(after.number + u64::from(segments)) - 1;
             for item in self.log_segments(after.epoch, after.number, last).await? {
                 match self.take_segment(&mut page, &item, limit) {
-                    Ok(true) => {}
+                    Ok(Taken::Whole) => {}
                     // Readers get what is before a hole, and meet it next.
                     Err(_) if !page.entries.is_empty() => return Ok(LogRead::Page(page)),
-                    Ok(false) => return Ok(LogRead::Page(page)),
+                    Ok(Taken::Part) => return Ok(LogRead::Page(page)),
+                    Ok(Taken::Shorter) => return Ok(LogRead::Beyond(end)),
                     Err(hole) => return Err(hole),
                 }
             }
@@ -123,8 +134,8 @@ impl Store {
         Ok(LogRead::Page(page))
     }
 
-    /// Adds a segment's events to a page. Returns whether there is room for more.
-    fn take_segment(&self, page: &mut LogPage, item: &Item, limit: usize) -> Result<bool, StoreError> {
+    /// Adds a segment's events to a page.
+    fn take_segment(&self, page: &mut LogPage, item: &Item, limit: usize) -> Result<Taken, StoreError> {
         let at = page.after;
         let unreadable = |why: &str| StoreError::unreadable(&self.tables.log, key_of(item), why);
         if text_of(item, "sk") != segment_sort(at.number) {
@@ -138,11 +149,11 @@ impl Store {
         let events = segment::events_of(item).map_err(|fault| unreadable(&fault.to_string()))?;
         let skipped = usize::try_from(at.offset).unwrap_or(usize::MAX);
         if skipped > events.len() {
-            return Err(unreadable("the position is behind the segment's end"));
+            return Ok(Taken::Shorter);
         }
         for json in events.into_iter().skip(skipped) {
             if page.entries.len() == limit {
-                return Ok(false);
+                return Ok(Taken::Part);
             }
             page.after.offset += 1;
             page.entries.push(LogEntry { json, after: page.after });
@@ -151,7 +162,7 @@ impl Store {
         if let Some(last) = page.entries.last_mut() {
             last.after = page.after;
         }
-        Ok(true)
+        Ok(Taken::Whole)
     }
 
     /// Returns the segments of an epoch from `first` to `last` as far as one call brings them, at least the first.
