@@ -1,4 +1,4 @@
-//! A recount that shares no code with the functions: it compares the raw items of both tables with the counters and the log.
+//! A recount that shares no code with the functions: it compares the raw items of both tables with counters and log.
 
 use std::collections::BTreeMap;
 

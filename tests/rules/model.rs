@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, ensure};
+use aws_sdk_dynamodb::primitives::Blob;
+use aws_sdk_dynamodb::types::AttributeValue;
 use lambda_runtime::LambdaEvent;
 use payments_boot::Lookup;
 use payments_store::Item;
@@ -92,10 +94,14 @@ fn asked<Request>(request: Request) -> LambdaEvent<Request> {
     LambdaEvent::new(request, context)
 }
 
-/// Removes what differs between two engines or runs: streams, stream shards, counters' lanes and sequence numbers.
+/// Removes what differs between two engines or runs: streams, stream shards, counters' lanes, sequence numbers, and the events' order.
 fn without_the_engines_own(item: &mut Item) {
     if item["pk"].as_s().is_ok_and(|pk| pk.starts_with("COUNTS#")) {
         item.insert("pk".to_owned(), text("COUNTS#0"));
+    }
+    if item["pk"].as_s().is_ok_and(|pk| pk.starts_with("LOG#")) && item.contains_key("frame") {
+        // Claims of several shards come in any order.
+        item.insert("frame".to_owned(), AttributeValue::B(Blob::new("a zstd frame")));
     }
     if item.contains_key("source") {
         item.insert("source".to_owned(), text(STREAM));

@@ -207,7 +207,7 @@ impl Bank {
         Ok(self.read::<Page<Payment>>(&query.of("/payments")).await?.payments)
     }
 
-    /// Returns the numbers and sums of each date of a range: of today, without dates.
+    /// Returns the numbers and sums of each date of a range. Without `from` it begins today; without `to` it ends 90 days after `from`.
     ///
     /// # Errors
     /// When the bank rejects the range, or does not respond.
@@ -218,11 +218,12 @@ impl Bank {
         Ok(self.read::<CountsOfDates>(&query.of("/counts")).await?.counts)
     }
 
-    /// Returns what happened after a cursor, at most `limit` events: from the oldest event that is kept, without a cursor, or from
-    /// now on, if it is `now`. Call it again with the page's `next_cursor`.
+    /// Returns the events after a cursor, at most `limit` (1 to 1,000, by default 1,000). Without a cursor it begins with the oldest
+    /// event that is kept; with `now`, with the next one that is logged. Call it again with `next_cursor`, at once if `has_more`.
     ///
     /// # Errors
-    /// When the bank keeps no log, or no longer has what is after the cursor (`cursor-gone`), or does not respond.
+    /// When the bank keeps no log (`no-event-log`), the cursor is gone (`cursor-gone`: [`Problem::oldest_cursor`](crate::Problem::oldest_cursor)
+    /// is where to go on), the token lacks `payments/inspect`, or the bank does not respond.
     pub async fn events(&self, after: Option<&str>, limit: Option<u16>) -> Result<EventPage, Error> {
         let mut query = Query::new(&[]);
         query.add("after", after.as_ref());

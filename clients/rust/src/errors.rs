@@ -30,7 +30,7 @@ pub enum Error {
         retry_after: Option<Duration>,
     },
     /// No response: the connection was refused or lost, or too slow. The request may have taken effect.
-    #[error("No answer from {host}: {reason}")]
+    #[error("No response from {host}: {reason}")]
     NoAnswer {
         /// The host of the request.
         host: String,

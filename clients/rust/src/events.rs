@@ -19,7 +19,7 @@ pub struct EventPage {
     pub has_more: bool,
 }
 
-/// A new version of a payment. Of `payment.irregular`, much is absent: the payment itself says what is true.
+/// A new version of a payment. Of `payment.irregular`, only `id`, `type`, `at`, `epoch`, `place` and `why` are certain.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -28,9 +28,9 @@ pub struct Event {
     pub id: String,
     /// What happened, such as `payment.processed`. Later releases add types.
     pub r#type: String,
-    /// When the payment entered the status.
+    /// When the payment entered the status; of `payment.irregular`, when the change was read.
     pub at: DateTime<Utc>,
-    /// The number of the log.
+    /// The number of this part of the log. A restore of the payments begins the next.
     pub epoch: u64,
     /// The account that pays.
     pub account_id: Option<String>,
@@ -44,7 +44,7 @@ pub struct Event {
     pub from: Option<Status>,
     /// The status.
     pub to: Option<Status>,
-    /// Who moved the payment.
+    /// Who changed the payment's status.
     pub by: Option<Actor>,
     /// When it is due.
     pub due_at: Option<DateTime<Utc>>,

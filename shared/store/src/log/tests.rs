@@ -41,8 +41,8 @@ fn the_oldest_segment_is_the_first_of_a_day_that_is_kept() {
         head = head.after_append(day(days)).after_append(day(days));
     }
     let now = day(59);
-    // Day 24 began 35 days and 12 hours ago.
-    assert_eq!(head.oldest(now), (Epoch::FIRST, 2 * 25 + 1));
+    // Day 23 began 36 days and 12 hours ago.
+    assert_eq!(head.oldest(now), (Epoch::FIRST, 2 * 24 + 1));
     // After 36 idle days nothing is kept, and the numbers go on.
     assert_eq!(head.oldest(day(59 + 36)), (Epoch::FIRST, 121));
     let later = head.after_append(day(59 + 36));
@@ -54,7 +54,7 @@ fn a_clock_that_is_behind_hides_nothing() {
     let late = LogHead::first(ARN).after_append(at("2026-01-02T00:00:01Z"));
     let head = late.after_append(at("2026-01-01T23:59:59Z"));
     assert_eq!(head.oldest(at("2026-01-03T00:00:00Z")), (Epoch::FIRST, 1));
-    let expired = at("2026-02-05T00:00:00Z");
+    let expired = at("2026-02-06T00:00:00Z");
     assert_eq!(head.oldest(expired), (Epoch::FIRST, 1), "the second day is kept");
 }
 
