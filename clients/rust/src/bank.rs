@@ -256,6 +256,9 @@ impl Bank {
     /// Returns a request with the whole URL, and the id of requests.
     fn whole(&self, request: Request<Bytes>) -> Result<Request<Bytes>, Error> {
         let (mut parts, body) = request.into_parts();
+        if parts.uri.authority().is_some() || !parts.uri.path().starts_with('/') {
+            return Err(Error::Invalid(format!("{:?} is not a path below the bank's URL", parts.uri.path())));
+        }
         let uri: Result<Uri, _> = format!("{}{}", self.base, parts.uri).parse();
         parts.uri = uri.map_err(|error| Error::Invalid(format!("{}: {error}", parts.uri)))?;
         if let Some(id) = &self.request_id {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::Uri;
+use http::uri::Authority;
 
 use crate::bank::Bank;
 use crate::errors::Error;
@@ -81,15 +82,24 @@ impl Builder {
     /// # Errors
     /// When the URL is not that of an API.
     pub fn build(self) -> Result<Bank, Error> {
-        let invalid = || Error::Invalid(format!("{:?} is not the URL of an API", self.url));
+        let shown = if self.url.contains('@') { "a text with @" } else { &self.url };
+        let invalid = || Error::Invalid(format!("{shown:?} is not the URL of an API"));
         let base = self.url.trim_end_matches('/');
         let parsed: Uri = base.parse().map_err(|_| invalid())?;
-        if !matches!(parsed.scheme_str(), Some("http" | "https")) || parsed.query().is_some() {
+        let is_plain = parsed.query().is_none() && !base.contains('#') && parsed.authority().is_some_and(is_host);
+        if !matches!(parsed.scheme_str(), Some("http" | "https")) || !is_plain {
             return Err(invalid());
         }
         let line = Line { transport: self.transport, timeout: self.timeout };
         Ok(Bank::of(base, Sender::new(self.token, line, self.retries, self.timer)))
     }
+}
+
+/// Whether this is a host, perhaps with a port, and nothing else: a name or a password in it would be ignored, and so would a
+/// port that is no number.
+fn is_host(authority: &Authority) -> bool {
+    let (host, port) = (authority.host(), authority.port_u16());
+    authority.as_str() == port.map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
 #[cfg(test)]
@@ -122,12 +132,27 @@ mod tests {
         assert_eq!(timer.now().as_secs(), 35);
     }
 
+    /// Glued to the bank's URL, each of these would name another host, and the token would go there.
+    #[tokio::test]
+    async fn a_request_that_is_no_path_is_not_sent() {
+        let bank = Bank::over(Arc::new(Silent), "https://127.0.0.1").token("secret").build().unwrap();
+        for uri in ["counts", "@127.0.0.2", ".example", "https://127.0.0.2/counts", "*"] {
+            let error = bank.send(Request::get(uri).body(Bytes::new()).unwrap()).await.unwrap_err();
+            assert!(matches!(error, Error::Invalid(_)), "{uri}: {error}");
+        }
+    }
+
     #[test]
     fn an_invalid_url_is_an_error() {
-        for url in ["", "bank", "127.0.0.1:8080", "ftp://bank", "http://bank/?stage=1"] {
+        let ports = ["http://bank:99999", "http://bank:8080x", "http://bank:"];
+        let others = ["", "bank", "127.0.0.1:8080", "ftp://bank", "http://bank/?stage=1", "https://bank/#x"];
+        for url in others.into_iter().chain(ports) {
             let error = Bank::over(Arc::new(Silent), url).build().unwrap_err();
             assert_eq!(error.to_string(), format!("{url:?} is not the URL of an API"));
         }
+        let error = Bank::over(Arc::new(Silent), "https://user:secret@bank").build().unwrap_err();
+        assert_eq!(error.to_string(), "\"a text with @\" is not the URL of an API");
+        Bank::over(Arc::new(Silent), "http://[::1]:8080").build().unwrap();
         Bank::over(Arc::new(Silent), "https://127.0.0.1:8080/stage/").build().unwrap();
     }
 }

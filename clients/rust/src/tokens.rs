@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use http::{Request, header};
+use http::{HeaderValue, Request, header};
 use serde_json::Value;
 use tokio::sync::Mutex;
 
@@ -157,8 +157,11 @@ fn token_request(credentials: &ClientCredentials) -> Result<Request<Bytes>, Erro
     if let Some(scope) = scope {
         form.append_pair("scope", scope);
     }
+    let basic = format!("Basic {}", STANDARD.encode(format!("{id}:{secret}")));
+    let mut basic = HeaderValue::try_from(basic).map_err(|error| Error::Token(error.into()))?;
+    basic.set_sensitive(true);
     let request = Request::post(token_url.as_str())
         .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
-        .header(header::AUTHORIZATION, format!("Basic {}", STANDARD.encode(format!("{id}:{secret}"))));
+        .header(header::AUTHORIZATION, basic);
     request.body(form.finish().into()).map_err(|error| Error::Invalid(format!("{token_url}: {error}")))
 }
