@@ -115,7 +115,11 @@ async fn played(settings: &Settings, watch: &dyn Fn()) -> Result<Month> {
     let end = begin + TimeDelta::days(i64::from(settings.days));
     spawn_local(clients::run(Arc::clone(&bank), settings.payments, end));
     spawn_local(readers::run(Arc::clone(&bank), end));
-    spawn_local(readers::follow_events(Arc::clone(&bank)));
+    // What the stream dropped is in no log, and nothing marks it.
+    let has_whole_log = !settings.outages.contains(&Outage::RecordsTrimmed);
+    if has_whole_log {
+        spawn_local(readers::follow_events(Arc::clone(&bank)));
+    }
     spawn_local(hostile::run(Arc::clone(&bank), end));
     spawn_local(expiry::run(Arc::clone(&bank)));
     let mut checker = Checker::new(settings.outages.is_empty().then(|| settings.dispatch_attempts()));
@@ -132,12 +136,16 @@ async fn played(settings: &Settings, watch: &dyn Fn()) -> Result<Month> {
         if !ending::wait(&bank).await {
             checker.violations.insert("heads are left in the hot table for good".to_owned());
         }
-        readers::read_events(&bank, 1_000).await;
+        if has_whole_log {
+            readers::read_events(&bank, 1_000).await;
+        }
         let tables = checker.check(&bank)?;
         checker.check_end(&bank, &tables, &published(&files).await?);
         ending::check_counts(&bank, &tables, &mut checker).await?;
         ending::check_queues(&bank, &mut checker);
-        ending::check_events(&bank, &tables, &mut checker);
+        if has_whole_log {
+            ending::check_events(&bank, &tables, &mut checker);
+        }
     }
     let mut month = outcome(settings, &bank, checker, &trace)?;
     if settings.is_healthy() && settings.weakness.is_none() {
