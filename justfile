@@ -96,7 +96,7 @@ fuzz:
     cargo build --workspace --locked --bin local
     .ci/fuzz-api.sh
 
-# Generate or build the clients, check them, and run docs/integrate.md.
+# Generate or build the clients, check them, and run docs/integrate.md and docs/events.md.
 clients:
     cargo build --workspace --locked --bin local
     .ci/try-clients.sh target/debug/local

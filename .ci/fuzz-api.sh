@@ -57,7 +57,14 @@ value() {
     python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"
 }
 
-# fill: creates a payment that is settled, one that is cancelled and some that stay scheduled, and gets cursors.
+# blocking: the event that the webhook endpoint does not accept; nobody listens there.
+blocking() {
+    ask "$api/webhook-endpoints/fuzz" |
+        python3 -c 'import json, sys; print(json.load(sys.stdin).get("failing", {}).get("eventId", ""))'
+}
+
+# fill: creates a payment that is settled, one that is cancelled and some that stay scheduled, and gets cursors. Creates a webhook
+# endpoint, which fails, and skips its first event.
 fill() {
     settled=$(create "$coffee" "$today")
     scheduled=()
@@ -71,11 +78,20 @@ fill() {
         sleep 0.5
     done
     found | grep --quiet "$settled"
-    FUZZ_KNOWN=$(python3 - "$today" "$account_cursor" "$due_cursor" "$transaction" "$settled" "${scheduled[@]}" <<'PYTHON'
+    ask -X PUT "$api/webhook-endpoints/fuzz" -H 'Content-Type: application/json' \
+        -d '{"url":"http://127.0.0.1:9/hook","after":"1.1.0"}' >/dev/null
+    curl --silent --show-error --fail "$api/sandbox/clock" -d '{"advanceSeconds":120}' >/dev/null
+    for _ in $(seq 60); do
+        skipped=$(blocking)
+        [[ -n "$skipped" ]] && break
+        sleep 0.5
+    done
+    ask "$api/webhook-endpoints/fuzz/skip" -H 'Content-Type: application/json' -d '{"eventId":"'"$skipped"'"}' >/dev/null
+    FUZZ_KNOWN=$(python3 - "$today" "$account_cursor" "$due_cursor" "$transaction" "$skipped" "$settled" "${scheduled[@]}" <<'PYTHON'
 import json, sys
-today, account_cursor, due_cursor, transaction, *payments = sys.argv[1:]
+today, account_cursor, due_cursor, transaction, skipped, *payments = sys.argv[1:]
 print(json.dumps({"today": today, "account": "acc-1", "accountCursor": account_cursor,
-                  "dueCursor": due_cursor, "transaction": transaction, "payments": payments}))
+                  "dueCursor": due_cursor, "transaction": transaction, "skipped": skipped, "payments": payments}))
 PYTHON
     )
     export FUZZ_KNOWN
@@ -94,5 +110,5 @@ generate() {
 openapi-spec-validator openapi.yaml
 generate report
 python3 .ci/fuzz-reach.py "$folder/report.ndjson" "$least"
-# The other phases do not depend on the seed.
-for seed in 1 2; do generate "report-$seed" --seed "$seed" --phases fuzzing,stateful; done
+# A second seed; the other phases do not depend on it.
+generate report-1 --seed 1 --phases fuzzing,stateful

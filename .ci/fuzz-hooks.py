@@ -56,6 +56,9 @@ def settle_order(order, account):
     order["currency"] = ["GBP", "EUR", "JPY", "KWD"][sum(map(ord, order["currency"])) % 4]
     asked = order["scheduledFor"]
     order["scheduledFor"] = f"{ahead(asked)}{asked[10:]}"
+    # A closed day would be rejected.
+    if order.get("dateRule") == "refuse":
+        order["dateRule"] = "following"
 
 
 def settle_query(label, query):
@@ -85,12 +88,30 @@ def settle_query(label, query):
         query["to"] = str(min(start + datetime.timedelta(days=days), LAST))
 
 
+def settle_endpoint(case, label):
+    """Makes a request about a webhook endpoint valid. Only one of the two that there can be is ever deleted."""
+    is_of_second = label.startswith("DELETE") or (label.startswith("PUT") and next(numbers) % 2)
+    case.path_parameters["endpointId"] = "second" if is_of_second else "fuzz"
+    if label.startswith("PUT"):
+        case.body["url"] = "http://127.0.0.1:9/hook"
+        if "after" in case.body:
+            case.body["after"] = LOG_CURSORS[next(numbers) % len(LOG_CURSORS)]
+    elif label.endswith("/replay"):
+        case.body["after"] = "1.1.0"
+    elif label.endswith("/skip"):
+        case.body["eventId"] = KNOWN["skipped"]
+    elif label.endswith("/rotate"):
+        case.body["generation"] = 1
+
+
 ACCOUNT_BATCH = "POST /accounts/{accountId}/payment-batches"
 
 
 def settle_path(label, path, has_cursor):
     """Makes two thirds of the paths name things that exist. A cursor belongs to one account."""
     is_known = next(numbers) % 3
+    if "calendarId" in path and is_known:
+        path["calendarId"] = ["T2", "FED", "GB"][next(numbers) % 3]
     if "paymentId" in path and is_known:
         path["accountId"] = KNOWN["account"]
         path["paymentId"] = KNOWN["payments"][next(numbers) % len(KNOWN["payments"])]
@@ -108,7 +129,9 @@ def before_call(context, case, kwargs):
         return
     label = case.operation.label
     has_cursor = "cursor" in (case.query or {})
-    if case.path_parameters:
+    if "{endpointId}" in label:
+        settle_endpoint(case, label)
+    elif case.path_parameters:
         settle_path(label, case.path_parameters, has_cursor)
     if case.query or label == "GET /payments":
         case.query = case.query or {}

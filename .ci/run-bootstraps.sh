@@ -31,21 +31,21 @@ FAKETIME_LIBRARY=$(place libfaketime vendor/libfaketime/src/libfaketime.so.1)
 BOOTSTRAPS=$(realpath "$BOOTSTRAPS")
 export BOOTSTRAPS LAMBDA_EMULATOR FAKETIME_LIBRARY
 
-# A larger zip makes a slower cold start: a function's zip has at most 5 MB.
+# A larger zip makes a slower cold start: a function's zip has at most 5 MB, or 5.5 MB if nobody waits for it.
 python3 - <<'END'
 import os
 import pathlib
 import sys
 import zlib
 
-limit = 5_000_000
+limits = {"PublishFunction": 5_500_000, "ReportFunction": 5_500_000}
 programs = sorted(pathlib.Path(os.environ["BOOTSTRAPS"]).glob("*/bootstrap"))
 sizes = {it.parent.name: len(zlib.compress(it.read_bytes())) for it in programs}
 for name, size in sizes.items():
     print(f"{name}: {size / 1_000_000:.2f} MB zipped")
-too_large = [name for name, size in sizes.items() if size > limit]
+too_large = [name for name, size in sizes.items() if size > limits.get(name, 5_000_000)]
 if too_large:
-    sys.exit(f"more than {limit} bytes zipped: {', '.join(too_large)}; see profile.release in Cargo.toml")
+    sys.exit(f"too many bytes zipped: {', '.join(too_large)}; see profile.release in Cargo.toml")
 END
 
 cargo test --workspace --locked --test bootstraps --profile "${PROFILE:-test}" -- "${@:2}"

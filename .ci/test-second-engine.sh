@@ -42,5 +42,7 @@ journeys() {
 
 # A cold JVM answers more slowly than the functions wait. So the result of the first run is ignored.
 journeys events:: >/dev/null 2>&1 || true
-# Tests that always use the embedded engine are not repeated.
-journeys --show-output --skip demo:: --skip local::
+# Tests that always use the embedded engine are not repeated. Nor are those of a restore: they put another table in the place of
+# the hot one, and DynamoDB Local then takes the new table's first stream records for trimmed.
+# Nor those of the log's wakings, which read two streams at once.
+journeys --show-output --skip demo:: --skip local:: --skip log::rebuild:: --skip log::webhooks::woken::

@@ -7,7 +7,7 @@ environments.
 
 Tested: the roles, functions and their variables, both tables with their indexes, the queues, the stream and
 queue mappings, the report's bucket; every command of docs/runbook.md that pauses or resumes, as it is written there, and
-that a disabled mapping leaves its queue alone; the commands that work through the lists after a restore. Not tested, because the emulator lacks them or differs: alarms
+that a disabled mapping leaves its queue alone; the commands that make lists and cancel after a restore without the event log. Not tested, because the emulator lacks them or differs: alarms
 over several metrics (the deployed copy leaves them out), routes and authorizer of the HTTP API, partial batch failures of streams, tumbling windows (so not the counters), time to live, permissions.
 """
 
@@ -37,9 +37,9 @@ BUILT = ".aws-sam/build/template.yaml"
 # Beside the original, because paths of the programs are relative to it.
 COPY = BUILT.replace("template", "template-of-emulator")
 RUNBOOK = "docs/runbook.md"
-PAUSE, RESTORE = "\n### Pause and resume\n", "\n### Come back from a restore\n"
-# What only AWS can do: blocks of the restore that contain these are not run.
-ONLY_AWS = ["apigatewayv2", "api_limits", "update()", "new_history", "import_table", "change-set", "start-query"]
+PAUSE, RESTORE = "\n### Pause and resume\n", ["\n### Come back from a restore\n", "\n### Without the event log\n"]
+# What only AWS can do, or is tested elsewhere: blocks of the restore that contain these are not run.
+ONLY_AWS = ["log_epoch", "apigatewayv2", "update()", "HistoryTableClass", "import_table", "change-set", "start-query"]
 STACK = "payments-try"
 REGION = "eu-west-2"
 ACCOUNT = "acc-1"
@@ -62,6 +62,7 @@ ON = MAPPINGS | {
     "ArchiveFunctionArchiveBegins": SENDING,
     "ArchiveFunctionArchive": SENDING,
     "RecountFunctionRecount": SENDING,
+    "PublishFunctionPublish": ALWAYS,
 }
 # The emulator's stack in place of the one that the runbook deploys.
 PRELUDE = f"""
@@ -107,7 +108,8 @@ def main(server, aws):
             environment["PATH"] += os.pathsep + aws
             stack = Stack(url, environment)
             pause_and_resume(stack)
-            come_back(stack, live(stack))
+            live(stack)
+            come_back(stack)
         except BaseException:
             log.seek(0)
             print("".join(log.readlines()[-60:]), file=sys.stderr)
@@ -177,7 +179,9 @@ def pause_and_resume(stack):
                 on = {name for name, values in ON.items() if paused[1] in values}
             else:
                 _, name, how = command.split("#")[0].split()
-                on = on | {name} if how in ("--enabled", "ENABLED") else on - {name}
+                # The mapping of the webhooks is off in this stack, as by default: its commands only have to succeed.
+                if name in ON:
+                    on = on | {name} if how in ("--enabled", "ENABLED") else on - {name}
             stack.run(functions + command)
             wait_until(f"{command} is done", lambda: stack.enabled() == on)
             ran += 1
@@ -229,64 +233,40 @@ def live(stack):
     rows = stack.s3.get_object(Bucket=stack.output("ReportsBucketName"), Key=file)["Body"].read()
     check(payment in gzip.decompress(rows).decode(), True)
     print("found by its transaction; reported to the bucket, in " + file)
-    for name, action in [("ArchiveFunction", "archive"), ("RecountFunction", "recount")]:
+    for name, action in [("ArchiveFunction", "archive"), ("RecountFunction", "recount"), ("PublishFunction", "publish")]:
         stack.invoke(name, {"action": action})
-    print("archive and recount ran")
-    return payment
+    print("archive, recount and publish ran")
 
 
-def come_back(stack, reported):
-    """Makes the stack's hot table one that was restored, and runs the commands that work through its lists."""
+def come_back(stack):
+    """Makes the stack's hot table one that was restored, and runs the commands that cancel what the old one has cancelled."""
     begun, today = time.monotonic(), datetime.now(ZoneInfo("Europe/London")).date()
     hot, history = (stack.tables.Table(stack.output(f"{name}TableName")) for name in ("Payments", "History"))
     old = stack.table_like(hot, "payments-old")
-    days = (today + timedelta(1), today, today + timedelta(2), today + timedelta(3), today)
-    cancelled, archived, unknown, kept, settled = (stack.create(day.isoformat())["paymentId"] for day in days)
+    days = (today + timedelta(1), today + timedelta(2))
+    cancelled, later = (stack.create(day.isoformat())["paymentId"] for day in days)
     head_of = {head["sk"].split("#")[1]: head for head in hot.scan()["Items"] if head["pk"] == f"ACCT#{ACCOUNT}"}
-    key_of = {payment: {"pk": head["pk"], "sk": head["sk"]} for payment, head in head_of.items()}
     due = head_of[cancelled]["due"].replace("SCHEDULED", "CANCELLED")
     old.put_item(Item=head_of[cancelled] | {"status": "CANCELLED", "due": due})
-    due = head_of[archived]["due"].replace("SCHEDULED", "CANCELLED")
-    history.put_item(Item=head_of[archived] | {"status": "CANCELLED", "due": due})
-    # Settled since, at 20 minutes past nine, so the long-term table has its end.
-    at, due = f"{today}T09:20:00Z", head_of[kept]["due"].replace("SCHEDULED", "PROCESSED")
-    kept_head = head_of[kept] | {"status": "PROCESSED", "due": due, "settledAt": at, "transactionId": "TX-since"}
-    history.put_item(Item=kept_head)
-    hot.delete_item(Key=key_of[unknown])
-    # Created and settled since, and in no report.
-    due = head_of[settled]["due"].replace("SCHEDULED", "PROCESSED")
-    settled_head = head_of[settled] | {"status": "PROCESSED", "due": due, "settledAt": at, "transactionId": "TX-new"}
-    history.put_item(Item=settled_head)
-    hot.delete_item(Key=key_of[settled])
-    job = {"pk": "CHECKPOINT#report", "sk": "job"}
-    old.put_item(Item=hot.delete_item(Key=job, ReturnValues="ALL_OLD")["Attributes"])
-    hot.put_item(Item=head_of[reported] | {"unreported": "restored"})
+    old.put_item(Item=head_of[later])
 
-    blocks = [block for block in shell_blocks(RESTORE) if not any(word in block for word in ONLY_AWS)]
+    blocks = [block for section in RESTORE for block in shell_blocks(section)]
+    blocks = [block for block in blocks if not any(word in block for word in ONLY_AWS)]
     with tempfile.TemporaryDirectory() as folder:
         os.symlink(os.path.abspath("events"), f"{folder}/events")
-        with open(f"{folder}/old-tables.txt", "w", encoding="utf-8") as file:
+        with open(f"{folder}/old-tables-1.txt", "w", encoding="utf-8") as file:
             file.write(f"{old.name} {history.name}\n")
         stack.run("\n".join(blocks), folder)
-        lists = {}
-        for name in ("archived", "cancelled", "created"):
-            with open(f"{folder}/{name}-since.txt", encoding="utf-8") as file:
-                lists[name] = [line.split("#")[-1].strip() for line in file]
-        with open(f"{folder}/not-as-reported.txt", encoding="utf-8") as file:
-            check(file.read(), "")
-    check(lists, {"archived": [archived], "cancelled": [cancelled], "created": [unknown]})
+        with open(f"{folder}/cancelled-since.txt", encoding="utf-8") as file:
+            check([line.split("#")[-1].strip() for line in file], [cancelled])
 
-    def stored(payment):
-        return hot.get_item(Key=key_of[payment]).get("Item")
-
-    check([stored(payment)["status"] for payment in (cancelled, reported)], ["CANCELLED", "PROCESSED"])
-    check((stored(archived), stored(reported)), (None, head_of[reported]))
-    for payment, head in ((kept, kept_head), (settled, settled_head)):
-        unreported = f"{today:%Y%m%d}0915#{at}#{payment}"
-        check(stored(payment), head | {"inHistory": True, "unreported": unreported})
-    check(hot.get_item(Key=job)["Item"], old.get_item(Key=job)["Item"])
+    statuses = {}
+    for payment in (cancelled, later):
+        key = {name: head_of[payment][name] for name in ("pk", "sk")}
+        statuses[payment] = hot.get_item(Key=key)["Item"]["status"]
+    check(statuses, {cancelled: "CANCELLED", later: "SCHEDULED"})
     seconds = round(time.monotonic() - begun)
-    print(f"came back from a restore: {len(blocks)} blocks of {RUNBOOK} do what they say, in {seconds} s")
+    print(f"cancelled again after a restore: {len(blocks)} blocks of {RUNBOOK} do what they say, in {seconds} s")
 
 
 class Stack:

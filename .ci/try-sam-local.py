@@ -271,6 +271,7 @@ ROWS = {
     "events/query-account/get.json": lambda it: it["status"] == "CANCELLED" and "reference" in it["data"],
     "events/query-due/list.json": lambda it: {p["dueDate"] for p in it["payments"]} == {"2090-06-15"},
     "events/query-due/counts.json": lambda it: on("2090-06-15", it)["byStatus"]["CANCELLED"] == 1,
+    "events/webhooks/list.json": lambda it: it["endpoints"] == [],
     "events/daily-due-sweeper/sweep.json": lambda it: it["claimed"] == 0,
     "events/dispatch/became-pending.json": lambda it: it["batchItemFailures"] == [],
     "events/settle/processed.json": lambda it: it["batchItemFailures"] == [],
@@ -278,6 +279,7 @@ ROWS = {
     "events/recount/recount.json": lambda it: it["exact"] > 0,
     "events/archive/archive.json": lambda it: it["archived"] == 0,
     "events/report/report.json": lambda it: it["reported"] == 0,
+    "events/publish/publish.json": lambda it: it["segmentsBehind"] == 0,
 }
 
 

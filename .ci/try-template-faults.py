@@ -67,6 +67,7 @@ FAULTS = [
     ("a queue without its dead letters", "deadLetterTargetArn: !GetAtt ResultDeadLetters.Arn", "deadLetterTargetArn: !GetAtt RequestDeadLetters.Arn"),
     ("a stream whose records are given up", "MaximumRetryAttempts: -1", "MaximumRetryAttempts: 5"),
     ("a route of another path", "Path: /accounts/{accountId}/payments/{paymentId}/cancel", "Path: /accounts/{accountId}/payments/{paymentId}/stop"),
+    ("a journal that could be written over", 's3:if-none-match: "true"', 's3:if-none-match: "false"'),
     ("a bucket that could be public", "BlockPublicPolicy: true", "BlockPublicPolicy: false"),
     ("a schedule that is no expression", "ScheduleExpression: rate(1 hour)", "ScheduleExpression: rate(1 hours)"),
 ]

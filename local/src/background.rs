@@ -39,16 +39,17 @@ impl Background {
 }
 
 async fn run(
-    mut triggers: Triggers,
+    triggers: Triggers,
     clock: Clock,
     mut sandbox: Option<(Sandbox, mpsc::Receiver<Move>)>,
     mut stopped: oneshot::Receiver<()>,
 ) {
+    let mut triggers = triggers.in_background();
     let mut period = interval(PERIOD);
     period.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
-            _ = &mut stopped => return,
+            _ = &mut stopped => return triggers.end().await,
             Some((sandbox, next)) = next_move(&mut sandbox) => {
                 // Boxed, both: the chain of calls is deeper than the compiler follows in one type.
                 Box::pin(sandbox.play(next, async |now| log(&Box::pin(triggers.tick(now)).await))).await;

@@ -27,7 +27,7 @@ pub use crate::progress::Progress;
 pub use summary::Summary;
 
 use crate::client::Client;
-use crate::functions::{Dependencies, Functions, without_reports};
+use crate::functions::{CALENDARS, Dependencies, Functions, without_reports};
 use crate::interceptor::client_over;
 use crate::invocation::context;
 use crate::payload::DataKind;
@@ -162,7 +162,10 @@ impl Simulation {
     async fn start(script: &Script, seed: u64, reports: &Path) -> Result<Self> {
         let time = Time::at(script.instant(FEED_BEGINS));
         let stack = Stack::on(EngineChoice::Memory)
-            .environment(|environment| (environment.claims_per_second, environment.moves_per_second) = (0, 0))
+            .environment(|environment| {
+                (environment.claims_per_second, environment.moves_per_second) = (0, 0);
+                environment.calendars = CALENDARS.to_owned();
+            })
             .clock(&time.clock())
             .reports(reports)
             .start()

@@ -112,6 +112,11 @@ impl Engine {
         &self.direct
     }
 
+    /// Whether it reads the time from the clock of its stack, and not from the machine's.
+    pub(crate) fn is_on_time_of_stack(&self) -> bool {
+        self.server.is_none()
+    }
+
     /// Stops the engine after the calls that are under way, as far as they are sent.
     pub async fn stop(self) -> Result<()> {
         let Some(Server { stop, mut ended, .. }) = self.server else { return Ok(()) };

@@ -23,6 +23,8 @@ pub enum Function {
     StreamAggregator,
     /// Compares the counters with the payments, and repairs them.
     Recount,
+    /// Writes the journal.
+    Publish,
 }
 
 impl Function {
@@ -37,6 +39,7 @@ impl Function {
             Self::Report => "report",
             Self::StreamAggregator => "stream-aggregator",
             Self::Recount => "recount",
+            Self::Publish => "publish",
         }
     }
 }

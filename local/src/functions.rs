@@ -19,16 +19,19 @@ use dispatch::Dispatch;
 use ingest::Ingest;
 use lambda_runtime::{Context, LambdaEvent};
 use object_store::ObjectStore;
-use payments_boot::{Clock, Lookup, Metrics, dynamodb_at};
+use payments_boot::{Clock, Lookup, Metrics, WebhookMaster, dynamodb_at};
 use payments_delivery::DynamoDbStream;
+use payments_files::Storage;
 use payments_http::HttpFunction;
 use payments_model::causes;
 use payments_queue::TransactionQueue;
 use payments_store::{Store, TableNames};
+use publish::webhook::Sender;
+use publish::{Publish, Webhooks};
 use query_account::QueryAccount;
 use query_due::QueryDue;
 use recount::Recount;
-use report::{Report, Storage};
+use report::Report;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -53,6 +56,7 @@ pub struct Functions {
     pub(crate) ingest: Ingest,
     pub(crate) query_account: QueryAccount,
     pub(crate) query_due: QueryDue,
+    pub(crate) webhooks: webhooks::Webhooks,
     /// Claims due payments and redrives pending ones.
     pub sweeper: Sweeper,
     /// Moves heads of cancelled payments to the long-term table, and settled ones that did not expire.
@@ -65,6 +69,8 @@ pub struct Functions {
     pub report: Report,
     /// Keeps the counters.
     pub aggregator: Aggregator,
+    /// Writes the journal.
+    pub publish: Publish,
     /// Compares the counters with the payments, and repairs them.
     pub recount: Recount,
     /// The clock of the functions that streams and queues invoke.
@@ -82,8 +88,19 @@ pub struct Dependencies {
     pub clock: Clock,
     /// The metrics that the function emits.
     pub metrics: Metrics,
-    /// The report store.
+    /// The store of the reports and of the journal.
     pub reports: Arc<dyn ObjectStore>,
+    /// What signs and sends webhooks.
+    pub webhooks: Webhooks,
+}
+
+/// The master secret of webhooks on one machine. It is no secret: receivers of one machine derive theirs from it.
+const WEBHOOK_MASTER: &str = "the master secret of one machine's webhooks";
+
+/// Returns what signs webhooks and sends them to this machine alone.
+pub fn loopback_webhooks() -> Result<Webhooks> {
+    let master = WebhookMaster::given(WEBHOOK_MASTER.parse()?);
+    Ok(Webhooks { sender: Arc::new(Sender::loopback()), master })
 }
 
 impl Functions {
@@ -97,6 +114,10 @@ impl Functions {
         let query_account = QueryAccount::new(query_account::Config::read(lookup)?, store, clock, metrics);
         let (store, clock, metrics) = own(Function::Http(HttpFunction::QueryDue))?;
         let query_due = QueryDue::new(query_due::Config::read(lookup)?, store, clock, metrics);
+        let Dependencies { store, clock, webhooks: Webhooks { master, .. }, .. } =
+            of(Function::Http(HttpFunction::Webhooks))?;
+        let webhooks = webhooks::Config::read(lookup)?;
+        let webhooks = webhooks::Webhooks::new(webhooks, store, master, clock);
         let (store, clock, metrics) = own(Function::DailyDueSweeper)?;
         let sweeper = Sweeper::new(daily_due_sweeper::Config::read(lookup)?, store, clock, metrics);
         let (store, clock, metrics) = own(Function::Archive)?;
@@ -107,6 +128,9 @@ impl Functions {
         let aggregator = Aggregator::new(stream_aggregator::Config::read(lookup)?, store, clock, metrics);
         let Dependencies { store, reports, clock, metrics, .. } = of(Function::Report)?;
         let report = Report::new(report::Config::read(lookup)?, store, reports, clock, metrics);
+        let Dependencies { store, reports, clock, metrics, webhooks: sender, .. } = of(Function::Publish)?;
+        let sender = publish::Config::read(lookup)?.webhook_secret.map(|_| sender);
+        let publish = Publish::new(store, reports, sender, clock, metrics);
         let (store, clock, metrics) = own(Function::Recount)?;
         let recount = Recount::new(recount::Config::read(lookup)?, store, clock, metrics);
         let (store, clock, metrics) = own(Function::Settle)?;
@@ -115,12 +139,14 @@ impl Functions {
             ingest,
             query_account,
             query_due,
+            webhooks,
             sweeper,
             archive,
             dispatch,
             settle,
             report,
             aggregator,
+            publish,
             recount,
             clock,
         })
@@ -144,6 +170,7 @@ impl Functions {
             Function::Archive => run(input, context, |event| self.archive.handle(event)).await,
             Function::Report => run(input, context, |event| self.report.handle(event)).await,
             Function::Recount => run(input, context, |event| self.recount.handle(event)).await,
+            Function::Publish => run(input, context, |event| self.publish.handle(event)).await,
             other => Err(format!("no schedule invokes {other}")),
         }
     }
@@ -179,14 +206,15 @@ impl Functions {
             HttpFunction::Ingest => self.ingest.handle(event).await,
             HttpFunction::QueryAccount => self.query_account.handle(event).await,
             HttpFunction::QueryDue => self.query_due.handle(event).await,
+            HttpFunction::Webhooks => self.webhooks.handle(event).await,
         }
     }
 }
 
 /// Rejects a folder with reports, for a bank that begins empty: it would find another bank's reports under its own names.
 pub(crate) fn without_reports(folder: &Path) -> Result<()> {
-    if folder.join("reports").exists() {
-        bail!("{} contains the reports of another bank: give --reports a new folder", folder.display());
+    if ["reports", "journal"].iter().any(|name| folder.join(name).exists()) {
+        bail!("{} contains the reports or the journal of another bank: give --reports a new folder", folder.display());
     }
     Ok(())
 }
@@ -196,8 +224,11 @@ pub(crate) fn reports_in(folder: &Path) -> Result<Arc<dyn ObjectStore>> {
     let explain = || format!("cannot keep reports in {}: give --reports a writable folder", folder.display());
     let folder = std::path::absolute(folder).with_context(explain)?;
     std::fs::create_dir_all(&folder).and_then(|()| tempfile::tempfile_in(&folder)).with_context(explain)?;
-    Storage::Folder(folder.clone()).open(&Lookup::environment()).with_context(explain)
+    Storage::Folder(folder.clone()).open("REPORTS_URL", &Lookup::environment()).with_context(explain)
 }
+
+/// The calendars of a bank on one machine. Its rule is `none`, so only requests with a rule of their own move.
+pub(crate) const CALENDARS: &str = "EUR=T2,GBP=GB,USD=FED";
 
 /// The environment of the functions on one machine.
 #[derive(Debug, Clone)]
@@ -231,6 +262,14 @@ pub struct Environment {
     pub compress_details: bool,
     /// Whether events are appended to the log.
     pub event_log: bool,
+    /// Whether they are delivered to webhook endpoints.
+    pub webhooks: bool,
+    /// The calendars of currencies.
+    pub calendars: String,
+    /// The cut-offs of calendars.
+    pub cut_offs: String,
+    /// What happens to payments of closed dates, if their requests do not say so.
+    pub date_rule: String,
 }
 
 impl Environment {
@@ -257,6 +296,10 @@ impl Environment {
             dispatch_attempts: 8,
             compress_details: true,
             event_log: true,
+            webhooks: true,
+            calendars: String::new(),
+            cut_offs: String::new(),
+            date_rule: "none".to_owned(),
         }
     }
 
@@ -273,12 +316,18 @@ impl Environment {
             "SETTLEMENTS_PER_SECOND" => self.settlements_per_second.to_string(),
             "MOVES_PER_SECOND_PER_SHARD" => self.moves_per_second.to_string(),
             // Not opened here: the report store is one of the dependencies.
-            "REPORTS_URL" => "file:///reports".to_owned(),
+            "REPORTS_URL" | "JOURNAL_URL" => "file:///reports".to_owned(),
             "MAX_REPORT_ROWS" => self.max_report_rows.to_string(),
             "ACCOUNT_CLAIM" => self.account_claim.clone(),
             "WRITE_SHARDS" | "READ_SHARDS" => self.shards.to_string(),
             "COMPRESS_DETAILS" => self.compress_details.to_string(),
             "EVENT_LOG" => self.event_log.to_string(),
+            // In this process the master secret is one of the dependencies.
+            "WEBHOOK_SECRET" if self.webhooks => format!("given:{WEBHOOK_MASTER}"),
+            "WEBHOOK_SECRET" => String::new(),
+            "CALENDARS" => self.calendars.clone(),
+            "CUT_OFFS" => self.cut_offs.clone(),
+            "DATE_RULE" => self.date_rule.clone(),
             "MAX_DISPATCH_ATTEMPTS" => self.dispatch_attempts.to_string(),
             _ => return None,
         })
@@ -302,6 +351,15 @@ impl Environment {
 
     /// Returns the stream of the hot table, read through an HTTP client.
     pub(crate) async fn stream_over(&self, http_client: impl HttpClient + 'static) -> Result<DynamoDbStream> {
+        self.stream_of(&self.tables.payments, http_client).await
+    }
+
+    /// Returns the stream of a table, read through an HTTP client.
+    pub(crate) async fn stream_of(
+        &self,
+        table: &str,
+        http_client: impl HttpClient + 'static,
+    ) -> Result<DynamoDbStream> {
         let config = aws_sdk_dynamodbstreams::Config::builder()
             .behavior_version(BehaviorVersion::latest())
             .region(Region::from_static("us-east-1"))
@@ -310,6 +368,6 @@ impl Environment {
             .endpoint_url(&self.endpoint)
             .timeout_config(TimeoutConfig::builder().operation_timeout(STREAM_TIMEOUT).build());
         let client = aws_sdk_dynamodbstreams::Client::from_conf(config.build());
-        Ok(DynamoDbStream::of_table(client, &self.tables.payments).await?)
+        Ok(DynamoDbStream::of_table(client, table).await?)
     }
 }

@@ -30,6 +30,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use background::Background;
 use chrono::TimeDelta;
+use functions::CALENDARS;
 use payments_boot::Clock;
 use payments_model::BusinessZone;
 use sandbox::Sandbox;
@@ -107,7 +108,10 @@ impl System {
         let clock = sandbox.as_ref().map_or_else(|| clock.clone(), Sandbox::clock);
         let stack = Stack::on(EngineChoice::of(options.endpoint.clone(), options.data.clone()))
             .port(options.dynamodb_port)
-            .environment(|environment| environment.time_zone = options.time_zone.to_string())
+            .environment(|environment| {
+                environment.time_zone = options.time_zone.to_string();
+                environment.calendars = CALENDARS.to_owned();
+            })
             .clock(&clock)
             .reports(&options.reports)
             .start()

@@ -35,8 +35,8 @@ struct Arguments {
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 
-    /// Keep the reports in this folder; without it they are in the folder of the data, or in a new temporary
-    /// folder, which is printed.
+    /// Keep the reports and the journal in this folder; without it they are in the folder of the data, or in a new
+    /// temporary folder, which is printed.
     #[arg(long, value_name = "DIR")]
     reports: Option<PathBuf>,
 
@@ -72,7 +72,7 @@ enum Command {
         #[arg(long, value_enum, default_value_t, value_name = "KIND")]
         data_kind: DataKind,
 
-        /// Keep the reports in this folder; without it in a new temporary folder, which is printed.
+        /// Keep the reports and the journal in this folder; without it in a new temporary folder, which is printed.
         #[arg(long, value_name = "DIR")]
         reports: Option<PathBuf>,
 

@@ -11,10 +11,11 @@ use payments_boot::{Clock, Metrics};
 use payments_delivery::DynamoDbStream;
 use payments_queue::TransactionQueue;
 use payments_store::Store;
+use publish::Webhooks;
 
 use crate::engine::{Direct, Engine};
 use crate::function::Function;
-use crate::functions::{Dependencies, Environment, Functions, reports_in};
+use crate::functions::{Dependencies, Environment, Functions, loopback_webhooks, reports_in};
 use crate::interceptor::client_over;
 use crate::recorder::Recorder;
 use crate::triggers::queues::Queues;
@@ -67,6 +68,8 @@ pub struct Stack {
     pub queues: Queues,
     /// The report store.
     pub reports: Arc<dyn ObjectStore>,
+    /// What signs and sends webhooks.
+    pub webhooks: Webhooks,
 }
 
 impl StackBuilder {
@@ -120,7 +123,8 @@ impl StackBuilder {
         // After the engine, since the reports may be in the folder of its data: the error then names --data.
         let reports = reports.map_or_else(|| Ok(Arc::new(InMemory::new()) as _), |folder| reports_in(&folder))?;
         let (metrics, queues) = (Metrics::captured(), Queues::empty());
-        Ok(Stack { engine, environment, clock, metrics, queues, reports })
+        let webhooks = loopback_webhooks()?;
+        Ok(Stack { engine, environment, clock, metrics, queues, reports, webhooks })
     }
 }
 
@@ -144,6 +148,7 @@ impl Stack {
             clock: self.clock.clone(),
             metrics: self.metrics.clone(),
             reports: Arc::clone(&self.reports),
+            webhooks: self.webhooks.clone(),
         }
     }
 
@@ -162,11 +167,25 @@ impl Stack {
         self.engine.as_ref().map_or_else(Recorder::new, |engine| Recorder::over(engine.direct().clone()))
     }
 
-    /// Returns the stream of the hot table, read in the same way.
+    /// Returns the stream of the hot table, read in the same way, and in the time of this stack.
     pub async fn stream(&self) -> Result<DynamoDbStream> {
+        let stream = match &self.engine {
+            Some(engine) => self.environment.stream_over(engine.direct().clone()).await?,
+            None => self.environment.stream().await?,
+        };
+        if self.engine.as_ref().is_some_and(Engine::is_on_time_of_stack) {
+            return Ok(stream);
+        }
+        let (clock, machine) = (self.clock.clone(), Clock::system());
+        Ok(stream.in_time_of(move |made_at| made_at + (clock.instant() - machine.instant())))
+    }
+
+    /// Returns the stream of the log's table, read in the same way.
+    pub async fn log_stream(&self) -> Result<DynamoDbStream> {
+        let table = &self.environment.tables.log;
         match &self.engine {
-            Some(engine) => self.environment.stream_over(engine.direct().clone()).await,
-            None => self.environment.stream().await,
+            Some(engine) => self.environment.stream_of(table, engine.direct().clone()).await,
+            None => self.environment.stream_of(table, aws_smithy_http_client::Builder::new().build_http()).await,
         }
     }
 

@@ -6,6 +6,7 @@
 //! a deadline.
 
 mod expiry;
+mod publishing;
 pub mod queues;
 mod schedule;
 mod tick;
@@ -28,7 +29,9 @@ use crate::invocation::context;
 use crate::stack::Stack;
 use crate::transaction_service::{TransactionService, TransactionServiceSettings};
 use crate::triggers::expiry::Expiry;
+use crate::triggers::publishing::Publishing;
 
+pub use publishing::{PUBLISH_BATCH, PUBLISH_FILTER, publish_settings};
 pub use queues::Queues;
 pub use schedule::{SCHEDULES, Schedule, ScheduleSpec};
 pub use tick::{Counts, Tick, Took};
@@ -100,6 +103,7 @@ pub struct Triggers {
     aggregator: StreamMapping,
     settle: QueueMapping,
     service: TransactionService,
+    publishing: Publishing,
     expiry: Expiry,
 }
 
@@ -114,6 +118,7 @@ impl Triggers {
         let (zone, queues) = (stack.environment.time_zone.parse()?, stack.queues.clone());
         let settle = QueueMappingSettings { batch_size: SETTLE_BATCH, report_batch_item_failures: true };
         Ok(Self {
+            publishing: Publishing::of(stack, functions.clone(), TIMEOUT).await?,
             functions,
             clock: stack.clock.clone(),
             metrics: stack.metrics.clone(),
@@ -139,6 +144,18 @@ impl Triggers {
     pub fn without(mut self, schedule: &str) -> Self {
         self.schedules.retain(|known| known.spec().name != schedule);
         self
+    }
+
+    /// Lets `publish` run beside the rest, so that a webhook endpoint that hangs holds nothing up. [`end`](Self::end) waits for it.
+    #[must_use]
+    pub fn in_background(mut self) -> Self {
+        self.publishing.in_background();
+        self
+    }
+
+    /// Waits for what runs beside the ticks.
+    pub async fn end(&mut self) {
+        self.publishing.end().await;
     }
 
     /// Returns the transaction service.
@@ -170,6 +187,11 @@ impl Triggers {
                 break;
             }
         }
+        let started = Instant::now();
+        if let Err(error) = self.publishing.wake(now).await {
+            tick.troubles.push(format!("publish: {error}"));
+        }
+        tick.took.publish += started.elapsed();
         tick.metrics = self.metrics.take();
         tick.counts = Counts::of(&tick.metrics);
         if tick.counts.counted > 0 {
@@ -191,6 +213,7 @@ impl Triggers {
                 Function::Archive => &mut took.archive,
                 Function::Report => &mut took.report,
                 Function::Recount => &mut took.recount,
+                Function::Publish => &mut took.publish,
                 _ => &mut took.sweep,
             };
             *took += started.elapsed();
@@ -198,8 +221,11 @@ impl Triggers {
     }
 
     /// Invokes the function of a schedule with its input.
-    async fn run(&self, spec: &ScheduleSpec) -> Result<(), String> {
+    async fn run(&mut self, spec: &ScheduleSpec) -> Result<(), String> {
         let input: Value = serde_json::from_str(spec.input).map_err(|error| causes(&error).join(": "))?;
+        if spec.function == Function::Publish {
+            return self.publishing.invoke(input).await;
+        }
         self.functions.scheduled(spec.function, input, context(self.clock.instant() + TIMEOUT)).await.map(drop)
     }
 

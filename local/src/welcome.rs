@@ -19,7 +19,7 @@ pub fn text(api: &str, dynamodb: &str, kept: &str, reports: &str, today: Busines
 
   HTTP API      {api}   described on {api}{PAGE}
   DynamoDB API  {dynamodb}   {kept}
-  Reports       {reports}
+  Reports       {reports}   with the journal of events
 
 Create a payment. Run it twice: the second response is the same payment, marked Idempotent-Replayed.
 

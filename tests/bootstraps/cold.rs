@@ -17,10 +17,11 @@ use crate::tools::Tools;
 
 /// The first event of each function, and what the row adds to its name: an event file, or in its place a text that
 /// finds nothing to do, so that the start is compared and not the work.
-const FIRST: [(&str, &str, Option<&str>); 12] = [
+const FIRST: [(&str, &str, Option<&str>); 14] = [
     ("ingest/create", "", None),
     ("query-account/list", "", None),
     ("query-due/transaction", "", None),
+    ("webhooks/get-unknown", "", None),
     ("daily-due-sweeper/action-unknown", "", Some(r#"{"action":"sweep"}"#)),
     ("dispatch/became-pending", "", None),
     ("settle/processed", "", None),
@@ -31,6 +32,7 @@ const FIRST: [(&str, &str, Option<&str>); 12] = [
     ("archive/action-unknown", ", rejecting", None),
     ("archive/action-unknown", ", one shard", Some(r#"{"action":"archive"}"#)),
     ("report/action-unknown", "", Some(r#"{"action":"report"}"#)),
+    ("publish/action-unknown", "", Some(r#"{"action":"publish"}"#)),
 ];
 
 /// Measures `COLD_STARTS` pairs of each function and the program at `EMPTY_BOOTSTRAP`. Returns whether the

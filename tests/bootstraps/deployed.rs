@@ -69,7 +69,7 @@ impl Deployed {
     /// without such a value has the template's.
     pub(crate) fn variables(&self, environment: &Environment, places: Places<'_>) -> Result<BTreeMap<String, String>> {
         let value = |name: &str, written: &Value| match name {
-            "REPORTS_URL" => Some(format!("file://{}", places.reports)),
+            "REPORTS_URL" | "JOURNAL_URL" => Some(format!("file://{}", places.reports)),
             "REQUEST_QUEUE_URL" => Some(places.queue_url.to_owned()),
             _ => environment.get(name).or_else(|| match written {
                 Value::String(text) => Some(text.clone()),

@@ -30,6 +30,9 @@ const NOT_READ: &str = "failed to deserialize the incoming data into the functio
 /// The type of that failure.
 const NOT_READ_TYPE: &str = "&lambda_runtime::deserializer::DeserializeError";
 
+/// The emulator's status when the bootstrap has ended: it did not find the emulator, or it cannot start.
+const NO_FUNCTION: u16 = 502;
+
 /// The timeout of API Gateway.
 const HTTP_TIME: TimeDelta = TimeDelta::seconds(30);
 
@@ -120,8 +123,9 @@ impl Arranged {
         Sandbox::start(tools, program, self.times, &variables).await
     }
 
-    /// Delivers the event to the function's bootstrap in a new sandbox. The emulator itself ended now and then beside other work,
-    /// which says nothing of the bootstrap. Then the event is delivered once more.
+    /// Delivers the event to the function's bootstrap in a new sandbox. Beside other work the emulator itself ended now
+    /// and then, or did not listen to the bootstrap yet. That says nothing of the bootstrap, so the event is delivered once
+    /// more.
     async fn deliver(&self, tools: &Tools) -> Result<Delivery> {
         let delivered = self.deliver_once(tools).await;
         let lost = delivered.as_ref().err().and_then(|error| error.downcast_ref::<std::io::Error>());
@@ -136,6 +140,9 @@ impl Arranged {
         let sandbox = self.sandbox(tools, &bootstrap).await?;
         let answer = sandbox.invoke(&self.event).await?;
         let said = sandbox.said()?;
+        if answer.status == NO_FUNCTION {
+            return Err(std::io::Error::new(ErrorKind::ConnectionRefused, format!("no function: {said}")).into());
+        }
         ensure!(answer.status == 200, "the emulator answers {}: {said}", answer.status);
         let answer = serde_json::from_str(&answer.body).with_context(|| format!("not JSON: {}", answer.body))?;
         Ok(Delivery { answer, measured: metrics(&said)? })

@@ -8,7 +8,7 @@ use payments_month::attributes::{Key, key_of};
 use payments_month::consumer::Consumer;
 use payments_month::counters::{self, Numbers};
 use payments_month::laws::Tables;
-use payments_store::{LogHead, LogRead, Store};
+use payments_store::{LogHead, LogPosition, LogRead, Store};
 use payments_tests::tables::json_of_item;
 use serde_json::{Value, json};
 
@@ -48,9 +48,9 @@ pub(crate) async fn differences(fixture: &Fixture) -> Result<Vec<String>> {
 /// Where the log differs from the heads: each version of a payment is there once, and in its order.
 async fn mislogged(fixture: &Fixture, tables: &Tables) -> Result<Vec<String>> {
     let store = Store::new(fixture.client.clone(), fixture.world.environment.tables.clone());
-    let head = store.log_head().await?.unwrap_or_else(|| LogHead::first(""));
     let now = UtcSecond::of(fixture.time.now())?;
-    let (mut consumer, mut wrong, mut after) = (Consumer::default(), Vec::new(), "1.1.0".parse()?);
+    let head = store.log_head().await?.unwrap_or_else(|| LogHead::first("", now));
+    let (mut consumer, mut wrong, mut after) = (Consumer::default(), Vec::new(), LogPosition::BEGINNING);
     loop {
         let read = store.log_page(&head, after, 1_000, 100, now).await?;
         let page = match read {

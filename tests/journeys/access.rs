@@ -3,6 +3,7 @@
 mod tokens;
 
 use anyhow::{Context as _, Result};
+use http::Method;
 use payments_boot::Lookup;
 use payments_http::routes::ROUTES;
 use payments_http::{ProblemKind, Route, Scope};
@@ -10,21 +11,40 @@ use payments_local::{Functions, event};
 use payments_tests::{Ask, Reply, World};
 use serde_json::{Value, json};
 
-/// The scope of each route, and whether it is about one account.
-const NEEDS: [(Route, Scope, bool); 9] = [
-    (Route::CreatePayment, Scope::Write, true),
-    (Route::CreateBatch, Scope::Operate, false),
-    (Route::CreateAccountBatch, Scope::Write, true),
-    (Route::CancelPayment, Scope::Write, true),
-    (Route::ListPayments, Scope::Read, true),
-    (Route::GetPayment, Scope::Read, true),
-    (Route::ListDue, Scope::Inspect, false),
-    (Route::GetCounts, Scope::Inspect, false),
-    (Route::ListEvents, Scope::Inspect, false),
+/// The scope of each route, and whose payments it is about.
+const NEEDS: [(Route, Scope, Reach); 20] = [
+    (Route::CreatePayment, Scope::Write, Reach::Account),
+    (Route::CreateBatch, Scope::Operate, Reach::Bank),
+    (Route::CreateAccountBatch, Scope::Write, Reach::Account),
+    (Route::CancelPayment, Scope::Write, Reach::Account),
+    (Route::ListPayments, Scope::Read, Reach::Account),
+    (Route::GetPayment, Scope::Read, Reach::Account),
+    (Route::ListDue, Scope::Inspect, Reach::Bank),
+    (Route::GetCounts, Scope::Inspect, Reach::Bank),
+    (Route::ListEvents, Scope::Inspect, Reach::Bank),
+    (Route::ListEndpoints, Scope::Inspect, Reach::Bank),
+    (Route::PutEndpoint, Scope::Operate, Reach::Bank),
+    (Route::GetEndpoint, Scope::Inspect, Reach::Bank),
+    (Route::DeleteEndpoint, Scope::Operate, Reach::Bank),
+    (Route::GetEndpointSecret, Scope::Operate, Reach::Bank),
+    (Route::TestEndpoint, Scope::Operate, Reach::Bank),
+    (Route::ReplayEndpoint, Scope::Operate, Reach::Bank),
+    (Route::SkipEvent, Scope::Operate, Reach::Bank),
+    (Route::RotateSecret, Scope::Operate, Reach::Bank),
+    (Route::ListCalendars, Scope::Read, Reach::Nothing),
+    (Route::GetCalendar, Scope::Read, Reach::Nothing),
 ];
 
-/// The status of an allowed request to each route, if only one payment of `tenant` exists.
-const LET_IN: [(Route, i64); 9] = [
+/// Whose payments a route is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    Account,
+    Bank,
+    Nothing,
+}
+
+/// The status of an allowed request to each route, if only one payment of `tenant` and one webhook endpoint exist, and nothing is logged.
+const LET_IN: [(Route, i64); 20] = [
     (Route::CreatePayment, 201),
     (Route::CreateBatch, 200),
     (Route::CreateAccountBatch, 200),
@@ -34,22 +54,38 @@ const LET_IN: [(Route, i64); 9] = [
     (Route::ListDue, 200),
     (Route::GetCounts, 200),
     (Route::ListEvents, 200),
+    (Route::ListEndpoints, 200),
+    (Route::PutEndpoint, 200),
+    (Route::GetEndpoint, 200),
+    (Route::DeleteEndpoint, 404),
+    (Route::GetEndpointSecret, 200),
+    (Route::TestEndpoint, 202),
+    (Route::ReplayEndpoint, 410),
+    (Route::SkipEvent, 409),
+    (Route::RotateSecret, 200),
+    (Route::ListCalendars, 200),
+    (Route::GetCalendar, 404),
 ];
 
 #[tokio::test]
 async fn every_route_requires_its_scope_and_account() -> Result<()> {
     let world = World::open().await?;
     let id = world.create("tenant", "rent", &rent()).await?;
+    assert_eq!(world.send(ask(Route::PutEndpoint, "tenant", &id)).await?.status, 201);
     assert_eq!(ROUTES.each_ref().map(|spec| spec.route), NEEDS.map(|(route, ..)| route), "each route needs a row");
-    for (route, scope, of_account) in NEEDS {
+    for (route, scope, reach) in NEEDS {
         let spec = ROUTES.iter().find(|spec| spec.route == route).context("a route")?;
         let (_, let_in) = LET_IN.into_iter().find(|row| row.0 == route).context("a row")?;
         let right = scope.as_str();
         let wrong = Scope::ALL.into_iter().filter(|other| *other != scope).map(Scope::as_str);
         let (wrong, all) = (wrong.collect::<Vec<_>>().join(" "), Scope::ALL.map(Scope::as_str).join(" "));
         let forbidden = Some(ProblemKind::Forbidden);
-        let own_account = if of_account { None } else { forbidden };
-        let other_account = if of_account { Some(ProblemKind::NoSuchPayment) } else { forbidden };
+        let own_account = if reach == Reach::Bank { forbidden } else { None };
+        let other_account = match reach {
+            Reach::Account => Some(ProblemKind::NoSuchPayment),
+            Reach::Bank => forbidden,
+            Reach::Nothing => None,
+        };
         for (authorizer, refusal) in [
             (Value::Null, Some(ProblemKind::TokenRequired)),
             (json!({}), Some(ProblemKind::TokenRequired)),
@@ -287,5 +323,19 @@ fn ask(route: Route, account: &str, id: &str) -> Ask {
         Route::ListDue => Ask::get("/payments?dueDate=2026-12-01"),
         Route::GetCounts => Ask::get("/counts"),
         Route::ListEvents => Ask::get("/events"),
+        Route::ListEndpoints => Ask::get("/webhook-endpoints"),
+        Route::PutEndpoint => {
+            let body = json!({ "url": "https://hooks.shop.co.uk/payments" });
+            Ask::new(Method::PUT, "/webhook-endpoints/shop").json(&body)
+        }
+        Route::GetEndpoint => Ask::get("/webhook-endpoints/shop"),
+        Route::DeleteEndpoint => Ask::new(Method::DELETE, "/webhook-endpoints/none"),
+        Route::GetEndpointSecret => Ask::get("/webhook-endpoints/shop/secret"),
+        Route::TestEndpoint => Ask::post("/webhook-endpoints/shop/test"),
+        Route::ReplayEndpoint => Ask::post("/webhook-endpoints/shop/replay").json(&json!({ "after": "1.1.0" })),
+        Route::SkipEvent => Ask::post("/webhook-endpoints/shop/skip").json(&json!({ "eventId": "7-a-1" })),
+        Route::RotateSecret => Ask::post("/webhook-endpoints/shop/rotate").json(&json!({ "generation": 1 })),
+        Route::ListCalendars => Ask::get("/calendars"),
+        Route::GetCalendar => Ask::get("/calendars/T2"),
     }
 }

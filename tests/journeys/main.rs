@@ -4,6 +4,7 @@ mod access;
 mod alarms;
 mod archive;
 mod bodies;
+mod business_days;
 mod characters;
 mod connection;
 mod counts;

@@ -62,6 +62,7 @@ pub(crate) async fn run(world: &World, name: &str) -> Result<Value> {
     match function_of(name) {
         "archive" => scheduled(name, &text, |event| functions.archive.handle(event)).await,
         "daily-due-sweeper" => scheduled(name, &text, |event| functions.sweeper.handle(event)).await,
+        "publish" => scheduled(name, &text, |event| functions.publish.handle(event)).await,
         "recount" => scheduled(name, &text, |event| functions.recount.handle(event)).await,
         "report" => scheduled(name, &text, |event| functions.report.handle(event)).await,
         "dispatch" => {

@@ -47,7 +47,7 @@ const CANCEL: Chain =
     Chain { package: "ingest", path: "functions/ingest/src/cancel.rs", calls: 3, longest: 3, has_budget: false };
 
 /// All of them. One payment takes two reads, a page of a list one, and then one for the data of some of its payments.
-const CHAINS: [Chain; 5] = [
+const CHAINS: [Chain; 7] = [
     CREATE,
     CANCEL,
     Chain {
@@ -64,6 +64,16 @@ const CHAINS: [Chain; 5] = [
         longest: 1,
         has_budget: true,
     },
+    // An endpoint, its consumer and the log's head are read, perhaps a page of the log, and one of them is written. A damaged endpoint is
+    // found among all, and read after it was written.
+    Chain {
+        package: "webhooks",
+        path: "functions/webhooks/src/endpoints.rs",
+        calls: 16,
+        longest: 5,
+        has_budget: false,
+    },
+    Chain { package: "webhooks", path: "functions/webhooks/src/operate.rs", calls: 4, longest: 5, has_budget: false },
     Chain { package: "query-due", path: "functions/query-due/src/date.rs", calls: 2, longest: 1, has_budget: true },
 ];
 

@@ -37,7 +37,8 @@ type Calls = &'static [(&'static str, &'static [&'static str])];
 
 /// The calls beside the store and what they require, in functions that use the type. A failed part of an upload is
 /// aborted. S3 answers 404 for a missing file only to those who may list.
-const BESIDE_THE_STORE: [(&str, Calls); 2] = [
+const BESIDE_THE_STORE: [(&str, Calls); 3] = [
+    ("WebhookMaster", &[("get_secret", &["secretsmanager:GetSecretValue"])]),
     ("TransactionQueue", &[("send", &["sqs:SendMessage"])]),
     (
         "ObjectStore",
@@ -59,11 +60,15 @@ const BESIDE_THE_STORE: [(&str, Calls); 2] = [
     ),
 ];
 
-/// The methods that need these actions, and the resources.
-const PLACES: [(&str, &[&str]); 3] = [
-    ("sqs:", &["RequestQueue"]),
-    ("s3:ListBucket", &["ReportsBucket"]),
-    ("s3:", &["ReportsBucket/attempts/*", "ReportsBucket/reports/*"]),
+/// The resources of these actions, in each function.
+const PLACES: [(&str, &str, &[&str]); 7] = [
+    ("publish", "secretsmanager:", &["WebhookMaster"]),
+    ("webhooks", "secretsmanager:", &["WebhookMaster"]),
+    ("dispatch", "sqs:", &["RequestQueue"]),
+    ("report", "s3:ListBucket", &["ReportsBucket"]),
+    ("report", "s3:", &["ReportsBucket/attempts/*", "ReportsBucket/reports/*"]),
+    ("publish", "s3:ListBucket", &["ReportsBucket"]),
+    ("publish", "s3:", &["ReportsBucket/journal/*"]),
 ];
 
 /// The SQS calls behind [`BESIDE_THE_STORE`]'s `send`.
@@ -141,7 +146,8 @@ fn callable(function: &str, methods: &BTreeMap<String, BTreeSet<Permission>>) ->
     for (_, calls) in BESIDE_THE_STORE.iter().filter(|(kind, _)| own.contains(*kind)) {
         let actions = calls.iter().filter(|(call, _)| own.contains(*call)).flat_map(|(_, actions)| *actions);
         for action in actions {
-            let places = PLACES.iter().find(|(offered, _)| action.starts_with(offered)).context("no place")?.1;
+            let place = PLACES.iter().find(|(user, offered, _)| *user == function && action.starts_with(offered));
+            let (_, _, places) = place.context("no place")?;
             permissions.extend(places.iter().map(|place| Permission {
                 action: (*action).to_owned(),
                 place: (*place).to_owned(),

@@ -9,9 +9,10 @@ use base64::engine::general_purpose::STANDARD;
 use payments_http::problem::TYPE_BASE;
 use payments_http::routes::{ROUTES, RouteSpec};
 use payments_http::{PageLimit, ProblemKind, Route};
+use payments_model::webhook::EndpointId;
 use payments_model::{
-    AccountId, AmountMinor, BusinessDate, Currency, IdempotencyKey, PaymentId, ScheduledFor, ShardCount, Status,
-    TransactionId,
+    AccountId, AmountMinor, BusinessDate, Currency, DateRule, IdempotencyKey, MoveReason, PaymentId, ScheduledFor,
+    ShardCount, Status, TransactionId,
 };
 use payments_tests::contract::conforms;
 use payments_tests::given::{answer, event_text};
@@ -28,10 +29,14 @@ const NOT_IN_EVENTS: [(i64, &str); 4] = [
 ];
 
 /// Answers to bodies that are too long for an event file; journeys send those.
-const TOO_LONG_FOR_EVENTS: [(&str, i64); 3] = [
+const TOO_LONG_FOR_EVENTS: [(&str, i64); 7] = [
     ("POST /payment-batches", 413),
     ("POST /accounts/{accountId}/payment-batches", 413),
     ("POST /accounts/{accountId}/payments/{paymentId}/cancel", 413),
+    ("PUT /webhook-endpoints/{endpointId}", 413),
+    ("POST /webhook-endpoints/{endpointId}/replay", 413),
+    ("POST /webhook-endpoints/{endpointId}/skip", 413),
+    ("POST /webhook-endpoints/{endpointId}/rotate", 413),
 ];
 
 #[test]
@@ -80,14 +85,17 @@ fn parameters_are_those_of_the_code_in_its_order() -> Result<()> {
 type Reads = (&'static str, fn(&str) -> bool);
 
 /// The schemas of texts, and the types that parse them.
-const TEXTS: [Reads; 7] = [
+const TEXTS: [Reads; 10] = [
     ("/components/schemas/AccountId", |text| text.parse::<AccountId>().is_ok()),
     ("/components/schemas/PaymentId", |text| text.parse::<PaymentId>().is_ok()),
     ("/components/schemas/TransactionId", |text| text.parse::<TransactionId>().is_ok()),
     ("/components/schemas/IdempotencyKey", |text| text.parse::<IdempotencyKey>().is_ok()),
+    ("/components/schemas/EndpointId", |text| text.parse::<EndpointId>().is_ok()),
     ("/components/schemas/Status", |text| text.parse::<Status>().is_ok()),
     ("/components/schemas/BusinessDate", |text| text.parse::<BusinessDate>().is_ok()),
     ("/components/schemas/ScheduledFor", |text| text.parse::<ScheduledFor>().is_ok()),
+    ("/components/schemas/DateRule", |text| text.parse::<DateRule>().is_ok()),
+    ("/components/schemas/MoveReason", |text| text.parse::<MoveReason>().is_ok()),
 ];
 
 #[test]
@@ -96,6 +104,8 @@ fn texts_have_the_limits_of_the_code() -> Result<()> {
     let mut texts: Vec<String> = (0..=0x7f_u8).chain([0xe9]).map(|c| char::from(c).to_string()).collect();
     texts.extend([0, 1, 47, 48, 49, 63, 64, 65, 254, 255, 256].map(|length| "a".repeat(length)));
     texts.extend(Status::ALL.map(|status| status.as_str().to_owned()));
+    texts.extend(DateRule::ALL.map(|rule| rule.as_str().to_owned()));
+    texts.extend(MoveReason::ALL.map(|reason| reason.as_str().to_owned()));
     let others = [
         "scheduled",
         "b2b52c61-096a-55bf-800b-2491fc375636",

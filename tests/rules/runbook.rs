@@ -1,7 +1,7 @@
 //! Compares the commands of the runbook with the template: each names something that is there.
 //!
-//! `.ci/try-deployment.py` executes those that pause, and those that work through the lists after a restore, on an emulator
-//! of AWS.
+//! `.ci/try-deployment.py` executes those that pause, and those that cancel after a restore without the event log, on an
+//! emulator of AWS.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -111,7 +111,7 @@ fn lists_of_heads_read_every_shard_of_the_stack() -> Result<()> {
     let runbook = read("docs/runbook.md")?;
     let commands = commands(&runbook);
     let ranges: Vec<&String> = commands.iter().filter(|command| command.contains("seq ")).collect();
-    assert_eq!(ranges, ["for shard in $(seq 0 $((READ_SHARDS - 1))); do"; 2]);
+    assert_eq!(ranges, ["for shard in $(seq 0 $((READ_SHARDS - 1))); do"]);
     ensure!(commands.contains(&"READ_SHARDS=\"$(parameter ReadShards)\"".to_owned()), "READ_SHARDS is not the stack's");
     Ok(())
 }

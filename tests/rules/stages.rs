@@ -100,11 +100,27 @@ fn functions_use_the_key_through_the_services_that_they_call() -> Result<()> {
         let found: Vec<&str> = policies.iter().filter_map(service).collect();
         let wanted: &[&str] = match package(function)? {
             "dispatch" | "settle" => &["dynamodb", "sqs"],
-            "report" => &["dynamodb", "s3"],
+            "publish" | "report" => &["dynamodb", "s3"],
             _ => &["dynamodb"],
         };
         assert_eq!(found, wanted, "{name}");
     }
+    Ok(())
+}
+
+/// Whatever came in a file's place would be read as what happened.
+#[test]
+fn files_of_the_journal_are_written_once() -> Result<()> {
+    let template = template()?;
+    let policy = &template["Resources"]["ReportsBucketPolicy"]["Properties"]["PolicyDocument"]["Statement"];
+    let statements = policy.as_array().context("no statements")?;
+    let once =
+        statements.iter().find(|statement| statement["Sid"] == "JournalIsWrittenOnce").context("no statement")?;
+    assert_eq!(
+        (&once["Effect"], &once["Principal"], &once["Action"], &once["Resource"]),
+        (&json!("Deny"), &json!("*"), &json!("s3:PutObject"), &json!({"!Sub": "${ReportsBucket.Arn}/journal/*"}))
+    );
+    assert_eq!(once["Condition"], json!({"Null": {"s3:if-none-match": "true"}}));
     Ok(())
 }
 

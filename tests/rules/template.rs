@@ -179,6 +179,8 @@ pub(crate) fn variable_of(template: &Value, function: &Value, name: &str) -> Opt
         // The name of a resource stands for its value.
         return Some(pattern.replace("${ReportsBucket}", "reports-bucket"));
     }
+    // Every parameter has its default, under which no condition of a variable is met.
+    let value = if value["!If"].is_array() { &value["!If"][2] } else { value };
     let parameter = value["!Ref"].as_str().map(|id| &template["Parameters"][id]["Default"]);
     match parameter.unwrap_or(value) {
         Value::Null => value["!Ref"].as_str().map(str::to_owned),
@@ -199,7 +201,7 @@ fn table(table: &Table) -> Value {
         // DynamoDB rejects an empty list.
         "GlobalSecondaryIndexes": (!table.indexes.is_empty()).then(|| table.indexes.iter().map(index).collect::<Vec<_>>()),
         "LocalSecondaryIndexes": null,
-        "StreamSpecification": table.stream.then(|| json!({"StreamViewType": "NEW_AND_OLD_IMAGES"})),
+        "StreamSpecification": table.stream.as_ref().map(|view| json!({"StreamViewType": view.as_str()})),
         "TimeToLiveSpecification": table.time_to_live.map(|name| json!({"AttributeName": name, "Enabled": true})),
     })
 }

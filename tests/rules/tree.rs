@@ -48,7 +48,13 @@ fn every_main_only_builds_and_runs() -> Result<()> {
 
 #[test]
 fn nothing_scans_a_table() -> Result<()> {
+    // For an operator after a restore, who asks for it. No function may call it, and no role allows it.
+    const MAY: (&str, &str) = ("shared/store/src/restored.rs", "all_details_page");
     for (path, text) in [sources("functions")?, sources("shared")?].concat() {
+        if path.ends_with(MAY.0) {
+            continue;
+        }
+        assert!(!text.contains(&format!("{}(", MAY.1)), "{} scans", path.display());
         let scan = text.lines().position(|line| line.contains(".scan("));
         assert_eq!(scan, None, "{} scans", path.display());
     }

@@ -8,7 +8,8 @@ use archive::ARCHIVE_EVERY;
 use daily_due_sweeper::{REDRIVE_EVERY, SWEEP_EVERY};
 use payments_local::triggers::queues::{MAX_REQUEST_RECEIVES, MAX_RESULT_RECEIVES, RESULT_VISIBILITY};
 use payments_local::triggers::{
-    AGGREGATOR_FILTER, DISPATCH_BATCH, DISPATCH_FILTER, DISPATCH_RETRIES, SCHEDULES, SETTLE_BATCH, aggregator_settings,
+    AGGREGATOR_FILTER, DISPATCH_BATCH, DISPATCH_FILTER, DISPATCH_RETRIES, PUBLISH_FILTER, SCHEDULES, SETTLE_BATCH,
+    aggregator_settings, publish_settings,
 };
 use serde_json::{Value, json};
 
@@ -50,8 +51,10 @@ fn stream_mapping<'t>(template: &'t Value, function: &str) -> Result<&'t Value> 
     let mut own = mappings.into_iter().filter(|(known, _)| *known == function);
     let (_, mapping) = own.next().with_context(|| format!("no stream for {function}"))?;
     ensure!(own.next().is_none(), "two streams for {function}");
-    assert_eq!(mapping["Stream"]["!GetAtt"], "PaymentsTable.StreamArn");
-    assert_eq!(mapping["StartingPosition"], "TRIM_HORIZON");
+    // What woke nobody is delivered by the schedule.
+    let (table, from) = if function == "publish" { ("LogTable", "LATEST") } else { ("PaymentsTable", "TRIM_HORIZON") };
+    assert_eq!(mapping["Stream"]["!GetAtt"], format!("{table}.StreamArn"));
+    assert_eq!(mapping["StartingPosition"], from);
     let unknown: Vec<_> =
         mapping.as_object().context("no settings")?.keys().filter(|name| !KNOWN.contains(&name.as_str())).collect();
     ensure!(unknown.is_empty(), "{function} has settings that one machine does not simulate: {unknown:?}");
@@ -93,6 +96,23 @@ fn the_stream_feeds_the_aggregator_and_never_discards_a_record() -> Result<()> {
 }
 
 #[test]
+fn new_segments_wake_publish_as_in_the_local_system_if_there_are_webhooks() -> Result<()> {
+    let (template, local) = (template()?, publish_settings()?);
+    let mapping = stream_mapping(&template, "publish")?;
+    assert_eq!(mapping["FilterCriteria"], json!({ "Filters": [{ "Pattern": PUBLISH_FILTER }] }));
+    assert_eq!(mapping["BatchSize"], local.batch_size);
+    assert_eq!(mapping["Enabled"], json!({"!If": ["HasWebhooks", true, false]}));
+    assert_eq!((&mapping["MaximumRetryAttempts"], local.maximum_retry_attempts), (&json!(0), Some(0)));
+    assert!(mapping["MaximumBatchingWindowInSeconds"].is_null() && mapping["TumblingWindowInSeconds"].is_null());
+    assert_eq!(template["Parameters"]["Webhooks"]["Default"], "false");
+    assert_eq!(
+        template["Conditions"]["HasWebhooks"],
+        json!({"!And": [{"!Equals": [{"!Ref": "Webhooks"}, "true"]}, {"!Equals": [{"!Ref": "EventLog"}, "true"]}]})
+    );
+    Ok(())
+}
+
+#[test]
 fn results_reach_settle_as_in_the_local_system() -> Result<()> {
     let template = template()?;
     let mappings = events(&template, "SQS")?;
@@ -128,10 +148,12 @@ fn every_queue_has_a_dead_letter_queue_or_is_one() -> Result<()> {
 }
 
 #[test]
-fn all_but_counting_can_be_paused() -> Result<()> {
+fn all_but_counting_and_the_journal_can_be_paused() -> Result<()> {
     let template = template()?;
     for (function, schedule) in events(&template, "ScheduleV2")? {
-        assert_eq!(schedule["State"], json!({"!If": ["IsSending", "ENABLED", "DISABLED"]}), "{function}");
+        // What is counted while the rest is paused is written to the journal, too.
+        let state = json!({"!If": ["IsSending", "ENABLED", "DISABLED"]});
+        assert_eq!(schedule["State"], if function == "publish" { Value::Null } else { state }, "{function}");
         // By default SAM names a schedule without the stack, so a second stack of the account could not be created.
         assert_eq!(schedule["OmitName"], true, "{function}");
     }
@@ -140,6 +162,8 @@ fn all_but_counting_can_be_paused() -> Result<()> {
     let found: Vec<_> = streams.iter().chain(&queues).map(|(function, mapping)| enabled(function, mapping)).collect();
     let wanted = [
         ("dispatch", json!({"!If": ["IsSending", true, false]})),
+        // What is counted while the rest is paused is delivered, too.
+        ("publish", json!({"!If": ["HasWebhooks", true, false]})),
         // The stream keeps changes for a day: what is not counted by then must be repaired.
         ("stream-aggregator", Value::Null),
         ("settle", json!({"!If": ["IsSettling", true, false]})),
@@ -172,7 +196,9 @@ fn what_works_by_schedule_and_the_api_can_be_kept_to_themselves() -> Result<()> 
         let package = package(function)?;
         let reserved = &function["Properties"]["ReservedConcurrentExecutions"];
         let is_of_api = http_events(function).next().is_some();
-        let can_be = is_of_api || scheduled.contains(package);
+        // A mapping needs what is left over, or its records wait.
+        let is_of_stream = events(&template, "DynamoDB")?.into_iter().any(|(function, _)| function == package);
+        let can_be = is_of_api || (scheduled.contains(package) && !is_of_stream);
         assert_eq!(reserved["!If"][0] == "ReservesConcurrency", can_be, "{package}");
         let most = if package == "daily-due-sweeper" { 2 } else { 1 };
         ensure!(is_of_api || reserved.is_null() || reserved["!If"][1] == most, "{package}: {reserved}");

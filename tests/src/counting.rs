@@ -5,6 +5,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use payments_delivery::{Delivery, DeliveryOutcome, StreamMapping};
 use payments_local::triggers::{AGGREGATOR_BATCHING_WINDOW, aggregator_settings};
 use payments_local::{Function, Functions};
+use payments_model::UtcSecond;
 use serde_json::{Value, json};
 
 use crate::World;
@@ -31,6 +32,17 @@ impl Counting {
     /// Lets these functions count the whole stream. Returns the number of records.
     pub async fn count(&mut self, functions: &Functions) -> Result<usize> {
         let count = |event: Value| functions.deliver(Function::StreamAggregator, event);
+        self.drain(count).await
+    }
+
+    /// Lets these functions count the whole stream, whose records were made at `made_at`.
+    pub async fn count_made_at(&mut self, functions: &Functions, made_at: UtcSecond) -> Result<usize> {
+        let count = |mut event: Value| {
+            for record in event["Records"].as_array_mut().into_iter().flatten() {
+                record["dynamodb"]["ApproximateCreationDateTime"] = made_at.as_chrono().timestamp().into();
+            }
+            functions.deliver(Function::StreamAggregator, event)
+        };
         self.drain(count).await
     }
 

@@ -10,8 +10,14 @@ use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use insta::Settings;
 use lambda_runtime::LambdaEvent;
 use payments_http::routes::{DEFAULT_FUNCTION, by_key};
-use payments_model::{Actor, Event, FailureReason, Head, HeadKey, PaymentId, Settlement, Transition};
-use payments_store::{Decided, Moved, Store};
+use payments_model::webhook::EndpointId;
+use payments_model::{
+    Actor, Event, EventFields, EventFilter, FailureReason, Head, HeadKey, PaymentId, Settlement, Transition,
+};
+use payments_store::{
+    BlockingEvent, Decided, Delivery, DeliveryEnd, DeliveryError, EndpointChoice, LogPosition, LogRead, MAX_ENDPOINTS,
+    Moved, Progress, Store, WebhookCommit,
+};
 use serde_json::json;
 
 use crate::tables::{NO_DEADLINE, context, number, text};
@@ -37,6 +43,16 @@ pub enum Given {
     Nothing,
     /// A bank that keeps no event log.
     NoEventLog,
+    /// A bank that sends no webhooks.
+    NoWebhooks,
+    /// The webhook endpoint of `webhooks/put`, which fails at the first of three events.
+    Endpoint,
+    /// As many webhook endpoints as there can be.
+    Endpoints,
+    /// A bank whose currencies have calendars, and no payments.
+    Calendars,
+    /// The same, with the payment of `ingest/create-date-rule`, which moved.
+    MovedPayment,
     /// The payment of `ingest/create`, `SCHEDULED`.
     OnePayment,
     /// The two payments of `ingest/batch`; the first is also `ingest/create`'s.
@@ -74,7 +90,14 @@ pub async fn prepare(world: &World, given: Given, moved_at: &str) -> Result<()> 
     let processed = || anyhow::Ok(settled(Settlement::Processed(TRANSACTION.parse()?)));
     let failed = || settled(Settlement::Failed(FailureReason::cut("The payee's account is closed.")));
     match given {
-        Given::Nothing | Given::NoEventLog => {}
+        Given::Nothing | Given::NoEventLog | Given::NoWebhooks | Given::Calendars => {}
+        Given::Endpoint => failing_endpoint(world).await?,
+        Given::Endpoints => {
+            for n in 0..MAX_ENDPOINTS {
+                endpoint(world, &format!("endpoint-{n}")).await?;
+            }
+        }
+        Given::MovedPayment => drop(put(world, "ingest/create-date-rule").await?),
         Given::OnePayment => drop(put(world, "ingest/create").await?),
         Given::TwoPayments => drop(put(world, "ingest/batch").await?),
         Given::OneOfTwoCancelled => {
@@ -112,6 +135,47 @@ pub async fn prepare(world: &World, given: Given, moved_at: &str) -> Result<()> 
             }
         }
     }
+    Ok(())
+}
+
+/// Creates a webhook endpoint, which begins at the log's beginning.
+async fn endpoint(world: &World, id: &str) -> Result<EndpointId> {
+    let (id, store) = (id.parse()?, world.store().await);
+    let url = "https://hooks.shop.co.uk/payments".parse()?;
+    let chosen = EndpointChoice { url, description: "The shop's books".to_owned(), filter: EventFilter::default() };
+    let from = LogPosition::BEGINNING;
+    ensure!(store.create_webhook_endpoint(&id, &chosen, from, false, world.now()).await?, "it is there");
+    Ok(id)
+}
+
+/// Creates a webhook endpoint that did not accept the first of three events.
+async fn failing_endpoint(world: &World) -> Result<()> {
+    put(world, "ingest/batch").await?;
+    put(world, "ingest/cancel").await?;
+    world.count_all().await?;
+    let (id, store, now) = (endpoint(world, "shop").await?, world.store().await, world.now());
+    let head = store.log_head().await?.context("no log")?;
+    let start = head.start(now);
+    ensure!(store.replay_webhook(&id, start).await?, "it is there");
+    let taken = store.take_webhook(&id, now, now).await?.context("nobody has it")?;
+    let after = LogPosition { offset: 1, ..start };
+    let LogRead::Page(first) = store.log_page(&head, start, 3, 1, now).await? else { bail!("no event") };
+    // The payments of a batch are created at the same time, in any order.
+    let ids = first.entries.iter().map(|entry| Ok(serde_json::from_str::<EventFields>(&entry.json)?.id));
+    let event_id = ids.collect::<Result<Vec<_>>>()?.into_iter().min().context("no event")?;
+    let outcome = DeliveryEnd { kind: "refused".to_owned(), status: Some(500) };
+    let message_id = "msg_0f3d5b7a9c1e2f4d6b8a0c2e4f6d8b0a".to_owned();
+    let mut progress = Progress {
+        failures: 1,
+        failing_since: Some(now),
+        next_try_at: Some(now.saturating_add(chrono::TimeDelta::seconds(5))),
+        blocking: Some(BlockingEvent { event_id, after }),
+        last_error: Some(DeliveryError { at: now, outcome: outcome.clone() }),
+        ..Progress::default()
+    };
+    progress.remember(Delivery { at: now, message_id, events: 1, bodies: 1, outcome });
+    let commit = WebhookCommit { to: start, progress: &progress, lease_until: None, disabled: None };
+    ensure!(store.commit_webhook(&id, &taken, &commit).await?.is_some(), "it is ours");
     Ok(())
 }
 

@@ -15,7 +15,7 @@ pub const NOW: &str = "2026-11-20T09:00:00Z";
 const HALF_AN_HOUR_AGO: &str = "2026-11-20T08:30:00Z";
 
 /// What each event finds. An event that is not named here finds nothing and must not read.
-pub const GIVEN: [(Given, &[&str]); 10] = [
+pub const GIVEN: [(Given, &[&str]); 15] = [
     (
         Given::Nothing,
         &[
@@ -29,10 +29,21 @@ pub const GIVEN: [(Given, &[&str]); 10] = [
             "ingest/create-date-beyond-horizon",
             "ingest/create-data-too-large",
             "ingest/create-date-passed",
+            "ingest/create-date-rule-without-calendars",
             "query-account/get-unknown",
             "query-account/list-account-unknown",
             "query-due/list-date-over",
             "query-due/transaction-id-with-special-characters",
+            "webhooks/delete-unknown",
+            "webhooks/get-unknown",
+            "webhooks/list",
+            "webhooks/put",
+            "webhooks/put-after-gone",
+            "webhooks/replay-unknown",
+            "webhooks/rotate-unknown",
+            "webhooks/secret-unknown",
+            "webhooks/skip-unknown",
+            "webhooks/test-unknown",
         ],
     ),
     (
@@ -71,6 +82,42 @@ pub const GIVEN: [(Given, &[&str]); 10] = [
             "query-account/list-status",
         ],
     ),
+    (
+        Given::Endpoint,
+        &[
+            "webhooks/delete",
+            "webhooks/get",
+            "webhooks/list-of-one",
+            "webhooks/put-again",
+            "webhooks/put-changed",
+            "webhooks/replay",
+            "webhooks/replay-ahead",
+            "webhooks/replay-gone",
+            "webhooks/rotate",
+            "webhooks/rotate-twice",
+            "webhooks/secret",
+            "webhooks/skip",
+            "webhooks/skip-another",
+            "webhooks/test",
+        ],
+    ),
+    (Given::Endpoints, &["webhooks/put-too-many"]),
+    (Given::NoWebhooks, &["webhooks/list-none-sent", "webhooks/put-none-sent"]),
+    (
+        Given::Calendars,
+        &[
+            "ingest/batch-date-rules",
+            "ingest/create-date-beyond-calendar",
+            "ingest/create-date-rule",
+            "ingest/create-date-rule-default",
+            "ingest/create-date-rule-refuse",
+            "query-account/calendar",
+            "query-account/calendar-unknown",
+            "query-account/calendars",
+            "query-account/calendars-token-of-account",
+        ],
+    ),
+    (Given::MovedPayment, &["ingest/create-date-rule-again", "ingest/create-date-rule-other"]),
     (Given::NoEventLog, &["query-due/events-none-kept"]),
     (Given::Pending, &["ingest/cancel-pending"]),
     (
@@ -115,7 +162,12 @@ pub async fn world_of(name: &str) -> Result<(World, Given, bool)> {
     let (given, is_stated) = given(&GIVEN, name);
     let world = World::with(|environment| {
         environment.horizon_days = HORIZON_DAYS;
+        environment.webhooks = given != Given::NoWebhooks;
         environment.event_log = given != Given::NoEventLog;
+        if [Given::Calendars, Given::MovedPayment].contains(&given) {
+            environment.calendars = "EUR=T2,GBP=GB,USD=FED".to_owned();
+            environment.cut_offs = "T2=16:00,FED=17:30".to_owned();
+        }
     });
     let world = world.await?;
     let prepared = prepare(&world, given, HALF_AN_HOUR_AGO).await;

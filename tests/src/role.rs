@@ -72,7 +72,7 @@ impl Role {
         }]);
         ensure!(*trusted == lambda, "not only Lambda may use it: {trusted}");
         let own = listed(&role["Policies"]).into_iter().map(|policy| &policy["PolicyDocument"]["Statement"]);
-        let mut statements = own.flat_map(listed).collect::<Vec<_>>();
+        let mut statements = own.flat_map(listed).map(in_any_case).collect::<Vec<_>>();
         statements.extend(managed(&role["ManagedPolicyArns"], template)?);
         let mut grants = Vec::new();
         for (number, statement) in statements.into_iter().enumerate().filter(|(_, it)| !is_key_use(it)) {
@@ -111,6 +111,14 @@ impl Role {
                 |action: &str| grants().any(|grant| grant.statement == statement && grant.action == action);
             actions.iter().all(|action| is_allowed(action))
         })
+    }
+}
+
+/// The statement of an `!If` whose other case is none.
+fn in_any_case(statement: &Value) -> &Value {
+    match statement["!If"].as_array().map(Vec::as_slice) {
+        Some([_, then, otherwise]) if *otherwise == json!({ "!Ref": "AWS::NoValue" }) => then,
+        _ => statement,
     }
 }
 
@@ -205,7 +213,7 @@ fn keys_of(condition: &Value) -> Result<Option<BTreeSet<String>>> {
     Some(keys.collect()).transpose()
 }
 
-/// The names of a resource: `X` for `!GetAtt X.Arn`, `X/rest` for `!Sub ${X.Arn}/rest`, and those of both cases of an
+/// The names of a resource: `X` for `!GetAtt X.Arn` and for `!Ref X`, `X/rest` for `!Sub ${X.Arn}/rest`, and those of both cases of an
 /// `!If`.
 fn places_of(resource: &Value) -> Result<Vec<String>> {
     let unknown = || format!("which resource is {resource}?");
@@ -215,6 +223,10 @@ fn places_of(resource: &Value) -> Result<Vec<String>> {
     if let Some([_, one, other]) = resource["!If"].as_array().map(Vec::as_slice) {
         let either = [places_of(one)?, places_of(other)?].concat();
         return Ok(BTreeSet::from_iter(either).into_iter().collect());
+    }
+    // The reference to a secret is its ARN.
+    if let Some(secret) = resource["!Ref"].as_str() {
+        return Ok(vec![secret.to_owned()]);
     }
     if let Some(attribute) = resource["!GetAtt"].as_str() {
         return Ok(vec![attribute.strip_suffix(".Arn").with_context(unknown)?.to_owned()]);

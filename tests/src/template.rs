@@ -26,6 +26,8 @@ pub fn read_configuration(package: &str, lookup: &Lookup<'_>) -> Result<()> {
         "stream-aggregator" => stream_aggregator::Config::read(lookup).map(drop),
         "recount" => recount::Config::read(lookup).map(drop),
         "archive" => archive::Config::read(lookup).map(drop),
+        "webhooks" => webhooks::Config::read(lookup).map(drop),
+        "publish" => publish::Config::read(lookup).map(drop),
         "report" => report::Config::read(lookup).map(drop),
         other => bail!("which configuration does {other} read?"),
     }?;

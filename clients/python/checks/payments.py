@@ -69,6 +69,22 @@ def key_reused() -> None:
     equal(error.fields, ["amountMinor", "currency"])
 
 
+@check("date-rule")
+def date_rule() -> None:
+    [gbp] = [calendar for calendar in BANK.calendars() if calendar.currencies == ["GBP"]]
+    equal(gbp.closed, UNSET)
+    closed = BANK.calendar(gbp.calendar_id).closed
+    assert closed
+    holiday = next(date.date for date in closed if date.date > day(1))
+    payment = BANK.create("py-rule", "rule-1", order(scheduled_for=holiday, date_rule="following")).payment
+    equal((payment.date_rule, payment.move_reason, payment.scheduled_for), ("following", "holiday", holiday))
+    assert payment.due_date > holiday
+    error = problem_of(BANK.create, "py-rule", "rule-2", order(scheduled_for=holiday, date_rule="refuse"))
+    equal((error.status, error.kind), (422, "date-closed"))
+    error = problem_of(BANK.calendar, "X")
+    equal((error.status, error.kind), (404, "no-such-calendar"))
+
+
 @check("largest-amount")
 def largest_amount() -> None:
     created = BANK.create("py-large", "large-1", order(amount_minor=LARGEST)).payment

@@ -13,7 +13,8 @@ use serde::de::DeserializeOwned;
 use crate::errors::Error;
 use crate::events::EventPage;
 use crate::model::{
-    AccountBatchEntry, BatchEntry, CountsOfDates, Created, DayCounts, DuePayment, EntryResult, Payment, PaymentOrder,
+    AccountBatchEntry, BatchEntry, Calendar, CalendarList, CountsOfDates, Created, DayCounts, DuePayment, EntryResult,
+    Payment, PaymentOrder,
 };
 use crate::pages::{Page, Pages};
 use crate::retries::Tries;
@@ -216,6 +217,22 @@ impl Bank {
         query.add("from", from.as_ref());
         query.add("to", to.as_ref());
         Ok(self.read::<CountsOfDates>(&query.of("/counts")).await?.counts)
+    }
+
+    /// Returns the calendars that the bank uses, without their closed dates.
+    ///
+    /// # Errors
+    /// When the bank does not respond.
+    pub async fn calendars(&self) -> Result<Vec<Calendar>, Error> {
+        Ok(self.read::<CalendarList>("/calendars").await?.calendars)
+    }
+
+    /// Returns a calendar with its closed dates.
+    ///
+    /// # Errors
+    /// When the bank uses no such calendar, or does not respond.
+    pub async fn calendar(&self, calendar_id: &str) -> Result<Calendar, Error> {
+        self.read(&format!("/calendars/{}", segment(calendar_id)?)).await
     }
 
     /// Returns the events after a cursor, at most `limit` (1 to 1,000, by default 1,000). Without a cursor it begins with the oldest

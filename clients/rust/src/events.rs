@@ -19,7 +19,7 @@ pub struct EventPage {
     pub has_more: bool,
 }
 
-/// A new version of a payment. Of `payment.irregular`, only `id`, `type`, `at`, `epoch`, `place` and `why` are certain.
+/// A new version of a payment, or an event about the log. Of each, only `id`, `type`, `at` and `epoch` are certain.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -28,9 +28,10 @@ pub struct Event {
     pub id: String,
     /// What happened, such as `payment.processed`. Later releases add types.
     pub r#type: String,
-    /// When the payment entered the status; of `payment.irregular`, when the change was read.
+    /// When the payment entered the status; of `payment.irregular`, when the change was read; of an event about the log, when it was
+    /// written.
     pub at: DateTime<Utc>,
-    /// The number of this part of the log. A restore of the payments begins the next.
+    /// The number of this part of the log. A restore begins the next.
     pub epoch: u64,
     /// The account that pays.
     pub account_id: Option<String>,
@@ -38,7 +39,7 @@ pub struct Event {
     pub payee_account_id: Option<String>,
     /// The payment's id, a UUID.
     pub payment_id: Option<String>,
-    /// The payment's version.
+    /// The payment's version; 0 if a restore left the payment out.
     pub version: Option<u64>,
     /// The status before; absent for a new payment.
     pub from: Option<Status>,
@@ -64,6 +65,14 @@ pub struct Event {
     pub unreported: Option<bool>,
     /// Where an irregular change is in the table's stream.
     pub place: Option<String>,
-    /// What is wrong with an irregular change.
+    /// What is wrong with an irregular change, or how a gap came about.
     pub why: Option<String>,
+    /// From when on changes may be missing (`log.gap`), if that is known.
+    pub since: Option<DateTime<Utc>>,
+    /// Until when changes may be missing (`log.gap`).
+    pub until: Option<DateTime<Utc>>,
+    /// The instant to which the payments were restored (`log.restored`), unless only the log itself was.
+    pub restored_to: Option<DateTime<Utc>>,
+    /// The end of the epoch before, as a cursor (`log.restored`).
+    pub end: Option<String>,
 }

@@ -22,8 +22,8 @@ pub use builder::Builder;
 pub use errors::{BoxError, Error, Fault, Problem};
 pub use events::{Event, EventPage};
 pub use model::{
-    AccountBatchEntry, Actor, BatchEntry, Created, DayCounts, DuePayment, EntryResult, Payment, PaymentOrder,
-    TrailEntry,
+    AccountBatchEntry, Actor, BatchEntry, Calendar, ClosedDate, Created, DayCounts, DuePayment, EntryResult, Payment,
+    PaymentOrder, TrailEntry,
 };
 #[cfg(feature = "http")]
 pub use over_http::Http;
@@ -31,7 +31,7 @@ pub use pages::Pages;
 pub use retries::{Retries, SystemTimer, Timer, Tries};
 pub use tokens::{ClientCredentials, Token};
 pub use transport::Transport;
-pub use values::{Data, ScheduledFor, Status};
+pub use values::{Data, DateRule, ScheduledFor, Status};
 
 /// Compiles the example of `clients/README.md`.
 #[cfg(all(doctest, feature = "http"))]

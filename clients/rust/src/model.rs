@@ -7,7 +7,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::errors::Problem;
-use crate::values::{Data, ScheduledFor, Status, present};
+use crate::values::{Data, DateRule, ScheduledFor, Status, present};
 
 /// A payment to be created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -21,6 +21,9 @@ pub struct PaymentOrder {
     pub currency: String,
     /// When it is to be made.
     pub scheduled_for: ScheduledFor,
+    /// What happens if the date is closed; by default the bank's own rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub date_rule: Option<DateRule>,
     /// The text for the payee, at most 35 characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
@@ -37,6 +40,7 @@ impl PaymentOrder {
             amount_minor,
             currency: currency.to_owned(),
             scheduled_for: scheduled_for.into(),
+            date_rule: None,
             reference: None,
             data: None,
         }
@@ -84,12 +88,16 @@ pub struct Payment {
     pub currency: String,
     /// When it was ordered for.
     pub scheduled_for: ScheduledFor,
+    /// The rule that it was ordered with. A list does not say it.
+    pub date_rule: Option<DateRule>,
     /// The text for the payee.
     pub reference: Option<String>,
     /// When it is due.
     pub due_at: DateTime<Utc>,
     /// The bank's date on which it is due.
     pub due_date: NaiveDate,
+    /// Why it is not due when it was ordered for: `weekend`, `holiday` or `cut-off`. A list does not say it.
+    pub move_reason: Option<String>,
     /// Its status.
     pub status: Status,
     /// How often its status was set.
@@ -248,6 +256,52 @@ fn sums<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, B
         Ok((currency, sums.into_iter().map(number).collect::<Result<_, D::Error>>()?))
     };
     texts.into_iter().map(of_currency).collect()
+}
+
+/// When a payment rail is closed, and how the bank uses it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Calendar {
+    /// Its id.
+    pub calendar_id: String,
+    /// What it is the calendar of.
+    pub name: String,
+    /// The IANA time zone of its cut-off.
+    pub time_zone: String,
+    /// The currencies whose payments have it.
+    pub currencies: Vec<String>,
+    /// The bank's rule for payments without one.
+    pub date_rule: DateRule,
+    /// The first date that it covers.
+    pub from: NaiveDate,
+    /// The last date that it covers.
+    pub to: NaiveDate,
+    /// The first date from which closed dates are projected.
+    pub projected_from: Option<NaiveDate>,
+    /// The time of the day up to which it takes payments, as `hh:mm` by its own clock.
+    pub cut_off: Option<String>,
+    /// The last time at which a payment can be created and due before the next cut-off.
+    pub next_cut_off: Option<DateTime<Utc>>,
+    /// The closed dates without weekends; empty in a list.
+    #[serde(default)]
+    pub closed: Vec<ClosedDate>,
+}
+
+/// A date on which a payment rail is closed.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[non_exhaustive]
+pub struct ClosedDate {
+    /// The date.
+    pub date: NaiveDate,
+    /// What it is called.
+    pub name: String,
+}
+
+/// The response with calendars.
+#[derive(Deserialize)]
+pub(crate) struct CalendarList {
+    pub(crate) calendars: Vec<Calendar>,
 }
 
 /// The response to a batch.

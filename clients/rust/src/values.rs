@@ -43,6 +43,20 @@ impl fmt::Display for Status {
     }
 }
 
+/// What happens to a payment whose date is closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DateRule {
+    /// Nothing: it is due on that date.
+    None,
+    /// It is due on the next open date.
+    Following,
+    /// It is due on the last open date before, or on the next one if that has passed.
+    Preceding,
+    /// It is rejected.
+    Refuse,
+}
+
 /// When a payment is to be made: on a date of the bank, or at a time, whose offset is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScheduledFor {

@@ -43,6 +43,23 @@ check("key-reused", async () => {
   equal(error.fields, ["amountMinor", "currency"]);
 });
 
+check("date-rule", async () => {
+  const gbp = (await BANK.calendars()).find(({ currencies }) => currencies.join() === "GBP");
+  assert(gbp);
+  equal(gbp.closed, undefined);
+  const { closed = [] } = await BANK.calendar(gbp.calendarId);
+  const holiday = closed.find(({ date }) => date > day(1))?.date;
+  assert(holiday);
+  const { payment } = await BANK.create("ts-rule", "rule-1", order({ scheduledFor: holiday, dateRule: "following" }));
+  equal([payment.dateRule, payment.moveReason, payment.scheduledFor], ["following", "holiday", holiday]);
+  assert(payment.dueDate > holiday);
+  const refused = order({ scheduledFor: holiday, dateRule: "refuse" });
+  const error = await problemOf(BANK.create("ts-rule", "rule-2", refused));
+  equal([error.status, error.kind], [422, "date-closed"]);
+  const unknown = await problemOf(BANK.calendar("X"));
+  equal([unknown.status, unknown.kind], [404, "no-such-calendar"]);
+});
+
 check("largest-amount", async () => {
   const { payment } = await BANK.create("ts-large", "large-1", order({ amountMinor: Number.MAX_SAFE_INTEGER }));
   equal(payment.amountMinor, 9007199254740991);

@@ -8,6 +8,8 @@ import type {
   AccountBatchEntry,
   BatchEntry,
   BatchResult,
+  Calendar,
+  CalendarList,
   CountsOfDates,
   DuePage,
   DuePayment,
@@ -183,6 +185,18 @@ export class Bank {
     const { limit } = options;
     const query = { after, limit };
     return read<EventPage>(await api.listEvents({ ...this.#client, query, headers: requestId(options) }));
+  }
+
+  /** Returns the calendars that the bank uses, without their closed dates. */
+  async calendars(options: CallOptions = {}): Promise<Calendar[]> {
+    const answer = await api.listCalendars({ ...this.#client, headers: requestId(options) });
+    return read<CalendarList>(answer).calendars;
+  }
+
+  /** Returns a calendar with its closed dates. */
+  async calendar(calendarId: string, options: CallOptions = {}): Promise<Calendar> {
+    const path = { calendarId: segment(calendarId) };
+    return read(await api.getCalendar({ ...this.#client, path, headers: requestId(options) }));
   }
 
   get #client(): { client: Client; throwOnError: true } {

@@ -8,6 +8,7 @@ export type { Fault } from "./errors.js";
 export type {
   AccountBatchEntry,
   BatchEntry,
+  Calendar,
   DuePayment,
   EntryCreated,
   EntryProblem,

@@ -32,6 +32,7 @@ mod tests {
             payee: "landlord-7".parse().unwrap(),
             money: Money { amount: 5.try_into().unwrap(), currency: "GBP".parse().unwrap() },
             scheduled_for: "2026-11-20".parse().unwrap(),
+            date_rule: None,
             reference: None,
             data: None,
         };

@@ -94,8 +94,8 @@ fn view(
         problem: None,
     };
     match answer {
-        Ok(Created { head, replayed }) => {
-            EntryView { idempotent_replayed: replayed, payment: Some(PaymentView::of(&head)), ..view }
+        Ok(Created { payment, replayed }) => {
+            EntryView { idempotent_replayed: replayed, payment: Some(payment), ..view }
         }
         Err(problem) => {
             let status = problem.status();

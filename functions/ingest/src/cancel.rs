@@ -1,6 +1,6 @@
 //! Cancelling a scheduled payment.
 
-use payments_http::{Problem, ProblemKind};
+use payments_http::{PaymentView, Problem, ProblemKind};
 use payments_model::{AccountId, Actor, Decision, Event, Head, PaymentId, Status};
 use payments_store::Moved;
 
@@ -8,7 +8,12 @@ use crate::Ingest;
 
 impl Ingest {
     /// Cancels a payment of `account`; a repeated cancel returns the cancelled payment.
-    pub(crate) async fn cancel(&self, account: &AccountId, payment_id: PaymentId, by: Actor) -> Result<Head, Problem> {
+    pub(crate) async fn cancel(
+        &self,
+        account: &AccountId,
+        payment_id: PaymentId,
+        by: Actor,
+    ) -> Result<PaymentView, Problem> {
         let details = self.store.details(payment_id).await?;
         let details =
             details.filter(|details| details.instruction.account == *account).ok_or_else(Problem::no_such_payment)?;
@@ -18,12 +23,12 @@ impl Ingest {
         let step = Head::scheduled(&details).transition(&Event::Cancel, now, by.clone()).map_err(Problem::internal)?;
         let key = details.key();
         let found = match self.store.transition(&key, details.due_date, &step).await? {
-            Moved::Done(head) => return Ok(*head),
+            Moved::Done(head) => return Ok(PaymentView::of(&head).with_dates(&details)),
             Moved::Elsewhere(Some(head)) => *head,
             Moved::Elsewhere(None) => self.store.archived_head(&key).await?.ok_or_else(Problem::no_such_payment)?,
         };
         match found.transition(&Event::Cancel, now, by) {
-            Err(Decision::Already) => Ok(found),
+            Err(Decision::Already) => Ok(PaymentView::of(&found).with_dates(&details)),
             Err(Decision::TooLate) => Err(too_late(found.state.status())),
             _ => Err(Problem::internal(format!(
                 "payment {payment_id} is {}, but its version or due key does not match its details; \

@@ -2,11 +2,8 @@
 
 use payments_boot::{ConfigError, DataConfig, Lookup};
 use payments_http::Access;
-use payments_model::{BusinessZone, ShardCount};
+use payments_model::{BusinessDays, ShardCount};
 use payments_store::Codec;
-
-/// The default of `HORIZON_DAYS`: two years.
-const DEFAULT_HORIZON_DAYS: u32 = 731;
 
 /// The configuration of `ingest`.
 #[derive(Debug, Clone)]
@@ -15,8 +12,8 @@ pub struct Config {
     pub data: DataConfig,
     /// The access rules.
     pub access: Access,
-    /// The bank's time zone.
-    pub zone: BusinessZone,
+    /// The bank's time zone, calendars and cut-offs.
+    pub business_days: BusinessDays,
     /// `WRITE_SHARDS`: the number of shards that new payments are spread over.
     pub write_shards: ShardCount,
     /// `HORIZON_DAYS`: how many days ahead a payment may be due.
@@ -42,9 +39,9 @@ impl Config {
         Ok(Self {
             data: lookup.data()?,
             access,
-            zone: lookup.zone()?,
+            business_days: lookup.business_days()?,
             write_shards,
-            horizon_days: lookup.number("HORIZON_DAYS", DEFAULT_HORIZON_DAYS)?,
+            horizon_days: lookup.horizon_days()?,
             codec: if lookup.optional("COMPRESS_DETAILS")?.unwrap_or(false) { Codec::Zstd } else { Codec::Raw },
         })
     }

@@ -4,8 +4,10 @@
 //! and a retry completes it.
 
 use chrono::TimeDelta;
-use payments_http::{Problem, ProblemKind};
-use payments_model::{Actor, BusinessDate, Details, Head};
+use payments_http::{PaymentView, Problem, ProblemKind};
+use payments_model::{
+    Actor, BusinessDate, BusinessDays, DateRefusal, DateRule, Details, Due, Head, Instruction, MoveReason, UtcSecond,
+};
 use payments_store::{PutDetails, PutHead, details_excess};
 
 use crate::Ingest;
@@ -18,8 +20,8 @@ const COMPLETION_GRACE: TimeDelta = TimeDelta::minutes(30);
 /// A created payment.
 #[derive(Debug)]
 pub(crate) struct Created {
-    /// Its current head.
-    pub(crate) head: Head,
+    /// The payment as it is now.
+    pub(crate) payment: PaymentView,
     /// Whether an earlier request accepted it.
     pub(crate) replayed: bool,
 }
@@ -27,11 +29,17 @@ pub(crate) struct Created {
 impl Ingest {
     /// Creates one payment; a repeated create returns the first payment.
     pub(crate) async fn create(&self, order: &Order, by: &Actor) -> Result<Created, Problem> {
-        let (zone, now) = (self.config.zone, self.clock.now());
+        let now = self.clock.now();
         let instruction = order.instruction.clone();
-        let details = Details::accept(order.payment_id, instruction, zone, self.config.write_shards, now, by.clone());
-        let mut faults = faults_of_new(Some(order.instruction.money.amount), Some(order.instruction.money.currency));
-        faults.extend(check_date(details.due_date, zone.date_of(now), self.config.horizon_days).err());
+        let mut faults = faults_of_new(Some(instruction.money.amount), Some(instruction.money.currency));
+        faults.extend(check_rule(instruction.date_rule, &self.config.business_days).err());
+        let as_asked = Due::as_asked(instruction.scheduled_for, self.config.business_days.zone());
+        let due = self.due(&instruction, now).unwrap_or_else(|fault| {
+            faults.push(fault);
+            as_asked
+        });
+        let shards = self.config.write_shards;
+        let details = Details::accept_due(order.payment_id, instruction, due, shards, now, by.clone());
         let excess = if faults.is_empty() {
             match self.store.put_details(&details, self.config.codec).await? {
                 PutDetails::Created => return self.complete(&details, order, false).await,
@@ -61,7 +69,7 @@ impl Ingest {
             return Err(Problem::new(ProblemKind::IdempotencyKeyReused, detail).at_all(differences));
         }
         match self.store.head(&stored.key()).await? {
-            Some(head) => Ok(Created { head, replayed: true }),
+            Some(head) => Ok(Created { payment: PaymentView::of(&head).with_dates(&stored), replayed: true }),
             None => self.complete(&stored, order, true).await,
         }
     }
@@ -69,15 +77,34 @@ impl Ingest {
     /// Writes the head of stored details, or returns `date-passed` if the due date ended more than 30 minutes ago.
     async fn complete(&self, details: &Details, order: &Order, replayed: bool) -> Result<Created, Problem> {
         let head = Head::scheduled(details);
-        let closes = self.config.zone.end_of(details.due_date).saturating_add(COMPLETION_GRACE);
+        let closes = self.config.business_days.zone().end_of(details.due_date).saturating_add(COMPLETION_GRACE);
         if self.clock.now() >= closes {
             return Err(Problem::of_body(&order.pointer, vec![passed(details.due_date)]));
         }
-        match self.store.put_head(&head).await? {
-            PutHead::Created => Ok(Created { head, replayed }),
-            PutHead::Existing(head) => Ok(Created { head: *head, replayed }),
-        }
+        let head = match self.store.put_head(&head).await? {
+            PutHead::Created => head,
+            PutHead::Existing(head) => *head,
+        };
+        Ok(Created { payment: PaymentView::of(&head).with_dates(details), replayed })
     }
+
+    /// Returns when a new payment is due. The date that was asked for is judged first, then its calendar.
+    fn due(&self, instruction: &Instruction, now: UtcSecond) -> Result<Due, Problem> {
+        let (days, rule) = (&self.config.business_days, instruction.date_rule);
+        let asked = Due::as_asked(instruction.scheduled_for, days.zone());
+        check_date(asked.date, days.date_of(now), self.config.horizon_days)?;
+        days.due(instruction.scheduled_for, instruction.money.currency, rule, now).map_err(refused)
+    }
+}
+
+/// Checks that a new payment has a rule only if there are calendars. So without calendars, nothing is stored that an older
+/// release does not know.
+fn check_rule(rule: Option<DateRule>, days: &BusinessDays) -> Result<(), Problem> {
+    if rule.is_some() && days.is_always_open() {
+        let detail = "The bank has no calendars, so every day is open; leave dateRule out.";
+        return Err(Problem::new(ProblemKind::InvalidDateRule, detail).at("dateRule"));
+    }
+    Ok(())
 }
 
 /// Checks a new payment's date: today or later, and within the horizon.
@@ -98,6 +125,30 @@ fn check_date(due_date: BusinessDate, today: BusinessDate, horizon_days: u32) ->
 fn too_large(excess: usize) -> Problem {
     let detail = format!("The payment with its data is {excess} bytes larger than a payment may be; shorten the data.");
     Problem::new(ProblemKind::PaymentTooLarge, detail).at("data").excess(excess)
+}
+
+fn refused(refusal: DateRefusal) -> Problem {
+    let (kind, detail) = match refusal {
+        DateRefusal::Closed { date, reason, next } => {
+            let why = match reason {
+                MoveReason::Weekend => "is on a weekend",
+                MoveReason::Holiday => "is a holiday",
+                MoveReason::CutOff => "is past its cut-off",
+            };
+            (
+                ProblemKind::DateClosed,
+                format!("The date {date} {why}; choose {next}, the next open date, or another dateRule."),
+            )
+        }
+        DateRefusal::Uncovered { date, calendar, last } => {
+            let detail = format!(
+                "The calendar {calendar} covers dates up to {last}, and no open date from {date} on; choose an earlier date, or the \
+                 dateRule none."
+            );
+            (ProblemKind::DateBeyondCalendar, detail)
+        }
+    };
+    Problem::new(kind, detail).at("scheduledFor")
 }
 
 fn passed(due_date: BusinessDate) -> Problem {

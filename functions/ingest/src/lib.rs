@@ -11,7 +11,7 @@ use http::HeaderName;
 use http::header::LOCATION;
 use payments_boot::Clock;
 use payments_http::json::Fields;
-use payments_http::{Answer, PaymentView, Pointer, Problem, Request, Route, serve};
+use payments_http::{Answer, Pointer, Problem, Request, Route, serve};
 use payments_store::Store;
 
 pub use config::Config;
@@ -58,7 +58,7 @@ impl Ingest {
                         return Err(Problem::of_body(&place, faults));
                     }
                 }
-                Answer::json(200, &PaymentView::of(&self.cancel(&account, payment, request.caller()).await?))
+                Answer::json(200, &self.cancel(&account, payment, request.caller()).await?)
             }
             _ => Err(Problem::wrong_function()),
         }
@@ -79,8 +79,8 @@ impl Ingest {
         let key = request.idempotency_key()?;
         let order = Order::single(account, &key, &body)?;
         let created = self.create(&order, &request.caller()).await?;
-        let location = format!("/accounts/{}/payments/{}", created.head.account, created.head.payment_id);
-        let answer = Answer::json(201, &PaymentView::of(&created.head))?.header(LOCATION, &location);
+        let location = format!("/accounts/{}/payments/{}", order.instruction.account, order.payment_id);
+        let answer = Answer::json(201, &created.payment)?.header(LOCATION, &location);
         const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
         Ok(if created.replayed { answer.header(REPLAYED, "true") } else { answer })
     }

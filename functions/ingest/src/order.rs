@@ -7,7 +7,8 @@ use payments_http::json::Fields;
 use payments_http::{Pointer, Problem, ProblemKind, bounded};
 use payments_model::payment_id::MAX_IDEMPOTENCY_KEY_BYTES;
 use payments_model::{
-    AccountId, AmountMinor, Currency, IdempotencyKey, Instruction, JsonText, Money, PaymentId, Reference, ScheduledFor,
+    AccountId, AmountMinor, Currency, DateRule, IdempotencyKey, Instruction, JsonText, Money, PaymentId, Reference,
+    ScheduledFor,
 };
 use serde_json::value::RawValue;
 
@@ -43,6 +44,7 @@ struct Given {
     amount: Option<AmountMinor>,
     currency: Option<Currency>,
     scheduled_for: Option<ScheduledFor>,
+    date_rule: Option<DateRule>,
     reference: Option<Reference>,
     data: Option<JsonText>,
 }
@@ -58,6 +60,8 @@ impl Given {
         }
         let currency = currency.and_then(Result::ok);
         let scheduled_for = parse(fields, "scheduledFor", ProblemKind::InvalidDate, "date");
+        let date_rule = fields.optional_text("dateRule");
+        let date_rule = parsed(fields, date_rule, "dateRule", ProblemKind::InvalidDateRule, "date rule");
         let reference = fields.optional_text("reference");
         let reference = parsed(fields, reference, "reference", ProblemKind::InvalidReference, "reference");
         let data = fields.optional("data").map(JsonText::new);
@@ -66,7 +70,7 @@ impl Given {
             fields.fault(Problem::new(ProblemKind::InvalidShape, detail).at("data"));
         }
         let data = data.and_then(Result::ok);
-        Self { payee, amount, currency, scheduled_for, reference, data }
+        Self { payee, amount, currency, scheduled_for, date_rule, reference, data }
     }
 }
 
@@ -96,7 +100,7 @@ impl Order {
         mut fields: Fields<'_>,
         pointer: Pointer,
     ) -> Result<Self, Problem> {
-        let Given { payee, amount, currency, scheduled_for, reference, data } = Given::of(&mut fields);
+        let Given { payee, amount, currency, scheduled_for, date_rule, reference, data } = Given::of(&mut fields);
         if payee.is_some() && payee == account {
             let detail = "The payee is the payer; name another account.";
             fields.fault(Problem::new(ProblemKind::InvalidPayee, detail).at("payeeAccountId"));
@@ -107,7 +111,7 @@ impl Order {
         {
             let payment_id = PaymentId::derive(&account, key);
             let money = Money { amount, currency };
-            let instruction = Instruction { account, payee, money, scheduled_for, reference, data };
+            let instruction = Instruction { account, payee, money, scheduled_for, date_rule, reference, data };
             return Ok(Self { payment_id, instruction, pointer });
         }
         // What is malformed is in no payment that was accepted once, so this can only be a new one.

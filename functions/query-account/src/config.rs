@@ -2,7 +2,7 @@
 
 use payments_boot::{ConfigError, DataConfig, Lookup};
 use payments_http::Access;
-use payments_model::BusinessZone;
+use payments_model::BusinessDays;
 
 /// The configuration of `query-account`.
 #[derive(Debug, Clone)]
@@ -11,14 +11,14 @@ pub struct Config {
     pub data: DataConfig,
     /// The access rules.
     pub access: Access,
-    /// The bank's time zone.
-    pub zone: BusinessZone,
+    /// The bank's time zone, calendars and cut-offs.
+    pub business_days: BusinessDays,
 }
 
 impl Config {
     /// Reads the configuration. An error names the variable.
     pub fn read(lookup: &Lookup<'_>) -> Result<Self, ConfigError> {
         let access = Access { account_claim: lookup.account_claim()?, is_open: lookup.is_sam_local() };
-        Ok(Self { data: lookup.data()?, access, zone: lookup.zone()? })
+        Ok(Self { data: lookup.data()?, access, business_days: lookup.business_days()? })
     }
 }

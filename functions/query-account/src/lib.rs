@@ -1,5 +1,8 @@
-//! `query-account`: lists an account's payments and returns single ones, strongly consistent, from both tables.
+//! `query-account`: lists an account's payments, returns single ones, and shows calendars.
+//!
+//! Payments are strongly consistent, from both tables.
 
+mod calendars;
 mod config;
 mod page;
 mod plan;
@@ -54,6 +57,8 @@ impl QueryAccount {
                 request.query(&[])?;
                 Answer::json(200, &self.get(&account, payment).await?)
             }
+            Route::ListCalendars => self.calendars(&request),
+            Route::GetCalendar => self.calendar(&request),
             _ => Err(Problem::wrong_function()),
         }
     }
@@ -63,7 +68,7 @@ impl QueryAccount {
         if let Some(key) = plan::key(&query)? {
             return self.list_key(&account, &key, plan::with_data(&query)?).await;
         }
-        let today = self.config.zone.date_of(self.clock.now());
+        let today = self.config.business_days.zone().date_of(self.clock.now());
         let deadline = Deadline::of_http(&self.clock);
         let plan = Plan::of(account, &query, today)?;
         let read = self.filtered(&plan, today, &deadline).await?;
@@ -80,7 +85,7 @@ impl QueryAccount {
         let most = usize::from(plan.limit.get());
         let mut page = AccountPage::default();
         loop {
-            let query = plan.read(page.next, plan.at_once(), self.config.zone, today)?;
+            let query = plan.read(page.next, plan.at_once(), self.config.business_days.zone(), today)?;
             let AccountPage { heads, without_key, next, read } = self.store.account_page(&query).await?;
             page.heads.extend(heads);
             page.without_key.extend(without_key);
@@ -117,6 +122,6 @@ impl QueryAccount {
         let details =
             details.filter(|details| details.instruction.account == *account).ok_or_else(Problem::no_such_payment)?;
         let head = self.store.head(&details.key()).await?.ok_or_else(Problem::no_such_payment)?;
-        PaymentView::of(&head).with_data(details.instruction.data.as_ref())
+        PaymentView::of(&head).with_dates(&details).with_data(details.instruction.data.as_ref())
     }
 }

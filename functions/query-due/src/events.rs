@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use payments_http::{Answer, PageLimit, Problem, ProblemKind, Request};
-use payments_store::{LogHead, LogPage, LogPosition, LogPositionError, LogRead};
+use payments_store::{LogPage, LogPosition, LogPositionError, LogRead};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -57,8 +57,7 @@ impl QueryDue {
             let detail = "This bank keeps no event log; its operator can switch it on with the parameter EventLog.";
             return Err(Problem::new(ProblemKind::NoEventLog, detail));
         }
-        // A log is as good as begun: its first segment has the first number.
-        let head = self.store.log_head().await?.unwrap_or_else(|| LogHead::first(""));
+        let Some(head) = self.store.log_head().await? else { return before_the_log(after) };
         let now = self.clock.now();
         let after = match after {
             Some(After::Now) => head.end(),
@@ -86,6 +85,17 @@ impl QueryDue {
             }
         }
         Answer::json(200, &Events::of(page)?)
+    }
+}
+
+/// Answers before the log has begun.
+fn before_the_log(after: Option<After>) -> Result<Answer, Problem> {
+    match after {
+        None | Some(After::Now | After::Position(LogPosition::BEGINNING)) => Answer::json(
+            200,
+            &Events::of(LogPage { entries: Vec::new(), after: LogPosition::BEGINNING, is_end: true })?,
+        ),
+        Some(After::Position(_)) => Err(gone("The log has no such place", LogPosition::BEGINNING)),
     }
 }
 

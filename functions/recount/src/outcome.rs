@@ -44,6 +44,10 @@ pub struct RecountOutcome {
     pub dates_left: u64,
     /// The first of the dates left, at which the next run can start.
     pub next: Option<String>,
+    /// How many days are missing until the calendar that ends first covers the horizon and half a year; `None` without
+    /// calendars.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calendar_days_short: Option<u64>,
     /// Why dates are left: `deadline`, or DynamoDB was `throttled` or `unavailable`.
     pub left_because: Option<&'static str>,
 }
@@ -112,6 +116,9 @@ impl Entry for RecountOutcome {
         writer.value("UnreadableEntries", &self.unreadable_entries);
         writer.value("DatesLeft", &self.dates_left);
         writer.value("RepairedDates", &self.repaired);
+        if let Some(days) = &self.calendar_days_short {
+            writer.value("CalendarDaysShort", days);
+        }
         writer.value("UnparsedChanges", &u64::try_from(self.unparsed_changes).unwrap_or(0));
     }
 }

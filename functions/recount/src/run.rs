@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use payments_boot::Deadline;
 use payments_model::{BusinessDate, Outage as _, OutageKind, UtcSecond, causes};
-use payments_store::{Evidence, Repaired, StoreError, StoredEvidence};
+use payments_store::{Evidence, Missed, Repaired, StoreError, StoredEvidence};
 
 use crate::look::{Halt, Look, Reader, Seen};
 use crate::outcome::{RecountOutcome, repairable_from};
@@ -18,6 +18,9 @@ const SECOND_LOOK_AFTER: Duration = Duration::from_secs(10);
 /// The dates that share one wait for their second look. If all dates of a run have drifted, ten waits of
 /// 10 s take two of the fifteen minutes of an invocation.
 const DATES_TOGETHER: usize = 10;
+
+/// How many days a calendar covers at least beyond the horizon: half a year, to deploy a newer one.
+const COVERAGE_DAYS: i64 = 180;
 
 /// A run.
 struct Run<'r> {
@@ -37,11 +40,19 @@ impl Recount {
         action: Action,
     ) -> Result<RecountOutcome, StoreError> {
         let mut run = Run::of(self, deadline, action);
+        run.outcome.calendar_days_short = self.calendar_days_short();
         // Boxed because the future is as large as all the calls it may wait for.
         let result = Box::pin(run.all(dates)).await;
         // Also emitted when the run failed.
         self.metrics.emit(self.clock.instant(), &run.outcome);
         result.map(|()| run.outcome)
+    }
+
+    /// For how many days fewer than it should a calendar covers dates, if the bank has calendars.
+    fn calendar_days_short(&self) -> Option<u64> {
+        let covered = self.config.calendars.days_covered(self.config.zone.date_of(self.clock.now()))?;
+        let wanted = i64::from(self.config.horizon_days) + COVERAGE_DAYS;
+        Some(u64::try_from(wanted - covered).unwrap_or(0))
     }
 }
 
@@ -156,7 +167,11 @@ impl<'r> Run<'r> {
         let known = known.filter(|known| known.recounted == seen.recounted && known.moves == seen.counters.moves);
         let mut repaired = false;
         let evidence = match known {
-            Some(known) if self.action == Action::Repair && now >= repairable_from(&known) => {
+            Some(known)
+                if self.action == Action::Repair
+                    && now >= repairable_from(&known)
+                    && self.is_noted(known.found_at).await? =>
+            {
                 let repair = async || store.repair_counters(date, &seen.counters, &known).await;
                 if self.reader.retried(repair).await? == Repaired::Moved {
                     self.moving(date, seen.counters.counts.unparsed);
@@ -176,5 +191,19 @@ impl<'r> Run<'r> {
         self.outcome.add_drift(date.to_string(), seen, &evidence, repaired);
         self.judged.insert(date);
         Ok(())
+    }
+
+    /// Notes in the head of the log that it lacks what the counters lack, whose drift was found at `found_at`: one transaction writes
+    /// both. If the log's table cannot be written, the repair must wait.
+    async fn is_noted(&self, found_at: UtcSecond) -> Result<bool, Halt> {
+        let missed = Missed { since: None, until: found_at };
+        match self.reader.retried(async || self.reader.recount.store.note_missed(missed).await).await {
+            Ok(()) => Ok(true),
+            Err(Halt::Broken(error)) => {
+                tracing::error!(causes = ?causes(&error), "a date is not repaired: the head of the event log cannot be written");
+                Ok(false)
+            }
+            Err(halt) => Err(halt),
+        }
     }
 }

@@ -3,9 +3,8 @@
 use std::str::FromStr;
 
 use payments_boot::{ConfigError, DataConfig, Lookup};
+use payments_files::Storage;
 use payments_model::ShardCount;
-
-use crate::storage::Storage;
 
 /// The default and maximum of `MAX_REPORT_ROWS`. A report must be drained within one invocation, and 100,000
 /// rows take 100 s. Its sums are in memory until it is written: 16 MB for 100,000 different payees. A quarter

@@ -3,12 +3,11 @@
 
 use std::io::Write as _;
 
-use chrono::TimeDelta;
 use flate2::write::GzDecoder;
 use futures::future::join_all;
 use payments_boot::{Deadline, Retries, Stop};
 use payments_model::{Outage as _, OutageKind, causes};
-use payments_store::StoreError;
+use payments_store::{StoreError, expiry_of_reported};
 
 use crate::rows::{ReportedRow, RowReader};
 use crate::stored::Stored;
@@ -21,12 +20,6 @@ const AT_ONCE: usize = 32;
 /// shows that their partitions accept it beside the feed, the sweep and the settlements. A report of 100,000
 /// is drained in 100 s.
 const PER_SECOND: u32 = 1_000;
-
-/// How long a head stays in the hot table after its report, or after its date is over in every time zone if that is later: the
-/// bank's own would add a fifth of a megabyte of time zones to the program. `ingest` completes a missing head until 30 minutes
-/// after the date, so no late head can bring an expired payment back. DynamoDB deletes what has expired within days, free of
-/// charge.
-const STAYS: TimeDelta = TimeDelta::hours(25);
 
 /// The compressed bytes unpacked at once: about 400 rows of 200 bytes, at four to one.
 const SLICE: usize = 16 * 1024;
@@ -155,7 +148,7 @@ impl Drain<'_> {
     async fn remove_once(&mut self) -> Result<Option<StoreError>, StoreError> {
         let (store, now) = (&self.report.store, self.report.clock.now());
         let marks = join_all(self.in_hand.iter().map(|row| {
-            let expires = row.due_date.over_everywhere().max(now).saturating_add(STAYS);
+            let expires = expiry_of_reported(row.due_date, now);
             store.mark_reported(&row.head, &row.unreported, expires)
         }));
         let marks = marks.await;

@@ -15,7 +15,6 @@
 //! | `publish` | the publication of a committed run's files |
 //! | `drain` | the removal of published settlements from the index |
 //! | `stored` | a stored file, read piece by piece |
-//! | `storage` | the bucket or folder of the reports, and the HTTP client |
 
 mod attempt;
 mod config;
@@ -25,9 +24,9 @@ mod gather;
 mod job;
 mod outcome;
 mod publish;
+mod published;
 mod retry;
 mod rows;
-mod storage;
 mod stored;
 mod summary;
 mod upload;
@@ -45,10 +44,11 @@ use serde::{Deserialize, Serialize};
 pub use config::{Config, MaxRows, MaxRowsError};
 pub use error::ReportError;
 pub use outcome::ReportOutcome;
-pub use storage::{Storage, StorageError};
+pub use published::PublishedReport;
+pub use rows::ReportedRow;
 
 /// The most time that one call to the report storage takes: S3 copies a file in three calls of at most 20 s each.
-pub const FILE_CALL: TimeDelta = TimeDelta::seconds(60);
+pub const FILE_CALL: TimeDelta = TimeDelta::seconds(3 * payments_files::CALL.num_seconds());
 
 /// The schedule's request: `{"action":"report"}`.
 pub type Request = payments_boot::Request<Action>;

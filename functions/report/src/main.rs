@@ -10,7 +10,7 @@ async fn main() -> Result<(), Error> {
     let lookup = Lookup::environment();
     let config = Config::read(&lookup)?;
     let store = store(&config.data).await;
-    let files = config.storage.open(&lookup)?;
+    let files = config.storage.open("REPORTS_URL", &lookup)?;
     let report = Report::new(config, store, files, Clock::system(), Metrics::stdout(&lookup));
     run(service_fn(|event| report.handle(event))).await
 }

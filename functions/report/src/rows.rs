@@ -89,10 +89,13 @@ pub(crate) fn csv_of(settlements: &[Settlement], with_header: bool) -> std::io::
 
 /// The keys in a row, which remove its payment from `unreported`, and its date.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ReportedRow {
-    pub(crate) head: HeadKey,
-    pub(crate) unreported: UnreportedSort,
-    pub(crate) due_date: BusinessDate,
+pub struct ReportedRow {
+    /// The key of its head.
+    pub head: HeadKey,
+    /// When it was settled, and which payment it is.
+    pub unreported: UnreportedSort,
+    /// Its due date.
+    pub due_date: BusinessDate,
 }
 
 /// Reads rows from a file in pieces, which may end anywhere.

@@ -4,7 +4,8 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use payments_model::{Epoch, UtcSecond};
+use payments_model::{Epoch, Logged, UtcSecond};
+use payments_store::segment_of;
 use serde_json::{Value, json};
 use stream_aggregator::{Change, Event, fold};
 
@@ -45,17 +46,26 @@ fn event() -> Value {
 fn counting(criterion: &mut Criterion) {
     let text = event().to_string();
     let now: UtcSecond = "2026-12-03T10:00:00Z".parse().unwrap_or(UtcSecond::MIN);
-    let fold = |changes: &[Change]| fold(changes, Some(Epoch::FIRST)).unwrap_or_default();
+    let fold = |changes: &[Change], epoch| fold(changes, epoch, None).unwrap_or_default();
+    let (off, on) = (None, Some(Epoch::FIRST));
+    let segment = |changes: &[Change]| {
+        let commits = fold(changes, on);
+        commits.iter().map(|commit| segment_of(Epoch::FIRST, 1, &commit.events, now)).collect::<Vec<_>>()
+    };
     let read = |text: &str| {
         let event: Event = serde_json::from_str(text).unwrap_or_default();
         event.changes("payments", now).unwrap_or_default()
     };
     let changes = read(&text);
-    assert_eq!((changes.len(), fold(&changes).len()), (RECORDS, 1));
+    assert_eq!((changes.len(), fold(&changes, on).len()), (RECORDS, 1));
+    assert!(changes.iter().all(|change| matches!(change.logged, Logged::Version(_))), "every change is an event");
+    assert!(segment(&changes)[0].contains_key("frame"), "events are compressed");
     let mut group = criterion.benchmark_group("records");
     group.throughput(Throughput::Elements(RECORDS as u64));
-    group.bench_function("fold", |bench| bench.iter(|| fold(black_box(&changes))));
-    group.bench_function("read and fold", |bench| bench.iter(|| fold(&read(black_box(&text)))));
+    group.bench_function("fold", |bench| bench.iter(|| fold(black_box(&changes), off)));
+    group.bench_function("fold, events and segment", |bench| bench.iter(|| segment(black_box(&changes))));
+    group.bench_function("read and fold", |bench| bench.iter(|| fold(&read(black_box(&text)), off)));
+    group.bench_function("read, fold, events and segment", |bench| bench.iter(|| segment(&read(black_box(&text)))));
     group.finish();
 }
 

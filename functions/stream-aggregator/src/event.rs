@@ -120,8 +120,18 @@ fn read(place: Place<'_>, record: &RawValue) -> Result<Change, EventError> {
     let sequence_number: SequenceNumber =
         number.and_then(|number| number.parse().ok()).ok_or(EventError::NoSequenceNumber)?;
     let at = format!("{}/{sequence_number}", place.shard);
+    let created_at = whole.as_ref().ok();
+    let created_at = created_at.and_then(|record| UtcSecond::of(record.change.approximate_creation_date_time).ok());
     let (effect, logged) = match whole {
-        Ok(record) => (effect(&sequence_number, table, &record), log_of(&record, place.now, &at)),
+        Ok(record) => {
+            let (effect, logged) = (effect(&sequence_number, table, &record), log_of(&record, place.now, &at));
+            if let (Effect::Moved { .. }, Logged::Irregular(irregular)) = (&effect, &logged) {
+                let text = |name: &str| text_of(&record, name);
+                let key = key_of(text("pk"), text("sk"));
+                tracing::error!(%sequence_number, table, key, why = irregular.why, "a change is irregular; its event says so");
+            }
+            (effect, logged)
+        }
         Err(error) => {
             let text = |name: &str| keys[name]["S"].as_str();
             let key = key_of(text("pk"), text("sk"));
@@ -131,12 +141,17 @@ fn read(place: Place<'_>, record: &RawValue) -> Result<Change, EventError> {
             (Effect::Unreadable(None), Logged::Irregular(irregular))
         }
     };
-    Ok(Change { sequence_number, effect, logged })
+    Ok(Change { sequence_number, created_at, effect, logged })
 }
 
 /// An item's key as the log and the runbook write it: partition and sort.
 fn key_of(partition: Option<&str>, sort: Option<&str>) -> String {
     format!("{} / {}", partition.unwrap_or_default(), sort.unwrap_or_default())
+}
+
+/// An attribute of a record's key.
+fn text_of<'r>(record: &'r EventRecord, name: &str) -> Option<&'r str> {
+    if let Some(AttributeValue::S(text)) = record.change.keys.get(name) { Some(text) } else { None }
 }
 
 /// Returns what a record means for the log. A missing image is an empty one here.
@@ -148,10 +163,7 @@ fn log_of(record: &EventRecord, now: UtcSecond, at: &str) -> Logged {
 
 /// Reads a record's images.
 fn effect(sequence_number: &SequenceNumber, table: &str, record: &EventRecord) -> Effect {
-    let text = |name: &str| match record.change.keys.get(name) {
-        Some(AttributeValue::S(text)) => Some(text.as_str()),
-        _ => None,
-    };
+    let text = |name: &str| text_of(record, name);
     let key = || key_of(text("pk"), text("sk"));
     // A missing image is an empty one here.
     let image = |image: &serde_dynamo::Item| (!image.is_empty()).then(|| counted(image)).transpose();

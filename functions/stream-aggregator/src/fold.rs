@@ -1,6 +1,6 @@
 //! Adds changes up into commits that fit into one DynamoDB transaction, without I/O.
 
-use payments_model::{BusinessDate, Epoch, Logged, SequenceNumber};
+use payments_model::{BusinessDate, Epoch, Logged, SequenceNumber, UtcSecond};
 use payments_store::{Counted, CountsCommit, MAX_DATES_PER_COMMIT, MAX_SEGMENT_BYTES, MAX_SUMS_PER_DATE};
 
 /// One change of a head.
@@ -8,6 +8,8 @@ use payments_store::{Counted, CountsCommit, MAX_DATES_PER_COMMIT, MAX_SEGMENT_BY
 pub struct Change {
     /// Its position in the stream shard.
     pub sequence_number: SequenceNumber,
+    /// When it was made, if that can be read.
+    pub created_at: Option<UtcSecond>,
     /// Its effect.
     pub effect: Effect,
     /// What it means for the log.
@@ -55,13 +57,15 @@ impl Effect {
 }
 
 /// Adds changes up, in order, into as few commits as possible. Each commit holds the sequence number of its
-/// last change. Leading changes that affect no counter and are no event are left out. With an epoch, commits have the events.
+/// last change. Leading changes that affect no counter and are no event are left out. With an epoch, commits have the events, and the
+/// first one begins with the `gap`, if there is one.
 ///
 /// # Errors
 /// Those of [`Logged::json`].
 pub fn fold<'c>(
     changes: impl IntoIterator<Item = &'c Change>,
     epoch: Option<Epoch>,
+    mut gap: Option<String>,
 ) -> serde_json::Result<Vec<CountsCommit>> {
     let mut commits: Vec<CountsCommit> = Vec::new();
     let mut bytes = 0;
@@ -72,9 +76,9 @@ pub fn fold<'c>(
             Some(commit) if has_room(commit, &change.effect) && bytes + more <= MAX_SEGMENT_BYTES => {}
             None if change.effect.is_neutral() && event.is_none() => continue,
             _ => {
-                bytes = 0;
-                let last = change.sequence_number.clone();
-                commits.push(CountsCommit { deltas: Default::default(), unparsed: 0, events: Vec::new(), last });
+                bytes = gap.as_ref().map_or(0, |gap| gap.len() + 1);
+                let (events, last) = (gap.take().into_iter().collect(), change.sequence_number.clone());
+                commits.push(CountsCommit { deltas: Default::default(), unparsed: 0, events, last });
             }
         }
         bytes += more;

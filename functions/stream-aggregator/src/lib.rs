@@ -7,6 +7,7 @@
 mod config;
 mod event;
 mod fold;
+mod gap;
 
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use aws_lambda_events::dynamodb::TimeWindowEventResponse;
 use lambda_runtime::{Error, LambdaEvent};
 use metrique_writer::Entry;
 use payments_boot::{Clock, Deadline, Metrics};
-use payments_model::{Outage as _, OutageKind, causes};
+use payments_model::{Logged, Outage as _, OutageKind, causes};
 use payments_store::{Committed, LogHead, Store, StoreError};
 
 pub use config::Config;
@@ -48,12 +49,15 @@ pub enum CountError {
     )]
     CheckpointMoved(String),
     /// Other stream shards appended to the log before each try.
-    #[error("the log moved {MAX_LOG_TRIES} times before the changes of stream shard {0}; Lambda delivers them again")]
+    #[error(
+        "the log moved {MAX_LOG_TRIES} times before the changes of stream shard {0}; Lambda delivers them again; if the log's \
+         table was restored, see docs/runbook.md, A new epoch of the log"
+    )]
     LogMoved(String),
     /// The log is that of another stream, as after a restore.
     #[error(
         "the log holds the changes of {0}, and these are of {1}: the log takes no changes of another stream; \
-         see docs/runbook.md, CountsBehind"
+         see docs/runbook.md, A new epoch of the log"
     )]
     OtherSource(String, String),
     /// An event cannot be written.
@@ -83,6 +87,8 @@ struct Tally {
     skipped: u64,
     /// Changes that cannot be read.
     unparsed: u64,
+    /// Changes that cannot be read, or whose version does not follow the one before.
+    irregular: u64,
     /// Transactions.
     commits: u64,
     /// Transactions that conflicted with another one or were throttled.
@@ -91,6 +97,8 @@ struct Tally {
     logged_events: u64,
     /// Transactions before which another stream shard had appended to the log.
     log_moves: u64,
+    /// Gaps that were marked in the log, and those that could not be.
+    log_gaps: u64,
 }
 
 /// The changes of a batch, and where they come from.
@@ -187,15 +195,22 @@ impl Aggregator {
         }
         in_time()?;
         let mut log = if self.config.event_log { Some(self.log_head(source).await?) } else { None };
-        for commit in fold(new, log.as_ref().map(|head| head.epoch))? {
+        let now = self.clock.now();
+        if log.is_none() && !gap::note_missed(&self.store, new, now).await {
+            tally.log_gaps += 1;
+        }
+        let gap = log.as_ref().and_then(|head| Some((gap::gap_before(new, head, now)?, head)));
+        let mut gaps = u64::from(gap.is_some());
+        let gap = gap.map(|(gap, head)| gap.json(head.epoch, head.next)).transpose()?;
+        for commit in fold(new, log.as_ref().map(|head| head.epoch), gap)? {
             in_time()?;
-            let now = self.clock.now();
             match self.store.commit_counts(stream_shard, checkpoint.as_ref(), &commit, log.as_ref(), now).await? {
                 Committed::Done => {}
                 moved => return Ok(moved),
             }
             if !commit.events.is_empty() {
                 tally.logged_events += commit.events.len() as u64;
+                tally.log_gaps += std::mem::take(&mut gaps);
                 log = log.map(|head| head.after_append(now));
             }
             let (counted, rest) = new.split_at(new.partition_point(|change| change.sequence_number <= commit.last));
@@ -211,7 +226,7 @@ impl Aggregator {
 
     /// Returns the log's head. The log takes the changes of one stream alone.
     async fn log_head(&self, source: &str) -> Result<LogHead, CountError> {
-        let head = self.store.log_head().await?.unwrap_or_else(|| LogHead::first(source));
+        let head = self.store.log_head().await?.unwrap_or_else(|| LogHead::first(source, self.clock.now()));
         if head.source == source { Ok(head) } else { Err(CountError::OtherSource(head.source, source.to_owned())) }
     }
 
@@ -234,6 +249,7 @@ impl Tally {
 
     fn note(&mut self, counted: &[Change]) {
         for change in counted {
+            self.irregular += u64::from(matches!(change.logged, Logged::Irregular(_)));
             match change.effect {
                 Effect::Moved { .. } => self.counted += 1,
                 Effect::Unreadable(_) => self.unparsed += 1,

@@ -2,11 +2,14 @@
 
 use std::collections::HashMap;
 use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
 
 use aws_sdk_dynamodbstreams::Client;
 use aws_sdk_dynamodbstreams::error::SdkError;
 use aws_sdk_dynamodbstreams::operation::get_records::GetRecordsOutput;
 use aws_sdk_dynamodbstreams::types::{self, AttributeValue, ShardIteratorType};
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use crate::page::{Cursor, Page, Position, ShardId, SourceError, StreamShard};
@@ -14,11 +17,15 @@ use crate::record::Record;
 use payments_model::sequence_number::SequenceNumber;
 
 /// A table's stream.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct DynamoDbStream {
     client: Client,
     arn: String,
+    shown: Shown,
 }
+
+/// The reader's time of a record that was made at this time of the engine.
+type Shown = Arc<dyn Fn(DateTime<Utc>) -> DateTime<Utc> + Send + Sync>;
 
 /// A record of a Lambda event. As in Lambda, an image that the change does not have is absent.
 #[derive(Serialize)]
@@ -71,9 +78,15 @@ impl DynamoDbStream {
             from = page.last_evaluated_stream_arn;
             if from.is_none() {
                 let (_, arn) = latest.ok_or_else(|| SourceError::NoStream(table.to_owned()))?;
-                return Ok(Self { client, arn });
+                return Ok(Self { client, arn, shown: Arc::new(|made_at| made_at) });
             }
         }
+    }
+
+    /// Shows when records were made in the reader's time. `shown` turns the engine's time into it when they are read.
+    #[must_use]
+    pub fn in_time_of(self, shown: impl Fn(DateTime<Utc>) -> DateTime<Utc> + Send + Sync + 'static) -> Self {
+        Self { shown: Arc::new(shown), ..self }
     }
 
     /// Returns the stream's ARN.
@@ -144,7 +157,9 @@ impl DynamoDbStream {
 
     fn event(&self, record: &types::Record) -> Result<Record, SourceError> {
         let change = record.dynamodb().ok_or(SourceError::Incomplete("GetRecords"))?;
-        let created = change.approximate_creation_date_time().ok_or(SourceError::Incomplete("GetRecords"))?;
+        let created = change.approximate_creation_date_time();
+        let created = created.and_then(|at| DateTime::from_timestamp(at.secs(), at.subsec_nanos()));
+        let created = created.ok_or(SourceError::Incomplete("GetRecords"))?;
         let event = EventRecord {
             event_id: record.event_id().unwrap_or_default(),
             event_name: record.event_name().map_or("", |name| name.as_str()),
@@ -152,7 +167,7 @@ impl DynamoDbStream {
             event_source: record.event_source().unwrap_or_default(),
             aws_region: record.aws_region().unwrap_or_default(),
             dynamodb: Change {
-                approximate_creation_date_time: created.secs(),
+                approximate_creation_date_time: (self.shown)(created).timestamp(),
                 keys: item(change.keys()).unwrap_or_default(),
                 new_image: item(change.new_image()),
                 old_image: item(change.old_image()),
@@ -168,6 +183,12 @@ impl DynamoDbStream {
         };
         let event = serde_json::to_value(event).map_err(crate::record::RecordError::from)?;
         Ok(Record::of_event(event)?)
+    }
+}
+
+impl fmt::Debug for DynamoDbStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DynamoDbStream({})", self.arn)
     }
 }
 

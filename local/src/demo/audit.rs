@@ -124,6 +124,7 @@ impl Audit {
 
 /// Returns the order that a payment says it was created with.
 fn ordered(payment: &Payment) -> PaymentOrder {
-    let Payment { payee_account_id, amount_minor, currency, scheduled_for, reference, data, .. } = payment.clone();
-    PaymentOrder { payee_account_id, amount_minor, currency, scheduled_for, reference, data }
+    let Payment { payee_account_id, amount_minor, currency, scheduled_for, date_rule, reference, data, .. } =
+        payment.clone();
+    PaymentOrder { payee_account_id, amount_minor, currency, scheduled_for, date_rule, reference, data }
 }

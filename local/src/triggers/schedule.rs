@@ -23,7 +23,7 @@ pub struct ScheduleSpec {
 
 /// Every schedule. The archive runs from 02:30 to 06:00, between the morning's feed and the day, which takes two
 /// expressions. The recount runs before both, when few payments change.
-pub const SCHEDULES: [ScheduleSpec; 6] = [
+pub const SCHEDULES: [ScheduleSpec; 7] = [
     ScheduleSpec {
         name: "sweep",
         function: Function::DailyDueSweeper,
@@ -59,6 +59,12 @@ pub const SCHEDULES: [ScheduleSpec; 6] = [
         function: Function::Recount,
         expression: "cron(30 0 * * ? *)",
         input: r#"{"action":"recount"}"#,
+    },
+    ScheduleSpec {
+        name: "publish",
+        function: Function::Publish,
+        expression: "rate(1 minute)",
+        input: r#"{"action":"publish"}"#,
     },
 ];
 

@@ -43,6 +43,8 @@ pub struct Took {
     pub archive: Duration,
     /// Recounting.
     pub recount: Duration,
+    /// Writing the journal.
+    pub publish: Duration,
 }
 
 /// Defines the struct of counts and its sum.
@@ -112,6 +114,8 @@ counts! {
     archived,
     /// Dates whose counters differ from a recount.
     drifted_dates,
+    /// Events that were written to the journal.
+    journaled_events,
 }
 
 impl Counts {

@@ -46,6 +46,11 @@ pub async fn sqs() -> aws_sdk_sqs::Client {
     aws_sdk_sqs::Client::new(&settings(&connector()).load().await)
 }
 
+/// Creates a client of Secrets Manager with the function's own role.
+pub(crate) async fn secrets_manager() -> aws_sdk_secretsmanager::Client {
+    aws_sdk_secretsmanager::Client::new(&settings(&connector()).load().await)
+}
+
 /// Creates the store of a function.
 pub async fn store(data: &DataConfig) -> Store {
     Store::new(dynamodb(data.endpoint.as_deref()).await, data.tables.clone())

@@ -3,8 +3,16 @@
 use std::fmt::{self, Display};
 use std::str::FromStr;
 
-use payments_model::{BusinessZone, ShardCount};
+use chrono::TimeDelta;
+use payments_model::business_days::{CurrencyCalendars, CutOffs};
+use payments_model::{BusinessDays, BusinessZone, DateRule, ShardCount};
 use payments_store::TableNames;
+
+/// The default of `HORIZON_DAYS`: two years.
+const DEFAULT_HORIZON_DAYS: u32 = 731;
+
+/// The default of `CUT_OFF_LEAD_MINUTES`: two ticks of the sweep.
+const DEFAULT_LEAD_MINUTES: u32 = 10;
 
 /// Looks up environment variables. Tests pass their own function instead of changing the process's environment.
 pub struct Lookup<'a>(&'a dyn Fn(&str) -> Option<String>);
@@ -86,6 +94,27 @@ impl<'a> Lookup<'a> {
         self.required("BUSINESS_TIME_ZONE", "the bank's time zone, such as Europe/London")
     }
 
+    /// Reads `HORIZON_DAYS`: how many days ahead a payment may be due.
+    pub fn horizon_days(&self) -> Result<u32, ConfigError> {
+        self.number("HORIZON_DAYS", DEFAULT_HORIZON_DAYS)
+    }
+
+    /// Reads `CALENDARS`: the calendars of currencies; none if it is not set.
+    pub fn calendars(&self) -> Result<CurrencyCalendars, ConfigError> {
+        Ok(self.optional("CALENDARS")?.unwrap_or_default())
+    }
+
+    /// Reads the bank's business days: `CALENDARS`, `CUT_OFFS`, `CUT_OFF_LEAD_MINUTES` and `DATE_RULE`. Without calendars every
+    /// day is open.
+    pub fn business_days(&self) -> Result<BusinessDays, ConfigError> {
+        let cut_offs: CutOffs = self.optional("CUT_OFFS")?.unwrap_or_default();
+        let lead = TimeDelta::minutes(self.number("CUT_OFF_LEAD_MINUTES", DEFAULT_LEAD_MINUTES)?.into());
+        let rule = self.optional("DATE_RULE")?.unwrap_or(DateRule::None);
+        let days = BusinessDays::new(self.zone()?, self.calendars()?, cut_offs, rule, lead);
+        let text = || self.text("CUT_OFFS").unwrap_or_default();
+        days.map_err(|error| ConfigError::Invalid("CUT_OFFS", text(), error.to_string()))
+    }
+
     /// Reads `READ_SHARDS`: the number of shards that readers look at.
     pub fn read_shards(&self) -> Result<ShardCount, ConfigError> {
         self.required("READ_SHARDS", "the number of shards to read, at least WRITE_SHARDS")
@@ -162,6 +191,54 @@ mod tests {
     #[test]
     fn the_account_claim_has_no_default() {
         assert!(Lookup::new(&|_| None).account_claim().is_err());
+    }
+
+    #[test]
+    fn business_days_are_checked_at_the_start() {
+        let read = |calendars: &'static str, cut_offs: &'static str, lead: &'static str, rule: &'static str| {
+            let set = move |name: &str| match name {
+                "BUSINESS_TIME_ZONE" => Some("Pacific/Honolulu".to_owned()),
+                "CALENDARS" => Some(calendars.to_owned()),
+                "CUT_OFFS" => Some(cut_offs.to_owned()),
+                "CUT_OFF_LEAD_MINUTES" => Some(lead.to_owned()),
+                "DATE_RULE" => Some(rule.to_owned()),
+                _ => None,
+            };
+            Lookup::new(&set).business_days().map_err(|error| error.to_string())
+        };
+        assert!(read("", "", "", "").unwrap().is_always_open());
+        // Whoever empties the calendars, and leaves the cut-offs, has switched all off.
+        assert!(read("", "T2=16:00", "", "following").unwrap().is_always_open());
+        assert_eq!(read("EUR=T2", "T2=16:00", "", "following").map(|days| days.rule()), Ok(DateRule::Following));
+        for (calendars, cut_offs, lead, rule, want) in [
+            (
+                "EUR=T3",
+                "",
+                "",
+                "",
+                "CALENDARS is \"EUR=T3\": there is no calendar \"T3\"; the calendars are FED, GB, T2",
+            ),
+            (
+                "EUR=T2",
+                "T2=3:00",
+                "",
+                "",
+                "CUT_OFFS is \"T2=3:00\": the cut-off \"3:00\" is not a time as hh:mm, from 04:00 to 23:59",
+            ),
+            (
+                "EUR=T2",
+                "T2=11:05",
+                "10",
+                "",
+                "CUT_OFFS is \"T2=11:05\": on 2026-01-02 the cut-off of T2 comes before the bank's day begins, or within \
+                 the lead time; choose a later one",
+            ),
+            ("", "", "soon", "", "CUT_OFF_LEAD_MINUTES is \"soon\": it has to be a whole number, such as 10"),
+            ("", "", "", "next", "DATE_RULE is \"next\": a date rule is none, following, preceding or refuse"),
+        ] {
+            let error = read(calendars, cut_offs, lead, rule).expect_err(want);
+            assert_eq!(error, format!("the environment variable {want}"));
+        }
     }
 
     #[test]

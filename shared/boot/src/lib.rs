@@ -12,6 +12,7 @@ mod metrics;
 mod request;
 mod retry;
 mod telemetry;
+mod webhook_master;
 
 #[cfg(feature = "aws")]
 pub use aws::{connector, dynamodb, http_store, sqs, store};
@@ -23,3 +24,4 @@ pub use metrics::Metrics;
 pub use request::Request;
 pub use retry::{Retries, Stop};
 pub use telemetry::log_as_json;
+pub use webhook_master::{WebhookMaster, WebhookMasterError};

@@ -6,7 +6,7 @@
 //! | the token's account claim | allows |
 //! |---|---|
 //! | absent (a machine's token) | every route whose scope it has, for every account |
-//! | present | routes of one account whose scope it has, for its own accounts; other accounts do not exist for it |
+//! | present | routes of one account whose scope it has, for its own accounts; other accounts do not exist for it. And the calendars |
 //!
 //! No scope implies another. A claim that cannot be parsed allows nothing.
 
@@ -46,7 +46,7 @@ impl Access {
             let detail = format!("The token lacks the scope {}; get a token with this scope.", spec.scope.as_str());
             return Err(Problem::new(ProblemKind::Forbidden, detail));
         }
-        let Some(own) = claims.get(&self.account_claim) else { return Ok(()) };
+        let Some(own) = claims.get(&self.account_claim).filter(|_| !spec.is_of_no_account()) else { return Ok(()) };
         if !spec.is_of_one_account() {
             let detail = "The token is for single accounts, but this route covers all accounts; use a machine's token.";
             return Err(Problem::new(ProblemKind::Forbidden, detail));

@@ -82,8 +82,14 @@ kinds! {
     InvalidCurrency: 422, "invalid-currency", "Invalid currency";
     /// The date is malformed or does not exist.
     InvalidDate: 422, "invalid-date", "Invalid date";
+    /// The date rule is none of those that there are, or the bank has no calendars.
+    InvalidDateRule: 422, "invalid-date-rule", "Invalid date rule";
     /// The reference is empty, too long, or has a character that schemes do not carry.
     InvalidReference: 422, "invalid-reference", "Invalid reference";
+    /// The URL is none to which webhooks are sent.
+    InvalidUrl: 422, "invalid-url", "Invalid URL";
+    /// A list of types or accounts is empty or too long, or has an invalid element.
+    InvalidFilter: 422, "invalid-filter", "Invalid filter";
     /// The idempotency key was used for another payment.
     IdempotencyKeyReused: 422, "idempotency-key-reused", "Idempotency key reused";
     /// The payment with its data is larger than a payment may be.
@@ -92,10 +98,26 @@ kinds! {
     DatePassed: 422, "date-passed", "Date passed";
     /// The date is too far ahead.
     DateBeyondHorizon: 422, "date-beyond-horizon", "Date beyond horizon";
+    /// The date is closed or its cut-off has passed, and the rule is to refuse it.
+    DateClosed: 422, "date-closed", "Date closed";
+    /// The calendar of the currency does not cover the date.
+    DateBeyondCalendar: 422, "date-beyond-calendar", "Date beyond calendar";
     /// The account has no such payment.
     NoSuchPayment: 404, "no-such-payment", "No such payment";
+    /// The bank uses no such calendar.
+    NoSuchCalendar: 404, "no-such-calendar", "No such calendar";
     /// The payment is no longer scheduled, so it cannot be cancelled.
     NotCancellable: 409, "not-cancellable", "Not cancellable";
+    /// The bank sends no webhooks.
+    NoWebhooks: 404, "no-webhooks", "No webhooks";
+    /// There is no webhook endpoint with this id.
+    NoSuchEndpoint: 404, "no-such-endpoint", "No such endpoint";
+    /// The bank has as many endpoints as it can have.
+    TooManyEndpoints: 409, "too-many-endpoints", "Too many endpoints";
+    /// The endpoint does not fail at this event.
+    NotBlocking: 409, "not-blocking", "Not blocking";
+    /// The endpoint's secret has another generation.
+    WrongGeneration: 409, "wrong-generation", "Wrong generation";
     /// The bank keeps no event log.
     NoEventLog: 404, "no-event-log", "No event log";
     /// The events after the cursor are not kept, or its part of the log was replaced.

@@ -9,6 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::Method;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use payments_model::webhook::EndpointId;
 use payments_model::{AccountId, Actor, BusinessDate, IdempotencyKey, PaymentId};
 
 use crate::access::{Access, claims};
@@ -75,6 +76,16 @@ impl<'e> Request<'e> {
     /// The payment in the path, or [`ProblemKind::InvalidParameter`].
     pub fn payment(&self) -> Result<PaymentId, Problem> {
         self.path("paymentId")
+    }
+
+    /// The webhook endpoint in the path, or [`ProblemKind::InvalidParameter`].
+    pub fn endpoint(&self) -> Result<EndpointId, Problem> {
+        self.path("endpointId")
+    }
+
+    /// The id of the calendar in the path, as it is.
+    pub fn calendar(&self) -> &'e str {
+        self.event.path_parameters.get("calendarId").map_or("", String::as_str)
     }
 
     fn path<T: FromStr<Err: Display>>(&self, name: &'static str) -> Result<T, Problem> {

@@ -25,6 +25,28 @@ pub enum Route {
     GetCounts,
     /// List the events after a place in the log.
     ListEvents,
+    /// List the webhook endpoints.
+    ListEndpoints,
+    /// Create a webhook endpoint, or change it.
+    PutEndpoint,
+    /// Get one webhook endpoint.
+    GetEndpoint,
+    /// Delete a webhook endpoint.
+    DeleteEndpoint,
+    /// Get the secrets that sign an endpoint's messages.
+    GetEndpointSecret,
+    /// Send a test to an endpoint.
+    TestEndpoint,
+    /// Deliver events to an endpoint again.
+    ReplayEndpoint,
+    /// Skip the event that an endpoint does not accept.
+    SkipEvent,
+    /// Replace an endpoint's secret.
+    RotateSecret,
+    /// List the calendars in use.
+    ListCalendars,
+    /// Get one calendar with its closed dates.
+    GetCalendar,
 }
 
 /// A function that answers HTTP requests.
@@ -36,6 +58,8 @@ pub enum HttpFunction {
     QueryAccount,
     /// Reads across accounts.
     QueryDue,
+    /// Administers webhook endpoints.
+    Webhooks,
 }
 
 impl HttpFunction {
@@ -45,6 +69,7 @@ impl HttpFunction {
             Self::Ingest => "ingest",
             Self::QueryAccount => "query-account",
             Self::QueryDue => "query-due",
+            Self::Webhooks => "webhooks",
         }
     }
 }
@@ -69,12 +94,13 @@ const fn row(route: Route, method: Method, path: &'static str, function: HttpFun
 }
 
 /// Every route.
-pub static ROUTES: [RouteSpec; 9] = {
-    use HttpFunction::{Ingest, QueryAccount, QueryDue};
+pub static ROUTES: [RouteSpec; 20] = {
+    use HttpFunction::{Ingest, QueryAccount, QueryDue, Webhooks};
     use Scope::{Inspect, Operate, Read, Write};
     const PAYMENTS: &str = "/accounts/{accountId}/payments";
     const PAYMENT: &str = "/accounts/{accountId}/payments/{paymentId}";
     const CANCEL: &str = "/accounts/{accountId}/payments/{paymentId}/cancel";
+    const ENDPOINT: &str = "/webhook-endpoints/{endpointId}";
     [
         row(Route::CreatePayment, Method::POST, PAYMENTS, Ingest, Write),
         row(Route::CreateBatch, Method::POST, "/payment-batches", Ingest, Operate),
@@ -85,6 +111,17 @@ pub static ROUTES: [RouteSpec; 9] = {
         row(Route::ListDue, Method::GET, "/payments", QueryDue, Inspect),
         row(Route::GetCounts, Method::GET, "/counts", QueryDue, Inspect),
         row(Route::ListEvents, Method::GET, "/events", QueryDue, Inspect),
+        row(Route::ListEndpoints, Method::GET, "/webhook-endpoints", Webhooks, Inspect),
+        row(Route::PutEndpoint, Method::PUT, ENDPOINT, Webhooks, Operate),
+        row(Route::GetEndpoint, Method::GET, ENDPOINT, Webhooks, Inspect),
+        row(Route::DeleteEndpoint, Method::DELETE, ENDPOINT, Webhooks, Operate),
+        row(Route::GetEndpointSecret, Method::GET, "/webhook-endpoints/{endpointId}/secret", Webhooks, Operate),
+        row(Route::TestEndpoint, Method::POST, "/webhook-endpoints/{endpointId}/test", Webhooks, Operate),
+        row(Route::ReplayEndpoint, Method::POST, "/webhook-endpoints/{endpointId}/replay", Webhooks, Operate),
+        row(Route::SkipEvent, Method::POST, "/webhook-endpoints/{endpointId}/skip", Webhooks, Operate),
+        row(Route::RotateSecret, Method::POST, "/webhook-endpoints/{endpointId}/rotate", Webhooks, Operate),
+        row(Route::ListCalendars, Method::GET, "/calendars", QueryAccount, Read),
+        row(Route::GetCalendar, Method::GET, "/calendars/{calendarId}", QueryAccount, Read),
     ]
 };
 
@@ -98,6 +135,11 @@ impl RouteSpec {
     /// Whether the route's path names an account.
     pub(crate) fn is_of_one_account(&self) -> bool {
         self.parameters(self.path).into_iter().flatten().any(|(name, _)| name == Self::ACCOUNT)
+    }
+
+    /// Whether the route shows no payments at all, so a token of single accounts may use it.
+    pub(crate) fn is_of_no_account(&self) -> bool {
+        matches!(self.route, Route::ListCalendars | Route::GetCalendar)
     }
 
     /// The route key that API Gateway gives a request to this route.

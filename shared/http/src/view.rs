@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use metrique_writer::Entry;
-use payments_model::{DayCounts, Head, JsonText, PaymentId, PublicActor, Status, TrailEntry};
+use payments_model::{
+    DateRule, DayCounts, Details, Head, JsonText, MoveReason, PaymentId, PublicActor, Status, TrailEntry,
+};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
@@ -20,9 +22,13 @@ pub struct PaymentView {
     currency: String,
     scheduled_for: String,
     #[serde(skip_serializing_if = "Option::is_none")]
+    date_rule: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     reference: Option<String>,
     due_at: String,
     due_date: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    move_reason: Option<&'static str>,
     status: &'static str,
     version: u32,
     created_at: String,
@@ -83,9 +89,11 @@ impl PaymentView {
             amount_minor: head.money.amount.get(),
             currency: head.money.currency.to_string(),
             scheduled_for: head.scheduled_for.to_string(),
+            date_rule: None,
             reference: head.reference.as_ref().map(ToString::to_string),
             due_at: head.due_at.to_string(),
             due_date: head.due_date.to_string(),
+            move_reason: None,
             status: head.state.status().as_str(),
             version: head.version,
             created_at: head.created_at().to_string(),
@@ -96,6 +104,13 @@ impl PaymentView {
             settled_at: head.settled_at().map(|at| at.to_string()),
             data: None,
         }
+    }
+
+    /// Adds what only the details say about the date: the client's rule, and why the payment moved.
+    #[must_use]
+    pub fn with_dates(self, details: &Details) -> Self {
+        let date_rule = details.instruction.date_rule.map(DateRule::as_str);
+        Self { date_rule, move_reason: details.moved.map(MoveReason::as_str), ..self }
     }
 
     /// Takes the data out.

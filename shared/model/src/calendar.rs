@@ -149,6 +149,13 @@ impl BusinessDate {
         if let Some(Ok(date)) = later { date } else { Self::MAX }
     }
 
+    /// Takes `days` away, down to the start of [`YEARS`].
+    #[must_use]
+    pub fn minus_days(self, days: u32) -> Self {
+        let earlier = self.0.checked_sub_days(Days::new(days.into())).map(Self::of);
+        if let Some(Ok(date)) = earlier { date } else { Self::MIN }
+    }
+
     /// The instant at which the date is over in every time zone. The last one is 12 hours behind UTC.
     #[must_use]
     pub fn over_everywhere(self) -> UtcSecond {
@@ -228,6 +235,13 @@ impl BusinessZone {
     #[must_use]
     pub fn end_of(self, date: BusinessDate) -> UtcSecond {
         date.0.succ_opt().map_or(UtcSecond::MAX, |next| self.first_instant(next))
+    }
+
+    /// The instant of a wall-clock time on a date: the first one if it comes twice, and the end of the day if clocks skip it.
+    pub(crate) fn instant_of(self, date: BusinessDate, time: NaiveTime) -> UtcSecond {
+        let earliest = self.0.from_local_datetime(&date.0.and_time(time)).earliest();
+        let instant = earliest.and_then(|instant| UtcSecond::of(instant.to_utc()).ok());
+        instant.unwrap_or_else(|| self.end_of(date))
     }
 
     fn first_instant(self, date: NaiveDate) -> UtcSecond {

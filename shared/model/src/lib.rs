@@ -16,6 +16,7 @@
 //!     payee: "landlord-7".parse()?,
 //!     money: Money { amount: "125000".parse()?, currency: "GBP".parse()? },
 //!     scheduled_for: "2026-12-01".parse()?,
+//!     date_rule: None,
 //!     reference: None,
 //!     data: None,
 //! };
@@ -45,6 +46,7 @@
 //! |---|---|
 //! | [`account`] | account ids |
 //! | [`actor`] | the actors of transitions |
+//! | [`business_days`] | calendars of payment rails, date rules, cut-offs |
 //! | [`calendar`] | instants, business dates, the bank's time zone |
 //! | [`counts`] | counts and sums of the payments of a date |
 //! | [`currency`] | ISO 4217 currencies |
@@ -59,6 +61,7 @@
 //! | [`sequence_number`] | places in a shard of the table's stream |
 //! | [`settlement`] | settlements, transaction ids, failure reasons |
 //! | [`transition`] | statuses and the transitions between them |
+//! | [`webhook`] | endpoints of webhooks, their secrets and addresses |
 
 /// Implements `as_str` and `Display` for types that hold a text.
 macro_rules! as_text {
@@ -81,9 +84,11 @@ macro_rules! as_text {
 
 pub mod account;
 pub mod actor;
+pub mod business_days;
 pub mod calendar;
 pub mod counts;
 pub mod currency;
+pub mod event_filter;
 pub mod json_text;
 pub mod log_event;
 pub mod money;
@@ -95,14 +100,17 @@ pub mod reference;
 pub mod sequence_number;
 pub mod settlement;
 pub mod transition;
+pub mod webhook;
 
 pub use account::AccountId;
 pub use actor::Actor;
+pub use business_days::{BusinessDays, Calendar, DateRefusal, DateRule, Due, MoveReason};
 pub use calendar::{BusinessDate, BusinessZone, ScheduledFor, UtcSecond};
 pub use counts::DayCounts;
 pub use currency::Currency;
+pub use event_filter::{EventFields, EventFilter};
 pub use json_text::JsonText;
-pub use log_event::{Epoch, IrregularEvent, Logged, VersionBefore};
+pub use log_event::{Epoch, GapEvent, IrregularEvent, LogRestoredEvent, Logged, PaymentRestoredEvent, VersionBefore};
 pub use money::{AmountMinor, MAX_AMOUNT_MINOR, Money};
 pub use outage::{Outage, OutageKind, causes};
 pub use payment::{Details, Head, HeadKey, HeadSort, Instruction, TrailEntry};

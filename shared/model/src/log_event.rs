@@ -3,23 +3,38 @@
 //! A change that raises no version, such as a redrive, a report or the archive, is no event. A version that does not
 //! follow the one before is an event of its own kind, which names the payment.
 
+mod marks;
+
 use serde::Serialize;
 
-use crate::{Head, HeadKey, PublicActor, Status, UtcSecond};
+pub use marks::{GapEvent, LogRestoredEvent, PaymentRestoredEvent};
 
-/// The number of a log. A restore ends one, and begins the next. The first is 1.
+use crate::{Head, HeadKey, PaymentId, PublicActor, Status, UtcSecond};
+
+/// The seconds from 1970 to 2020.
+const SECONDS_TO_2020: i64 = 1_577_836_800;
+
+/// The number of a log: the minute in which it began, counted from the beginning of 2020, or a higher one. So a log that takes the place of
+/// a lost one has another number. A restore ends one, and begins the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct Epoch(u32);
 
 impl Epoch {
-    /// The first epoch.
+    /// The lowest number. Logs that begin now have higher ones.
     pub const FIRST: Self = Self(1);
+
+    /// The epoch that begins at `now`.
+    #[must_use]
+    pub fn begun_at(now: UtcSecond) -> Self {
+        let minutes = (now.as_chrono().timestamp() - SECONDS_TO_2020) / 60;
+        Self(u32::try_from(minutes).unwrap_or(0).max(1))
+    }
 
     /// Reads a stored number.
     #[must_use]
-    pub fn from_stored(number: u32) -> Option<Self> {
-        (number >= 1).then_some(Self(number))
+    pub const fn from_stored(number: u32) -> Option<Self> {
+        if number >= 1 { Some(Self(number)) } else { None }
     }
 
     /// The number.
@@ -28,10 +43,10 @@ impl Epoch {
         self.0
     }
 
-    /// The epoch that follows.
+    /// The epoch that follows and begins at `now`.
     #[must_use]
-    pub fn next(self) -> Self {
-        Self(self.0 + 1)
+    pub fn next(self, now: UtcSecond) -> Self {
+        Self(self.0 + 1).max(Self::begun_at(now))
     }
 }
 
@@ -167,33 +182,41 @@ struct IrregularJson<'e> {
 }
 
 impl VersionEvent {
-    /// The event's JSON. Its id is made of epoch, payment and version.
     fn json(&self, epoch: Epoch) -> serde_json::Result<String> {
-        let head = &self.head;
-        let (status, version) = (head.state.status(), head.version);
-        let by = head.moved.last().map_or(&head.created.1, |entry| &entry.by);
-        serde_json::to_string(&VersionJson {
-            id: format!("{epoch}-{}-{version}", head.payment_id),
-            r#type: format!("payment.{}", status.as_str().to_lowercase()),
-            at: head.updated_at().to_string(),
-            epoch,
-            account_id: head.account.as_str(),
-            payee_account_id: head.payee.as_str(),
-            payment_id: head.payment_id.to_string(),
-            version,
-            from: self.from.map(Status::as_str),
-            to: status.as_str(),
-            by: PublicActor::of(status, by),
-            due_at: head.due_at.to_string(),
-            due_date: head.due_date.to_string(),
-            amount_minor: head.money.amount.get(),
-            currency: head.money.currency.to_string(),
-            reference: head.reference.as_ref().map(crate::Reference::as_str),
-            transaction_id: head.transaction_id().map(crate::TransactionId::as_str),
-            failure_reason: head.failure_reason().map(crate::FailureReason::as_str),
-            unreported: head.settled_at().map(|_| head.unreported),
-        })
+        let kind = format!("payment.{}", self.head.state.status().as_str().to_lowercase());
+        version_json(&self.head, epoch, kind, self.from)
     }
+}
+
+/// The JSON of an event of this kind for a payment's version. Its id is made of epoch, payment and version.
+fn version_json(head: &Head, epoch: Epoch, kind: String, from: Option<Status>) -> serde_json::Result<String> {
+    let (status, version) = (head.state.status(), head.version);
+    let by = head.moved.last().map_or(&head.created.1, |entry| &entry.by);
+    serde_json::to_string(&VersionJson {
+        id: version_id(epoch, head.payment_id, version),
+        r#type: kind,
+        at: head.updated_at().to_string(),
+        epoch,
+        account_id: head.account.as_str(),
+        payee_account_id: head.payee.as_str(),
+        payment_id: head.payment_id.to_string(),
+        version,
+        from: from.map(Status::as_str),
+        to: status.as_str(),
+        by: PublicActor::of(status, by),
+        due_at: head.due_at.to_string(),
+        due_date: head.due_date.to_string(),
+        amount_minor: head.money.amount.get(),
+        currency: head.money.currency.to_string(),
+        reference: head.reference.as_ref().map(crate::Reference::as_str),
+        transaction_id: head.transaction_id().map(crate::TransactionId::as_str),
+        failure_reason: head.failure_reason().map(crate::FailureReason::as_str),
+        unreported: head.settled_at().map(|_| head.unreported),
+    })
+}
+
+fn version_id(epoch: Epoch, payment: PaymentId, version: u32) -> String {
+    format!("{epoch}-{payment}-{version}")
 }
 
 impl IrregularEvent {

@@ -5,8 +5,9 @@
 
 use crate::transition::FIRST_VERSION;
 use crate::{
-    AccountId, Actor, BusinessDate, BusinessZone, Decision, Event, FailureReason, JsonText, Money, PaymentId,
-    Reference, ScheduledFor, Settlement, Shard, ShardCount, State, Status, TransactionId, Transition, UtcSecond,
+    AccountId, Actor, BusinessDate, BusinessZone, DateRule, Decision, Due, Event, FailureReason, JsonText, Money,
+    MoveReason, PaymentId, Reference, ScheduledFor, Settlement, Shard, ShardCount, State, Status, TransactionId,
+    Transition, UtcSecond,
 };
 
 /// The most entries of a trail: scheduled, pending, settled.
@@ -26,6 +27,8 @@ pub struct Instruction {
     pub money: Money,
     /// When.
     pub scheduled_for: ScheduledFor,
+    /// What happens if that date is closed, if the client says so.
+    pub date_rule: Option<DateRule>,
     /// The client's reference, which both ends see.
     pub reference: Option<Reference>,
     /// The client's own data, which the bank does not read.
@@ -42,6 +45,7 @@ impl Instruction {
             ("amountMinor", self.money.amount != other.money.amount),
             ("currency", self.money.currency != other.money.currency),
             ("scheduledFor", self.scheduled_for != other.scheduled_for),
+            ("dateRule", self.date_rule != other.date_rule),
             ("reference", self.reference != other.reference),
             ("data", self.data != other.data),
         ]
@@ -65,6 +69,8 @@ pub struct Details {
     pub due_at: UtcSecond,
     /// The business date it falls due on.
     pub due_date: BusinessDate,
+    /// Why that is not when the client asked for it.
+    pub moved: Option<MoveReason>,
     /// Its shard in the indexes.
     pub shard: Shard,
     /// When it was created.
@@ -74,7 +80,7 @@ pub struct Details {
 }
 
 impl Details {
-    /// Accepts an instruction at `now`.
+    /// Accepts an instruction at `now`, due when it asks for.
     #[must_use]
     pub fn accept(
         payment_id: PaymentId,
@@ -84,9 +90,23 @@ impl Details {
         now: UtcSecond,
         by: Actor,
     ) -> Self {
-        let (due_at, due_date) = instruction.scheduled_for.due(zone);
+        let due = Due::as_asked(instruction.scheduled_for, zone);
+        Self::accept_due(payment_id, instruction, due, shards, now, by)
+    }
+
+    /// Accepts an instruction at `now`, due when its calendar says.
+    #[must_use]
+    pub fn accept_due(
+        payment_id: PaymentId,
+        instruction: Instruction,
+        due: Due,
+        shards: ShardCount,
+        now: UtcSecond,
+        by: Actor,
+    ) -> Self {
         let shard = payment_id.shard(shards);
-        Self { payment_id, instruction, due_at, due_date, shard, created_at: now, created_by: by }
+        let Due { at: due_at, date: due_date, moved } = due;
+        Self { payment_id, instruction, due_at, due_date, moved, shard, created_at: now, created_by: by }
     }
 
     /// The key of the payment's head.

@@ -171,6 +171,7 @@ mod tests {
             payee: "landlord-7".parse().unwrap(),
             money: Money { amount: 125_000.try_into().unwrap(), currency: "GBP".parse().unwrap() },
             scheduled_for: "2026-12-01T09:30:00Z".parse::<ScheduledFor>().unwrap(),
+            date_rule: None,
             reference: data.map(|_| "INV 2026/117".parse().unwrap()),
             data: data.map(|text| JsonText::from_stored(text.to_owned()).unwrap()),
         };

@@ -44,11 +44,17 @@ impl StoredHead {
     }
 }
 
-/// The item as it was read, at its head's key, without what only the hot table says about it.
-pub(crate) fn item_of(stored: &StoredHead) -> Item {
+/// The item as it was read, at its head's key.
+pub(crate) fn whole_item(stored: &StoredHead) -> Item {
     let mut item = stored.item.clone();
-    [IN_HISTORY, EXPIRES_AT].into_iter().for_each(|name| drop(item.remove(name)));
     item.extend(head_key(&stored.head.key()));
+    item
+}
+
+/// The same without what only the hot table says about it.
+pub(crate) fn item_of(stored: &StoredHead) -> Item {
+    let mut item = whole_item(stored);
+    [IN_HISTORY, EXPIRES_AT].into_iter().for_each(|name| drop(item.remove(name)));
     item
 }
 

@@ -18,7 +18,7 @@ use crate::key::{Lane, checkpoint_partition};
 use crate::{Item, LogHead, Store, StoreError};
 
 /// The owner of the checkpoints.
-const CONSUMER: &str = "stream-aggregator";
+pub(crate) const CONSUMER: &str = "stream-aggregator";
 
 /// The most dates of one commit: a transaction takes 100 actions, and the checkpoint, the log's segment and its head are three.
 pub const MAX_DATES_PER_COMMIT: usize = 97;
@@ -164,7 +164,7 @@ fn addition(
     (format!("ADD {}", terms.join(",")), names, values)
 }
 
-fn checkpoint_key(stream_shard: &str) -> Item {
+pub(crate) fn checkpoint_key(stream_shard: &str) -> Item {
     item_key(checkpoint_partition(CONSUMER), stream_shard.to_owned())
 }
 

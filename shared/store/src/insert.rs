@@ -4,7 +4,7 @@ use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure;
 use payments_model::{Details, Head};
 
 use crate::conditional::conditional;
-use crate::item::{decode_details, decode_head, encode_details, encode_head};
+use crate::item::{MOVE_REASON, decode_details, decode_head, encode_details, encode_head, text_of};
 use crate::{Codec, Item, MAX_DETAILS_BYTES, Store, StoreError, data, item_bytes};
 
 /// The result of writing details.
@@ -32,8 +32,11 @@ pub fn details_excess(details: &Details) -> Result<Option<usize>, StoreError> {
     Ok(excess(&encode_details(details)?))
 }
 
+/// Why a payment moved does not count: the limit does not depend on the date on which a payment is created.
 fn excess(item: &Item) -> Option<usize> {
-    item_bytes(item).checked_sub(MAX_DETAILS_BYTES).filter(|&excess| excess > 0)
+    let reason = text_of(item, MOVE_REASON);
+    let moved = if reason.is_empty() { 0 } else { MOVE_REASON.len() + reason.len() };
+    (item_bytes(item) - moved).checked_sub(MAX_DETAILS_BYTES).filter(|&excess| excess > 0)
 }
 
 impl Store {

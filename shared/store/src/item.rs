@@ -14,6 +14,9 @@ use crate::attributes::{Fault, Item};
 use crate::key::{self, DETAILS_SORT, DueSort, UnreportedSort};
 use crate::{StoreError, data};
 
+/// The attribute of details that says why the payment moved.
+pub(crate) const MOVE_REASON: &str = "moveReason";
+
 /// The attributes of a payment's details, without its data.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -26,9 +29,13 @@ struct DetailsItem {
     currency: String,
     scheduled_for: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    date_rule: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     reference: Option<String>,
     due_at: String,
     due_date: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    move_reason: Option<String>,
     shard: u16,
     created_at: String,
     created_by: String,
@@ -74,7 +81,7 @@ struct TrailItem {
 
 /// Encodes details, with their data as it came.
 pub(crate) fn encode_details(details: &Details) -> Result<Item, StoreError> {
-    let Instruction { account, payee, money, scheduled_for, reference, data } = &details.instruction;
+    let Instruction { account, payee, money, scheduled_for, date_rule, reference, data } = &details.instruction;
     let item = DetailsItem {
         pk: key::payment_partition(details.payment_id),
         sk: DETAILS_SORT.to_owned(),
@@ -83,9 +90,11 @@ pub(crate) fn encode_details(details: &Details) -> Result<Item, StoreError> {
         amount_minor: money.amount.get(),
         currency: money.currency.to_string(),
         scheduled_for: scheduled_for.to_string(),
+        date_rule: date_rule.map(|rule| rule.to_string()),
         reference: reference.as_ref().map(Reference::to_string),
         due_at: details.due_at.to_string(),
         due_date: details.due_date.to_string(),
+        move_reason: details.moved.map(|reason| reason.to_string()),
         shard: details.shard.get(),
         created_at: details.created_at.to_string(),
         created_by: details.created_by.to_string(),
@@ -111,11 +120,13 @@ fn parse_details(mut item: Item) -> Result<Details, Fault> {
             payee: AccountId::from_stored(&item.payee_account_id)?,
             money: parse_money(item.amount_minor, &item.currency)?,
             scheduled_for: item.scheduled_for.parse()?,
+            date_rule: item.date_rule.map(|rule| rule.parse()).transpose()?,
             reference: parse_reference(item.reference)?,
             data,
         },
         due_at: item.due_at.parse()?,
         due_date: item.due_date.parse()?,
+        moved: item.move_reason.map(|reason| reason.parse()).transpose()?,
         shard: Shard::from_stored(item.shard).ok_or("the shard is out of range")?,
         created_at: item.created_at.parse()?,
         created_by: Actor::named(&item.created_by),
@@ -289,7 +300,7 @@ fn to_item<T: Serialize>(item: &T) -> Result<Item, StoreError> {
 
 #[cfg(test)]
 mod tests {
-    use payments_model::{BusinessZone, Event, JsonText, PaymentId, Settlement, ShardCount};
+    use payments_model::{BusinessZone, DateRule, Event, JsonText, MoveReason, PaymentId, Settlement, ShardCount};
 
     use super::*;
     use crate::{IN_HISTORY, item_bytes};
@@ -303,6 +314,7 @@ mod tests {
             payee: "p".repeat(48).parse().unwrap(),
             money: Money { amount: i64::MAX.try_into().unwrap(), currency: "GBP".parse().unwrap() },
             scheduled_for: "2099-12-30T23:59:59+00:30".parse().unwrap(),
+            date_rule: Some(DateRule::Following),
             reference: Some("R".repeat(35).parse().unwrap()),
             data: Some(JsonText::from_stored("\"data\"".to_owned()).unwrap()),
         };
@@ -356,7 +368,8 @@ mod tests {
         for head in longest_heads() {
             assert_eq!(decode_head("t", encode_head(&head).unwrap()).unwrap(), head);
         }
-        assert_eq!(decode_details("t", encode_details(&longest()).unwrap()).unwrap(), longest());
+        let moved = Details { moved: Some(MoveReason::CutOff), ..longest() };
+        assert_eq!(decode_details("t", encode_details(&moved).unwrap()).unwrap(), moved);
     }
 
     #[test]

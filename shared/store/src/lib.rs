@@ -27,9 +27,20 @@
 //! | add records of the stream to the counters, and their events to the log | `payments`, `payments-log` | [`Store::commit_counts`] |
 //! | the log's head | `payments-log` | [`Store::log_head`] |
 //! | the log's events after a place | `payments-log` | [`Store::log_page`] |
+//! | how far a consumer has read the log | `payments-log` | [`Store::log_consumer`], [`Store::move_log_consumer`] |
+//! | the webhook endpoints | `payments-log` | [`Store::webhook_endpoints`], [`Store::webhook_endpoint`] |
+//! | create, change, delete an endpoint, rotate its secret | `payments-log` | [`Store::create_webhook_endpoint`], [`Store::change_webhook_endpoint`], [`Store::delete_webhook_endpoint`], [`Store::rotate_webhook_secret`] |
+//! | the state of endpoints' deliveries | `payments-log` | [`Store::webhook_states`], [`Store::webhook_state`] |
+//! | deliver to an endpoint, one run at a time | `payments-log` | [`Store::take_webhook`], [`Store::commit_webhook`], [`Store::release_webhook`], [`Store::finish_webhook_test`] |
+//! | replay, skip, test an endpoint | `payments-log` | [`Store::replay_webhook`], [`Store::skip_webhook_event`], [`Store::ask_webhook_test`] |
 //! | recount a date | both tables' `due` | [`Store::recount_next`] |
 //! | evidence of drift, by date | `payments` | [`Store::evidence`], [`Store::keep_evidence`], [`Store::drop_evidence`] |
 //! | repair a date's counters | `payments` | [`Store::repair_counters`] |
+//! | after a restore: a head as its events say, the counters, the report's last run | `payments` | [`Store::has_stream`], [`Store::put_restored_head`], [`Store::correct_counters`], [`Store::restore_report_run`] |
+//! | after a restore: what was counted where | `payments` | [`Store::checkpoints`], [`Store::drop_checkpoint`] |
+//! | after a restore: payments that ended since an instant, by shard | `payment-history`/`due` | [`Store::ended_page`] |
+//! | after a restore: the next date with payments, by shard | both tables' `due` | [`Store::next_due_date`] |
+//! | after a restore: all details, and only if the operator asks | `payment-history` | [`Store::all_details_page`] |
 
 mod account;
 mod archive;
@@ -52,6 +63,7 @@ mod merge;
 mod recount;
 mod repair;
 mod report_job;
+mod restored;
 pub mod schema;
 mod settlement;
 mod size;
@@ -74,16 +86,19 @@ pub use error::StoreError;
 pub use insert::{PutDetails, PutHead, details_excess};
 pub use key::{DueSort, UnreportedSort};
 pub use log::{
-    LOG_KEPT_FOR, LogEntry, LogHead, LogPage, LogPosition, LogPositionError, LogRead, MAX_SEGMENT_BYTES, logged,
+    BlockingEvent, Delivery, DeliveryEnd, DeliveryError, DisabledBy, EndpointChoice, LOG_KEPT_FOR, LogEntry, LogHead,
+    LogPage, LogPosition, LogPositionError, LogRead, LogStage, MAX_ENDPOINTS, MAX_SEGMENT_BYTES, Missed, MissedEvents,
+    Progress, REMEMBERED, SkippedEvent, WebhookCommit, WebhookEndpoint, WebhookState, logged, segment_of,
 };
 pub use lookup::MAX_BATCH_GET;
 pub use recount::{DueRecount, Recounted};
 pub use repair::{Evidence, Repaired, StoredEvidence};
 pub use report_job::{ReportCommit, ReportFile, ReportRun};
+pub use restored::{DetailsPage, EndedPage, PageEnd};
 pub use settlement::Decided;
 pub use size::{MAX_DETAILS_BYTES, item_bytes};
 pub use transition::Moved;
-pub use unreported::{UnreportedEnd, UnreportedPage, UnreportedRow};
+pub use unreported::{UnreportedEnd, UnreportedPage, UnreportedRow, expiry_of_reported};
 
 /// The names of the tables.
 #[derive(Debug, Clone, PartialEq, Eq)]

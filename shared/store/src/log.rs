@@ -4,6 +4,8 @@
 //! |---|---|---|
 //! | head of the log | `LOG#HEAD` | `HEAD` |
 //! | segment | `LOG#<epoch>` | its number, 12 digits |
+//! | consumer | `LOG#CONSUMERS` | its name |
+//! | webhook endpoint | `LOG#ENDPOINTS` | its id |
 //!
 //! A segment holds the events of one of the aggregator's commits, in their order. The transaction that puts a segment also moves
 //! the log's head, on condition that it is as it was read. So numbers follow each other, and a reader that finds a hole knows
@@ -11,9 +13,15 @@
 //! number each day began: a segment that is missing is never taken for one that has expired.
 
 mod append;
+mod as_text;
+mod consumer;
+mod endpoint;
 mod image;
+mod operate;
 mod read;
+mod restore;
 mod segment;
+mod webhook;
 
 use std::collections::BTreeMap;
 
@@ -22,9 +30,15 @@ use chrono::TimeDelta;
 use payments_model::{Epoch, UtcSecond};
 use serde::{Deserialize, Serialize};
 
+pub use endpoint::{EndpointChoice, MAX_ENDPOINTS, WebhookEndpoint};
 pub use image::logged;
 pub use read::{LogEntry, LogPage, LogPosition, LogPositionError, LogRead};
-pub use segment::MAX_SEGMENT_BYTES;
+pub use restore::LogStage;
+pub use segment::{MAX_SEGMENT_BYTES, segment_of};
+pub use webhook::{
+    BlockingEvent, Delivery, DeliveryEnd, DeliveryError, DisabledBy, MissedEvents, Progress, REMEMBERED, SkippedEvent,
+    WebhookCommit, WebhookState,
+};
 
 use crate::attributes::Fault;
 use crate::item::{item_key, key_of};
@@ -54,8 +68,20 @@ pub struct LogHead {
     pub source: String,
     /// For each epoch that has ended, the number after its last segment.
     pub ended: BTreeMap<Epoch, u64>,
+    /// What is missing and not marked yet.
+    pub missed: Option<Missed>,
     /// For each day of which segments are kept (in days since 1970, UTC), the epoch and number that were next when it began.
     days: BTreeMap<i64, (Epoch, u64)>,
+}
+
+/// Changes that are not in the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Missed {
+    /// When the first of them was made. Known for those that were counted while the log was switched off, and not for those that the
+    /// counters lack, too.
+    pub since: Option<UtcSecond>,
+    /// When the last of them was counted, or was found to be missing.
+    pub until: UtcSecond,
 }
 
 /// The attributes of the log's head.
@@ -70,6 +96,10 @@ struct HeadItem {
     ended: BTreeMap<String, u64>,
     #[serde(default)]
     days: BTreeMap<String, (u32, u64)>,
+    #[serde(rename = "missedSince", skip_serializing_if = "Option::is_none")]
+    missed_since: Option<String>,
+    #[serde(rename = "missedUntil", skip_serializing_if = "Option::is_none")]
+    missed_until: Option<String>,
 }
 
 fn day_of(at: UtcSecond) -> i64 {
@@ -77,21 +107,51 @@ fn day_of(at: UtcSecond) -> i64 {
 }
 
 impl LogHead {
-    /// The head of a new log of a stream.
+    /// The head of a log of a stream that begins at `now`.
     #[must_use]
-    pub fn first(source: &str) -> Self {
-        Self { epoch: Epoch::FIRST, next: 1, source: source.to_owned(), ended: BTreeMap::new(), days: BTreeMap::new() }
+    pub fn first(source: &str, now: UtcSecond) -> Self {
+        Self {
+            epoch: Epoch::begun_at(now),
+            next: 1,
+            source: source.to_owned(),
+            ended: BTreeMap::new(),
+            missed: None,
+            days: BTreeMap::new(),
+        }
     }
 
-    /// The head after one more segment, appended at `now`.
+    /// Whether nothing was ever appended.
+    fn is_first(&self) -> bool {
+        self.next == 1 && self.ended.is_empty()
+    }
+
+    /// The head after one more segment, appended at `now`. The segment says what was missed.
     #[must_use]
     pub fn after_append(&self, now: UtcSecond) -> Self {
-        let mut head = self.clone();
+        let mut head = Self { missed: None, ..self.clone() };
         let today = day_of(now);
         head.days.entry(today).or_insert((self.epoch, self.next));
         head.days.retain(|&day, _| is_kept(day, now));
         head.next += 1;
         head
+    }
+
+    /// The place where the day of an instant began in the log, or that of an earlier day; if nothing of these is kept, the oldest one.
+    #[must_use]
+    pub fn day_before(&self, at: UtcSecond) -> LogPosition {
+        let earlier = self.days.range(..=day_of(at)).next_back();
+        let (epoch, number) =
+            earlier.or_else(|| self.days.iter().next()).map_or((self.epoch, self.next), |(_, first)| *first);
+        LogPosition { epoch, number, offset: 0 }
+    }
+
+    /// Whether the log had segments before the day of an instant, and keeps at `now` all since then. If not, the events of its first
+    /// segment say since when there is a log.
+    #[must_use]
+    pub fn covers(&self, at: UtcSecond, now: UtcSecond) -> bool {
+        let epoch = self.ended.keys().next().copied().unwrap_or(self.epoch);
+        let first = LogPosition { epoch, number: 1, offset: 0 };
+        is_kept(day_of(at), now) && self.day_before(at).max(self.start(now)) > first
     }
 
     /// The oldest segment that is kept at `now`, or the next one.
@@ -101,8 +161,23 @@ impl LogHead {
     }
 
     /// The number after the last segment of an epoch; none if the log has no such epoch.
-    pub(crate) fn end_of(&self, epoch: Epoch) -> Option<u64> {
+    #[must_use]
+    pub fn end_of(&self, epoch: Epoch) -> Option<u64> {
         if epoch == self.epoch { Some(self.next) } else { self.ended.get(&epoch).copied() }
+    }
+
+    /// The epoch after one that has ended.
+    #[must_use]
+    pub fn epoch_after(&self, epoch: Epoch) -> Epoch {
+        self.ended.keys().copied().find(|ended| *ended > epoch).unwrap_or(self.epoch)
+    }
+
+    /// How many segments follow a place. Those of a log that does not have the place are not counted.
+    #[must_use]
+    pub fn segments_after(&self, at: LogPosition) -> u64 {
+        let ended = self.ended.range(at.epoch..).map(|(epoch, end)| (*epoch, *end));
+        let epochs = ended.chain([(self.epoch, self.next)]);
+        epochs.map(|(epoch, end)| end.saturating_sub(if epoch == at.epoch { at.number } else { 1 })).sum()
     }
 
     /// Its attributes, without those that a later version knows.
@@ -115,6 +190,8 @@ impl LogHead {
             source: self.source.clone(),
             ended: self.ended.iter().map(|(epoch, next)| (epoch.to_string(), *next)).collect(),
             days: self.days.iter().map(|(day, (epoch, next))| (day.to_string(), (epoch.get(), *next))).collect(),
+            missed_since: self.missed.and_then(|missed| missed.since).map(|since| since.to_string()),
+            missed_until: self.missed.map(|missed| missed.until.to_string()),
         };
         serde_dynamo::to_item(item).map_err(|error| StoreError::unreadable("(none)", "(new)", error))
     }
@@ -125,11 +202,15 @@ impl LogHead {
         let epoch = |number: u32| Epoch::from_stored(number).ok_or(NO_EPOCH);
         let ended = item.ended.into_iter().map(|(number, next)| Ok((epoch(number.parse()?)?, next)));
         let days = item.days.into_iter().map(|(day, (number, next))| Ok((day.parse()?, (epoch(number)?, next))));
+        let instant = |text: Option<String>| text.map(|text| text.parse()).transpose();
+        let since: Option<UtcSecond> = instant(item.missed_since)?;
+        let missed = instant(item.missed_until)?.map(|until| Missed { since, until });
         Ok(Self {
             epoch: epoch(item.epoch)?,
             next: item.next,
             source: item.source,
             ended: ended.collect::<Result<_, Fault>>()?,
+            missed,
             days: days.collect::<Result<_, Fault>>()?,
         })
     }
@@ -147,6 +228,10 @@ impl Store {
         let key = key_of(&item);
         LogHead::parse(item).map(Some).map_err(|fault| StoreError::unreadable(&self.tables.log, key, fault))
     }
+}
+
+fn text(at: UtcSecond) -> AttributeValue {
+    AttributeValue::S(at.to_string())
 }
 
 fn log_key() -> Item {

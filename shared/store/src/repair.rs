@@ -103,7 +103,7 @@ impl Store {
         Ok(if repaired.is_ok() { Repaired::Done } else { Repaired::Moved })
     }
 
-    /// The actions of a repair: one lane takes the whole difference, the others must not change.
+    /// The actions of a repair.
     fn repair_of(
         &self,
         date: BusinessDate,
@@ -111,13 +111,37 @@ impl Store {
         evidence: &Evidence,
     ) -> Result<Vec<TransactWriteItem>, BuildError> {
         let action = TransactWriteItem::builder;
-        let difference = evidence.recounted.minus(&seen.counts);
         let delete = Delete::builder()
             .table_name(&self.tables.payments)
             .set_key(Some(evidence_key(date)))
             .condition_expression("foundAt = :foundAt")
             .expression_attribute_values(":foundAt", AttributeValue::S(evidence.found_at.to_string()));
         let mut actions = vec![action().delete(delete.build()?).build()];
+        actions.extend(self.correction_of(date, seen, &evidence.recounted)?);
+        Ok(actions)
+    }
+
+    /// Corrects the counters of a date from `seen` to `recounted`, if nobody has written to any lane: 16 write units as a rule. Returns
+    /// whether nobody had.
+    pub async fn correct_counters(
+        &self,
+        date: BusinessDate,
+        seen: &DateCounters,
+        recounted: &DayCounts,
+    ) -> Result<bool, StoreError> {
+        Ok(self.transact(self.correction_of(date, seen, recounted)).await?.is_ok())
+    }
+
+    /// One lane takes the whole difference, the others must not change.
+    fn correction_of(
+        &self,
+        date: BusinessDate,
+        seen: &DateCounters,
+        recounted: &DayCounts,
+    ) -> Result<Vec<TransactWriteItem>, BuildError> {
+        let action = TransactWriteItem::builder;
+        let difference = recounted.minus(&seen.counts);
+        let mut actions = Vec::with_capacity(LANES);
         for (lane, moves) in Lane::all().zip(seen.moves) {
             let (condition, moves) = (unmoved(moves), AttributeValue::N(moves.to_string()));
             if lane.index() == 0 {

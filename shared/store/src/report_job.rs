@@ -113,6 +113,27 @@ impl Store {
         Ok(if ours { ReportCommit::Done } else { ReportCommit::Lost })
     }
 
+    /// Sets the last run to one that was published before the tables were restored, if the last one is `previous`: 1 write unit. Returns
+    /// whether it was. Attributes that this version does not know stay.
+    pub async fn restore_report_run(&self, previous: Option<u64>, run: &ReportRun) -> Result<bool, StoreError> {
+        let (assignments, names, values) = equations(&encode(run)?, ", ");
+        let update = self
+            .client
+            .update_item()
+            .table_name(&self.tables.payments)
+            .set_key(Some(job_key()))
+            .update_expression(format!("SET {assignments}"))
+            .set_expression_attribute_names(Some(names))
+            .set_expression_attribute_values(Some(values));
+        let update = match previous {
+            None => update.condition_expression("attribute_not_exists(pk)"),
+            Some(previous) => update
+                .condition_expression("run = :previous")
+                .expression_attribute_values(":previous", AttributeValue::N(previous.to_string())),
+        };
+        Ok(conditional("UpdateItem", update.send().await)?.is_ok())
+    }
+
     /// Marks a run as finished, if it is the last one and another invocation has not marked it yet:
     /// 1 write unit.
     pub async fn finish_report_run(&self, number: u64) -> Result<(), StoreError> {

@@ -54,10 +54,10 @@ pub struct Index {
 }
 
 /// A table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
-    /// Whether it has a stream with new and old images.
-    pub stream: bool,
+    /// What its stream shows, if it has one.
+    pub stream: Option<StreamViewType>,
     /// The attribute with the time when an item expires.
     pub time_to_live: Option<&'static str>,
     /// Its indexes.
@@ -90,13 +90,17 @@ pub const TRANSACTION: Index =
     Index { name: "transaction", partition: KeyAttribute::Text("transactionId"), sort: None, includes: &[] };
 
 /// The hot table: heads that have not expired and are not archived, counters, checkpoints.
-pub const PAYMENTS: Table = Table { stream: true, time_to_live: Some(EXPIRES_AT), indexes: &[DUE, UNREPORTED] };
+pub const PAYMENTS: Table = Table {
+    stream: Some(StreamViewType::NewAndOldImages),
+    time_to_live: Some(EXPIRES_AT),
+    indexes: &[DUE, UNREPORTED],
+};
 
 /// The long-term table: details of all payments, heads of settled and archived ones.
-pub const HISTORY: Table = Table { stream: false, time_to_live: None, indexes: &[DUE, TRANSACTION] };
+pub const HISTORY: Table = Table { stream: None, time_to_live: None, indexes: &[DUE, TRANSACTION] };
 
-/// The log of what happened to payments.
-pub const LOG: Table = Table { stream: false, time_to_live: Some(EXPIRES_AT), indexes: &[] };
+/// The log of what happened to payments. Its stream says that there is something new.
+pub const LOG: Table = Table { stream: Some(StreamViewType::KeysOnly), time_to_live: Some(EXPIRES_AT), indexes: &[] };
 
 /// Creates all tables in an embedded or test engine, unless they exist. On AWS the stack creates
 /// them.
@@ -124,9 +128,8 @@ pub async fn create_table(client: &Client, name: &str, table: &Table) -> Result<
         .set_key_schema(Some(key_schema(PARTITION, Some(SORT))))
         .set_attribute_definitions(Some(attribute_definitions(table)))
         .set_global_secondary_indexes(indexes_of(table));
-    if table.stream {
-        let stream =
-            StreamSpecification::builder().stream_enabled(true).stream_view_type(StreamViewType::NewAndOldImages);
+    if let Some(view) = &table.stream {
+        let stream = StreamSpecification::builder().stream_enabled(true).stream_view_type(view.clone());
         request = request.stream_specification(stream.build().map_err(incomplete("CreateTable"))?);
     }
     let is_new = match request.send().await {

@@ -36,7 +36,11 @@ impl Store {
     /// The item is the pending head as it was read, so attributes that only a later version knows survive.
     pub async fn decide_settlement(&self, pending: &StoredHead, step: &Transition) -> Result<Decided, StoreError> {
         let history = &self.tables.history;
-        let settled = settled_item(pending, step).and_then(|item| Ok(StoredHead::read(history, item)?));
+        let settled = if step.to().status().is_settled() {
+            item_after(pending, step).and_then(|item| Ok(StoredHead::read(history, item)?))
+        } else {
+            Err("the transition is no settlement".into())
+        };
         let settled = settled.map_err(|fault| {
             StoreError::unreadable(&self.tables.payments, key_of(&head_key(&pending.known().key())), fault)
         })?;
@@ -69,29 +73,27 @@ impl Store {
     }
 }
 
-/// The pending head as it was read, with what its settlement changes.
-fn settled_item(pending: &StoredHead, step: &Transition) -> Result<Item, Fault> {
-    let head = pending.known();
+/// The head as it was read, with what a transition changes.
+pub(crate) fn item_after(stored: &StoredHead, step: &Transition) -> Result<Item, Fault> {
+    let head = stored.known();
     let status = step.to().status();
     let text = |text: &str| AttributeValue::S(text.to_owned());
+    let number = |number: u32| AttributeValue::N(number.to_string());
     let due = DueSort { status, due_date: head.due_date, head: head.sort() };
-    let mut item = item_of(pending);
+    let mut item = item_of(stored);
     let Some(AttributeValue::L(trail)) = item.get_mut("trail") else { return Err("the trail is missing".into()) };
     trail.push(encode_trail_entry(status, step.at(), step.by()));
-    let (name, value) = match step.to() {
-        State::Processed(id) => ("transactionId", id.as_str()),
-        State::Failed(reason) => ("failureReason", reason.as_str()),
-        State::Scheduled | State::Pending | State::Cancelled => return Err("the transition is no settlement".into()),
+    let settled_at = ("settledAt", text(&step.at().to_string()));
+    let more = match step.to() {
+        State::Processed(id) => vec![settled_at, ("transactionId", text(id.as_str()))],
+        State::Failed(reason) => vec![settled_at, ("failureReason", text(reason.as_str()))],
+        State::Pending => vec![("dispatchAttempt", number(1))],
+        State::Cancelled => Vec::new(),
+        State::Scheduled => return Err("no transition leads to SCHEDULED".into()),
     };
-    for (name, value) in [
-        ("status", text(status.as_str())),
-        ("version", AttributeValue::N((step.version() + 1).to_string())),
-        ("due", text(&due.to_string())),
-        ("settledAt", text(&step.at().to_string())),
-        (name, text(value)),
-    ] {
-        item.insert(name.to_owned(), value);
-    }
+    let all =
+        [("status", text(status.as_str())), ("version", number(step.version() + 1)), ("due", text(&due.to_string()))];
+    item.extend(all.into_iter().chain(more).map(|(name, value)| (name.to_owned(), value)));
     Ok(item)
 }
 

@@ -62,7 +62,8 @@ fn queues(day: &Day) -> Vec<Fault> {
 
 fn streams(day: &Day) -> Result<Vec<Fault>> {
     let ids = ids()?;
-    let mappings = ids.mappings();
+    // What is not delivered to `publish`, its next tick does.
+    let mappings: Vec<String> = ids.mappings().iter().filter(|it| !it.starts_with("Publish")).cloned().collect();
     let failing =
         |mapping: &String| with(day, &["RecordsFailing"], &of_mapping("FailedInvokeEventCount", mapping), 15, 1);
     let mut faults: Vec<Fault> = mappings.iter().map(failing).collect();
@@ -86,13 +87,23 @@ fn functions(day: &Day) -> Result<Vec<Fault>> {
     for (package, alarm) in [("report", "ReportErrors"), ("archive", "ArchiveErrors"), ("recount", "RecountErrors")] {
         faults.push(with(day, &[alarm], &of_lambda("Errors", ids()?.function(package)?), 1, 1));
     }
-    for package in
-        ["ingest", "query-account", "query-due", "daily-due-sweeper", "dispatch", "settle", "stream-aggregator"]
-    {
+    for package in [
+        "ingest",
+        "query-account",
+        "query-due",
+        "daily-due-sweeper",
+        "dispatch",
+        "settle",
+        "stream-aggregator",
+        "publish",
+        "webhooks",
+    ] {
         faults.push(with(day, &["FunctionErrors"], &of_lambda("Errors", ids()?.function(package)?), 10, 2));
         faults.push(with(day, &[], &of_lambda("Errors", ids()?.function(package)?), 60, 1));
     }
     faults.push(with(day, &["ReportErrors", "FunctionErrors"], &of_lambda("Errors", "ReportFunction"), 10, 2));
+    let behind = Metric::of("ScheduledPayments", "WebhookSegmentsBehind", "Function", ids()?.function("publish")?);
+    faults.extend([with(day, &["WebhooksBehind"], &behind, 70, 1), with(day, &[], &behind, 50, 1_000)]);
     let api = Metric::of("AWS/ApiGateway", "5xx", "ApiId", "PaymentsApi");
     faults.extend([with(day, &["ApiErrors"], &api, 10, 3), with(day, &[], &api, 1, 100)]);
     Ok(faults)
@@ -116,6 +127,7 @@ fn silence(day: &Day) -> Vec<Fault> {
         without(&["PaymentsOverdue"], own("OldestOverdueSeconds", "DailyDueSweeperFunction")),
         without(&["RedriveFailures"], own("RedriveFailed", "DailyDueSweeperFunction")),
         without(&["ReportsLate"], own("OldestUnreportedSeconds", "ReportFunction")),
+        without(&["JournalBehind"], own("SegmentsBehind", "PublishFunction")),
     ]
 }
 

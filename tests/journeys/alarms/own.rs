@@ -8,12 +8,15 @@ use futures::TryStreamExt as _;
 use lambda_runtime::LambdaEvent;
 use object_store::ObjectStoreExt as _;
 use payments_alarms::Sample;
-use payments_store::Item;
+use payments_local::Dependencies;
+use payments_model::EventFilter;
+use payments_model::webhook::EndpointUrl;
+use payments_store::{EndpointChoice, Item};
 use payments_tests::given::{ACCOUNT, Given};
 use payments_tests::tables::{NO_DEADLINE, context, number, text};
 use payments_tests::trigger_events::{delivered, found_by, now_of, world_of};
-use payments_tests::{Ask, World};
-use serde_json::json;
+use payments_tests::{Ask, Reaction, Receivers, World};
+use serde_json::{Value, json};
 
 use super::day::{Day, ids};
 use super::fault::Fault;
@@ -53,16 +56,28 @@ pub(super) async fn faults(day: &Day) -> Result<Vec<Fault>> {
             ["PaymentsLeftOut"],
             left_out("/payments?dueDate=2090-06-15").await?,
         ),
-        ("a damaged image", "stream-aggregator", ["ChangesUnparsed"], Box::pin(damaged_image()).await?),
         ("wrong counters", "recount", ["CountsDrifted"], event("recount/recount-dates").await?),
+        ("a calendar that ends soon", "recount", ["CalendarEnds"], calendar_ends().await?),
         ("a recount without time", "recount", ["RecountUnfinished"], Box::pin(recounted(false, true)).await?),
         ("an entry that cannot be counted", "recount", ["DatesUnreadable"], Box::pin(recounted(true, false)).await?),
         ("a damaged settled head", "report", ["ReportFailures"], Box::pin(damaged_settled()).await?),
         ("a file that is gone", "report", ["ReportFileAltered"], Box::pin(file_gone()).await?),
         ("a report after nine hours", "report", ["ReportsLate"], event("report/report").await?),
+        ("a journal of a log that was lost", "publish", ["JournalMissed"], Box::pin(journal_of_lost_log()).await?),
+        ("an endpoint that is gone", "publish", ["WebhookDisabled"], Box::pin(endpoint("1.1.0", 410)).await?),
+        ("an endpoint of a log that was lost", "publish", ["WebhooksMissed"], Box::pin(endpoint("7.3.0", 200)).await?),
         ("settlements in no report", "archive", ["ArchiveOverdue"], Box::pin(never_reported()).await?),
     ] {
         faults.push(of_lines(day, what, ids.function(function)?, &alarms, &lines)?);
+    }
+    let (aggregator, irregular) = (ids.function("stream-aggregator")?, "ChangesIrregular");
+    for (what, alarms, (pointer, value)) in [
+        ("a damaged image", &["ChangesUnparsed", irregular][..], ("/NewImage/amountMinor/N", json!("0.5"))),
+        ("a version that follows none", &[irregular], ("/NewImage/version/N", json!("7"))),
+        ("a record of an earlier day", &["EventsMissing"], ("/ApproximateCreationDateTime", json!(1_796_115_600))),
+    ] {
+        let lines = Box::pin(counted(pointer, value)).await?;
+        faults.push(of_lines(day, what, aggregator, alarms, &lines)?);
     }
     // Each with the hour of its run.
     let runs = Box::pin(unfinished_redrives()).await?;
@@ -159,11 +174,14 @@ async fn left_out(list: &str) -> Result<Vec<String>> {
     Ok(world.outside.metrics.take())
 }
 
-async fn damaged_image() -> Result<Vec<String>> {
+/// Counts a change whose record has another value.
+async fn counted(pointer: &str, value: Value) -> Result<Vec<String>> {
     let name = "stream-aggregator/became-pending";
     let world = world_of(found_by(name)).await?;
-    let event = delivered(&world, name)?.replace("\"125000\"", "\"0.5\"");
-    let event = LambdaEvent::new(serde_json::from_str(&event)?, context(NO_DEADLINE));
+    let mut event: Value = serde_json::from_str(&delivered(&world, name)?)?;
+    let place = format!("/Records/0/dynamodb{pointer}");
+    *event.pointer_mut(&place).with_context(|| format!("no {place}"))? = value;
+    let event = LambdaEvent::new(serde_json::from_value(event)?, context(NO_DEADLINE));
     let counted = world.functions().aggregator.handle(event).await;
     counted.map_err(anyhow::Error::msg)?;
     Ok(world.outside.metrics.take())
@@ -179,6 +197,16 @@ async fn recounted(damaged: bool, late: bool) -> Result<Vec<String>> {
     let deadline = if late { 0 } else { NO_DEADLINE };
     let done = world.functions().recount.handle(LambdaEvent::new(request, context(deadline))).await;
     done.map_err(anyhow::Error::msg)?;
+    Ok(world.outside.metrics.take())
+}
+
+/// Recounts a day without payments, two and a half years before the end of the calendars.
+async fn calendar_ends() -> Result<Vec<String>> {
+    let world = World::with(|environment| environment.calendars = "EUR=T2,USD=FED".to_owned()).await?;
+    world.set_clock("2033-07-04T00:30:00Z")?;
+    let request = serde_json::from_value(json!({ "action": "recount", "from": "2033-07-04", "to": "2033-07-04" }))?;
+    let done = world.functions().recount.handle(LambdaEvent::new(request, context(NO_DEADLINE))).await;
+    assert_eq!(done.map_err(anyhow::Error::msg)?.calendar_days_short, Some(1));
     Ok(world.outside.metrics.take())
 }
 
@@ -210,6 +238,34 @@ async fn file_gone() -> Result<Vec<String>> {
     }
     drop(world.outside.metrics.take());
     report(&world).await?.err().context("it goes on without the file")?;
+    Ok(world.outside.metrics.take())
+}
+
+/// The journal is at a place of a log that is gone.
+async fn journal_of_lost_log() -> Result<Vec<String>> {
+    let world = world_of(Given::ADayCounted).await?;
+    world.store().await.move_log_consumer("journal", None, "7.3.0".parse()?).await?;
+    let request = serde_json::from_value(json!({ "action": "publish" }))?;
+    let done = world.functions().publish.handle(LambdaEvent::new(request, context(NO_DEADLINE))).await;
+    done.map_err(anyhow::Error::from_boxed)?;
+    Ok(world.outside.metrics.take())
+}
+
+/// What is emitted for a webhook endpoint at a place, which answers with a status.
+async fn endpoint(from: &str, status: u16) -> Result<Vec<String>> {
+    let (world, receivers) = (world_of(Given::ADayCounted).await?, Receivers::default());
+    receivers.react(7001, move |_| Reaction::Status(status));
+    let url = EndpointUrl::loopback("http://127.0.0.1:7001/hook")?;
+    let chosen = EndpointChoice { url, description: String::new(), filter: EventFilter::default() };
+    let store = world.store().await;
+    store.create_webhook_endpoint(&"shop".parse()?, &chosen, from.parse()?, false, world.now()).await?;
+    // When the log was written.
+    world.set_clock("2026-11-20T09:00:00Z")?;
+    let dependencies = Dependencies { webhooks: receivers.webhooks()?, ..world.dependencies(world.client().await) };
+    let request = serde_json::from_value(json!({ "action": "publish" }))?;
+    let functions = world.functions_in(&dependencies)?;
+    let done = functions.publish.handle(LambdaEvent::new(request, context(NO_DEADLINE))).await;
+    done.map_err(anyhow::Error::from_boxed)?;
     Ok(world.outside.metrics.take())
 }
 

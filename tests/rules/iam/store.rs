@@ -60,7 +60,9 @@ fn permissions_of(call: &Call) -> Result<Vec<Permission>> {
     ensure!(!call.table.tables.is_empty(), "which table?");
     // The leading key of an index is its own: a shard's number, or a transaction's id.
     let any = BTreeSet::from([String::new()]);
-    let keys = if call.index.is_some() { &any } else { &call.key.keys };
+    // Nor do these have a key.
+    let is_of_table = ["Scan", "DescribeTable"].contains(&call.action.as_str());
+    let keys = if call.index.is_some() || is_of_table { &any } else { &call.key.keys };
     ensure!(!keys.is_empty(), "which partition keys?");
     let mut permissions = Vec::new();
     for table in &call.table.tables {

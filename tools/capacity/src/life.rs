@@ -132,6 +132,7 @@ impl Payment {
             payee: "landlord".parse()?,
             money: Money { amount: 120_000.try_into()?, currency: "GBP".parse()? },
             scheduled_for: DAY.parse()?,
+            date_rule: None,
             reference: None,
             data: Some(JsonText::from_stored(text)?),
         };

@@ -81,7 +81,7 @@ impl Layout {
 
     pub(crate) async fn create_tables(&self, client: &Client, names: &TableNames) -> Result<()> {
         for (name, indexes) in [(&names.payments, self.hot_indexes()), (&names.history, self.history_indexes())] {
-            let table = Table { stream: false, time_to_live: None, indexes: Vec::leak(indexes) };
+            let table = Table { stream: None, time_to_live: None, indexes: Vec::leak(indexes) };
             create_table(client, name, &table).await?;
         }
         Ok(())

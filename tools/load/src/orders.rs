@@ -125,6 +125,7 @@ impl Order<'_> {
             payee: self.payee.parse()?,
             money: Money { amount: i64::from(self.amount).try_into()?, currency: self.currency.parse()? },
             scheduled_for: self.scheduled_for.parse()?,
+            date_rule: None,
             reference: None,
             data: Some(JsonText::new(serde_json::from_str(&self.data)?)?),
         })

@@ -105,6 +105,7 @@ fn scheduled(n: usize) -> Result<Head> {
         payee: format!("payee-{n:042}").parse()?,
         money: Money { amount: i64::try_from(n + 1)?.try_into()?, currency: "GBP".parse()? },
         scheduled_for: DAY.parse()?,
+        date_rule: None,
         reference: None,
         data: None,
     };

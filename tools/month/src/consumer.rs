@@ -12,12 +12,18 @@ use crate::laws::{Tables, id_of};
 pub struct Consumer {
     /// Where it reads on; at first from the beginning.
     pub(crate) cursor: Option<String>,
-    /// The ids of all events so far.
+    /// All events so far.
+    pub(crate) seen: Vec<Value>,
+    /// Their ids.
     ids: BTreeSet<String>,
     /// The last event of each payment.
     last: BTreeMap<String, Value>,
     /// The payments with an irregular change: an operator changed them by hand.
     irregular: BTreeSet<String>,
+    /// How many gaps the log marks.
+    gaps: usize,
+    /// Whether events may be missing before a gap says so.
+    pub(crate) may_lack: bool,
 }
 
 impl Consumer {
@@ -25,6 +31,7 @@ impl Consumer {
     pub fn take(&mut self, page: Value) -> Vec<String> {
         self.cursor = page["nextCursor"].as_str().map(str::to_owned);
         let events = page["events"].as_array().cloned().unwrap_or_default();
+        self.seen.extend(events.iter().cloned());
         events.into_iter().filter_map(|event| self.add(event)).collect()
     }
 
@@ -39,16 +46,21 @@ impl Consumer {
             self.irregular.insert(payment);
             return None;
         }
+        if event["type"] == "log.gap" {
+            self.gaps += 1;
+            return None;
+        }
         let version = |event: &Value| event["version"].as_u64().unwrap_or(0);
         let before = self.last.get(&payment).map_or(0, version);
-        let problem = (version(&event) != before + 1 && !self.irregular.contains(&payment))
+        let follows = version(&event) == before + 1 || ((self.may_lack || self.gaps > 0) && version(&event) > before);
+        let problem = (!follows && !self.irregular.contains(&payment))
             .then(|| format!("{payment} has version {} in the log after {before}", version(&event)));
         self.last.insert(payment, event);
         problem
     }
 
     /// Returns where the last events differ from the heads of both tables. What somebody changed `by_hand` can be irregular, have
-    /// other content, or be gone.
+    /// other content, or be gone. After a gap, events may be missing.
     #[must_use]
     pub fn differences(&self, tables: &Tables, by_hand: bool) -> Vec<String> {
         let heads = tables.heads();
@@ -61,8 +73,18 @@ impl Consumer {
         differing.filter_map(|(key, head)| self.difference(key, head, by_hand)).chain(untouched).collect()
     }
 
+    /// Whether the log marks a gap.
+    #[must_use]
+    pub fn has_gap(&self) -> bool {
+        self.gaps > 0
+    }
+
     fn difference(&self, key: &Key, head: &Value, by_hand: bool) -> Option<String> {
         let id = id_of(&key.1);
+        let is_behind = |event: &Value| event["version"].as_u64() < head["version"].as_u64();
+        if self.has_gap() && self.last.get(id).is_none_or(is_behind) {
+            return None;
+        }
         let Some(event) = self.last.get(id) else { return Some(format!("{id} is not in the log")) };
         let of_event = |name: &str| event[name].as_str().unwrap_or_default();
         let has_content = || {
@@ -86,8 +108,10 @@ mod tests {
 
     use super::*;
 
+    /// The event of a version; 0 is a gap.
     fn event(version: u32) -> Value {
-        json!({ "id": format!("1-p-{version}"), "type": "payment.pending", "paymentId": "p", "version": version })
+        let kind = if version == 0 { "log.gap" } else { "payment.pending" };
+        json!({ "id": format!("1-p-{version}"), "type": kind, "paymentId": "p", "version": version })
     }
 
     #[test]
@@ -97,6 +121,8 @@ mod tests {
             (vec![1, 3], "p has version 3 in the log after 1"),
             (vec![2, 1], "p has version 2 in the log after 0"),
             (vec![1, 1], "event 1-p-1 is twice in the log"),
+            (vec![0, 1, 3], ""),
+            (vec![0, 3, 2], "p has version 2 in the log after 3"),
         ] {
             let mut consumer = Consumer::default();
             let problems = consumer.take(json!({ "events": versions.into_iter().map(event).collect::<Vec<_>>() }));

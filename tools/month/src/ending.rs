@@ -9,6 +9,7 @@ use crate::bank::Bank;
 use crate::checker::Checker;
 use crate::counters;
 use crate::laws::Tables;
+use crate::outages::Outage;
 use crate::time::pause;
 use crate::triggers::{context, until};
 
@@ -31,8 +32,19 @@ pub(crate) async fn wait(bank: &Bank) -> bool {
 }
 
 /// Compares what the consumer knows with the heads of both tables.
-pub(crate) fn check_events(bank: &Bank, tables: &Tables, checker: &mut Checker) {
+/// The log marks a gap if records were trimmed, and else only if something damaged the counters.
+pub(crate) fn check_events(bank: &Bank, tables: &Tables, checker: &mut Checker, outages: &[Outage]) {
     let state = bank.state();
+    let (must, may) = (Outage::RecordsTrimmed, Outage::AmountDamaged);
+    match state.consumer.has_gap() {
+        false if outages.contains(&must) => {
+            checker.violations.insert("records were trimmed, and the log marks no gap".to_owned());
+        }
+        true if !outages.contains(&must) && !outages.contains(&may) => {
+            checker.violations.insert("the log marks a gap without cause".to_owned());
+        }
+        _ => {}
+    }
     checker.violations.extend(state.consumer.differences(tables, !state.by_hand.places.is_empty()));
 }
 

@@ -11,7 +11,7 @@ use futures::TryStreamExt as _;
 use futures::stream::BoxStream;
 use object_store::path::Path;
 use object_store::{
-    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    CopyOptions, Error, Extensions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
     ObjectStoreExt as _, PutMultipartOptions, PutOptions, PutPayload, PutResult,
 };
 use serde_json::Value;
@@ -20,6 +20,7 @@ use crate::broken::{Broken, Part};
 use crate::faults::{FaultKind, Faults};
 use crate::switches::Switches;
 use crate::time::pause;
+use crate::weakness::Weakness;
 
 /// The store.
 pub(crate) struct Files {
@@ -27,6 +28,7 @@ pub(crate) struct Files {
     pub(crate) faults: Faults,
     pub(crate) broken: Broken,
     pub(crate) switches: Switches,
+    pub(crate) weakness: Option<Weakness>,
 }
 
 impl Files {
@@ -98,6 +100,9 @@ impl fmt::Display for Files {
 #[async_trait]
 impl ObjectStore for Files {
     async fn put_opts(&self, path: &Path, payload: PutPayload, options: PutOptions) -> object_store::Result<PutResult> {
+        if self.weakness.is_some_and(|weakness| weakness.loses(path.as_ref())) {
+            return Ok(PutResult { e_tag: None, version: None, extensions: Extensions::default() });
+        }
         self.carry(self.inner.put_opts(path, payload, options)).await
     }
 

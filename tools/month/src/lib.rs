@@ -25,6 +25,7 @@ mod faults;
 pub mod files;
 mod hostile;
 pub mod intent;
+pub mod journal;
 mod lag;
 mod lambda;
 pub mod laws;

@@ -25,7 +25,7 @@ use crate::time::pause;
 use crate::trace::Trace;
 use crate::triggers;
 use crate::world::build;
-use crate::{clients, ending, expiry, hostile, minutes, readers, story};
+use crate::{clients, ending, expiry, hostile, journal, minutes, readers, story};
 
 /// When months begin: each has a change of some clocks in it.
 const BEGINS: [&str; 2] = ["2026-03-12T00:00:00Z", "2026-10-12T00:00:00Z"];
@@ -115,11 +115,8 @@ async fn played(settings: &Settings, watch: &dyn Fn()) -> Result<Month> {
     let end = begin + TimeDelta::days(i64::from(settings.days));
     spawn_local(clients::run(Arc::clone(&bank), settings.payments, end));
     spawn_local(readers::run(Arc::clone(&bank), end));
-    // What the stream dropped is in no log, and nothing marks it.
-    let has_whole_log = !settings.outages.contains(&Outage::RecordsTrimmed);
-    if has_whole_log {
-        spawn_local(readers::follow_events(Arc::clone(&bank)));
-    }
+    bank.state().consumer.may_lack = settings.outages.contains(&Outage::RecordsTrimmed);
+    spawn_local(readers::follow_events(Arc::clone(&bank)));
     spawn_local(hostile::run(Arc::clone(&bank), end));
     spawn_local(expiry::run(Arc::clone(&bank)));
     let mut checker = Checker::new(settings.outages.is_empty().then(|| settings.dispatch_attempts()));
@@ -136,16 +133,14 @@ async fn played(settings: &Settings, watch: &dyn Fn()) -> Result<Month> {
         if !ending::wait(&bank).await {
             checker.violations.insert("heads are left in the hot table for good".to_owned());
         }
-        if has_whole_log {
-            readers::read_events(&bank, 1_000).await;
-        }
+        readers::read_events(&bank, 1_000).await;
         let tables = checker.check(&bank)?;
         checker.check_end(&bank, &tables, &published(&files).await?);
         ending::check_counts(&bank, &tables, &mut checker).await?;
         ending::check_queues(&bank, &mut checker);
-        if has_whole_log {
-            ending::check_events(&bank, &tables, &mut checker);
-        }
+        ending::check_events(&bank, &tables, &mut checker, settings.outages);
+        let events = std::mem::take(&mut bank.state().consumer.seen);
+        checker.violations.extend(journal::check(&files, &events).await);
     }
     let mut month = outcome(settings, &bank, checker, &trace)?;
     if settings.is_healthy() && settings.weakness.is_none() {

@@ -59,6 +59,7 @@ pub(crate) async fn begin(bank: &Arc<Bank>, outage: Outage) -> Result<()> {
             ["archive-begins", "archive"].into_iter().for_each(|name| break_part(Part::Schedule(name)));
         }
         Outage::NoRecount => break_part(Part::Schedule("recount")),
+        Outage::NoJournal => break_part(Part::Schedule("publish")),
         Outage::ReportsFail => break_part(Part::Reports),
         Outage::ArchiveFails => break_part(Part::Function("archive")),
         Outage::WritesThrottled => {

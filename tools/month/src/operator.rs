@@ -95,8 +95,13 @@ async fn take(bank: &Bank, alarm: &str, action: &Action) -> Result<()> {
             broken.mend(|part, _| part == Part::Writes);
             Ok(())
         }
-        // What they answer changes nothing here. No outage needs the other parameters, or loses a file.
-        Action::AskTheService | Action::AskTheClient | Action::Raise(_) | Action::RestoreFile => Ok(()),
+        // What they answer changes nothing here. No outage needs the other parameters or calendars, or loses a file.
+        Action::AskTheService
+        | Action::AskTheClient
+        | Action::Raise(_)
+        | Action::RestoreFile
+        | Action::TellReaders
+        | Action::RenewCalendars => Ok(()),
     }
 }
 
@@ -197,6 +202,7 @@ fn schedule_of(id: &str) -> Result<&'static str> {
         ("ArchiveFunctionArchiveBegins", "archive-begins"),
         ("ArchiveFunctionArchive", "archive"),
         ("RecountFunctionRecount", "recount"),
+        ("PublishFunctionPublish", "publish"),
     ];
     known.into_iter().find(|(known, _)| *known == id).map(|(_, name)| name).with_context(|| id.to_owned())
 }

@@ -37,6 +37,8 @@ pub enum Outage {
     NoArchive,
     /// The recount never comes.
     NoRecount,
+    /// The journal is never written.
+    NoJournal,
     /// DynamoDB throttles the writes of heads for hours.
     WritesThrottled,
     /// The API's functions fail.
@@ -75,7 +77,7 @@ impl Outage {
     }
 
     /// All outages.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::StreamStandsStill,
         Self::RecordsTrimmed,
         Self::DispatchDisabled,
@@ -87,6 +89,7 @@ impl Outage {
         Self::ArchiveFails,
         Self::NoArchive,
         Self::NoRecount,
+        Self::NoJournal,
         Self::WritesThrottled,
         Self::ApiFails,
         Self::UnknownResults,
@@ -128,7 +131,13 @@ impl Outage {
                 (&[("DispatchStopped", stopped), ("CountingStopped", stopped)], &["CountsBehind", "CountsDrifted"])
             }
             Self::RecordsTrimmed => (
-                &[("DispatchStopped", stopped), ("CountingStopped", stopped), ("CountsDrifted", hours(48))],
+                &[
+                    ("DispatchStopped", stopped),
+                    ("CountingStopped", stopped),
+                    ("CountsDrifted", hours(48)),
+                    // Where little happens, drift is the only sign: its repair, and then the next change, bring the mark.
+                    ("EventsMissing", hours(120)),
+                ],
                 &["CountsBehind", "DispatchBehind"],
             ),
             Self::DispatchDisabled => (&[("DispatchStopped", stopped)], &[]),
@@ -136,13 +145,21 @@ impl Outage {
             Self::ServiceAway => (&[("RequestsWaiting", hours(1 + 8))], &[]),
             Self::NoSweeps => (&[("PaymentsOverdue", stopped)], &[]),
             Self::NoRedrives => (&[("RedriveFailures", hours(9) + minutes(10))], &[]),
-            Self::ReportsFail => (&[("ReportErrors", hours(9))], &["ReportsLate"]),
+            Self::ReportsFail => (&[("ReportErrors", hours(9))], &["ReportsLate", "JournalBehind"]),
             Self::ArchiveFails => (&[("ArchiveErrors", hours(25))], &[]),
             Self::NoArchive => (&[("ArchiveStopped", nightly)], &["ArchiveOverdue"]),
             Self::NoRecount => (&[("RecountStopped", nightly)], &[]),
+            Self::NoJournal => (&[("JournalBehind", stopped)], &[]),
             Self::WritesThrottled => (
                 &[("WriteThrottles", minutes(40))],
-                &["PaymentsOverdue", "ApiErrors", "FunctionErrors", "RecordsFailing", "ResultsWaiting"],
+                &[
+                    "PaymentsOverdue",
+                    "ApiErrors",
+                    "FunctionErrors",
+                    "RecordsFailing",
+                    "ResultsWaiting",
+                    "JournalBehind",
+                ],
             ),
             Self::ApiFails => (&[("ApiErrors", minutes(11)), ("FunctionErrors", minutes(11))], &[]),
             Self::UnknownResults => (
@@ -162,8 +179,8 @@ impl Outage {
             ),
             Self::SettledDamaged => (&[("ReportFailures", hours(1) + minutes(5))], &[]),
             Self::AmountDamaged => (
-                &[("ChangesUnparsed", minutes(10)), ("CountsDrifted", hours(26))],
-                &["DatesUnreadable", "SweepFailures"],
+                &[("ChangesUnparsed", minutes(10)), ("ChangesIrregular", minutes(10)), ("CountsDrifted", hours(26))],
+                &["DatesUnreadable", "SweepFailures", "EventsMissing"],
             ),
             Self::Disagreement => {
                 (&[("DisagreeingPayments", minutes(30)), ("DispatchFailuresAlarm", minutes(40))], &["RecordsFailing"])

@@ -47,6 +47,10 @@ pub enum Action {
     Raise(String),
     /// Restore the file of a report.
     RestoreFile,
+    /// Tell the readers of the event log what they miss.
+    TellReaders,
+    /// Deploy newer calendars.
+    RenewCalendars,
 }
 
 impl FromStr for Action {
@@ -76,6 +80,8 @@ impl FromStr for Action {
             "ask-the-service" => Self::AskTheService,
             "ask-the-client" => Self::AskTheClient,
             "restore-file" => Self::RestoreFile,
+            "tell-readers" => Self::TellReaders,
+            "renew-calendars" => Self::RenewCalendars,
             other => bail!("no action is {other}"),
         };
         ensure!(of.is_none(), "{name} is of nothing");
@@ -104,6 +110,8 @@ impl fmt::Display for Action {
             Self::AskTheClient => ("ask-the-client", None),
             Self::Raise(of) => ("raise", Some(of)),
             Self::RestoreFile => ("restore-file", None),
+            Self::TellReaders => ("tell-readers", None),
+            Self::RenewCalendars => ("renew-calendars", None),
         };
         f.write_str(name)?;
         of.map_or(Ok(()), |of| write!(f, " {of}"))

@@ -28,12 +28,18 @@ const LINGER: TimeDelta = TimeDelta::seconds(90);
 /// How often it looks meanwhile.
 const LOOK: TimeDelta = TimeDelta::seconds(5);
 
-/// How many days back and ahead a night's recount looks. That of the month's end sees all.
-const RECOUNTED: [i64; 2] = [-2, 1];
+/// How many days back and ahead a recount looks. That of the month's end sees all.
+const RECOUNTED: [i64; 2] = [-1, 0];
 
 /// How long functions may take.
 const STREAM_TIMEOUT: TimeDelta = TimeDelta::seconds(120);
 const SCHEDULED_TIMEOUT: TimeDelta = TimeDelta::seconds(240);
+
+/// How often the journal is written while faults happen. Each minute, as in the template, a month would take a fifth longer.
+const JOURNALED_EVERY: TimeDelta = TimeDelta::minutes(15);
+
+/// How often it is written in a healthy month: an alarm waits for a quarter of an hour.
+const JOURNALED_IN_HEALTH_EVERY: TimeDelta = TimeDelta::minutes(5);
 
 fn is_on(switch: &AtomicBool) -> bool {
     switch.load(Ordering::Relaxed)
@@ -62,7 +68,12 @@ pub(crate) fn start(bank: &Arc<Bank>, zone: BusinessZone) -> Result<()> {
     spawn_local(fail_both(Arc::clone(bank)));
     spawn_local(recount_by_hand(Arc::clone(bank)));
     releases::start(bank);
-    let schedules = SCHEDULES.iter().map(|spec| Schedule::new(spec, zone)).collect::<Result<Vec<_>>>()?;
+    let journaled_every = if bank.faults.are_enabled() { JOURNALED_EVERY } else { JOURNALED_IN_HEALTH_EVERY };
+    let schedules = SCHEDULES.iter().map(|spec| {
+        let schedule = Schedule::new(spec, zone)?;
+        Ok(if spec.function == Function::Publish { schedule.every(journaled_every) } else { schedule })
+    });
+    let schedules = schedules.collect::<Result<Vec<_>>>()?;
     spawn_local(schedule(Arc::clone(bank), schedules));
     Ok(())
 }

@@ -76,6 +76,8 @@ pub enum Weakness {
     ForgottenMark,
     /// The report trusts an index, and does not read the heads again.
     TrustedIndex,
+    /// `publish` moves on and does not wait for its file: now and then there is none.
+    LostFile,
 }
 
 impl Weakness {
@@ -207,6 +209,11 @@ impl Weakness {
     /// Whether the report takes what an index shows for the heads.
     pub(crate) fn trusts_index(self, function: &str) -> bool {
         self == Self::TrustedIndex && function == "report"
+    }
+
+    /// Whether a file is said to be stored, and is not.
+    pub(crate) fn loses(self, file: &str) -> bool {
+        self == Self::LostFile && file.starts_with("journal/") && file.ends_with("3.jsonl.gz")
     }
 
     /// Whether a schedule never runs.

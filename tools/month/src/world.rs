@@ -30,6 +30,7 @@ use crate::switches::Switches;
 use crate::template;
 use crate::time::Time;
 use crate::trace::Trace;
+use crate::weakness::Weakness;
 
 /// Makes the world of a month.
 pub(crate) async fn build(
@@ -77,7 +78,7 @@ pub(crate) async fn build(
         metrics: metrics.clone(),
     });
     let files: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
-    let faulty = faulty(&files, &faults, &switches, &broken);
+    let faulty = faulty(&files, &faults, &switches, &broken, settings.weakness);
     let lambda = Lambda::new(&stack, &network, &faulty, (seed, time, &faults), (&broken, &metrics, &switches))?;
     let queues = stack.queues.clone();
     let service = service_of(settings, &faults, &queues);
@@ -107,9 +108,15 @@ pub(crate) async fn build(
 }
 
 /// Makes the report store as the functions see it: over calls that can fail.
-fn faulty(files: &Arc<dyn ObjectStore>, faults: &Faults, switches: &Switches, broken: &Broken) -> Arc<dyn ObjectStore> {
+fn faulty(
+    files: &Arc<dyn ObjectStore>,
+    faults: &Faults,
+    switches: &Switches,
+    broken: &Broken,
+    weakness: Option<Weakness>,
+) -> Arc<dyn ObjectStore> {
     let (inner, faults) = (Arc::clone(files), faults.clone());
-    Arc::new(Files { inner, faults, switches: switches.clone(), broken: broken.clone() })
+    Arc::new(Files { inner, faults, switches: switches.clone(), broken: broken.clone(), weakness })
 }
 
 /// Makes the transaction service, which is slow if anything may fail.

@@ -5,6 +5,7 @@ from .errors import BankError, Fault, GatewayError, NoAnswer, ProblemError
 from .generated.models import (
     AccountBatchEntry,
     BatchEntry,
+    Calendar,
     DuePayment,
     EntryCreated,
     EntryProblem,
@@ -24,6 +25,7 @@ __all__ = [
     "Bank",
     "BankError",
     "BatchEntry",
+    "Calendar",
     "ClientCredentials",
     "Created",
     "DayCounts",

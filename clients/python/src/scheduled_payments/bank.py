@@ -22,12 +22,15 @@ from .generated.api.accounts import (
     list_account_payments,
 )
 from .generated.api.bank import create_payment_batch, get_counts, list_due_payments, list_events
+from .generated.api.calendars import get_calendar, list_calendars
 from .generated.models import (
     AccountBatchEntry,
     AccountBatchOrder,
     BatchEntry,
     BatchOrder,
     BatchResult,
+    Calendar,
+    CalendarList,
     CountsOfDates,
     DuePage,
     DuePayment,
@@ -236,6 +239,18 @@ class Bank:
             client=self.generated, after=given(after), limit=given(limit), x_request_id=given(request_id)
         )
         return expect(EventPage, response)
+
+    def calendars(self, *, request_id: str | None = None) -> builtins.list[Calendar]:
+        """Returns the calendars that the bank uses, without their closed dates."""
+        response = list_calendars.sync_detailed(client=self.generated, x_request_id=given(request_id))
+        return expect(CalendarList, response).calendars
+
+    def calendar(self, calendar_id: str, *, request_id: str | None = None) -> Calendar:
+        """Returns a calendar with its closed dates."""
+        response = get_calendar.sync_detailed(
+            segment(calendar_id), client=self.generated, x_request_id=given(request_id)
+        )
+        return expect(Calendar, response)
 
     def close(self) -> None:
         """Closes the connections."""

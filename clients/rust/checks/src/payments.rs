@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, ensure};
 use bytes::Bytes;
 use chrono::{FixedOffset, NaiveTime, SecondsFormat};
 use http::Request;
-use scheduled_payments::{Error, PaymentOrder, ScheduledFor, Status};
+use scheduled_payments::{DateRule, Error, PaymentOrder, ScheduledFor, Status};
 
 use crate::suite::{checks, equal};
 use crate::world::{LARGEST, World, builder, error_of, json, problem_of, without_data};
@@ -14,6 +14,7 @@ checks![
     time_with_offset,
     replay,
     key_reused,
+    date_rule,
     largest_amount,
     amount_too_large,
     all_faults,
@@ -68,6 +69,23 @@ async fn replay(world: World) -> Result<()> {
     let second = world.bank.create("rs-replay", "replay-1", &world.order()).await?;
     equal((first.replayed, second.replayed), (false, true))?;
     equal(second.payment, first.payment)
+}
+
+async fn date_rule(world: World) -> Result<()> {
+    let calendars = world.bank.calendars().await?;
+    let gbp = calendars.iter().find(|calendar| calendar.currencies == ["GBP"]).context("no calendar of GBP")?;
+    equal(gbp.closed.len(), 0)?;
+    let calendar = world.bank.calendar(&gbp.calendar_id).await?;
+    let closed = calendar.closed.iter().find(|closed| closed.date > world.day(1)).context("no closed date")?;
+    let order = |rule| PaymentOrder { scheduled_for: closed.date.into(), date_rule: Some(rule), ..world.order() };
+    let payment = world.bank.create("rs-rule", "rule-1", &order(DateRule::Following)).await?.payment;
+    equal((payment.date_rule, payment.move_reason.as_deref()), (Some(DateRule::Following), Some("holiday")))?;
+    equal(payment.scheduled_for, ScheduledFor::Date(closed.date))?;
+    ensure!(payment.due_date > closed.date, "{payment:?}");
+    let problem = problem_of(world.bank.create("rs-rule", "rule-2", &order(DateRule::Refuse)).await)?;
+    equal((problem.status, problem.kind()), (422, "date-closed"))?;
+    let problem = problem_of(world.bank.calendar("X").await)?;
+    equal((problem.status, problem.kind()), (404, "no-such-calendar"))
 }
 
 async fn key_reused(world: World) -> Result<()> {

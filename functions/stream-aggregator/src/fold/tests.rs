@@ -12,12 +12,12 @@ fn payment(date: &str, status: Status, amount: i64, currency: &str) -> Counted {
 
 fn change(sequence_number: u64, before: Option<Counted>, after: Option<Counted>) -> Change {
     let effect = Effect::Moved { before, after };
-    Change { sequence_number: sequence_number.into(), effect, logged: Logged::Nothing }
+    Change { sequence_number: sequence_number.into(), created_at: None, effect, logged: Logged::Nothing }
 }
 
 /// Folds changes without a log.
 fn fold<'c>(changes: impl IntoIterator<Item = &'c Change>) -> Vec<CountsCommit> {
-    super::fold(changes, None).unwrap()
+    super::fold(changes, None, None).unwrap()
 }
 
 fn on(date: &str) -> BusinessDate {
@@ -65,6 +65,7 @@ fn each_status_change_of_a_life_is_counted() {
 fn an_unreadable_change_is_counted_on_its_date_or_on_the_checkpoint() {
     let unreadable = |number: u64, date| Change {
         sequence_number: number.into(),
+        created_at: None,
         effect: Effect::Unreadable(date),
         logged: Logged::Nothing,
     };

@@ -17,6 +17,7 @@ fn scheduled() -> Head {
         payee: "landlord-7".parse().unwrap(),
         money: Money { amount: "125000".parse().unwrap(), currency: "GBP".parse().unwrap() },
         scheduled_for: "2026-12-01".parse().unwrap(),
+        date_rule: None,
         reference: Some("RENT 7".parse().unwrap()),
         data: None,
     };
@@ -84,7 +85,7 @@ fn a_version_that_does_not_follow_is_irregular() {
         (before(&pending), &scheduled),
         (before(&scheduled), &same_version),
     ] {
-        let json = Logged::of(before, after, now(), PLACE).json(Epoch::FIRST.next()).unwrap().unwrap();
+        let json = Logged::of(before, after, now(), PLACE).json(Epoch::FIRST.next(UtcSecond::MIN)).unwrap().unwrap();
         assert!(json.starts_with(r#"{"id":"2-irregular-shardId-1/42","type":"payment.irregular""#), "{json}");
         assert!(json.contains(&after.payment_id.to_string()), "{json}");
     }
@@ -94,4 +95,27 @@ fn a_version_that_does_not_follow_is_irregular() {
 fn an_epoch_is_at_least_one() {
     assert_eq!(Epoch::from_stored(0), None);
     assert_eq!(Epoch::from_stored(7).map(Epoch::get), Some(7));
+}
+
+#[test]
+fn an_epoch_is_never_used_again() {
+    let at = |text: &str| text.parse::<UtcSecond>().unwrap();
+    assert_eq!(Epoch::begun_at(at("2020-01-01T00:01:59Z")).get(), 1);
+    assert_eq!(Epoch::begun_at(at("2026-12-01T10:00:00Z")).get(), 3_638_040);
+    // A clock before 2020 is no reason to have none.
+    assert_eq!(Epoch::begun_at(at("1999-12-31T23:59:59Z")), Epoch::FIRST);
+    let first = Epoch::begun_at(now());
+    assert_eq!(first.next(now()).get(), first.get() + 1, "two begin in one minute");
+    assert_eq!(first.next(at("2026-12-01T10:07:00Z")).get(), first.get() + 7);
+}
+
+#[test]
+fn a_gap_says_from_when_to_when_if_that_is_known() {
+    let until = "2026-12-01T09:00:00Z".parse().unwrap();
+    let gap = GapEvent { at: now(), since: None, until, why: "nobody looked" };
+    let want = r#"{"id":"1-gap-7","type":"log.gap","at":"2026-12-01T10:00:00Z","epoch":1,"until":"2026-12-01T09:00:00Z","why":"nobody looked"}"#;
+    assert_eq!(gap.json(Epoch::FIRST, 7).unwrap(), want);
+    let gap = GapEvent { since: Some("2026-11-30T09:00:00Z".parse().unwrap()), ..gap };
+    let want = want.replace(r#""until""#, r#""since":"2026-11-30T09:00:00Z","until""#);
+    assert_eq!(gap.json(Epoch::FIRST, 7).unwrap(), want);
 }

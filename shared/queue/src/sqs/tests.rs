@@ -28,6 +28,7 @@ fn request_of(account: &str, number: i64, data_bytes: usize) -> PaymentRequest {
         payee: "landlord-7".parse().unwrap(),
         money: Money { amount: number.try_into().unwrap(), currency: "GBP".parse().unwrap() },
         scheduled_for: "2026-12-01T09:30:00Z".parse().unwrap(),
+        date_rule: None,
         reference: None,
         data: Some(JsonText::from_stored(format!("\"{}\"", "x".repeat(data_bytes))).unwrap()),
     };

@@ -19,6 +19,7 @@ fn details(data: Option<&str>) -> Details {
         payee: "landlord".parse().unwrap(),
         money: Money { amount: 5.try_into().unwrap(), currency: "GBP".parse().unwrap() },
         scheduled_for: "2026-12-01".parse().unwrap(),
+        date_rule: None,
         reference: None,
         data: data.map(|data| JsonText::from_stored(data.to_owned()).unwrap()),
     };

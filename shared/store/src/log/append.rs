@@ -4,8 +4,9 @@ use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem, Update};
 use payments_model::UtcSecond;
 
-use super::{LogHead, log_key, number, segment};
+use super::{LogHead, Missed, log_key, number, segment, text};
 use crate::conditional::equations;
+use crate::error::failed;
 use crate::{Item, Store, StoreError};
 
 impl Store {
@@ -16,8 +17,19 @@ impl Store {
         events: &[String],
         now: UtcSecond,
     ) -> Result<[Result<TransactWriteItem, BuildError>; 2], StoreError> {
-        let put = self.put_segment(segment::segment_of(head.epoch, head.next, events, now));
-        let update = self.move_log_head(head, &head.after_append(now).item()?);
+        self.append_as(head, head, events, now)
+    }
+
+    /// The actions that append events to the log as the next segment of `next`, if the log's head is `head`.
+    pub(super) fn append_as(
+        &self,
+        head: &LogHead,
+        next: &LogHead,
+        events: &[String],
+        now: UtcSecond,
+    ) -> Result<[Result<TransactWriteItem, BuildError>; 2], StoreError> {
+        let put = self.put_segment(segment::segment_of(next.epoch, next.next, events, now));
+        let update = self.move_log_head(head, &next.after_append(now).item()?);
         Ok([
             put.map(|put| TransactWriteItem::builder().put(put).build()),
             update.map(|update| TransactWriteItem::builder().update(update).build()),
@@ -33,25 +45,56 @@ impl Store {
     }
 
     /// Moves the log's head from `from`, as it was read. Attributes that this version does not know stay.
-    fn move_log_head(&self, from: &LogHead, to: &Item) -> Result<Update, BuildError> {
-        let (assignments, names, values) = equations(to, ", ");
-        let update = Update::builder()
+    pub(super) fn move_log_head(&self, from: &LogHead, to: &Item) -> Result<Update, BuildError> {
+        let (assignments, mut names, mut values) = equations(to, ", ");
+        let key = |name: &str| (format!("#{name}"), format!(":{name}"));
+        let is_told = from.missed.is_some() && !to.contains_key("missedUntil");
+        let removal = if is_told { " REMOVE missedSince, missedUntil" } else { "" };
+        let condition = if from.is_first() {
+            "attribute_not_exists(pk)"
+        } else {
+            for (name, value) in [
+                ("epoch", number(from.epoch)),
+                ("next", number(from.next)),
+                ("source", AttributeValue::S(from.source.clone())),
+            ] {
+                names.insert(key(name).0, name.to_owned());
+                values.insert(key(name).1, value);
+            }
+            match from.missed {
+                None => "#epoch = :epoch AND #next = :next AND #source = :source AND attribute_not_exists(missedUntil)",
+                Some(missed) => {
+                    values.insert(":until".to_owned(), text(missed.until));
+                    "#epoch = :epoch AND #next = :next AND #source = :source AND missedUntil = :until"
+                }
+            }
+        };
+        Update::builder()
             .table_name(&self.tables.log)
             .set_key(Some(log_key()))
-            .update_expression(format!("SET {assignments}"))
+            .update_expression(format!("SET {assignments}{removal}"))
+            .condition_expression(condition)
             .set_expression_attribute_names(Some(names))
-            .set_expression_attribute_values(Some(values));
-        if *from == LogHead::first(&from.source) {
-            return update.condition_expression("attribute_not_exists(pk)").build();
-        }
-        update
-            .condition_expression("#epoch = :epoch AND #next = :next AND #source = :source")
-            .expression_attribute_names("#epoch", "epoch")
-            .expression_attribute_names("#next", "next")
-            .expression_attribute_names("#source", "source")
-            .expression_attribute_values(":epoch", number(from.epoch))
-            .expression_attribute_values(":next", number(from.next))
-            .expression_attribute_values(":source", AttributeValue::S(from.source.clone()))
+            .set_expression_attribute_values(Some(values))
             .build()
+    }
+
+    /// Notes in the head of the log, if there is one, what is not in it: 1 read unit, and if there is one 1 write unit. The next append says so
+    /// in the log.
+    pub async fn note_missed(&self, missed: Missed) -> Result<(), StoreError> {
+        let Some(head) = self.log_head().await? else { return Ok(()) };
+        let both = |before: Missed| Some(before.since?.min(missed.since?));
+        let since = head.missed.map_or(missed.since, both);
+        let update = self.client.update_item().table_name(&self.tables.log).set_key(Some(log_key()));
+        let update = match since {
+            Some(since) => update
+                .update_expression("SET missedUntil = :until, missedSince = :since")
+                .expression_attribute_values(":since", text(since)),
+            None => update.update_expression("SET missedUntil = :until REMOVE missedSince"),
+        };
+        let update = update
+            .condition_expression("attribute_exists(pk)")
+            .expression_attribute_values(":until", text(missed.until));
+        update.send().await.map(drop).map_err(failed("UpdateItem"))
     }
 }

@@ -26,7 +26,7 @@ pub struct LogPosition {
 
 /// A text that is not a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a position is epoch.number.offset, such as 1.42.0")]
+#[error("a position is epoch.number.offset, such as 3638040.42.0")]
 pub struct LogPositionError;
 
 /// An event, and the place after it.
@@ -71,6 +71,9 @@ enum Taken {
 }
 
 impl LogPosition {
+    /// The place before all events, for a reader who comes before the log has begun.
+    pub const BEGINNING: Self = Self { epoch: Epoch::FIRST, number: 1, offset: 0 };
+
     fn start_of(epoch: Epoch, number: u64) -> Self {
         Self { epoch, number, offset: 0 }
     }
@@ -81,6 +84,12 @@ impl LogHead {
     #[must_use]
     pub fn end(&self) -> LogPosition {
         LogPosition::start_of(self.epoch, self.next)
+    }
+
+    /// Whether `start` is the beginning of the log, so that nothing has expired.
+    fn is_whole_from(&self, start: LogPosition) -> bool {
+        let first = self.ended.keys().next().copied().unwrap_or(self.epoch);
+        start == LogPosition::start_of(first, 1)
     }
 
     /// The oldest place that is kept at `now`.
@@ -106,6 +115,7 @@ impl Store {
         now: UtcSecond,
     ) -> Result<LogRead, StoreError> {
         let (start, end) = (head.start(now), head.end());
+        let after = if after == LogPosition::BEGINNING && head.is_whole_from(start) { start } else { after };
         if after < start {
             return Ok(LogRead::Expired(start));
         }
@@ -128,7 +138,7 @@ impl Store {
             }
         }
         if page.after.number == end_of_epoch && page.after.epoch < head.epoch {
-            page.after = LogPosition::start_of(page.after.epoch.next(), 1);
+            page.after = LogPosition::start_of(head.epoch_after(page.after.epoch), 1);
         }
         page.is_end = page.after == end;
         Ok(LogRead::Page(page))

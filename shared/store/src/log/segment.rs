@@ -28,8 +28,9 @@ const AT: &str = "at";
 const RAW: &str = "raw";
 const ZSTD: &str = "zstd";
 
-/// Encodes a segment.
-pub(super) fn segment_of(epoch: Epoch, place: u64, events: &[String], now: UtcSecond) -> Item {
+/// Encodes a segment: the item that the log has for these events.
+#[must_use]
+pub fn segment_of(epoch: Epoch, place: u64, events: &[String], now: UtcSecond) -> Item {
     let text = events.join("\n");
     let expires = now.as_chrono() + EXPIRES_AFTER;
     let mut item = segment_key(epoch, place);

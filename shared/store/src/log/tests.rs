@@ -9,6 +9,13 @@ use crate::item_bytes;
 const ARN: &str =
     "arn:aws:dynamodb:eu-west-2:123456789012:table/scheduled-payments-payments/stream/2026-11-20T09:00:00.000";
 
+/// The epoch of a log that begins at the beginning of 2026.
+const EPOCH: Epoch = Epoch::from_stored(3_156_480).unwrap();
+
+fn begun() -> LogHead {
+    LogHead::first(ARN, at("2026-01-01T00:00:00Z"))
+}
+
 fn at(text: &str) -> UtcSecond {
     text.parse().unwrap()
 }
@@ -19,13 +26,14 @@ fn day(days: i64) -> UtcSecond {
 
 #[test]
 fn the_head_is_read_as_it_was_written_and_costs_one_unit() {
-    let mut head = LogHead::first(ARN);
+    let mut head = begun();
     for days in 0..100 {
         head = head.after_append(day(days));
     }
     head.next = 999_999_999;
-    head.epoch = Epoch::from_stored(12).unwrap();
-    head.ended = (1..12).map(|epoch| (Epoch::from_stored(epoch).unwrap(), 999_999_999)).collect();
+    head.epoch = Epoch::from_stored(4_000_012).unwrap();
+    head.ended = (4_000_001..4_000_012).map(|epoch| (Epoch::from_stored(epoch).unwrap(), 999_999_999)).collect();
+    head.missed = Some(Missed { since: Some(day(98)), until: day(99) });
     let mut item = head.item().unwrap();
     assert!(item_bytes(&item) <= 1_024, "{} bytes", item_bytes(&item));
     // A later version's attribute.
@@ -35,33 +43,39 @@ fn the_head_is_read_as_it_was_written_and_costs_one_unit() {
 
 #[test]
 fn the_oldest_segment_is_the_first_of_a_day_that_is_kept() {
-    let mut head = LogHead::first(ARN);
+    let mut head = begun();
     for days in 0..60 {
         // Two segments a day.
         head = head.after_append(day(days)).after_append(day(days));
     }
     let now = day(59);
     // Day 23 began 36 days and 12 hours ago.
-    assert_eq!(head.oldest(now), (Epoch::FIRST, 2 * 24 + 1));
+    assert_eq!(head.oldest(now), (EPOCH, 2 * 24 + 1));
     // After 36 idle days nothing is kept, and the numbers go on.
-    assert_eq!(head.oldest(day(59 + 36)), (Epoch::FIRST, 121));
+    assert_eq!(head.oldest(day(59 + 36)), (EPOCH, 121));
     let later = head.after_append(day(59 + 36));
-    assert_eq!((later.oldest(day(59 + 36)), later.next), ((Epoch::FIRST, 121), 122));
+    assert_eq!((later.oldest(day(59 + 36)), later.next), ((EPOCH, 121), 122));
 }
 
 #[test]
 fn a_clock_that_is_behind_hides_nothing() {
-    let late = LogHead::first(ARN).after_append(at("2026-01-02T00:00:01Z"));
+    let late = begun().after_append(at("2026-01-02T00:00:01Z"));
     let head = late.after_append(at("2026-01-01T23:59:59Z"));
-    assert_eq!(head.oldest(at("2026-01-03T00:00:00Z")), (Epoch::FIRST, 1));
+    assert_eq!(head.oldest(at("2026-01-03T00:00:00Z")), (EPOCH, 1));
     let expired = at("2026-02-06T00:00:00Z");
-    assert_eq!(head.oldest(expired), (Epoch::FIRST, 1), "the second day is kept");
+    assert_eq!(head.oldest(expired), (EPOCH, 1), "the second day is kept");
 }
 
 #[test]
 fn a_damaged_head_is_an_error() {
-    let item = LogHead::first(ARN).item().unwrap();
-    for (name, value) in [("epoch", number(0)), ("next", number("-1")), ("source", number(1)), ("ended", number(1))] {
+    let item = begun().item().unwrap();
+    for (name, value) in [
+        ("epoch", number(0)),
+        ("next", number("-1")),
+        ("source", number(1)),
+        ("ended", number(1)),
+        ("missedUntil", number(1)),
+    ] {
         let mut damaged = item.clone();
         damaged.insert(name.to_owned(), value);
         assert!(LogHead::parse(damaged).is_err(), "{name}");
@@ -72,7 +86,7 @@ fn a_damaged_head_is_an_error() {
 fn a_segment_is_read_as_it_was_written() {
     let long: Vec<String> = (0..1_000).map(|n| format!(r#"{{"id":"1-{n}","type":"payment.scheduled"}}"#)).collect();
     for events in [vec!["{}".to_owned()], long] {
-        let item = segment::segment_of(Epoch::FIRST, 7, &events, day(0));
+        let item = segment::segment_of(EPOCH, 7, &events, day(0));
         assert_eq!(segment::events_of(&item).unwrap(), events);
         assert_eq!(item["sk"], AttributeValue::S("000000000007".to_owned()));
         for name in ["codec", "text", "frame", "bytes", "events"] {

@@ -1,0 +1,23 @@
+//! The configuration of `publish`.
+
+use payments_boot::{ConfigError, DataConfig, Lookup};
+use payments_files::Storage;
+
+/// The configuration of `publish`.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The tables.
+    pub data: DataConfig,
+    /// `JOURNAL_URL`: the storage of the journal.
+    pub storage: Storage,
+    /// `WEBHOOK_SECRET`: the id of the master secret of webhooks, which are not sent without it.
+    pub webhook_secret: Option<String>,
+}
+
+impl Config {
+    /// Reads the configuration.
+    pub fn read(lookup: &Lookup<'_>) -> Result<Self, ConfigError> {
+        let storage = lookup.required("JOURNAL_URL", "where the journal is stored, such as s3://bucket/prefix")?;
+        Ok(Self { data: lookup.data()?, storage, webhook_secret: lookup.text("WEBHOOK_SECRET") })
+    }
+}

@@ -1,0 +1,312 @@
+//! The deliveries to one endpoint: take its lease, send what follows its place, move the place, and end the lease.
+//!
+//! The place moves over events that were all accepted, or that the filter rejects. So a crash repeats events, and loses none. Only the
+//! holder of the lease sends, so the events of a payment are sent in their order, and no body beside another run's.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use futures::future::join_all;
+use payments_boot::{Clock, Deadline};
+use payments_model::webhook::{EndpointSecret, MasterSecret};
+use payments_store::{
+    CALL_TIMEOUT, Delivery, DeliveryEnd, DeliveryError, DisabledBy, LogHead, LogPosition, MissedEvents, Progress,
+    Store, WebhookCommit, WebhookEndpoint, WebhookState,
+};
+
+use crate::backoff;
+use crate::round::{Body, Next, Round, message_id};
+use crate::run::beyond;
+use crate::webhook::{Answer, REPLY_TIMEOUT, REQUEST_TIMEOUT, SendError, Sender};
+use crate::{PublishError, WebhookOutcome};
+
+/// How long a request takes at most, with its answer.
+pub(crate) const LONGEST_REQUEST: Duration = REQUEST_TIMEOUT.saturating_add(REPLY_TIMEOUT);
+
+/// How long a lease lasts from its last renewal, which each commit is: the longest request (16 s), the commit after it (5 s), and the rest
+/// for clocks that differ. It is more than the function's timeout, so a run that is killed while it sends is over before the lease.
+pub const LEASE: TimeDelta = TimeDelta::seconds(60);
+
+/// The part of a lease that must be left when a request begins.
+const NEEDED: TimeDelta = TimeDelta::seconds(26);
+
+/// How often an endpoint that is at the log's end looks for more, while others are still sent to. The stream's next batch waits for this run.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// What the deliveries to all endpoints work with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Run<'r> {
+    pub(crate) store: &'r Store,
+    pub(crate) sender: &'r Sender,
+    pub(crate) master: &'r MasterSecret,
+    pub(crate) clock: &'r Clock,
+    pub(crate) deadline: &'r Deadline,
+    /// How many endpoints have a request under way.
+    pub(crate) sending: &'r AtomicUsize,
+}
+
+/// What came of the bodies of a round.
+struct Answers {
+    accepted: Vec<bool>,
+    /// The first failure: its message, what it was, and how long the endpoint wants to be left alone.
+    failure: Option<(String, DeliveryEnd, Option<Duration>)>,
+}
+
+/// What is written after a round.
+struct Written {
+    to: LogPosition,
+    progress: Progress,
+    disabled: Option<DisabledBy>,
+}
+
+impl Run<'_> {
+    /// Delivers to an endpoint until it is at the log's end, fails, or the deadline has come. Returns the state after that; none if another
+    /// run has its lease. `lease` is the number that its lease had before the endpoint was read.
+    pub(crate) async fn serve(
+        &self,
+        endpoint: &WebhookEndpoint,
+        lease: u64,
+        outcome: &mut WebhookOutcome,
+    ) -> Result<Option<WebhookState>, PublishError> {
+        let now = self.clock.now();
+        let taken = self.store.take_webhook(&endpoint.id, now, now.saturating_add(LEASE)).await?;
+        let Some(mut state) = taken else { return Ok(None) };
+        if state.lease != lease.saturating_add(1) {
+            // The endpoint may no longer be what was read. The next run reads it again.
+            self.store.release_webhook(&endpoint.id, state.lease).await?;
+            return Ok(Some(state));
+        }
+        if state.test_at.is_some() {
+            state = self.test(endpoint, state).await?;
+        }
+        while let Some(next) = self.step(endpoint, &state, outcome).await? {
+            let goes_on = next.lease_until.is_some();
+            state = next;
+            if !goes_on {
+                return Ok(Some(state));
+            }
+        }
+        // An operator moved the place, changed the endpoint or deleted it. Then the lease is another one, and lasts until its time is over.
+        self.store.release_webhook(&endpoint.id, state.lease).await?;
+        Ok(Some(state))
+    }
+
+    /// Does one round. Returns the state after it, whose lease has ended if this was the last; none if the place was moved meanwhile.
+    async fn step(
+        &self,
+        endpoint: &WebhookEndpoint,
+        state: &WebhookState,
+        outcome: &mut WebhookOutcome,
+    ) -> Result<Option<WebhookState>, PublishError> {
+        let now = self.clock.now();
+        let Some(head) = self.store.log_head().await? else { return self.end(endpoint, state).await };
+        if !state.may_send(now) || self.deadline.has_come() {
+            return self.end(endpoint, state).await;
+        }
+        let at_once = backoff::at_once(&state.progress);
+        let filter = &endpoint.chosen.filter;
+        let (round, after, is_end) = match Round::read(self.store, &head, state.position, filter, at_once, now).await? {
+            Next::Round(round, after, is_end) => (round, after, is_end),
+            Next::Expired(oldest) => return self.miss(endpoint, state, oldest, outcome).await,
+            Next::Beyond => return self.go_beyond(endpoint, state, &head, outcome).await,
+        };
+        if round.events() == 0 {
+            return self.pass(endpoint, state, after, is_end).await;
+        }
+        if state.lease_until.is_none_or(|until| until < now.saturating_add(NEEDED)) {
+            let renewed = Written { to: state.position, progress: state.progress.clone(), disabled: None };
+            let Some(_) = self.write(endpoint, state, &renewed, true).await? else { return Ok(None) };
+        }
+        let written = self.send_round(endpoint, state, round, after, outcome).await?;
+        // The last round of a run ends the lease with the same write, unless it waits for others.
+        let failed = written.progress.failures > 0;
+        let goes_on = !failed && written.disabled.is_none() && (!is_end || self.others_are_sending());
+        self.write(endpoint, state, &written, goes_on).await
+    }
+
+    /// Sends the bodies of a round at the same time. Returns what to write.
+    async fn send_round(
+        &self,
+        endpoint: &WebhookEndpoint,
+        state: &WebhookState,
+        mut round: Round,
+        after: LogPosition,
+        outcome: &mut WebhookOutcome,
+    ) -> Result<Written, PublishError> {
+        let bodies = round.bodies(&endpoint.id);
+        let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let first = bodies.first().map(|body| body.message.to_string()).unwrap_or_default();
+        let (sent, events) = (count(bodies.len()), count(round.events()));
+        let answers = self.send(endpoint, bodies).await;
+        let now = self.clock.now();
+        let delivery = |message_id: String, end: &DeliveryEnd| Delivery {
+            at: now,
+            message_id,
+            events,
+            bodies: sent,
+            outcome: end.clone(),
+        };
+        let Some((message, end, asked)) = answers.failure else {
+            let mut progress = backoff::succeeded(&state.progress);
+            progress.remember(delivery(first, &DeliveryEnd { kind: "accepted".to_owned(), status: None }));
+            outcome.delivered_events += u64::from(events);
+            outcome.delivered_bodies += u64::from(sent);
+            return Ok(Written { to: after, progress, disabled: None });
+        };
+        tracing::warn!(endpoint = %endpoint.id, message, kind = end.kind, status = end.status, "a webhook was not accepted");
+        let accepted = round.accepted(&answers.accepted);
+        let some = accepted.as_ref().is_some_and(|accepted| accepted.events > 0);
+        let (mut progress, gives_up) = backoff::failed(&state.progress, some, asked, now);
+        progress.remember(delivery(message, &end));
+        let is_gone = end.kind == "gone";
+        progress.last_error = Some(DeliveryError { at: now, outcome: end });
+        outcome.failed_deliveries += 1;
+        outcome.delivered_events += accepted.as_ref().map_or(0, |accepted| u64::try_from(accepted.events).unwrap_or(0));
+        let to = accepted.as_ref().map_or(state.position, |accepted| accepted.to);
+        progress.blocking = accepted.map(|accepted| accepted.blocking);
+        Ok(Written { to, progress, disabled: if is_gone { Some(DisabledBy::Gone) } else { gives_up } })
+    }
+
+    /// Sends bodies at the same time, and waits for all answers.
+    async fn send(&self, endpoint: &WebhookEndpoint, bodies: Vec<Body>) -> Answers {
+        let now = self.clock.now();
+        let secret = |generation| EndpointSecret::derive(self.master, &endpoint.id, generation);
+        let secrets: Vec<EndpointSecret> = endpoint.signing(now).map(secret).collect();
+        let one = async |body: Body| {
+            let sent = self.sender.send(&endpoint.chosen.url, &secrets, &body.message, now, body.json).await;
+            (body.message.to_string(), sent)
+        };
+        self.sending.fetch_add(1, Ordering::Relaxed);
+        let sent = join_all(bodies.into_iter().map(one)).await;
+        self.sending.fetch_sub(1, Ordering::Relaxed);
+        let accepted = sent.iter().map(|(_, sent)| matches!(sent, Ok(Answer::Accepted))).collect();
+        // Of several failures the endpoint's own word counts most, that it is gone.
+        let mut failures = sent.into_iter().filter_map(|(message, sent)| failure(message, sent));
+        let failure = failures.next().map(|first| failures.find(|(_, end, _)| end.kind == "gone").unwrap_or(first));
+        Answers { accepted, failure }
+    }
+
+    /// Moves over events that the filter rejects, or ends a lease at the log's end.
+    async fn pass(
+        &self,
+        endpoint: &WebhookEndpoint,
+        state: &WebhookState,
+        after: LogPosition,
+        is_end: bool,
+    ) -> Result<Option<WebhookState>, PublishError> {
+        let waits = is_end && self.others_are_sending();
+        if waits && after == state.position {
+            self.deadline.sleep(LOOK_AGAIN).await;
+            // Before it sends again it renews its lease, and so learns that the endpoint was changed meanwhile.
+            return Ok(Some(WebhookState { lease_until: Some(self.clock.now()), ..state.clone() }));
+        }
+        let written = Written { to: after, progress: state.progress.clone(), disabled: None };
+        self.write(endpoint, state, &written, !is_end || waits).await
+    }
+
+    /// Goes on where the log begins, because it no longer has the events at the place.
+    async fn miss(
+        &self,
+        endpoint: &WebhookEndpoint,
+        state: &WebhookState,
+        to: LogPosition,
+        outcome: &mut WebhookOutcome,
+    ) -> Result<Option<WebhookState>, PublishError> {
+        let from = state.position;
+        tracing::error!(endpoint = %endpoint.id, %from, %to, "the log no longer has events that a webhook lacks");
+        outcome.webhooks_missed += 1;
+        let missed = Some(MissedEvents { at: self.clock.now(), from, to });
+        let written = Written { to, progress: Progress { missed, ..state.progress.clone() }, disabled: None };
+        self.write(endpoint, state, &written, true).await
+    }
+
+    /// Goes on in the next epoch, because a restore ended the log before the place.
+    async fn go_beyond(
+        &self,
+        endpoint: &WebhookEndpoint,
+        state: &WebhookState,
+        head: &LogHead,
+        outcome: &mut WebhookOutcome,
+    ) -> Result<Option<WebhookState>, PublishError> {
+        let at = state.position;
+        if at.epoch == head.epoch {
+            let (endpoint, end) = (endpoint.id.to_string(), head.end().to_string());
+            return Err(PublishError::WebhookBeyond { endpoint, end, at: at.to_string() });
+        }
+        match beyond(head, at, self.clock.now()) {
+            (to, false) => {
+                let written = Written { to, progress: state.progress.clone(), disabled: None };
+                self.write(endpoint, state, &written, true).await
+            }
+            (to, true) => self.miss(endpoint, state, to, outcome).await,
+        }
+    }
+
+    /// Sends a test, and notes what came of it.
+    async fn test(&self, endpoint: &WebhookEndpoint, mut state: WebhookState) -> Result<WebhookState, PublishError> {
+        let now = self.clock.now();
+        let id = format!("test-{}-{}", endpoint.id, now.as_chrono().timestamp());
+        let json = serde_json::json!({ "events": [{ "id": id, "type": "webhook.test", "at": now.to_string() }] });
+        let message = message_id(&endpoint.id, &[id]);
+        let message_id = message.to_string();
+        let answers = self.send(endpoint, vec![Body { message, json: json.to_string().into() }]).await;
+        let accepted = DeliveryEnd { kind: "accepted".to_owned(), status: None };
+        let outcome = answers.failure.map_or(accepted, |(_, end, _)| end);
+        state.progress.remember(Delivery { at: self.clock.now(), message_id, events: 0, bodies: 1, outcome });
+        self.store.finish_webhook_test(&endpoint.id, &state, &state.progress).await?;
+        state.test_at = None;
+        Ok(state)
+    }
+
+    /// Ends the lease, and changes nothing else.
+    async fn end(
+        &self,
+        endpoint: &WebhookEndpoint,
+        state: &WebhookState,
+    ) -> Result<Option<WebhookState>, PublishError> {
+        let written = Written { to: state.position, progress: state.progress.clone(), disabled: None };
+        self.write(endpoint, state, &written, false).await
+    }
+
+    /// Writes a commit, which renews the lease or ends it.
+    async fn write(
+        &self,
+        endpoint: &WebhookEndpoint,
+        state: &WebhookState,
+        written: &Written,
+        goes_on: bool,
+    ) -> Result<Option<WebhookState>, PublishError> {
+        let now = self.clock.now();
+        if let Some(by) = written.disabled {
+            tracing::error!(endpoint = %endpoint.id, by = by.as_str(), "the endpoint gets nothing any more");
+        }
+        let commit = WebhookCommit {
+            to: written.to,
+            progress: &written.progress,
+            lease_until: goes_on.then(|| now.saturating_add(LEASE)),
+            disabled: written.disabled.map(|by| (by, now)),
+        };
+        Ok(self.store.commit_webhook(&endpoint.id, state, &commit).await?)
+    }
+
+    fn others_are_sending(&self) -> bool {
+        self.sending.load(Ordering::Relaxed) > 0
+    }
+}
+
+/// What a failure is, and how long to wait at least; none for what was accepted.
+fn failure(message: String, sent: Result<Answer, SendError>) -> Option<(String, DeliveryEnd, Option<Duration>)> {
+    let end = |kind: &str, status| DeliveryEnd { kind: kind.to_owned(), status };
+    match sent {
+        Ok(Answer::Accepted) => None,
+        Ok(Answer::Gone) => Some((message, end("gone", Some(410)), None)),
+        Ok(Answer::Refused { status, retry_after }) => Some((message, end("refused", Some(status)), retry_after)),
+        Err(error) => Some((message, end(error.kind(), None), None)),
+    }
+}
+
+/// The time that a run needs for what it has begun when its deadline comes: a request, and the write after it.
+pub(crate) fn needed_at_the_end() -> TimeDelta {
+    TimeDelta::from_std(LONGEST_REQUEST + CALL_TIMEOUT).unwrap_or_default()
+}

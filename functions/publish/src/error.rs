@@ -1,0 +1,55 @@
+//! Why an invocation of `publish` failed.
+
+use payments_boot::WebhookMasterError;
+use payments_store::StoreError;
+
+use crate::ObjectError;
+
+/// Why an invocation failed. What was written stays, and the next invocation goes on.
+#[derive(Debug, thiserror::Error)]
+pub enum PublishError {
+    /// DynamoDB rejected a call, or the log cannot be read on.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The storage rejected a call or did not answer it.
+    #[error("the journal's storage rejected a call or did not answer it")]
+    Files(#[from] object_store::Error),
+    /// A file of the journal was changed.
+    #[error("the journal's file {0} was changed; see docs/runbook.md, JournalBehind")]
+    Altered(String, #[source] ObjectError),
+    /// A file of this name has other events than the log.
+    #[error(
+        "the journal's file {0} has other events than the log: the log was restored without a new epoch; \
+         see docs/runbook.md, A new epoch of the log"
+    )]
+    Differs(String),
+    /// A file cannot be compressed.
+    #[error("a file of the journal cannot be written")]
+    Writing(#[from] std::io::Error),
+    /// The log has fewer events than the journal, in an epoch that has not ended.
+    #[error(
+        "the log ends at {end}, before the journal's end at {journal}; see docs/runbook.md, A new epoch of the log"
+    )]
+    LogShorter {
+        /// The end of the log.
+        end: String,
+        /// How far the journal is.
+        journal: String,
+    },
+    /// The log has fewer events than an endpoint got, in an epoch that has not ended.
+    #[error(
+        "the log ends at {end}, before the place {at} of the webhook endpoint {endpoint}; \
+         see docs/runbook.md, A new epoch of the log"
+    )]
+    WebhookBeyond {
+        /// The endpoint's id.
+        endpoint: String,
+        /// The end of the log.
+        end: String,
+        /// Its place.
+        at: String,
+    },
+    /// The secret that signs webhooks is not known.
+    #[error(transparent)]
+    Master(#[from] WebhookMasterError),
+}

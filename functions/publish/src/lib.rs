@@ -1,0 +1,142 @@
+//! `publish`: writes the events of the log to the journal, which are files, and delivers them to webhook endpoints.
+//!
+//! The files are kept when the log no longer has the events, or is lost.
+//! A file is written only if there is none of its name, which is the place of its first event. It says where the next one begins.
+//! So from any file on there is one chain of files without overlap, whoever writes them and however often: a run that finds a file
+//! goes on where that file ends.
+//!
+//! A schedule invokes it each minute, and so does each new segment, which alone brings events to the endpoints within seconds. Journal and
+//! endpoints do not wait for each other.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `run` | from the log to the files |
+//! | `webhooks` | from the log to all endpoints |
+//! | `deliver` | from the log to one of them |
+//! | `round` | which events are sent at once, and in which bodies |
+//! | `backoff` | when an endpoint is tried again |
+//! | `object` | a file of the journal, written and read |
+//! | [`webhook`] | the sending of webhooks |
+
+mod backoff;
+mod config;
+mod deliver;
+mod error;
+mod object;
+mod outcome;
+mod round;
+mod run;
+pub mod webhook;
+mod webhooks;
+
+use std::sync::Arc;
+
+use lambda_runtime::{Error, LambdaEvent};
+use object_store::ObjectStore;
+use payments_boot::{Clock, Deadline, Metrics};
+use payments_model::causes;
+use payments_store::Store;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use backoff::GIVE_UP_AFTER;
+pub use config::Config;
+pub use deliver::LEASE;
+pub use error::PublishError;
+pub use object::{JournalObject, MAX_OBJECT_BYTES, ObjectError};
+pub use outcome::{PublishOutcome, WebhookOutcome};
+pub use round::{MAX_BODIES, MAX_BODY_BYTES, MAX_EVENTS};
+pub use webhooks::Webhooks;
+
+/// What invokes the function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Value")]
+pub enum Request {
+    /// The schedule: `{"action":"publish"}`.
+    Tick,
+    /// The stream of the log's table: there is a new segment.
+    Woken,
+}
+
+impl TryFrom<Value> for Request {
+    type Error = serde_json::Error;
+
+    fn try_from(event: Value) -> Result<Self, Self::Error> {
+        if event["Records"].is_array() {
+            return Ok(Self::Woken);
+        }
+        let payments_boot::Request { action: Action::Publish } = serde_json::from_value(event)?;
+        Ok(Self::Tick)
+    }
+}
+
+/// The schedule's only action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Action {
+    /// Write what the log has and the journal has not, and deliver what endpoints have not.
+    Publish,
+}
+
+/// The function.
+#[derive(Debug, Clone)]
+pub struct Publish {
+    store: Store,
+    files: Arc<dyn ObjectStore>,
+    webhooks: Option<Webhooks>,
+    clock: Clock,
+    metrics: Metrics,
+}
+
+impl Publish {
+    /// Creates the function. Its journal is stored in `files`. Without `webhooks` none are sent.
+    pub fn new(
+        store: Store,
+        files: Arc<dyn ObjectStore>,
+        webhooks: Option<Webhooks>,
+        clock: Clock,
+        metrics: Metrics,
+    ) -> Self {
+        Self { store, files, webhooks, clock, metrics }
+    }
+
+    /// Writes what the log has and the journal has not, and delivers what endpoints have not, until shortly before Lambda's deadline.
+    ///
+    /// # Errors
+    /// [`PublishError`]. Completed work stays.
+    pub async fn handle(&self, event: LambdaEvent<Request>) -> Result<PublishOutcome, Error> {
+        let deadline = Deadline::before(event.context.deadline, &self.clock);
+        let mut outcome = PublishOutcome::default();
+        let journal = async {
+            match event.payload {
+                Request::Tick => self.run(&deadline.earlier(payments_files::CALL), &mut outcome).await,
+                // A file of the journal for each segment would be a million files a month.
+                Request::Woken => Ok(()),
+            }
+        };
+        // Boxed: the chain of calls is deeper than the compiler follows in one type.
+        let mut delivered = None;
+        let webhooks = Box::pin(self.deliver(&deadline, &mut delivered));
+        let (journal, webhooks) = tokio::join!(Box::pin(journal), webhooks);
+        outcome.webhooks = delivered;
+        let mut failure = journal.err();
+        if let Err(error) = webhooks {
+            tracing::error!(causes = ?causes(&error), "webhooks are not delivered to the log's end");
+            failure = failure.or(Some(error));
+        }
+        // Also emitted when the run failed.
+        match (event.payload, &outcome.webhooks) {
+            (Request::Tick, _) => self.metrics.emit(self.clock.instant(), &outcome),
+            // It did not look at the journal.
+            (Request::Woken, Some(delivered)) => self.metrics.emit(self.clock.instant(), delivered),
+            (Request::Woken, None) => {}
+        }
+        match failure {
+            None => Ok(outcome),
+            Some(error) => {
+                tracing::error!(causes = ?causes(&error), "the run is not complete");
+                Err(error.into())
+            }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! What an invocation of `publish` did.
+
+use std::ops::AddAssign;
+
+use metrique_writer::Entry;
+use payments_store::{DisabledBy, LogHead, WebhookState};
+use serde::Serialize;
+
+/// What an invocation did, which it returns and emits as metrics.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Entry)]
+#[serde(rename_all = "camelCase")]
+#[entry(rename_all = "PascalCase")]
+pub struct PublishOutcome {
+    /// Events that were written to the journal.
+    pub journaled_events: u64,
+    /// Files that were written.
+    pub journal_files: u64,
+    /// Segments that the log had when the run began and the journal has not.
+    pub segments_behind: u64,
+    /// How often the log no longer had events that the journal lacks.
+    pub journal_missed: u64,
+    /// What was done for webhook endpoints, if there are any.
+    #[serde(flatten)]
+    #[entry(flatten)]
+    pub webhooks: Option<WebhookOutcome>,
+}
+
+/// What an invocation did for webhook endpoints.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Entry)]
+#[serde(rename_all = "camelCase")]
+#[entry(rename_all = "PascalCase")]
+pub struct WebhookOutcome {
+    /// Events that were accepted, up to the first that was not.
+    pub delivered_events: u64,
+    /// Bodies that were accepted.
+    pub delivered_bodies: u64,
+    /// Rounds in which a body was not accepted.
+    pub failed_deliveries: u64,
+    /// How often the log no longer had events that an endpoint lacks.
+    pub webhooks_missed: u64,
+    /// The most segments that an endpoint lacks at the end; at least 1 if one cannot be read.
+    pub webhook_segments_behind: u64,
+    /// Endpoints that get nothing any more because they are gone or failed too long.
+    pub webhooks_disabled: u64,
+    /// Endpoints that get nothing because what is stored of them cannot be read.
+    pub webhooks_unreadable: u64,
+}
+
+impl AddAssign for WebhookOutcome {
+    fn add_assign(&mut self, other: Self) {
+        self.delivered_events += other.delivered_events;
+        self.delivered_bodies += other.delivered_bodies;
+        self.failed_deliveries += other.failed_deliveries;
+        self.webhooks_missed += other.webhooks_missed;
+    }
+}
+
+impl WebhookOutcome {
+    /// Adds how the endpoints are at the end, and how many cannot be read. These count as behind: nobody knows how far.
+    pub(crate) fn judge<'s>(
+        &mut self,
+        head: Option<&LogHead>,
+        states: impl Iterator<Item = &'s WebhookState>,
+        unreadable: u64,
+    ) {
+        self.webhooks_unreadable = unreadable;
+        self.webhook_segments_behind = unreadable.min(1);
+        for state in states {
+            match state.disabled_by {
+                None => {
+                    let behind = head.map_or(0, |head| head.segments_after(state.position));
+                    self.webhook_segments_behind = self.webhook_segments_behind.max(behind);
+                }
+                Some(DisabledBy::Operator) => {}
+                Some(DisabledBy::Gone | DisabledBy::Failing) => self.webhooks_disabled += 1,
+            }
+        }
+    }
+}

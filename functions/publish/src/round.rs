@@ -1,0 +1,199 @@
+//! A round of deliveries: an endpoint's next events, divided by payment into bodies that are sent at once.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+use bytes::Bytes;
+use payments_model::webhook::{EndpointId, MessageId};
+use payments_model::{EventFields, EventFilter, UtcSecond};
+use payments_store::{BlockingEvent, LogEntry, LogHead, LogPosition, LogRead, Store, StoreError};
+use sha2::{Digest as _, Sha256};
+
+/// The most bodies in flight to one endpoint.
+pub const MAX_BODIES: usize = 8;
+
+/// The most bytes of the events of a body. Receivers commonly take a megabyte, some 256 KB.
+pub const MAX_BODY_BYTES: usize = 250 * 1024;
+
+/// The most events of a round: eight bodies of about 45 KB.
+pub const MAX_EVENTS: u16 = 1_000;
+
+/// So many events fill a body before a further one is begun.
+const EVENTS_PER_BODY: usize = 16;
+
+/// How many segments a call to DynamoDB asks for: one has up to a thousand events, or one.
+const SEGMENTS: u8 = 12;
+
+/// The most calls of a round. What passes no filter is read and not sent, and the place moves on in between.
+const MAX_CALLS: usize = 4;
+
+/// An event of a round.
+#[derive(Debug)]
+struct Picked {
+    event_id: String,
+    before: LogPosition,
+    after: LogPosition,
+    body: usize,
+}
+
+/// A body.
+#[derive(Debug, Default)]
+struct Draft {
+    events: Vec<String>,
+    ids: Vec<String>,
+    bytes: usize,
+}
+
+/// What is sent.
+#[derive(Debug)]
+pub(crate) struct Body {
+    pub(crate) message: MessageId,
+    pub(crate) json: Bytes,
+}
+
+/// The next events of an endpoint.
+#[derive(Debug, Default)]
+pub(crate) struct Round {
+    picked: Vec<Picked>,
+    drafts: Vec<Draft>,
+    of_payment: HashMap<String, usize>,
+}
+
+/// What follows a place.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// Events or none, up to a place, and whether the log ends there.
+    Round(Round, LogPosition, bool),
+    /// The events there have expired. The log begins here.
+    Expired(LogPosition),
+    /// The log does not have the place.
+    Beyond,
+}
+
+/// How far a round was accepted.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Accepted {
+    /// The place before the first event that was not.
+    pub(crate) to: LogPosition,
+    /// How many events before it were.
+    pub(crate) events: usize,
+    /// That event.
+    pub(crate) blocking: BlockingEvent,
+}
+
+impl Round {
+    /// Reads the next events of an endpoint, at most `at_once` that pass its filter.
+    pub(crate) async fn read(
+        store: &Store,
+        head: &LogHead,
+        from: LogPosition,
+        filter: &EventFilter,
+        at_once: usize,
+        now: UtcSecond,
+    ) -> Result<Next, StoreError> {
+        let (mut round, mut at) = (Self::default(), from);
+        for _ in 0..MAX_CALLS {
+            // A probe needs one event, and reads no more than the segment that has it.
+            let segments = if at_once < EVENTS_PER_BODY { 1 } else { SEGMENTS };
+            let page = match store.log_page(head, at, usize::MAX, segments, now).await {
+                Ok(LogRead::Page(page)) => page,
+                // What is before is sent; the next round meets this.
+                _ if at > from => break,
+                Ok(LogRead::Expired(oldest)) => return Ok(Next::Expired(oldest)),
+                Ok(LogRead::Beyond(_)) => return Ok(Next::Beyond),
+                Err(error) => return Err(error),
+            };
+            for entry in page.entries {
+                let after = entry.after;
+                if !round.take(entry, at, filter, at_once) {
+                    return Ok(Next::Round(round, at, false));
+                }
+                at = after;
+            }
+            at = page.after;
+            if page.is_end {
+                return Ok(Next::Round(round, at, true));
+            }
+        }
+        Ok(Next::Round(round, at, false))
+    }
+
+    /// Takes an event, or passes over one that the filter rejects. Returns whether there was room for it.
+    fn take(&mut self, entry: LogEntry, before: LogPosition, filter: &EventFilter, at_once: usize) -> bool {
+        // What cannot be read is sent as it is: its reader may know it.
+        let fields = serde_json::from_str::<EventFields>(&entry.json).ok();
+        if fields.as_ref().is_some_and(|fields| !filter.passes(fields)) {
+            return true;
+        }
+        if self.picked.len() >= at_once {
+            return false;
+        }
+        let payment = fields.as_ref().and_then(|fields| fields.payment_id.clone()).unwrap_or_default();
+        let body = self.of_payment.get(&payment).copied().unwrap_or_else(|| self.body_with_room());
+        if self.drafts.len() <= body {
+            self.drafts.push(Draft::default());
+        }
+        let draft = &mut self.drafts[body];
+        if !draft.events.is_empty() && draft.bytes + entry.json.len() > MAX_BODY_BYTES {
+            return false;
+        }
+        self.of_payment.insert(payment, body);
+        let event_id = fields.map_or_else(|| before.to_string(), |fields| fields.id);
+        draft.bytes += entry.json.len();
+        draft.ids.push(event_id.clone());
+        draft.events.push(entry.json);
+        self.picked.push(Picked { event_id, before, after: entry.after, body });
+        true
+    }
+
+    /// The body for a payment that has none: the shortest, or a new one if all are full enough.
+    fn body_with_room(&self) -> usize {
+        let shortest = (0..self.drafts.len()).min_by_key(|&body| self.drafts[body].events.len());
+        match shortest {
+            Some(body) if self.drafts.len() == MAX_BODIES || self.drafts[body].events.len() < EVENTS_PER_BODY => body,
+            _ => self.drafts.len(),
+        }
+    }
+
+    /// How many events it has.
+    pub(crate) fn events(&self) -> usize {
+        self.picked.len()
+    }
+
+    /// The bodies. The same events for the same endpoint make the same body, with the same message id.
+    pub(crate) fn bodies(&mut self, endpoint: &EndpointId) -> Vec<Body> {
+        let drafts = std::mem::take(&mut self.drafts).into_iter();
+        let body = |draft: Draft| Body {
+            message: message_id(endpoint, &draft.ids),
+            json: format!(r#"{{"events":[{}]}}"#, draft.events.join(",")).into(),
+        };
+        drafts.map(body).collect()
+    }
+
+    /// How far the events were accepted, given whether each body was; none if all were.
+    pub(crate) fn accepted(&self, bodies: &[bool]) -> Option<Accepted> {
+        let is_accepted = |picked: &&Picked| bodies.get(picked.body).copied().unwrap_or(false);
+        let events = self.picked.iter().take_while(is_accepted).count();
+        let Picked { event_id, before, after, .. } = self.picked.get(events)?;
+        let blocking = BlockingEvent { event_id: event_id.clone(), after: *after };
+        Some(Accepted { to: *before, events, blocking })
+    }
+}
+
+/// The id of a message with these events.
+#[expect(clippy::expect_used, reason = "letters and digits are the id of a message")]
+pub(crate) fn message_id(endpoint: &EndpointId, events: &[String]) -> MessageId {
+    let mut hash = Sha256::new();
+    hash.update(endpoint.as_str());
+    for event in events {
+        hash.update([0]);
+        hash.update(event);
+    }
+    let digest = hash.finalize();
+    let text = digest.iter().take(16).fold("msg_".to_owned(), |mut text, byte| {
+        // Writing to a text cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    });
+    text.parse().expect("letters and digits are the id of a message")
+}

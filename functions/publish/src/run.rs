@@ -1,0 +1,129 @@
+//! A run: from where the journal ends to where the log ended when the run began.
+
+use object_store::{Error, ObjectStoreExt as _, PutMode};
+use payments_boot::Deadline;
+use payments_model::UtcSecond;
+use payments_store::{LogHead, LogPosition, LogRead};
+
+use crate::object::{JournalObject, MAX_OBJECT_BYTES};
+use crate::{Publish, PublishError, PublishOutcome};
+
+/// The name of the journal among the log's consumers.
+const JOURNAL: &str = "journal";
+
+/// How many segments each call to DynamoDB asks for: at most 4 MB of events.
+const SEGMENTS: u8 = 12;
+
+impl Publish {
+    /// Writes files until the journal has all that the log had at the beginning, or until the deadline.
+    pub(crate) async fn run(&self, deadline: &Deadline, outcome: &mut PublishOutcome) -> Result<(), PublishError> {
+        // The place first: another run may move it on to what is behind a head that was read before.
+        let stored = self.store.log_consumer(JOURNAL).await?;
+        let Some(head) = self.store.log_head().await? else { return Ok(()) };
+        let mut at = stored.unwrap_or_else(|| head.start(self.clock.now()));
+        outcome.segments_behind = head.segments_after(at);
+        if stored.is_none() && !self.store.move_log_consumer(JOURNAL, None, at).await? {
+            return Ok(());
+        }
+        if at > head.end() {
+            return Err(PublishError::LogShorter { end: head.end().to_string(), journal: at.to_string() });
+        }
+        // A file that another run wrote can end behind what the log had.
+        while at < head.end() && !deadline.has_come() {
+            let next = match self.gather(&head, at).await? {
+                Gathered::Object(object) => self.write(object, outcome).await?,
+                Gathered::Next(next) => next,
+                Gathered::Missed(next) => {
+                    tracing::error!(journal = %at, log = %next, "the log no longer has events that the journal lacks");
+                    outcome.journal_missed += 1;
+                    next
+                }
+            };
+            if !self.store.move_log_consumer(JOURNAL, Some(at), next).await? {
+                // Another run goes on there.
+                return Ok(());
+            }
+            at = next;
+            outcome.segments_behind = head.segments_after(at);
+        }
+        Ok(())
+    }
+
+    /// Reads the events of the next file.
+    async fn gather(&self, head: &LogHead, first: LogPosition) -> Result<Gathered, PublishError> {
+        let mut object = JournalObject { first, after: first, events: Vec::new() };
+        let mut bytes = 0;
+        while object.after.epoch == first.epoch && object.after != head.end() && bytes < MAX_OBJECT_BYTES {
+            let page = self.store.log_page(head, object.after, usize::MAX, SEGMENTS, self.clock.now()).await;
+            let page = match page {
+                Ok(LogRead::Page(page)) => page,
+                // What is before goes into a file; the next one meets this.
+                _ if !object.events.is_empty() => break,
+                Ok(LogRead::Expired(oldest)) => return Ok(Gathered::Missed(oldest)),
+                Ok(LogRead::Beyond(_)) => {
+                    return Ok(match beyond(head, first, self.clock.now()) {
+                        (next, true) => Gathered::Missed(next),
+                        // The journal stays what it is, and goes on with what came after.
+                        (next, false) => Gathered::Next(next),
+                    });
+                }
+                Err(error) => return Err(error.into()),
+            };
+            bytes += page.entries.iter().map(|entry| entry.json.len()).sum::<usize>();
+            object.events.extend(page.entries.into_iter().map(|entry| entry.json));
+            if page.after.epoch != first.epoch {
+                // The file ends with its epoch.
+                if object.events.is_empty() {
+                    return Ok(Gathered::Next(page.after));
+                }
+                object.after = LogPosition { number: head.end_of(first.epoch).unwrap_or(first.number), ..first };
+                break;
+            }
+            object.after = page.after;
+        }
+        Ok(Gathered::Object(object))
+    }
+
+    /// Writes a file, if there is none of its name. Returns where the file ends that is there.
+    async fn write(&self, object: JournalObject, outcome: &mut PublishOutcome) -> Result<LogPosition, PublishError> {
+        let path = JournalObject::path(object.first);
+        match self.files.put_opts(&path, object.encode()?.into(), PutMode::Create.into()).await {
+            Ok(_) => {
+                outcome.journal_files += 1;
+                outcome.journaled_events += u64::try_from(object.events.len()).unwrap_or(u64::MAX);
+                Ok(object.after)
+            }
+            Err(Error::AlreadyExists { .. }) => {
+                let bytes = self.files.get(&path).await?.bytes().await?;
+                let existing = JournalObject::decode(object.first, &bytes);
+                let existing = existing.map_err(|error| PublishError::Altered(path.to_string(), error))?;
+                if existing.events.iter().zip(&object.events).any(|(theirs, ours)| theirs != ours) {
+                    return Err(PublishError::Differs(path.to_string()));
+                }
+                Ok(existing.after)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// What follows a place of the journal in the log.
+enum Gathered {
+    /// Events.
+    Object(JournalObject),
+    /// Nothing: the epoch has ended there, and the next one begins.
+    Next(LogPosition),
+    /// Events that are no longer there; the log begins here.
+    Missed(LogPosition),
+}
+
+/// Where a reader goes on that is at a place which the log does not have, and whether it misses something. The log goes on behind the place,
+/// or is another one.
+pub(crate) fn beyond(head: &LogHead, at: LogPosition, now: UtcSecond) -> (LogPosition, bool) {
+    match head.end_of(at.epoch) {
+        // The log was torn, and a restore ended its epoch before the reader's place.
+        Some(_) => (LogPosition { epoch: head.epoch_after(at.epoch), number: 1, offset: 0 }, false),
+        // The log was lost, and another one was begun.
+        None => (head.start(now), true),
+    }
+}

@@ -1,0 +1,149 @@
+//! The deliveries to all endpoints, at the same time.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use futures::future::join_all;
+use payments_boot::{Deadline, WebhookMaster};
+use payments_model::UtcSecond;
+use payments_store::{LogHead, StoreError, WebhookEndpoint, WebhookState};
+
+use crate::deliver::{Run, needed_at_the_end};
+use crate::webhook::Sender;
+use crate::{Publish, PublishError, WebhookOutcome};
+
+/// What signs webhooks and sends them.
+#[derive(Debug, Clone)]
+pub struct Webhooks {
+    /// What sends them.
+    pub sender: Arc<Sender>,
+    /// What signs them.
+    pub master: WebhookMaster,
+}
+
+#[cfg(feature = "aws")]
+impl Webhooks {
+    /// What a deployed function has, if its configuration says so.
+    ///
+    /// # Errors
+    /// When the machine's certificates cannot be read.
+    pub async fn configured(config: &crate::Config) -> Result<Option<Self>, lambda_runtime::Error> {
+        let Some(secret) = &config.webhook_secret else { return Ok(None) };
+        Ok(Some(Self { sender: Arc::new(Sender::internet()?), master: WebhookMaster::stored(secret).await? }))
+    }
+}
+
+/// The endpoints that there are.
+#[derive(Debug, Default)]
+struct Known {
+    /// Those that can be read.
+    endpoints: Vec<WebhookEndpoint>,
+    /// How far each of these is, by its id.
+    states: HashMap<String, WebhookState>,
+    /// How many cannot be read.
+    unreadable: u64,
+}
+
+impl Known {
+    /// Sorts out what cannot be read: it keeps nobody from the others.
+    fn of(
+        endpoints: BTreeMap<String, Result<WebhookEndpoint, StoreError>>,
+        mut states: HashMap<String, Result<WebhookState, StoreError>>,
+    ) -> Self {
+        let mut known = Self::default();
+        for (id, endpoint) in endpoints {
+            match (endpoint, states.remove(&id)) {
+                (Ok(endpoint), Some(Ok(state))) => {
+                    known.endpoints.push(endpoint);
+                    known.states.insert(id, state);
+                }
+                // It was created or deleted meanwhile.
+                (Ok(_), None) => {}
+                (Err(error), _) | (Ok(_), Some(Err(error))) => {
+                    tracing::error!(endpoint = %id, %error, "a webhook endpoint cannot be read, and gets nothing");
+                    known.unreadable += 1;
+                }
+            }
+        }
+        known
+    }
+
+    /// The endpoints that have something to get at `now`, with the numbers of their leases.
+    fn due(&self, head: Option<&LogHead>, now: UtcSecond) -> Vec<(&WebhookEndpoint, u64)> {
+        let due = self.endpoints.iter().filter_map(|endpoint| {
+            let state = self.states.get(endpoint.id.as_str())?;
+            let has_more = head.is_some_and(|head| state.position != head.end());
+            let is_due = state.can_be_taken(now) && (has_more || state.test_at.is_some());
+            is_due.then_some((endpoint, state.lease))
+        });
+        due.collect()
+    }
+}
+
+impl Publish {
+    /// Delivers to all endpoints at the same time. Afterwards `outcome` is how they are, also if this fails; none if there are none.
+    ///
+    /// # Errors
+    /// The first one, after the others were served all the same.
+    pub(crate) async fn deliver(
+        &self,
+        deadline: &Deadline,
+        outcome: &mut Option<WebhookOutcome>,
+    ) -> Result<(), PublishError> {
+        let Some(webhooks) = &self.webhooks else { return Ok(()) };
+        // The places before the head: another run may move one on to what is behind a head that was read before. And before the endpoints:
+        // the lease of one that is changed in between is another one than here, so nothing is sent as it was before.
+        let states = self.store.webhook_states().await?;
+        if states.is_empty() {
+            return Ok(());
+        }
+        let endpoints = self.store.webhook_endpoints().await?;
+        let head = self.store.log_head().await?;
+        let mut known = Known::of(endpoints, states);
+        let outcome = outcome.insert(WebhookOutcome::default());
+        let served = self.serve_due(webhooks, &mut known, head.as_ref(), deadline, outcome).await;
+        outcome.judge(head.as_ref(), known.states.values(), known.unreadable);
+        served
+    }
+
+    /// Delivers to all endpoints that have something to get.
+    async fn serve_due(
+        &self,
+        webhooks: &Webhooks,
+        known: &mut Known,
+        head: Option<&LogHead>,
+        deadline: &Deadline,
+        outcome: &mut WebhookOutcome,
+    ) -> Result<(), PublishError> {
+        let due = known.due(head, self.clock.now());
+        if due.is_empty() {
+            return Ok(());
+        }
+        let (master, sending) = (webhooks.master.get_secret().await?, AtomicUsize::new(0));
+        let run = &Run {
+            store: &self.store,
+            sender: &webhooks.sender.anew(),
+            master: &master,
+            clock: &self.clock,
+            deadline: &deadline.earlier(needed_at_the_end()),
+            sending: &sending,
+        };
+        let served = due.into_iter().map(|(endpoint, lease)| async move {
+            let mut own = WebhookOutcome::default();
+            let state = run.serve(endpoint, lease, &mut own).await;
+            (endpoint.id.to_string(), own, state)
+        });
+        let (served, mut failure) = (join_all(served).await, None);
+        for (id, own, state) in served {
+            *outcome += own;
+            match state {
+                Ok(Some(state)) => drop(known.states.insert(id, state)),
+                Ok(None) => {}
+                // The others were served all the same.
+                Err(error) => failure = failure.or(Some(error)),
+            }
+        }
+        failure.map_or(Ok(()), Err)
+    }
+}

@@ -1,0 +1,185 @@
+//! Create, change, show and delete endpoints.
+
+use http::header::LOCATION;
+use payments_http::{Answer, Problem, ProblemKind};
+use payments_model::webhook::{EndpointId, SecretGeneration};
+use payments_store::{
+    DisabledBy, LogHead, LogPosition, LogRead, MAX_ENDPOINTS, StoreError, WebhookEndpoint, WebhookState,
+};
+
+use crate::choice::{Start, Wanted};
+use crate::view::{DeletedView, EndpointView, EndpointsView, SecretsView};
+use crate::{Webhooks, no_such_endpoint};
+
+/// An endpoint, and the log that it reads. What a request changes, it changes here, too: reading it again would take too long.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) endpoint: WebhookEndpoint,
+    pub(crate) state: WebhookState,
+    pub(crate) head: Option<LogHead>,
+}
+
+impl Found {
+    /// Lets the endpoint be tried at once.
+    pub(crate) fn forgive(&mut self) {
+        let progress = &mut self.state.progress;
+        (progress.failures, progress.failing_since, progress.next_try_at) = (0, None, None);
+    }
+}
+
+impl Webhooks {
+    /// Creates an endpoint, or changes it. The same PUT again changes nothing.
+    pub(crate) async fn put(&self, id: &EndpointId, body: &[u8]) -> Result<Answer, Problem> {
+        let wanted = Wanted::of(body, self.config.data.endpoint.is_some())?;
+        self.require_webhooks()?;
+        let mut endpoints = self.store.webhook_endpoints().await?;
+        match endpoints.remove(id.as_str()) {
+            Some(Ok(endpoint)) => self.change(endpoint, wanted).await,
+            Some(Err(error)) => self.repair(id, &wanted, &error).await,
+            None if endpoints.len() >= MAX_ENDPOINTS => {
+                let detail =
+                    format!("The bank has {MAX_ENDPOINTS} endpoints, the most; delete one, or change another.");
+                Err(Problem::new(ProblemKind::TooManyEndpoints, detail))
+            }
+            None => self.create(id, wanted).await,
+        }
+    }
+
+    async fn create(&self, id: &EndpointId, wanted: Wanted) -> Result<Answer, Problem> {
+        let (now, head) = (self.clock.now(), self.store.log_head().await?);
+        let from = self.place(wanted.start, head.as_ref()).await?;
+        let Wanted { chosen, disabled, .. } = wanted;
+        if !self.store.create_webhook_endpoint(id, &chosen, from, disabled, now).await? {
+            let detail = "Another request created this endpoint meanwhile; send yours again.";
+            return Err(Problem::new(ProblemKind::Unavailable, detail));
+        }
+        let (generation, previous_until) = (SecretGeneration::FIRST, None);
+        let id = id.clone();
+        let location = format!("/webhook-endpoints/{id}");
+        let endpoint = WebhookEndpoint { id, chosen, generation, previous_until, created_at: now, updated_at: now };
+        let disabled = disabled.then_some((DisabledBy::Operator, now));
+        let found = Found { endpoint, state: WebhookState::new(from, disabled), head };
+        Ok(Answer::json(201, &self.view(&found))?.header(LOCATION, &location))
+    }
+
+    async fn change(&self, endpoint: WebhookEndpoint, wanted: Wanted) -> Result<Answer, Problem> {
+        // Both are deleted together.
+        let state = self.store.webhook_state(&endpoint.id).await?.ok_or_else(no_such_endpoint)?;
+        let mut found = Found { endpoint, state, head: self.store.log_head().await? };
+        let is_same = found.endpoint.chosen == wanted.chosen && found.state.disabled_at.is_some() == wanted.disabled;
+        if !is_same {
+            let now = self.clock.now();
+            let id = &found.endpoint.id;
+            if !self.store.change_webhook_endpoint(id, &wanted.chosen, wanted.disabled, now).await? {
+                return Err(no_such_endpoint());
+            }
+            (found.endpoint.chosen, found.endpoint.updated_at) = (wanted.chosen, now);
+            if wanted.disabled {
+                found.state.disabled_at.get_or_insert(now);
+                found.state.disabled_by.get_or_insert(DisabledBy::Operator);
+            } else {
+                (found.state.disabled_at, found.state.disabled_by) = (None, None);
+                found.forgive();
+            }
+        }
+        Answer::json(200, &self.view(&found))
+    }
+
+    /// Changes an endpoint that cannot be read: what a PUT brings is written anew.
+    async fn repair(&self, id: &EndpointId, wanted: &Wanted, error: &StoreError) -> Result<Answer, Problem> {
+        tracing::error!(endpoint = %id, %error, "a webhook endpoint cannot be read, and is changed");
+        if !self.store.change_webhook_endpoint(id, &wanted.chosen, wanted.disabled, self.clock.now()).await? {
+            return Err(no_such_endpoint());
+        }
+        Answer::json(200, &self.view(&self.find(id).await?))
+    }
+
+    /// All endpoints but those that cannot be read, which are logged.
+    pub(crate) async fn list(&self) -> Result<EndpointsView, Problem> {
+        let endpoints = self.store.webhook_endpoints().await?;
+        let (mut states, head) = (self.store.webhook_states().await?, self.store.log_head().await?);
+        let (mut views, now) = (Vec::new(), self.clock.now());
+        for (id, endpoint) in endpoints {
+            match (endpoint, states.remove(&id)) {
+                (Ok(endpoint), Some(Ok(state))) => {
+                    views.push(EndpointView::of(&endpoint, &state, head.as_ref(), now));
+                }
+                // It was deleted meanwhile.
+                (Ok(_), None) => {}
+                (Err(error), _) | (Ok(_), Some(Err(error))) => {
+                    tracing::error!(endpoint = %id, %error, "a webhook endpoint cannot be read, and is left out");
+                }
+            }
+        }
+        Ok(EndpointsView { endpoints: views })
+    }
+
+    /// Deletes an endpoint, also one that cannot be read. The answer is what it was, or its id alone.
+    pub(crate) async fn delete(&self, id: &EndpointId) -> Result<Answer, Problem> {
+        let found = match self.read(id).await {
+            Ok(found) => Some(found.ok_or_else(no_such_endpoint)?),
+            Err(error @ StoreError::Unreadable { .. }) => {
+                tracing::error!(endpoint = %id, %error, "a webhook endpoint cannot be read, and is deleted");
+                None
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if !self.store.delete_webhook_endpoint(id).await? {
+            return Err(no_such_endpoint());
+        }
+        match found {
+            Some(found) => Answer::json(200, &self.view(&found)),
+            None => Answer::json(200, &DeletedView { id: id.as_str() }),
+        }
+    }
+
+    /// The secrets of an endpoint that sign now.
+    pub(crate) async fn secret(&self, id: &EndpointId) -> Result<Answer, Problem> {
+        let endpoint = self.store.webhook_endpoint(id).await?.ok_or_else(no_such_endpoint)?;
+        let master = self.master.get_secret().await?;
+        Answer::json(200, &SecretsView::of(&endpoint, &master, self.clock.now()))
+    }
+
+    /// Reads an endpoint, with the log's head, or finds that there is none.
+    pub(crate) async fn find(&self, id: &EndpointId) -> Result<Found, Problem> {
+        self.read(id).await?.ok_or_else(no_such_endpoint)
+    }
+
+    /// Reads an endpoint, with the log's head. None if there is none.
+    async fn read(&self, id: &EndpointId) -> Result<Option<Found>, StoreError> {
+        let Some(endpoint) = self.store.webhook_endpoint(id).await? else { return Ok(None) };
+        // Both are deleted together.
+        let Some(state) = self.store.webhook_state(id).await? else { return Ok(None) };
+        Ok(Some(Found { endpoint, state, head: self.store.log_head().await? }))
+    }
+
+    /// An endpoint's view.
+    pub(crate) fn view(&self, found: &Found) -> EndpointView {
+        EndpointView::of(&found.endpoint, &found.state, found.head.as_ref(), self.clock.now())
+    }
+
+    /// The place in the log at which an endpoint begins.
+    async fn place(&self, start: Start, head: Option<&LogHead>) -> Result<LogPosition, Problem> {
+        match (start, head) {
+            (Start::Now, head) => Ok(head.map_or(LogPosition::BEGINNING, LogHead::end)),
+            (Start::Position(position), Some(head)) => self.kept(head, position).await,
+            (Start::Position(LogPosition::BEGINNING), None) => Ok(LogPosition::BEGINNING),
+            (Start::Position(_), None) => Err(gone("The log has no such place", LogPosition::BEGINNING)),
+        }
+    }
+
+    /// Returns a place, if the log has what follows it.
+    pub(crate) async fn kept(&self, head: &LogHead, position: LogPosition) -> Result<LogPosition, Problem> {
+        let now = self.clock.now();
+        match self.store.log_page(head, position, 1, 1, now).await? {
+            LogRead::Page(_) => Ok(position),
+            LogRead::Expired(oldest) => Err(gone("The events after this cursor are no longer kept", oldest)),
+            LogRead::Beyond(_) => Err(gone("The log has no such place", head.start(now))),
+        }
+    }
+}
+
+pub(crate) fn gone(why: &str, oldest: LogPosition) -> Problem {
+    let detail = format!("{why}; begin with oldestCursor, and compare with what the receiver knows.");
+    Problem::new(ProblemKind::CursorGone, detail).at("after").oldest_cursor(oldest.to_string())
+}

@@ -1,0 +1,97 @@
+//! `webhooks`: the endpoints to which `publish` delivers events, and what operators do with them.
+//!
+//! It sends nothing itself. What an operator asks for is in the endpoint's items, and the next run of `publish` does it: within a minute.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `choice` | the body of a PUT |
+//! | `endpoints` | create, change, show, delete |
+//! | `operate` | test, replay, skip, rotate |
+//! | `view` | the JSON of an endpoint |
+
+mod choice;
+mod config;
+mod endpoints;
+mod operate;
+mod view;
+
+use std::borrow::Cow;
+
+use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
+use payments_boot::{Clock, WebhookMaster};
+use payments_http::{Answer, Problem, ProblemKind, Request, Route, serve};
+use payments_store::Store;
+
+pub use choice::MAX_DESCRIPTION_CHARS;
+pub use config::Config;
+
+/// The longest body, in bytes: a URL of 2,048 characters, 50 accounts of 48, and three times as much for what is wrong with them.
+const MAX_BODY_BYTES: usize = 16 * 1024;
+
+/// The function.
+#[derive(Debug, Clone)]
+pub struct Webhooks {
+    config: Config,
+    store: Store,
+    master: WebhookMaster,
+    clock: Clock,
+}
+
+impl Webhooks {
+    /// Creates the function.
+    pub fn new(config: Config, store: Store, master: WebhookMaster, clock: Clock) -> Self {
+        Self { config, store, master, clock }
+    }
+
+    /// Answers one request.
+    pub async fn handle(&self, event: ApiGatewayV2httpRequest) -> ApiGatewayV2httpResponse {
+        serve(&event, &self.config.access, |request| self.answer(request)).await
+    }
+
+    async fn answer(&self, request: Request<'_>) -> Result<Answer, Problem> {
+        let has_fields = [Route::PutEndpoint, Route::ReplayEndpoint, Route::SkipEvent, Route::RotateSecret]
+            .contains(&request.route());
+        let body = if has_fields { request.json_body(MAX_BODY_BYTES)? } else { Cow::Borrowed(&[][..]) };
+        request.query(&[])?;
+        if request.route() == Route::ListEndpoints {
+            self.require_webhooks()?;
+            return Answer::json(200, &self.list().await?);
+        }
+        let id = request.endpoint()?;
+        match request.route() {
+            Route::PutEndpoint => self.put(&id, &body).await,
+            Route::GetEndpoint => {
+                self.require_webhooks()?;
+                Answer::json(200, &self.view(&self.find(&id).await?))
+            }
+            Route::DeleteEndpoint => {
+                self.require_webhooks()?;
+                self.delete(&id).await
+            }
+            Route::GetEndpointSecret => {
+                self.require_webhooks()?;
+                self.secret(&id).await
+            }
+            Route::TestEndpoint => {
+                self.require_webhooks()?;
+                self.test(&id).await
+            }
+            Route::ReplayEndpoint => self.replay(&id, &body).await,
+            Route::SkipEvent => self.skip(&id, &body, request.caller()).await,
+            Route::RotateSecret => self.rotate(&id, &body).await,
+            _ => Err(Problem::wrong_function()),
+        }
+    }
+
+    fn require_webhooks(&self) -> Result<(), Problem> {
+        if self.config.webhook_secret.is_some() {
+            return Ok(());
+        }
+        let detail = "This bank sends no webhooks; its operator can switch them on with the parameter Webhooks.";
+        Err(Problem::new(ProblemKind::NoWebhooks, detail))
+    }
+}
+
+fn no_such_endpoint() -> Problem {
+    Problem::new(ProblemKind::NoSuchEndpoint, "There is no endpoint with this id; check the id, or create it with PUT.")
+}

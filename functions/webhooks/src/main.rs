@@ -1,0 +1,17 @@
+//! The program of the `webhooks` function.
+
+use std::convert::Infallible;
+
+use lambda_runtime::{Error, LambdaEvent, run, service_fn};
+use payments_boot::{Clock, Lookup, WebhookMaster, http_store, log_as_json};
+use webhooks::{Config, Webhooks};
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    log_as_json();
+    let config = Config::read(&Lookup::environment())?;
+    let store = http_store(&config.data).await;
+    let master = WebhookMaster::stored(config.webhook_secret.as_deref().unwrap_or_default()).await?;
+    let webhooks = Webhooks::new(config, store, master, Clock::system());
+    run(service_fn(|event: LambdaEvent<_>| async { Ok::<_, Infallible>(webhooks.handle(event.payload).await) })).await
+}

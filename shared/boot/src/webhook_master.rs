@@ -1,0 +1,95 @@
+//! The master secret of webhooks: given, or read from Secrets Manager when it is first needed.
+
+use std::fmt;
+use std::sync::Arc;
+
+use payments_model::webhook::MasterSecret;
+use payments_model::{Outage, OutageKind};
+
+/// The master secret of webhooks. It is read once by each sandbox: whoever changes it deploys anew.
+#[derive(Clone)]
+pub struct WebhookMaster(Arc<Source>);
+
+/// What a variable begins with that holds the secret itself: for `sam local`, which has no Secrets Manager.
+#[cfg(feature = "aws")]
+const GIVEN: &str = "given:";
+
+enum Source {
+    Given(MasterSecret),
+    #[cfg(feature = "aws")]
+    Stored {
+        client: aws_sdk_secretsmanager::Client,
+        id: String,
+        read: tokio::sync::OnceCell<MasterSecret>,
+    },
+}
+
+/// Why the master secret is not known.
+#[derive(Debug, thiserror::Error)]
+pub enum WebhookMasterError {
+    /// Secrets Manager rejected the call or did not answer.
+    #[error("Secrets Manager did not give the master secret of webhooks")]
+    NotGiven(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The secret's text is no master secret.
+    #[error("the master secret of webhooks cannot be used")]
+    Unusable(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl Outage for WebhookMasterError {
+    fn kind(&self) -> OutageKind {
+        match self {
+            Self::NotGiven(_) => OutageKind::Unavailable,
+            Self::Unusable(_) => OutageKind::Broken,
+        }
+    }
+}
+
+impl WebhookMaster {
+    /// A secret that is given: on one machine, and in tests.
+    #[must_use]
+    pub fn given(secret: MasterSecret) -> Self {
+        Self(Arc::new(Source::Given(secret)))
+    }
+
+    /// The secret with this id in Secrets Manager, with the function's own role. Nothing is read yet. After `given:` comes the secret
+    /// itself.
+    ///
+    /// # Errors
+    /// [`WebhookMasterError`] if that is no secret.
+    #[cfg(feature = "aws")]
+    pub async fn stored(id: &str) -> Result<Self, WebhookMasterError> {
+        if let Some(secret) = id.strip_prefix(GIVEN) {
+            let secret = secret.parse().map_err(|error| WebhookMasterError::Unusable(Box::new(error)))?;
+            return Ok(Self::given(secret));
+        }
+        let client = crate::aws::secrets_manager().await;
+        Ok(Self(Arc::new(Source::Stored { client, id: id.to_owned(), read: tokio::sync::OnceCell::new() })))
+    }
+
+    /// Returns the secret. It is read at most once, but for failures: a function that does other work must not fail with it.
+    ///
+    /// # Errors
+    /// [`WebhookMasterError`] if it cannot be read or used.
+    #[cfg_attr(not(feature = "aws"), expect(clippy::unused_async, reason = "a secret that is stored is read"))]
+    pub async fn get_secret(&self) -> Result<MasterSecret, WebhookMasterError> {
+        match &*self.0 {
+            Source::Given(secret) => Ok(secret.clone()),
+            #[cfg(feature = "aws")]
+            Source::Stored { client, id, read } => {
+                let secret = read.get_or_try_init(async || {
+                    let value = client.get_secret_value().secret_id(id).send().await;
+                    let value = value.map_err(|error| WebhookMasterError::NotGiven(error.into()))?;
+                    let text = value.secret_string().unwrap_or_default();
+                    text.parse().map_err(|error| WebhookMasterError::Unusable(Box::new(error)))
+                });
+                secret.await.cloned()
+            }
+        }
+    }
+}
+
+impl fmt::Debug for WebhookMaster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WebhookMaster(hidden)")
+    }
+}

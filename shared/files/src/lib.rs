@@ -1,0 +1,89 @@
+//! Where files are kept, such as reports and the journal: an S3 bucket or a local folder.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use chrono::TimeDelta;
+use object_store::ObjectStore;
+use object_store::local::LocalFileSystem;
+use object_store::path::Path;
+use payments_boot::{ConfigError, Lookup};
+
+#[cfg(feature = "aws")]
+mod s3;
+#[cfg(feature = "aws")]
+mod transport;
+
+/// The most time that one call takes: two retries, and a last try of 10 s.
+pub const CALL: TimeDelta = TimeDelta::seconds(20);
+
+/// A storage of files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Storage {
+    /// `s3://bucket` or `s3://bucket/prefix`.
+    S3 {
+        /// The bucket's name.
+        bucket: String,
+        /// The prefix of all keys, which may be empty.
+        prefix: Path,
+    },
+    /// `file:///folder`.
+    Folder(PathBuf),
+}
+
+/// Why a text is not a storage of files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("expected s3://BUCKET, s3://BUCKET/PREFIX or file:///FOLDER")]
+pub struct StorageError;
+
+impl FromStr for Storage {
+    type Err = StorageError;
+
+    fn from_str(url: &str) -> Result<Self, Self::Err> {
+        if let Some(place) = url.strip_prefix("s3://") {
+            let (bucket, prefix) = place.split_once('/').unwrap_or((place, ""));
+            let named = bucket.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'.' | b'-'));
+            if bucket.is_empty() || !named {
+                return Err(StorageError);
+            }
+            let prefix = Path::parse(prefix).map_err(|_| StorageError)?;
+            return Ok(Self::S3 { bucket: bucket.to_owned(), prefix });
+        }
+        let folder = url.strip_prefix("file://").filter(|folder| folder.starts_with('/') && folder.len() > 1);
+        folder.map(|folder| Self::Folder(folder.into())).ok_or(StorageError)
+    }
+}
+
+impl fmt::Display for Storage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::S3 { bucket, prefix } => write!(f, "s3://{bucket}/{prefix}"),
+            Self::Folder(folder) => write!(f, "file://{}", folder.display()),
+        }
+    }
+}
+
+impl Storage {
+    /// Opens the storage that this environment variable sets. S3 is called with the credentials of the function's role, which Lambda sets in the
+    /// environment and which outlive the sandbox.
+    ///
+    /// # Errors
+    /// [`ConfigError`], which names the variable.
+    #[cfg_attr(not(feature = "aws"), expect(unused_variables, reason = "only S3 is configured by the environment"))]
+    pub fn open(&self, variable: &'static str, lookup: &Lookup<'_>) -> Result<Arc<dyn ObjectStore>, ConfigError> {
+        let invalid = |error: &dyn fmt::Display| ConfigError::Invalid(variable, self.to_string(), error.to_string());
+        match self {
+            #[cfg(feature = "aws")]
+            Self::S3 { bucket, prefix } => s3::open(lookup, bucket, prefix, &invalid),
+            #[cfg(not(feature = "aws"))]
+            Self::S3 { .. } => Err(invalid(&"this program is built for one machine, without S3; use file:///FOLDER")),
+            Self::Folder(folder) => {
+                std::fs::create_dir_all(folder).map_err(|error| invalid(&error))?;
+                let files = LocalFileSystem::new_with_prefix(folder).map_err(|error| invalid(&error))?;
+                Ok(Arc::new(files.with_fsync(true)))
+            }
+        }
+    }
+}

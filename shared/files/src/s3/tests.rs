@@ -1,0 +1,197 @@
+//! The requests to S3, checked with a server that records them and returns given responses.
+
+use std::sync::{Arc, Mutex};
+
+use object_store::{Error, GetOptions, GetRange, ObjectStoreExt as _, PutMode};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::*;
+use crate::{Storage, StorageError};
+
+/// One response: its status, headers and body.
+type Answer = (&'static str, &'static str, &'static str);
+
+/// Starts a server that gives these responses, one per request. Returns its URL and the requests.
+async fn serve(answers: Vec<Answer>) -> (String, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+    let seen = Arc::clone(&asked);
+    tokio::spawn(async move {
+        for (status, headers, body) in answers {
+            let (mut connection, _) = listener.accept().await.unwrap();
+            let request = read(&mut connection).await;
+            seen.lock().unwrap().push(request);
+            let length = body.len();
+            let answer =
+                format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n{headers}\r\n{body}");
+            connection.write_all(answer.as_bytes()).await.unwrap();
+        }
+    });
+    (url, asked)
+}
+
+/// Reads one request with its body.
+async fn read(connection: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    loop {
+        connection.read_buf(&mut bytes).await.unwrap();
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let length =
+                head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
+            if body.len() >= length.unwrap_or(0) {
+                return text;
+            }
+        }
+    }
+}
+
+/// The bucket of a server, with the credentials of a role.
+fn bucket(url: &str) -> Arc<dyn ObjectStore> {
+    let builder = AmazonS3Builder::new()
+        .with_bucket_name("reports")
+        .with_region("eu-west-2")
+        .with_access_key_id("ASIAEXAMPLE")
+        .with_secret_access_key("secret")
+        .with_token("the-session-token")
+        .with_endpoint(url)
+        .with_allow_http(true);
+    bounded(builder, &Path::from("billing")).unwrap()
+}
+
+fn header<'r>(request: &'r str, name: &str) -> Option<&'r str> {
+    request.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+}
+
+const BEGUN: Answer = (
+    "200 OK",
+    "",
+    "<InitiateMultipartUploadResult><Bucket>reports</Bucket><Key>k</Key><UploadId>u-1</UploadId></InitiateMultipartUploadResult>",
+);
+const COPIED: Answer = ("200 OK", "", "<CopyPartResult><ETag>\"part\"</ETag></CopyPartResult>");
+const COMPLETED: Answer = (
+    "200 OK",
+    "",
+    "<CompleteMultipartUploadResult><Bucket>reports</Bucket><Key>k</Key><ETag>\"whole\"</ETag></CompleteMultipartUploadResult>",
+);
+const THERE_ALREADY: Answer = ("412 Precondition Failed", "", "<Error><Code>PreconditionFailed</Code></Error>");
+const ABORTED: Answer = ("204 No Content", "", "");
+const UNAVAILABLE: Answer = ("503 Slow Down", "", "<Error><Code>SlowDown</Code></Error>");
+
+#[tokio::test]
+async fn a_copy_in_s3_never_overwrites() {
+    for (last, is_there) in [(COMPLETED, false), (THERE_ALREADY, true)] {
+        let (url, asked) = serve(vec![BEGUN, COPIED, last, ABORTED]).await;
+        let copied = bucket(&url).copy_if_not_exists(&Path::from("attempts/1"), &Path::from("reports/1")).await;
+        assert_eq!(matches!(copied, Err(Error::AlreadyExists { .. })), is_there, "{copied:?}");
+        assert_eq!(copied.is_ok(), !is_there, "{copied:?}");
+        let asked = asked.lock().unwrap();
+        assert!(asked[0].starts_with("POST /reports/billing/reports/1?uploads"), "{}", asked[0]);
+        assert_eq!(header(&asked[1], "x-amz-copy-source"), Some("reports/billing/attempts/1"), "{}", asked[1]);
+        assert!(asked[2].starts_with("POST /reports/billing/reports/1?uploadId=u-1"), "{}", asked[2]);
+        assert_eq!(header(&asked[2], "if-none-match"), Some("*"), "{}", asked[2]);
+        // An upload that failed is aborted.
+        assert_eq!(asked.get(3).is_some_and(|request| request.starts_with("DELETE ")), is_there, "{asked:?}");
+    }
+}
+
+#[tokio::test]
+async fn requests_are_signed_and_files_are_read_by_range_and_version() {
+    let etag = "etag: \"v1\"\r\nlast-modified: Fri, 20 Nov 2026 09:00:00 GMT\r\n";
+    let piece = "etag: \"v1\"\r\nlast-modified: Fri, 20 Nov 2026 09:00:00 GMT\r\ncontent-range: bytes 2-5/8\r\n";
+    let (url, asked) = serve(vec![("200 OK", etag, ""), ("206 Partial Content", piece, "cdef")]).await;
+    let files = bucket(&url);
+    files.put(&Path::from("a"), "abcdefgh".into()).await.unwrap();
+    let range = Some(GetRange::Bounded(2..6));
+    let options = GetOptions { range, if_match: Some("\"v1\"".to_owned()), ..GetOptions::default() };
+    let got = files.get_opts(&Path::from("a"), options).await.unwrap().bytes().await.unwrap();
+    assert_eq!(&got[..], b"cdef");
+    let asked = asked.lock().unwrap();
+    for request in asked.iter() {
+        assert_eq!(header(request, "x-amz-security-token"), Some("the-session-token"), "{request}");
+        let signed = header(request, "authorization").unwrap_or_default();
+        assert!(signed.starts_with("AWS4-HMAC-SHA256 Credential=ASIAEXAMPLE/"), "{request}");
+        assert!(signed.contains("/eu-west-2/s3/aws4_request"), "{request}");
+    }
+    assert!(asked[0].starts_with("PUT /reports/billing/a ") && asked[0].ends_with("\r\n\r\nabcdefgh"), "{}", asked[0]);
+    assert_eq!(header(&asked[1], "range"), Some("bytes=2-5"), "{}", asked[1]);
+    assert_eq!(header(&asked[1], "if-match"), Some("\"v1\""), "{}", asked[1]);
+}
+
+#[tokio::test]
+async fn a_file_that_is_put_only_if_it_is_new_says_so() {
+    let put = ("200 OK", "etag: \"v1\"\r\n", "");
+    for (answer, is_there) in [(put, false), (THERE_ALREADY, true)] {
+        let (url, asked) = serve(vec![answer]).await;
+        let files = bucket(&url);
+        let done = files.put_opts(&Path::from("journal/1/1"), "abc".into(), PutMode::Create.into()).await;
+        assert_eq!(matches!(done, Err(Error::AlreadyExists { .. })), is_there, "{done:?}");
+        assert_eq!(done.is_ok(), !is_there, "{done:?}");
+        let asked = asked.lock().unwrap();
+        assert_eq!(header(&asked[0], "if-none-match"), Some("*"), "{}", asked[0]);
+    }
+}
+
+#[tokio::test]
+async fn calls_to_s3_are_retried_twice() {
+    let put = ("200 OK", "etag: \"v1\"\r\n", "");
+    let (url, asked) = serve(vec![UNAVAILABLE, UNAVAILABLE, put]).await;
+    bucket(&url).put(&Path::from("a"), "abc".into()).await.unwrap();
+    assert_eq!(asked.lock().unwrap().len(), 3);
+    let (url, asked) = serve(vec![UNAVAILABLE; 5]).await;
+    assert!(bucket(&url).put(&Path::from("a"), "abc".into()).await.is_err());
+    assert_eq!(asked.lock().unwrap().len(), 3);
+}
+
+#[test]
+fn storage_is_parsed_from_its_url() {
+    let s3 = |bucket: &str, prefix: &str| Ok(Storage::S3 { bucket: bucket.to_owned(), prefix: Path::from(prefix) });
+    for (url, want) in [
+        ("s3://a-bank.reports", s3("a-bank.reports", "")),
+        ("s3://bucket/", s3("bucket", "")),
+        ("s3://bucket/billing/uk", s3("bucket", "billing/uk")),
+        ("file:///var/reports", Ok(Storage::Folder("/var/reports".into()))),
+        ("s3://", Err(StorageError)),
+        ("s3:///prefix", Err(StorageError)),
+        ("s3://Bucket", Err(StorageError)),
+        ("s3://bucket/a//b", Err(StorageError)),
+        ("file://relative", Err(StorageError)),
+        ("file:///", Err(StorageError)),
+        ("/var/reports", Err(StorageError)),
+    ] {
+        assert_eq!(url.parse::<Storage>(), want, "{url}");
+    }
+}
+
+#[test]
+fn missing_credentials_are_a_configuration_error() {
+    let set = |name: &str| (name == "AWS_REGION").then(|| "eu-west-2".to_owned());
+    let storage: Storage = "s3://bucket".parse().unwrap();
+    let error = storage.open("REPORTS_URL", &Lookup::new(&set)).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "the environment variable AWS_ACCESS_KEY_ID is not set; set it to the credentials of the function's role, which Lambda sets"
+    );
+}
+
+#[tokio::test]
+async fn a_folder_holds_only_complete_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let storage: Storage = format!("file://{}/new", folder.path().display()).parse().unwrap();
+    let files = storage.open("REPORTS_URL", &Lookup::new(&|_| None)).unwrap();
+    files.put(&Path::from("attempts/1/a.csv.gz"), "abc".into()).await.unwrap();
+    // An upload that was not completed is not a file.
+    let mut upload = files.put_multipart(&Path::from("attempts/2/a.csv.gz")).await.unwrap();
+    upload.put_part("half".into()).await.unwrap();
+    drop(upload);
+    assert!(matches!(files.head(&Path::from("attempts/2/a.csv.gz")).await, Err(Error::NotFound { .. })));
+    let (from, to) = (Path::from("attempts/1/a.csv.gz"), Path::from("reports/a.csv.gz"));
+    files.copy_if_not_exists(&from, &to).await.unwrap();
+    let again = files.copy_if_not_exists(&from, &to).await;
+    assert!(matches!(again, Err(Error::AlreadyExists { .. })), "{again:?}");
+    // A change of the attempt does not change the published file.
+    files.put(&from, "xyz".into()).await.unwrap();
+    assert_eq!(&files.get(&to).await.unwrap().bytes().await.unwrap()[..], b"abc");
+}

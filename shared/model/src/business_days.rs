@@ -1,0 +1,23 @@
+//! Business days: the calendars of payment rails, rules for closed days, and cut-offs.
+//!
+//! A calendar belongs to a rail, such as T2. A bank maps its currencies to calendars; a currency without one has no
+//! closed days. `docs/dates.md` has a table of examples.
+
+mod calendar_file;
+mod closed_days;
+mod compiled;
+mod cut_off;
+mod due;
+mod rule;
+mod settings;
+
+pub use calendar_file::CalendarFileError;
+pub use closed_days::{Calendar, ClosedDate};
+pub use compiled::calendars;
+pub use cut_off::{CutOff, CutOffError};
+pub use due::{DateRefusal, Due};
+pub use rule::{DateRule, DateRuleError, MoveReason, MoveReasonError};
+pub use settings::{BusinessDays, BusinessDaysError, CurrencyCalendars, CutOffs, Rail};
+
+#[cfg(test)]
+mod tests;

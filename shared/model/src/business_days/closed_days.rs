@@ -1,0 +1,119 @@
+//! A calendar: on which dates a payment rail is closed.
+
+use chrono::{Datelike, Weekday};
+
+use super::cut_off::CutOff;
+use super::rule::MoveReason;
+use crate::{BusinessDate, BusinessZone, UtcSecond};
+
+/// The closed days of a payment rail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Calendar {
+    pub(super) id: &'static str,
+    pub(super) name: &'static str,
+    pub(super) zone: BusinessZone,
+    pub(super) source: &'static str,
+    pub(super) first: BusinessDate,
+    pub(super) published: BusinessDate,
+    pub(super) covered: BusinessDate,
+    /// In order, without weekends.
+    pub(super) closed: Vec<ClosedDate>,
+}
+
+/// A date that is closed and no Saturday or Sunday.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClosedDate {
+    /// The date.
+    pub date: BusinessDate,
+    /// What it is called.
+    pub name: &'static str,
+}
+
+impl Calendar {
+    /// Its id, such as `T2`.
+    #[must_use]
+    pub fn id(&self) -> &'static str {
+        self.id
+    }
+
+    /// What it is the calendar of.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Its time zone, in which its cut-off is.
+    #[must_use]
+    pub fn zone(&self) -> BusinessZone {
+        self.zone
+    }
+
+    /// Where its dates come from.
+    #[must_use]
+    pub fn source(&self) -> &'static str {
+        self.source
+    }
+
+    /// Its first and its last date. It says nothing about others.
+    #[must_use]
+    pub fn covers(&self) -> std::ops::RangeInclusive<BusinessDate> {
+        self.first..=self.covered
+    }
+
+    /// The first date whose closing its owner has not published, if it covers any. From then on its dates are projected.
+    #[must_use]
+    pub fn projected_from(&self) -> Option<BusinessDate> {
+        (self.published < self.covered).then(|| self.published.plus_days(1))
+    }
+
+    /// Its closed dates in order, without weekends.
+    #[must_use]
+    pub fn closed(&self) -> &[ClosedDate] {
+        &self.closed
+    }
+
+    /// Why a date that it covers is closed; `None` if it is open.
+    #[must_use]
+    pub fn closed_for(&self, date: BusinessDate) -> Option<MoveReason> {
+        if is_weekend(date) {
+            return Some(MoveReason::Weekend);
+        }
+        self.closed.binary_search_by_key(&date, |closed| closed.date).is_ok().then_some(MoveReason::Holiday)
+    }
+
+    /// The first open date from `date` on, if it covers one.
+    #[must_use]
+    pub fn open_from(&self, date: BusinessDate) -> Option<BusinessDate> {
+        let mut date = date.max(self.first);
+        while date <= self.covered {
+            if self.closed_for(date).is_none() {
+                return Some(date);
+            }
+            date = date.plus_days(1);
+        }
+        None
+    }
+
+    /// The last open date up to `date`, if it covers one.
+    #[must_use]
+    pub fn open_until(&self, date: BusinessDate) -> Option<BusinessDate> {
+        let mut date = date.min(self.covered);
+        while date >= self.first {
+            if self.closed_for(date).is_none() {
+                return Some(date);
+            }
+            date = date.minus_days(1);
+        }
+        None
+    }
+
+    /// The instant of a wall-clock time on a date in its zone.
+    pub(super) fn instant(&self, date: BusinessDate, cut_off: CutOff) -> UtcSecond {
+        self.zone.instant_of(date, cut_off.time())
+    }
+}
+
+/// Whether a date is a Saturday or a Sunday. Every calendar is closed then.
+pub(super) fn is_weekend(date: BusinessDate) -> bool {
+    matches!(date.as_chrono().weekday(), Weekday::Sat | Weekday::Sun)
+}

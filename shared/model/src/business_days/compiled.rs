@@ -1,0 +1,22 @@
+//! The calendars that are compiled in.
+
+use std::sync::LazyLock;
+
+use super::calendar_file::{CalendarFileError, parse};
+use super::closed_days::Calendar;
+
+static CALENDARS: LazyLock<Result<[Calendar; 3], CalendarFileError>> = LazyLock::new(|| {
+    Ok([
+        parse("FED", include_str!("../../calendars/FED.txt"))?,
+        parse("GB", include_str!("../../calendars/GB.txt"))?,
+        parse("T2", include_str!("../../calendars/T2.txt"))?,
+    ])
+});
+
+/// Returns every calendar that there is, by their ids.
+///
+/// # Errors
+/// If one of their files is invalid.
+pub fn calendars() -> Result<&'static [Calendar], CalendarFileError> {
+    CALENDARS.as_ref().map(<[Calendar; 3]>::as_slice).map_err(Clone::clone)
+}

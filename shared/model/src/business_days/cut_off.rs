@@ -1,0 +1,40 @@
+//! Cut-offs: when a calendar takes no more payments of a date.
+
+use std::fmt;
+use std::str::FromStr;
+
+use chrono::NaiveTime;
+
+/// The hours in which a cut-off can be: no zone's clocks change then, and no business day ends before it.
+const CUT_OFF_HOURS: std::ops::RangeInclusive<&str> = "04:00"..="23:59";
+
+/// A time of the day after which a calendar takes no more payments of a date: hours and minutes from 04:00 to 23:59.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CutOff(NaiveTime);
+
+impl CutOff {
+    pub(super) fn time(self) -> NaiveTime {
+        self.0
+    }
+}
+
+impl FromStr for CutOff {
+    type Err = CutOffError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let time = NaiveTime::parse_from_str(text, "%H:%M").ok();
+        let time = time.filter(|time| CUT_OFF_HOURS.contains(&text) && Self(*time).to_string() == text);
+        time.map(Self).ok_or_else(|| CutOffError(text.to_owned()))
+    }
+}
+
+impl fmt::Display for CutOff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.format("%H:%M").fmt(f)
+    }
+}
+
+/// Why a text is no cut-off.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the cut-off {0:?} is not a time as hh:mm, from {start} to {end}", start = CUT_OFF_HOURS.start(), end = CUT_OFF_HOURS.end())]
+pub struct CutOffError(String);

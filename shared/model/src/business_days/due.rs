@@ -1,0 +1,122 @@
+//! When a payment falls due: as asked, or moved by its rule, its calendar and its cut-off.
+
+use super::rule::{DateRule, MoveReason};
+use super::settings::{BusinessDays, Rail};
+use crate::{BusinessDate, BusinessZone, Currency, ScheduledFor, UtcSecond};
+
+/// When a payment falls due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Due {
+    /// The instant.
+    pub at: UtcSecond,
+    /// The business date.
+    pub date: BusinessDate,
+    /// Why that is not when the client asked for it.
+    pub moved: Option<MoveReason>,
+}
+
+/// Why a payment's date is rejected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DateRefusal {
+    /// The date is closed or its cut-off has passed, and the rule is [`DateRule::Refuse`].
+    Closed {
+        /// The date.
+        date: BusinessDate,
+        /// Why.
+        reason: MoveReason,
+        /// The next open date.
+        next: BusinessDate,
+    },
+    /// The calendar does not cover the date, or no open date after it.
+    Uncovered {
+        /// The date.
+        date: BusinessDate,
+        /// The calendar's id.
+        calendar: &'static str,
+        /// The last date that it covers.
+        last: BusinessDate,
+    },
+}
+
+impl Due {
+    /// When a payment falls due that nothing moves.
+    #[must_use]
+    pub fn as_asked(scheduled_for: ScheduledFor, zone: BusinessZone) -> Self {
+        let (at, date) = scheduled_for.due(zone);
+        Self { at, date, moved: None }
+    }
+}
+
+impl BusinessDays {
+    /// Returns when a new payment falls due that is asked for today or later, with the rule of its request or the bank's.
+    ///
+    /// # Errors
+    /// [`DateRefusal`], unless the rule is [`DateRule::None`] or the currency has no calendar.
+    pub fn due(
+        &self,
+        scheduled_for: ScheduledFor,
+        currency: Currency,
+        rule: Option<DateRule>,
+        now: UtcSecond,
+    ) -> Result<Due, DateRefusal> {
+        let asked = Due::as_asked(scheduled_for, self.zone());
+        let rule = rule.unwrap_or(self.rule());
+        match self.rail(currency) {
+            Some(rail) if rule != DateRule::None => self.adjusted(asked, rail, rule, now),
+            _ => Ok(asked),
+        }
+    }
+
+    fn adjusted(&self, asked: Due, rail: &Rail, rule: DateRule, now: UtcSecond) -> Result<Due, DateRefusal> {
+        let calendar = rail.calendar;
+        let uncovered =
+            || DateRefusal::Uncovered { date: asked.date, calendar: calendar.id(), last: *calendar.covers().end() };
+        if !calendar.covers().contains(&asked.date) {
+            return Err(uncovered());
+        }
+        let (closed, today) = (calendar.closed_for(asked.date), self.zone().date_of(now));
+        let chosen = match (closed, rule) {
+            (None, _) => Some(asked),
+            // What moves to today is due now: the first instant of the day has passed.
+            (_, DateRule::Preceding) => calendar.open_until(asked.date).filter(|date| *date >= today).map(|date| {
+                let at = self.zone().start_of(date).max(now);
+                Due { at, date, moved: closed }
+            }),
+            _ => None,
+        };
+        if let Some(due) = chosen.filter(|due| self.is_in_time(rail, due.date, due.at.max(now))) {
+            return Ok(due);
+        }
+        // Between the chosen date and the asked one, all dates are closed.
+        let next = calendar.open_from(asked.date.max(today).plus_days(1)).ok_or_else(uncovered)?;
+        let reason = closed.unwrap_or(MoveReason::CutOff);
+        if rule == DateRule::Refuse {
+            return Err(DateRefusal::Closed { date: asked.date, reason, next });
+        }
+        Ok(Due { at: self.zone().start_of(next), date: next, moved: Some(reason) })
+    }
+
+    /// Whether what is sent at `at` makes the cut-off of a date.
+    fn is_in_time(&self, rail: &Rail, date: BusinessDate, at: UtcSecond) -> bool {
+        self.last_call(rail, date).is_none_or(|last| at <= last)
+    }
+
+    /// The last instant at which a payment of an open date can be created or due: its cut-off, without the lead time.
+    #[must_use]
+    pub fn last_call(&self, rail: &Rail, date: BusinessDate) -> Option<UtcSecond> {
+        Some(rail.calendar.instant(date, rail.cut_off?).saturating_add(-self.lead()))
+    }
+
+    /// The last call that comes next, if the calendar has a cut-off and covers the date.
+    #[must_use]
+    pub fn next_last_call(&self, rail: &Rail, now: UtcSecond) -> Option<UtcSecond> {
+        let mut date = rail.calendar.open_from(self.zone().date_of(now))?;
+        loop {
+            let last = self.last_call(rail, date)?;
+            if last >= now {
+                return Some(last);
+            }
+            date = rail.calendar.open_from(date.plus_days(1))?;
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Rules for payments whose date is closed, and why a payment was moved.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// What happens to a payment whose date is closed, or whose cut-off has passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DateRule {
+    /// Nothing: it is due on that date.
+    None,
+    /// It moves to the next open date.
+    Following,
+    /// It moves to the last open date before, or to the next one if that has passed.
+    Preceding,
+    /// It is rejected.
+    Refuse,
+}
+
+/// Why a text is not a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a date rule is none, following, preceding or refuse")]
+pub struct DateRuleError;
+
+impl DateRule {
+    /// Every rule.
+    pub const ALL: [Self; 4] = [Self::None, Self::Following, Self::Preceding, Self::Refuse];
+
+    /// The text in requests and items.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Following => "following",
+            Self::Preceding => "preceding",
+            Self::Refuse => "refuse",
+        }
+    }
+}
+
+impl FromStr for DateRule {
+    type Err = DateRuleError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL.into_iter().find(|rule| rule.as_str() == text).ok_or(DateRuleError)
+    }
+}
+
+impl fmt::Display for DateRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// Why a payment is not due when its client asked for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum MoveReason {
+    /// The date is a Saturday or a Sunday.
+    Weekend,
+    /// The date is another closed date of the calendar.
+    Holiday,
+    /// The date is open, but its cut-off has passed.
+    CutOff,
+}
+
+/// Why a text is not a reason to move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the reason to move is not weekend, holiday or cut-off")]
+pub struct MoveReasonError;
+
+impl MoveReason {
+    /// Every reason.
+    pub const ALL: [Self; 3] = [Self::Weekend, Self::Holiday, Self::CutOff];
+
+    /// The text in responses and items.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Weekend => "weekend",
+            Self::Holiday => "holiday",
+            Self::CutOff => "cut-off",
+        }
+    }
+}
+
+impl FromStr for MoveReason {
+    type Err = MoveReasonError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL.into_iter().find(|reason| reason.as_str() == text).ok_or(MoveReasonError)
+    }
+}
+
+impl fmt::Display for MoveReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}

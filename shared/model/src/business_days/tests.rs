@@ -1,0 +1,232 @@
+//! The calendars against published lists, and due dates against the tables of `docs/dates.md`.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::closed_days::is_weekend;
+use super::*;
+use crate::{BusinessDate, Currency, ScheduledFor, UtcSecond};
+
+/// The bank of a row: one currency, EUR, with this calendar.
+fn bank(zone: &str, calendar: &str, cut_off: Option<&str>, lead_minutes: i64) -> BusinessDays {
+    let calendars: CurrencyCalendars = format!("EUR={calendar}").parse().unwrap();
+    let cut_offs = cut_off.map(|time| format!("{calendar}={time}").parse().unwrap()).unwrap_or_default();
+    let lead = chrono::TimeDelta::minutes(lead_minutes);
+    BusinessDays::new(zone.parse().unwrap(), calendars, cut_offs, DateRule::None, lead).unwrap()
+}
+
+fn eur() -> Currency {
+    "EUR".parse().unwrap()
+}
+
+/// What the last three columns of a row say.
+fn outcome(due: Result<Due, DateRefusal>) -> [String; 3] {
+    let none = || "–".to_owned();
+    match due {
+        Ok(Due { at, date, moved }) => {
+            [at.to_string(), date.to_string(), moved.map_or_else(none, |reason| reason.to_string())]
+        }
+        Err(DateRefusal::Closed { reason, next, .. }) => [none(), format!("next {next}"), reason.to_string()],
+        Err(DateRefusal::Uncovered { .. }) => [none(), none(), "not covered".to_owned()],
+    }
+}
+
+#[test]
+fn due_dates_are_those_of_the_document() {
+    let rows = include_str!("../../../../docs/dates.md").lines().filter(|line| line.matches('|').count() == 11);
+    let (mut seen, mut wrong) = (0, Vec::new());
+    for row in rows.filter(|row| !row.starts_with("|-") && !row.starts_with("| bank ")) {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let [zone, calendar, cut_off, lead, rule, created, asked, want @ ..] = cells.as_slice() else {
+            panic!("{row}")
+        };
+        let cut_off = Some(*cut_off).filter(|cell| *cell != "–");
+        let bank = bank(zone, calendar, cut_off, lead.parse().unwrap());
+        let rule: DateRule = rule.parse().unwrap();
+        let due = bank.due(asked.parse().unwrap(), eur(), Some(rule), created.parse().unwrap());
+        if let Ok(due) = due {
+            assert_eq!(bank.date_of(due.at), due.date, "{row}");
+        }
+        let got = outcome(due);
+        if got != *want {
+            wrong.push(format!("{row} is {got:?}"));
+        }
+        seen += 1;
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(seen >= 60, "only {seen} rows");
+}
+
+/// A published list: its range, and its dates without weekends.
+fn published(text: &str) -> (BusinessDate, BusinessDate, BTreeSet<BusinessDate>) {
+    let header = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).unwrap().parse().unwrap();
+    let dates = text.lines().filter(|line| !line.starts_with('#')).map(|line| line.parse().unwrap());
+    (header("# from: "), header("# to: "), dates.filter(|date| !is_weekend(*date)).collect())
+}
+
+#[test]
+fn calendars_equal_the_published_lists() {
+    for (calendar, list) in [
+        ("T2", include_str!("../../calendars/published/T2.txt")),
+        ("FED", include_str!("../../calendars/published/FED.txt")),
+        ("GB", include_str!("../../calendars/published/GB.txt")),
+    ] {
+        let calendar = calendars().unwrap().iter().find(|found| found.id() == calendar).unwrap();
+        let (from, to, want) = published(list);
+        let closed = calendar.closed().iter().map(|closed| closed.date).filter(|date| (from..=to).contains(date));
+        assert_eq!(closed.collect::<BTreeSet<_>>(), want, "{}", calendar.id());
+        assert!(calendar.covers().contains(&from) && calendar.covers().contains(&to), "{}", calendar.id());
+        // What is called published was compared, as far as it is no rule.
+        let until = calendar.projected_from().map(|date| date.minus_days(1));
+        assert!(until.is_none_or(|until| until == to), "{}: {until:?}", calendar.id());
+    }
+}
+
+#[test]
+fn every_rule_covers_the_horizon_from_this_year_on() {
+    for calendar in calendars().unwrap() {
+        assert_eq!(calendar.covers().start().to_string(), "2026-01-01", "{}", calendar.id());
+        assert!(*calendar.covers().end() >= "2030-12-31".parse().unwrap(), "{}", calendar.id());
+        assert!(!calendar.name().is_empty() && !calendar.source().is_empty());
+    }
+}
+
+#[test]
+fn settings_name_what_is_wrong() {
+    let calendars = |text: &str| text.parse::<CurrencyCalendars>().map_err(|error| error.to_string());
+    assert!(calendars("EUR=T2,GBP=GB,USD=FED").is_ok());
+    for (text, want) in [
+        ("EUR", "\"EUR\" is not of the form currency=calendar, such as EUR=T2; separate entries with commas"),
+        ("EUR=T2,", "\"\" is not of the form currency=calendar, such as EUR=T2; separate entries with commas"),
+        ("EUR=T3", "there is no calendar \"T3\"; the calendars are FED, GB, T2"),
+        ("EUR=T2,EUR=GB", "EUR has two entries; leave one"),
+        ("eur=T2", "\"eur\" is no currency: a currency is a three-letter code of ISO 4217 in capitals, such as GBP"),
+    ] {
+        assert_eq!(calendars(text).expect_err(text), want);
+    }
+    let cut_offs = |text: &str| text.parse::<CutOffs>().map_err(|error| error.to_string());
+    assert!(cut_offs("T2=04:00,FED=23:59").is_ok());
+    let time = |time: &str| format!("the cut-off {time:?} is not a time as hh:mm, from 04:00 to 23:59");
+    for text in ["03:59", "24:00", "4:00", "16:00:00", "16", "noon", ""] {
+        assert_eq!(cut_offs(&format!("T2={text}")).expect_err(text), time(text));
+    }
+    assert_eq!(cut_offs("T2=16:00,T2=17:00").expect_err("twice"), "T2 has two entries; leave one");
+    let joined = |zone: &str, calendars: &str, cut_offs: &str, lead| {
+        let (zone, calendars, cut_offs) =
+            (zone.parse().unwrap(), calendars.parse().unwrap(), cut_offs.parse().unwrap());
+        let lead = chrono::TimeDelta::minutes(lead);
+        BusinessDays::new(zone, calendars, cut_offs, DateRule::Following, lead).map_err(|error| error.to_string())
+    };
+    assert!(joined("Europe/London", "EUR=T2", "T2=16:00", 30).is_ok());
+    let before = "on 2026-01-02 the cut-off of T2 comes before the bank's day begins, or within the lead time; choose a later one";
+    assert_eq!(joined("Pacific/Honolulu", "EUR=T2", "T2=10:59", 0).expect_err("early"), before);
+    assert!(joined("Pacific/Honolulu", "EUR=T2", "T2=12:00", 0).is_ok());
+    assert_eq!(joined("Europe/Berlin", "EUR=T2", "T2=04:00", 241).expect_err("lead"), before);
+    // A cut-off that applies to nothing.
+    assert!(joined("Europe/London", "EUR=T2", "GB=16:00", 0).is_ok());
+}
+
+#[test]
+fn the_next_last_call_is_that_of_an_open_day() {
+    for (cut_off, now, want) in [
+        (Some("16:00"), "2026-11-24T10:00:00Z", Some("2026-11-24T15:50:00Z")),
+        (Some("16:00"), "2026-11-24T15:50:00Z", Some("2026-11-24T15:50:00Z")),
+        (Some("16:00"), "2026-11-27T15:50:01Z", Some("2026-11-30T15:50:00Z")),
+        (Some("16:00"), "2026-12-24T20:00:00Z", Some("2026-12-29T15:50:00Z")),
+        (Some("16:00"), "2035-12-31T20:00:00Z", None),
+        (None, "2026-11-24T10:00:00Z", None),
+    ] {
+        let bank = bank("Europe/London", "GB", cut_off, 10);
+        let last = bank.next_last_call(bank.rail(eur()).unwrap(), now.parse().unwrap());
+        assert_eq!(last.map(|last| last.to_string()).as_deref(), want, "{now}");
+    }
+}
+
+#[test]
+fn the_days_covered_are_those_of_the_calendar_that_ends_first() {
+    let days = |calendars: &str| {
+        let calendars: CurrencyCalendars = calendars.parse().unwrap();
+        calendars.days_covered("2035-12-01".parse().unwrap())
+    };
+    assert_eq!((days("EUR=T2,GBP=GB"), CurrencyCalendars::default().days_covered(BusinessDate::MIN)), (Some(30), None));
+}
+
+fn banks() -> impl Strategy<Value = BusinessDays> {
+    let zones = ["Europe/London", "America/New_York", "Asia/Tokyo", "Pacific/Kiritimati", "Pacific/Honolulu"];
+    let (zones, ids) = (prop::sample::select(zones.to_vec()), prop::sample::select(vec!["T2", "FED", "GB"]));
+    // By the clock of Berlin, Honolulu's day begins at 12:00.
+    let cut_offs = prop::sample::select(vec![None, Some("13:30"), Some("16:00"), Some("23:59")]);
+    (zones, ids, cut_offs, 0_i64..=60).prop_map(|(zone, id, cut_off, lead)| bank(zone, id, cut_off, lead))
+}
+
+fn rules() -> impl Strategy<Value = DateRule> {
+    prop::sample::select(DateRule::ALL.to_vec())
+}
+
+/// An instant in 2026 to 2034, so that there is an open date after it.
+fn instants() -> impl Strategy<Value = UtcSecond> {
+    let second = |text: &str| text.parse::<UtcSecond>().unwrap().as_chrono().timestamp();
+    (second("2026-01-02T12:00:00Z")..second("2034-12-01T00:00:00Z"))
+        .prop_map(|second| UtcSecond::of(chrono::DateTime::from_timestamp(second, 0).unwrap()).unwrap())
+}
+
+/// What is asked for, this many seconds after now: the date, or the instant.
+fn asked(bank: &BusinessDays, now: UtcSecond, seconds: i64, by_date: bool) -> ScheduledFor {
+    let at = now.saturating_add(chrono::TimeDelta::seconds(seconds));
+    if by_date { ScheduledFor::Date(bank.date_of(at)) } else { ScheduledFor::Instant(at.as_chrono().fixed_offset()) }
+}
+
+const FIFTY_DAYS: i64 = 50 * 86_400;
+
+proptest! {
+    #[test]
+    fn a_payment_is_due_on_an_open_day_in_time_and_not_in_the_past(
+        bank in banks(), rule in rules(), now in instants(), seconds in 0..FIFTY_DAYS, by_date: bool,
+    ) {
+        let asked = asked(&bank, now, seconds, by_date);
+        let as_asked = Due::as_asked(asked, bank.zone());
+        let rail = bank.rail(eur()).unwrap();
+        let is_good = |due: Due| {
+            rail.calendar.closed_for(due.date).is_none()
+                && bank.last_call(rail, due.date).is_none_or(|last| due.at.max(now) <= last)
+        };
+        match bank.due(asked, eur(), Some(rule), now) {
+            Ok(due) if rule == DateRule::None => prop_assert_eq!(due, as_asked),
+            Ok(due) => {
+                prop_assert!(is_good(due), "{:?}", due);
+                prop_assert_eq!(bank.date_of(due.at), due.date);
+                // Nothing moves that need not, and what moves is neither earlier than now nor left where it was.
+                prop_assert_eq!(due.moved.is_none(), is_good(as_asked));
+                prop_assert!(due.moved.is_none() == (due == as_asked));
+                prop_assert!(due.moved.is_none() || due.at >= now);
+                prop_assert!(due.date >= bank.date_of(now));
+                prop_assert!(rule == DateRule::Preceding || due.date >= as_asked.date);
+            }
+            Err(DateRefusal::Closed { next, .. }) => {
+                prop_assert!(rule == DateRule::Refuse && !is_good(as_asked));
+                prop_assert!(rail.calendar.closed_for(next).is_none() && next > as_asked.date);
+                let following = bank.due(asked, eur(), Some(DateRule::Following), now);
+                prop_assert_eq!(following.map(|due| due.date), Ok(next));
+            }
+            Err(refusal) => prop_assert!(false, "{:?}", refusal),
+        }
+    }
+
+    #[test]
+    fn following_keeps_the_order(
+        bank in banks(), now in instants(), a in 0..FIFTY_DAYS, more in 0..FIFTY_DAYS, by_date: bool,
+    ) {
+        let due = |seconds| bank.due(asked(&bank, now, seconds, by_date), eur(), Some(DateRule::Following), now).unwrap();
+        let (earlier, later) = (due(a), due(a + more));
+        prop_assert!(earlier.at <= later.at && earlier.date <= later.date);
+    }
+
+    #[test]
+    fn preceding_is_on_no_later_day_than_following(
+        bank in banks(), now in instants(), seconds in 0..FIFTY_DAYS, by_date: bool,
+    ) {
+        let due = |rule| bank.due(asked(&bank, now, seconds, by_date), eur(), Some(rule), now).unwrap();
+        prop_assert!(due(DateRule::Preceding).date <= due(DateRule::Following).date);
+    }
+}

@@ -1,0 +1,126 @@
+//! Which events of the log a reader wants.
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+
+use crate::{AccountId, Status};
+
+/// The most accounts of a filter. With 48 bytes each they are 2.4 KB of an item.
+pub const MAX_FILTER_ACCOUNTS: usize = 50;
+
+/// What the types of events about payments begin with.
+const OF_PAYMENTS: &str = "payment.";
+
+/// A filter by type and by account. Without types it lets all types pass, without accounts all accounts.
+///
+/// What is no new version of a payment always passes the types: gaps, restores and irregular changes say that what a reader knows may be
+/// wrong. What names no account passes the accounts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EventFilter {
+    /// The statuses whose events pass.
+    pub statuses: BTreeSet<Status>,
+    /// The accounts, of which one pays or is paid.
+    pub accounts: BTreeSet<AccountId>,
+}
+
+/// The fields of an event by which it is filtered and divided.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EventFields {
+    /// The id.
+    pub id: String,
+    /// The type, such as `payment.processed`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The account that pays.
+    pub account_id: Option<String>,
+    /// The account that is paid.
+    pub payee_account_id: Option<String>,
+    /// The payment.
+    pub payment_id: Option<String>,
+}
+
+/// A text that is not a type of events by which one can filter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a type is payment.scheduled, payment.pending, payment.processed, payment.failed or payment.cancelled")]
+pub struct EventTypeError;
+
+/// The type of the events of payments that get this status.
+#[must_use]
+pub fn event_type(status: Status) -> String {
+    format!("{OF_PAYMENTS}{}", status.as_str().to_lowercase())
+}
+
+/// The status that the payments of events of a type get.
+///
+/// # Errors
+/// [`EventTypeError`] for another type.
+pub fn status_of_type(kind: &str) -> Result<Status, EventTypeError> {
+    Status::ALL.into_iter().find(|status| event_type(*status) == kind).ok_or(EventTypeError)
+}
+
+impl EventFilter {
+    /// Whether an event passes.
+    #[must_use]
+    pub fn passes(&self, event: &EventFields) -> bool {
+        let of_type = match status_of_type(&event.kind) {
+            Ok(status) => self.statuses.is_empty() || self.statuses.contains(&status),
+            Err(EventTypeError) => true,
+        };
+        let accounts = [&event.account_id, &event.payee_account_id].into_iter().flatten();
+        let mut accounts = accounts.peekable();
+        let of_account = self.accounts.is_empty()
+            || accounts.peek().is_none()
+            || accounts.any(|account| self.accounts.iter().any(|own| own.as_str() == account));
+        of_type && of_account
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(kind: &str, account: Option<&str>, payee: Option<&str>) -> EventFields {
+        let text = |text: Option<&str>| text.map(str::to_owned);
+        EventFields {
+            id: "7-a-1".to_owned(),
+            kind: kind.to_owned(),
+            account_id: text(account),
+            payee_account_id: text(payee),
+            payment_id: None,
+        }
+    }
+
+    #[test]
+    fn a_filter_takes_its_types_and_accounts_and_what_may_correct_them() {
+        let all = EventFilter::default();
+        let settled = EventFilter { statuses: [Status::Processed, Status::Failed].into(), ..EventFilter::default() };
+        let own = EventFilter { accounts: ["shop".parse().unwrap()].into(), ..EventFilter::default() };
+        for (kind, account, payee, of_settled, of_own) in [
+            ("payment.processed", Some("payer"), Some("shop"), true, true),
+            ("payment.failed", Some("shop"), Some("payer"), true, true),
+            ("payment.pending", Some("payer"), Some("other"), false, false),
+            ("payment.restored", Some("payer"), Some("other"), true, false),
+            ("payment.irregular", None, None, true, true),
+            ("log.gap", None, None, true, true),
+            ("payment.later-kind", Some("shop"), None, true, true),
+        ] {
+            let event = event(kind, account, payee);
+            assert_eq!(
+                (all.passes(&event), settled.passes(&event), own.passes(&event)),
+                (true, of_settled, of_own),
+                "{kind}"
+            );
+        }
+    }
+
+    #[test]
+    fn each_status_has_a_type() {
+        for status in Status::ALL {
+            assert_eq!(status_of_type(&event_type(status)), Ok(status));
+        }
+        assert_eq!(status_of_type("payment.restored"), Err(EventTypeError));
+        assert_eq!(status_of_type("PAYMENT.PENDING"), Err(EventTypeError));
+    }
+}

@@ -1,0 +1,160 @@
+//! Events about the log itself: what it may lack, and what a restore took back.
+
+use serde::Serialize;
+
+use super::{Epoch, version_id, version_json};
+use crate::{Head, HeadKey, UtcSecond};
+
+/// The event that says that events of changes before it may be missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GapEvent {
+    /// When it was noticed.
+    pub at: UtcSecond,
+    /// From when on changes may be missing, if that is known.
+    pub since: Option<UtcSecond>,
+    /// Until when.
+    pub until: UtcSecond,
+    /// How it came about.
+    pub why: &'static str,
+}
+
+/// The JSON of a gap's event.
+#[derive(Serialize)]
+struct GapJson {
+    id: String,
+    r#type: &'static str,
+    at: String,
+    epoch: Epoch,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    since: Option<String>,
+    until: String,
+    why: &'static str,
+}
+
+impl GapEvent {
+    /// The id of a gap's event in the segment of this number.
+    #[must_use]
+    pub fn id(epoch: Epoch, number: u64) -> String {
+        format!("{epoch}-gap-{number}")
+    }
+
+    /// The event's JSON in the segment of this number.
+    ///
+    /// # Errors
+    /// None that is known: JSON holds every field.
+    pub fn json(&self, epoch: Epoch, number: u64) -> serde_json::Result<String> {
+        serde_json::to_string(&GapJson {
+            id: Self::id(epoch, number),
+            r#type: "log.gap",
+            at: self.at.to_string(),
+            epoch,
+            since: self.since.map(|since| since.to_string()),
+            until: self.until.to_string(),
+            why: self.why,
+        })
+    }
+}
+
+/// The first event of an epoch that a restore began.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogRestoredEvent {
+    /// When the epoch began.
+    pub at: UtcSecond,
+    /// The instant to which the payments were restored, if they were, and not the log alone.
+    pub restored_to: Option<UtcSecond>,
+    /// The end of the epoch before, as a cursor.
+    pub end: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct LogRestoredJson<'e> {
+    id: String,
+    r#type: &'static str,
+    at: String,
+    epoch: Epoch,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    restored_to: Option<String>,
+    end: &'e str,
+}
+
+impl LogRestoredEvent {
+    /// The event's JSON in an epoch.
+    ///
+    /// # Errors
+    /// None that is known: JSON holds every field.
+    pub fn json(&self, epoch: Epoch) -> serde_json::Result<String> {
+        serde_json::to_string(&LogRestoredJson {
+            id: format!("{epoch}-restored"),
+            r#type: "log.restored",
+            at: self.at.to_string(),
+            epoch,
+            restored_to: self.restored_to.map(|instant| instant.to_string()),
+            end: &self.end,
+        })
+    }
+}
+
+/// The event of a payment whose version is lower after a restore than the log said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PaymentRestoredEvent {
+    /// As it is now.
+    Head(Box<Head>),
+    /// It is in no table now.
+    Missing {
+        /// Its key.
+        key: HeadKey,
+        /// The account that is paid, if the log says it.
+        payee: Option<String>,
+        /// When it was seen that it is missing.
+        at: UtcSecond,
+    },
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct MissingJson<'e> {
+    id: String,
+    r#type: &'static str,
+    at: String,
+    epoch: Epoch,
+    account_id: &'e str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payee_account_id: Option<&'e str>,
+    payment_id: String,
+    version: u32,
+    due_at: String,
+}
+
+impl PaymentRestoredEvent {
+    /// The event's id. A payment that is missing has the version 0.
+    #[must_use]
+    pub fn id(&self, epoch: Epoch) -> String {
+        match self {
+            Self::Head(head) => version_id(epoch, head.payment_id, head.version),
+            Self::Missing { key, .. } => version_id(epoch, key.sort.payment_id, 0),
+        }
+    }
+
+    /// The event's JSON in an epoch.
+    ///
+    /// # Errors
+    /// None that is known: JSON holds every field.
+    pub fn json(&self, epoch: Epoch) -> serde_json::Result<String> {
+        const KIND: &str = "payment.restored";
+        match self {
+            Self::Head(head) => version_json(head, epoch, KIND.to_owned(), None),
+            Self::Missing { key, payee, at } => serde_json::to_string(&MissingJson {
+                id: self.id(epoch),
+                r#type: KIND,
+                at: at.to_string(),
+                epoch,
+                account_id: key.account.as_str(),
+                payee_account_id: payee.as_deref(),
+                payment_id: key.sort.payment_id.to_string(),
+                version: 0,
+                due_at: key.sort.due_at.to_string(),
+            }),
+        }
+    }
+}

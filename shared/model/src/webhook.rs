@@ -1,0 +1,26 @@
+//! Webhooks: endpoints' ids, URLs and secrets, signatures, and the addresses that requests may go to.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`address`] | which IP addresses are global |
+//! | [`endpoint_id`] | ids of endpoints |
+//! | [`endpoint_url`] | URLs of endpoints |
+//! | [`message_id`] | ids of messages |
+//! | [`secret`] | secrets, and how they sign |
+
+pub mod address;
+pub mod endpoint_id;
+pub mod endpoint_url;
+pub mod message_id;
+pub mod secret;
+
+pub use address::is_global;
+pub use endpoint_id::{EndpointId, EndpointIdError};
+pub use endpoint_url::{EndpointUrl, EndpointUrlError, MAX_URL_CHARS};
+pub use message_id::{MessageId, MessageIdError};
+pub use secret::{EndpointSecret, MasterSecret, MasterSecretError, SecretGeneration};
+
+/// Whether ids of endpoints and messages may have this character.
+fn is_id_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_')
+}

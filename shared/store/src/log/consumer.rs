@@ -1,0 +1,100 @@
+//! Consumers: how far each has read the log.
+//!
+//! | item | pk | sk | `position` |
+//! |---|---|---|---|
+//! | consumer | `LOG#CONSUMERS` | `journal`, or `webhook#` and an endpoint's id | the place up to which it has done its work |
+
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
+use payments_model::webhook::EndpointId;
+
+use super::LogPosition;
+use crate::conditional::conditional;
+use crate::error::failed;
+use crate::item::{item_key, text_of};
+use crate::key::log_partition;
+use crate::{Item, Store, StoreError};
+
+/// The end of the partition key of consumers.
+pub(super) const CONSUMERS: &str = "CONSUMERS";
+
+/// What the sort keys of the consumers of endpoints begin with.
+pub(super) const WEBHOOK: &str = "webhook#";
+
+const POSITION: &str = "position";
+
+impl Store {
+    /// Returns how far a consumer has read, strongly consistent: 1 read unit. `None` if it has not read yet.
+    pub async fn log_consumer(&self, name: &str) -> Result<Option<LogPosition>, StoreError> {
+        let Some(item) = self.get(&self.tables.log, consumer_key(name)).await? else { return Ok(None) };
+        let position = text_of(&item, POSITION).parse();
+        position.map(Some).map_err(|error| StoreError::unreadable(&self.tables.log, format!("consumer {name}"), error))
+    }
+
+    /// Returns the consumers of all endpoints, strongly consistent: 1 read unit for each 4 KB.
+    pub(super) async fn webhook_items(&self) -> Result<Vec<Item>, StoreError> {
+        self.log_items(log_partition(CONSUMERS), WEBHOOK, "webhook#~").await
+    }
+
+    /// Returns the items of a partition of the log whose sort keys are between two texts.
+    pub(super) async fn log_items(&self, partition: String, from: &str, to: &str) -> Result<Vec<Item>, StoreError> {
+        let (mut items, mut after) = (Vec::new(), None);
+        loop {
+            let query = self
+                .client
+                .query()
+                .table_name(&self.tables.log)
+                .consistent_read(true)
+                .set_exclusive_start_key(after)
+                .key_condition_expression("pk = :pk AND sk BETWEEN :from AND :to")
+                .expression_attribute_values(":pk", AttributeValue::S(partition.clone()))
+                .expression_attribute_values(":from", AttributeValue::S(from.to_owned()))
+                .expression_attribute_values(":to", AttributeValue::S(to.to_owned()));
+            let answer = query.send().await.map_err(failed("Query"))?;
+            items.extend(answer.items.unwrap_or_default());
+            after = answer.last_evaluated_key;
+            if after.is_none() {
+                return Ok(items);
+            }
+        }
+    }
+
+    /// Moves a consumer, if it is where it was read: 1 write unit. Returns whether it is now at `to`. Attributes that this version does not
+    /// know stay.
+    pub async fn move_log_consumer(
+        &self,
+        name: &str,
+        from: Option<LogPosition>,
+        to: LogPosition,
+    ) -> Result<bool, StoreError> {
+        let update = self
+            .client
+            .update_item()
+            .table_name(&self.tables.log)
+            .set_key(Some(consumer_key(name)))
+            .update_expression("SET #position = :to")
+            .expression_attribute_names("#position", POSITION)
+            .expression_attribute_values(":to", AttributeValue::S(to.to_string()));
+        let update = match from {
+            None => update.condition_expression("attribute_not_exists(#position)"),
+            Some(from) => update
+                .condition_expression("#position = :from")
+                .expression_attribute_values(":from", AttributeValue::S(from.to_string())),
+        };
+        let update = update.return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+        // A call whose reply was lost has moved it.
+        let existing = match conditional("UpdateItem", update.send().await)? {
+            Ok(_) => return Ok(true),
+            Err(existing) => existing,
+        };
+        Ok(existing.is_some_and(|existing| text_of(&existing, POSITION) == to.to_string()))
+    }
+}
+
+fn consumer_key(name: &str) -> Item {
+    item_key(log_partition(CONSUMERS), name.to_owned())
+}
+
+/// The key of an endpoint's consumer.
+pub(super) fn webhook_key(id: &EndpointId) -> Item {
+    item_key(log_partition(CONSUMERS), format!("{WEBHOOK}{id}"))
+}

@@ -1,0 +1,273 @@
+//! Webhook endpoints: what their operators chose. What `publish` knows of each is in the endpoint's consumer.
+//!
+//! | item | pk | sk |
+//! |---|---|---|
+//! | endpoint | `LOG#ENDPOINTS` | its id |
+//!
+//! An endpoint and its consumer are created and deleted in one transaction, so neither is without the other.
+
+use std::collections::{BTreeMap, HashMap};
+
+use aws_sdk_dynamodb::error::BuildError;
+use aws_sdk_dynamodb::types::{AttributeValue, Delete, TransactWriteItem, Update};
+use payments_model::event_filter::{event_type, status_of_type};
+use payments_model::webhook::{EndpointId, EndpointUrl, SecretGeneration};
+use payments_model::{AccountId, EventFilter, UtcSecond};
+use serde::Deserialize;
+
+use super::consumer::webhook_key;
+use super::webhook::DisabledBy;
+use super::{LogPosition, number, text};
+use crate::attributes::Fault;
+use crate::conditional::conditional;
+use crate::item::{item_key, key_of, text_of};
+use crate::key::log_partition;
+use crate::{Item, Store, StoreError};
+
+/// The end of the partition key of endpoints.
+const ENDPOINTS: &str = "ENDPOINTS";
+
+/// The most endpoints. `publish` serves them at the same time: 20 with 8 bodies of 256 KB are 40 MB. Of several creates at the same moment
+/// each counts what it sees, so there can be a few more.
+pub const MAX_ENDPOINTS: usize = 20;
+
+/// A webhook endpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WebhookEndpoint {
+    /// The id, which its operator chose.
+    pub id: EndpointId,
+    /// What its operator chose.
+    pub chosen: EndpointChoice,
+    /// The generation of its secret.
+    pub generation: SecretGeneration,
+    /// Until when the generation before also signs.
+    pub previous_until: Option<UtcSecond>,
+    /// When it was created.
+    pub created_at: UtcSecond,
+    /// When its operator last changed it.
+    pub updated_at: UtcSecond,
+}
+
+/// What an operator chooses for an endpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndpointChoice {
+    /// Where bodies are sent.
+    pub url: EndpointUrl,
+    /// What the operator wrote about it; empty if nothing.
+    pub description: String,
+    /// Which events are sent.
+    pub filter: EventFilter,
+}
+
+/// The attributes of an endpoint.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct EndpointItem {
+    sk: String,
+    url: String,
+    description: String,
+    types: Vec<String>,
+    accounts: Vec<String>,
+    generation: u32,
+    previous_until: Option<String>,
+    created_at: String,
+    updated_at: String,
+}
+
+impl WebhookEndpoint {
+    /// The generations of the secret that sign at `now`, the newest first.
+    pub fn signing(&self, now: UtcSecond) -> impl Iterator<Item = SecretGeneration> {
+        let previous = self.generation.previous().filter(|_| self.previous_until.is_some_and(|until| until > now));
+        [self.generation].into_iter().chain(previous)
+    }
+
+    fn parse(item: Item) -> Result<Self, Fault> {
+        let item: EndpointItem = serde_dynamo::from_item(item)?;
+        let statuses = item.types.iter().map(|kind| status_of_type(kind)).collect::<Result<_, _>>()?;
+        let accounts = item.accounts.iter().map(|account| AccountId::from_stored(account)).collect::<Result<_, _>>()?;
+        Ok(Self {
+            id: item.sk.parse()?,
+            chosen: EndpointChoice {
+                url: EndpointUrl::from_stored(&item.url)?,
+                description: item.description,
+                filter: EventFilter { statuses, accounts },
+            },
+            generation: SecretGeneration::from_stored(item.generation).ok_or("a generation is at least 1")?,
+            previous_until: item.previous_until.map(|until| until.parse()).transpose()?,
+            created_at: item.created_at.parse()?,
+            updated_at: item.updated_at.parse()?,
+        })
+    }
+}
+
+impl EndpointChoice {
+    /// The values of an update that sets all of it, under the names in [`SET_CHOICE`].
+    fn values(&self, now: UtcSecond) -> HashMap<String, AttributeValue> {
+        let plain = |text: &str| AttributeValue::S(text.to_owned());
+        let list = |texts: Vec<String>| AttributeValue::L(texts.into_iter().map(AttributeValue::S).collect());
+        let types = self.filter.statuses.iter().map(|status| event_type(*status)).collect();
+        let accounts = self.filter.accounts.iter().map(ToString::to_string).collect();
+        [
+            (":url", plain(self.url.as_str())),
+            (":description", plain(&self.description)),
+            (":types", list(types)),
+            (":accounts", list(accounts)),
+            (":now", text(now)),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into()
+    }
+}
+
+const SET_CHOICE: &str =
+    "SET #url = :url, description = :description, #types = :types, accounts = :accounts, updatedAt = :now";
+
+impl Store {
+    /// Returns all endpoints by their ids, strongly consistent: 1 read unit for each 4 KB. One that cannot be read is an error in its place,
+    /// and keeps nobody from the others.
+    pub async fn webhook_endpoints(&self) -> Result<BTreeMap<String, Result<WebhookEndpoint, StoreError>>, StoreError> {
+        let items = self.log_items(log_partition(ENDPOINTS), "-", "~").await?;
+        Ok(items.into_iter().map(|item| (text_of(&item, "sk").to_owned(), self.parse_endpoint(item))).collect())
+    }
+
+    /// Returns an endpoint, strongly consistent: 1 read unit for each 4 KB.
+    pub async fn webhook_endpoint(&self, id: &EndpointId) -> Result<Option<WebhookEndpoint>, StoreError> {
+        let item = self.get(&self.tables.log, endpoint_key(id)).await?;
+        item.map(|item| self.parse_endpoint(item)).transpose()
+    }
+
+    /// Creates an endpoint whose consumer begins at a place, unless there is one of this id: 4 write units and more. Returns whether it was
+    /// created. `disabled` is whether its operator wants nothing sent yet.
+    pub async fn create_webhook_endpoint(
+        &self,
+        id: &EndpointId,
+        chosen: &EndpointChoice,
+        from: LogPosition,
+        disabled: bool,
+        now: UtcSecond,
+    ) -> Result<bool, StoreError> {
+        let endpoint = Update::builder()
+            .table_name(&self.tables.log)
+            .set_key(Some(endpoint_key(id)))
+            .condition_expression("attribute_not_exists(pk)")
+            .update_expression(format!("{SET_CHOICE}, createdAt = :now, generation = :first"))
+            .set_expression_attribute_names(Some(names_of_choice()))
+            .set_expression_attribute_values(Some(chosen.values(now)))
+            .expression_attribute_values(":first", number(SecretGeneration::FIRST.get()))
+            .build();
+        let consumer = Update::builder()
+            .table_name(&self.tables.log)
+            .set_key(Some(webhook_key(id)))
+            .expression_attribute_names("#position", "position")
+            // Leases begin where none of an endpoint that was deleted can be: a run that still has one of these writes nothing here.
+            .expression_attribute_values(":lease", number(now.as_chrono().timestamp()))
+            .expression_attribute_values(":from", AttributeValue::S(from.to_string()));
+        let consumer = if disabled {
+            consumer
+                .update_expression("SET #position = :from, lease = :lease, disabledAt = :now, disabledBy = :by")
+                .expression_attribute_values(":now", text(now))
+                .expression_attribute_values(":by", AttributeValue::S(DisabledBy::Operator.as_str().to_owned()))
+        } else {
+            consumer.update_expression("SET #position = :from, lease = :lease REMOVE disabledAt, disabledBy")
+        };
+        Ok(self.transact(both(endpoint, consumer.build())).await?.is_ok())
+    }
+
+    /// Changes an endpoint, and switches it on or off: 4 write units and more. Returns whether there is such an endpoint. Attributes that
+    /// this version does not know stay.
+    ///
+    /// What is switched on is tried at once. A run that is delivering as the endpoint was before writes nothing any more, and stops. Its
+    /// lease lasts to its end, so that nobody sends beside what it still waits for.
+    pub async fn change_webhook_endpoint(
+        &self,
+        id: &EndpointId,
+        chosen: &EndpointChoice,
+        disabled: bool,
+        now: UtcSecond,
+    ) -> Result<bool, StoreError> {
+        let endpoint = Update::builder()
+            .table_name(&self.tables.log)
+            .set_key(Some(endpoint_key(id)))
+            .condition_expression("attribute_exists(pk)")
+            .update_expression(SET_CHOICE)
+            .set_expression_attribute_names(Some(names_of_choice()))
+            .set_expression_attribute_values(Some(chosen.values(now)))
+            .build();
+        let consumer = Update::builder()
+            .table_name(&self.tables.log)
+            .set_key(Some(webhook_key(id)))
+            .condition_expression("attribute_exists(pk)")
+            .expression_attribute_values(":one", number(1));
+        let consumer = if disabled {
+            consumer
+                .update_expression(
+                    "SET disabledAt = if_not_exists(disabledAt, :now), disabledBy = if_not_exists(disabledBy, :by) \
+                     ADD lease :one",
+                )
+                .expression_attribute_values(":now", text(now))
+                .expression_attribute_values(":by", AttributeValue::S(DisabledBy::Operator.as_str().to_owned()))
+        } else {
+            consumer
+                .update_expression("REMOVE disabledAt, disabledBy, failures, failingSince, nextTryAt ADD lease :one")
+        };
+        Ok(self.transact(both(endpoint, consumer.build())).await?.is_ok())
+    }
+
+    /// Deletes an endpoint and its consumer, also if they cannot be read: 4 write units and more. Returns whether there was one. A run that
+    /// is delivering writes nothing any more, and stops.
+    pub async fn delete_webhook_endpoint(&self, id: &EndpointId) -> Result<bool, StoreError> {
+        let endpoint = Delete::builder()
+            .table_name(&self.tables.log)
+            .set_key(Some(endpoint_key(id)))
+            .condition_expression("attribute_exists(pk)")
+            .build();
+        let consumer = Delete::builder().table_name(&self.tables.log).set_key(Some(webhook_key(id))).build();
+        let action = |delete| TransactWriteItem::builder().delete(delete).build();
+        let actions = [endpoint.map(action), consumer.map(action)].into_iter().collect();
+        Ok(self.transact(actions).await?.is_ok())
+    }
+
+    /// Raises the generation of an endpoint's secret by one, if it is `from`: 1 write unit and more. The one before also signs until
+    /// `until`. Returns whether it was raised.
+    pub async fn rotate_webhook_secret(
+        &self,
+        id: &EndpointId,
+        from: SecretGeneration,
+        until: UtcSecond,
+        now: UtcSecond,
+    ) -> Result<bool, StoreError> {
+        let update = self
+            .client
+            .update_item()
+            .table_name(&self.tables.log)
+            .set_key(Some(endpoint_key(id)))
+            .condition_expression("generation = :from")
+            .update_expression("SET generation = generation + :one, previousUntil = :until, updatedAt = :now")
+            .expression_attribute_values(":from", number(from.get()))
+            .expression_attribute_values(":one", number(1))
+            .expression_attribute_values(":until", text(until))
+            .expression_attribute_values(":now", text(now));
+        Ok(conditional("UpdateItem", update.send().await)?.is_ok())
+    }
+
+    fn parse_endpoint(&self, item: Item) -> Result<WebhookEndpoint, StoreError> {
+        let key = key_of(&item);
+        WebhookEndpoint::parse(item).map_err(|fault| StoreError::unreadable(&self.tables.log, key, fault))
+    }
+}
+
+fn names_of_choice() -> HashMap<String, String> {
+    [("#url", "url"), ("#types", "types")].map(|(name, attribute)| (name.to_owned(), attribute.to_owned())).into()
+}
+
+fn both(
+    endpoint: Result<Update, BuildError>,
+    consumer: Result<Update, BuildError>,
+) -> Result<Vec<TransactWriteItem>, BuildError> {
+    let action = |update| TransactWriteItem::builder().update(update).build();
+    [endpoint.map(action), consumer.map(action)].into_iter().collect()
+}
+
+fn endpoint_key(id: &EndpointId) -> Item {
+    item_key(log_partition(ENDPOINTS), id.to_string())
+}

@@ -1,0 +1,75 @@
+//! What an operator does with the deliveries of a webhook endpoint.
+
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
+use payments_model::UtcSecond;
+use payments_model::webhook::EndpointId;
+
+use super::consumer::webhook_key;
+use super::webhook::{BlockingEvent, REMEMBERED, SkippedEvent, WebhookState};
+use super::{LogPosition, text};
+use crate::conditional::conditional;
+use crate::{Item, Store, StoreError};
+
+impl Store {
+    /// Lets an endpoint get the events after a place, again or not yet: 1 write unit for each KB. Returns whether there is such an endpoint. A
+    /// run that is delivering writes nothing any more, unless the place is the same.
+    pub async fn replay_webhook(&self, id: &EndpointId, from: LogPosition) -> Result<bool, StoreError> {
+        let update = self
+            .client
+            .update_item()
+            .table_name(&self.tables.log)
+            .set_key(Some(webhook_key(id)))
+            .condition_expression("attribute_exists(pk)")
+            .update_expression("SET #position = :from REMOVE blocking, failures, failingSince, nextTryAt")
+            .expression_attribute_names("#position", "position")
+            .expression_attribute_values(":from", AttributeValue::S(from.to_string()));
+        Ok(conditional("UpdateItem", update.send().await)?.is_ok())
+    }
+
+    /// Moves an endpoint over the event that it does not accept, if the place is still that of `found`, and remembers who did so: 1 write unit
+    /// for each KB. Returns whether it was moved.
+    pub async fn skip_webhook_event(
+        &self,
+        id: &EndpointId,
+        found: &WebhookState,
+        blocking: &BlockingEvent,
+        skipped: SkippedEvent,
+    ) -> Result<bool, StoreError> {
+        let mut all = found.skipped.clone();
+        all.insert(0, skipped);
+        all.truncate(REMEMBERED);
+        let all = serde_dynamo::to_attribute_value(&all);
+        let all: AttributeValue = all.map_err(|error| StoreError::unreadable(&self.tables.log, "(new)", error))?;
+        let update = self
+            .client
+            .update_item()
+            .table_name(&self.tables.log)
+            .set_key(Some(webhook_key(id)))
+            .condition_expression("#position = :from")
+            .update_expression("SET #position = :to, skipped = :all REMOVE blocking, failures, failingSince, nextTryAt")
+            .expression_attribute_names("#position", "position")
+            .expression_attribute_values(":from", AttributeValue::S(found.position.to_string()))
+            .expression_attribute_values(":to", AttributeValue::S(blocking.after.to_string()))
+            .expression_attribute_values(":all", all.clone())
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+        // A call whose reply was lost has written it.
+        let is_same = |existing: &Item| existing.get("skipped") == Some(&all);
+        match conditional("UpdateItem", update.send().await)? {
+            Ok(_) => Ok(true),
+            Err(existing) => Ok(existing.as_ref().is_some_and(is_same)),
+        }
+    }
+
+    /// Asks for a test of an endpoint, which the next run sends: 1 write unit for each KB. Returns whether there is such an endpoint.
+    pub async fn ask_webhook_test(&self, id: &EndpointId, now: UtcSecond) -> Result<bool, StoreError> {
+        let update = self
+            .client
+            .update_item()
+            .table_name(&self.tables.log)
+            .set_key(Some(webhook_key(id)))
+            .condition_expression("attribute_exists(pk)")
+            .update_expression("SET testAt = :now")
+            .expression_attribute_values(":now", text(now));
+        Ok(conditional("UpdateItem", update.send().await)?.is_ok())
+    }
+}

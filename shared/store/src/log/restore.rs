@@ -1,0 +1,107 @@
+//! A restore ends an epoch of the log and begins the next one.
+//!
+//! The log's head says where a restore is: its source is that of a stream, [`NO_SOURCE`] once the epoch is to end, and [`RESTORING`] while
+//! the first events of the next one are appended. The function appends only what is of the head's source, so nothing comes in between.
+
+use payments_model::UtcSecond;
+
+use super::{LogHead, LogPosition};
+use crate::{Store, StoreError};
+
+/// The source of a log whose epoch is to end: the changes of no stream are taken.
+const NO_SOURCE: &str = "none";
+
+/// The source while an epoch begins.
+const RESTORING: &str = "restore";
+
+/// Where the log is between two epochs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogStage {
+    /// It takes the changes of its source.
+    Open,
+    /// It takes no changes. Its epoch is to end.
+    Ended,
+    /// A new epoch has begun, and takes no changes yet.
+    Begun,
+}
+
+impl LogHead {
+    /// Where the log is between two epochs.
+    #[must_use]
+    pub fn stage(&self) -> LogStage {
+        match self.source.as_str() {
+            NO_SOURCE => LogStage::Ended,
+            RESTORING => LogStage::Begun,
+            _ => LogStage::Open,
+        }
+    }
+
+    fn of_source(&self, source: &str) -> Self {
+        Self { source: source.to_owned(), ..self.clone() }
+    }
+
+    /// The head of the epoch that begins at `now`. The one before had its last segment before `end`.
+    #[must_use]
+    pub fn next_epoch(&self, end: u64, now: UtcSecond) -> Self {
+        let mut next = self.of_source(RESTORING);
+        next.ended.insert(self.epoch, end);
+        (next.epoch, next.next) = (self.epoch.next(now), 1);
+        next
+    }
+
+    /// The beginning of the epoch that is written.
+    #[must_use]
+    pub fn start_of_epoch(&self) -> LogPosition {
+        LogPosition { epoch: self.epoch, number: 1, offset: 0 }
+    }
+
+    /// The end of the epoch before this one.
+    #[must_use]
+    pub fn end_before(&self) -> Option<LogPosition> {
+        let (epoch, end) = self.ended.last_key_value()?;
+        Some(LogPosition { epoch: *epoch, number: *end, offset: 0 })
+    }
+}
+
+impl Store {
+    /// Lets the log take no more changes: 2 write units. Returns whether its head was as it was read.
+    pub async fn end_epoch(&self, head: &LogHead) -> Result<bool, StoreError> {
+        self.change_log_head(head, &head.of_source(NO_SOURCE)).await
+    }
+
+    /// Appends events as the first segment of the epoch of `next`, or as a further one: write units as
+    /// [`commit_counts`](Self::commit_counts). Returns whether the head was as it was read.
+    pub async fn begin_epoch(
+        &self,
+        head: &LogHead,
+        next: &LogHead,
+        events: &[String],
+        now: UtcSecond,
+    ) -> Result<bool, StoreError> {
+        let actions = self.append_as(head, next, events, now)?;
+        Ok(self.transact(actions.into_iter().collect()).await?.is_ok())
+    }
+
+    /// Lets the log take the changes of a stream: 2 write units. Returns whether its head was as it was read.
+    pub async fn open_epoch(&self, head: &LogHead, source: &str) -> Result<bool, StoreError> {
+        self.change_log_head(head, &head.of_source(source)).await
+    }
+
+    async fn change_log_head(&self, from: &LogHead, to: &LogHead) -> Result<bool, StoreError> {
+        let update = self.move_log_head(from, &to.item()?);
+        let action = update.map(|update| aws_sdk_dynamodb::types::TransactWriteItem::builder().update(update).build());
+        Ok(self.transact(action.map(|action| vec![action])).await?.is_ok())
+    }
+
+    /// The number after the last segment of the head's epoch that is there at `now`. A table that was restored while a segment was appended can lack what
+    /// its head counts: a few segments, which are looked for one by one.
+    pub async fn end_of_segments(&self, head: &LogHead, now: UtcSecond) -> Result<u64, StoreError> {
+        let (epoch, kept) = head.oldest(now);
+        let kept = if epoch == head.epoch { kept } else { 1 };
+        let mut end = head.next;
+        while end > kept && self.get(&self.tables.log, super::segment_key(head.epoch, end - 1)).await?.is_none() {
+            end -= 1;
+        }
+        Ok(end)
+    }
+}

@@ -1,0 +1,239 @@
+//! The journal has every event of the log once and in its order, whatever ends a run and whoever else writes.
+
+use std::sync::Arc;
+
+use object_store::PutMode;
+use payments_local::Function;
+use payments_local::interceptor::{Fate, Interceptor, Process, client_over};
+use payments_month::journal::journaled;
+use payments_restore::{Restored, begin, finish};
+use payments_store::Store;
+use payments_tests::Counting;
+use payments_tests::tables::{NO_DEADLINE, context};
+use publish::{JournalObject, Publish};
+use tokio::sync::Notify;
+
+use super::*;
+
+/// Creates payments, and counts them: one segment.
+async fn segment(world: &World, counting: &mut Counting, payments: usize, from: usize) -> Result<()> {
+    create(world, payments, from).await?;
+    counting.count(world.functions()).await.map(drop)
+}
+
+/// Runs the function, and returns its outcome.
+async fn publish(world: &World) -> Result<Value> {
+    let request = json!({ "action": "publish" });
+    let done = world.functions().scheduled(Function::Publish, request, context(NO_DEADLINE)).await;
+    done.map_err(anyhow::Error::msg)
+}
+
+/// Runs the function over another store.
+async fn publish_over(world: &World, store: Store) -> Result<()> {
+    let dependencies = world.dependencies_over(&world.recorder).await;
+    let function = Publish::new(store, dependencies.reports, None, dependencies.clock, dependencies.metrics);
+    let request = serde_json::from_value(json!({ "action": "publish" }))?;
+    let event = lambda_runtime::LambdaEvent::new(request, context(NO_DEADLINE));
+    function.handle(event).await.map(drop).map_err(anyhow::Error::from_boxed)
+}
+
+/// The journal must have what the log has.
+async fn assert_whole(world: &World) -> Result<()> {
+    assert_eq!(journaled(&world.outside.reports).await?, events(&all(world, 1_000).await?)?);
+    Ok(())
+}
+
+#[tokio::test]
+async fn each_run_writes_what_is_new() -> Result<()> {
+    let world = World::open().await?;
+    let nothing = json!({ "journaledEvents": 0, "journalFiles": 0, "segmentsBehind": 0, "journalMissed": 0 });
+    assert_eq!(publish(&world).await?, nothing);
+    let mut counting = Counting::of(&world).await?;
+    segment(&world, &mut counting, 3, 0).await?;
+    segment(&world, &mut counting, 2, 3).await?;
+    let written = |events: u64| {
+        let mut outcome = nothing.clone();
+        (outcome["journaledEvents"], outcome["journalFiles"]) = (events.into(), 1.into());
+        outcome
+    };
+    assert_eq!(publish(&world).await?, written(5));
+    assert_eq!(publish(&world).await?, nothing);
+    segment(&world, &mut counting, 1, 5).await?;
+    assert_eq!(publish(&world).await?, written(1));
+    // More than a month in which nothing happens.
+    world.set_clock("2026-12-28T09:00:00Z")?;
+    assert_eq!(publish(&world).await?, nothing);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_run_that_is_killed_at_any_call_leaves_files_without_overlap() -> Result<()> {
+    for fate in [Fate::KillBefore, Fate::KillAfter] {
+        for number in 0.. {
+            let world = World::open().await?;
+            let mut counting = Counting::of(&world).await?;
+            segment(&world, &mut counting, 2, 0).await?;
+            segment(&world, &mut counting, 1, 2).await?;
+            let process = Process::default();
+            let killed = process.clone();
+            let interceptor = Interceptor::over(world.recorder.clone(), move |call, next| {
+                let (process, fate) = (killed.clone(), if call.number == number { fate } else { Fate::Pass });
+                async move { fate.carry_out(call, &process, |call| async move { next.send(call).await }).await }
+            });
+            let client = client_over(&world.client().await, interceptor);
+            let store = Store::new(client, world.environment.tables.clone());
+            let run = process.until_killed(publish_over(&world, store)).await;
+            // More comes before the next run, which finds the file that the killed one wrote.
+            segment(&world, &mut counting, 1, 3).await?;
+            publish(&world).await?;
+            assert_whole(&world).await.with_context(|| format!("{fate:?} at call {number}"))?;
+            if run.is_some() {
+                assert!(number > 3, "{number} calls");
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_run_that_another_one_overtakes_at_any_call_ends_quietly() -> Result<()> {
+    for number in 0..6 {
+        let world = World::open().await?;
+        let mut counting = Counting::of(&world).await?;
+        segment(&world, &mut counting, 2, 0).await?;
+        let (reached, overtaken) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let waits = (Arc::clone(&reached), Arc::clone(&overtaken));
+        let interceptor = Interceptor::over(world.recorder.clone(), move |call, next| {
+            let waits = (call.number == number).then(|| waits.clone());
+            async move {
+                if let Some((reached, overtaken)) = waits {
+                    reached.notify_one();
+                    overtaken.notified().await;
+                }
+                next.send(call).await
+            }
+        });
+        let client = client_over(&world.client().await, interceptor);
+        let store = Store::new(client, world.environment.tables.clone());
+        let run = async {
+            let ended = publish_over(&world, store).await;
+            // If it made fewer calls.
+            reached.notify_one();
+            ended.with_context(|| format!("overtaken at call {number}"))
+        };
+        let other = async {
+            reached.notified().await;
+            segment(&world, &mut counting, 1, 2).await?;
+            publish(&world).await?;
+            overtaken.notify_one();
+            anyhow::Ok(())
+        };
+        tokio::try_join!(run, other)?;
+        publish(&world).await?;
+        assert_whole(&world).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_run_that_is_far_behind_goes_on_where_the_files_end() -> Result<()> {
+    let world = World::open().await?;
+    let (store, mut counting) = (world.store().await, Counting::of(&world).await?);
+    let mut first = None;
+    for n in 0..4 {
+        segment(&world, &mut counting, 1, n).await?;
+        publish(&world).await?;
+        first = first.or(store.log_consumer("journal").await?);
+    }
+    // Its place is lost, as after a restore of the log's table: it finds one file after the other.
+    let (first, last) = (first.context("no place")?, store.log_consumer("journal").await?);
+    assert!(store.move_log_consumer("journal", last, first).await?);
+    segment(&world, &mut counting, 1, 4).await?;
+    assert_eq!(publish(&world).await?["journalFiles"], 1);
+    assert_whole(&world).await?;
+    // Runs at the same time write each file once.
+    segment(&world, &mut counting, 1, 5).await?;
+    let (one, other) = tokio::join!(publish(&world), publish(&world));
+    assert_eq!(one?["journalFiles"].as_u64().unwrap_or(0) + other?["journalFiles"].as_u64().unwrap_or(0), 1);
+    assert_whole(&world).await
+}
+
+#[tokio::test]
+async fn the_journal_goes_on_in_the_next_epoch_also_of_a_torn_log() -> Result<()> {
+    let world = World::open().await?;
+    let (store, stream) = (world.store().await, world.stream().await?.arn().to_owned());
+    let mut counting = Counting::of(&world).await?;
+    for n in 0..3 {
+        segment(&world, &mut counting, 1, n).await?;
+    }
+    publish(&world).await?;
+    let before = journaled(&world.outside.reports).await?;
+    let (client, table) = (world.client().await, &world.environment.tables.log);
+    let last = [("pk".to_owned(), text("LOG#3622140")), ("sk".to_owned(), text("000000000003"))].into();
+    client.delete_item().table_name(table).set_key(Some(last)).send().await?;
+    world.set_clock("2026-11-20T12:00:00Z")?;
+    begin(&store).await?;
+    publish(&world).await?;
+    let restored = Restored { stream, tables_to: None, log_to: Some("2026-11-20T11:00:00Z".parse()?) };
+    finish(&store, &restored, || world.now(), |_, _| {}).await?;
+    segment(&world, &mut counting, 1, 3).await?;
+    let outcome = publish(&world).await?;
+    assert_eq!((&outcome["segmentsBehind"], &outcome["journalMissed"]), (&json!(0), &json!(0)));
+    // The journal still has the event that the log lost.
+    let (journal, log) = (journaled(&world.outside.reports).await?, events(&all(&world, 1_000).await?)?);
+    assert_eq!(journal[..3], before);
+    assert_eq!(journal[3..], log[2..]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_journal_that_disagrees_with_the_log_stands_still() -> Result<()> {
+    let world = World::open().await?;
+    let (store, mut counting) = (world.store().await, Counting::of(&world).await?);
+    segment(&world, &mut counting, 1, 0).await?;
+    let next = head(&world).await?.end();
+    let end = LogPosition { number: next.number + 1, ..next };
+    // The log was restored to an earlier time, and its numbers are used again.
+    let files = &world.outside.reports;
+    let put = async |events: Vec<String>, bytes: Option<&'static str>| -> Result<()> {
+        let object = JournalObject { first: next, after: end, events };
+        let bytes = bytes.map_or_else(|| object.encode(), |bytes| Ok(bytes.into()))?;
+        files.put_opts(&JournalObject::path(next), bytes.into(), PutMode::Overwrite.into()).await?;
+        Ok(())
+    };
+    put(vec!["{}".to_owned()], None).await?;
+    publish(&world).await?;
+    segment(&world, &mut counting, 1, 1).await?;
+    for (bytes, want) in [(None, "has other events than the log"), (Some("none"), "was changed")] {
+        put(vec!["{}".to_owned()], bytes).await?;
+        let error = publish(&world).await.err().context("it goes on")?;
+        assert!(error.to_string().contains(want), "{error}");
+        assert_eq!(store.log_consumer("journal").await?, Some(next));
+    }
+    assert!(store.move_log_consumer("journal", Some(next), LogPosition { number: 9, ..next }).await?);
+    let error = publish(&world).await.err().context("it goes on")?;
+    assert!(error.to_string().contains("before the journal's end at 3622140.9.0"), "{error}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_the_log_no_longer_has_is_missed_loudly() -> Result<()> {
+    let world = World::open().await?;
+    let mut counting = Counting::of(&world).await?;
+    segment(&world, &mut counting, 1, 0).await?;
+    publish(&world).await?;
+    segment(&world, &mut counting, 1, 1).await?;
+    world.set_clock("2026-12-28T09:00:00Z")?;
+    let late = json!({
+        "accountId": "payer", "idempotencyKey": "late", "payeeAccountId": "shop",
+        "amountMinor": 1, "currency": "GBP", "scheduledFor": "2026-12-29",
+    });
+    world.create_all([late]).await?;
+    counting.count(world.functions()).await?;
+    let outcome = publish(&world).await?;
+    assert_eq!((&outcome["journalMissed"], &outcome["journaledEvents"]), (&json!(1), &json!(1)));
+    let error = journaled(&world.outside.reports).await.err().context("the hole is not seen")?;
+    assert!(error.to_string().contains("does not begin where the one before it ended"), "{error}");
+    Ok(())
+}

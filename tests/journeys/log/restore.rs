@@ -1,0 +1,232 @@
+//! Readers of the log learn what a restore took back, whenever the operator's steps are interrupted.
+
+use payments_local::interceptor::{Fate, Interceptor, Process, client_over};
+use payments_restore::{Restored, begin, finish};
+use payments_store::{Item, Missed, Store};
+use payments_tests::Counting;
+
+use super::*;
+
+/// The instant to which the table is restored. What happens later happens a minute later.
+const T: &str = "2026-11-20T09:30:00Z";
+const LATER: &str = "2026-11-20T09:31:00Z";
+
+/// A bank whose hot table was restored, up to where the log's epoch must begin.
+struct Bank {
+    world: World,
+    counting: Counting,
+    stream: String,
+}
+
+/// The hot table's items.
+async fn items(world: &World) -> Result<Vec<Item>> {
+    let scan = world.client().await.scan().table_name(&world.environment.tables.payments).send().await?;
+    Ok(scan.items.unwrap_or_default())
+}
+
+async fn cancel(world: &World, n: usize) -> Result<()> {
+    let heads = world.heads(&account(n)).await?;
+    let sort = heads.first().and_then(|head| head["sk"].as_s().ok()).context("no head")?;
+    let id = sort.rsplit('#').next().context("no id")?;
+    let reply = world.send(Ask::cancel(&account(n), id)).await?;
+    ensure!(reply.status == 200, "{reply}");
+    Ok(())
+}
+
+fn account(n: usize) -> String {
+    format!("payer-{}", n * 7919 % 997)
+}
+
+impl Bank {
+    /// After T one of four payments is cancelled, and a fifth is created. Neither is in the restored table.
+    async fn new() -> Result<Self> {
+        let world = World::open().await?;
+        let (mut counting, stream) = (Counting::of(&world).await?, world.stream().await?.arn().to_owned());
+        create(&world, 4, 0).await?;
+        counting.count(world.functions()).await?;
+        let at_t = items(&world).await?;
+        world.set_clock(LATER)?;
+        cancel(&world, 0).await?;
+        create(&world, 1, 4).await?;
+        counting.count(world.functions()).await?;
+
+        begin(&world.store().await).await?;
+        create(&world, 1, 5).await?;
+        let error = counting.count(world.functions()).await.err().context("an ended log takes changes")?;
+        assert!(format!("{error:#}").contains("A new epoch of the log"), "{error:#}");
+
+        let (client, table) = (world.client().await, &world.environment.tables.payments);
+        for item in items(&world).await? {
+            let key = ["pk", "sk"].map(|name| (name.to_owned(), item[name].clone()));
+            client.delete_item().table_name(table).set_key(Some(key.into())).send().await?;
+        }
+        let is_checkpoint = |item: &Item| item["pk"].as_s().is_ok_and(|pk| pk.starts_with("CHECKPOINT"));
+        for item in at_t.into_iter().filter(|item| !is_checkpoint(item)) {
+            client.put_item().table_name(table).set_item(Some(item)).send().await?;
+        }
+        // The new table's stream begins after this.
+        let mut counting = Counting::of(&world).await?;
+        counting.skip().await?;
+        Ok(Self { world, counting, stream })
+    }
+
+    async fn finish(&self, store: &Store) -> Result<String> {
+        let now = || self.world.now();
+        let restored = Restored { stream: self.stream.clone(), tables_to: Some(T.parse()?), log_to: None };
+        finish(store, &restored, now, |_, _| {}).await
+    }
+
+    /// The events of the new epoch, each once.
+    async fn told(&self) -> Result<Vec<Value>> {
+        let mut events = events(&all(&self.world, 1_000).await?)?;
+        let epoch = head(&self.world).await?.epoch.get();
+        events.retain(|event| event["epoch"] == epoch);
+        Ok(events)
+    }
+}
+
+/// The last event of each payment, by epoch and version, in whatever order they come.
+fn folded(mut events: Vec<Value>) -> BTreeMap<String, Value> {
+    fastrand::Rng::with_seed(7).shuffle(&mut events);
+    let mut last: BTreeMap<String, Value> = BTreeMap::new();
+    let place = |event: &Value| (event["epoch"].as_u64(), event["version"].as_u64());
+    for event in events {
+        let Some(payment) = event["paymentId"].as_str().map(str::to_owned) else { continue };
+        if last.get(&payment).is_none_or(|before| place(before) < place(&event)) {
+            last.insert(payment, event);
+        }
+    }
+    last.retain(|_, event| event["version"] != 0);
+    last
+}
+
+#[tokio::test]
+async fn readers_learn_what_a_restore_took_back_and_then_what_happens() -> Result<()> {
+    let mut bank = Bank::new().await?;
+    let old_end = head(&bank.world).await?.end();
+    assert_eq!(
+        begin(&bank.world.store().await).await?,
+        format!(
+            "The epoch has ended at {old_end}; nothing is counted until finish, so finish within a day. Restore the tables, run apply until \
+             nothing is left to do, then run finish."
+        )
+    );
+    let done = bank.finish(&bank.world.store().await).await?;
+    assert!(done.starts_with("The log takes the changes of arn:"), "{done}");
+    assert_eq!(bank.finish(&bank.world.store().await).await?, done);
+
+    let told = bank.told().await?;
+    let of = |name: &str| told.iter().map(|event| event[name].clone()).collect::<Vec<_>>();
+    assert_eq!(of("type"), ["log.restored", "payment.restored", "payment.restored"]);
+    assert_eq!((&told[0]["restoredTo"], &told[0]["end"]), (&json!(T), &json!(old_end.to_string())));
+    let mut versions = [(&told[1]["version"], told[1].get("to")), (&told[2]["version"], told[2].get("to"))];
+    versions.sort_by_key(|(version, _)| version.as_u64());
+    assert_eq!(versions, [(&json!(0), None), (&json!(1), Some(&json!("SCHEDULED")))]);
+
+    // The client sends again what is missing, and cancels another payment.
+    create(&bank.world, 2, 4).await?;
+    cancel(&bank.world, 1).await?;
+    bank.counting.count(bank.world.functions()).await?;
+    let last = folded(events(&all(&bank.world, 1_000).await?)?);
+    assert_eq!(last.len(), 6);
+    for n in 0..6 {
+        let heads = bank.world.heads(&account(n)).await?;
+        let id = heads[0]["sk"].as_s().ok().and_then(|sort| sort.rsplit('#').next()).context("no id")?;
+        assert_eq!(text(last[id]["to"].as_str().unwrap_or_default()), heads[0]["status"], "{}", last[id]);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_step_that_is_killed_at_any_call_goes_on() -> Result<()> {
+    for fate in [Fate::KillBefore, Fate::KillAfter] {
+        for number in 0.. {
+            let bank = Bank::new().await?;
+            let process = Process::default();
+            let killed = process.clone();
+            let interceptor = Interceptor::over(bank.world.recorder.clone(), move |call, next| {
+                let (process, fate) = (killed.clone(), if call.number == number { fate } else { Fate::Pass });
+                async move { fate.carry_out(call, &process, |call| async move { next.send(call).await }).await }
+            });
+            let client = client_over(&bank.world.client().await, interceptor);
+            let store = Store::new(client, bank.world.environment.tables.clone());
+            let run = process.until_killed(bank.finish(&store)).await;
+            bank.finish(&bank.world.store().await).await?;
+            let told = bank.told().await?;
+            let types: Vec<_> = told.iter().map(|event| event["type"].as_str().unwrap_or_default()).collect();
+            assert_eq!(types, ["log.restored", "payment.restored", "payment.restored"], "{fate:?} at call {number}");
+            if run.is_some() {
+                assert!(number > 8, "{number} calls");
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn finish_says_what_is_wrong_and_changes_nothing() -> Result<()> {
+    let world = World::open().await?;
+    let (store, stream) = (world.store().await, world.stream().await?.arn().to_owned());
+    let finish = |stream: String, to: &'static str| {
+        let store = &store;
+        let world = &world;
+        async move {
+            let restored = Restored { stream, tables_to: Some(to.parse()?), log_to: None };
+            finish(store, &restored, || world.now(), |_, _| {}).await
+        }
+    };
+    for step in [begin(&store).await?, finish(stream.clone(), "2026-11-20T09:00:00Z").await?] {
+        assert_eq!(step, "The log has never begun, so there is nothing to do.");
+    }
+    create(&world, 1, 0).await?;
+    world.count_all().await?;
+    let before = head(&world).await?;
+    for (stream, to, want) in [
+        (stream.replace("/stream/", "/index/"), "2026-11-20T09:00:00Z", "give --stream the LatestStreamArn"),
+        (stream.clone(), "2026-11-20T09:00:01Z", "is not over yet"),
+    ] {
+        let error = finish(stream, to).await.err().context("it finished")?;
+        assert!(error.to_string().contains(want), "{error}");
+    }
+    let other = stream.replace("/stream/", "/stream/9");
+    let error = finish(other, "2026-11-20T09:00:00Z").await.err().context("it finished")?;
+    assert!(error.to_string().contains("run begin first"), "{error}");
+    assert_eq!(head(&world).await?, before);
+    Ok(())
+}
+
+/// The log's own table was restored: it counts segments that it lacks, and one that it has is not counted.
+#[tokio::test]
+async fn a_torn_log_goes_on_in_a_new_epoch_and_no_number_is_used_again() -> Result<()> {
+    let world = World::open().await?;
+    let (store, stream) = (world.store().await, world.stream().await?.arn().to_owned());
+    let mut counting = Counting::of(&world).await?;
+    for n in 0..3 {
+        create(&world, 1, n).await?;
+        counting.count(world.functions()).await?;
+    }
+    let (client, table) = (world.client().await, &world.environment.tables.log);
+    let key = |number: &str| Some([("pk".to_owned(), text("LOG#3622140")), ("sk".to_owned(), text(number))].into());
+    client.delete_item().table_name(table).set_key(key("000000000003")).send().await?;
+    world.set_clock("2026-11-20T12:00:00Z")?;
+    // Meanwhile a change was counted without the log.
+    store.note_missed(Missed { since: Some("2026-11-20T10:30:00Z".parse()?), until: world.now() }).await?;
+    let restored = Restored { stream, tables_to: None, log_to: Some("2026-11-20T11:00:00Z".parse()?) };
+    let error = finish(&store, &restored, || world.now(), |_, _| {}).await.err().context("it finished")?;
+    assert!(error.to_string().contains("run begin first"), "{error}");
+    begin(&store).await?;
+    finish(&store, &restored, || world.now(), |_, _| {}).await?;
+    create(&world, 1, 3).await?;
+    counting.count(world.functions()).await?;
+    let found = events(&all(&world, 1_000).await?)?;
+    let types: Vec<_> = found.iter().map(|event| event["type"].as_str().unwrap_or_default()).collect();
+    assert_eq!(types, ["payment.scheduled", "payment.scheduled", "log.restored", "log.gap", "payment.scheduled"]);
+    assert_eq!(found[2]["end"], "3622140.3.0");
+    assert_eq!(
+        (&found[3]["since"], &found[3]["until"]),
+        (&json!("2026-11-20T10:30:00Z"), &json!("2026-11-20T12:00:00Z"))
+    );
+    assert_eq!(head(&world).await?.missed, None);
+    Ok(())
+}

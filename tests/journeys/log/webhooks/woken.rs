@@ -1,0 +1,74 @@
+//! What wakes the deliveries: a new segment, at once.
+
+use std::sync::atomic::AtomicI64;
+
+use chrono::{DateTime, Utc};
+use payments_boot::Clock;
+use payments_local::client::{Client as Api, Request};
+use payments_local::triggers::Triggers;
+use payments_local::{EngineChoice, Stack, TRANSACTION_SERVICE};
+
+use super::*;
+
+/// How often the triggers look for something to do, in milliseconds, as in `cargo local`.
+const TICK: i64 = 250;
+
+#[tokio::test]
+async fn a_new_segment_brings_events_and_no_file_of_the_journal() -> Result<()> {
+    let mut hooks = Hooks::with_endpoint().await?;
+    hooks.segment(3, 0).await?;
+    drop(hooks.world.outside.metrics.take());
+    let function = hooks.function(&hooks.world.client().await).await?;
+    let request = serde_json::from_value(json!({ "Records": [{ "eventName": "INSERT" }] }))?;
+    let done = function.handle(lambda_runtime::LambdaEvent::new(request, context(NO_DEADLINE))).await;
+    let outcome = done.map_err(anyhow::Error::from_boxed)?;
+    assert_eq!((outcome.journal_files, outcome.webhooks.context("no webhooks")?.delivered_events), (0, 3));
+    // It did not look at the journal, so it says nothing about it.
+    let metrics = hooks.world.outside.metrics.take().concat();
+    assert!(metrics.contains("DeliveredEvents") && !metrics.contains("SegmentsBehind\":0,\"J"), "{metrics}");
+    assert!(!metrics.contains("JournaledEvents"), "{metrics}");
+    hooks.judge().await
+}
+
+/// The whole way, with the triggers of `cargo local`: claims, settlements, counting, deliveries.
+#[tokio::test]
+async fn half_of_the_settlements_are_at_the_receiver_within_six_seconds() -> Result<()> {
+    let millis = Arc::new(AtomicI64::new(1_795_168_800_000));
+    let shown = Arc::clone(&millis);
+    let now = move || DateTime::<Utc>::from_timestamp_millis(shown.load(Ordering::Relaxed)).unwrap_or_default();
+    let clock = Clock::simulated(now, |_| {});
+    let mut stack = Stack::on(EngineChoice::Memory).clock(&clock).start().await?;
+    let receivers = Receivers::default();
+    stack.webhooks = receivers.webhooks()?;
+    let functions = stack.functions(&stack.client())?;
+    let store = stack.dependencies(stack.client()).store;
+    let url = EndpointUrl::loopback("http://127.0.0.1:7001/hook")?;
+    let filter = EventFilter { statuses: ["PROCESSED".parse()?, "FAILED".parse()?].into(), ..EventFilter::default() };
+    let chosen = EndpointChoice { url, description: String::new(), filter };
+    store.create_webhook_endpoint(&id()?, &chosen, LogPosition::BEGINNING, false, clock.now()).await?;
+    let mut triggers = Triggers::new(&stack, functions.clone(), TRANSACTION_SERVICE).await?;
+    triggers = triggers.with_period("sweep", TimeDelta::minutes(1));
+    let api = Api::of_functions(functions, clock.clone())?;
+    let body = json!({ "payeeAccountId": "b", "amountMinor": 5, "currency": "GBP", "scheduledFor": "2026-11-20" });
+    let (mut delays, mut seen) = (Vec::new(), 0);
+    for tick in 0..4 * 60 * 1_000 / TICK {
+        if tick % 40 == 0 {
+            let put = api.send_until(&Request::create("a", &format!("coffee-{tick}"), &body), |_| true).await?;
+            ensure!(put.status == 201, "{put:?}");
+        }
+        let told = triggers.tick(clock.instant()).await;
+        ensure!(told.troubles.is_empty(), "{told}");
+        let received = receivers.events(PORT);
+        for event in &received[seen..] {
+            let at: DateTime<Utc> = text_of(&event["at"]).parse()?;
+            delays.push((clock.instant() - at).num_milliseconds());
+        }
+        seen = received.len();
+        millis.fetch_add(TICK, Ordering::Relaxed);
+    }
+    delays.sort_unstable();
+    ensure!(delays.len() > 15, "{} settlements", delays.len());
+    let median = delays[delays.len() / 2];
+    assert!(median < 6_000, "{delays:?}");
+    stack.stop().await
+}

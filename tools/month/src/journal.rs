@@ -1,0 +1,55 @@
+//! What must be true of the journal: files without overlap, which hold the log's events in their order.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, ensure};
+use futures::TryStreamExt as _;
+use object_store::path::Path;
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _};
+use payments_store::LogPosition;
+use publish::JournalObject;
+use serde_json::Value;
+
+/// Returns the events of all files, in the order of the files.
+///
+/// # Errors
+/// If a file cannot be read, or does not begin where the one before it in its epoch ended.
+pub async fn journaled(files: &Arc<dyn ObjectStore>) -> Result<Vec<Value>> {
+    let found: Vec<ObjectMeta> = files.list(Some(&Path::from("journal"))).try_collect().await?;
+    let mut places = found.iter().map(|file| place_of(&file.location)).collect::<Result<Vec<_>>>()?;
+    places.sort_unstable();
+    let (mut events, mut last) = (Vec::new(), None::<LogPosition>);
+    for first in places {
+        let path = JournalObject::path(first);
+        let bytes = files.get(&path).await?.bytes().await?;
+        let object = JournalObject::decode(first, &bytes).with_context(|| path.to_string())?;
+        let follows = last.is_none_or(|last| last == first || (last.epoch < first.epoch && first.number == 1));
+        ensure!(follows, "the journal's file {path} does not begin where the one before it ended: {last:?}");
+        for event in &object.events {
+            events.push(serde_json::from_str(event)?);
+        }
+        last = Some(object.after);
+    }
+    Ok(events)
+}
+
+/// The place of the first event of a file, which its name says.
+fn place_of(path: &Path) -> Result<LogPosition> {
+    let parts: Vec<_> = path.parts().collect();
+    let [_, epoch, name] = parts.as_slice() else { anyhow::bail!("not a name of the journal: {path}") };
+    let number: u64 = name.as_ref().trim_end_matches(".jsonl.gz").parse().with_context(|| path.to_string())?;
+    Ok(format!("{}.{number}.0", epoch.as_ref()).parse()?)
+}
+
+/// Compares the journal with the events that a reader of the log has seen. Returns what is wrong.
+pub(crate) async fn check(files: &Arc<dyn ObjectStore>, seen: &[Value]) -> Option<String> {
+    match journaled(files).await {
+        Ok(events) if events == seen => None,
+        Ok(events) => {
+            let same = events.iter().zip(seen).take_while(|(theirs, ours)| theirs == ours).count();
+            let (journal, log) = (events.len(), seen.len());
+            Some(format!("the journal has {journal} events and the log {log}, of which the first {same} are the same"))
+        }
+        Err(error) => Some(format!("{error:#}")),
+    }
+}

@@ -1,0 +1,197 @@
+//! A restore of the tables: what it took back is brought back, while the event log stands still.
+//!
+//! The log's epoch ends before the restore, and the next one begins after it.
+//! Each step can be repeated, and goes on where it was: the log's head says how far a restore is.
+
+mod published;
+mod rebuild;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use chrono::TimeDelta;
+use futures::{StreamExt as _, TryStreamExt as _};
+use payments_model::{Epoch, GapEvent, LogRestoredEvent, PaymentRestoredEvent, UtcSecond};
+use payments_store::{LogHead, LogPosition, LogStage, MAX_SEGMENT_BYTES, Store};
+
+pub use rebuild::{Change, Except, ExceptError, Finding, Line, Outcome, Rebuild, Source, Told};
+
+use crate::published::{Published, Version};
+
+/// How many heads are read at once.
+const READS: usize = 16;
+
+/// How much earlier than the restored instant a change may be whose event the restored table lacks: clocks differ, and a table is
+/// restored to a second.
+const MARGIN: TimeDelta = TimeDelta::hours(1);
+
+/// The most times that the log's head may move before a step gives up: somebody else changes it.
+const MAX_MOVES: usize = 20;
+
+const MISSED: &str = "changes were counted while the log was switched off, counters had to be repaired, or a restore found changes that the log lacks";
+const LOST: &str = "the log's own table was restored, and lacks what was appended since";
+const HOLE: &str = "the epoch before cannot be read to its end, so payments that changed then may have no event";
+
+/// Ends the epoch of the log: it takes no more changes, of no stream and of no release. Returns a line for the operator.
+///
+/// # Errors
+/// If DynamoDB fails, or the log's head keeps moving.
+pub async fn begin(store: &Store) -> Result<String> {
+    for _ in 0..MAX_MOVES {
+        let Some(head) = store.log_head().await? else { return Ok(NO_LOG.to_owned()) };
+        let end = head.end();
+        match head.stage() {
+            LogStage::Open => drop(store.end_epoch(&head).await?),
+            LogStage::Ended => return Ok(ended_at(end)),
+            LogStage::Begun => {
+                return Ok(format!("A new epoch has begun at {end}, and is not open yet. Run finish again."));
+            }
+        }
+    }
+    bail!(
+        "the log's head moved {MAX_MOVES} times; is its table being written by something else than stream-aggregator?"
+    )
+}
+
+fn ended_at(end: LogPosition) -> String {
+    format!(
+        "The epoch has ended at {end}; nothing is counted until finish, so finish within a day. Restore the tables, run apply until \
+         nothing is left to do, then run finish."
+    )
+}
+
+const NO_LOG: &str = "The log has never begun, so there is nothing to do.";
+
+/// What was restored, and to when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Restored {
+    /// The ARN of the stream that the hot table has now.
+    pub stream: String,
+    /// The instant to which the hot table was restored, if it was.
+    pub tables_to: Option<UtcSecond>,
+    /// The instant to which the log's own table was restored, if it was.
+    pub log_to: Option<UtcSecond>,
+}
+
+/// Begins the next epoch of the log after a restore, and opens it for the changes of the stream. Its first events say what the restore
+/// took back. Calls `progress` with how many payments are compared, of how many. Returns a line for the operator.
+///
+/// # Errors
+/// If [`begin`] did not run, DynamoDB fails, or a head cannot be read.
+pub async fn finish(
+    store: &Store,
+    restored: &Restored,
+    now: impl Fn() -> UtcSecond,
+    progress: impl Fn(u64, u64),
+) -> Result<String> {
+    let (table, stream) = (&store.tables().payments, restored.stream.as_str());
+    ensure!(
+        stream.contains(&format!(":table/{table}/stream/")),
+        "{stream} is no stream of {table}; give --stream the LatestStreamArn of the restored table"
+    );
+    let instants = [restored.tables_to, restored.log_to].into_iter().flatten();
+    let instant = instants.max().context("nothing was restored")?;
+    ensure!(instant <= now(), "no table can be restored to {instant}, which is not over yet");
+    for _ in 0..MAX_MOVES {
+        let Some(head) = store.log_head().await? else { return Ok(NO_LOG.to_owned()) };
+        match head.stage() {
+            // A log that was restored itself has the stream of before, and an epoch that began before.
+            LogStage::Open if head.source == stream && head.epoch >= Epoch::begun_at(instant) => {
+                return Ok(format!("The log takes the changes of {stream} in epoch {}.", head.epoch));
+            }
+            LogStage::Open => bail!("the log still takes the changes of {}; run begin first", head.source),
+            LogStage::Ended => begin_epoch(store, &head, restored, now()).await?,
+            LogStage::Begun => {
+                let head = tell(store, head, restored.tables_to, &now, &progress).await?;
+                store.open_epoch(&head, stream).await?;
+            }
+        }
+    }
+    bail!("the log's head moved {MAX_MOVES} times; does finish run twice?")
+}
+
+/// Begins the epoch with the event of the restore. If another run was first, nothing changes.
+async fn begin_epoch(store: &Store, head: &LogHead, restored: &Restored, now: UtcSecond) -> Result<()> {
+    let end = store.end_of_segments(head, now).await?;
+    let next = head.next_epoch(end, now);
+    let end = next.end_before().context("no epoch has ended")?.to_string();
+    let mut events = vec![LogRestoredEvent { at: now, restored_to: restored.tables_to, end }.json(next.epoch)?];
+    let missed = head.missed.map(|missed| GapEvent { at: now, since: missed.since, until: missed.until, why: MISSED });
+    let gap = restored.log_to.map_or(missed, |log_to| {
+        let since = head.missed.map_or(Some(log_to), |missed| Some(missed.since?.min(log_to)));
+        Some(GapEvent { at: now, since, until: now, why: LOST })
+    });
+    events.extend(gap.map(|gap| gap.json(next.epoch, next.next)).transpose()?);
+    store.begin_epoch(head, &next, &events, now).await?;
+    Ok(())
+}
+
+/// Appends an event for each payment whose version is lower than the log said, or that is gone. Returns the head after them.
+async fn tell(
+    store: &Store,
+    head: LogHead,
+    restored_to: Option<UtcSecond>,
+    now: &impl Fn() -> UtcSecond,
+    progress: &impl Fn(u64, u64),
+) -> Result<LogHead> {
+    let Some(restored_to) = restored_to else { return Ok(head) };
+    let published = Published::read(store, &head, restored_to.saturating_add(-MARGIN), now()).await?;
+    let all = published.changed.len() as u64;
+    let compare = |version: &Version| compare(store, version.clone(), now());
+    let mut compared = futures::stream::iter(&published.changed).map(compare).buffered(READS);
+    let (mut done, mut writer) = (0, Writer { store, head, events: Vec::new(), bytes: 0 });
+    if let Some(until) = published.unreadable_since {
+        let gap = GapEvent { at: now(), since: Some(until), until: now(), why: HOLE };
+        // No segment has the number 0.
+        if !published.told.contains(&GapEvent::id(writer.head.epoch, 0)) {
+            writer.add(gap.json(writer.head.epoch, 0)?, now()).await?;
+        }
+    }
+    while let Some(lower) = compared.try_next().await? {
+        done += 1;
+        progress(done, all);
+        let new = lower.filter(|event| !published.told.contains(&event.id(writer.head.epoch)));
+        if let Some(event) = new {
+            writer.add(event.json(writer.head.epoch)?, now()).await?;
+        }
+    }
+    writer.append(now()).await?;
+    Ok(writer.head)
+}
+
+/// Returns the event of a payment whose version is lower now than the log said.
+async fn compare(store: &Store, version: Version, now: UtcSecond) -> Result<Option<PaymentRestoredEvent>> {
+    Ok(match store.head(&version.key).await? {
+        Some(head) if head.version >= version.version => None,
+        Some(head) => Some(PaymentRestoredEvent::Head(Box::new(head))),
+        None => Some(PaymentRestoredEvent::Missing { key: version.key, payee: version.payee, at: now }),
+    })
+}
+
+/// Appends events in full segments.
+struct Writer<'s> {
+    store: &'s Store,
+    head: LogHead,
+    events: Vec<String>,
+    bytes: usize,
+}
+
+impl Writer<'_> {
+    async fn add(&mut self, event: String, now: UtcSecond) -> Result<()> {
+        if self.bytes + event.len() + 1 > MAX_SEGMENT_BYTES {
+            self.append(now).await?;
+        }
+        self.bytes += event.len() + 1;
+        self.events.push(event);
+        Ok(())
+    }
+
+    async fn append(&mut self, now: UtcSecond) -> Result<()> {
+        if self.events.is_empty() {
+            return Ok(());
+        }
+        let appended = self.store.begin_epoch(&self.head, &self.head, &self.events, now).await?;
+        ensure!(appended, "somebody else writes the new epoch; run finish again when no other one runs");
+        self.head = self.head.after_append(now);
+        (self.events, self.bytes) = (Vec::new(), 0);
+        Ok(())
+    }
+}

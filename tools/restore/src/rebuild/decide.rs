@@ -1,0 +1,273 @@
+//! What is to be done with one payment: a decision without any call.
+//!
+//! The long-term table decides how a payment ended, if it has it. Otherwise the log says what the head lacks. What contradicts is listed,
+//! and never changed.
+
+use anyhow::Result;
+use payments_model::{Details, Head, Status, UtcSecond};
+use payments_store::{StoredHead, expiry_of_reported};
+
+use super::except::{Except, Rest, without};
+use super::known::{Known, Version};
+use super::outcome::{Change, Finding};
+
+/// What there is of a payment.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seen<'s> {
+    pub(crate) known: &'s Known,
+    /// Its head in the hot table.
+    pub(crate) hot: Option<&'s StoredHead>,
+    /// Its head in the long-term table.
+    pub(crate) history: Option<&'s StoredHead>,
+    pub(crate) details: Option<&'s Details>,
+}
+
+/// What decides beside it.
+#[derive(Debug, Clone)]
+pub(crate) struct Rules {
+    pub(crate) excepts: Vec<Except>,
+    /// Since when payments may be settled of which the restored table knows nothing.
+    pub(crate) since: UtcSecond,
+    pub(crate) now: UtcSecond,
+}
+
+/// One write. They are made in their order.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Write {
+    /// The settled head is put into the long-term table, if that has none.
+    ToHistory(StoredHead),
+    /// The head takes the place of the one that was read in the hot table.
+    ToHot { read: Option<Box<StoredHead>>, new: Box<StoredHead> },
+    /// The head is removed from the hot table.
+    Remove(StoredHead),
+}
+
+/// What is to be done.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Decision {
+    /// The change, and the status that the head has then.
+    pub(crate) change: Option<(Change, Status)>,
+    pub(crate) writes: Vec<Write>,
+    pub(crate) findings: Vec<(Finding, String)>,
+    /// When the tables' last change was made that the log lacks.
+    pub(crate) unlogged: Option<UtcSecond>,
+}
+
+impl Decision {
+    fn finds(mut self, finding: Finding, why: impl Into<String>) -> Self {
+        self.findings.push((finding, why.into()));
+        self
+    }
+
+    fn changes(self, change: Change, to: Status, writes: Vec<Write>) -> Self {
+        Self { change: Some((change, to)), writes, ..self }
+    }
+}
+
+/// Decides.
+pub(crate) fn decide(seen: Seen<'_>, rules: &Rules) -> Result<Decision> {
+    let mut decision = Decision::default();
+    if seen.known.is_irregular {
+        decision = decision.finds(Finding::Irregular, "compare it by hand");
+    }
+    match seen.history {
+        Some(end) => ended(decision, seen, end, rules),
+        None => open(decision, seen, rules),
+    }
+}
+
+fn text_of(head: &Head) -> String {
+    format!("{} at version {}", head.state.status(), head.version)
+}
+
+/// Until when the head of a payment stays, if a report lists it as settled then.
+fn reported_until(seen: Seen<'_>, head: &Head, rules: &Rules) -> Option<UtcSecond> {
+    let is_listed = seen.known.reported.is_some() && seen.known.reported == head.settled_at();
+    is_listed.then(|| expiry_of_reported(head.due_date, rules.now))
+}
+
+fn agree(one: &Head, other: &Head) -> bool {
+    (&one.payee, one.money, one.due_date) == (&other.payee, other.money, other.due_date)
+}
+
+/// The long-term table has the payment's end.
+fn ended(mut decision: Decision, seen: Seen<'_>, end: &StoredHead, rules: &Rules) -> Result<Decision> {
+    let (head, hot) = (end.known(), seen.hot.map(StoredHead::known));
+    if !matches!(without(&seen.known.versions, &rules.excepts), Rest::All(_)) {
+        decision = decision.finds(Finding::Kept, "the long-term table has it, and nothing is taken back there");
+    }
+    let last = seen.known.versions.last();
+    if let Some(last) = last.filter(|last| last.number >= head.version && !last.is(head.version, &head.state)) {
+        let why = format!(
+            "the log has {} at version {}, and the long-term table {}",
+            last.status,
+            last.number,
+            text_of(head)
+        );
+        decision = decision.finds(Finding::Differs, why);
+    }
+    if seen.known.reported.is_some() && seen.known.reported != head.settled_at() {
+        decision = decision.finds(Finding::Differs, "a report lists it with another time of settlement");
+    }
+    if last.is_none_or(|last| last.number < head.version) && head.updated_at() >= rules.since {
+        decision.unlogged = Some(head.updated_at());
+    }
+    let until = reported_until(seen, head, rules);
+    let status = head.state.status();
+    match hot {
+        None if status.is_settled() && until.is_none() && head.settled_at() >= Some(rules.since) => {
+            let new = Box::new(end.in_hot_table(None)?);
+            Ok(decision.changes(Change::PutBack, status, vec![Write::ToHot { read: None, new }]))
+        }
+        None => Ok(decision),
+        Some(hot) if !agree(hot, head) => Ok(decision
+            .finds(Finding::Differs, "payee, amount, currency or date are not those of the long-term table's head")),
+        Some(hot) if status.is_settled() && !hot.state.status().is_terminal() => {
+            let write = Write::ToHot { read: seen.hot.cloned().map(Box::new), new: Box::new(end.in_hot_table(until)?) };
+            Ok(decision.changes(Change::Completed, status, vec![write]))
+        }
+        Some(hot) if status.is_settled() && hot.state == head.state && hot.version == head.version => {
+            match seen.hot.filter(|_| hot.unreported && until.is_some()) {
+                Some(stored) => {
+                    let write = Write::ToHot {
+                        read: Some(Box::new(stored.clone())),
+                        new: Box::new(stored.in_hot_table(until)?),
+                    };
+                    Ok(decision.changes(Change::Reported, status, vec![write]))
+                }
+                None => Ok(decision),
+            }
+        }
+        Some(hot)
+            if status == Status::Cancelled && matches!(hot.state.status(), Status::Scheduled | Status::Cancelled) =>
+        {
+            let writes = seen.hot.map(|stored| Write::Remove(stored.clone())).into_iter().collect();
+            Ok(decision.changes(Change::Removed, status, writes))
+        }
+        Some(hot) => {
+            let why = format!("the hot table has {}, and the long-term table {}", text_of(hot), text_of(head));
+            Ok(decision.finds(Finding::Differs, why))
+        }
+    }
+}
+
+/// The versions that are restored, and a finding if `--except` names one.
+fn restored<'v>(decision: Decision, versions: &'v [Version], rules: &Rules) -> (Decision, &'v [Version]) {
+    match without(versions, &rules.excepts) {
+        Rest::All(all) => (decision, all),
+        Rest::Some(rest, out) => {
+            let out: Vec<String> = out.iter().map(|version| format!("{} at {}", version.status, version.at)).collect();
+            (decision.finds(Finding::LeftOut, format!("without {}", out.join(", "))), rest)
+        }
+        Rest::Kept(all) => (decision.finds(Finding::Kept, "it was claimed or settled after what --except names"), all),
+    }
+}
+
+/// The long-term table has no head of the payment.
+fn open(decision: Decision, seen: Seen<'_>, rules: &Rules) -> Result<Decision> {
+    let (decision, versions) = restored(decision, &seen.known.versions, rules);
+    let built = match (seen.hot, seen.details) {
+        (Some(_), _) => None,
+        (None, _) if versions.is_empty() => {
+            let is_unsettled = seen.known.reported.is_some();
+            return Ok(if is_unsettled { unsettled(decision) } else { decision });
+        }
+        (None, Some(details)) => Some(StoredHead::new(Head::scheduled(details))?),
+        (None, None) => {
+            let last = versions.last().map_or("", |last| last.status.as_str());
+            return Ok(decision.finds(Finding::DetailsLost, format!("it was {last}, and there is no head either")));
+        }
+    };
+    let Some(base) = seen.hot.or(built.as_ref()) else { return Ok(decision) };
+    let (head, is_built) = (base.known(), built.is_some());
+    if let Some(last) = seen.known.versions.last().filter(|last| last.number < head.version) {
+        let why = format!("it is {}, and the log has {} at version {}", text_of(head), last.status, last.number);
+        return Ok(Decision { unlogged: Some(head.updated_at()), ..decision.finds(Finding::Above, why) });
+    }
+    if versions.len() < seen.known.versions.len()
+        && seen.known.versions[versions.len()].number <= head.version
+        && !is_built
+    {
+        return Ok(
+            decision.finds(Finding::Kept, "the restored table has what --except names: restore to an earlier instant")
+        );
+    }
+    let trail: Vec<_> = head.trail().collect();
+    let differs = |version: &&Version| {
+        let entry = usize::try_from(version.number - 1).ok().and_then(|place| trail.get(place));
+        entry.is_some_and(|entry| entry.status != version.status)
+    };
+    if let Some(other) = versions.iter().find(differs) {
+        let why = format!("the log has {} as version {}, and it is {}", other.status, other.number, text_of(head));
+        return Ok(decision.finds(Finding::Differs, why));
+    }
+    let missing: Vec<&Version> = versions.iter().filter(|version| version.number > head.version).collect();
+    let is_whole = missing.iter().zip(head.version + 1..).all(|(version, number)| version.number == number);
+    if !is_whole {
+        return Ok(
+            decision.finds(Finding::Incomplete, format!("it is {}, and the log lacks what came next", text_of(head)))
+        );
+    }
+    moved(decision, seen, rules, (base, is_built), &missing)
+}
+
+fn unsettled(decision: Decision) -> Decision {
+    decision.finds(
+        Finding::ReportedUnsettled,
+        "neither the tables nor the log have its settlement: let its result come again",
+    )
+}
+
+/// The head with the versions that it lacks.
+fn moved(
+    decision: Decision,
+    seen: Seen<'_>,
+    rules: &Rules,
+    (base, is_built): (&StoredHead, bool),
+    missing: &[&Version],
+) -> Result<Decision> {
+    let mut new = base.clone();
+    for version in missing {
+        let step = version.transition().map(|(event, by)| new.known().transition(&event, version.at, by));
+        match step {
+            Some(Ok(step)) => new = new.moved_by(&step)?,
+            Some(Err(_)) | None => {
+                let why = format!("it is {}, from where nothing leads to {}", text_of(new.known()), version.status);
+                return Ok(decision.finds(Finding::Differs, why));
+            }
+        }
+    }
+    let status = new.known().state.status();
+    let read = seen.hot.cloned().map(Box::new);
+    if status.is_settled() {
+        let until = reported_until(seen, new.known(), rules);
+        let in_hot = new.in_hot_table(if missing.is_empty() && !new.known().unreported {
+            // It was reported before the instant of the restore.
+            Some(expiry_of_reported(new.known().due_date, rules.now))
+        } else {
+            until
+        })?;
+        let mut decision = decision;
+        if seen.known.reported.is_some() && until.is_none() {
+            decision = decision.finds(Finding::Differs, "a report lists it with another time of settlement");
+        }
+        let change = if missing.is_empty() {
+            Change::Copied
+        } else if is_built {
+            Change::Built
+        } else {
+            Change::Moved
+        };
+        let writes = vec![Write::ToHistory(new.in_history_table()?), Write::ToHot { read, new: Box::new(in_hot) }];
+        return Ok(decision.changes(change, status, writes));
+    }
+    let decision = if seen.known.reported.is_some() { unsettled(decision) } else { decision };
+    if missing.is_empty() && !is_built {
+        return Ok(decision);
+    }
+    let change = if is_built { Change::Built } else { Change::Moved };
+    Ok(decision.changes(change, status, vec![Write::ToHot { read, new: Box::new(new) }]))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+//! What contradicts is listed and not touched, and what is clear is done: a table of what there can be of one payment.
+
+use payments_model::{
+    Actor, Event, FailureReason, Instruction, Money, PaymentId, Settlement, ShardCount, TransactionId,
+};
+use serde_json::json;
+
+use super::*;
+use crate::rebuild::known::Payments;
+
+const SINCE: &str = "2026-11-20T08:30:00Z";
+const AT: &str = "2026-11-20T09:20:00Z";
+
+fn details() -> Details {
+    let account = "payer".parse().unwrap();
+    let id = PaymentId::derive(&account, &"key".parse().unwrap());
+    let instruction = Instruction {
+        account,
+        payee: "shop".parse().unwrap(),
+        money: Money { amount: 4_200.try_into().unwrap(), currency: "GBP".parse().unwrap() },
+        scheduled_for: "2026-11-20".parse().unwrap(),
+        reference: None,
+        data: None,
+        date_rule: None,
+    };
+    let zone = "Europe/London".parse().unwrap();
+    let shards: ShardCount = "1".parse().unwrap();
+    Details::accept(id, instruction, zone, shards, "2026-11-20T09:00:00Z".parse().unwrap(), Actor::named("client"))
+}
+
+/// The head after these events, a minute apart.
+fn head(events: &[Event]) -> StoredHead {
+    let mut head = StoredHead::new(Head::scheduled(&details())).unwrap();
+    for event in events {
+        let step = head.known().transition(event, AT.parse().unwrap(), Actor::named("somebody")).unwrap();
+        head = head.moved_by(&step).unwrap();
+    }
+    head
+}
+
+fn processed(id: &str) -> Vec<Event> {
+    vec![Event::Sweep, Event::Settle(Settlement::Processed(id.parse::<TransactionId>().unwrap()))]
+}
+
+/// What the log says: versions with their statuses, and the transaction id of the last one.
+fn known(versions: &[(u32, &str, Option<&str>)], reported: Option<&str>) -> Known {
+    let (details, mut payments) = (details(), Payments::default());
+    for (version, to, transaction) in versions {
+        let event = json!({
+            "id": "7-x", "type": format!("payment.{}", to.to_lowercase()), "at": AT, "epoch": 7, "accountId": "payer",
+            "paymentId": details.payment_id.to_string(), "version": version, "to": to, "by": { "kind": "client", "name": "client" },
+            "dueAt": details.due_at.to_string(), "dueDate": "2026-11-20", "transactionId": transaction,
+        });
+        payments.take(&event.to_string(), SINCE.parse().unwrap()).unwrap();
+    }
+    let known = payments.entry(details.key());
+    known.reported = reported.map(|at| at.parse().unwrap());
+    known.clone()
+}
+
+/// The kind of change, the writes and the kinds of findings.
+fn decided(
+    known: &Known,
+    hot: Option<&StoredHead>,
+    history: Option<&StoredHead>,
+) -> (Option<Change>, usize, Vec<Finding>) {
+    let details = details();
+    let rules =
+        Rules { excepts: Vec::new(), since: SINCE.parse().unwrap(), now: "2026-11-20T10:00:00Z".parse().unwrap() };
+    let decision = decide(Seen { known, hot, history, details: Some(&details) }, &rules).unwrap();
+    let findings = decision.findings.iter().map(|(kind, _)| *kind).collect();
+    (decision.change.map(|(change, _)| change), decision.writes.len(), findings)
+}
+
+#[test]
+fn what_contradicts_is_listed_and_not_touched() {
+    let cancelled = head(&[Event::Cancel]);
+    let (pending, one, other) = (head(&[Event::Sweep]), head(&processed("TX-1")), head(&processed("TX-2")));
+    let failed = head(&[Event::Sweep, Event::Settle(Settlement::Failed(FailureReason::cut("no")))]);
+    let scheduled = head(&[]);
+    let settled = known(&[(2, "PENDING", None), (3, "PROCESSED", Some("TX-1"))], None);
+    for (name, known, hot, history, want) in [
+        (
+            "a hole in the versions",
+            known(&[(3, "PROCESSED", Some("TX-1"))], None),
+            Some(&scheduled),
+            None,
+            Finding::Incomplete,
+        ),
+        ("cancelled here, settled there", settled.clone(), Some(&cancelled), Some(&one), Finding::Differs),
+        ("settled in two ways", settled.clone(), Some(&other), Some(&one), Finding::Differs),
+        ("failed here, processed in the log", settled.clone(), Some(&failed), Some(&failed), Finding::Differs),
+        (
+            "pending here, cancelled in the log",
+            known(&[(2, "CANCELLED", None)], None),
+            Some(&pending),
+            None,
+            Finding::Differs,
+        ),
+        ("pending here, cancelled there", known(&[], None), Some(&pending), Some(&cancelled), Finding::Differs),
+        ("newer than the log", known(&[(1, "SCHEDULED", None)], None), Some(&pending), None, Finding::Above),
+        ("reported, and nowhere settled", known(&[], Some(AT)), Some(&pending), None, Finding::ReportedUnsettled),
+        ("reported, and lost", known(&[], Some(AT)), None, None, Finding::ReportedUnsettled),
+    ] {
+        assert_eq!(decided(&known, hot, history), (None, 0, vec![want]), "{name}");
+    }
+}
+
+#[test]
+fn what_is_clear_is_done() {
+    let (scheduled, pending, one) = (head(&[]), head(&[Event::Sweep]), head(&processed("TX-1")));
+    let in_hot = one.in_hot_table(None).unwrap();
+    let settled = known(&[(2, "PENDING", None), (3, "PROCESSED", Some("TX-1"))], None);
+    let nothing = known(&[], None);
+    for (name, known, hot, history, want) in [
+        ("nothing is known", nothing.clone(), Some(&scheduled), None, (None, 0)),
+        (
+            "it is as the log says",
+            known(&[(1, "SCHEDULED", None), (2, "PENDING", None)], None),
+            Some(&pending),
+            None,
+            (None, 0),
+        ),
+        ("both tables have it", settled.clone(), Some(&in_hot), Some(&one), (None, 0)),
+        ("the log alone knows the end", settled.clone(), Some(&scheduled), None, (Some(Change::Moved), 2)),
+        ("nobody has a head", settled.clone(), None, None, (Some(Change::Built), 2)),
+        (
+            "the long-term table has the end",
+            nothing.clone(),
+            Some(&scheduled),
+            Some(&one),
+            (Some(Change::Completed), 1),
+        ),
+        ("an older release settled it", settled.clone(), Some(&in_hot), None, (Some(Change::Copied), 2)),
+        ("no report has it", nothing.clone(), None, Some(&one), (Some(Change::PutBack), 1)),
+        ("a report has it", known(&[], Some(AT)), None, Some(&one), (None, 0)),
+        (
+            "a report has it, and it waits for one",
+            known(&[], Some(AT)),
+            Some(&in_hot),
+            Some(&one),
+            (Some(Change::Reported), 1),
+        ),
+    ] {
+        assert_eq!(decided(&known, hot, history), (want.0, want.1, Vec::new()), "{name}");
+    }
+    // A report lists another settlement of it.
+    let other = known(&[], Some("2026-11-20T09:21:00Z"));
+    assert_eq!(decided(&other, Some(&pending), Some(&one)), (Some(Change::Completed), 1, vec![Finding::Differs]));
+}

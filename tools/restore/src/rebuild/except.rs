@@ -1,0 +1,115 @@
+//! `--except`: which events are left out, because the fault itself made them.
+
+use std::str::FromStr;
+
+use payments_model::{Status, UtcSecond};
+
+use super::known::Version;
+
+/// What an event must be to be left out. All that is given must be true.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Except {
+    actor: Option<String>,
+    from: Option<UtcSecond>,
+    to: Option<UtcSecond>,
+    status: Option<Status>,
+}
+
+/// Why a text is not an exception.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "expected actor=NAME, from=INSTANT, to=INSTANT or type=payment.scheduled or payment.cancelled, or some of them with \
+     commas between them; what was claimed or settled is never left out"
+)]
+pub struct ExceptError;
+
+impl FromStr for Except {
+    type Err = ExceptError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut except = Self::default();
+        for part in text.split(',') {
+            let (name, value) = part.split_once('=').ok_or(ExceptError)?;
+            let instant = || value.parse().map_err(|_| ExceptError);
+            match name {
+                "actor" if !value.is_empty() => except.actor = Some(value.to_owned()),
+                "from" => except.from = Some(instant()?),
+                "to" => except.to = Some(instant()?),
+                "type" => except.status = Some(status_of(value)?),
+                _ => return Err(ExceptError),
+            }
+        }
+        Ok(except)
+    }
+}
+
+fn status_of(kind: &str) -> Result<Status, ExceptError> {
+    match kind {
+        "payment.scheduled" => Ok(Status::Scheduled),
+        "payment.cancelled" => Ok(Status::Cancelled),
+        _ => Err(ExceptError),
+    }
+}
+
+impl Except {
+    /// Whether the event of this version is left out. What the bank claimed or settled never is.
+    pub(crate) fn is(&self, version: &Version) -> bool {
+        matches!(version.status, Status::Scheduled | Status::Cancelled)
+            && self.actor.as_ref().is_none_or(|actor| version.client.as_ref() == Some(actor))
+            && self.from.is_none_or(|from| version.at >= from)
+            && self.to.is_none_or(|to| version.at <= to)
+            && self.status.is_none_or(|status| version.status == status)
+    }
+}
+
+/// The versions without what is left out and what came after it.
+pub(crate) enum Rest<'v> {
+    /// Nothing is left out.
+    All(&'v [Version]),
+    /// This is left, and the others are not.
+    Some(&'v [Version], &'v [Version]),
+    /// Something would be left out, but the payment was sent or settled after it. So all of it stays.
+    Kept(&'v [Version]),
+}
+
+/// Divides the versions of a payment.
+pub(crate) fn without<'v>(versions: &'v [Version], excepts: &[Except]) -> Rest<'v> {
+    let first = versions.iter().position(|version| excepts.iter().any(|except| except.is(version)));
+    let Some((rest, out)) = first.map(|first| versions.split_at(first)) else { return Rest::All(versions) };
+    let was_sent = out.iter().any(|version| version.status == Status::Pending || version.status.is_settled());
+    if was_sent { Rest::Kept(versions) } else { Rest::Some(rest, out) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exception_is_parsed_and_what_is_none_is_not() {
+        let except: Except =
+            "actor=acme,from=2026-11-20T09:00:00Z,to=2026-11-20T10:00:00Z,type=payment.cancelled".parse().unwrap();
+        let version = |number, status, at: &str, client: &str| Version {
+            number,
+            status,
+            at: at.parse().unwrap(),
+            client: Some(client.to_owned()),
+            settlement: None,
+        };
+        for (status, at, client, is_left_out) in [
+            (Status::Cancelled, "2026-11-20T09:00:00Z", "acme", true),
+            (Status::Cancelled, "2026-11-20T10:00:00Z", "acme", true),
+            (Status::Cancelled, "2026-11-20T08:59:59Z", "acme", false),
+            (Status::Cancelled, "2026-11-20T10:00:01Z", "acme", false),
+            (Status::Cancelled, "2026-11-20T09:30:00Z", "other", false),
+            (Status::Scheduled, "2026-11-20T09:30:00Z", "acme", false),
+        ] {
+            assert_eq!(except.is(&version(2, status, at, client)), is_left_out, "{status} {at} {client}");
+        }
+        // Whatever is asked for, what was sent stays.
+        let all: Except = "from=2026-11-20T00:00:00Z".parse().unwrap();
+        assert!(!all.is(&version(2, Status::Pending, "2026-11-20T09:30:00Z", "acme")));
+        for text in ["", "actor=", "actor", "by=acme", "type=payment.pending", "from=today", "actor=a,"] {
+            assert_eq!(text.parse::<Except>(), Err(ExceptError), "{text}");
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! What the events since an instant say of each payment.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Context as _, Result};
+use payments_model::{
+    Actor, BusinessDate, Event, FailureReason, HeadKey, PaymentId, Settlement, State, Status, UtcSecond,
+};
+use payments_store::LogPosition;
+use payments_store::key::parse_head_key;
+use serde::Deserialize;
+
+/// The functions that move payments, as trails name them: events only say that it was the bank, or its transaction service.
+const SWEEPER: &str = "daily-due-sweeper";
+const SETTLE: &str = "settle";
+
+/// The first event of an epoch that a restore began, and those of payments that follow it.
+const RESTORED: &str = "log.restored";
+const PAYMENT_RESTORED: &str = "payment.restored";
+
+/// What is known of a payment. One with three versions takes about half a kilobyte: a day of a million payments, half a gigabyte.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Known {
+    /// The key of its head.
+    pub(crate) key: HeadKey,
+    /// The epoch of its last event.
+    epoch: u32,
+    /// Its versions of which there is an event, in their order.
+    pub(crate) versions: Vec<Version>,
+    /// Whether something else than this system changed it.
+    pub(crate) is_irregular: bool,
+    /// When it was settled, by a published report that lists it.
+    pub(crate) reported: Option<UtcSecond>,
+}
+
+/// A version of a payment, by its event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Version {
+    pub(crate) number: u32,
+    pub(crate) status: Status,
+    pub(crate) at: UtcSecond,
+    /// The client that created or cancelled it.
+    pub(crate) client: Option<String>,
+    /// How the payment ended, if this is a settlement.
+    pub(crate) settlement: Option<Settlement>,
+}
+
+impl Version {
+    /// The transition that led to this version, and by whom. `None` for the first version.
+    pub(crate) fn transition(&self) -> Option<(Event, Actor)> {
+        Some(match (self.status, &self.settlement) {
+            (Status::Pending, _) => (Event::Sweep, Actor::named(SWEEPER)),
+            (Status::Cancelled, _) => (Event::Cancel, Actor::named(self.client.as_deref().unwrap_or_default())),
+            (_, Some(settlement)) => (Event::Settle(settlement.clone()), Actor::named(SETTLE)),
+            _ => return None,
+        })
+    }
+
+    /// Whether a payment in this state is at this version: of a failure, a part of the reason is enough.
+    pub(crate) fn is(&self, version: u32, state: &State) -> bool {
+        let same_end = match (state, &self.settlement) {
+            (State::Processed(id), Some(Settlement::Processed(known))) => id == known,
+            (State::Failed(reason), Some(Settlement::Failed(known))) => {
+                known.as_str().starts_with(reason.as_str()) || reason.as_str().starts_with(known.as_str())
+            }
+            (State::Processed(_) | State::Failed(_), _) => false,
+            _ => true,
+        };
+        version == self.number && state.status() == self.status && same_end
+    }
+}
+
+/// All payments of which something is known.
+#[derive(Debug, Default)]
+pub(crate) struct Payments {
+    pub(crate) known: BTreeMap<PaymentId, Known>,
+    /// The dates of all payments of the events that were read, also of earlier ones.
+    pub(crate) dates: BTreeSet<BusinessDate>,
+    /// How many events were read.
+    pub(crate) events: u64,
+    /// The marks of changes that may be missing.
+    pub(crate) gaps: Vec<String>,
+    /// When the change of the first event was made that was read. What a restore tells is no change.
+    pub(crate) first_at: Option<UtcSecond>,
+    /// The epoch of the last `log.restored` that was read, and when it began.
+    begun: Option<(u32, UtcSecond)>,
+    /// When the last change was made that was read.
+    pub(crate) last_at: Option<UtcSecond>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Json {
+    id: String,
+    r#type: String,
+    at: String,
+    epoch: u32,
+    account_id: Option<String>,
+    payment_id: Option<String>,
+    due_at: Option<String>,
+    due_date: Option<String>,
+    version: Option<u32>,
+    to: Option<String>,
+    by: Option<By>,
+    transaction_id: Option<String>,
+    failure_reason: Option<String>,
+}
+
+/// The event that begins an epoch, as far as it says what was before.
+pub(crate) struct Mark {
+    pub(crate) at: UtcSecond,
+    /// The end of the epoch before, if a restore began this one.
+    pub(crate) end: Option<LogPosition>,
+}
+
+#[derive(Deserialize)]
+struct MarkJson {
+    id: String,
+    r#type: String,
+    at: String,
+    end: Option<String>,
+}
+
+impl Mark {
+    pub(crate) fn of(json: &str) -> Result<Self> {
+        let event: MarkJson = serde_json::from_str(json).context("an event cannot be read")?;
+        let at: UtcSecond = event.at.parse().with_context(|| format!("the event {} has no time", event.id))?;
+        let end = event.end.filter(|_| event.r#type == RESTORED).map(|end| end.parse::<LogPosition>()).transpose();
+        Ok(Self { at, end: end.with_context(|| format!("the event {} names no place", event.id))? })
+    }
+}
+
+#[derive(Deserialize)]
+struct By {
+    name: Option<String>,
+}
+
+impl Json {
+    fn key(&self) -> Option<Result<HeadKey>> {
+        let (account, payment, due_at) = (self.account_id.as_ref()?, self.payment_id.as_ref()?, self.due_at.as_ref()?);
+        let key = parse_head_key(&format!("ACCT#{account}"), &format!("{due_at}#{payment}"));
+        Some(key.with_context(|| format!("the event {} names no payment", self.id)))
+    }
+
+    fn dates(&self) -> Result<Vec<BusinessDate>> {
+        Ok(match (&self.due_date, &self.due_at) {
+            (Some(date), _) => vec![date.parse()?],
+            // The day of the instant, wherever the bank is.
+            (None, Some(at)) => [-1, 0, 1]
+                .into_iter()
+                .map(|days| date_of(at.parse::<UtcSecond>()?.saturating_add(chrono::TimeDelta::days(days))))
+                .collect::<Result<_>>()?,
+            (None, None) => Vec::new(),
+        })
+    }
+
+    fn version(&self, at: UtcSecond) -> Result<Option<Version>> {
+        let (Some(number @ 1..), Some(to)) = (self.version, &self.to) else { return Ok(None) };
+        let settlement = match (&self.transaction_id, &self.failure_reason) {
+            (Some(id), _) => Some(Settlement::Processed(id.parse()?)),
+            (None, Some(reason)) => Some(Settlement::Failed(FailureReason::cut(reason))),
+            (None, None) => None,
+        };
+        let client = self.by.as_ref().and_then(|by| by.name.clone());
+        Ok(Some(Version { number, status: to.parse()?, at, client, settlement }))
+    }
+}
+
+/// The date of an instant, by UTC.
+pub(crate) fn date_of(at: UtcSecond) -> Result<BusinessDate> {
+    Ok(at.as_chrono().date_naive().to_string().parse()?)
+}
+
+impl Known {
+    fn new(key: HeadKey) -> Self {
+        Self { key, epoch: 0, versions: Vec::new(), is_irregular: false, reported: None }
+    }
+
+    /// Takes an event. In a later epoch, what comes after its version was taken back by a restore.
+    fn take(&mut self, epoch: u32, version: Version) {
+        let is_later = epoch > self.epoch;
+        self.versions.retain(|before| before.number < version.number || (!is_later && before.number > version.number));
+        self.epoch = epoch;
+        self.versions.push(version);
+        self.versions.sort_by_key(|version| version.number);
+    }
+}
+
+impl Payments {
+    /// Takes an event of the log.
+    pub(crate) fn take(&mut self, json: &str, since: UtcSecond) -> Result<()> {
+        let event: Json = serde_json::from_str(json).context("an event cannot be read")?;
+        self.events += 1;
+        let at: UtcSecond = event.at.parse().with_context(|| format!("the event {} has no time", event.id))?;
+        self.last_at = self.last_at.max(Some(at));
+        if event.r#type == "log.gap" && at >= since {
+            self.gaps.push(json.to_owned());
+        }
+        self.dates.extend(event.dates().with_context(|| format!("the event {} has no due date", event.id))?);
+        let is_told = event.r#type == PAYMENT_RESTORED;
+        if event.r#type == RESTORED {
+            self.begun = Some((event.epoch, at));
+        }
+        if !is_told {
+            self.first_at.get_or_insert(at);
+        }
+        // It says what the payment is since its epoch began, and its own time is that of an old change.
+        let begun = self.begun.filter(|(epoch, _)| *epoch == event.epoch).map_or(since, |(_, begun)| begun);
+        let true_since = if is_told { at.max(begun) } else { at };
+        let Some(key) = event.key().filter(|_| true_since >= since) else { return Ok(()) };
+        let version = event.version(at).with_context(|| format!("the event {} cannot be read", event.id))?;
+        let known = self.entry(key?);
+        known.is_irregular |= event.r#type == "payment.irregular";
+        match version {
+            Some(version) => known.take(event.epoch, version),
+            // A restore took it back altogether.
+            None if event.version == Some(0) => known.versions.clear(),
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Whether there is an event of a payment.
+    pub(crate) fn has_versions(&self, payment: PaymentId) -> bool {
+        self.known.get(&payment).is_some_and(|known| !known.versions.is_empty())
+    }
+
+    /// What is known of a payment, which may be nothing yet.
+    pub(crate) fn entry(&mut self, key: HeadKey) -> &mut Known {
+        self.known.entry(key.sort.payment_id).or_insert_with(|| Known::new(key))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,228 @@
+//! What a restore changes, what it finds, and how it tells both.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use payments_model::{BusinessDate, HeadKey, Status};
+use serde::Serialize;
+
+/// What is done to a payment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Change {
+    /// Its head gets the versions that the log has and it lacks.
+    Moved,
+    /// Its head is missing, and is built from its details and events.
+    Built,
+    /// Its head becomes what the long-term table's says.
+    Completed,
+    /// Its settled head comes back into the hot table, because no report lists it.
+    PutBack,
+    /// The long-term table lacks its settled head, which is copied there.
+    Copied,
+    /// The long-term table has its end, so the hot table's head is removed.
+    Removed,
+    /// A published report lists it, so it waits for none.
+    Reported,
+}
+
+/// What somebody must look at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Finding {
+    /// The head is newer than the log. It stays.
+    Above,
+    /// Head, log, long-term table or report say different things. Nothing changes.
+    Differs,
+    /// The log lacks versions in between. Nothing changes.
+    Incomplete,
+    /// The details are lost, and there is no head.
+    DetailsLost,
+    /// A report lists it, and no table has its settlement.
+    ReportedUnsettled,
+    /// `--except` names it, but it was sent or settled, or is archived. It is restored.
+    Kept,
+    /// `--except` names it. It is left out.
+    LeftOut,
+    /// Something else than this system changed it.
+    Irregular,
+    /// An item cannot be read.
+    Unreadable,
+    /// There are details, and neither a head nor an event. Nothing changes.
+    NoEvent,
+    /// The log or the journal has a hole or a gap.
+    Gap,
+}
+
+impl Change {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Moved => "get the versions that they lack",
+            Self::Built => "are built from details and events",
+            Self::Completed => "become what the long-term table says",
+            Self::PutBack => "come back, because no report lists their settlement",
+            Self::Copied => "are copied to the long-term table",
+            Self::Removed => "are removed: the long-term table has their end",
+            Self::Reported => "wait for no report: a published one lists them",
+        }
+    }
+}
+
+impl Finding {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Above => "newer than the log",
+            Self::Differs => "DIFFERENT",
+            Self::Incomplete => "INCOMPLETE",
+            Self::DetailsLost => "DETAILS LOST",
+            Self::ReportedUnsettled => "REPORTED, BUT NOT SETTLED",
+            Self::Kept => "KEPT IN SPITE OF --except",
+            Self::LeftOut => "left out",
+            Self::Irregular => "changed by something else",
+            Self::Unreadable => "UNREADABLE",
+            Self::NoEvent => "details alone",
+            Self::Gap => "GAP",
+        }
+    }
+}
+
+/// A line of the answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", untagged)]
+pub enum Line {
+    /// A payment that changes.
+    #[serde(rename_all = "camelCase")]
+    Change {
+        /// What is done.
+        change: Change,
+        /// The payment.
+        payment_id: String,
+        /// Its account.
+        account_id: String,
+        /// When it is due.
+        due_at: String,
+        /// The status that its head has then.
+        to: &'static str,
+    },
+    /// A payment, or a place, that somebody must look at.
+    #[serde(rename_all = "camelCase")]
+    Finding {
+        /// What it is.
+        finding: Finding,
+        /// The payment, if it is one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        payment_id: Option<String>,
+        /// Its account.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        account_id: Option<String>,
+        /// When it is due.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        due_at: Option<String>,
+        /// More about it.
+        why: String,
+    },
+}
+
+impl Line {
+    pub(crate) fn change(change: Change, key: &HeadKey, to: Status) -> Self {
+        Self::Change {
+            change,
+            payment_id: key.sort.payment_id.to_string(),
+            account_id: key.account.to_string(),
+            due_at: key.sort.due_at.to_string(),
+            to: to.as_str(),
+        }
+    }
+
+    pub(crate) fn finding(finding: Finding, key: &HeadKey, why: String) -> Self {
+        Self::Finding {
+            finding,
+            payment_id: Some(key.sort.payment_id.to_string()),
+            account_id: Some(key.account.to_string()),
+            due_at: Some(key.sort.due_at.to_string()),
+            why,
+        }
+    }
+
+    pub(crate) fn place(finding: Finding, why: String) -> Self {
+        Self::Finding { finding, payment_id: None, account_id: None, due_at: None, why }
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Change { change, payment_id, account_id, due_at, to } => {
+                write!(f, "{payment_id} of {account_id}, due {due_at}: {change:?}, {to}")
+            }
+            Self::Finding { finding, payment_id: Some(payment), account_id: Some(account), due_at, why } => {
+                let due_at = due_at.as_deref().unwrap_or("?");
+                write!(f, "{}: {payment} of {account}, due {due_at}: {why}", finding.text())
+            }
+            Self::Finding { finding, why, .. } => write!(f, "{}: {why}", finding.text()),
+        }
+    }
+}
+
+/// What was planned or done, in all.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Outcome {
+    /// How many events were read.
+    pub events: u64,
+    /// How many payments were looked at: those of the events and reports, and those that ended since.
+    pub payments: u64,
+    /// How many payments change, in each way.
+    pub changes: BTreeMap<Change, u64>,
+    /// How many findings there are, of each kind.
+    pub findings: BTreeMap<Finding, u64>,
+    /// The run that becomes the report's last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub report_run: Option<u64>,
+    /// The dates whose counters were set, or whose recount differs.
+    #[serde(serialize_with = "texts")]
+    pub counters: Vec<BusinessDate>,
+    /// Checkpoints and findings of recounts that were deleted, or are to be.
+    pub forgotten: u64,
+}
+
+fn texts<S: serde::Serializer>(dates: &[BusinessDate], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(dates.iter().map(ToString::to_string))
+}
+
+impl Outcome {
+    /// Whether nothing was left to do.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.changes.is_empty() && self.report_run.is_none() && self.counters.is_empty() && self.forgotten == 0
+    }
+
+    pub(crate) fn note(&mut self, line: &Line) {
+        match line {
+            Line::Change { change, .. } => *self.changes.entry(*change).or_default() += 1,
+            Line::Finding { finding, .. } => *self.findings.entry(*finding).or_default() += 1,
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} payments, of {} events", self.payments, self.events)?;
+        for (change, count) in &self.changes {
+            writeln!(f, "{count:>9} heads {}", change.text())?;
+        }
+        if let Some(run) = self.report_run {
+            writeln!(f, "          the report's last run is {run}")?;
+        }
+        if !self.counters.is_empty() {
+            writeln!(f, "{:>9} dates' counters differ from their payments", self.counters.len())?;
+        }
+        if self.forgotten > 0 {
+            writeln!(f, "{:>9} checkpoints and findings of recounts go", self.forgotten)?;
+        }
+        for (finding, count) in &self.findings {
+            writeln!(f, "{count:>9} to look at: {}", finding.text())?;
+        }
+        if self.is_nothing() { writeln!(f, "Nothing is left to do.") } else { Ok(()) }
+    }
+}

@@ -1,0 +1,332 @@
+//! The walk: events and reports are read, each payment is decided, and what is decided is written.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use chrono::TimeDelta;
+use futures::{StreamExt as _, TryStreamExt as _};
+use object_store::ObjectStore;
+use payments_model::{Details, HeadKey, PaymentId, ShardCount, Status, UtcSecond};
+use payments_store::{Archived, LogStage, MAX_BATCH_GET, Missed, Removed, Store, StoreError, StoredHead};
+use tokio::time::Instant;
+
+use super::counts::{self, Dates};
+use super::decide::{Decision, Rules, Seen, Write, decide};
+use super::except::Except;
+use super::known::{Known, Payments, date_of};
+use super::outcome::{Finding, Line, Outcome};
+use super::source::{Source, read};
+use super::{details, reports};
+
+/// How many payments are written at once.
+const AT_ONCE: usize = 16;
+
+/// How much earlier than the restored instant a change may be that the restored table lacks: clocks differ, and a table is restored to a
+/// second.
+const MARGIN: TimeDelta = TimeDelta::hours(1);
+
+/// How much later than the changes of one stream shard those of another may be logged, if counting keeps up.
+const LAG: TimeDelta = TimeDelta::minutes(1);
+
+/// How long before it was settled a payment was due, at most, for the long-term table to be asked for it without an event. A payment that
+/// is redriven for as long as possible waits eleven days.
+const DUE_BEFORE: TimeDelta = TimeDelta::days(31);
+
+/// The same for one that was cancelled: it is archived when its date is over.
+const CANCELLED_BEFORE: TimeDelta = TimeDelta::days(4);
+
+/// How many days before the restored instant the dates begin whose counters are compared, whether the log names them or not: heads that
+/// expire are no event, and expire within this time after their date.
+const DATES_BEFORE: TimeDelta = TimeDelta::days(7);
+
+/// The most tries of one payment, if something else changes it meanwhile.
+const MAX_TRIES: usize = 3;
+
+/// What to restore, from what.
+#[derive(Debug, Clone)]
+pub struct Rebuild {
+    /// The tables.
+    pub store: Store,
+    /// Where the events are.
+    pub source: Source,
+    /// A copy of the bucket's folder `reports`, at least of what was published since.
+    pub reports: Arc<dyn ObjectStore>,
+    /// The instant to which the hot table was restored.
+    pub to: UtcSecond,
+    /// The shards of the indexes: the stack's `ReadShards`.
+    pub shards: ShardCount,
+    /// What is left out.
+    pub excepts: Vec<Except>,
+    /// Whether [`apply`](Self::apply) runs although events are missing that nobody knows.
+    pub accepts_gaps: bool,
+    /// Whether the whole long-term table is read for details without a head.
+    pub finds_details: bool,
+    /// The most payments that are written in a second.
+    pub per_second: u32,
+    /// The time. It decides when reported heads expire.
+    pub now: UtcSecond,
+}
+
+/// How a run is told. Both are called often.
+pub struct Told<L: Fn(&Line), P: Fn(&str, u64, u64)> {
+    /// Called with each line.
+    pub line: L,
+    /// Called with what is done, how much of it, of how much.
+    pub progress: P,
+}
+
+impl Rebuild {
+    /// Returns what [`apply`](Self::apply) would do, and changes nothing.
+    ///
+    /// # Errors
+    /// If the tables, the log, the journal or a report cannot be read.
+    pub async fn plan(&self, told: &Told<impl Fn(&Line), impl Fn(&str, u64, u64)>) -> Result<Outcome> {
+        self.run(false, told).await
+    }
+
+    /// Restores payments, the report's last run and the counters. It can be killed and repeated at any time.
+    ///
+    /// # Errors
+    /// As [`plan`](Self::plan); if the log still takes changes, if the hot table has a stream, if events are missing and
+    /// [`accepts_gaps`](Self::accepts_gaps) is not set, or if something else writes.
+    pub async fn apply(&self, told: &Told<impl Fn(&Line), impl Fn(&str, u64, u64)>) -> Result<Outcome> {
+        match self.store.log_head().await?.map(|head| head.stage()) {
+            None | Some(LogStage::Ended) => {}
+            Some(LogStage::Open) => bail!("the log still takes changes; run begin first"),
+            Some(LogStage::Begun) => bail!("a new epoch has begun; run finish"),
+        }
+        let table = &self.store.tables().payments;
+        ensure!(
+            !self.store.has_stream().await?,
+            "{table} has a stream, so what is restored would be counted and sent: switch it off, or give the restored table"
+        );
+        self.run(true, told).await
+    }
+
+    async fn run(&self, is_apply: bool, told: &Told<impl Fn(&Line), impl Fn(&str, u64, u64)>) -> Result<Outcome> {
+        ensure!(self.to <= self.now, "no table can be restored to {}, which is not over yet", self.to);
+        let since = self.to.saturating_add(-MARGIN);
+        let mut payments = read(&self.source, &self.store, since, self.now).await?;
+        let last_run = reports::read(&self.reports, &mut payments.payments).await?;
+        let outcome = std::cell::RefCell::new(Outcome::default());
+        let tell = |line: &Line| {
+            outcome.borrow_mut().note(line);
+            (told.line)(line);
+        };
+        payments.gaps.iter().chain(&payments.holes).for_each(|gap| tell(&Line::place(Finding::Gap, gap.clone())));
+        if let Some(hole) = payments.holes.first().filter(|_| is_apply && !self.accepts_gaps) {
+            bail!(
+                "{hole}\nSo a payment that was cancelled may be paid, and nothing was changed. Find what is missing, or see \
+                 \"Without the event log\" of docs/runbook.md, and give --accept-gaps if you will do what it says"
+            );
+        }
+        self.find_ended(since, &mut payments.payments, &tell).await?;
+        let rules = Rules { excepts: self.excepts.clone(), since, now: self.now };
+        let unlogged = self.walk(&payments.payments, &rules, is_apply, &tell, &told.progress).await?;
+        self.note_unlogged(&payments.payments, unlogged, is_apply, &tell).await?;
+        if self.finds_details {
+            details::find(&self.store, since, &payments.payments, &tell, &told.progress).await?;
+        }
+        outcome.borrow_mut().report_run = self.set_report_run(last_run, is_apply).await?;
+        let from = date_of(self.to.saturating_add(-DATES_BEFORE))?;
+        let dates = Dates { known: payments.payments.dates.clone(), from };
+        let dates = counts::dates(&self.store, self.shards, dates).await?;
+        let all = dates.len() as u64;
+        for (done, date) in (1..).zip(dates) {
+            if counts::set(&self.store, self.shards, date, is_apply, &tell).await? {
+                outcome.borrow_mut().counters.push(date);
+            }
+            (told.progress)("dates", done, all);
+        }
+        let forgotten = counts::forget(&self.store, is_apply).await?;
+        let mut outcome = outcome.into_inner();
+        outcome.forgotten = forgotten;
+        (outcome.events, outcome.payments) = (payments.payments.events, payments.payments.known.len() as u64);
+        Ok(outcome)
+    }
+
+    /// Adds the payments that the long-term table has as ended since, whether the log has them or not.
+    async fn find_ended(&self, since: UtcSecond, payments: &mut Payments, tell: &impl Fn(&Line)) -> Result<()> {
+        let before = |status: Status| if status.is_settled() { DUE_BEFORE } else { CANCELLED_BEFORE };
+        let ended = self
+            .shards
+            .all()
+            .flat_map(|shard| [Status::Processed, Status::Failed, Status::Cancelled].map(|status| (shard, status)));
+        let found = futures::stream::iter(ended).map(async |(shard, status)| {
+            let (from, mut after) = (date_of(since.saturating_add(-before(status)))?, None);
+            let mut keys = Vec::new();
+            loop {
+                let page = self.store.ended_page(shard, status, (from, since), after).await?;
+                keys.extend(page.keys);
+                after = page.end;
+                if after.is_none() {
+                    return anyhow::Ok(keys);
+                }
+            }
+        });
+        let mut found = found.buffer_unordered(AT_ONCE);
+        while let Some(keys) = found.try_next().await? {
+            for key in keys {
+                match key {
+                    Ok(key) => drop(payments.entry(key)),
+                    Err(error) => tell(&Line::place(Finding::Unreadable, error.to_string())),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes in the log's head since when the tables may have changes that the log lacks, so that finish tells its readers: those that were
+    /// found, and others, if the restored instant is not clearly before the log's last event.
+    async fn note_unlogged(
+        &self,
+        payments: &Payments,
+        found: Option<UtcSecond>,
+        is_apply: bool,
+        tell: &impl Fn(&Line),
+    ) -> Result<()> {
+        if matches!(self.source, Source::Nowhere) {
+            return Ok(());
+        }
+        let end = payments.last_at.filter(|last| self.to > last.saturating_add(-LAG));
+        let Some(since) = found.into_iter().chain(end).min() else { return Ok(()) };
+        if is_apply {
+            self.store.note_missed(Missed { since: Some(since), until: self.now }).await?;
+        }
+        let why = format!("the tables may have changes since {since} that the log lacks; finish tells its readers");
+        tell(&Line::place(Finding::Gap, why));
+        Ok(())
+    }
+
+    /// Decides each payment, a hundred at a time, and writes what is decided. Returns when the first change was made that the log lacks.
+    async fn walk(
+        &self,
+        payments: &Payments,
+        rules: &Rules,
+        is_apply: bool,
+        tell: &impl Fn(&Line),
+        progress: &impl Fn(&str, u64, u64),
+    ) -> Result<Option<UtcSecond>> {
+        let all: Vec<&Known> = payments.known.values().collect();
+        let (mut done, mut unlogged) = (0, None::<UtcSecond>);
+        for some in all.chunks(MAX_BATCH_GET) {
+            let begun = Instant::now();
+            let mut written = 0;
+            let read = self.read(some).await?;
+            let decided = some.iter().map(|known| (*known, read.decide(known, rules)));
+            let decided: Vec<(&Known, Decision)> =
+                decided.map(|(known, decision)| Ok((known, decision?))).collect::<Result<_>>()?;
+            for (known, decision) in &decided {
+                unlogged = unlogged.into_iter().chain(decision.unlogged).min();
+                decision.findings.iter().for_each(|(kind, why)| tell(&Line::finding(*kind, &known.key, why.clone())));
+                if let Some((change, to)) = decision.change {
+                    tell(&Line::change(change, &known.key, to));
+                    written += 1;
+                }
+            }
+            if is_apply {
+                let writes = decided.into_iter().filter(|(_, decision)| !decision.writes.is_empty());
+                let writes = writes.map(|(known, decision)| self.write(known, decision, rules));
+                futures::stream::iter(writes).buffer_unordered(AT_ONCE).try_collect::<Vec<()>>().await?;
+            }
+            done += some.len();
+            progress("payments", done as u64, all.len() as u64);
+            if is_apply && done < all.len() {
+                let least = Duration::from_secs(1) * written / self.per_second.max(1);
+                tokio::time::sleep(least.saturating_sub(begun.elapsed())).await;
+            }
+        }
+        Ok(unlogged)
+    }
+
+    /// Writes what was decided. If something is not as it was read, such as after a call whose reply was lost, decides again.
+    async fn write(&self, known: &Known, decision: Decision, rules: &Rules) -> Result<()> {
+        let mut writes = decision.writes;
+        for _ in 0..MAX_TRIES {
+            let mut is_done = true;
+            for write in writes {
+                if !self.write_one(write).await? {
+                    is_done = false;
+                    break;
+                }
+            }
+            if is_done {
+                return Ok(());
+            }
+            writes = self.read(&[known]).await?.decide(known, rules)?.writes;
+        }
+        bail!("the payment {} changes meanwhile: who else writes?", known.key.sort.payment_id)
+    }
+
+    /// Returns whether everything was as it was read.
+    async fn write_one(&self, write: Write) -> Result<bool> {
+        Ok(match write {
+            Write::ToHistory(head) => matches!(self.store.put_archived_head(&head).await?, Archived::Done),
+            Write::ToHot { read, new } => self.store.put_restored_head(read.as_deref(), &new).await?,
+            Write::Remove(head) => matches!(self.store.remove_head(&head).await?, Removed::Done | Removed::Gone),
+        })
+    }
+
+    /// Reads what there is of up to a hundred payments.
+    async fn read(&self, some: &[&Known]) -> Result<Found> {
+        let keys: Vec<HeadKey> = some.iter().map(|known| known.key.clone()).collect();
+        let hot: Heads = self.store.stored_heads(&keys).await?.into_iter().collect();
+        let history: Heads = self.store.settled_heads(&keys).await?.into_iter().collect();
+        let without: Vec<PaymentId> = some
+            .iter()
+            .filter(|known| {
+                !known.versions.is_empty() && !hot.contains_key(&known.key) && !history.contains_key(&known.key)
+            })
+            .map(|known| known.key.sort.payment_id)
+            .collect();
+        let details = if without.is_empty() { HashMap::new() } else { self.store.details_of(&without).await? };
+        Ok(Found { hot, history, details })
+    }
+
+    /// The report's last run becomes the last one that was published, if that is later. Returns its number if so.
+    async fn set_report_run(
+        &self,
+        published: Option<payments_store::ReportRun>,
+        is_apply: bool,
+    ) -> Result<Option<u64>> {
+        let known = self.store.last_report_run().await?.map(|run| run.number);
+        let Some(run) = published.filter(|run| known.is_none_or(|known| known < run.number)) else { return Ok(None) };
+        if is_apply && !self.store.restore_report_run(known, &run).await? {
+            let now = self.store.last_report_run().await?.map(|run| run.number);
+            ensure!(now == Some(run.number), "the report's last run changes meanwhile: is the report paused?");
+        }
+        Ok(Some(run.number))
+    }
+}
+
+type Heads = HashMap<HeadKey, Result<StoredHead, StoreError>>;
+
+/// What there is of some payments.
+struct Found {
+    hot: Heads,
+    history: Heads,
+    details: HashMap<PaymentId, Result<Details, StoreError>>,
+}
+
+impl Found {
+    fn decide(&self, known: &Known, rules: &Rules) -> Result<Decision> {
+        let seen = self.seen(known);
+        match seen {
+            Ok(seen) => decide(seen, rules).with_context(|| known.key.sort.payment_id.to_string()),
+            Err(error) => {
+                Ok(Decision { findings: vec![(Finding::Unreadable, error.to_string())], ..Decision::default() })
+            }
+        }
+    }
+
+    fn seen<'s>(&'s self, known: &'s Known) -> Result<Seen<'s>, &'s StoreError> {
+        Ok(Seen {
+            known,
+            hot: self.hot.get(&known.key).map(Result::as_ref).transpose()?,
+            history: self.history.get(&known.key).map(Result::as_ref).transpose()?,
+            details: self.details.get(&known.key.sort.payment_id).map(Result::as_ref).transpose()?,
+        })
+    }
+}

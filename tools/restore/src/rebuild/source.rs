@@ -1,0 +1,164 @@
+//! Where the events are read: from the log or, if that is lost, from the journal's files.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, ensure};
+use futures::TryStreamExt as _;
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _};
+use payments_model::UtcSecond;
+use payments_store::{LogHead, LogPosition, LogRead, Store, StoreError};
+use publish::JournalObject;
+
+use super::known::{Mark, Payments};
+
+/// How many events, of how many segments, are read at once.
+const PAGE: (usize, u8) = (1_000, 10);
+
+/// Where the events are.
+#[derive(Debug, Clone)]
+pub enum Source {
+    /// The log.
+    Log,
+    /// The journal's files: a copy of the folder `journal`.
+    Journal(Arc<dyn ObjectStore>),
+    /// Nowhere: the bank keeps no log. The long-term table and the reports say what they know.
+    Nowhere,
+}
+
+/// What was read, and what is missing.
+#[derive(Default)]
+pub(crate) struct Read {
+    pub(crate) payments: Payments,
+    /// What should be there and could not be read: nobody knows what it says.
+    pub(crate) holes: Vec<String>,
+    /// What the log itself says that it lacks.
+    pub(crate) gaps: Vec<String>,
+}
+
+/// Reads the events since an instant.
+pub(crate) async fn read(source: &Source, store: &Store, since: UtcSecond, now: UtcSecond) -> Result<Read> {
+    let mut read = Read::default();
+    match source {
+        Source::Log => {
+            let head = store.log_head().await?.context(
+                "there is no log: give --journal a copy of the journal, or --no-log if the bank kept no log",
+            )?;
+            if let Some(missed) = head.missed.filter(|missed| missed.until >= since) {
+                let from = missed.since.map_or_else(String::new, |from| format!(" from {from}"));
+                read.gaps.push(format!("changes{from} to {} are not in the log", missed.until));
+            }
+            read.log(store, &head, since, now).await?;
+            if !head.covers(since, now) {
+                read.check_beginning("log", since);
+            }
+        }
+        Source::Journal(files) => {
+            read.journal(files, since).await?;
+            read.check_beginning("journal", since);
+        }
+        Source::Nowhere => {}
+    }
+    let gaps = std::mem::take(&mut read.payments.gaps);
+    read.gaps.extend(gaps.into_iter().map(|gap| format!("changes may be missing: {gap}")));
+    Ok(read)
+}
+
+impl Read {
+    /// The first event that was read must be from before, or nothing proves that there are no earlier ones.
+    fn check_beginning(&mut self, what: &str, since: UtcSecond) {
+        let begins = match self.payments.first_at {
+            Some(first) if first <= since => return,
+            Some(first) => format!("the {what} begins at {first}"),
+            None => format!("the {what} has no event"),
+        };
+        self.holes.push(format!(
+            "{begins}; changes since {since} are unknown: also do \"Without the event log\" of docs/runbook.md"
+        ));
+    }
+
+    async fn log(&mut self, store: &Store, head: &LogHead, since: UtcSecond, now: UtcSecond) -> Result<()> {
+        let start = head.start(now);
+        let mut after = head.day_before(since).max(start);
+        loop {
+            let page = match store.log_page(head, after, PAGE.0, PAGE.1, now).await {
+                Ok(LogRead::Page(page)) => page,
+                Ok(LogRead::Expired(place) | LogRead::Beyond(place)) => {
+                    anyhow::bail!("the log has no place {after}, but {place}")
+                }
+                // What follows the hole may still complete what the tables have.
+                Err(error @ StoreError::Unreadable { .. }) => {
+                    self.holes.push(format!("{error}"));
+                    let next = LogPosition { number: after.number + 1, offset: 0, ..after };
+                    let is_end = head.end_of(after.epoch).is_none_or(|end| next.number >= end);
+                    if is_end && after.epoch == head.epoch {
+                        return Ok(());
+                    }
+                    let following = LogPosition { epoch: head.epoch_after(after.epoch), number: 1, offset: 0 };
+                    after = if is_end { following } else { next };
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            for entry in &page.entries {
+                self.payments.take(&entry.json, since)?;
+            }
+            if page.is_end {
+                return Ok(());
+            }
+            after = page.after;
+        }
+    }
+
+    /// Reads the files one by one. Each begins where the one before it ended, or something is missing.
+    async fn journal(&mut self, files: &Arc<dyn ObjectStore>, since: UtcSecond) -> Result<()> {
+        let found: Vec<ObjectMeta> = files.list(None).try_collect().await?;
+        let mut places: Vec<_> = found.iter().filter_map(|file| Some((place_of(file)?, file))).collect();
+        places.sort_by_key(|(place, _)| *place);
+        ensure!(!places.is_empty(), "there is no file of the journal: give --journal a copy of the folder");
+        let mut last: Option<LogPosition> = None;
+        for (first, file) in places {
+            let bytes = files.get(&file.location).await?.bytes().await?;
+            let object = JournalObject::decode(first, &bytes).with_context(|| file.location.to_string())?;
+            if let Some(last) = last.filter(|last| last.epoch < first.epoch) {
+                self.holes.extend(hole_between(last, &object, since)?);
+            }
+            if let Some(last) = last.filter(|last| last.epoch == first.epoch && *last != first) {
+                self.holes.push(format!("the journal has nothing between {last} and {first}"));
+            }
+            for event in &object.events {
+                self.payments.take(event, since)?;
+            }
+            last = Some(object.after);
+        }
+        Ok(())
+    }
+}
+
+/// What is missing between the last file of an epoch, which ends at `last`, and the first one of a later epoch, whose first event says
+/// where the epoch before ended. What is missing from before `since` is not needed.
+fn hole_between(last: LogPosition, object: &JournalObject, since: UtcSecond) -> Result<Option<String>> {
+    let first = object.first;
+    let mark = object.events.first().map(|event| Mark::of(event)).transpose()?;
+    if mark.as_ref().is_some_and(|mark| mark.at < since) {
+        return Ok(None);
+    }
+    if first.number > 1 {
+        return Ok(Some(format!("the journal has nothing between {last} and {first}")));
+    }
+    Ok(match mark.and_then(|mark| mark.end) {
+        Some(end) if end > last => Some(format!("the journal has nothing between {last} and {end}")),
+        Some(_) => None,
+        None => Some(format!("a log without an end before it begins at {first}: changes after {last} are unknown")),
+    })
+}
+
+/// The place that a file's name says: `<epoch>/<number>.jsonl.gz`.
+fn place_of(file: &ObjectMeta) -> Option<LogPosition> {
+    let path = file.location.to_string();
+    let (epoch, name) = path.rsplit_once('/')?;
+    let (epoch, number) = (epoch.rsplit('/').next()?, name.strip_suffix(".jsonl.gz")?);
+    format!("{epoch}.{}.0", number.parse::<u64>().ok()?).parse().ok()
+}
+
+#[cfg(test)]
+mod tests;
