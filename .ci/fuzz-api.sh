@@ -20,10 +20,11 @@ mkdir -p "$folder"
 export HYPOTHESIS_STORAGE_DIRECTORY=$folder/hypothesis
 trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
 
-# start_local: starts cargo local's sandbox on free ports. Its welcome prints URLs, a key and a transaction id.
+# start_local NAME: starts cargo local's sandbox on free ports, with a reports folder of this name: each bank needs its own.
+# Its welcome prints URLs, a key and a transaction id.
 start_local() {
     : >"$folder/local.log"
-    RUST_LOG=error "$local" --sandbox --require-tokens --api-port 0 --dynamodb-port 0 --reports "$folder/reports" \
+    RUST_LOG=error "$local" --sandbox --require-tokens --api-port 0 --dynamodb-port 0 --reports "$folder/reports-of-$1" \
         >"$folder/local.log" 2>&1 &
     for _ in $(seq 100); do
         grep --quiet 'Ctrl-C' "$folder/local.log" && break
@@ -101,7 +102,7 @@ PYTHON
 generate() {
     local report=$1
     shift
-    start_local
+    start_local "$report"
     fill
     schemathesis --config-file .ci/schemathesis.toml run openapi.yaml --url "$api" "$@" \
         --report ndjson --report-ndjson-path "$folder/$report.ndjson"
