@@ -34,7 +34,7 @@ TOLD_BY_VALIDATION = [r"^([EW]\d{4}.*)", r"^(.*Error.*)", r"^(open to.*)"]
 # Each fault: its name, a text that occurs in the template once, and what replaces it.
 FAULTS = [
     ("a tumbling window that Lambda does not offer", "TumblingWindowInSeconds: 60", "TumblingWindowInSeconds: 1000"),
-    ("a batching window that Lambda does not offer", "BatchingWindowInSeconds: 5", "BatchingWindowInSeconds: 301"),
+    ("a batching window that Lambda does not offer", "BatchingWindowInSeconds: 3", "BatchingWindowInSeconds: 301"),
     (
         "a response type that does not exist",
         "FunctionResponseTypes: [ReportBatchItemFailures]\n            # A record",

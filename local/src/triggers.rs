@@ -52,7 +52,7 @@ pub const AGGREGATOR_FILTER: &str = r#"{"dynamodb":{"Keys":{"pk":{"S":[{"prefix"
 pub const AGGREGATOR_BATCH: usize = 1_000;
 
 /// How long `stream-aggregator` waits for a full batch.
-pub const AGGREGATOR_BATCHING_WINDOW: TimeDelta = TimeDelta::seconds(5);
+pub const AGGREGATOR_BATCHING_WINDOW: TimeDelta = TimeDelta::seconds(3);
 
 /// The tumbling window of `stream-aggregator`. Only events with a window name their stream shard.
 pub const AGGREGATOR_TUMBLING_WINDOW: TimeDelta = TimeDelta::seconds(60);

@@ -295,19 +295,29 @@ impl Bank {
         })
     }
 
-    async fn read<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
+    pub(crate) async fn read<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
         let request = Request::get(path).body(Bytes::new()).map_err(|error| Error::Invalid(error.to_string()))?;
         expect(&self.send(request).await?)
     }
 
-    /// Sends JSON, or nothing.
     pub(crate) async fn post<T: DeserializeOwned>(
         &self,
         path: &str,
         key: Option<&str>,
         body: Option<&impl Serialize>,
     ) -> Result<(T, Response<Bytes>), Error> {
-        let mut request = Request::builder().method(Method::POST).uri(path);
+        self.write(Method::POST, path, key, body).await
+    }
+
+    /// Sends JSON, or nothing.
+    pub(crate) async fn write<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        key: Option<&str>,
+        body: Option<&impl Serialize>,
+    ) -> Result<(T, Response<Bytes>), Error> {
+        let mut request = Request::builder().method(method).uri(path);
         if let Some(key) = key {
             request = request.header("idempotency-key", key);
         }
@@ -360,7 +370,7 @@ fn payment_path(account: &str, payment_id: &str) -> Result<String, Error> {
 }
 
 /// Returns an id as a segment of a path. Programs between would remove dots, and so change the request.
-fn segment(id: &str) -> Result<String, Error> {
+pub(crate) fn segment(id: &str) -> Result<String, Error> {
     if matches!(id, "" | "." | "..") {
         return Err(Error::Invalid(format!("an id must not be {id:?}")));
     }

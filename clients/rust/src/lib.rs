@@ -16,6 +16,7 @@ mod sender;
 mod tokens;
 mod transport;
 mod values;
+mod webhooks;
 
 pub use bank::{AccountFilter, Bank, DueFilter, Order};
 pub use builder::Builder;
@@ -32,6 +33,9 @@ pub use retries::{Retries, SystemTimer, Timer, Tries};
 pub use tokens::{ClientCredentials, Token};
 pub use transport::Transport;
 pub use values::{Data, DateRule, ScheduledFor, Status};
+pub use webhooks::{
+    Delivery, DeliveryError, Endpoint, EndpointOrder, EndpointSecret, Failing, MissedEvents, SkippedEvent,
+};
 
 /// Compiles the example of `clients/README.md`.
 #[cfg(all(doctest, feature = "http"))]

@@ -32,7 +32,7 @@ async fn a_new_segment_brings_events_and_no_file_of_the_journal() -> Result<()> 
 
 /// The whole way, with the triggers of `cargo local`: claims, settlements, counting, deliveries.
 #[tokio::test]
-async fn half_of_the_settlements_are_at_the_receiver_within_six_seconds() -> Result<()> {
+async fn half_of_the_settlements_are_at_the_receiver_within_five_seconds() -> Result<()> {
     let millis = Arc::new(AtomicI64::new(1_795_168_800_000));
     let shown = Arc::clone(&millis);
     let now = move || DateTime::<Utc>::from_timestamp_millis(shown.load(Ordering::Relaxed)).unwrap_or_default();
@@ -69,6 +69,7 @@ async fn half_of_the_settlements_are_at_the_receiver_within_six_seconds() -> Res
     delays.sort_unstable();
     ensure!(delays.len() > 15, "{} settlements", delays.len());
     let median = delays[delays.len() / 2];
-    assert!(median < 6_000, "{delays:?}");
+    println!("from a settlement to its webhook: {median} ms in the median, at most {:?} ms", delays.last());
+    assert!(median < 5_000, "{delays:?}");
     stack.stop().await
 }
