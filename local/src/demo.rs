@@ -1,11 +1,13 @@
 //! `cargo local demo`: simulates one banking day and the night after it, on a fast clock.
 //!
 //! At 01:00 the feed creates half of the payments. The others are created during the day, while payments are claimed,
-//! dispatched and settled. At the end every payment is read, and the summary checks all of them.
+//! dispatched and settled. A receiver of webhooks is told of each change. At the end every payment is read, and the summary checks all of
+//! them, and what the receiver was told.
 
 mod audit;
 mod ingest;
 mod night;
+mod receiver;
 mod script;
 mod summary;
 mod table;
@@ -36,6 +38,7 @@ use crate::transaction_service::TransactionServiceSettings;
 use crate::triggers::{Queues, Tick, Triggers};
 use audit::Audit;
 use night::{Night, left_in_hot};
+use receiver::Receiver;
 use script::{FEED_BEGINS, Script};
 use write_units::{Recorders, WriteUnits};
 
@@ -91,6 +94,7 @@ struct Simulation {
     client: Client,
     functions: Functions,
     store: Store,
+    receiver: Receiver,
 }
 
 /// The sums so far.
@@ -136,6 +140,7 @@ pub async fn run_watched(
     let service = *simulation.triggers.service().settings();
     let audit = audit::audit(simulation.client.bank(), &script, &totals.acknowledged, &service).await?;
     let night = simulation.inspect(&audit, reports, day).await?;
+    let received = simulation.receiver.judge(simulation.client.bank(), day.as_chrono()).await?;
     progress.clear();
     let summary = Summary {
         payments: settings.payments,
@@ -152,6 +157,7 @@ pub async fn run_watched(
         troubles: u64::try_from(totals.tick.troubles.len())?,
         audit,
         night,
+        received,
     };
     simulation.stop().await?;
     Ok(summary)
@@ -179,7 +185,8 @@ impl Simulation {
         let store = stack.dependencies(plain).store;
         let client = Client::of_functions(functions.clone(), time.clock())?;
         let triggers = Triggers::new(&stack, functions.clone(), TransactionServiceSettings::seeded(seed)).await?;
-        Ok(Self { stack, time, recorders, triggers, client, functions, store })
+        let receiver = Receiver::start(client.bank(), &time.clock()).await?;
+        Ok(Self { stack, time, recorders, triggers, client, functions, store, receiver })
     }
 
     /// Simulates the day, minute by minute, the night until every payment is settled and reported, and the minutes in which
@@ -249,8 +256,8 @@ impl Simulation {
     }
 
     async fn stop(self) -> Result<()> {
-        let Self { stack, recorders, triggers, client, functions, store, .. } = self;
-        drop((recorders, triggers, client, functions, store));
+        let Self { stack, recorders, triggers, client, functions, store, receiver, .. } = self;
+        drop((recorders, triggers, client, functions, store, receiver));
         stack.stop().await
     }
 }

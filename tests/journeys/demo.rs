@@ -42,6 +42,7 @@ async fn a_day_settles_every_payment_and_a_seed_repeats_it() -> Result<()> {
     assert_eq!(day["countersEqualRecount"], json!(true));
     assert_eq!((count("/reported")?, count("/archived")?, count("/leftInHotTable")?), (200, 200, 0));
     assert_eq!(count("/altered")?, 0);
+    assert_eq!(count("/webhookEvents")?, 3 * 200, "created, claimed, settled");
     // Each run of the report commits and finishes its job, one unit each.
     assert_eq!(count("/writeUnitTotals/reported")?, 2 * 200 + 2 * count("/reportFiles")?);
     for path in ["/writeUnits/insert", "/writeUnits/settled", "/writeUnits/perPayment", "/writeUnits/counters"] {
@@ -59,6 +60,8 @@ async fn a_day_settles_every_payment_and_a_seed_repeats_it() -> Result<()> {
         // Creates are concurrent, so the order of their records, and with it the dates of a batch, is the machine's.
         day["writeUnits"]["counters"].take();
         day["writeUnitTotals"]["counters"].take();
+        // So is the time at which a receiver answers.
+        day["webhookMessages"].take();
     }
     assert_eq!(day, again);
     assert_ne!(day["writeUnitTotals"], other["writeUnitTotals"]);

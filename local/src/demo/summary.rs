@@ -8,6 +8,7 @@ use serde_json::{Map, Number, Value, json};
 
 use super::audit::Audit;
 use super::night::Night;
+use super::receiver::Received;
 use super::write_units::{PHASES, WriteUnits, hundredths_each, number};
 use crate::transaction_service::ServiceCounts;
 use crate::triggers::{Counts, Took};
@@ -40,6 +41,7 @@ pub struct Summary {
     pub(super) units: WriteUnits,
     pub(super) audit: Audit,
     pub(super) night: Night,
+    pub(super) received: Received,
 }
 
 impl Summary {
@@ -71,6 +73,8 @@ impl Summary {
             "reports": self.night.reports,
             "reportFiles": self.night.files,
             "altered": self.audit.altered,
+            "webhookMessages": self.received.messages,
+            "webhookEvents": self.received.events,
             "writeUnits": units,
             "writeUnitTotals": totals,
             "seconds": {
@@ -108,6 +112,8 @@ impl Summary {
             (night.left_in_hot, "payments are still in the hot table"),
             (self.payments.abs_diff(night.archived), "payments are not in the long-term table alone"),
             (u64::from(!night.counters_equal_recount), "dates have counters that differ from a recount"),
+            (self.received.rejected, "webhook messages could not be verified"),
+            (self.received.differing, "payments differ from what the webhooks told of them"),
         ]
         .into_iter()
         .filter(|(count, _)| *count > 0)
@@ -162,6 +168,7 @@ mod tests {
                 counters_equal_recount: true,
                 ..Night::default()
             },
+            received: Received { messages: 4, events: 9, ..Received::default() },
         }
     }
 
@@ -176,6 +183,7 @@ mod tests {
             "transactionIds": 2, "requestsSent": 3, "otherContents": 0, "results": 4, "repeatedResults": 1,
             "duplicateOutcomes": 0, "countersEqualRecount": true, "archived": 3, "leftInHotTable": 0,
             "reported": 3, "reports": "reports", "reportFiles": 1, "altered": 0,
+            "webhookMessages": 4, "webhookEvents": 9,
             "writeUnits": units, "writeUnitTotals": totals,
             "seconds": { "ingest": 1.207, "sweep": 0.0, "dispatch": 0.0, "settle": 0.0, "count": 0.0, "report": 0.0 },
         });
@@ -186,7 +194,7 @@ mod tests {
     #[test]
     fn a_failed_check_is_in_the_error() {
         type Change = fn(&mut Summary);
-        let changes: [(Change, &str); 12] = [
+        let changes: [(Change, &str); 14] = [
             (|day| day.payments = 4, "1 payments are not exactly once PROCESSED or FAILED"),
             (|day| day.audit.misplaced = 2, "2 payments are missing"),
             (|day| day.audit.transaction_ids = 1, "1 transaction ids are not unique"),
@@ -199,6 +207,8 @@ mod tests {
             (|day| day.night.reported = 2, "1 settlements are not in the reports"),
             (|day| day.night.left_in_hot = 7, "7 payments are still in the hot table"),
             (|day| day.night.counters_equal_recount = false, "1 dates have counters"),
+            (|day| day.received.rejected = 1, "1 webhook messages could not be verified"),
+            (|day| day.received.differing = 2, "2 payments differ from what the webhooks told"),
         ];
         for (change, want) in changes {
             let mut day = summary();

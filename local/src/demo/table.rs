@@ -98,6 +98,15 @@ impl Summary {
         writeln!(f, "{}", line("archived", night.archived, &left))?;
         let counters = if night.counters_equal_recount { "equal a recount" } else { "DIFFER from a recount" };
         writeln!(f, "  {:<22}{:>12}   {counters}", "counters", "")?;
+        let told = match (self.received.rejected, self.received.differing) {
+            (0, 0) => format!("events in {} messages, all verified: what they say is in the tables", grouped(self.received.messages)),
+            (rejected, differing) => format!(
+                "events; {} messages are NOT verified, {} payments DIFFER in the tables",
+                grouped(rejected),
+                grouped(differing)
+            ),
+        };
+        writeln!(f, "{}", line("webhooks", self.received.events, &told))?;
         if let Some((transaction, payment)) = &night.read_back {
             writeln!(f, "  {:<22}{:>12}   is payment {payment}", transaction, "")?;
         }
