@@ -26,6 +26,7 @@ use crate::metrics::Metrics;
 use crate::network::Network;
 use crate::outages::Outage;
 use crate::random::Seed;
+use crate::receivers::Receivers;
 use crate::requests::RequestQueue;
 use crate::stream::Stream;
 use crate::switches::Switches;
@@ -55,6 +56,8 @@ pub(crate) struct Bank {
     pub(crate) broken: Broken,
     pub(crate) metrics: Metrics,
     pub(crate) alarms: Alarms,
+    /// The receiver of webhooks; none where an outage is planned.
+    pub(crate) receivers: Option<Receivers>,
     pub(crate) state: Mutex<State>,
 }
 

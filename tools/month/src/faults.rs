@@ -78,6 +78,8 @@ pub enum FaultKind {
     PartitionSplit,
     /// Stream records are trimmed after a day.
     RecordsTrimmed,
+    /// A receiver of webhooks rejects a message, is slow or away, or loses its answer.
+    ReceiverFailed,
     /// An item that has expired is still there, for up to four days.
     ExpiredLate,
     /// A client sends what no client should.

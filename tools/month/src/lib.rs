@@ -5,7 +5,7 @@
 //! unreliable as it may be. A checker that shares no code with the functions follows every change.
 //!
 //! The public modules serve the fault tests too: what must be true of payments and of the log, reads of the past, weaknesses, random
-//! sources.
+//! sources, receivers of webhooks.
 
 mod alarms;
 pub mod attributes;
@@ -41,6 +41,7 @@ mod partitions;
 pub mod past;
 pub mod random;
 mod readers;
+pub mod receivers;
 mod recounts;
 mod releases;
 mod reports;
@@ -59,6 +60,7 @@ mod trace;
 mod triggers;
 mod weakening;
 mod weakness;
+mod webhooks;
 mod world;
 
 pub use alarms::{Raised, RaisedAlarms, alarm_names};

@@ -25,7 +25,7 @@ use crate::time::pause;
 use crate::trace::Trace;
 use crate::triggers;
 use crate::world::build;
-use crate::{clients, ending, expiry, hostile, journal, minutes, readers, story};
+use crate::{clients, ending, expiry, hostile, journal, minutes, readers, story, webhooks};
 
 /// When months begin: each has a change of some clocks in it.
 const BEGINS: [&str; 2] = ["2026-03-12T00:00:00Z", "2026-10-12T00:00:00Z"];
@@ -139,6 +139,7 @@ async fn played(settings: &Settings, watch: &dyn Fn()) -> Result<Month> {
         ending::check_counts(&bank, &tables, &mut checker).await?;
         ending::check_queues(&bank, &mut checker);
         ending::check_events(&bank, &tables, &mut checker, settings.outages);
+        checker.violations.extend(webhooks::check(&bank).await);
         let events = std::mem::take(&mut bank.state().consumer.seen);
         checker.violations.extend(journal::check(&files, &events).await);
     }

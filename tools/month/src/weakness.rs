@@ -78,6 +78,8 @@ pub enum Weakness {
     TrustedIndex,
     /// `publish` moves on and does not wait for its file: now and then there is none.
     LostFile,
+    /// `publish` sends to an endpoint whose lease it does not have.
+    UnleasedWebhooks,
 }
 
 impl Weakness {
@@ -141,6 +143,11 @@ impl Weakness {
             {
                 remove_condition(input);
             }
+            (Self::UnleasedWebhooks, "publish")
+                if operation == "UpdateItem" && text(&input["Key"], "sk").starts_with("webhook#") =>
+            {
+                remove_condition(input);
+            }
             (Self::CountedInBetween, "recount") if input["ProjectionExpression"] == "pk, sk, due" => {
                 // What it would leave out is not found.
                 let values = &mut input["ExpressionAttributeValues"];
@@ -187,6 +194,13 @@ impl Weakness {
         match (self, function, operation) {
             (Self::IgnoredConflict, "stream-aggregator", "TransactWriteItems") if status == 400 => {
                 Some((200, json!({})))
+            }
+            (Self::UnleasedWebhooks, "publish", "Query") if status == 200 => {
+                let mut body = body.clone();
+                for item in body["Items"].as_array_mut().into_iter().flatten() {
+                    item.as_object_mut().into_iter().for_each(|item| drop(item.remove("leaseUntil")));
+                }
+                Some((status, body))
             }
             (Self::SettledAnew, "settle", "PutItem") if status == 400 => Some((status, settled_anew(body)?)),
             (Self::UnreportedArchive, "archive", "BatchGetItem") if status == 200 => {

@@ -31,6 +31,7 @@ use crate::template;
 use crate::time::Time;
 use crate::trace::Trace;
 use crate::weakness::Weakness;
+use crate::webhooks;
 
 /// Makes the world of a month.
 pub(crate) async fn build(
@@ -40,11 +41,15 @@ pub(crate) async fn build(
     zone: BusinessZone,
 ) -> Result<(Arc<Bank>, Trace, Arc<dyn ObjectStore>)> {
     let (time, faults, trace) = (Time::from(begin), Faults::new(seed, &settings.without), Trace::default());
-    let stack = Stack::on(EngineChoice::Unserved)
+    let mut stack = Stack::on(EngineChoice::Unserved)
         .clock(&time.clock(TimeDelta::zero()))
         .environment(|environment| settings.tell(environment, zone))
         .start()
         .await?;
+    let receivers = match stack.environment.webhooks {
+        true => Some(webhooks::create(&mut stack, seed, time, &faults).await?),
+        false => None,
+    };
     let partitions = Partitions::new(seed, &faults, begin, (settings.days, settings.payments));
     let stream = Stream::new(seed, &faults, &partitions, begin)?;
     let engine = stack.direct().context("a month needs the embedded engine")?.clone();
@@ -102,6 +107,7 @@ pub(crate) async fn build(
         broken,
         metrics,
         alarms,
+        receivers,
         state: Mutex::new(State::of(service)),
     };
     Ok((Arc::new(bank), trace, files))

@@ -1,10 +1,11 @@
 //! Receivers of webhooks, in memory: a network whose hosts are ports of this machine, and what each of them answers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use async_trait::async_trait;
@@ -15,6 +16,7 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use tokio::sync::Notify;
 use tokio::task::yield_now;
+use tokio::time::sleep;
 
 /// How often a receiver lets others go on before it answers, so that requests overlap that can.
 const PAUSES: usize = 20;
@@ -28,6 +30,10 @@ pub enum Reaction {
     RetryAfter(u16, u32),
     /// It answers with 500, but only after [`Receivers::release`].
     Hang,
+    /// It takes the message at once, and answers with 200 after this time.
+    Slow(Duration),
+    /// It takes the message, and ends the connection without an answer.
+    Lost,
 }
 
 /// A message that was received.
@@ -43,6 +49,8 @@ pub struct Message {
     pub events: Vec<Value>,
     /// Whether it was accepted.
     pub is_accepted: bool,
+    /// Whether the receiver took its events, and told the sender or not.
+    pub is_taken: bool,
 }
 
 type React = dyn Fn(&Message) -> Reaction + Send + Sync;
@@ -72,6 +80,9 @@ impl fmt::Debug for Receivers {
 
 impl Receivers {
     /// What signs webhooks and sends them to these receivers.
+    ///
+    /// # Errors
+    /// None that a caller could mend.
     pub fn webhooks(&self) -> Result<Webhooks> {
         let sender = Arc::new(Sender::loopback_over(Arc::new(self.clone())));
         Ok(Webhooks { sender, ..loopback_webhooks()? })
@@ -98,6 +109,14 @@ impl Receivers {
         accepted.flat_map(|message| message.events).collect()
     }
 
+    /// The events that a receiver took, without repetitions, as they came first.
+    pub fn taken(&self, port: u16) -> Vec<Value> {
+        let (state, mut ids) = (self.state(), BTreeSet::new());
+        let taken = state.messages.iter().filter(|message| message.port == port && message.is_taken);
+        let events = taken.flat_map(|message| &message.events);
+        events.filter(|event| ids.insert(event["id"].to_string())).cloned().collect()
+    }
+
     /// Waits until every message is answered.
     pub async fn settle(&self) {
         while !self.state().open.is_empty() {
@@ -105,17 +124,15 @@ impl Receivers {
         }
     }
 
-    /// Judges what a receiver accepted: all of these events, the first time in the order of each payment's versions, and no payment in two
+    /// Judges what a receiver took: all of these events, the first time in the order of each payment's versions, and no payment in two
     /// messages at the same time.
+    ///
+    /// # Errors
+    /// If it is otherwise.
     pub fn judge(&self, port: u16, wanted: &[Value]) -> Result<()> {
         let overlaps = &self.state().overlaps.clone();
         ensure!(overlaps.is_empty(), "sent at the same time: {overlaps:?}");
-        let mut first: Vec<Value> = Vec::new();
-        for event in self.events(port) {
-            if !first.contains(&event) {
-                first.push(event);
-            }
-        }
+        let first = self.taken(port);
         let of = |events: &[Value]| {
             let mut versions: BTreeMap<String, Vec<Value>> = BTreeMap::new();
             for event in events {
@@ -124,8 +141,12 @@ impl Receivers {
             }
             versions
         };
-        let (found, wanted) = (of(&first), of(wanted));
-        ensure!(found == wanted, "accepted {found:#?}, but the log has {wanted:#?}");
+        let (mut found, wanted) = (of(&first), of(wanted));
+        for (payment, wanted) in wanted {
+            let found = found.remove(&payment).unwrap_or_default();
+            ensure!(found == wanted, "of {payment:?} the receiver took {found:?}, but the log has {wanted:?}");
+        }
+        ensure!(found.is_empty(), "the receiver took what is not in the log: {found:?}");
         Ok(())
     }
 
@@ -150,8 +171,14 @@ impl Receivers {
                 state.reactions.get(&port).cloned()
             };
             let reaction = react.map_or(Reaction::Status(200), |react| react(&message));
-            if reaction == Reaction::Hang {
-                self.released.notified().await;
+            match reaction {
+                Reaction::Hang => self.released.notified().await,
+                // Who gives up closes the connection.
+                Reaction::Slow(time) => tokio::select! {
+                    () = sleep(time) => {}
+                    _ = stream.read_u8() => {}
+                },
+                Reaction::Status(_) | Reaction::RetryAfter(..) | Reaction::Lost => {}
             }
             for _ in 0..PAUSES {
                 yield_now().await;
@@ -160,13 +187,18 @@ impl Receivers {
                 Reaction::Status(status) => (status, String::new()),
                 Reaction::RetryAfter(status, seconds) => (status, format!("retry-after: {seconds}\r\n")),
                 Reaction::Hang => (500, String::new()),
+                Reaction::Slow(_) | Reaction::Lost => (200, String::new()),
             };
             {
                 let mut state = self.state();
                 let place = state.open.iter().position(|open| *open == message);
                 place.map(|place| state.open.remove(place));
-                message.is_accepted = (200..300).contains(&status);
+                message.is_taken = (200..300).contains(&status);
+                message.is_accepted = message.is_taken && reaction != Reaction::Lost;
                 state.messages.push(message);
+            }
+            if reaction == Reaction::Lost {
+                break;
             }
             let reply = format!("HTTP/1.1 {status} Whatever\r\n{wait}content-length: 0\r\n\r\n");
             // Who was killed does not read it.
@@ -204,7 +236,7 @@ async fn read(port: u16, stream: &mut DuplexStream, buffer: &mut Vec<u8>) -> Res
     let events = body["events"].as_array().context("no events")?.clone();
     let (id, signatures) = (header("webhook-id")?, header("webhook-signature")?);
     buffer.drain(..end);
-    Ok(Some(Message { port, id, signatures, events, is_accepted: false }))
+    Ok(Some(Message { port, id, signatures, events, is_accepted: false, is_taken: false }))
 }
 
 #[async_trait]
