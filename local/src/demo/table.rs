@@ -99,7 +99,10 @@ impl Summary {
         let counters = if night.counters_equal_recount { "equal a recount" } else { "DIFFER from a recount" };
         writeln!(f, "  {:<22}{:>12}   {counters}", "counters", "")?;
         let told = match (self.received.rejected, self.received.differing) {
-            (0, 0) => format!("events in {} messages, all verified: what they say is in the tables", grouped(self.received.messages)),
+            (0, 0) => format!(
+                "events in {} messages, all verified: what they say is in the tables",
+                grouped(self.received.messages)
+            ),
             (rejected, differing) => format!(
                 "events; {} messages are NOT verified, {} payments DIFFER in the tables",
                 grouped(rejected),

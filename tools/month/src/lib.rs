@@ -28,6 +28,7 @@ pub mod intent;
 pub mod journal;
 mod lag;
 mod lambda;
+mod lanes;
 pub mod laws;
 mod metrics;
 mod minutes;

@@ -20,6 +20,7 @@ use crate::broken::{Broken, Part};
 use crate::changes::{Changes, EngineStream};
 use crate::faults::{FaultKind, Faults};
 use crate::lag::{Lag, Read};
+use crate::lanes;
 use crate::laws::{check_write, is_of_head};
 use crate::metrics::Metrics;
 use crate::older::as_older;
@@ -101,6 +102,10 @@ impl Network {
         if self.weaken(caller, &operation, &mut input) {
             call.set_input(input.clone());
         }
+        let held = if shared.weakness == Some(Weakness::Lanes) { lanes::take(&mut input) } else { None };
+        if held.is_some() {
+            call.set_input(input.clone());
+        }
         let is_made = !caller.is_older || as_older(caller.function, &operation, &mut input);
         if caller.is_older {
             call.set_input(input.clone());
@@ -130,6 +135,9 @@ impl Network {
                 let (status, body) = read_whole(response).await?;
                 if status == 200 && caller.function == "settle" && operation == "PutItem" {
                     self.cut_off();
+                }
+                if let Some(segment) = held.filter(|_| status == 200) {
+                    tokio::spawn(lanes::append_later(shared.engine.clone(), segment));
                 }
                 let shown = shown.unwrap_or_else(|| serde_json::from_slice(&body).unwrap_or_default());
                 let weakened = shared.weakness.and_then(|it| it.answer(caller.function, &operation, (status, &shown)));

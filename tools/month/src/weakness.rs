@@ -52,6 +52,8 @@ pub enum Weakness {
     NoCounters,
     /// `stream-aggregator` appends to the log without its conditions.
     UnconditionalLog,
+    /// The log has two lanes, one for half of the stream shards.
+    Lanes,
     /// `stream-aggregator` takes a transaction that was cancelled for one that is done.
     IgnoredConflict,
     /// The mapping of `stream-aggregator` discards what has failed twice.
