@@ -23,6 +23,7 @@ use crate::metrics::Metrics;
 use crate::network::{Network, Shared};
 use crate::partitions::Partitions;
 use crate::random::Seed;
+use crate::receivers::Receivers;
 use crate::requests::RequestQueue;
 use crate::settings::Settings;
 use crate::stream::Stream;
@@ -41,15 +42,7 @@ pub(crate) async fn build(
     zone: BusinessZone,
 ) -> Result<(Arc<Bank>, Trace, Arc<dyn ObjectStore>)> {
     let (time, faults, trace) = (Time::from(begin), Faults::new(seed, &settings.without), Trace::default());
-    let mut stack = Stack::on(EngineChoice::Unserved)
-        .clock(&time.clock(TimeDelta::zero()))
-        .environment(|environment| settings.tell(environment, zone))
-        .start()
-        .await?;
-    let receivers = match stack.environment.webhooks {
-        true => Some(webhooks::create(&mut stack, seed, time, &faults).await?),
-        false => None,
-    };
+    let (stack, receivers) = start(settings, zone, seed, time, &faults).await?;
     let partitions = Partitions::new(seed, &faults, begin, (settings.days, settings.payments));
     let stream = Stream::new(seed, &faults, &partitions, begin)?;
     let engine = stack.direct().context("a month needs the embedded engine")?.clone();
@@ -111,6 +104,26 @@ pub(crate) async fn build(
         state: Mutex::new(State::of(service)),
     };
     Ok((Arc::new(bank), trace, files))
+}
+
+/// Starts the system, with a receiver of webhooks if it sends any.
+async fn start(
+    settings: &Settings,
+    zone: BusinessZone,
+    seed: Seed,
+    time: Time,
+    faults: &Faults,
+) -> Result<(Stack, Option<Receivers>)> {
+    let mut stack = Stack::on(EngineChoice::Unserved)
+        .clock(&time.clock(TimeDelta::zero()))
+        .environment(|environment| settings.tell(environment, zone))
+        .start()
+        .await?;
+    let receivers = match stack.environment.webhooks {
+        true => Some(webhooks::create(&mut stack, seed, time, faults).await?),
+        false => None,
+    };
+    Ok((stack, receivers))
 }
 
 /// Makes the report store as the functions see it: over calls that can fail.
