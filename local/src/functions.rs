@@ -325,6 +325,8 @@ impl Environment {
             // In this process the master secret is one of the dependencies.
             "WEBHOOK_SECRET" if self.webhooks => format!("given:{WEBHOOK_MASTER}"),
             "WEBHOOK_SECRET" => String::new(),
+            // One machine has no event bus.
+            "EVENT_BUS" => String::new(),
             "CALENDARS" => self.calendars.clone(),
             "CUT_OFFS" => self.cut_offs.clone(),
             "DATE_RULE" => self.date_rule.clone(),

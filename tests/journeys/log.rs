@@ -10,6 +10,8 @@ use payments_tests::tables::{number, text};
 use payments_tests::{Ask, World};
 use serde_json::{Value, json};
 
+mod between;
+mod bus;
 mod gaps;
 mod journal;
 mod rebuild;

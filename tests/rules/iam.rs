@@ -37,7 +37,8 @@ type Calls = &'static [(&'static str, &'static [&'static str])];
 
 /// The calls beside the store and what they require, in functions that use the type. A failed part of an upload is
 /// aborted. S3 answers 404 for a missing file only to those who may list.
-const BESIDE_THE_STORE: [(&str, Calls); 3] = [
+const BESIDE_THE_STORE: [(&str, Calls); 4] = [
+    ("EventBus", &[("put_events", &["events:PutEvents"])]),
     ("WebhookMaster", &[("get_secret", &["secretsmanager:GetSecretValue"])]),
     ("TransactionQueue", &[("send", &["sqs:SendMessage"])]),
     (
@@ -61,7 +62,8 @@ const BESIDE_THE_STORE: [(&str, Calls); 3] = [
 ];
 
 /// The resources of these actions, in each function.
-const PLACES: [(&str, &str, &[&str]); 7] = [
+const PLACES: [(&str, &str, &[&str]); 8] = [
+    ("publish", "events:", &["EventBus"]),
     ("publish", "secretsmanager:", &["WebhookMaster"]),
     ("webhooks", "secretsmanager:", &["WebhookMaster"]),
     ("dispatch", "sqs:", &["RequestQueue"]),

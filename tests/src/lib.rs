@@ -3,6 +3,7 @@
 //! Errors fail the test that meets them.
 
 mod ask;
+mod bus;
 pub mod contract;
 mod counting;
 pub mod given;
@@ -15,6 +16,7 @@ pub mod trigger_events;
 mod world;
 
 pub use ask::{Ask, Reply};
+pub use bus::Bus;
 pub use contract::Contract;
 pub use counting::Counting;
 pub use payments_month::receivers::{Message, Reaction, Receivers};

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use anyhow::{Context as _, Result, bail, ensure};
+use publish::BUS_SOURCE;
 use serde_json::{Map, Value, json};
 
 /// Something that code does, or that a role allows.
@@ -25,6 +26,9 @@ impl fmt::Display for Permission {
         f.write_str(line.trim_end())
     }
 }
+
+/// What the ARNs of event buses begin with, before the parameter that names one.
+const BUSES: &str = "arn:${AWS::Partition}:events:${AWS::Region}:${AWS::AccountId}:event-bus/${";
 
 /// The actions that may name no resource, because their service has none.
 const WITHOUT_RESOURCES: [&str; 2] = ["xray:PutTelemetryRecords", "xray:PutTraceSegments"];
@@ -194,9 +198,12 @@ fn granted(number: usize, statement: &Value) -> Result<Vec<Grant>> {
     Ok(grants)
 }
 
-/// The partition keys that a condition allows, as patterns; `None` without a condition.
+/// The partition keys that a condition allows, as patterns; `None` without a condition, and for the source of events.
 fn keys_of(condition: &Value) -> Result<Option<BTreeSet<String>>> {
     let Some(condition) = condition.as_object() else { return Ok(None) };
+    if condition.get("StringEquals") == Some(&json!({ "events:source": BUS_SOURCE })) {
+        return Ok(None);
+    }
     let the_only = |fields: &Map<String, Value>| fields.len() == 1;
     let (operator, tested) = condition.iter().next().filter(|_| the_only(condition)).context("one operator")?;
     let like = match operator.as_str() {
@@ -213,7 +220,7 @@ fn keys_of(condition: &Value) -> Result<Option<BTreeSet<String>>> {
     Some(keys.collect()).transpose()
 }
 
-/// The names of a resource: `X` for `!GetAtt X.Arn` and for `!Ref X`, `X/rest` for `!Sub ${X.Arn}/rest`, and those of both cases of an
+/// The names of a resource: `X` for `!GetAtt X.Arn`, for `!Ref X` and for the event bus that `X` names, `X/rest` for `!Sub ${X.Arn}/rest`, and those of both cases of an
 /// `!If`.
 fn places_of(resource: &Value) -> Result<Vec<String>> {
     let unknown = || format!("which resource is {resource}?");
@@ -230,6 +237,9 @@ fn places_of(resource: &Value) -> Result<Vec<String>> {
     }
     if let Some(attribute) = resource["!GetAtt"].as_str() {
         return Ok(vec![attribute.strip_suffix(".Arn").with_context(unknown)?.to_owned()]);
+    }
+    if let Some(bus) = resource["!Sub"].as_str().and_then(|text| text.strip_prefix(BUSES)?.strip_suffix('}')) {
+        return Ok(vec![bus.to_owned()]);
     }
     let inside = resource["!Sub"].as_str().and_then(|text| text.strip_prefix("${")?.split_once(".Arn}"));
     let (name, rest) = inside.with_context(unknown)?;

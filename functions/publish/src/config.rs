@@ -12,12 +12,15 @@ pub struct Config {
     pub storage: Storage,
     /// `WEBHOOK_SECRET`: the id of the master secret of webhooks, which are not sent without it.
     pub webhook_secret: Option<String>,
+    /// `EVENT_BUS`: the name of the event bus, on which nothing is put without it.
+    pub event_bus: Option<String>,
 }
 
 impl Config {
     /// Reads the configuration.
     pub fn read(lookup: &Lookup<'_>) -> Result<Self, ConfigError> {
         let storage = lookup.required("JOURNAL_URL", "where the journal is stored, such as s3://bucket/prefix")?;
-        Ok(Self { data: lookup.data()?, storage, webhook_secret: lookup.text("WEBHOOK_SECRET") })
+        let (webhook_secret, event_bus) = (lookup.text("WEBHOOK_SECRET"), lookup.text("EVENT_BUS"));
+        Ok(Self { data: lookup.data()?, storage, webhook_secret, event_bus })
     }
 }

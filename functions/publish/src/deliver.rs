@@ -231,8 +231,7 @@ impl Run<'_> {
     ) -> Result<Option<WebhookState>, PublishError> {
         let at = state.position;
         if at.epoch == head.epoch {
-            let (endpoint, end) = (endpoint.id.to_string(), head.end().to_string());
-            return Err(PublishError::WebhookBeyond { endpoint, end, at: at.to_string() });
+            return Err(PublishError::shorter(head, format!("the webhook endpoint {}", endpoint.id), at));
         }
         match beyond(head, at, self.clock.now()) {
             (to, false) => {

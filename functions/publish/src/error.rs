@@ -1,9 +1,9 @@
 //! Why an invocation of `publish` failed.
 
 use payments_boot::WebhookMasterError;
-use payments_store::StoreError;
+use payments_store::{LogHead, LogPosition, StoreError};
 
-use crate::ObjectError;
+use crate::{BusError, ObjectError};
 
 /// Why an invocation failed. What was written stays, and the next invocation goes on.
 #[derive(Debug, thiserror::Error)]
@@ -26,30 +26,27 @@ pub enum PublishError {
     /// A file cannot be compressed.
     #[error("a file of the journal cannot be written")]
     Writing(#[from] std::io::Error),
-    /// The log has fewer events than the journal, in an epoch that has not ended.
-    #[error(
-        "the log ends at {end}, before the journal's end at {journal}; see docs/runbook.md, A new epoch of the log"
-    )]
+    /// The log has fewer events than one of its readers got, in an epoch that has not ended.
+    #[error("the log ends at {end}, before the place {at} of {reader}; see docs/runbook.md, A new epoch of the log")]
     LogShorter {
         /// The end of the log.
         end: String,
-        /// How far the journal is.
-        journal: String,
-    },
-    /// The log has fewer events than an endpoint got, in an epoch that has not ended.
-    #[error(
-        "the log ends at {end}, before the place {at} of the webhook endpoint {endpoint}; \
-         see docs/runbook.md, A new epoch of the log"
-    )]
-    WebhookBeyond {
-        /// The endpoint's id.
-        endpoint: String,
-        /// The end of the log.
-        end: String,
+        /// The reader.
+        reader: String,
         /// Its place.
         at: String,
     },
+    /// The event bus did not accept an event. Those before it are on the bus.
+    #[error(transparent)]
+    Bus(#[from] BusError),
     /// The secret that signs webhooks is not known.
     #[error(transparent)]
     Master(#[from] WebhookMasterError),
+}
+
+impl PublishError {
+    /// The error of a reader whose place is behind the log's end.
+    pub(crate) fn shorter(head: &LogHead, reader: String, at: LogPosition) -> Self {
+        Self::LogShorter { end: head.end().to_string(), reader, at: at.to_string() }
+    }
 }

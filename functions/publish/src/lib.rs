@@ -1,12 +1,12 @@
-//! `publish`: writes the events of the log to the journal, which are files, and delivers them to webhook endpoints.
+//! `publish`: brings the events of the log to the journal, which are files, to webhook endpoints and to an event bus.
 //!
 //! The files are kept when the log no longer has the events, or is lost.
 //! A file is written only if there is none of its name, which is the place of its first event. It says where the next one begins.
 //! So from any file on there is one chain of files without overlap, whoever writes them and however often: a run that finds a file
 //! goes on where that file ends.
 //!
-//! A schedule invokes it each minute, and so does each new segment, which alone brings events to the endpoints within seconds. Journal and
-//! endpoints do not wait for each other.
+//! A schedule invokes it each minute, and so does each new segment, which alone brings events to the endpoints and the bus
+//! within seconds. Journal, endpoints and bus do not wait for each other.
 //!
 //! | module | holds |
 //! |---|---|
@@ -15,13 +15,17 @@
 //! | `deliver` | from the log to one of them |
 //! | `round` | which events are sent at once, and in which bodies |
 //! | `backoff` | when an endpoint is tried again |
+//! | `feed` | from the log to the event bus |
+//! | `bus` | the event bus |
 //! | `object` | a file of the journal, written and read |
 //! | [`webhook`] | the sending of webhooks |
 
 mod backoff;
+mod bus;
 mod config;
 mod deliver;
 mod error;
+mod feed;
 mod object;
 mod outcome;
 mod round;
@@ -40,11 +44,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use backoff::GIVE_UP_AFTER;
+#[cfg(feature = "aws")]
+pub use bus::EventBridge;
+pub use bus::{BUS_SOURCE, BusError, BusEvent, EventBus, MAX_BUS_EVENTS, Put};
 pub use config::Config;
 pub use deliver::LEASE;
 pub use error::PublishError;
 pub use object::{JournalObject, MAX_OBJECT_BYTES, ObjectError};
-pub use outcome::{PublishOutcome, WebhookOutcome};
+pub use outcome::{BusOutcome, PublishOutcome, WebhookOutcome};
 pub use round::{MAX_BODIES, MAX_BODY_BYTES, MAX_EVENTS};
 pub use webhooks::Webhooks;
 
@@ -84,6 +91,7 @@ pub struct Publish {
     store: Store,
     files: Arc<dyn ObjectStore>,
     webhooks: Option<Webhooks>,
+    bus: Option<Arc<dyn EventBus>>,
     clock: Clock,
     metrics: Metrics,
 }
@@ -97,7 +105,13 @@ impl Publish {
         clock: Clock,
         metrics: Metrics,
     ) -> Self {
-        Self { store, files, webhooks, clock, metrics }
+        Self { store, files, webhooks, bus: None, clock, metrics }
+    }
+
+    /// The function, which also puts events on a bus, if there is one.
+    #[must_use]
+    pub fn with_bus(self, bus: Option<Arc<dyn EventBus>>) -> Self {
+        Self { bus, ..self }
     }
 
     /// Writes what the log has and the journal has not, and delivers what endpoints have not, until shortly before Lambda's deadline.
@@ -115,27 +129,36 @@ impl Publish {
             }
         };
         // Boxed: the chain of calls is deeper than the compiler follows in one type.
-        let mut delivered = None;
+        let (mut delivered, mut fed) = (None, None);
         let webhooks = Box::pin(self.deliver(&deadline, &mut delivered));
-        let (journal, webhooks) = tokio::join!(Box::pin(journal), webhooks);
-        outcome.webhooks = delivered;
-        let mut failure = journal.err();
-        if let Err(error) = webhooks {
-            tracing::error!(causes = ?causes(&error), "webhooks are not delivered to the log's end");
-            failure = failure.or(Some(error));
+        let bus = Box::pin(self.feed(&deadline, &mut fed));
+        let (journal, webhooks, bus) = tokio::join!(Box::pin(journal), webhooks, bus);
+        (outcome.webhooks, outcome.bus) = (delivered, fed);
+        for (what, done) in [("webhooks", &webhooks), ("event bus", &bus)] {
+            if let Err(error) = done {
+                tracing::error!(causes = ?causes(error), what, "not all events up to the log's end are delivered");
+            }
         }
-        // Also emitted when the run failed.
-        match (event.payload, &outcome.webhooks) {
-            (Request::Tick, _) => self.metrics.emit(self.clock.instant(), &outcome),
-            // It did not look at the journal.
-            (Request::Woken, Some(delivered)) => self.metrics.emit(self.clock.instant(), delivered),
-            (Request::Woken, None) => {}
-        }
+        // Also when the run failed.
+        self.emit(event.payload, &outcome);
+        let failure = journal.err().or(webhooks.err()).or(bus.err());
         match failure {
             None => Ok(outcome),
             Some(error) => {
                 tracing::error!(causes = ?causes(&error), "the run is not complete");
                 Err(error.into())
+            }
+        }
+    }
+
+    fn emit(&self, request: Request, outcome: &PublishOutcome) {
+        let at = self.clock.instant();
+        match request {
+            Request::Tick => self.metrics.emit(at, outcome),
+            // It did not look at the journal.
+            Request::Woken => {
+                outcome.webhooks.iter().for_each(|delivered| self.metrics.emit(at, delivered));
+                outcome.bus.iter().for_each(|fed| self.metrics.emit(at, fed));
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use lambda_runtime::{Error, run, service_fn};
 use payments_boot::{Clock, Lookup, Metrics, log_as_json, store};
-use publish::{Config, Publish, Webhooks};
+use publish::{Config, EventBridge, Publish, Webhooks};
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
@@ -13,5 +13,6 @@ async fn main() -> Result<(), Error> {
     let files = config.storage.open("JOURNAL_URL", &lookup)?;
     let webhooks = Webhooks::configured(&config).await?;
     let publish = Publish::new(store, files, webhooks, Clock::system(), Metrics::stdout(&lookup));
+    let publish = publish.with_bus(EventBridge::configured(&config).await);
     run(service_fn(|event| publish.handle(event))).await
 }

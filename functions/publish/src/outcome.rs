@@ -23,6 +23,25 @@ pub struct PublishOutcome {
     #[serde(flatten)]
     #[entry(flatten)]
     pub webhooks: Option<WebhookOutcome>,
+    /// What was done for the event bus, if there is one.
+    #[serde(flatten)]
+    #[entry(flatten)]
+    pub bus: Option<BusOutcome>,
+}
+
+/// What an invocation did for the event bus.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Entry)]
+#[serde(rename_all = "camelCase")]
+#[entry(rename_all = "PascalCase")]
+pub struct BusOutcome {
+    /// Events that the bus accepted.
+    pub bus_events: u64,
+    /// How often it did not accept one. The event is put again.
+    pub bus_rejections: u64,
+    /// How often the log no longer had events that the bus lacks.
+    pub bus_missed: u64,
+    /// Segments that the log had when the run began and the bus has not.
+    pub bus_segments_behind: u64,
 }
 
 /// What an invocation did for webhook endpoints.

@@ -26,7 +26,7 @@ impl Publish {
             return Ok(());
         }
         if at > head.end() {
-            return Err(PublishError::LogShorter { end: head.end().to_string(), journal: at.to_string() });
+            return Err(PublishError::shorter(&head, "the journal".to_owned(), at));
         }
         // A file that another run wrote can end behind what the log had.
         while at < head.end() && !deadline.has_come() {

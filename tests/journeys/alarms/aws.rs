@@ -106,6 +106,10 @@ fn functions(day: &Day) -> Result<Vec<Fault>> {
     // A healthy day has an endpoint, which lacks nothing.
     let instead = |fault: Fault| Fault { silent: vec![behind.clone()], ..fault };
     faults.extend([with(day, &["WebhooksBehind"], &behind, 70, 1), with(day, &[], &behind, 50, 1_000)].map(instead));
+    let of_bus =
+        |name: &str| anyhow::Ok(Metric::of("ScheduledPayments", name, "Function", ids()?.function("publish")?));
+    faults.push(with(day, &["BusBehind"], &of_bus("BusSegmentsBehind")?, 20, 1));
+    faults.push(with(day, &[], &of_bus("BusSegmentsBehind")?, 5, 1_000));
     let api = Metric::of("AWS/ApiGateway", "5xx", "ApiId", "PaymentsApi");
     faults.extend([with(day, &["ApiErrors"], &api, 10, 3), with(day, &[], &api, 1, 100)]);
     Ok(faults)

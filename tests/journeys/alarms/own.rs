@@ -1,5 +1,7 @@
 //! Faults that show in the functions' own metrics: each function runs under its fault, and emits what it emits.
 
+use std::sync::Arc;
+
 use anyhow::{Context as _, Result};
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::TimeDelta;
@@ -15,7 +17,7 @@ use payments_store::{EndpointChoice, Item};
 use payments_tests::given::{ACCOUNT, Given};
 use payments_tests::tables::{NO_DEADLINE, context, number, text};
 use payments_tests::trigger_events::{delivered, found_by, now_of, world_of};
-use payments_tests::{Ask, Reaction, Receivers, World};
+use payments_tests::{Ask, Bus, Reaction, Receivers, World};
 use serde_json::{Value, json};
 
 use super::day::{Day, ids};
@@ -66,6 +68,7 @@ pub(super) async fn faults(day: &Day) -> Result<Vec<Fault>> {
         ("a journal of a log that was lost", "publish", ["JournalMissed"], Box::pin(journal_of_lost_log()).await?),
         ("an endpoint that is gone", "publish", ["WebhookDisabled"], Box::pin(endpoint("1.1.0", 410)).await?),
         ("an endpoint of a log that was lost", "publish", ["WebhooksMissed"], Box::pin(endpoint("7.3.0", 200)).await?),
+        ("a bus of a log that was lost", "publish", ["BusMissed"], Box::pin(bus_of_lost_log()).await?),
         ("settlements in no report", "archive", ["ArchiveOverdue"], Box::pin(never_reported()).await?),
     ] {
         faults.push(of_lines(day, what, ids.function(function)?, &alarms, &lines)?);
@@ -247,6 +250,17 @@ async fn journal_of_lost_log() -> Result<Vec<String>> {
     world.store().await.move_log_consumer("journal", None, "7.3.0".parse()?).await?;
     let request = serde_json::from_value(json!({ "action": "publish" }))?;
     let done = world.functions().publish.handle(LambdaEvent::new(request, context(NO_DEADLINE))).await;
+    done.map_err(anyhow::Error::from_boxed)?;
+    Ok(world.outside.metrics.take())
+}
+
+/// The event bus is at a place of a log that is gone.
+async fn bus_of_lost_log() -> Result<Vec<String>> {
+    let world = world_of(Given::ADayCounted).await?;
+    world.store().await.move_log_consumer("bus", None, "7.3.0".parse()?).await?;
+    let request = serde_json::from_value(json!({ "action": "publish" }))?;
+    let publish = world.functions().publish.clone().with_bus(Some(Arc::new(Bus::default())));
+    let done = publish.handle(LambdaEvent::new(request, context(NO_DEADLINE))).await;
     done.map_err(anyhow::Error::from_boxed)?;
     Ok(world.outside.metrics.take())
 }

@@ -1,18 +1,17 @@
 //! The journal has every event of the log once and in its order, whatever ends a run and whoever else writes.
 
-use std::sync::Arc;
-
+use aws_sdk_dynamodb::Client;
 use object_store::PutMode;
 use payments_local::Function;
-use payments_local::interceptor::{Fate, Interceptor, Process, client_over};
+use payments_local::interceptor::Fate;
 use payments_month::journal::journaled;
 use payments_restore::{Restored, begin, finish};
 use payments_store::Store;
 use payments_tests::Counting;
 use payments_tests::tables::{NO_DEADLINE, context};
 use publish::{JournalObject, Publish};
-use tokio::sync::Notify;
 
+use super::between::{at_call, with_fate};
 use super::*;
 
 /// Creates payments, and counts them: one segment.
@@ -28,8 +27,9 @@ async fn publish(world: &World) -> Result<Value> {
     done.map_err(anyhow::Error::msg)
 }
 
-/// Runs the function over another store.
-async fn publish_over(world: &World, store: Store) -> Result<()> {
+/// Runs the function over a client.
+async fn publish_over(world: &World, client: Client) -> Result<()> {
+    let store = Store::new(client, world.environment.tables.clone());
     let dependencies = world.dependencies_over(&world.recorder).await;
     let function = Publish::new(store, dependencies.reports, None, dependencies.clock, dependencies.metrics);
     let request = serde_json::from_value(json!({ "action": "publish" }))?;
@@ -74,15 +74,8 @@ async fn a_run_that_is_killed_at_any_call_leaves_files_without_overlap() -> Resu
             let mut counting = Counting::of(&world).await?;
             segment(&world, &mut counting, 2, 0).await?;
             segment(&world, &mut counting, 1, 2).await?;
-            let process = Process::default();
-            let killed = process.clone();
-            let interceptor = Interceptor::over(world.recorder.clone(), move |call, next| {
-                let (process, fate) = (killed.clone(), if call.number == number { fate } else { Fate::Pass });
-                async move { fate.carry_out(call, &process, |call| async move { next.send(call).await }).await }
-            });
-            let client = client_over(&world.client().await, interceptor);
-            let store = Store::new(client, world.environment.tables.clone());
-            let run = process.until_killed(publish_over(&world, store)).await;
+            let run = async |client| publish_over(&world, client).await;
+            let run = with_fate(&world, fate, number, run).await;
             // More comes before the next run, which finds the file that the killed one wrote.
             segment(&world, &mut counting, 1, 3).await?;
             publish(&world).await?;
@@ -102,34 +95,12 @@ async fn a_run_that_another_one_overtakes_at_any_call_ends_quietly() -> Result<(
         let world = World::open().await?;
         let mut counting = Counting::of(&world).await?;
         segment(&world, &mut counting, 2, 0).await?;
-        let (reached, overtaken) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-        let waits = (Arc::clone(&reached), Arc::clone(&overtaken));
-        let interceptor = Interceptor::over(world.recorder.clone(), move |call, next| {
-            let waits = (call.number == number).then(|| waits.clone());
-            async move {
-                if let Some((reached, overtaken)) = waits {
-                    reached.notify_one();
-                    overtaken.notified().await;
-                }
-                next.send(call).await
-            }
-        });
-        let client = client_over(&world.client().await, interceptor);
-        let store = Store::new(client, world.environment.tables.clone());
-        let run = async {
-            let ended = publish_over(&world, store).await;
-            // If it made fewer calls.
-            reached.notify_one();
-            ended.with_context(|| format!("overtaken at call {number}"))
-        };
+        let run = async |client| publish_over(&world, client).await;
         let other = async {
-            reached.notified().await;
             segment(&world, &mut counting, 1, 2).await?;
-            publish(&world).await?;
-            overtaken.notify_one();
-            anyhow::Ok(())
+            publish(&world).await.map(drop)
         };
-        tokio::try_join!(run, other)?;
+        at_call(&world, number, run, other).await.with_context(|| format!("overtaken at call {number}"))?;
         publish(&world).await?;
         assert_whole(&world).await?;
     }
@@ -213,7 +184,7 @@ async fn a_journal_that_disagrees_with_the_log_stands_still() -> Result<()> {
     }
     assert!(store.move_log_consumer("journal", Some(next), LogPosition { number: 9, ..next }).await?);
     let error = publish(&world).await.err().context("it goes on")?;
-    assert!(error.to_string().contains("before the journal's end at 3622140.9.0"), "{error}");
+    assert!(error.to_string().contains("before the place 3622140.9.0 of the journal"), "{error}");
     Ok(())
 }
 

@@ -5,16 +5,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use aws_sdk_dynamodb::Client;
 use payments_local::Function;
-use payments_local::interceptor::{Fate, Interceptor, Process, client_over};
+use payments_local::interceptor::Fate;
 use payments_model::EventFilter;
 use payments_model::webhook::{EndpointId, EndpointUrl};
 use payments_store::{EndpointChoice, Store, WebhookState};
 use payments_tests::tables::{NO_DEADLINE, context};
 use payments_tests::{Counting, Reaction, Receivers, with_role};
 use publish::Publish;
-use tokio::sync::Notify;
 use tokio::task::yield_now;
 
+use super::between::{at_call, with_fate};
 use super::*;
 
 mod api;
@@ -91,13 +91,10 @@ impl Hooks {
         Ok(serde_json::to_value(outcome.map_err(anyhow::Error::from_boxed)?)?)
     }
 
-    /// A client whose calls pass a closure.
-    async fn client(&self, fate: impl Fn(usize) -> (Fate, Process) + Clone + Send + Sync + 'static) -> Client {
-        let interceptor = Interceptor::over(self.world.recorder.clone(), move |call, next| {
-            let (fate, process) = fate(call.number);
-            async move { fate.carry_out(call, &process, |call| async move { next.send(call).await }).await }
-        });
-        client_over(&self.world.client().await, interceptor)
+    /// Runs the function, and something else at one of its calls, or after it.
+    async fn publish_while(&self, number: usize, other: impl Future<Output = Result<()>>) -> Result<()> {
+        let run = async |client| self.publish_over(&client, NO_DEADLINE).await.map(drop);
+        at_call(&self.world, number, run, other).await
     }
 
     async fn state(&self) -> Result<WebhookState> {
@@ -164,10 +161,8 @@ async fn a_run_that_is_killed_at_any_call_loses_nothing() -> Result<()> {
             let mut hooks = Hooks::with_endpoint().await?;
             hooks.segment(3, 0).await?;
             hooks.cancel(1).await?;
-            let process = Process::default();
-            let killed = process.clone();
-            let client = hooks.client(move |call| (if call == number { fate } else { Fate::Pass }, killed.clone()));
-            let run = process.until_killed(hooks.publish_over(&client.await, NO_DEADLINE)).await;
+            let run = async |client| hooks.publish_over(&client, NO_DEADLINE).await;
+            let run = with_fate(&hooks.world, fate, number, run).await;
             hooks.receivers.settle().await;
             // Its lease may last until now.
             hooks.pass(publish::LEASE)?;
@@ -190,37 +185,16 @@ async fn overtaken(number: usize, with_leases: bool) -> Result<()> {
     let mut hooks = Hooks::with_endpoint().await?;
     hooks.segment(2, 0).await?;
     hooks.segment(2, 2).await?;
-    let (reached, overtaken) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let waits = (Arc::clone(&reached), Arc::clone(&overtaken));
-    let interceptor = Interceptor::over(hooks.world.recorder.clone(), move |call, next| {
-        let waits = (call.number == number).then(|| waits.clone());
-        async move {
-            if let Some((reached, overtaken)) = waits {
-                reached.notify_one();
-                overtaken.notified().await;
-            }
-            next.send(call).await
-        }
-    });
-    let client = client_over(&hooks.world.client().await, interceptor);
-    let run = async {
-        let ended = hooks.publish_over(&client, NO_DEADLINE).await;
-        reached.notify_one();
-        ended
-    };
     let other = async {
-        reached.notified().await;
         if !with_leases {
             let (client, table) = (hooks.world.client().await, &hooks.world.environment.tables.log);
             let key = [("pk".to_owned(), text("LOG#CONSUMERS")), ("sk".to_owned(), text("webhook#erp"))].into();
             let update = client.update_item().table_name(table).set_key(Some(key));
             update.update_expression("REMOVE leaseUntil").send().await?;
         }
-        hooks.publish().await?;
-        overtaken.notify_one();
-        anyhow::Ok(())
+        hooks.publish().await.map(drop)
     };
-    tokio::try_join!(run, other)?;
+    hooks.publish_while(number, other).await?;
     hooks.publish().await?;
     hooks.judge().await?;
     let (received, log) = (hooks.receivers.events(PORT).len(), all(&hooks.world, 1_000).await?.len());

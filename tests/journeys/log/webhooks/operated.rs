@@ -53,31 +53,11 @@ async fn a_replay_is_not_undone_by_a_run_that_delivers() -> Result<()> {
         hooks.publish().await?;
         hooks.segment(2, 2).await?;
         let (start, store) = (head(&hooks.world).await?.start(hooks.world.now()), hooks.world.store().await);
-        let (reached, replayed) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-        let waits = (Arc::clone(&reached), Arc::clone(&replayed));
-        let interceptor = Interceptor::over(hooks.world.recorder.clone(), move |call, next| {
-            let waits = (call.number == number).then(|| waits.clone());
-            async move {
-                if let Some((reached, replayed)) = waits {
-                    reached.notify_one();
-                    replayed.notified().await;
-                }
-                next.send(call).await
-            }
-        });
-        let client = client_over(&hooks.world.client().await, interceptor);
-        let run = async {
-            let ended = hooks.publish_over(&client, NO_DEADLINE).await.map(drop);
-            reached.notify_one();
-            ended
-        };
         let replay = async {
-            reached.notified().await;
             ensure!(store.replay_webhook(&id()?, start).await?);
-            replayed.notify_one();
             anyhow::Ok(())
         };
-        tokio::try_join!(run, replay)?;
+        hooks.publish_while(number, replay).await?;
         hooks.publish().await?;
         let first = text_of(&events(&all(&hooks.world, 1).await?)?[0]["id"]).to_owned();
         let times = hooks.receivers.events(PORT).iter().filter(|event| event["id"] == first.as_str()).count();

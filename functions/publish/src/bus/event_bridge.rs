@@ -1,0 +1,84 @@
+//! Amazon EventBridge.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use aws_sdk_eventbridge::Client;
+use aws_sdk_eventbridge::primitives::{DateTime, DateTimeFormat};
+use aws_sdk_eventbridge::types::{PutEventsRequestEntry, PutEventsResultEntry};
+
+use payments_boot::event_bridge;
+
+use super::{BUS_SOURCE, BusError, BusEvent, EventBus, Put};
+
+/// An event bus of EventBridge.
+#[derive(Debug, Clone)]
+pub struct EventBridge {
+    client: Client,
+    bus: String,
+}
+
+impl EventBridge {
+    /// The bus with this name.
+    #[must_use]
+    pub fn new(client: Client, bus: String) -> Self {
+        Self { client, bus }
+    }
+
+    /// What a deployed function has, if its configuration says so.
+    pub async fn configured(config: &crate::Config) -> Option<Arc<dyn EventBus>> {
+        let bus = config.event_bus.clone()?;
+        Some(Arc::new(Self::new(event_bridge().await, bus)))
+    }
+
+    fn entry(&self, event: &BusEvent) -> PutEventsRequestEntry {
+        PutEventsRequestEntry::builder()
+            .event_bus_name(&self.bus)
+            .source(BUS_SOURCE)
+            .detail_type(&event.kind)
+            .detail(&event.detail)
+            // Without a time, EventBridge gives the event that of the call.
+            .set_time(DateTime::from_str(&event.at, DateTimeFormat::DateTime).ok())
+            .build()
+    }
+}
+
+#[async_trait]
+impl EventBus for EventBridge {
+    async fn put(&self, events: Vec<BusEvent>) -> Put {
+        let entries = events.iter().map(|event| self.entry(event)).collect();
+        let answer = match self.client.put_events().set_entries(Some(entries)).send().await {
+            Ok(answer) => answer,
+            Err(error) => return Put { left: events, why: Some(BusError::Call(error.into())) },
+        };
+        // A call succeeds although events of it were not accepted: each has a result, at its own place.
+        if answer.failed_entry_count() == 0 && answer.entries().len() == events.len() {
+            return Put::default();
+        }
+        let mut put = Put::default();
+        for (place, event) in events.into_iter().enumerate() {
+            if let Some(why) = failure(&event, answer.entries().get(place)) {
+                put.why.get_or_insert(why);
+                put.left.push(event);
+            }
+        }
+        put
+    }
+}
+
+/// Why an event was not accepted; none if it was: EventBridge then gave it an id.
+fn failure(event: &BusEvent, result: Option<&PutEventsResultEntry>) -> Option<BusError> {
+    let Some(result) = result else { return Some(BusError::Unmentioned(event.id.clone())) };
+    match (result.error_code(), result.event_id()) {
+        (Some(code), _) => Some(BusError::Rejected {
+            event: event.id.clone(),
+            code: code.to_owned(),
+            message: result.error_message().unwrap_or_default().to_owned(),
+        }),
+        (None, Some(_)) => None,
+        (None, None) => Some(BusError::Unmentioned(event.id.clone())),
+    }
+}
+
+#[cfg(test)]
+mod tests;
