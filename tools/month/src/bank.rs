@@ -1,6 +1,6 @@
 //! The bank: everything that the tasks of a month share.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, Utc};
@@ -10,7 +10,7 @@ use payments_delivery::StreamSettings;
 use payments_local::Direct;
 use payments_local::transaction_service::TransactionService;
 use payments_local::triggers::Queues;
-use payments_model::BusinessZone;
+use payments_model::{BusinessZone, ShardCount};
 use serde_json::{Value, json};
 
 use crate::alarms::Alarms;
@@ -56,6 +56,8 @@ pub(crate) struct Bank {
     pub(crate) broken: Broken,
     pub(crate) metrics: Metrics,
     pub(crate) alarms: Alarms,
+    /// The shards of the indexes.
+    pub(crate) shards: ShardCount,
     /// The receiver of webhooks; none where an outage is planned.
     pub(crate) receivers: Option<Receivers>,
     pub(crate) state: Mutex<State>,
@@ -77,9 +79,13 @@ pub(crate) struct State {
     /// How many days are over.
     pub(crate) days: u32,
     pub(crate) by_hand: ByHand,
+    /// The payments of which a restore lost what was not logged, or what has no details any more.
+    pub(crate) lost: BTreeSet<String>,
+    /// What restores did, in words.
+    pub(crate) restores: Vec<String>,
     /// When each planned outage began.
     pub(crate) began: BTreeMap<Outage, DateTime<Utc>>,
-    /// How many tasks the planned outage and the operator have.
+    /// How many tasks planned outages, restores and the operator have.
     pub(crate) busy: usize,
     /// Whether the operator repairs counters.
     pub(crate) repairing: bool,
@@ -98,6 +104,8 @@ impl State {
             consumer: Consumer::default(),
             days: 0,
             by_hand: ByHand::default(),
+            lost: BTreeSet::new(),
+            restores: Vec::new(),
             began: BTreeMap::new(),
             busy: 0,
             repairing: false,

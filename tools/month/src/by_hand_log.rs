@@ -1,6 +1,7 @@
 //! What was changed by hand: an operator corrects it, and the checker leaves it out.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use serde_json::Value;
 
@@ -8,12 +9,21 @@ use crate::attributes::Key;
 use crate::outages::Outage;
 
 /// The changes by hand.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct ByHand {
     /// What is damaged now.
     pub(crate) damages: Vec<Damage>,
     /// The places of these changes among all changes.
     pub(crate) places: BTreeSet<usize>,
+    /// The places from when a table was lost to when it was restored.
+    pub(crate) restored: Vec<Range<usize>>,
+}
+
+impl ByHand {
+    /// Whether no function made the change at a place.
+    pub(crate) fn made(&self, place: usize) -> bool {
+        self.places.contains(&place) || self.restored.iter().any(|range| range.contains(&place))
+    }
 }
 
 /// An attribute that was damaged.

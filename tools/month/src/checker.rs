@@ -41,6 +41,8 @@ pub(crate) struct Checker {
     decided: BTreeMap<Key, Value>,
     /// The most dispatch attempts of a payment, if no operator changes them.
     attempts: Option<u32>,
+    /// The payments of which a restore lost something.
+    lost: BTreeSet<String>,
     /// What is wrong.
     pub(crate) violations: BTreeSet<String>,
 }
@@ -88,9 +90,10 @@ impl Checker {
         }
         let (begin, changes) = (self.followed, bank.changes.from(self.followed));
         self.followed += changes.len();
-        let by_hand = bank.state().by_hand.places.clone();
+        let by_hand = bank.state().by_hand.clone();
+        self.lost.clone_from(&bank.state().lost);
         for (place, change) in (begin..).zip(&changes) {
-            if is_of_head(&change.key.0) && !by_hand.contains(&place) {
+            if is_of_head(&change.key.0) && !by_hand.made(place) {
                 self.follow(change, bank.zone);
             }
         }
@@ -135,7 +138,9 @@ impl Checker {
                 self.complain(now, &what);
             }
         }
-        let differs = |(key, head): &(&Key, &Value)| tables.history.get(*key) != Some(*head);
+        let differs = |(key, head): &(&Key, &Value)| {
+            tables.history.get(*key) != Some(*head) && !self.lost.contains(id_of(&key.1))
+        };
         let differing: Vec<String> = self.archived.iter().filter(differs).map(|(key, _)| key.1.clone()).collect();
         for sort in differing {
             self.complain(now, &format!("{} was archived, and its copy is another one or gone", id_of(&sort)));
@@ -165,8 +170,10 @@ impl Checker {
 
     /// No request is sent long after its payment ceased to be pending.
     fn check_late(&self, request: &Value, at: DateTime<Utc>) -> Option<String> {
-        let until = *self.pending.until(request["paymentId"].as_str()?)?;
-        (at > until + LONGEST_SEND).then(|| format!("was settled at {until} and sent at {at}"))
+        let id = request["paymentId"].as_str()?;
+        let until = *self.pending.until(id)?;
+        (!self.lost.contains(id) && at > until + LONGEST_SEND)
+            .then(|| format!("was settled at {until} and sent at {at}"))
     }
 
     /// Everything is over: every payment is settled as the service said, reported once and archived.

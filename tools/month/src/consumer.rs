@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fastrand::Rng;
 use serde_json::Value;
 
 use crate::attributes::{Key, number, text};
@@ -22,6 +23,8 @@ pub struct Consumer {
     irregular: BTreeSet<String>,
     /// How many gaps the log marks.
     gaps: usize,
+    /// How many restores the log tells.
+    pub(crate) restores: usize,
     /// Whether events may be missing before a gap says so.
     pub(crate) may_lack: bool,
 }
@@ -46,8 +49,20 @@ impl Consumer {
             self.irregular.insert(payment);
             return None;
         }
+        if event["type"] == "log.restored" {
+            self.restores += 1;
+            return None;
+        }
         if event["type"] == "log.gap" {
             self.gaps += 1;
+            return None;
+        }
+        if event["type"] == "payment.restored" {
+            // A restore left out what made it another one, or it is gone. Then its version is 0.
+            match event["version"] == 0 {
+                true => self.last.remove(&payment),
+                false => self.last.insert(payment, event),
+            };
             return None;
         }
         let version = |event: &Value| event["version"].as_u64().unwrap_or(0);
@@ -73,6 +88,38 @@ impl Consumer {
         differing.filter_map(|(key, head)| self.difference(key, head, by_hand)).chain(untouched).collect()
     }
 
+    /// Returns where the events so far differ from the heads, at any time: none is of a version that no head has, and those of a head's own
+    /// version say the same.
+    #[must_use]
+    pub fn differences_so_far(&self, tables: &Tables) -> Vec<String> {
+        let heads = tables.heads();
+        let version = |event: &Value| event["version"].as_u64().unwrap_or(0);
+        let known = heads.iter().filter_map(|(key, head)| Some((*key, *head, self.last.get(id_of(&key.1))?)));
+        let not_behind = known.filter(|(_, head, event)| version(event) >= number(head, "version"));
+        not_behind.filter_map(|(key, head, _)| self.difference(key, head, false)).collect()
+    }
+
+    /// Returns which payments another reader takes for something else: one that gets the events in any order, and keeps the highest epoch
+    /// and version of each payment.
+    #[must_use]
+    pub fn misread(&self, random: &mut Rng) -> Vec<String> {
+        let mut events: Vec<&Value> = self.seen.iter().filter(|event| event["version"].is_u64()).collect();
+        random.shuffle(&mut events);
+        let place = |event: &Value| (event["epoch"].as_u64(), event["version"].as_u64());
+        let mut highest: BTreeMap<&str, &Value> = BTreeMap::new();
+        for event in events {
+            let known = highest.entry(event["paymentId"].as_str().unwrap_or_default()).or_insert(event);
+            if place(event) > place(known) {
+                *known = event;
+            }
+        }
+        // A payment that is gone has the version 0.
+        highest.retain(|_, event| event["version"] != 0);
+        let all: BTreeSet<&str> = self.last.keys().map(String::as_str).chain(highest.keys().copied()).collect();
+        let differs = |id: &&str| !self.irregular.contains(*id) && self.last.get(*id) != highest.get(*id).copied();
+        all.into_iter().filter(differs).map(|id| format!("{id} is something else to a reader without order")).collect()
+    }
+
     /// Whether the log marks a gap.
     #[must_use]
     pub fn has_gap(&self) -> bool {
@@ -81,7 +128,7 @@ impl Consumer {
 
     fn difference(&self, key: &Key, head: &Value, by_hand: bool) -> Option<String> {
         let id = id_of(&key.1);
-        let is_behind = |event: &Value| event["version"].as_u64() < head["version"].as_u64();
+        let is_behind = |event: &Value| event["version"].as_u64() < Some(number(head, "version"));
         if self.has_gap() && self.last.get(id).is_none_or(is_behind) {
             return None;
         }

@@ -31,6 +31,15 @@ pub(crate) async fn wait(bank: &Bank) -> bool {
     emptied
 }
 
+/// Compares what the consumer knows so far with the heads, unless it has not heard of a restore yet, or something else changes heads.
+pub(crate) fn check_events_so_far(bank: &Bank, tables: &Tables, checker: &mut Checker, outages: &[Outage]) {
+    let state = bank.state();
+    if outages.is_empty() && state.consumer.restores == state.restores.len() {
+        checker.violations.extend(state.consumer.differences_so_far(tables));
+        checker.violations.extend(state.consumer.misread(&mut bank.seed.source("order of events")));
+    }
+}
+
 /// Compares what the consumer knows with the heads of both tables.
 /// The log marks a gap if records were trimmed, and else only if something damaged the counters.
 pub(crate) fn check_events(bank: &Bank, tables: &Tables, checker: &mut Checker, outages: &[Outage]) {
@@ -40,12 +49,13 @@ pub(crate) fn check_events(bank: &Bank, tables: &Tables, checker: &mut Checker, 
         false if outages.contains(&must) => {
             checker.violations.insert("records were trimmed, and the log marks no gap".to_owned());
         }
-        true if !outages.contains(&must) && !outages.contains(&may) => {
+        true if !outages.contains(&must) && !outages.contains(&may) && state.restores.is_empty() => {
             checker.violations.insert("the log marks a gap without cause".to_owned());
         }
         _ => {}
     }
     checker.violations.extend(state.consumer.differences(tables, !state.by_hand.places.is_empty()));
+    checker.violations.extend(state.consumer.misread(&mut bank.seed.source("order of events")));
 }
 
 /// Compares the counters with the heads of both tables, and with a recount.

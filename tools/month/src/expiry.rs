@@ -28,7 +28,7 @@ pub(crate) async fn run(bank: Arc<Bank>) {
         pause(TRIMS).await;
         let now = bank.time.now();
         bank.stream.trim(now - KEPT);
-        if !trims.is_multiple_of(LOOKS) {
+        if !trims.is_multiple_of(LOOKS) || bank.switches.is_restoring() {
             continue;
         }
         let late = if bank.faults.has(FaultKind::ExpiredLate) { random.i64(0..LONGEST.num_seconds()) } else { 0 };

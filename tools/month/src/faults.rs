@@ -70,6 +70,8 @@ pub enum FaultKind {
     Paused,
     /// The release before this one runs for hours or days.
     Rollback,
+    /// The hot table is lost, or both tables are, and an operator restores them.
+    Restored,
     /// The stream's consumers stand still for hours.
     Stalled,
     /// DynamoDB and the report store fail at once, when a report is under way.

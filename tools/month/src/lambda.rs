@@ -60,6 +60,8 @@ pub(crate) struct Lambda {
     broken: Broken,
     seen: Seen,
     invocations: Arc<Mutex<BTreeMap<&'static str, u64>>>,
+    /// What the operator's tools have.
+    operator: Store,
 }
 
 impl Lambda {
@@ -88,9 +90,11 @@ impl Lambda {
                 })
             })?);
         }
+        let caller = Caller { function: "restore", sandbox: 0, is_older: false };
+        let operator = Store::new(client(stack, network, caller), stack.environment.tables.clone());
         let (broken, seen, switches) = (broken.clone(), seen.clone(), switches.clone());
         let (sandboxes, invocations) = (sandboxes.into(), Arc::default());
-        Ok(Self { sandboxes, switches, faults: faults.clone(), seed, broken, seen, invocations })
+        Ok(Self { sandboxes, switches, faults: faults.clone(), seed, broken, seen, invocations, operator })
     }
 
     /// Invokes a function in some sandbox. An invocation that takes too long is killed, and some are killed before.
@@ -124,6 +128,11 @@ impl Lambda {
         let done = tokio::time::timeout(limit, run).await.map_err(|_| format!("{what} was killed"));
         self.seen.invoked(what, done.as_ref().map_or(true, Ended::has_failed));
         done
+    }
+
+    /// Returns the tables as the operator's tools reach them.
+    pub(crate) fn operator(&self) -> &Store {
+        &self.operator
     }
 
     /// Returns functions to read with, when nothing fails any more.

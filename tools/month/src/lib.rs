@@ -47,6 +47,7 @@ mod recounts;
 mod releases;
 mod reports;
 pub mod requests;
+mod restores;
 mod runbook;
 mod search;
 mod settings;

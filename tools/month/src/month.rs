@@ -25,7 +25,7 @@ use crate::time::pause;
 use crate::trace::Trace;
 use crate::triggers;
 use crate::world::build;
-use crate::{clients, ending, expiry, hostile, journal, minutes, readers, story, webhooks};
+use crate::{clients, ending, expiry, hostile, journal, minutes, readers, restores, story, webhooks};
 
 /// When months begin: each has a change of some clocks in it.
 const BEGINS: [&str; 2] = ["2026-03-12T00:00:00Z", "2026-10-12T00:00:00Z"];
@@ -63,6 +63,8 @@ pub struct Month {
     /// When each planned outage began.
     #[serde(serialize_with = "by_name")]
     pub outages: BTreeMap<Outage, DateTime<Utc>>,
+    /// What restores of the tables did.
+    pub restores: Vec<String>,
     /// The alarms that went off, and when.
     pub alarms: RaisedAlarms,
     /// What is wrong: at first what was seen first.
@@ -119,12 +121,14 @@ async fn played(settings: &Settings, watch: &dyn Fn()) -> Result<Month> {
     spawn_local(readers::follow_events(Arc::clone(&bank)));
     spawn_local(hostile::run(Arc::clone(&bank), end));
     spawn_local(expiry::run(Arc::clone(&bank)));
+    restores::start(&bank, &files, settings.days);
     let mut checker = Checker::new(settings.outages.is_empty().then(|| settings.dispatch_attempts()));
     for _ in 0..settings.days {
         pause(TimeDelta::days(1)).await;
         bank.state().days += 1;
         watch();
-        checker.check(&bank)?;
+        let tables = checker.check(&bank)?;
+        ending::check_events_so_far(&bank, &tables, &mut checker, settings.outages);
         if !checker.violations.is_empty() {
             break;
         }
@@ -172,6 +176,7 @@ fn outcome(settings: &Settings, bank: &Bank, checker: Checker, trace: &Trace) ->
         days: state.days,
         story,
         outages: state.began.clone(),
+        restores: state.restores.clone(),
         alarms: bank.alarms.raised(),
         violations: checker.violations.into_iter().collect(),
         took_ms: 0,

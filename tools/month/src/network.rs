@@ -287,6 +287,12 @@ impl Network {
             return Ok((status, answer, body.into()));
         }
         let trusts = shared.weakness.is_some_and(|weakness| weakness.trusts_index(caller.function));
+        if operation == "DescribeTable" && shared.switches.is_table_lost() {
+            // A restored table has no stream.
+            answer["Table"]["StreamSpecification"] = Value::Null;
+            let body = answer.to_string().into();
+            return Ok((status, answer, body));
+        }
         let read = Read { operation, input, trusts_index: trusts, now: shared.time.now() };
         let is_aged = shared.lag.age(&read, &mut answer, &shared.changes);
         let body = if is_aged { answer.to_string().into() } else { body.into() };

@@ -31,12 +31,13 @@ async fn run(bank: Arc<Bank>) {
     let is_hasty = bank.weakness == Some(Weakness::HastyRollback);
     loop {
         wait(&bank, random.i64(12..60)).await;
-        if !bank.faults.has(FaultKind::Rollback) {
+        if !bank.faults.has(FaultKind::Rollback) || bank.switches.is_restoring() {
             continue;
         }
         pause_settling(&bank).await;
-        // The faults may have ended meanwhile.
-        if bank.faults.has(FaultKind::Rollback) && (is_hasty || none_in_between(&bank)) {
+        // The faults may have ended meanwhile, or a table was lost.
+        let may_come = bank.faults.has(FaultKind::Rollback) && !bank.switches.is_restoring();
+        if may_come && (is_hasty || none_in_between(&bank)) {
             bank.switches.older.store(true, Ordering::Relaxed);
             bank.switches.cut_off.store(false, Ordering::Relaxed);
             bank.switches.settling_paused.store(false, Ordering::Relaxed);

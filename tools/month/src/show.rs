@@ -45,6 +45,9 @@ pub(crate) fn show(out: &mut impl Write, month: &Month, settings: &Settings) -> 
     for (outage, began) in &month.outages {
         writeln!(out, "  outage      {} at {} UTC", outage.name(), began.format("%F %H:%M"))?;
     }
+    for restore in &month.restores {
+        writeln!(out, "  restored    {restore}")?;
+    }
     writeln!(out, "  trace       {}, in {}.{:03} s", month.trace, month.took_ms / 1_000, month.took_ms % 1_000)?;
     if month.violations.is_empty() {
         return writeln!(out, "  guarantees  all hold");

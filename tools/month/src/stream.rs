@@ -22,12 +22,21 @@ const ARN: &str = "arn:aws:dynamodb:month:000000000000:table/payments/stream/mon
 /// The stream. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Stream {
-    pub(crate) shards: InMemoryStream,
+    current: Arc<Mutex<Current>>,
     seed: Seed,
     partitions: Partitions,
     faults: Faults,
     open: Arc<Mutex<Vec<Open>>>,
     arrived: Arc<[Notify; 2]>,
+}
+
+/// The stream that the table has now.
+struct Current {
+    shards: InMemoryStream,
+    /// How many streams the table had before.
+    number: u32,
+    /// Whether it has ended: the table is gone, and the restored one has none yet.
+    is_over: bool,
 }
 
 /// The open shard of a partition, which is a part of the hash space.
@@ -42,23 +51,62 @@ impl Stream {
     /// Creates the stream with one open shard for each partition of the hot table.
     pub(crate) fn new(seed: Seed, faults: &Faults, partitions: &Partitions, now: DateTime<Utc>) -> Result<Self> {
         let stream = Self {
-            shards: InMemoryStream::new(ARN),
+            current: Arc::new(Mutex::new(Current { shards: InMemoryStream::new(ARN), number: 0, is_over: false })),
             seed,
             partitions: partitions.clone(),
             faults: faults.clone(),
             open: Arc::default(),
             arrived: Arc::default(),
         };
-        for (first, last) in stream.ranges(now) {
-            let id = stream.name(first, 0);
-            stream.shards.add_shard(id.clone(), None)?;
-            stream.open().push(Open { first, last, id });
-        }
+        stream.begin(now)?;
         Ok(stream)
+    }
+
+    /// Opens one shard for each partition.
+    fn begin(&self, now: DateTime<Utc>) -> Result<()> {
+        self.open().clear();
+        for (first, last) in self.ranges(now) {
+            let id = self.name(first, 0);
+            self.shards().add_shard(id.clone(), None)?;
+            self.open().push(Open { first, last, id });
+        }
+        Ok(())
+    }
+
+    /// Ends the stream, because its table is gone. What changes from now on is in none.
+    pub(crate) fn end(&self) {
+        self.current().is_over = true;
+    }
+
+    /// Begins another stream, with other shards. Returns its ARN.
+    pub(crate) fn renew(&self, now: DateTime<Utc>) -> Result<String> {
+        let arn = {
+            let mut current = self.current();
+            let number = current.number + 1;
+            let arn = format!("{ARN}-{number}");
+            *current = Current { shards: InMemoryStream::new(&arn), number, is_over: false };
+            arn
+        };
+        self.begin(now)?;
+        self.arrived.iter().for_each(Notify::notify_one);
+        Ok(arn)
+    }
+
+    /// The shards of the stream that the table has now.
+    pub(crate) fn shards(&self) -> InMemoryStream {
+        self.current().shards.clone()
+    }
+
+    /// How many streams the table had before.
+    pub(crate) fn number(&self) -> u32 {
+        self.current().number
     }
 
     /// Deals a record to the shard of its item's partition.
     pub(crate) fn deal(&self, record: Record, now: DateTime<Utc>) -> Result<()> {
+        if self.current().is_over {
+            return Ok(());
+        }
         self.split(now)?;
         let (pk, sk) = key_of(&record.event()["dynamodb"]["Keys"]);
         // Every fourth account's items lie in two partitions.
@@ -66,7 +114,7 @@ impl Stream {
         let place = if two && self.source(&format!("half {pk}/{sk}")).bool() { format!("{pk}/2") } else { pk };
         let position = self.partitions.position(&place);
         let shard = self.open().iter().find(|open| position <= open.last).map(|open| open.id.clone());
-        self.shards.push(&shard.context("the shards cover the hash space")?, record)?;
+        self.shards().push(&shard.context("the shards cover the hash space")?, record)?;
         self.arrived.iter().for_each(Notify::notify_one);
         Ok(())
     }
@@ -77,7 +125,7 @@ impl Stream {
         let number = random.usize(0..open.len());
         let parent = &mut open[number];
         let child = self.after(&parent.id, parent.first);
-        self.shards.split(&parent.id, std::slice::from_ref(&child))?;
+        self.shards().split(&parent.id, std::slice::from_ref(&child))?;
         parent.id = child;
         self.arrived.iter().for_each(Notify::notify_one);
         Ok(())
@@ -85,7 +133,7 @@ impl Stream {
 
     /// Trims the records of before an instant.
     pub(crate) fn trim(&self, before: DateTime<Utc>) {
-        if self.shards.trim_before(before) > 0 {
+        if self.shards().trim_before(before) > 0 {
             self.faults.count(FaultKind::RecordsTrimmed);
         }
     }
@@ -107,7 +155,7 @@ impl Stream {
             let child = |&&(first, last): &&(u32, u32)| Open { first, last, id: self.after(&parent.id, first) };
             let children: Vec<Open> = within.iter().map(child).collect();
             let ids: Vec<ShardId> = children.iter().map(|child| child.id.clone()).collect();
-            self.shards.split(&parent.id, &ids)?;
+            self.shards().split(&parent.id, &ids)?;
             self.faults.count(FaultKind::PartitionSplit);
             open.extend(children);
         }
@@ -132,11 +180,19 @@ impl Stream {
     }
 
     fn name(&self, first: u32, generation: u32) -> ShardId {
-        ShardId::from(format!("shard-{first:07}-{generation:04}").as_str())
+        let stream = match self.number() {
+            0 => String::new(),
+            number => format!("{number}-"),
+        };
+        ShardId::from(format!("shard-{stream}{first:07}-{generation:04}").as_str())
     }
 
     fn source(&self, what: &str) -> Rng {
         self.seed.source(what)
+    }
+
+    fn current(&self) -> MutexGuard<'_, Current> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn open(&self) -> MutexGuard<'_, Vec<Open>> {

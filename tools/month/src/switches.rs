@@ -18,6 +18,10 @@ pub(crate) struct Switches {
     pub(crate) settling_paused: Arc<AtomicBool>,
     /// `settle` has lost DynamoDB.
     pub(crate) cut_off: Arc<AtomicBool>,
+    /// The API is closed, and nothing is swept, sent, reported or archived.
+    pub(crate) restoring: Arc<AtomicBool>,
+    /// The hot table is gone, or restored and without a stream.
+    pub(crate) table_lost: Arc<AtomicBool>,
 }
 
 impl Switches {
@@ -36,9 +40,24 @@ impl Switches {
         self.cut_off.load(Ordering::Relaxed)
     }
 
-    /// Lets everything run again, in this release.
+    /// Whether a restore is under way.
+    pub(crate) fn is_restoring(&self) -> bool {
+        self.restoring.load(Ordering::Relaxed)
+    }
+
+    /// Whether the hot table is gone, or has no stream yet.
+    pub(crate) fn is_table_lost(&self) -> bool {
+        self.table_lost.load(Ordering::Relaxed)
+    }
+
+    /// Whether another release comes or goes, or has to wait for something.
+    pub(crate) fn is_changing(&self) -> bool {
+        self.is_older() || self.is_cut_off() || self.settling_paused.load(Ordering::Relaxed)
+    }
+
+    /// Lets everything run again, in this release. A restore that is under way comes to its end.
     pub(crate) fn release(&self) {
-        let Self { paused, stalled, failing, older, settling_paused, cut_off } = self;
+        let Self { paused, stalled, failing, older, settling_paused, cut_off, .. } = self;
         let all = [paused, stalled, failing, older, settling_paused, cut_off];
         all.iter().for_each(|switch| switch.store(false, Ordering::Relaxed));
     }

@@ -33,7 +33,7 @@ const RECOUNTED: [i64; 2] = [-1, 0];
 
 /// How long functions may take.
 const STREAM_TIMEOUT: TimeDelta = TimeDelta::seconds(120);
-const SCHEDULED_TIMEOUT: TimeDelta = TimeDelta::seconds(240);
+pub(crate) const SCHEDULED_TIMEOUT: TimeDelta = TimeDelta::seconds(240);
 
 /// How often the journal is written while faults happen. Each minute, as in the template, a month would take a fifth longer.
 const JOURNALED_EVERY: TimeDelta = TimeDelta::minutes(15);
@@ -47,18 +47,9 @@ fn is_on(switch: &AtomicBool) -> bool {
 
 /// Starts all triggers. They run as long as the runtime.
 pub(crate) fn start(bank: &Arc<Bank>, zone: BusinessZone) -> Result<()> {
-    let failures = bank.queues.dispatch_failures.clone();
-    let stream = || bank.stream.shards.clone();
-    let dispatch = StreamMapping::new(dispatch_settings(&failures)?, stream())?;
-    let mut cuts = bank.seed.source("cuts");
-    let faulty = bank.faults.clone();
-    let cut = move |fits: usize| {
-        let is_cut = faulty.has(FaultKind::RecordsRepeated) && cuts.u8(0..3) == 0;
-        if is_cut { cuts.usize(1..=fits.max(1)) } else { fits }
-    };
-    let aggregator = StreamMapping::new(bank.weakened(aggregator_settings()?), stream())?.with_batch_cuts(cut);
-    spawn_local(deliver(Arc::clone(bank), 0, Function::Dispatch, dispatch));
-    spawn_local(deliver(Arc::clone(bank), 1, Function::StreamAggregator, aggregator));
+    for (consumer, function) in [Function::Dispatch, Function::StreamAggregator].into_iter().enumerate() {
+        spawn_local(deliver(Arc::clone(bank), consumer, function, mapping(bank, function)?));
+    }
     for _ in 0..2 {
         spawn_local(settle(Arc::clone(bank)));
     }
@@ -78,15 +69,47 @@ pub(crate) fn start(bank: &Arc<Bank>, zone: BusinessZone) -> Result<()> {
     Ok(())
 }
 
+/// The mapping of a function from the stream that the hot table has now.
+fn mapping(bank: &Bank, function: Function) -> Result<StreamMapping> {
+    if function == Function::Dispatch {
+        let settings = dispatch_settings(&bank.queues.dispatch_failures.clone())?;
+        return Ok(StreamMapping::new(settings, bank.stream.shards())?);
+    }
+    let mut cuts = bank.seed.source("cuts");
+    let faulty = bank.faults.clone();
+    let cut = move |fits: usize| {
+        let is_cut = faulty.has(FaultKind::RecordsRepeated) && cuts.u8(0..3) == 0;
+        if is_cut { cuts.usize(1..=fits.max(1)) } else { fits }
+    };
+    let settings = bank.weakened(aggregator_settings()?);
+    Ok(StreamMapping::new(settings, bank.stream.shards())?.with_batch_cuts(cut))
+}
+
+/// Replaces the mapping of a table that is gone by that of the restored one. What Lambda still had of the old stream comes too late, from
+/// the beginning on.
+async fn replace(bank: &Bank, function: Function, mapping_before: &mut StreamMapping) -> Result<()> {
+    let mut late = std::mem::replace(mapping_before, mapping(bank, function)?);
+    late.restart_from_trim_horizon();
+    late.step_together(bank.time.now(), |event| consume(bank, function, event)).await?;
+    Ok(())
+}
+
 /// Delivers the stream to one of its consumers.
 async fn deliver(bank: Arc<Bank>, consumer: usize, function: Function, mut mapping: StreamMapping) {
     let mut active_until = bank.time.now();
+    let mut stream = bank.stream.number();
     loop {
         if !is_polled(&bank, function.as_str()) {
             while !is_polled(&bank, function.as_str()) {
                 pause(LOOK).await;
             }
             mapping.resume_from_checkpoints();
+            if stream != bank.stream.number() {
+                stream = bank.stream.number();
+                if let Err(error) = replace(&bank, function, &mut mapping).await {
+                    bank.complain(format!("the mapping of {} cannot be replaced: {error:#}", function.as_str()));
+                }
+            }
         }
         let now = bank.time.now();
         let invoke = |event| {
@@ -121,7 +144,12 @@ async fn deliver(bank: Arc<Bank>, consumer: usize, function: Function, mut mappi
 pub(crate) fn is_polled(bank: &Bank, package: &'static str) -> bool {
     let (paused, stalled) = (is_on(&bank.switches.paused), is_on(&bank.switches.stalled));
     let settling_paused = package == "settle" && (is_on(&bank.switches.settling_paused) || bank.switches.is_cut_off());
-    let stands = (package == "dispatch" && paused) || (package != "settle" && stalled) || settling_paused;
+    let is_restoring = match package {
+        "dispatch" => bank.switches.is_restoring(),
+        _ => bank.switches.is_table_lost(),
+    };
+    let stands =
+        is_restoring || (package == "dispatch" && paused) || (package != "settle" && stalled) || settling_paused;
     !stands && !bank.broken.is(Part::Mapping(package))
 }
 
@@ -308,6 +336,10 @@ fn run(bank: &Arc<Bank>, spec: ScheduleSpec, random: &mut Rng) {
 }
 
 async fn invoke(bank: &Bank, spec: ScheduleSpec) {
+    // Only the journal and the webhooks go on during a restore.
+    if bank.switches.is_restoring() && spec.function != Function::Publish {
+        return;
+    }
     let Ok(mut input) = serde_json::from_str::<Value>(spec.input) else { return };
     if spec.function == Function::Recount {
         // Two years ahead, as a bank looks, would be four fifths of all calls.

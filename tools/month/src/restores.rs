@@ -1,0 +1,346 @@
+//! A restore: once in some months the hot table is lost, in some with the long-term table, and an operator follows the runbook.
+//!
+//! What the restored tables lack comes back from the log. Only changes that were not logged may be lost, and payments whose details are lost.
+//! Sometimes the reason for the restore is a client that cancelled what it should not have: that is left out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use anyhow::{Context as _, Result, anyhow};
+use chrono::TimeDelta;
+use fastrand::Rng;
+use object_store::ObjectStore;
+use object_store::prefix::PrefixStore;
+use payments_local::client::Request;
+use payments_local::{Function, Functions};
+use payments_model::UtcSecond;
+use payments_restore::{Rebuild, Restored, Source, Told, begin, finish};
+use payments_store::{LogPosition, LogRead};
+use serde_json::{Value, json};
+use tokio::task::spawn_local;
+
+use crate::attributes::{Key, number, text};
+use crate::bank::Bank;
+use crate::by_hand::heads;
+use crate::checker::tables;
+use crate::clients::{TRIES as ASKED, ask_as, wait};
+use crate::faults::FaultKind;
+use crate::lag;
+use crate::laws::{Tables, id_of, is_of_head};
+use crate::random::happens;
+use crate::time::pause;
+use crate::triggers::{SCHEDULED_TIMEOUT, context};
+
+/// Shorter months have no restore.
+const LEAST_DAYS: u32 = 8;
+
+/// In how many of a thousand months there is one.
+const PER_THOUSAND: u16 = 700;
+
+/// How long invocations that have begun may go on.
+const LONGEST_INVOCATION: TimeDelta = TimeDelta::minutes(6);
+
+/// How long the operator waits for the old table's stream to be counted.
+const LONGEST_DRAIN: TimeDelta = TimeDelta::hours(2);
+
+/// How often a step is tried, which fails or is killed now and then.
+const TRIES: u32 = 60;
+
+/// Who cancels what it should not.
+const FAULTY: &str = "faulty";
+
+/// How many payments it cancels at most.
+const WRONGLY_CANCELLED: usize = 3;
+
+/// How many segments are read at once.
+const SEGMENTS: u8 = 12;
+
+/// Starts what loses tables.
+pub(crate) fn start(bank: &Arc<Bank>, files: &Arc<dyn ObjectStore>, days: u32) {
+    if days >= LEAST_DAYS {
+        spawn_local(run(Arc::clone(bank), Arc::clone(files), days));
+    }
+}
+
+async fn run(bank: Arc<Bank>, files: Arc<dyn ObjectStore>, days: u32) {
+    let mut random = bank.seed.source("restores");
+    if !happens(&mut random, PER_THOUSAND) {
+        return;
+    }
+    pause(TimeDelta::days(random.i64(3..i64::from(days) - 3)) + TimeDelta::hours(random.i64(2..16))).await;
+    // The checker reads the tables at the end of each day, and the older release comes and goes only between restores.
+    while bank.switches.is_changing() || !(2..16).contains(&(bank.time.now() - bank.begin).num_hours().rem_euclid(24)) {
+        pause(TimeDelta::hours(1)).await;
+    }
+    if !bank.faults.has(FaultKind::Restored) {
+        return;
+    }
+    bank.faults.count(FaultKind::Restored);
+    bank.state().busy += 1;
+    let operator = Operator { bank: &bank, files: &files };
+    if let Err(error) = operator.restore(&mut random).await {
+        bank.complain(format!("a restore failed: {error:#}"));
+    }
+    bank.state().busy -= 1;
+}
+
+/// Who restores.
+struct Operator<'b> {
+    bank: &'b Arc<Bank>,
+    files: &'b Arc<dyn ObjectStore>,
+}
+
+/// What is lost, and what is known of it.
+struct Loss {
+    /// The instant to which the hot table is restored.
+    to: UtcSecond,
+    /// The long-term table as it is restored, if it is.
+    history: Option<BTreeMap<Key, Value>>,
+    /// Both tables before.
+    before: Tables,
+    /// The last version of each payment in the log.
+    logged: BTreeMap<String, u64>,
+    /// The payments that were cancelled by mistake.
+    wrong: BTreeSet<String>,
+}
+
+impl Operator<'_> {
+    async fn restore(&self, random: &mut Rng) -> Result<()> {
+        let (bank, switches) = (self.bank, &self.bank.switches);
+        // To which instant the long-term table can be restored, if it is lost, too.
+        let history = random.bool().then(|| tables(bank).map(|tables| tables.history)).transpose()?;
+        let latest = bank.time.now();
+        pause(TimeDelta::minutes(random.i64(1..40))).await;
+        let wrong = if random.u8(0..3) == 0 { self.cancel_wrongly().await } else { BTreeSet::new() };
+        pause(TimeDelta::minutes(random.i64(1..10))).await;
+        switches.restoring.store(true, Ordering::Relaxed);
+        if random.bool() {
+            self.drain().await?;
+        }
+        switches.table_lost.store(true, Ordering::Relaxed);
+        // What is under way at that moment may still be logged, or not.
+        pause(TimeDelta::seconds(random.i64(0..60))).await;
+        let store = bank.lambda.operator();
+        self.again(random, async || begin(store).await.map(drop)).await?;
+        pause(LONGEST_INVOCATION).await;
+
+        let to = UtcSecond::of(latest - TimeDelta::minutes(random.i64(5..400)))?;
+        let loss = Loss { to, history, before: tables(bank)?, logged: self.logged().await?, wrong };
+        let first = bank.changes.log().len();
+        bank.stream.end();
+        self.rewind(&loss)?;
+        self.rebuild(&loss, random).await?;
+        bank.state().by_hand.restored.push(first..bank.changes.log().len());
+        self.check(&loss)?;
+
+        let stream = bank.stream.renew(bank.time.now())?;
+        let restored = Restored { stream, tables_to: Some(to), log_to: None };
+        let now = || UtcSecond::of(bank.time.now()).unwrap_or(to);
+        self.again(random, async || finish(store, &restored, now, |_, _| ()).await.map(drop)).await?;
+        switches.table_lost.store(false, Ordering::Relaxed);
+        self.sweep().await?;
+        switches.restoring.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Waits until the log has every change of the old table, if that comes.
+    async fn drain(&self) -> Result<()> {
+        let until = self.bank.time.now() + LONGEST_DRAIN;
+        pause(LONGEST_INVOCATION).await;
+        while self.bank.time.now() < until {
+            let logged = self.logged().await?;
+            let heads = tables(self.bank)?.hot;
+            let mut heads = heads.iter().filter(|((pk, _), _)| is_of_head(pk));
+            if heads.all(|((_, sk), head)| logged.get(id_of(sk)) == Some(&number(head, "version"))) {
+                return Ok(());
+            }
+            pause(TimeDelta::minutes(5)).await;
+        }
+        Ok(())
+    }
+
+    /// Returns the last version of each payment in the log.
+    async fn logged(&self) -> Result<BTreeMap<String, u64>> {
+        let (store, mut after, mut versions) = (self.bank.lambda.operator(), LogPosition::BEGINNING, BTreeMap::new());
+        for _ in 0..10_000 {
+            let now = UtcSecond::of(self.bank.time.now())?;
+            let Ok(head) = store.log_head().await else { continue };
+            let head = head.context("there is no log")?;
+            let Ok(page) = store.log_page(&head, after, usize::MAX, SEGMENTS, now).await else { continue };
+            let LogRead::Page(page) = page else { anyhow::bail!("the log does not begin at its beginning") };
+            for entry in page.entries {
+                let event: Value = serde_json::from_str(&entry.json)?;
+                if let (Some(id), Some(version)) = (event["paymentId"].as_str(), event["version"].as_u64()) {
+                    versions.insert(id.to_owned(), version);
+                }
+            }
+            if page.is_end {
+                return Ok(versions);
+            }
+            after = page.after;
+        }
+        Err(anyhow!("the log cannot be read to its end"))
+    }
+
+    /// Lets a client cancel payments that nobody wants cancelled. Returns their ids.
+    async fn cancel_wrongly(&self) -> BTreeSet<String> {
+        let (bank, soon) = (self.bank, self.bank.time.now() + TimeDelta::hours(6));
+        let scheduled = heads(bank, "SCHEDULED").unwrap_or_default();
+        let later = scheduled.iter().filter(|head| text(head, "sk") > soon.to_rfc3339().as_str());
+        let mut wrong = BTreeSet::new();
+        for head in later.take(WRONGLY_CANCELLED) {
+            let (account, id) = (text(head, "pk").trim_start_matches("ACCT#"), id_of(text(head, "sk")));
+            let request = Request::cancel(account, id);
+            for tried in 0..ASKED {
+                // It does not matter whether it was: its client may have cancelled it before.
+                wrong.insert(id.to_owned());
+                match ask_as(bank, FAULTY, &request).await.map(|reply| reply.status) {
+                    Some(200 | 409) => break,
+                    _ => wait(tried).await,
+                }
+            }
+        }
+        wrong
+    }
+
+    /// Makes the hot table what it was at an instant, and the long-term table its copy.
+    fn rewind(&self, Loss { to, history, .. }: &Loss) -> Result<()> {
+        let mut at_t: BTreeMap<Key, Option<Value>> = BTreeMap::new();
+        for change in self.bank.changes.since(to.as_chrono()) {
+            at_t.insert(change.key, change.before);
+        }
+        for (key, item) in at_t {
+            self.set("payments", &key, item.as_ref())?;
+        }
+        self.bank.engine_stream.follow(self.bank.time.now())?;
+        let Some(history) = history else { return Ok(()) };
+        for key in tables(self.bank)?.history.keys().chain(history.keys()).collect::<BTreeSet<_>>() {
+            self.set("payment-history", key, history.get(key))?;
+        }
+        Ok(())
+    }
+
+    fn set(&self, table: &str, key: &Key, item: Option<&Value>) -> Result<()> {
+        let (operation, input) = match item {
+            Some(item) => ("PutItem", json!({ "TableName": table, "Item": item })),
+            None => {
+                let key = json!({ "pk": { "S": key.0 }, "sk": { "S": key.1 } });
+                ("DeleteItem", json!({ "TableName": table, "Key": key }))
+            }
+        };
+        self.bank.engine.call(operation, &input).map(drop).map_err(|error| anyhow!("{error}"))
+    }
+
+    /// Applies until nothing is left to do, and looks once more when the indexes must have caught up.
+    async fn rebuild(&self, loss: &Loss, random: &mut Rng) -> Result<()> {
+        self.again(random, async || {
+            let told = Told { line: |_: &_| (), progress: |_: &str, _, _| () };
+            let planned = self.rebuild_of(loss)?.plan(&told).await?;
+            let tables = if loss.history.is_some() { "both tables" } else { "the hot table" };
+            let shown = format!(
+                "{tables} to {}: {:?}, {:?}, {} wrongly cancelled",
+                loss.to,
+                planned.changes,
+                planned.findings,
+                loss.wrong.len()
+            );
+            self.bank.state().restores = vec![shown];
+            Ok(())
+        })
+        .await?;
+        let mut done = 0;
+        while done < 2 {
+            pause(lag::LONGEST).await;
+            let mut is_nothing = false;
+            self.again(random, async || {
+                let told = Told { line: |_: &_| (), progress: |_: &str, _, _| () };
+                is_nothing = self.rebuild_of(loss)?.apply(&told).await?.is_nothing();
+                Ok(())
+            })
+            .await?;
+            done = if is_nothing { done + 1 } else { 0 };
+        }
+        Ok(())
+    }
+
+    fn rebuild_of(&self, loss: &Loss) -> Result<Rebuild> {
+        let except = format!("actor={FAULTY},type=payment.cancelled").parse()?;
+        Ok(Rebuild {
+            store: self.bank.lambda.operator().clone(),
+            source: Source::Log,
+            reports: Arc::new(PrefixStore::new(Arc::clone(self.files), "reports")),
+            to: loss.to,
+            shards: self.bank.shards,
+            excepts: if loss.wrong.is_empty() { Vec::new() } else { vec![except] },
+            accepts_gaps: false,
+            finds_details: false,
+            per_second: 500,
+            now: UtcSecond::of(self.bank.time.now())?,
+        })
+    }
+
+    /// Takes a step until it succeeds. Some tries are killed.
+    async fn again(&self, random: &mut Rng, mut step: impl AsyncFnMut() -> Result<()>) -> Result<()> {
+        let mut last = None;
+        for tried in 0..TRIES {
+            let limit = if tried < 3 && random.bool() { random.i64(10..4_000) } else { 3_600_000 };
+            match tokio::time::timeout(TimeDelta::milliseconds(limit).to_std()?, step()).await {
+                Ok(Ok(())) => return Ok(()),
+                Ok(Err(error)) => last = Some(error),
+                Err(_) => {}
+            }
+            pause(TimeDelta::seconds(30)).await;
+        }
+        Err(last.unwrap_or_else(|| anyhow!("it takes too long")))
+    }
+
+    /// Nothing is lost that the log knows, but what has no details any more. What is lost is noted, so that clients who were told of it are not
+    /// taken at their word.
+    fn check(&self, loss: &Loss) -> Result<()> {
+        let Loss { history, before, logged, wrong, .. } = loss;
+        let after = tables(self.bank)?;
+        let after = after.heads();
+        let mut lost = Vec::new();
+        for (key, head) in before.heads() {
+            let (id, version) = (id_of(&key.1), number(head, "version"));
+            let left = after.get(key).map_or(0, |head| number(head, "version"));
+            if left >= version || (wrong.contains(id) && left + 1 == version) {
+                continue;
+            }
+            let is_logged = logged.get(id).is_some_and(|logged| *logged > left);
+            let has_details = history
+                .as_ref()
+                .is_none_or(|history| history.contains_key(&(format!("PAY#{id}"), "DETAILS".to_owned())));
+            if is_logged && (has_details || left > 0) {
+                self.bank.complain(format!("{id} has version {left} after a restore, and {version} in the log"));
+            }
+            lost.push((id.to_owned(), number(head, "amountMinor"), left == 0));
+        }
+        let mut state = self.bank.state();
+        for (id, amount, is_gone) in lost {
+            state.lost.insert(id);
+            for intent in state.intents.iter_mut().filter(|intent| intent.amount == amount) {
+                intent.cancelled = false;
+                intent.accepted.take_if(|_| is_gone);
+            }
+        }
+        Ok(())
+    }
+
+    /// Claims all that is due, before anybody can cancel it.
+    async fn sweep(&self) -> Result<()> {
+        for _ in 0..TRIES {
+            pause(lag::LONGEST).await;
+            let context = context(self.bank.time.now() + SCHEDULED_TIMEOUT);
+            let run = |functions: Functions| async move {
+                functions.scheduled(Function::DailyDueSweeper, json!({ "action": "sweep" }), context).await
+            };
+            let done = self.bank.lambda.invoke("daily-due-sweeper", SCHEDULED_TIMEOUT, run).await;
+            if done.is_ok_and(|done| done.is_ok_and(|outcome| outcome["remaining"] == 0)) {
+                return Ok(());
+            }
+        }
+        Err(anyhow!("something due is left"))
+    }
+}
