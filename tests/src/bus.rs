@@ -1,4 +1,6 @@
-//! An event bus, which notes what it accepts. It is as unkind as EventBridge: while it is missing, it accepts events and drops them.
+//! An event bus, which notes what it accepts.
+//!
+//! It is as unkind as EventBridge: while it is missing, it accepts events and drops them.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
