@@ -4,6 +4,7 @@ mod aws;
 mod day;
 mod fault;
 mod own;
+mod publish;
 
 use std::collections::BTreeSet;
 

@@ -38,7 +38,7 @@ type Calls = &'static [(&'static str, &'static [&'static str])];
 /// The calls beside the store and what they require, in functions that use the type. A failed part of an upload is
 /// aborted. S3 answers 404 for a missing file only to those who may list.
 const BESIDE_THE_STORE: [(&str, Calls); 4] = [
-    ("EventBus", &[("put_events", &["events:PutEvents"])]),
+    ("EventBus", &[("describe_event_bus", &["events:DescribeEventBus"]), ("put_events", &["events:PutEvents"])]),
     ("WebhookMaster", &[("get_secret", &["secretsmanager:GetSecretValue"])]),
     ("TransactionQueue", &[("send", &["sqs:SendMessage"])]),
     (

@@ -1,4 +1,6 @@
 //! An event bus, which notes what it accepts.
+//!
+//! It is as unkind as EventBridge: while it is missing, it accepts events and drops them.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,24 +9,45 @@ use async_trait::async_trait;
 use publish::{BusError, BusEvent, EventBus, MAX_BUS_EVENTS, Put};
 use serde_json::{Value, json};
 
-/// Says, by the number of the call and the id of an event, whether it is rejected.
-type Rejects = Box<dyn Fn(usize, &str) -> bool + Send + Sync>;
+/// Says, by the number of the call and the id of an event, with which code it is rejected.
+type Rejects = Box<dyn Fn(usize, &str) -> Option<&'static str> + Send + Sync>;
 
 /// A bus. It accepts every event until [`reject`](Self::reject) says otherwise.
-#[derive(Default)]
-pub struct Bus(Mutex<State>);
+pub struct Bus {
+    name: &'static str,
+    state: Mutex<State>,
+}
 
 #[derive(Default)]
 struct State {
     accepted: Vec<Value>,
     calls: usize,
+    is_missing: bool,
     rejects: Option<Rejects>,
 }
 
 impl Bus {
-    /// Lets a closure say what is rejected from now on.
+    /// The consumer of the default bus in the log.
+    pub const CONSUMER: &str = "bus#payments";
+
+    /// A bus of this name.
+    pub fn named(name: &'static str) -> Self {
+        Self { name, state: Mutex::default() }
+    }
+
+    /// Lets a closure say what is throttled from now on.
     pub fn reject(&self, rejects: impl Fn(usize, &str) -> bool + Send + Sync + 'static) {
-        self.state().rejects = Some(Box::new(rejects));
+        self.reject_as("ThrottlingException", rejects);
+    }
+
+    /// Lets a closure say what is rejected with this code from now on.
+    pub fn reject_as(&self, code: &'static str, rejects: impl Fn(usize, &str) -> bool + Send + Sync + 'static) {
+        self.state().rejects = Some(Box::new(move |call, event| rejects(call, event).then_some(code)));
+    }
+
+    /// Deletes the bus, or creates it again.
+    pub fn set_missing(&self, is_missing: bool) {
+        self.state().is_missing = is_missing;
     }
 
     /// The accepted events, in the form of CloudEvents.
@@ -38,7 +61,13 @@ impl Bus {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for Bus {
+    fn default() -> Self {
+        Self::named("payments")
     }
 }
 
@@ -50,15 +79,24 @@ impl fmt::Debug for Bus {
 
 #[async_trait]
 impl EventBus for Bus {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    async fn check(&self) -> Result<(), BusError> {
+        if self.state().is_missing { Err(BusError::Missing(self.name.to_owned())) } else { Ok(()) }
+    }
+
     async fn put(&self, events: Vec<BusEvent>) -> Put {
         assert!((1..=MAX_BUS_EVENTS).contains(&events.len()), "{} events", events.len());
         let (mut state, mut put) = (self.state(), Put::default());
         state.calls += 1;
+        if state.is_missing {
+            return put;
+        }
         for event in events {
-            if state.rejects.as_ref().is_some_and(|rejects| rejects(state.calls, &event.id)) {
-                let (id, code) = (event.id.clone(), "ThrottlingException".to_owned());
-                put.why.get_or_insert(BusError::Rejected { event: id, code, message: "slower".to_owned() });
-                put.left.push(event);
+            if let Some(code) = state.rejects.as_ref().and_then(|rejects| rejects(state.calls, &event.id)) {
+                put.reject(event, code, "slower");
             } else {
                 state.accepted.push(serde_json::from_str(&event.detail).unwrap_or(json!("not JSON")));
             }

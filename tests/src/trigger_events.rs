@@ -45,7 +45,7 @@ pub const GIVEN: [(Given, &[&str]); 13] = [
     (Given::Redriven, &["dispatch/redriven"]),
     (Given::ADay, &["report/report"]),
     (Given::ADayHalfReported, &["archive/archive", "archive/archive-settled"]),
-    (Given::ADayCounted, &["publish/publish", "recount/recount"]),
+    (Given::ADayCounted, &["publish/publish", "publish/segment-appended", "recount/recount"]),
     (Given::ADayMiscounted, &["recount/recount-dates", "recount/repair"]),
     (Given::Processed, &["dispatch/moved-on", "settle/conflicting", "settle/repeated"]),
 ];

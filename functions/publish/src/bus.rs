@@ -19,6 +19,13 @@ pub const BUS_SOURCE: &str = "scheduled-payments";
 /// The most events of one call. EventBridge takes no more.
 pub const MAX_BUS_EVENTS: usize = 10;
 
+/// The most bytes of an event. A call takes 256 KB, so ten events always fit. The log's events have some KB at most.
+const MAX_EVENT_BYTES: usize = 256 * 1024 / MAX_BUS_EVENTS;
+
+/// The codes of events that EventBridge never accepts, because of what they are. With any other code an event may be accepted later: when
+/// the load is lower, or when a permission was granted.
+const NEVER_ACCEPTED: [&str; 3] = ["InvalidArgument", "MalformedDetail", "RedactionFailure"];
+
 /// An event as the bus takes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BusEvent {
@@ -32,7 +39,7 @@ pub struct BusEvent {
     pub detail: String,
 }
 
-/// Why the bus did not accept an event.
+/// Why the bus did not accept an event, or is not there.
 #[derive(Debug, thiserror::Error)]
 pub enum BusError {
     /// It answered, and rejects this event.
@@ -48,29 +55,69 @@ pub enum BusError {
     /// It answered, and says nothing of this event.
     #[error("the event bus says nothing of the event {0}")]
     Unmentioned(String),
+    /// There is no such bus. EventBridge accepts events for it all the same, and drops them.
+    #[error("there is no event bus {0}; see docs/runbook.md, BusBehind")]
+    Missing(String),
     /// The call failed.
     #[error("the event bus rejected a call or did not answer it")]
     Call(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The log's event has no id, type or time.
     #[error("an event of the log cannot be read")]
     Unreadable(#[source] serde_json::Error),
+    /// The log's event is too large for a call.
+    #[error("the event {event} has {bytes} bytes, and the event bus takes {MAX_EVENT_BYTES} at most")]
+    TooLarge {
+        /// The event's id.
+        event: String,
+        /// Its size.
+        bytes: usize,
+    },
 }
 
 /// What takes events.
 #[async_trait]
 pub trait EventBus: Debug + Send + Sync {
-    /// Puts at most [`MAX_BUS_EVENTS`] events. Returns those that were not accepted, with the first reason; an event that is not among
-    /// them is on the bus.
+    /// Its name, which is in the name of its consumer.
+    fn name(&self) -> &str;
+
+    /// Whether the bus is there. [`put`](Self::put) does not show it: events for a missing bus are accepted, and lost.
+    ///
+    /// # Errors
+    /// [`BusError::Missing`] if it is not there, [`BusError::Call`] if nobody knows.
+    async fn check(&self) -> Result<(), BusError>;
+
+    /// Puts at most [`MAX_BUS_EVENTS`] events. An event that the result does not name is on the bus.
     async fn put(&self, events: Vec<BusEvent>) -> Put;
 }
 
 /// What came of a call.
 #[derive(Debug, Default)]
 pub struct Put {
-    /// The events that were not accepted.
+    /// The events that were not accepted, and may be later.
     pub left: Vec<BusEvent>,
     /// Why the first of them was not.
     pub why: Option<BusError>,
+    /// Why each of the other events is never accepted.
+    pub never: Vec<BusError>,
+}
+
+impl Put {
+    /// Notes that the bus answered, and rejects an event with a code.
+    pub fn reject(&mut self, event: BusEvent, code: &str, message: &str) {
+        let is_never_accepted = NEVER_ACCEPTED.contains(&code);
+        let why = BusError::Rejected { event: event.id.clone(), code: code.to_owned(), message: message.to_owned() };
+        if is_never_accepted {
+            self.never.push(why);
+        } else {
+            self.leave(event, why);
+        }
+    }
+
+    /// Notes an event that was not accepted, and may be later.
+    pub fn leave(&mut self, event: BusEvent, why: BusError) {
+        self.why.get_or_insert(why);
+        self.left.push(event);
+    }
 }
 
 /// What a CloudEvent needs of an event.
@@ -113,6 +160,11 @@ impl BusEvent {
             data,
         };
         let detail = serde_json::to_string(&event).map_err(BusError::Unreadable)?;
+        // EventBridge counts 14 bytes for the time.
+        let bytes = detail.len() + r#type.len() + BUS_SOURCE.len() + 14;
+        if bytes > MAX_EVENT_BYTES {
+            return Err(BusError::TooLarge { event: id, bytes });
+        }
         Ok(Self { id, kind: r#type, at, detail })
     }
 }

@@ -229,11 +229,8 @@ impl Run<'_> {
         head: &LogHead,
         outcome: &mut WebhookOutcome,
     ) -> Result<Option<WebhookState>, PublishError> {
-        let at = state.position;
-        if at.epoch == head.epoch {
-            return Err(PublishError::shorter(head, format!("the webhook endpoint {}", endpoint.id), at));
-        }
-        match beyond(head, at, self.clock.now()) {
+        let reader = format!("the webhook endpoint {}", endpoint.id);
+        match beyond(head, &reader, state.position, self.clock.now())? {
             (to, false) => {
                 let written = Written { to, progress: state.progress.clone(), disabled: None };
                 self.write(endpoint, state, &written, true).await

@@ -3,7 +3,7 @@
 use payments_boot::WebhookMasterError;
 use payments_store::{LogHead, LogPosition, StoreError};
 
-use crate::{BusError, ObjectError};
+use crate::ObjectError;
 
 /// Why an invocation failed. What was written stays, and the next invocation goes on.
 #[derive(Debug, thiserror::Error)]
@@ -36,9 +36,6 @@ pub enum PublishError {
         /// Its place.
         at: String,
     },
-    /// The event bus did not accept an event. Those before it are on the bus.
-    #[error(transparent)]
-    Bus(#[from] BusError),
     /// The secret that signs webhooks is not known.
     #[error(transparent)]
     Master(#[from] WebhookMasterError),
@@ -46,7 +43,7 @@ pub enum PublishError {
 
 impl PublishError {
     /// The error of a reader whose place is behind the log's end.
-    pub(crate) fn shorter(head: &LogHead, reader: String, at: LogPosition) -> Self {
-        Self::LogShorter { end: head.end().to_string(), reader, at: at.to_string() }
+    pub(crate) fn shorter(head: &LogHead, reader: &str, at: LogPosition) -> Self {
+        Self::LogShorter { end: head.end().to_string(), reader: reader.to_owned(), at: at.to_string() }
     }
 }

@@ -1,20 +1,25 @@
 //! From the log to the event bus: each event is put at least once, without an order.
 //!
-//! The place moves over events that the bus has accepted. Two runs at once put the same events, and one of them ends there. So there is no
-//! lease: receivers know an event by its id, as they do for webhooks.
+//! The place moves over events that the bus has accepted, or never accepts. Two runs at once put the same events, until one of them finds
+//! that the other has moved the place, and ends: at most 160 events twice. So there is no lease: receivers know an event by its id, as they
+//! do for webhooks.
+//!
+//! A bus that rejects events, or is not there, fails no invocation: the journal and the webhooks are fine. It is in the metrics.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use futures::StreamExt as _;
 use payments_boot::Deadline;
+use payments_model::causes;
 use payments_store::{LogEntry, LogHead, LogPosition, LogRead};
 
-use crate::bus::{BusEvent, EventBus, MAX_BUS_EVENTS, Put};
+use crate::bus::{BusError, BusEvent, EventBus, MAX_BUS_EVENTS, Put};
 use crate::run::beyond;
 use crate::{BusOutcome, Publish, PublishError};
 
-/// The name of the bus among the log's consumers.
-const BUS: &str = "bus";
+/// What the names of buses begin with among the log's consumers. Each bus has its own place, so another one begins at the log's end.
+const BUS: &str = "bus#";
 
 /// The most calls at once.
 const CALLS: usize = 16;
@@ -30,107 +35,186 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// How many segments a call to DynamoDB asks for: at most 4 MB of events.
 const SEGMENTS: u8 = 12;
 
+/// A run's way along the log.
+struct Feed<'f> {
+    publish: &'f Publish,
+    bus: &'f dyn EventBus,
+    consumer: String,
+    head: LogHead,
+    at: LogPosition,
+    /// How many events are put before the place moves. The first ones of a run fit in one call, so a bus that rejects one event in each run
+    /// gets at most nine others again.
+    stretch: usize,
+    deadline: &'f Deadline,
+    outcome: &'f mut BusOutcome,
+}
+
 impl Publish {
     /// Puts what the log had at the beginning and the bus has not, until the deadline. The first run only notes where the log ends: what
     /// happened before the bus was chosen is not put.
     pub(crate) async fn feed(&self, deadline: &Deadline, outcome: &mut Option<BusOutcome>) -> Result<(), PublishError> {
-        let Some(bus) = &self.bus else { return Ok(()) };
+        let Some(bus) = self.bus.as_deref() else { return Ok(()) };
         let outcome = outcome.insert(BusOutcome::default());
+        let consumer = format!("{BUS}{}", bus.name());
         // The place first: another run may move it on to what is behind a head that was read before.
-        let stored = self.store.log_consumer(BUS).await?;
-        let Some(head) = self.store.log_head().await? else { return Ok(()) };
-        let Some(mut at) = stored else {
-            return Ok(self.store.move_log_consumer(BUS, None, head.end()).await.map(drop)?);
+        let stored = self.store.log_consumer(&consumer).await?;
+        let head = self.store.log_head().await?;
+        let (head, at) = match (head, stored) {
+            (Some(head), Some(at)) => (head, at),
+            (None, Some(_)) => return Ok(()),
+            // The log has not begun: all that it will have comes after the bus was chosen.
+            (head, None) => {
+                let begin = head.map_or(LogPosition::BEGINNING, |head| head.end());
+                return Ok(self.store.move_log_consumer(&consumer, None, begin).await.map(drop)?);
+            }
         };
         outcome.bus_segments_behind = head.segments_after(at);
-        if at > head.end() && at.epoch == head.epoch {
-            return Err(PublishError::shorter(&head, "the event bus".to_owned(), at));
+        if at > head.end() {
+            return Err(PublishError::shorter(&head, &reader(bus), at));
         }
-        while at != head.end() && !deadline.has_come() {
-            let (entries, next) = self.follow(&head, at, outcome).await?;
-            for stretch in entries.chunks(STRETCH) {
-                if deadline.has_come() {
-                    return Ok(());
+        let stretch = MAX_BUS_EVENTS;
+        Feed { publish: self, bus, consumer, head, at, stretch, deadline, outcome }.run().await
+    }
+}
+
+impl Feed<'_> {
+    async fn run(mut self) -> Result<(), PublishError> {
+        while self.at != self.head.end() && !self.deadline.has_come() {
+            let (entries, next) = self.follow().await?;
+            let goes_on = match self.put_page(&entries).await? {
+                Ok(goes_on) => goes_on,
+                Err(why) => {
+                    tracing::error!(causes = ?causes(&why), at = %self.at, "the event bus lacks events of the log");
+                    self.outcome.fall_behind();
+                    false
                 }
-                put_all(bus.as_ref(), stretch, deadline, outcome).await?;
-                let to = stretch.last().map_or(next, |last| last.after);
-                if !self.move_bus(&head, &mut at, to, outcome).await? {
-                    return Ok(());
-                }
-            }
-            if !self.move_bus(&head, &mut at, next, outcome).await? {
-                return Ok(());
+            };
+            if !goes_on || !self.move_to(next).await? {
+                break;
             }
         }
         Ok(())
     }
 
-    /// Reads the events that follow a place, and the place after them.
-    async fn follow(
-        &self,
-        head: &LogHead,
-        at: LogPosition,
-        outcome: &mut BusOutcome,
-    ) -> Result<(Vec<LogEntry>, LogPosition), PublishError> {
-        let (next, missed) = match self.store.log_page(head, at, usize::MAX, SEGMENTS, self.clock.now()).await? {
+    /// Reads the events that follow the place, and the place after them.
+    async fn follow(&mut self) -> Result<(Vec<LogEntry>, LogPosition), PublishError> {
+        let (store, head, at, now) = (&self.publish.store, &self.head, self.at, self.publish.clock.now());
+        let (next, missed) = match store.log_page(head, at, usize::MAX, SEGMENTS, now).await? {
             LogRead::Page(page) => return Ok((page.entries, page.after)),
             LogRead::Expired(oldest) => (oldest, true),
-            LogRead::Beyond(_) => beyond(head, at, self.clock.now()),
+            LogRead::Beyond(_) => beyond(head, &reader(self.bus), at, now)?,
         };
         if missed {
             tracing::error!(bus = %at, log = %next, "the log no longer has events that the event bus lacks");
-            outcome.bus_missed += 1;
+            self.outcome.bus_missed += 1;
         }
         Ok((Vec::new(), next))
     }
 
-    /// Moves the place. Returns false if another run has moved it elsewhere, and goes on there.
-    async fn move_bus(
-        &self,
-        head: &LogHead,
-        at: &mut LogPosition,
-        to: LogPosition,
-        outcome: &mut BusOutcome,
-    ) -> Result<bool, PublishError> {
-        if *at == to {
-            return Ok(true);
+    /// Puts the events of a page, and moves the place over them. Returns false if the run ends: the deadline has come, or another run has
+    /// moved the place. The inner error is why the bus gets no more.
+    async fn put_page(&mut self, entries: &[LogEntry]) -> Result<Result<bool, BusError>, PublishError> {
+        if !entries.is_empty()
+            && let Err(why) = self.bus.check().await
+        {
+            return Ok(Err(why));
         }
-        let is_moved = self.store.move_log_consumer(BUS, Some(*at), to).await?;
-        *at = to;
-        outcome.bus_segments_behind = head.segments_after(to);
-        Ok(is_moved)
+        let mut rest = entries;
+        while !rest.is_empty() {
+            if self.deadline.has_come() {
+                return Ok(Ok(false));
+            }
+            let (stretch, others) = rest.split_at(self.stretch.min(rest.len()));
+            let (done, why) = self.put_all(stretch).await;
+            let last = done.checked_sub(1).and_then(|last| stretch.get(last));
+            if let Some(last) = last
+                && !self.move_to(last.after).await?
+            {
+                return Ok(Ok(false));
+            }
+            if let Some(why) = why {
+                return Ok(Err(why));
+            }
+            (rest, self.stretch) = (others, STRETCH);
+        }
+        Ok(Ok(true))
     }
-}
 
-/// Puts events until all are accepted.
-async fn put_all(
-    bus: &dyn EventBus,
-    entries: &[LogEntry],
-    deadline: &Deadline,
-    outcome: &mut BusOutcome,
-) -> Result<(), PublishError> {
-    let mut left = entries.iter().map(BusEvent::of).collect::<Result<Vec<_>, _>>()?;
-    let mut pause = PAUSE;
-    for attempt in 1.. {
-        let count = left.len();
+    /// Puts events until each is accepted, or is never accepted. Returns how many are before the first of which neither is true, and why it
+    /// is not.
+    async fn put_all(&mut self, entries: &[LogEntry]) -> (usize, Option<BusError>) {
+        let mut left = Vec::new();
+        let mut ids = Vec::new();
+        for entry in entries {
+            match BusEvent::of(entry) {
+                Ok(event) => {
+                    ids.push(Some(event.id.clone()));
+                    left.push(event);
+                }
+                Err(why) => {
+                    ids.push(None);
+                    self.pass_over(&why, Some(entry.after));
+                }
+            }
+        }
+        let mut pause = PAUSE;
+        for attempt in 1.. {
+            let why = self.put_once(&mut left).await;
+            let Some(why) = why else { break };
+            if attempt == TRIES || self.deadline.has_come() {
+                let left: HashSet<&str> = left.iter().map(|event| event.id.as_str()).collect();
+                let is_left = |id: &Option<String>| id.as_deref().is_some_and(|id| left.contains(id));
+                return (ids.iter().position(is_left).unwrap_or(0), Some(why));
+            }
+            tracing::warn!(error = %why, left = left.len(), "the event bus did not accept all events");
+            self.deadline.sleep(pause).await;
+            pause *= 2;
+        }
+        (entries.len(), None)
+    }
+
+    /// Puts events once. Those that the bus may accept later stay in `left`. Returns why the first of them was not accepted.
+    async fn put_once(&mut self, left: &mut Vec<BusEvent>) -> Option<BusError> {
+        let (count, bus) = (left.len(), self.bus);
         let calls: Vec<Vec<BusEvent>> = left.chunks(MAX_BUS_EVENTS).map(<[BusEvent]>::to_vec).collect();
         let calls = futures::stream::iter(calls).map(|events| bus.put(events)).buffered(CALLS);
         let answers: Vec<Put> = calls.collect().await;
-        let mut why = None;
+        let (mut why, mut never) = (None, 0);
         left.clear();
         for answer in answers {
             why = why.or(answer.why);
             left.extend(answer.left);
+            never += answer.never.len();
+            answer.never.iter().for_each(|why| self.pass_over(why, None));
         }
-        outcome.bus_events += u64::try_from(count - left.len()).unwrap_or(u64::MAX);
-        outcome.bus_rejections += u64::try_from(left.len()).unwrap_or(u64::MAX);
-        match why {
-            None => return Ok(()),
-            Some(why) if attempt == TRIES || deadline.has_come() => return Err(why.into()),
-            Some(why) => tracing::warn!(error = %why, left = left.len(), "the event bus did not accept all events"),
-        }
-        deadline.sleep(pause).await;
-        pause *= 2;
+        let rejected = left.len() + never;
+        self.outcome.bus_events += u64::try_from(count.saturating_sub(rejected)).unwrap_or(u64::MAX);
+        self.outcome.bus_rejections += u64::try_from(rejected).unwrap_or(u64::MAX);
+        why
     }
-    Ok(())
+
+    /// Notes an event that the bus never gets: it is malformed or too large, and would hold up all others.
+    fn pass_over(&mut self, why: &BusError, before: Option<LogPosition>) {
+        let before = before.map(|before| before.to_string());
+        tracing::error!(causes = ?causes(why), before, "the event bus never gets an event of the log");
+        self.outcome.bus_missed += 1;
+    }
+
+    /// Moves the place. Returns false if another run has moved it, and goes on there.
+    async fn move_to(&mut self, to: LogPosition) -> Result<bool, PublishError> {
+        if self.at == to {
+            return Ok(true);
+        }
+        let is_moved = self.publish.store.move_log_consumer(&self.consumer, Some(self.at), to).await?;
+        if is_moved {
+            self.at = to;
+            self.outcome.bus_segments_behind = self.head.segments_after(to);
+        }
+        Ok(is_moved)
+    }
+}
+
+/// The bus in messages.
+fn reader(bus: &dyn EventBus) -> String {
+    format!("the event bus {}", bus.name())
 }

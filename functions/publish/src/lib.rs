@@ -133,6 +133,16 @@ impl Publish {
         let webhooks = Box::pin(self.deliver(&deadline, &mut delivered));
         let bus = Box::pin(self.feed(&deadline, &mut fed));
         let (journal, webhooks, bus) = tokio::join!(Box::pin(journal), webhooks, bus);
+        // Nobody knows how far a part is that failed, and its alarm must see it.
+        if journal.is_err() {
+            outcome.segments_behind = outcome.segments_behind.max(1);
+        }
+        if webhooks.is_err() {
+            delivered.get_or_insert_default().fall_behind();
+        }
+        if bus.is_err() {
+            fed.get_or_insert_default().fall_behind();
+        }
         (outcome.webhooks, outcome.bus) = (delivered, fed);
         for (what, done) in [("webhooks", &webhooks), ("event bus", &bus)] {
             if let Err(error) = done {

@@ -15,7 +15,7 @@ pub struct PublishOutcome {
     pub journaled_events: u64,
     /// Files that were written.
     pub journal_files: u64,
-    /// Segments that the log had when the run began and the journal has not.
+    /// Segments that the log had when the run began and the journal has not; at least 1 if the run failed.
     pub segments_behind: u64,
     /// How often the log no longer had events that the journal lacks.
     pub journal_missed: u64,
@@ -36,11 +36,11 @@ pub struct PublishOutcome {
 pub struct BusOutcome {
     /// Events that the bus accepted.
     pub bus_events: u64,
-    /// How often it did not accept one. The event is put again.
+    /// How often it did not accept one. The event is put again, unless it is never accepted.
     pub bus_rejections: u64,
-    /// How often the log no longer had events that the bus lacks.
+    /// Events that the bus never accepts, and how often the log no longer had events that it lacks.
     pub bus_missed: u64,
-    /// Segments that the log had when the run began and the bus has not.
+    /// Segments that the log had when the run began and the bus has not; at least 1 if the bus rejects them, or the run failed.
     pub bus_segments_behind: u64,
 }
 
@@ -57,7 +57,7 @@ pub struct WebhookOutcome {
     pub failed_deliveries: u64,
     /// How often the log no longer had events that an endpoint lacks.
     pub webhooks_missed: u64,
-    /// The most segments that an endpoint lacks at the end; at least 1 if one cannot be read.
+    /// The most segments that an endpoint lacks at the end; at least 1 if one cannot be read, or the run failed.
     pub webhook_segments_behind: u64,
     /// Endpoints that get nothing any more because they are gone or failed too long.
     pub webhooks_disabled: u64,
@@ -74,7 +74,19 @@ impl AddAssign for WebhookOutcome {
     }
 }
 
+impl BusOutcome {
+    /// Notes that the bus lacks something, however much.
+    pub(crate) fn fall_behind(&mut self) {
+        self.bus_segments_behind = self.bus_segments_behind.max(1);
+    }
+}
+
 impl WebhookOutcome {
+    /// Notes that an endpoint lacks something, however much.
+    pub(crate) fn fall_behind(&mut self) {
+        self.webhook_segments_behind = self.webhook_segments_behind.max(1);
+    }
+
     /// Adds how the endpoints are at the end, and how many cannot be read. These count as behind: nobody knows how far.
     pub(crate) fn judge<'s>(
         &mut self,

@@ -26,7 +26,7 @@ impl Publish {
             return Ok(());
         }
         if at > head.end() {
-            return Err(PublishError::shorter(&head, "the journal".to_owned(), at));
+            return Err(PublishError::shorter(&head, "the journal", at));
         }
         // A file that another run wrote can end behind what the log had.
         while at < head.end() && !deadline.has_come() {
@@ -61,7 +61,7 @@ impl Publish {
                 _ if !object.events.is_empty() => break,
                 Ok(LogRead::Expired(oldest)) => return Ok(Gathered::Missed(oldest)),
                 Ok(LogRead::Beyond(_)) => {
-                    return Ok(match beyond(head, first, self.clock.now()) {
+                    return Ok(match beyond(head, "the journal", first, self.clock.now())? {
                         (next, true) => Gathered::Missed(next),
                         // The journal stays what it is, and goes on with what came after.
                         (next, false) => Gathered::Next(next),
@@ -119,11 +119,23 @@ enum Gathered {
 
 /// Where a reader goes on that is at a place which the log does not have, and whether it misses something. The log goes on behind the place,
 /// or is another one.
-pub(crate) fn beyond(head: &LogHead, at: LogPosition, now: UtcSecond) -> (LogPosition, bool) {
-    match head.end_of(at.epoch) {
+///
+/// # Errors
+/// [`PublishError::LogShorter`] if the place is in the epoch that is written, or in a later one: the log's numbers are used again, and
+/// nobody knows which events the reader has.
+pub(crate) fn beyond(
+    head: &LogHead,
+    reader: &str,
+    at: LogPosition,
+    now: UtcSecond,
+) -> Result<(LogPosition, bool), PublishError> {
+    if at.epoch >= head.epoch {
+        return Err(PublishError::shorter(head, reader, at));
+    }
+    Ok(match head.end_of(at.epoch) {
         // The log was torn, and a restore ended its epoch before the reader's place.
         Some(_) => (LogPosition { epoch: head.epoch_after(at.epoch), number: 1, offset: 0 }, false),
         // The log was lost, and another one was begun.
         None => (head.start(now), true),
-    }
+    })
 }

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | head of the log | `LOG#HEAD` | `HEAD` |
 //! | segment | `LOG#<epoch>` | its number, 12 digits |
-//! | consumer | `LOG#CONSUMERS` | its name |
+//! | consumer | `LOG#CONSUMERS` | its name: `journal`, `webhook#<id>` or `bus#<name>` |
 //! | webhook endpoint | `LOG#ENDPOINTS` | its id |
 //!
 //! A segment holds the events of one of the aggregator's commits, in their order. The transaction that puts a segment also moves
@@ -130,7 +130,9 @@ impl LogHead {
     pub fn after_append(&self, now: UtcSecond) -> Self {
         let mut head = Self { missed: None, ..self.clone() };
         let today = day_of(now);
-        head.days.entry(today).or_insert((self.epoch, self.next));
+        // A clock that is behind begins a day after a later one: the segments between them may be of both.
+        let first = head.first_since(today).unwrap_or((self.epoch, self.next));
+        head.days.entry(today).or_insert(first);
         head.days.retain(|&day, _| is_kept(day, now));
         head.next += 1;
         head
@@ -139,10 +141,14 @@ impl LogHead {
     /// The place where the day of an instant began in the log, or that of an earlier day; if nothing of these is kept, the oldest one.
     #[must_use]
     pub fn day_before(&self, at: UtcSecond) -> LogPosition {
-        let earlier = self.days.range(..=day_of(at)).next_back();
-        let (epoch, number) =
-            earlier.or_else(|| self.days.iter().next()).map_or((self.epoch, self.next), |(_, first)| *first);
+        let earlier = self.days.range(..=day_of(at)).next_back().map_or(i64::MIN, |(day, _)| *day);
+        let (epoch, number) = self.first_since(earlier).unwrap_or((self.epoch, self.next));
         LogPosition { epoch, number, offset: 0 }
+    }
+
+    /// The first place of a day and all later ones. Clocks differ, so a later day may have begun before an earlier one.
+    fn first_since(&self, day: i64) -> Option<(Epoch, u64)> {
+        self.days.range(day..).map(|(_, first)| *first).min()
     }
 
     /// Whether the log had segments before the day of an instant, and keeps at `now` all since then. If not, the events of its first
@@ -172,9 +178,13 @@ impl LogHead {
         self.ended.keys().copied().find(|ended| *ended > epoch).unwrap_or(self.epoch)
     }
 
-    /// How many segments follow a place. Those of a log that does not have the place are not counted.
+    /// How many segments follow a place. Those of a log that does not have the place are not counted; 1 if the log ends before it, which is
+    /// a fault that must show.
     #[must_use]
     pub fn segments_after(&self, at: LogPosition) -> u64 {
+        if at > self.end() {
+            return 1;
+        }
         let ended = self.ended.range(at.epoch..).map(|(epoch, end)| (*epoch, *end));
         let epochs = ended.chain([(self.epoch, self.next)]);
         epochs.map(|(epoch, end)| end.saturating_sub(if epoch == at.epoch { at.number } else { 1 })).sum()

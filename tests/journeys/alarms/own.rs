@@ -87,6 +87,7 @@ pub(super) async fn faults(day: &Day) -> Result<Vec<Fault>> {
     let sweeper = ids.function(sweeper)?;
     faults.push(of_lines(day, "three redrives without time", sweeper, &["RedriveUnfinished"], &runs)?);
     faults.push(of_lines(day, "two redrives without time", sweeper, &[], &runs[1..])?);
+    faults.extend(Box::pin(super::publish::faults(day)).await?);
     Ok(faults)
 }
 
@@ -257,7 +258,7 @@ async fn journal_of_lost_log() -> Result<Vec<String>> {
 /// The event bus is at a place of a log that is gone.
 async fn bus_of_lost_log() -> Result<Vec<String>> {
     let world = world_of(Given::ADayCounted).await?;
-    world.store().await.move_log_consumer("bus", None, "7.3.0".parse()?).await?;
+    world.store().await.move_log_consumer(Bus::CONSUMER, None, "7.3.0".parse()?).await?;
     let request = serde_json::from_value(json!({ "action": "publish" }))?;
     let publish = world.functions().publish.clone().with_bus(Some(Arc::new(Bus::default())));
     let done = publish.handle(LambdaEvent::new(request, context(NO_DEADLINE))).await;

@@ -1,14 +1,16 @@
 //! The event bus gets every event of the log at least once, whatever it rejects, ends a run, or runs beside it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use aws_sdk_dynamodb::Client;
 use payments_local::Function;
-use payments_local::interceptor::Fate;
-use payments_store::Store;
+use payments_local::interceptor::{Fate, Interceptor, client_over};
+use payments_store::{Store, segment_of};
 use payments_tests::tables::{NO_DEADLINE, context};
 use payments_tests::{Bus, Counting, with_role};
 use publish::{EventBus, Publish};
+use tokio::sync::Barrier;
 
 use super::between::{at_call, with_fate};
 use super::*;
@@ -21,10 +23,15 @@ struct Bussed {
 }
 
 impl Bussed {
-    async fn open() -> Result<Self> {
+    /// A world without a log.
+    async fn before_the_log() -> Result<Self> {
         let world = World::open().await?;
         let counting = Counting::of(&world).await?;
-        let mut bussed = Self { world, counting, bus: Arc::default() };
+        Ok(Self { world, counting, bus: Arc::default() })
+    }
+
+    async fn open() -> Result<Self> {
+        let mut bussed = Self::before_the_log().await?;
         // Before the first run there is nothing on the bus.
         bussed.segment(1, 900).await?;
         bussed.publish().await?;
@@ -51,6 +58,17 @@ impl Bussed {
         let event = lambda_runtime::LambdaEvent::new(serde_json::from_value(event)?, context(NO_DEADLINE));
         let outcome = function.with_bus(Some(bus)).handle(event).await;
         Ok(serde_json::to_value(outcome.map_err(anyhow::Error::from_boxed)?)?)
+    }
+
+    /// Where the bus is.
+    async fn place(&self) -> Result<Option<LogPosition>> {
+        Ok(self.world.store().await.log_consumer(Bus::CONSUMER).await?)
+    }
+
+    /// The id of an event of the log.
+    async fn id(&self, number: usize) -> Result<String> {
+        let all = events(&all(&self.world, 1_000).await?)?;
+        Ok(all.get(number).and_then(|event| event["id"].as_str()).context("no event")?.to_owned())
     }
 
     /// What the bus accepted: the events themselves.
@@ -102,33 +120,166 @@ async fn each_event_is_put_once_as_a_cloud_event() -> Result<()> {
 async fn an_event_that_the_bus_rejects_is_put_again_alone() -> Result<()> {
     let mut bussed = Bussed::open().await?;
     bussed.segment(25, 0).await?;
-    // Three calls for all, and then one for those of them that were rejected.
-    bussed.bus.reject(|call, id| call <= 3 && id.contains('7'));
+    // One call for the first ten, one for those of them that were rejected, and two for the others.
+    bussed.bus.reject(|call, id| call == 1 && id.contains('7'));
     let outcome = bussed.publish().await?;
     let rejected = outcome["busRejections"].as_u64().unwrap_or(0);
-    assert!(rejected > 0 && rejected < 25, "{outcome}");
+    assert!(rejected > 0 && rejected < 10, "{outcome}");
     bussed.judge().await?;
     assert_eq!((outcome["busEvents"].as_u64(), bussed.accepted().len()), (Some(25), 25));
+    assert_eq!(bussed.bus.calls(), 4);
     Ok(())
 }
 
 #[tokio::test]
-async fn a_bus_that_goes_on_rejecting_stops_its_own_events_and_not_the_journal() -> Result<()> {
+async fn a_bus_that_goes_on_rejecting_stops_its_own_events_and_nothing_else() -> Result<()> {
+    for code in ["ThrottlingException", "NotAuthorizedForDetailTypeException"] {
+        let mut bussed = Bussed::open().await?;
+        bussed.segment(200, 0).await?;
+        let last = bussed.id(200).await?;
+        bussed.bus.reject_as(code, move |_, event| event == last);
+        for _ in 0..2 {
+            let outcome = bussed.publish().await?;
+            assert_eq!((&outcome["busRejections"], &outcome["busSegmentsBehind"]), (&json!(3), &json!(1)), "{outcome}");
+            assert_eq!(outcome["busMissed"], 0);
+            // The place is before the event, so the others are not put again.
+            assert_eq!(bussed.accepted().len(), 199);
+        }
+        let journal = bussed.world.store().await.log_consumer("journal").await?;
+        assert_eq!(journal, Some(head(&bussed.world).await?.end()));
+        bussed.bus.reject(|_, _| false);
+        bussed.publish().await?;
+        bussed.judge().await?;
+        assert_eq!(bussed.accepted().len(), 200);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_event_that_stops_the_bus_repeats_nine_others_at_most() -> Result<()> {
     let mut bussed = Bussed::open().await?;
     bussed.segment(200, 0).await?;
-    let last = events(&all(&bussed.world, 1_000).await?)?.pop().context("no event")?;
-    let id = last["id"].as_str().context("no id")?.to_owned();
-    bussed.bus.reject(move |_, event| event == id);
-    for _ in 0..2 {
-        let error = bussed.publish().await.err().context("it says that all is well")?;
-        assert!(error.to_string().contains("ThrottlingException: slower"), "{error}");
+    let first = bussed.id(1).await?;
+    bussed.bus.reject(move |_, event| event == first);
+    for run in 1..=3 {
+        bussed.publish().await?;
+        assert_eq!(bussed.accepted().len(), 9 * run);
     }
-    // The first stretch was passed, the second was not: it is repeated whole.
-    assert_eq!(bussed.accepted().len(), 160 + 2 * 39);
-    let journal = bussed.world.store().await.log_consumer("journal").await?;
-    assert_eq!(journal, Some(head(&bussed.world).await?.end()));
-    bussed.bus.reject(|_, _| false);
+    Ok(())
+}
+
+#[tokio::test]
+async fn events_that_are_never_accepted_are_passed_over_loudly() -> Result<()> {
+    for code in ["InvalidArgument", "MalformedDetail", "RedactionFailure"] {
+        let mut bussed = Bussed::open().await?;
+        bussed.segment(200, 0).await?;
+        let poison = bussed.id(100).await?;
+        bussed.bus.reject_as(code, move |_, event| event == poison);
+        let outcome = bussed.publish().await?;
+        let of_bus =
+            ["busEvents", "busRejections", "busMissed", "busSegmentsBehind"].map(|name| outcome[name].as_u64());
+        assert_eq!(of_bus, [Some(199), Some(1), Some(1), Some(0)], "{code}");
+        assert_eq!((bussed.accepted().len(), bussed.place().await?), (199, Some(head(&bussed.world).await?.end())));
+    }
+    Ok(())
+}
+
+/// Events that are not even put: they cannot be read, or a call would be too large with them.
+#[tokio::test]
+async fn events_that_are_damaged_or_too_large_are_passed_over_loudly() -> Result<()> {
+    let mut bussed = Bussed::open().await?;
+    bussed.segment(3, 0).await?;
+    let log: Vec<String> = all(&bussed.world, 1_000).await?.into_iter().map(|entry| entry.json).collect();
+    let mut events = log[1..].to_vec();
+    let large =
+        json!({ "id": "large", "type": "payment.scheduled", "at": "2026-11-20T09:00:00Z", "x": "x".repeat(26_000) });
+    events[0] = large.to_string();
+    events[1] = "[]".to_owned();
+    let end = head(&bussed.world).await?.end();
+    let segment = segment_of(end.epoch, end.number - 1, &events, bussed.world.now());
+    let put = bussed.world.client().await.put_item().table_name(&bussed.world.environment.tables.log);
+    put.set_item(Some(segment)).send().await?;
+    let outcome = bussed.publish().await?;
+    let of_bus = ["busEvents", "busRejections", "busMissed", "busSegmentsBehind"].map(|name| outcome[name].as_u64());
+    assert_eq!(of_bus, [Some(1), Some(0), Some(2), Some(0)]);
+    Ok(())
+}
+
+/// EventBridge accepts events for a bus that does not exist.
+#[tokio::test]
+async fn a_bus_that_is_missing_gets_its_events_once_it_is_there() -> Result<()> {
+    let mut bussed = Bussed::open().await?;
+    let before = bussed.place().await?;
+    bussed.segment(25, 0).await?;
+    bussed.bus.set_missing(true);
+    for event in [json!({ "action": "publish" }), json!({ "Records": [] })] {
+        let outcome = bussed.publish_over(bussed.world.client().await, event).await?;
+        assert_eq!((&outcome["busEvents"], &outcome["busSegmentsBehind"]), (&json!(0), &json!(1)));
+    }
+    assert_eq!((bussed.place().await?, bussed.bus.calls()), (before, 0));
+    bussed.bus.set_missing(false);
     bussed.publish().await?;
+    assert_eq!(bussed.accepted().len(), 25);
+    bussed.judge().await
+}
+
+#[tokio::test]
+async fn a_bus_that_was_chosen_before_the_log_began_gets_its_first_segment() -> Result<()> {
+    let mut bussed = Bussed::before_the_log().await?;
+    bussed.publish().await?;
+    bussed.publish().await?;
+    bussed.segment(3, 0).await?;
+    let outcome = bussed.publish_over(bussed.world.client().await, json!({ "Records": [] })).await?;
+    assert_eq!((&outcome["busEvents"], &outcome["busMissed"]), (&json!(3), &json!(0)));
+    assert_eq!(bussed.accepted(), events(&all(&bussed.world, 1_000).await?)?);
+    Ok(())
+}
+
+#[tokio::test]
+async fn each_bus_has_a_place_of_its_own() -> Result<()> {
+    let mut bussed = Bussed::open().await?;
+    bussed.segment(3, 0).await?;
+    bussed.publish().await?;
+    let first = std::mem::replace(&mut bussed.bus, Arc::new(Bus::named("other")));
+    bussed.segment(2, 3).await?;
+    bussed.publish().await?;
+    bussed.segment(1, 5).await?;
+    bussed.publish().await?;
+    assert_eq!((first.accepted().len(), bussed.accepted().len()), (3, 1));
+    // The first one goes on where it stopped.
+    bussed.bus = first;
+    bussed.publish().await?;
+    assert_eq!(bussed.accepted().len(), 6);
+    bussed.judge().await
+}
+
+/// Two runs put the same events until their first moves, which come at the same time.
+#[tokio::test]
+async fn of_two_runs_in_lockstep_one_ends_at_its_first_move() -> Result<()> {
+    let mut bussed = Bussed::open().await?;
+    for n in 0..3 {
+        bussed.segment(200, 200 * n).await?;
+    }
+    let both_move = Arc::new(Barrier::new(2));
+    let run = async || {
+        let (both_move, moves) = (Arc::clone(&both_move), Arc::new(AtomicUsize::new(0)));
+        let interceptor = Interceptor::over(bussed.world.recorder.clone(), move |call, next| {
+            let waits = call.operation == "UpdateItem" && moves.fetch_add(1, Ordering::Relaxed) == 0;
+            let both_move = Arc::clone(&both_move);
+            async move {
+                if waits {
+                    both_move.wait().await;
+                }
+                next.send(call).await
+            }
+        });
+        let client = client_over(&bussed.world.client().await, interceptor);
+        bussed.publish_over(client, json!({ "Records": [] })).await
+    };
+    let (one, other) = tokio::try_join!(run(), run())?;
+    let mut put = [one, other].map(|outcome| outcome["busEvents"].as_u64());
+    put.sort_unstable();
+    assert_eq!(put, [Some(10), Some(600)]);
     bussed.judge().await
 }
 
@@ -178,11 +329,31 @@ async fn a_bus_that_is_behind_the_log_says_what_it_missed() -> Result<()> {
     bussed.world.set_clock("2027-01-28T09:00:00Z")?;
     let outcome = bussed.publish().await?;
     assert_eq!((&outcome["busMissed"], &outcome["busSegmentsBehind"]), (&json!(1), &json!(0)));
-    // The log was put back without a new epoch.
-    let store = bussed.world.store().await;
-    let end = head(&bussed.world).await?.end();
-    ensure!(store.move_log_consumer("bus", Some(end), LogPosition { number: end.number + 3, ..end }).await?);
-    let error = bussed.publish().await.err().context("it says that all is well")?;
-    assert!(error.to_string().contains("of the event bus; see docs/runbook.md"), "{error}");
+    Ok(())
+}
+
+/// The log was put back without a new epoch: its numbers are used again.
+#[tokio::test]
+async fn a_bus_that_is_beyond_the_log_stands_still() -> Result<()> {
+    let mut bussed = Bussed::open().await?;
+    bussed.segment(2, 0).await?;
+    bussed.publish().await?;
+    let (store, end) = (bussed.world.store().await, head(&bussed.world).await?.end());
+    let mut from = end;
+    for to in [
+        LogPosition { number: end.number + 3, ..end },
+        // The last segment is shorter now.
+        LogPosition { number: end.number - 1, offset: 9, ..end },
+        LogPosition { epoch: end.epoch.next(bussed.world.now()), number: 1, offset: 0 },
+    ] {
+        ensure!(store.move_log_consumer(Bus::CONSUMER, Some(from), to).await?);
+        drop(bussed.world.outside.metrics.take());
+        let error = bussed.publish().await.err().context("it says that all is well")?;
+        assert!(error.to_string().contains("of the event bus payments; see docs/runbook.md"), "{error}");
+        assert_eq!((bussed.accepted().len(), bussed.place().await?), (2, Some(to)));
+        let metrics = bussed.world.outside.metrics.take().concat();
+        assert!(metrics.contains("\"BusSegmentsBehind\":1"), "{metrics}");
+        from = to;
+    }
     Ok(())
 }

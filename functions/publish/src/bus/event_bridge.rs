@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use aws_sdk_eventbridge::Client;
+use aws_sdk_eventbridge::operation::describe_event_bus::DescribeEventBusError;
 use aws_sdk_eventbridge::primitives::{DateTime, DateTimeFormat};
 use aws_sdk_eventbridge::types::{PutEventsRequestEntry, PutEventsResultEntry};
 
@@ -45,11 +46,27 @@ impl EventBridge {
 
 #[async_trait]
 impl EventBus for EventBridge {
+    fn name(&self) -> &str {
+        &self.bus
+    }
+
+    async fn check(&self) -> Result<(), BusError> {
+        match self.client.describe_event_bus().name(&self.bus).send().await {
+            Ok(_) => Ok(()),
+            Err(error)
+                if error.as_service_error().is_some_and(DescribeEventBusError::is_resource_not_found_exception) =>
+            {
+                Err(BusError::Missing(self.bus.clone()))
+            }
+            Err(error) => Err(BusError::Call(error.into())),
+        }
+    }
+
     async fn put(&self, events: Vec<BusEvent>) -> Put {
         let entries = events.iter().map(|event| self.entry(event)).collect();
         let answer = match self.client.put_events().set_entries(Some(entries)).send().await {
             Ok(answer) => answer,
-            Err(error) => return Put { left: events, why: Some(BusError::Call(error.into())) },
+            Err(error) => return Put { left: events, why: Some(BusError::Call(error.into())), never: Vec::new() },
         };
         // A call succeeds although events of it were not accepted: each has a result, at its own place.
         if answer.failed_entry_count() == 0 && answer.entries().len() == events.len() {
@@ -57,26 +74,20 @@ impl EventBus for EventBridge {
         }
         let mut put = Put::default();
         for (place, event) in events.into_iter().enumerate() {
-            if let Some(why) = failure(&event, answer.entries().get(place)) {
-                put.why.get_or_insert(why);
-                put.left.push(event);
+            let result = answer.entries().get(place);
+            match result.map(|result| (result.error_code(), result.event_id())) {
+                Some((Some(code), _)) => {
+                    put.reject(event, code, result.and_then(PutEventsResultEntry::error_message).unwrap_or_default());
+                }
+                // EventBridge gave it an id.
+                Some((None, Some(_))) => {}
+                Some((None, None)) | None => {
+                    let why = BusError::Unmentioned(event.id.clone());
+                    put.leave(event, why);
+                }
             }
         }
         put
-    }
-}
-
-/// Why an event was not accepted; none if it was: EventBridge then gave it an id.
-fn failure(event: &BusEvent, result: Option<&PutEventsResultEntry>) -> Option<BusError> {
-    let Some(result) = result else { return Some(BusError::Unmentioned(event.id.clone())) };
-    match (result.error_code(), result.event_id()) {
-        (Some(code), _) => Some(BusError::Rejected {
-            event: event.id.clone(),
-            code: code.to_owned(),
-            message: result.error_message().unwrap_or_default().to_owned(),
-        }),
-        (None, Some(_)) => None,
-        (None, None) => Some(BusError::Unmentioned(event.id.clone())),
     }
 }
 

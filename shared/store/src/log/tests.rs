@@ -64,6 +64,33 @@ fn a_clock_that_is_behind_hides_nothing() {
     assert_eq!(head.oldest(at("2026-01-03T00:00:00Z")), (EPOCH, 1));
     let expired = at("2026-02-06T00:00:00Z");
     assert_eq!(head.oldest(expired), (EPOCH, 1), "the second day is kept");
+    // A restore to the first day needs what the clock that is ahead appended, also from a head that an older release wrote.
+    let mut inverted = head.clone();
+    inverted.days.insert(day_of(day(0)), (EPOCH, 2));
+    for (head, what) in [(head, "this release"), (inverted, "an older release")] {
+        for asked in ["2025-12-31T12:00:00Z", "2026-01-01T22:59:59Z", "2026-01-02T12:00:00Z"] {
+            let place = LogPosition { epoch: EPOCH, number: 1, offset: 0 };
+            assert_eq!(head.day_before(at(asked)), place, "{asked}, {what}");
+        }
+    }
+}
+
+#[test]
+fn the_log_lacks_something_for_a_reader_who_is_beyond_its_end() {
+    let head = begun().after_append(day(0)).after_append(day(1));
+    let place = |epoch: Epoch, number, offset| LogPosition { epoch, number, offset };
+    let later = Epoch::from_stored(EPOCH.get() + 1).unwrap();
+    for (at, want) in [
+        (LogPosition::BEGINNING, 2),
+        (place(EPOCH, 1, 0), 2),
+        (place(EPOCH, 2, 9), 1),
+        (head.end(), 0),
+        (place(EPOCH, 3, 1), 1),
+        (place(EPOCH, 9, 0), 1),
+        (place(later, 1, 0), 1),
+    ] {
+        assert_eq!(head.segments_after(at), want, "{at}");
+    }
 }
 
 #[test]

@@ -30,18 +30,23 @@ impl HttpConnector for Scripted {
     }
 }
 
-/// Puts three events, and returns the ids of those that are left, why the first is, and the call.
-async fn put(status: u16, answer: Value) -> (Vec<String>, Option<String>, Value) {
+/// A bus whose EventBridge always gives one answer, and the calls.
+fn bus(status: u16, answer: Value) -> (EventBridge, Arc<Mutex<Vec<Value>>>) {
     let scripted = Scripted { status, answer, calls: Arc::default() };
-    let connector = scripted.clone();
+    let calls = Arc::clone(&scripted.calls);
     let config = aws_sdk_eventbridge::Config::builder()
         .behavior_version(BehaviorVersion::latest())
         .region(Region::from_static("local"))
         .credentials_provider(Credentials::new("key", "secret", None, None, "test"))
         .retry_config(RetryConfig::disabled())
-        .http_client(http_client_fn(move |_: &HttpConnectorSettings, _| SharedHttpConnector::new(connector.clone())))
+        .http_client(http_client_fn(move |_: &HttpConnectorSettings, _| SharedHttpConnector::new(scripted.clone())))
         .build();
-    let bus = EventBridge::new(Client::from_conf(config), "payments".to_owned());
+    (EventBridge::new(Client::from_conf(config), "payments".to_owned()), calls)
+}
+
+/// Puts three events.
+async fn put_three(status: u16, answer: Value) -> (Put, Value) {
+    let (bus, calls) = bus(status, answer);
     let event = |id: &str| BusEvent {
         id: id.to_owned(),
         kind: "payment.failed".to_owned(),
@@ -49,7 +54,13 @@ async fn put(status: u16, answer: Value) -> (Vec<String>, Option<String>, Value)
         detail: r#"{"specversion":"1.0"}"#.to_owned(),
     };
     let put = bus.put(["a", "b", "c"].map(event).into()).await;
-    let call = scripted.calls.lock().unwrap()[0].clone();
+    let call = calls.lock().unwrap()[0].clone();
+    (put, call)
+}
+
+/// Puts three events, and returns the ids of those that are left, why the first is, and the call.
+async fn put(status: u16, answer: Value) -> (Vec<String>, Option<String>, Value) {
+    let (put, call) = put_three(status, answer).await;
     (put.left.into_iter().map(|event| event.id).collect(), put.why.map(|why| why.to_string()), call)
 }
 
@@ -85,4 +96,37 @@ async fn a_call_that_fails_leaves_all_events() {
     let (left, why, _) = put(400, json!({ "__type": "AccessDeniedException", "message": "not allowed" })).await;
     assert_eq!(left, ["a", "b", "c"]);
     assert_eq!(why.unwrap(), "the event bus rejected a call or did not answer it");
+}
+
+#[tokio::test]
+async fn an_event_that_is_never_accepted_is_not_left() {
+    for (code, is_never_accepted) in [
+        ("InvalidArgument", true),
+        ("MalformedDetail", true),
+        ("RedactionFailure", true),
+        ("ThrottlingException", false),
+        ("InternalFailure", false),
+        ("AccessDeniedException", false),
+        ("NotAuthorizedForDetailTypeException", false),
+        ("NotAuthorizedForSourceException", false),
+        ("InvalidAccountIdException", false),
+        ("SomethingNew", false),
+    ] {
+        let rejected = json!({ "ErrorCode": code, "ErrorMessage": "no" });
+        let answer = json!({ "FailedEntryCount": 1, "Entries": [{ "EventId": "1" }, rejected, { "EventId": "3" }] });
+        let (put, _) = put_three(200, answer).await;
+        assert_eq!((put.never.len(), put.left.len()), if is_never_accepted { (1, 0) } else { (0, 1) }, "{code}");
+        assert_eq!(put.why.is_none(), is_never_accepted, "{code}");
+    }
+}
+
+#[tokio::test]
+async fn a_bus_is_missing_only_if_event_bridge_says_so() {
+    let (found, calls) = bus(200, json!({ "Name": "payments" }));
+    found.check().await.unwrap();
+    assert_eq!(calls.lock().unwrap()[..], [json!({ "Name": "payments" })]);
+    let (gone, _) = bus(400, json!({ "__type": "ResourceNotFoundException", "message": "no such bus" }));
+    assert!(matches!(gone.check().await, Err(BusError::Missing(name)) if name == "payments"));
+    let (denied, _) = bus(400, json!({ "__type": "AccessDeniedException", "message": "not allowed" }));
+    assert!(matches!(denied.check().await, Err(BusError::Call(_))));
 }
