@@ -86,13 +86,13 @@ impl Played {
             && self.busiest() < PARTITION
     }
 
-    fn row(&self, kind: Kind, hundredths_of_a_unit: u64) -> Result<String> {
+    fn row(&self, kind: Kind, thousandths_of_a_unit: u64) -> Result<String> {
         let mut text = String::new();
         let lost = |it: &Outcome| it.log_moves + it.counter_conflicts + it.throttles;
         let seconds = |time: u64| format!("{}.{}", time / SECOND, time % SECOND / (100 * MILLISECOND));
         let (units, commits) = (self.worst(|it| it.units.iter().sum::<u64>() / SECONDS), self.worst(|it| it.commits / SECONDS));
         let Load { shards, changes_per_second } = self.load;
-        write!(text, "| {} | {changes_per_second} | 0.{hundredths_of_a_unit:02} | {shards} |", kind.name())?;
+        write!(text, "| {} | {changes_per_second} | 0.{thousandths_of_a_unit:03} | {shards} |", kind.name())?;
         write!(text, " {units} | {} | {commits} |", self.busiest())?;
         write!(text, " {} |", self.worst(|it| lost(it) * 100 / it.commits.max(1)))?;
         let (log_tries, tries) = (self.worst(|it| it.log_tries.into()), self.worst(|it| it.tries.into()));
@@ -117,7 +117,7 @@ fn the_log_keeps_up_with_five_feeds_at_once() -> Result<()> {
         // A stream shard has at most 1,000 changes a second, and the busiest has a quarter more than the mean.
         for shards in SHARDS.into_iter().filter(|&shards| changes_per_second * 5 < shards as u64 * 4 * PARTITION) {
             let played = Played::of(Load { shards, changes_per_second }, &mut segments)?;
-            table += &played.row(kind, (full * 100).div_ceil(BATCH as u64))?;
+            table += &played.row(kind, full * 1_000 / BATCH as u64)?;
             if played.keeps_up() == fails.contains(&shards) {
                 faults.push(format!("{} at {changes_per_second}, {shards} stream shards", kind.name()));
             }
