@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 mod between;
 mod bus;
+mod cost;
 mod gaps;
 mod journal;
 mod rebuild;

@@ -22,19 +22,34 @@ pub use config::Config;
 pub use event::{Event, EventError};
 pub use fold::{Change, Effect, fold};
 
-/// The most tries of a commit whose checkpoint moved, or whose writes were throttled. The waits are 25 ms to
-/// 1.6 s, 3.2 s in all. Then Lambda retries the batch.
-const MAX_TRIES: u32 = 8;
+/// The most tries of a commit whose checkpoint moved, or whose writes were throttled. The waits are at most 25 ms to
+/// 1.6 s, 12.8 s in all. Then Lambda retries the batch. When a feed begins, the functions of all stream shards commit at the same
+/// moment, and the log's partition throttles for some seconds: see docs/performance.md, What the log accepts.
+pub const MAX_TRIES: u32 = 14;
 
-/// The longest wait after the first conflict. It doubles with each further one.
+/// The longest wait after the first conflict. It doubles with each further one, up to [`MAX_DOUBLINGS`] times.
 const FIRST_WAIT: Duration = Duration::from_millis(25);
+const MAX_DOUBLINGS: u32 = 6;
 
 /// The most tries of a commit before which other stream shards append to the log. That is no sign of a fault: all append to
 /// one log.
-const MAX_LOG_TRIES: u32 = 40;
+pub const MAX_LOG_TRIES: u32 = 40;
 
-/// The longest wait after the log moved.
+/// The longest wait after the log moved. It doubles with each further time, up to [`MAX_LOG_DOUBLINGS`] times.
 const LOG_WAIT: Duration = Duration::from_millis(30);
+const MAX_LOG_DOUBLINGS: u32 = 3;
+
+/// The longest wait after a try that conflicted or was throttled, by the number of such tries before it.
+#[must_use]
+pub fn wait_after(tries: u32) -> Duration {
+    FIRST_WAIT * 2_u32.saturating_pow(tries.min(MAX_DOUBLINGS))
+}
+
+/// The longest wait after a try before which the log moved, by the number of such tries before it.
+#[must_use]
+pub fn log_wait_after(tries: u32) -> Duration {
+    LOG_WAIT * 2_u32.saturating_pow(tries.min(MAX_LOG_DOUBLINGS))
+}
 
 /// Why not all changes of a batch were counted. What was counted stays counted.
 #[derive(Debug, thiserror::Error)]
@@ -155,7 +170,7 @@ impl Aggregator {
                     if log_tries == MAX_LOG_TRIES {
                         return Err(CountError::LogMoved(stream_shard.to_owned()));
                     }
-                    deadline.sleep(self.jitter(stream_shard, LOG_WAIT)).await;
+                    deadline.sleep(self.jitter(stream_shard, log_wait_after(log_tries - 1))).await;
                     continue;
                 }
                 Ok(Committed::Elsewhere) if tries + 1 == MAX_TRIES => {
@@ -168,7 +183,7 @@ impl Aggregator {
                 Err(error) => return Err(error),
             }
             tally.conflicts += 1;
-            deadline.sleep(self.jitter(stream_shard, FIRST_WAIT * 2_u32.saturating_pow(tries))).await;
+            deadline.sleep(self.jitter(stream_shard, wait_after(tries))).await;
             tries += 1;
         }
     }

@@ -22,6 +22,7 @@ mod broken;
 mod changed;
 mod failing;
 mod operated;
+mod pace;
 mod woken;
 
 /// The port of the only endpoint of most tests.

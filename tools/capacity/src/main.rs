@@ -11,6 +11,7 @@ mod document;
 mod feed;
 mod keys;
 mod life;
+mod log;
 mod measured;
 mod other_designs;
 mod partitions;

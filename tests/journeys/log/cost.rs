@@ -1,0 +1,63 @@
+//! What the largest events cost: those of settlements, with account numbers, references and transaction ids as banks have them.
+
+use payments_model::{Actor, Event, FailureReason, Settlement};
+use payments_store::{Decided, Moved};
+use payments_tests::Counting;
+
+use super::*;
+
+/// Why payments fail.
+const REASONS: [&str; 3] =
+    ["AM04: insufficient funds", "AC04: closed account number", "AG01: transaction forbidden on this type of account"];
+
+/// Settles all payments, one of ten fails.
+async fn settle(world: &World, ids: &[String]) -> Result<()> {
+    let (store, mut random) = (world.store().await, fastrand::Rng::with_seed(1));
+    for (n, id) in ids.iter().enumerate() {
+        let details = store.details(id.parse()?).await?.context("no details")?;
+        let pending = store.stored_head(&details.key()).await?.context("no head")?;
+        let bits = format!("{:032x}", random.u128(..));
+        let uuid = [&bits[..8], &bits[8..12], &bits[12..16], &bits[16..20], &bits[20..]].join("-");
+        let settlement = match n % 10 {
+            0 => Settlement::Failed(FailureReason::cut(REASONS[n / 10 % 3])),
+            _ => Settlement::Processed(uuid.parse()?),
+        };
+        let step = pending.known().transition(&Event::Settle(settlement), world.now(), Actor::named("settle"))?;
+        let Decided::Now(settled) = store.decide_settlement(&pending, &step).await? else { anyhow::bail!("settled") };
+        ensure!(matches!(store.follow_settlement(&settled).await?, Moved::Done(_)));
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_event_of_a_settlement_costs_less_than_a_sixth_of_a_unit_in_full_batches() -> Result<()> {
+    let (world, mut random) = (World::open().await?, fastrand::Rng::with_seed(2));
+    let mut account = |bank: &str, of: u64| {
+        let digits = fastrand::Rng::with_seed(random.u64(0..of)).u64(0..100_000_000_000_000);
+        format!("GB29{bank}{digits:014}")
+    };
+    let accounts: Vec<_> = (0..1_000).map(|_| (account("NWBK", 40_000), account("BARC", 5_000))).collect();
+    let payments = accounts.iter().enumerate().map(|(n, (payer, payee))| {
+        json!({
+            "accountId": payer, "idempotencyKey": format!("{n}"), "payeeAccountId": payee, "amountMinor": 1 + n * 7_907 % 100_003,
+            "currency": "GBP", "scheduledFor": "2026-11-20", "reference": format!("INVOICE {:07}", n * 7_919 % 1_000_003),
+        })
+    });
+    let ids = world.create_all(payments).await?;
+    let (mut counting, mut costs) = (Counting::of(&world).await?, Vec::new());
+    for step in ["created", "sent", "settled"] {
+        match step {
+            "sent" => world.sweep().await?,
+            "settled" => settle(&world, &ids).await?,
+            _ => {}
+        }
+        drop(world.take_units());
+        ensure!(counting.count(world.functions()).await? == 1_000, "it is not one batch");
+        let log = world.take_write_units().into_iter().filter(|((_, place), _)| place == "payments-log");
+        costs.push((step, log.map(|(_, units)| units).sum::<u64>()));
+    }
+    println!("write units of a thousand events: {costs:?}");
+    assert!(costs.iter().all(|(_, units)| (80..=166).contains(units)), "{costs:?}");
+    assert_eq!(all(&world, 1_000).await?.len(), 3_000);
+    Ok(())
+}

@@ -1,0 +1,122 @@
+//! How many events a second an endpoint gets, by how long it takes for a request.
+//!
+//! On paused time: only calls and requests take any. So the work of the function and of the receiver, TLS and the first round
+//! trips of a connection are left out.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use payments_boot::Clock;
+use payments_local::interceptor::{Interceptor, client_over};
+use payments_model::{PaymentId, UtcSecond};
+use payments_store::{Committed, CountsCommit, LogHead, MAX_SEGMENT_BYTES};
+use tokio::time::{Instant, sleep};
+
+use super::*;
+
+/// What a call to DynamoDB takes. AWS promises nothing; reads usually take less.
+const CALL: Duration = Duration::from_millis(10);
+
+/// The timeout of the function in `template.yaml`.
+const TIMEOUT: TimeDelta = TimeDelta::seconds(55);
+
+/// Five feeds at once: five million payments in half an hour.
+const FIVE_FEEDS: u64 = 2_778;
+
+/// One feed: a million.
+const ONE_FEED: u64 = 556;
+
+const HALF_AN_HOUR: u64 = 30 * 60;
+
+/// The events that are sent first: after each round that is accepted the next one has twice as many, up to 1,000.
+const FIRST: usize = 2_000;
+
+/// The events that are measured: those of more than ten seconds.
+const EVENTS: usize = 30_000;
+
+/// An event of a payment, as long as those of accounts with an IBAN and a reference.
+fn event(n: usize, now: UtcSecond) -> Result<String> {
+    let (payer, payee) = (format!("GB29NWBK{:014}", n * 7_919 % 40_000), format!("GB29BARC{:014}", n * 31 % 5_000));
+    let payment = PaymentId::derive(&payer.parse()?, &format!("feed-{n}").parse()?);
+    let event = json!({
+        "id": format!("3622140-{payment}-1"), "type": "payment.scheduled", "at": now.to_string(), "epoch": 3_622_140,
+        "accountId": payer, "payeeAccountId": payee, "paymentId": payment.to_string(), "version": 1, "to": "SCHEDULED",
+        "by": { "kind": "client", "name": "feed" }, "dueAt": "2026-11-20T00:00:00Z", "dueDate": "2026-11-20",
+        "amountMinor": 1 + n * 7_907 % 2_000_003, "currency": "GBP", "reference": format!("INVOICE {n:07}"),
+    });
+    Ok(event.to_string())
+}
+
+/// Adds events to the log, in segments of full batches.
+async fn fill(hooks: &Hooks, added: Range<usize>) -> Result<()> {
+    let (store, now) = (hooks.world.store().await, hooks.world.now());
+    let mut head = store.log_head().await?.unwrap_or_else(|| LogHead::first("the stream", now));
+    let events = added.map(|n| event(n, now)).collect::<Result<Vec<_>>>()?;
+    for events in events.chunks(MAX_SEGMENT_BYTES / 450) {
+        let (shard, last) = (format!("shard-{}", head.next), 1.into());
+        let commit = CountsCommit { deltas: BTreeMap::default(), unparsed: 0, events: events.to_vec(), last };
+        let committed = store.commit_counts(&shard, None, &commit, Some(&head), now).await?;
+        ensure!(committed == Committed::Done, "{committed:?}");
+        head = head.after_append(now);
+    }
+    Ok(())
+}
+
+/// Lets the function deliver what the only endpoint lacks, run after run. Returns how long it takes.
+async fn deliver(hooks: &Hooks, port: u16, wanted: usize) -> Result<Duration> {
+    let interceptor = Interceptor::over(hooks.world.recorder.clone(), |call, next| async move {
+        sleep(CALL).await;
+        next.send(call).await
+    });
+    let client = with_role(
+        &client_over(&hooks.world.client().await, interceptor),
+        Function::Publish,
+        &hooks.world.environment.tables,
+    )?;
+    let (store, outside) = (Store::new(client, hooks.world.environment.tables.clone()), &hooks.world.outside);
+    let (begin, origin) = (hooks.world.now().as_chrono(), Instant::now());
+    let now = move || begin + TimeDelta::from_std(origin.elapsed()).unwrap_or_default();
+    let clock = Clock::driven(now, |time| Box::pin(sleep(time)));
+    let (files, webhooks) = (Arc::clone(&outside.reports), Some(hooks.receivers.webhooks()?));
+    let function = Publish::new(store, files, webhooks, clock.clone(), outside.metrics.clone());
+    for _ in 0..10 {
+        // It was woken by a segment.
+        let request = serde_json::from_value(json!({ "Records": [] }))?;
+        let deadline = u64::try_from((clock.instant() + TIMEOUT).timestamp_millis())?;
+        let run = function.handle(lambda_runtime::LambdaEvent::new(request, context(deadline))).await;
+        let outcome = run.map_err(anyhow::Error::from_boxed)?.webhooks.context("no webhooks")?;
+        ensure!(outcome.failed_deliveries == 0, "{outcome:?}");
+        if outcome.webhook_segments_behind == 0 {
+            ensure!(hooks.receivers.events(port).len() == wanted, "something came twice, or not");
+            return Ok(origin.elapsed());
+        }
+    }
+    anyhow::bail!("it is not at the log's end after ten runs")
+}
+
+/// Returns how many events a second an endpoint gets that takes so long for each request.
+async fn pace(millis: u64) -> Result<u64> {
+    let hooks = Hooks::with_endpoint().await?;
+    hooks.receivers.react(PORT, move |_| Reaction::Slow(Duration::from_millis(millis)));
+    fill(&hooks, 0..FIRST).await?;
+    deliver(&hooks, PORT, FIRST).await?;
+    fill(&hooks, FIRST..FIRST + EVENTS).await?;
+    let took = deliver(&hooks, PORT, FIRST + EVENTS).await?;
+    hooks.judge().await?;
+    Ok(EVENTS as u64 * 1_000 / u64::try_from(took.as_millis())?)
+}
+
+/// The table is in docs/performance.md, How fast webhooks are.
+#[tokio::test(start_paused = true)]
+async fn an_endpoint_with_150_ms_a_request_keeps_up_with_five_feeds_at_once() -> Result<()> {
+    println!("| a request takes | events a second | behind after half an hour of 2,778 a second |\n|---|---|---|");
+    for (millis, keeps_up) in [(50, true), (150, true), (300, true), (600, false), (1_500, false)] {
+        let a_second = pace(millis).await?;
+        let behind = (HALF_AN_HOUR * FIVE_FEEDS).div_ceil(a_second).saturating_sub(HALF_AN_HOUR).div_ceil(60);
+        println!("| {millis} ms | {a_second} | {behind} min |");
+        assert_eq!(a_second >= FIVE_FEEDS, keeps_up, "{millis} ms: {a_second} events a second");
+        // One feed, at any pace.
+        assert!(a_second > ONE_FEED, "{millis} ms: {a_second} events a second");
+    }
+    Ok(())
+}
