@@ -255,7 +255,7 @@ impl Operator<'_> {
             let mut is_nothing = false;
             self.again(random, async || {
                 let told = Told { line: |_: &_| (), progress: |_: &str, _, _| () };
-                is_nothing = true;
+                is_nothing = self.rebuild_of(loss)?.apply(&told).await?.is_nothing();
                 Ok(())
             })
             .await?;
