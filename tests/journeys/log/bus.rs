@@ -267,10 +267,14 @@ async fn of_two_runs_in_lockstep_one_ends_at_its_first_move() -> Result<()> {
             let waits = call.operation == "UpdateItem" && moves.fetch_add(1, Ordering::Relaxed) == 0;
             let both_move = Arc::clone(&both_move);
             async move {
-                if waits {
-                    both_move.wait().await;
+                if !waits {
+                    return next.send(call).await;
                 }
-                next.send(call).await
+                both_move.wait().await;
+                let moved = next.send(call).await;
+                // Neither goes on before the other knows what came of its move.
+                both_move.wait().await;
+                moved
             }
         });
         let client = client_over(&bussed.world.client().await, interceptor);
