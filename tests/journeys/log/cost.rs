@@ -1,4 +1,4 @@
-//! What the largest events cost: those of settlements, with account numbers, references and transaction ids as banks have them.
+//! What the largest events cost: those of settlements, with account numbers and texts as banks have them.
 
 use payments_model::{Actor, Event, FailureReason, Settlement};
 use payments_store::{Decided, Moved};

@@ -90,7 +90,8 @@ impl Played {
         let mut text = String::new();
         let lost = |it: &Outcome| it.log_moves + it.counter_conflicts + it.throttles;
         let seconds = |time: u64| format!("{}.{}", time / SECOND, time % SECOND / (100 * MILLISECOND));
-        let (units, commits) = (self.worst(|it| it.units.iter().sum::<u64>() / SECONDS), self.worst(|it| it.commits / SECONDS));
+        let (units, commits) =
+            (self.worst(|it| it.units.iter().sum::<u64>() / SECONDS), self.worst(|it| it.commits / SECONDS));
         let Load { shards, changes_per_second } = self.load;
         write!(text, "| {} | {changes_per_second} | 0.{thousandths_of_a_unit:03} | {shards} |", kind.name())?;
         write!(text, " {units} | {} | {commits} |", self.busiest())?;
@@ -134,7 +135,8 @@ async fn the_engine_charges_a_commit_what_the_model_says() -> Result<()> {
         let engine = Engine::start(0, None).await?;
         let (client, recorder) = (dynamodb_at(&engine.url(), "local"), Recorder::new());
         Design::Ours.create(client.clone()).await?;
-        let client = aws_sdk_dynamodb::Client::from_conf(client.config().to_builder().http_client(recorder.clone()).build());
+        let client =
+            aws_sdk_dynamodb::Client::from_conf(client.config().to_builder().http_client(recorder.clone()).build());
         let store = Store::new(client, Design::Ours.names());
         let mut segments = Segments::of(kind)?;
         let mut head = LogHead::first("the stream", AT.parse()?);
@@ -147,11 +149,17 @@ async fn the_engine_charges_a_commit_what_the_model_says() -> Result<()> {
             let committed = store.commit_counts(&shard, None, commit, Some(&head), AT.parse()?).await?;
             ensure!(committed == Committed::Done, "{committed:?}");
             head = head.after_append(AT.parse()?);
-            let used: BTreeMap<String, u64> =
-                recorder.take_capacity_use().into_iter().map(|((_, place), half_units)| (place, half_units / 2)).collect();
+            let used: BTreeMap<String, u64> = recorder
+                .take_capacity_use()
+                .into_iter()
+                .map(|((_, place), half_units)| (place, half_units / 2))
+                .collect();
             let used = *used.get("payments-log").context("nothing was written")?;
             // Another sample of as many changes can be some bytes longer.
-            assert!(used.abs_diff(segment.units + HEAD) <= 2 + segment.units / 20, "{kind:?}, {changes}: {used}, {segment:?}");
+            assert!(
+                used.abs_diff(segment.units + HEAD) <= 2 + segment.units / 20,
+                "{kind:?}, {changes}: {used}, {segment:?}"
+            );
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! The aggregators of all stream shards on a virtual clock: they append to one log, whose head and segments are on one partition.
+//! The aggregators of all stream shards, on a virtual clock. They append to one log, which is on one partition.
 //!
 //! It is unkind where AWS promises nothing: calls are slow, and one in a hundred takes half a second; a try that fails is charged in
 //! full; consumers of the log write to the same partition.

@@ -91,7 +91,8 @@ impl Segments {
         }
         let now = AT.parse()?;
         let segment = |commit: CountsCommit| Segment {
-            units: 2 * u64::try_from(item_bytes(&segment_of(EPOCH, 1, &commit.events, now)).div_ceil(UNIT)).unwrap_or(0),
+            units: 2 * u64::try_from(item_bytes(&segment_of(EPOCH, 1, &commit.events, now)).div_ceil(UNIT))
+                .unwrap_or(0),
             events: commit.events.len(),
         };
         let segments: Vec<Segment> = self.commits(changes)?.into_iter().map(segment).collect();
@@ -122,8 +123,7 @@ fn change(kind: Kind, n: usize, random: &mut Rng) -> Result<Change> {
         heads.extend(after);
     }
     let [before, after] = [heads.len().checked_sub(2).map(|place| &heads[place]), heads.last()];
-    let counted =
-        |head: &Head| Counted { due_date: head.due_date, status: head.state.status(), money: head.money };
+    let counted = |head: &Head| Counted { due_date: head.due_date, status: head.state.status(), money: head.money };
     let version = before.map(|head| VersionBefore { version: head.version, status: head.state.status() });
     let logged = after.map_or(Logged::Nothing, |head| Logged::of(version, head, details.created_at, "a place"));
     let effect = Effect::Moved { before: before.map(counted), after: after.map(counted) };
