@@ -1,5 +1,6 @@
-//! A restore: once in some months the hot table is lost, in some with the long-term table, and an operator follows the runbook.
+//! Restores: in some months tables are lost, and an operator brings them back.
 //!
+//! The hot table is lost, sometimes with the long-term table. The operator follows the runbook.
 //! What the restored tables lack comes back from the log. Only changes that were not logged may be lost, and payments whose details are lost.
 //! Sometimes the reason for the restore is a client that cancelled what it should not have: that is left out.
 
