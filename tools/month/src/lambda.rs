@@ -19,7 +19,7 @@ use serde_json::Value;
 use crate::broken::{Broken, Part};
 use crate::faults::{FaultKind, Faults};
 use crate::metrics::Metrics as Seen;
-use crate::network::{Caller, Network};
+use crate::network::{Caller, Network, RESTORE};
 use crate::random::Seed;
 use crate::switches::Switches;
 use crate::time::Time;
@@ -90,7 +90,7 @@ impl Lambda {
                 })
             })?);
         }
-        let caller = Caller { function: "restore", sandbox: 0, is_older: false };
+        let caller = Caller { function: RESTORE, sandbox: 0, is_older: false };
         let operator = Store::new(client(stack, network, caller), stack.environment.tables.clone());
         let (broken, seen, switches) = (broken.clone(), seen.clone(), switches.clone());
         let (sandboxes, invocations) = (sandboxes.into(), Arc::default());

@@ -31,6 +31,9 @@ use crate::time::{Time, pause};
 use crate::trace::Trace;
 use crate::weakness::Weakness;
 
+/// The tool of a restore, as a caller.
+pub(crate) const RESTORE: &str = "restore";
+
 /// The operations that write.
 const WRITES: [&str; 4] = ["PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems"];
 
@@ -215,7 +218,7 @@ impl Network {
         let is_dynamodb = call.service() != "AmazonSQS";
         let fate = if caller.function == "settle" && self.0.switches.is_cut_off() {
             Fate::LoseRequest
-        } else if is_dynamodb && let Some(place) = self.throttled_at(call, is_write) {
+        } else if is_dynamodb && let Some(place) = self.throttled_at(call, is_write, caller) {
             if is_write {
                 self.0.metrics.throttled(place);
             }
@@ -256,8 +259,12 @@ impl Network {
     }
 
     /// Returns the table or index that throttles a call, if one does.
-    fn throttled_at(&self, call: &Call, is_write: bool) -> Option<&'static str> {
+    fn throttled_at(&self, call: &Call, is_write: bool, caller: Caller) -> Option<&'static str> {
         let (shared, input) = (&*self.0, call.input());
+        if caller.function == RESTORE {
+            // Its batches of a hundred are nothing to a partition of AWS, and far too much for one of this bank.
+            return shared.faults.draw(FaultKind::Throttled, 10).then_some("payments");
+        }
         let of_head = ["Key", "Item"].into_iter().any(|name| is_of_head(text(&input[name], "pk")));
         if is_write && of_head && input["TableName"] == "payments" && shared.broken.is(Part::Writes) {
             return Some("payments");
