@@ -16,13 +16,13 @@ pub(crate) struct ByHand {
     /// The places of these changes among all changes.
     pub(crate) places: BTreeSet<usize>,
     /// The places from when a table was lost to when it was restored.
-    pub(crate) restored: Vec<Range<usize>>,
+    pub(crate) restored: Option<Range<usize>>,
 }
 
 impl ByHand {
     /// Whether no function made the change at a place.
     pub(crate) fn made(&self, place: usize) -> bool {
-        self.places.contains(&place) || self.restored.iter().any(|range| range.contains(&place))
+        self.places.contains(&place) || self.restored.as_ref().is_some_and(|range| range.contains(&place))
     }
 }
 

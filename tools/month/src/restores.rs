@@ -130,11 +130,11 @@ impl Operator<'_> {
         let loss = Loss { to, history, before: tables(bank)?, logged: self.logged().await?, wrong };
         let first = bank.changes.log().len();
         // Until the restore is done, all changes are its own.
-        bank.state().by_hand.restored = vec![first..usize::MAX];
+        bank.state().by_hand.restored = Some(first..usize::MAX);
         bank.stream.end();
         self.rewind(&loss)?;
         self.rebuild(&loss, random).await?;
-        bank.state().by_hand.restored = vec![first..bank.changes.log().len()];
+        bank.state().by_hand.restored = Some(first..bank.changes.log().len());
         self.check(&loss)?;
 
         let stream = bank.stream.renew(bank.time.now())?;
