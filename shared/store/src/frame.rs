@@ -8,27 +8,24 @@ use std::error::Error;
 use zstd::bulk::{Compressor, Decompressor};
 use zstd::zstd_safe::{find_frame_compressed_size, get_error_name};
 
-/// The level of compression. Higher levels save hardly more at 8 KB, and take longer.
-const LEVEL: i32 = 3;
-
 thread_local! {
     /// A new compressor takes half as long as a compression.
     static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
 }
 
-/// Compresses a text; none if zstd fails.
-pub(crate) fn of(text: &str) -> Option<Vec<u8>> {
+/// Compresses a text at a level of zstd's; none if zstd fails.
+pub(crate) fn of(text: &str, level: i32) -> Option<Vec<u8>> {
     COMPRESSOR.with_borrow_mut(|kept| {
         let mut compressor = match kept.take() {
             Some(compressor) => compressor,
             None => {
-                let mut new = Compressor::new(LEVEL).ok()?;
+                let mut new = Compressor::new(level).ok()?;
                 // Without it, damage could turn one text into another.
                 new.include_checksum(true).ok()?;
                 new
             }
         };
-        let frame = compressor.compress(text.as_bytes());
+        let frame = compressor.set_compression_level(level).and_then(|()| compressor.compress(text.as_bytes()));
         *kept = Some(compressor);
         frame.ok()
     })

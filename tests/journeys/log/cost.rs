@@ -57,7 +57,7 @@ async fn an_event_of_a_settlement_costs_less_than_a_sixth_of_a_unit_in_full_batc
         costs.push((step, log.map(|(_, units)| units).sum::<u64>()));
     }
     println!("write units of a thousand events: {costs:?}");
-    assert!(costs.iter().all(|(_, units)| (80..=166).contains(units)), "{costs:?}");
+    assert!(costs.iter().all(|(_, units)| (80..=160).contains(units)), "{costs:?}");
     assert_eq!(all(&world, 1_000).await?.len(), 3_000);
     Ok(())
 }
