@@ -23,9 +23,9 @@ pub use event::{Event, EventError};
 pub use fold::{Change, Effect, fold};
 
 /// The most tries of a commit whose checkpoint moved, or whose writes were throttled. The waits are at most 25 ms to
-/// 1.6 s, 12.8 s in all. Then Lambda retries the batch. When a feed begins, the functions of all stream shards commit at the same
+/// 1.6 s, 16 s in all. Then Lambda retries the batch. When a feed begins, the functions of all stream shards commit at the same
 /// moment, and the log's partition throttles for some seconds: see docs/performance.md, What the log accepts.
-pub const MAX_TRIES: u32 = 14;
+pub const MAX_TRIES: u32 = 16;
 
 /// The longest wait after the first conflict. It doubles with each further one, up to [`MAX_DOUBLINGS`] times.
 const FIRST_WAIT: Duration = Duration::from_millis(25);
