@@ -61,7 +61,7 @@ pub struct Event {
     pub transaction_id: Option<String>,
     /// Why it failed.
     pub failure_reason: Option<String>,
-    /// Whether a daily report is to list the settlement.
+    /// Whether a report is still to list the settlement.
     pub unreported: Option<bool>,
     /// Where an irregular change is in the table's stream.
     pub place: Option<String>,

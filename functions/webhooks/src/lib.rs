@@ -87,7 +87,8 @@ impl Webhooks {
         if self.config.webhook_secret.is_some() {
             return Ok(());
         }
-        let detail = "This bank sends no webhooks; its operator can switch them on with the parameter Webhooks.";
+        let detail =
+            "This bank sends no webhooks; its operator can switch them on with the parameters Webhooks and EventLog.";
         Err(Problem::new(ProblemKind::NoWebhooks, detail))
     }
 }

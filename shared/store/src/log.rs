@@ -120,9 +120,9 @@ impl LogHead {
         }
     }
 
-    /// Whether nothing was ever appended.
-    fn is_first(&self) -> bool {
-        self.next == 1 && self.ended.is_empty()
+    /// Whether it was never written. That of a lost log is written before anything is appended.
+    fn is_unwritten(&self) -> bool {
+        self.next == 1 && self.ended.is_empty() && self.source != restore::NO_SOURCE
     }
 
     /// The head after one more segment, appended at `now`. The segment says what was missed.

@@ -81,6 +81,8 @@ pub(crate) struct State {
     pub(crate) by_hand: ByHand,
     /// The payments of which a restore lost what was not logged, or what has no details any more.
     pub(crate) lost: BTreeSet<String>,
+    /// The epoch of the log that was lost, if it was.
+    pub(crate) lost_epoch: Option<u64>,
     /// What restores did, in words.
     pub(crate) restores: Vec<String>,
     /// When each planned outage began.
@@ -105,6 +107,7 @@ impl State {
             days: 0,
             by_hand: ByHand::default(),
             lost: BTreeSet::new(),
+            lost_epoch: None,
             restores: Vec::new(),
             began: BTreeMap::new(),
             busy: 0,

@@ -30,6 +30,11 @@ pub struct Consumer {
 }
 
 impl Consumer {
+    /// A consumer that knows nothing yet, and reads on at a cursor.
+    pub(crate) fn at(cursor: &str) -> Self {
+        Self { cursor: Some(cursor.to_owned()), ..Self::default() }
+    }
+
     /// Takes a page as `GET /events` returns it. Returns what is wrong with it.
     pub fn take(&mut self, page: Value) -> Vec<String> {
         self.cursor = page["nextCursor"].as_str().map(str::to_owned);

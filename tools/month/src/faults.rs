@@ -72,6 +72,8 @@ pub enum FaultKind {
     Rollback,
     /// The hot table is lost, or both tables are, and an operator restores them.
     Restored,
+    /// The log's own table is lost with the hot table.
+    LogLost,
     /// The stream's consumers stand still for hours.
     Stalled,
     /// DynamoDB and the report store fail at once, when a report is under way.

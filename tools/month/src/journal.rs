@@ -10,6 +10,8 @@ use payments_store::LogPosition;
 use publish::JournalObject;
 use serde_json::Value;
 
+use crate::log_loss::known;
+
 /// Returns the events of all files, in the order of the files.
 ///
 /// # Errors
@@ -41,15 +43,16 @@ fn place_of(path: &Path) -> Result<LogPosition> {
     Ok(format!("{}.{number}.0", epoch.as_ref()).parse()?)
 }
 
-/// Compares the journal with the events that a reader of the log has seen. Returns what is wrong.
-pub(crate) async fn check(files: &Arc<dyn ObjectStore>, seen: &[Value]) -> Option<String> {
-    match journaled(files).await {
+/// Compares the journal with the events that a reader of the log has seen. It may also have what was lost with the log. Returns what is wrong.
+pub(crate) async fn check(files: &Arc<dyn ObjectStore>, seen: &[Value], lost_epoch: Option<u64>) -> Option<String> {
+    let events = journaled(files).await.map_err(|error| format!("{error:#}"));
+    match events.and_then(|events| known(events, seen, lost_epoch)) {
         Ok(events) if events == seen => None,
         Ok(events) => {
             let same = events.iter().zip(seen).take_while(|(theirs, ours)| theirs == ours).count();
             let (journal, log) = (events.len(), seen.len());
             Some(format!("the journal has {journal} events and the log {log}, of which the first {same} are the same"))
         }
-        Err(error) => Some(format!("{error:#}")),
+        Err(error) => Some(format!("the journal: {error}")),
     }
 }

@@ -30,6 +30,7 @@ mod lag;
 mod lambda;
 mod lanes;
 pub mod laws;
+mod log_loss;
 mod metrics;
 mod minutes;
 mod month;

@@ -22,6 +22,7 @@ use crate::faults::{FaultKind, Faults};
 use crate::lag::{Lag, Read};
 use crate::lanes;
 use crate::laws::{check_write, is_of_head};
+use crate::log_loss::LOG;
 use crate::metrics::Metrics;
 use crate::older::as_older;
 use crate::partitions::Partitions;
@@ -218,6 +219,8 @@ impl Network {
         let is_dynamodb = call.service() != "AmazonSQS";
         let fate = if caller.function == "settle" && self.0.switches.is_cut_off() {
             Fate::LoseRequest
+        } else if is_dynamodb && self.0.switches.is_log_lost() && names_log(call.input()) {
+            Fate::Refuse(400, "ResourceNotFoundException")
         } else if is_dynamodb && let Some(place) = self.throttled_at(call, is_write, caller) {
             if is_write {
                 self.0.metrics.throttled(place);
@@ -331,6 +334,13 @@ impl Network {
     pub(crate) fn used(&self) -> CapacityUse {
         lock(&self.0.used).clone()
     }
+}
+
+/// Whether a call is about the log's table.
+fn names_log(input: &Value) -> bool {
+    let transaction = input["TransactItems"].as_array().into_iter().flatten();
+    let of_transaction = transaction.flat_map(|action| action.as_object().into_iter().flat_map(|all| all.values()));
+    of_transaction.chain([input]).any(|action| action["TableName"] == LOG)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

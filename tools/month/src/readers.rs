@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::bank::Bank;
 use crate::clients::{ACCOUNTS, TRIES, ask, wait};
+use crate::consumer::Consumer;
 use crate::time::pause;
 
 /// Lets clients read until `end`.
@@ -131,6 +132,11 @@ pub(crate) async fn read_events(bank: &Arc<Bank>, limit: u16) {
         if state.consumer.cursor != cursor {
             continue;
         }
+        if let Some(oldest) = page["oldestCursor"].as_str() {
+            // What it knows may be of a log that is lost.
+            state.consumer = Consumer::at(oldest);
+            continue;
+        }
         let problems = state.consumer.take(page);
         state.complaints.extend(problems);
         if is_end {
@@ -144,6 +150,8 @@ async fn get(bank: &Arc<Bank>, path: &str) -> Option<Value> {
     for tried in 0..TRIES {
         match ask(bank, &Request::get(path)).await {
             Some(reply) if reply.status == 200 => return reply.json().ok(),
+            // Cursors of a log that was lost lead nowhere, and of no other.
+            Some(reply) if reply.status == 410 && bank.state().lost_epoch.is_some() => return reply.json().ok(),
             Some(reply) if !reply.is_for_later() && reply.status != 500 => {
                 bank.complain(format!("GET {path} was answered {}", reply.status));
                 return None;

@@ -124,15 +124,22 @@ impl Receivers {
         }
     }
 
-    /// Judges what a receiver took: all of these events, the first time in the order of each payment's versions, and no payment in two
-    /// messages at the same time.
+    /// Judges what a receiver took, as [`judge_taken`](Self::judge_taken) does.
     ///
     /// # Errors
     /// If it is otherwise.
     pub fn judge(&self, port: u16, wanted: &[Value]) -> Result<()> {
+        self.judge_taken(&self.taken(port), wanted)
+    }
+
+    /// Judges what a receiver took, or a part of it: all of these events, the first time in the order of each payment's versions, and no payment in two
+    /// messages at the same time.
+    ///
+    /// # Errors
+    /// If it is otherwise.
+    pub fn judge_taken(&self, taken: &[Value], wanted: &[Value]) -> Result<()> {
         let overlaps = &self.state().overlaps.clone();
         ensure!(overlaps.is_empty(), "sent at the same time: {overlaps:?}");
-        let first = self.taken(port);
         let of = |events: &[Value]| {
             let mut versions: BTreeMap<String, Vec<Value>> = BTreeMap::new();
             for event in events {
@@ -141,7 +148,7 @@ impl Receivers {
             }
             versions
         };
-        let (mut found, wanted) = (of(&first), of(wanted));
+        let (mut found, wanted) = (of(taken), of(wanted));
         for (payment, wanted) in wanted {
             let found = found.remove(&payment).unwrap_or_default();
             ensure!(found == wanted, "of {payment:?} the receiver took {found:?}, but the log has {wanted:?}");

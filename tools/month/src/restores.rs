@@ -1,7 +1,7 @@
 //! Restores: in some months tables are lost, and an operator brings them back.
 //!
-//! The hot table is lost, sometimes with the long-term table. The operator follows the runbook.
-//! What the restored tables lack comes back from the log. Only changes that were not logged may be lost, and payments whose details are lost.
+//! The hot table is lost, sometimes with the long-term table or the log. The operator follows the runbook.
+//! What the restored tables lack comes back from the log or the journal. Only changes that were not logged may be lost, and payments whose details are lost.
 //! Sometimes the reason for the restore is a client that cancelled what it should not have: that is left out.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +16,7 @@ use object_store::prefix::PrefixStore;
 use payments_local::client::Request;
 use payments_local::{Function, Functions};
 use payments_model::UtcSecond;
-use payments_restore::{Rebuild, Restored, Source, Told, begin, finish};
+use payments_restore::{Rebuild, Restored, Source, Told, begin, begin_lost, finish};
 use payments_store::{LogPosition, LogRead};
 use serde_json::{Value, json};
 use tokio::task::spawn_local;
@@ -27,11 +27,14 @@ use crate::by_hand::heads;
 use crate::checker::tables;
 use crate::clients::{TRIES as ASKED, ask_as, wait};
 use crate::faults::FaultKind;
+use crate::journal::journaled;
 use crate::lag;
 use crate::laws::{Tables, id_of, is_of_head};
+use crate::log_loss::{LogLoss, set};
 use crate::random::happens;
 use crate::time::pause;
 use crate::triggers::{SCHEDULED_TIMEOUT, context};
+use crate::webhooks;
 
 /// Shorter months have no restore.
 const LEAST_DAYS: u32 = 8;
@@ -104,14 +107,23 @@ struct Loss {
     logged: BTreeMap<String, u64>,
     /// The payments that were cancelled by mistake.
     wrong: BTreeSet<String>,
+    /// What became of the log, if it was lost, too.
+    log: Option<LogLoss>,
+}
+
+/// Returns the last version of each payment of the events.
+fn last_versions(events: &[Value]) -> BTreeMap<String, u64> {
+    let versions = events.iter().filter_map(|event| Some((event["paymentId"].as_str()?, event["version"].as_u64()?)));
+    versions.map(|(id, version)| (id.to_owned(), version)).collect()
 }
 
 impl Operator<'_> {
     async fn restore(&self, random: &mut Rng) -> Result<()> {
         let (bank, switches) = (self.bank, &self.bank.switches);
-        // To which instant the long-term table can be restored, if it is lost, too.
+        // To which instant the long-term table and the log can be restored, if they are lost, too.
         let history = random.bool().then(|| tables(bank).map(|tables| tables.history)).transpose()?;
         let latest = bank.time.now();
+        let log = LogLoss::draw(bank, random)?;
         pause(TimeDelta::minutes(random.i64(1..40))).await;
         let wrong = if random.u8(0..3) == 0 { self.cancel_wrongly().await } else { BTreeSet::new() };
         pause(TimeDelta::minutes(random.i64(1..10))).await;
@@ -122,12 +134,14 @@ impl Operator<'_> {
         switches.table_lost.store(true, Ordering::Relaxed);
         // What is under way at that moment may still be logged, or not.
         pause(TimeDelta::seconds(random.i64(0..60))).await;
-        let store = bank.lambda.operator();
-        self.again(random, async || begin(store).await.map(drop)).await?;
-        pause(LONGEST_INVOCATION).await;
+        self.end_epoch(log.as_ref(), random).await?;
 
         let to = UtcSecond::of(latest - TimeDelta::minutes(random.i64(5..400)))?;
-        let loss = Loss { to, history, before: tables(bank)?, logged: self.logged().await?, wrong };
+        let logged = match &log {
+            Some(log) if log.is_from_journal() => last_versions(&journaled(self.files).await?),
+            _ => self.logged().await?,
+        };
+        let loss = Loss { to, history, before: tables(bank)?, logged, wrong, log };
         let first = bank.changes.log().len();
         // Until the restore is done, all changes are its own.
         bank.state().by_hand.restored = Some(first..usize::MAX);
@@ -138,13 +152,35 @@ impl Operator<'_> {
         self.check(&loss)?;
 
         let stream = bank.stream.renew(bank.time.now())?;
-        let restored = Restored { stream, tables_to: Some(to), log_to: None };
-        let now = || UtcSecond::of(bank.time.now()).unwrap_or(to);
+        let restored =
+            Restored { stream, tables_to: Some(to), log_to: loss.log.as_ref().and_then(LogLoss::restored_to) };
+        let (store, now) = (bank.lambda.operator(), || UtcSecond::of(bank.time.now()).unwrap_or(to));
         self.again(random, async || finish(store, &restored, now, |_, _| ()).await.map(drop)).await?;
+        if loss.log.as_ref().is_some_and(LogLoss::is_gone) {
+            self.again(random, async || webhooks::create_again(bank).await).await?;
+        }
         switches.table_lost.store(false, Ordering::Relaxed);
         self.sweep().await?;
         switches.restoring.store(false, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Ends the log's epoch, when nothing old can write any more. If the log is lost, another table takes its place first.
+    async fn end_epoch(&self, lost: Option<&LogLoss>, random: &mut Rng) -> Result<()> {
+        let (bank, store) = (self.bank, self.bank.lambda.operator());
+        let Some(lost) = lost else {
+            self.again(random, async || begin(store).await.map(drop)).await?;
+            pause(LONGEST_INVOCATION).await;
+            return Ok(());
+        };
+        LogLoss::lose(bank);
+        pause(LONGEST_INVOCATION).await;
+        lost.replace(bank)?;
+        self.again(random, async || match lost.is_gone() {
+            true => begin_lost(store, UtcSecond::of(bank.time.now())?).await.map(drop),
+            false => begin(store).await.map(drop),
+        })
+        .await
     }
 
     /// Waits until the log has every change of the old table, if that comes.
@@ -172,12 +208,9 @@ impl Operator<'_> {
             let head = head.context("there is no log")?;
             let Ok(page) = store.log_page(&head, after, usize::MAX, SEGMENTS, now).await else { continue };
             let LogRead::Page(page) = page else { anyhow::bail!("the log does not begin at its beginning") };
-            for entry in page.entries {
-                let event: Value = serde_json::from_str(&entry.json)?;
-                if let (Some(id), Some(version)) = (event["paymentId"].as_str(), event["version"].as_u64()) {
-                    versions.insert(id.to_owned(), version);
-                }
-            }
+            let events: Vec<Value> =
+                page.entries.iter().map(|entry| serde_json::from_str(&entry.json)).collect::<Result<_, _>>()?;
+            versions.extend(last_versions(&events));
             if page.is_end {
                 return Ok(versions);
             }
@@ -214,25 +247,14 @@ impl Operator<'_> {
             at_t.insert(change.key, change.before);
         }
         for (key, item) in at_t {
-            self.set("payments", &key, item.as_ref())?;
+            set(self.bank, "payments", &key, item.as_ref())?;
         }
         self.bank.engine_stream.follow(self.bank.time.now())?;
         let Some(history) = history else { return Ok(()) };
         for key in tables(self.bank)?.history.keys().chain(history.keys()).collect::<BTreeSet<_>>() {
-            self.set("payment-history", key, history.get(key))?;
+            set(self.bank, "payment-history", key, history.get(key))?;
         }
         Ok(())
-    }
-
-    fn set(&self, table: &str, key: &Key, item: Option<&Value>) -> Result<()> {
-        let (operation, input) = match item {
-            Some(item) => ("PutItem", json!({ "TableName": table, "Item": item })),
-            None => {
-                let key = json!({ "pk": { "S": key.0 }, "sk": { "S": key.1 } });
-                ("DeleteItem", json!({ "TableName": table, "Key": key }))
-            }
-        };
-        self.bank.engine.call(operation, &input).map(drop).map_err(|error| anyhow!("{error}"))
     }
 
     /// Applies until nothing is left to do, and looks once more when the indexes must have caught up.
@@ -241,8 +263,14 @@ impl Operator<'_> {
             let told = Told { line: |_: &_| (), progress: |_: &str, _, _| () };
             let planned = self.rebuild_of(loss)?.plan(&told).await?;
             let tables = if loss.history.is_some() { "both tables" } else { "the hot table" };
+            let log = match &loss.log {
+                Some(log) if log.is_gone() => ", the log is lost",
+                Some(log) if log.is_from_journal() => ", the log to an instant of its own, events from the journal",
+                Some(_) => ", the log to an instant of its own",
+                None => "",
+            };
             let shown = format!(
-                "{tables} to {}: {:?}, {:?}, {} wrongly cancelled",
+                "{tables} to {}{log}: {:?}, {:?}, {} wrongly cancelled",
                 loss.to,
                 planned.changes,
                 planned.findings,
@@ -271,7 +299,7 @@ impl Operator<'_> {
         let except = format!("actor={FAULTY},type=payment.cancelled").parse()?;
         Ok(Rebuild {
             store: self.bank.lambda.operator().clone(),
-            source: Source::Log,
+            source: loss.log.as_ref().map_or(Source::Log, |log| log.source(self.files)),
             reports: Arc::new(PrefixStore::new(Arc::clone(self.files), "reports")),
             to: loss.to,
             shards: self.bank.shards,

@@ -22,6 +22,8 @@ pub(crate) struct Switches {
     pub(crate) restoring: Arc<AtomicBool>,
     /// The hot table is gone, or restored and without a stream.
     pub(crate) table_lost: Arc<AtomicBool>,
+    /// The log's table is gone.
+    pub(crate) log_lost: Arc<AtomicBool>,
 }
 
 impl Switches {
@@ -48,6 +50,11 @@ impl Switches {
     /// Whether the hot table is gone, or has no stream yet.
     pub(crate) fn is_table_lost(&self) -> bool {
         self.table_lost.load(Ordering::Relaxed)
+    }
+
+    /// Whether the log's table is gone.
+    pub(crate) fn is_log_lost(&self) -> bool {
+        self.log_lost.load(Ordering::Relaxed)
     }
 
     /// Whether another release comes or goes, or has to wait for something.

@@ -9,10 +9,11 @@ use fastrand::Rng;
 use payments_local::Stack;
 use payments_model::webhook::{EndpointId, EndpointUrl};
 use payments_model::{EventFilter, UtcSecond};
-use payments_store::{EndpointChoice, LogPosition};
+use payments_store::{EndpointChoice, LogPosition, Store};
 
 use crate::bank::Bank;
 use crate::faults::{FaultKind, Faults};
+use crate::log_loss::known;
 use crate::random::Seed;
 use crate::receivers::{Reaction, Receivers};
 use crate::time::Time;
@@ -31,15 +32,28 @@ const LONGEST_DELIVERY: TimeDelta = TimeDelta::hours(6);
 pub(crate) async fn create(stack: &mut Stack, seed: Seed, time: Time, faults: &Faults) -> Result<Receivers> {
     let receivers = Receivers::default();
     stack.webhooks = receivers.webhooks()?;
-    let url = EndpointUrl::loopback(&format!("http://127.0.0.1:{PORT}/hook"))?;
-    let chosen = EndpointChoice { url, description: String::new(), filter: EventFilter::default() };
-    let id: EndpointId = "month".parse()?;
-    let store = stack.dependencies(stack.client()).store;
-    let now = UtcSecond::of(time.now())?;
-    store.create_webhook_endpoint(&id, &chosen, LogPosition::BEGINNING, false, now).await?;
+    put(&stack.dependencies(stack.client()).store, time).await?;
     let (faults, mood) = (faults.clone(), Mutex::new(Mood { away_until: time.now(), random: seed.source("receiver") }));
     receivers.react(PORT, move |_| mood.lock().unwrap_or_else(PoisonError::into_inner).react(&faults, time.now()));
     Ok(receivers)
+}
+
+/// Creates the endpoint.
+async fn put(store: &Store, time: Time) -> Result<()> {
+    let url = EndpointUrl::loopback(&format!("http://127.0.0.1:{PORT}/hook"))?;
+    let chosen = EndpointChoice { url, description: String::new(), filter: EventFilter::default() };
+    let id: EndpointId = "month".parse()?;
+    let now = UtcSecond::of(time.now())?;
+    store.create_webhook_endpoint(&id, &chosen, LogPosition::BEGINNING, false, now).await?;
+    Ok(())
+}
+
+/// Creates the endpoint again, because it was lost with the log.
+pub(crate) async fn create_again(bank: &Bank) -> Result<()> {
+    if bank.receivers.is_some() {
+        put(bank.lambda.operator(), bank.time).await?;
+    }
+    Ok(())
 }
 
 /// How the receiver is.
@@ -79,7 +93,12 @@ impl Mood {
 /// Waits until the receiver knows what a reader of the log has seen, and returns what is wrong with it.
 pub(crate) async fn check(bank: &Bank) -> Option<String> {
     let Some(receivers) = &bank.receivers else { return None };
-    let wanted = bank.state().consumer.seen.clone();
-    until(LONGEST_DELIVERY, async || receivers.taken(PORT).len() >= wanted.len()).await;
-    receivers.judge(PORT, &wanted).err().map(|error| format!("webhooks: {error:#}"))
+    let (wanted, lost_epoch) = {
+        let state = bank.state();
+        (state.consumer.seen.clone(), state.lost_epoch)
+    };
+    let taken = || known(receivers.taken(PORT), &wanted, lost_epoch);
+    until(LONGEST_DELIVERY, async || taken().is_ok_and(|taken| taken.len() >= wanted.len())).await;
+    let judged = taken().and_then(|taken| receivers.judge_taken(&taken, &wanted).map_err(|error| format!("{error:#}")));
+    judged.err().map(|error| format!("webhooks: {error}"))
 }

@@ -26,8 +26,8 @@ const MARGIN: TimeDelta = TimeDelta::hours(1);
 /// The most times that the log's head may move before a step gives up: somebody else changes it.
 const MAX_MOVES: usize = 20;
 
-const MISSED: &str = "changes were counted while the log was switched off, counters had to be repaired, or a restore found changes that the log lacks";
-const LOST: &str = "the log's own table was restored, and lacks what was appended since";
+const MISSED: &str = "changes were counted while the log was switched off, counters had to be repaired, the log's table was lost, or a restore found changes that the log lacks";
+const LOST: &str = "the log's own table was lost or restored, and lacks what was appended since";
 const HOLE: &str = "the epoch before cannot be read to its end, so payments that changed then may have no event";
 
 /// Ends the epoch of the log: it takes no more changes, of no stream and of no release. Returns a line for the operator.
@@ -49,6 +49,18 @@ pub async fn begin(store: &Store) -> Result<String> {
     bail!(
         "the log's head moved {MAX_MOVES} times; is its table being written by something else than stream-aggregator?"
     )
+}
+
+/// Begins a log whose table was lost, and ends its first epoch before it has anything: no old invocation can begin it with the changes of an old
+/// stream. If there is a log, ends its epoch as [`begin`] does. Returns a line for the operator.
+///
+/// # Errors
+/// As [`begin`].
+pub async fn begin_lost(store: &Store, now: UtcSecond) -> Result<String> {
+    if store.log_head().await?.is_none() {
+        store.begin_lost_log(now).await?;
+    }
+    begin(store).await
 }
 
 fn ended_at(end: LogPosition) -> String {

@@ -12,7 +12,7 @@ use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
 use payments_boot::Clock;
 use payments_model::{ShardCount, UtcSecond};
-use payments_restore::{Change, Except, Line, Rebuild, Restored, Source, Told, begin, finish};
+use payments_restore::{Change, Except, Line, Rebuild, Restored, Source, Told, begin, begin_lost, finish};
 use payments_store::{Store, TableNames};
 
 /// How many payments of each change are shown. `--json` shows all.
@@ -49,7 +49,11 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Step {
     /// Start: end the log's epoch. From then on nothing is counted; finish within 24 hours.
-    Begin,
+    Begin {
+        /// The log's table was lost, and an empty one has taken its place.
+        #[arg(long)]
+        log_lost: bool,
+    },
     /// Show what apply would do. Changes nothing.
     Plan(Choices),
     /// Bring back what the log, the long-term table and the published reports know. Set the counters to what the tables hold.
@@ -94,8 +98,8 @@ struct Choices {
     #[arg(long, conflicts_with = "journal")]
     no_log: bool,
 
-    /// Leave out what a fault itself did: actor=NAME,from=INSTANT,to=INSTANT,type=payment.cancelled, or some of these. What was sent
-    /// or settled is never left out.
+    /// Leave out what a fault itself did: actor=NAME,from=INSTANT,to=INSTANT,type=payment.cancelled, or some of these: all that you give must be true. `type` can
+    /// also be payment.scheduled. Can be given several times. What was sent or settled is never left out.
     #[arg(long = "except", value_name = "WHAT")]
     excepts: Vec<Except>,
 
@@ -126,7 +130,8 @@ async fn main() -> Result<()> {
     let client = payments_boot::dynamodb(endpoint.as_deref()).await;
     let store = Store::new(client, TableNames { payments, history, log });
     match step {
-        Step::Begin => println!("{}", begin(&store).await?),
+        Step::Begin { log_lost: false } => println!("{}", begin(&store).await?),
+        Step::Begin { log_lost: true } => println!("{}", begin_lost(&store, Clock::system().now()).await?),
         Step::Plan(choices) => rebuild(store, choices, false).await?,
         Step::Apply(choices) => rebuild(store, choices, true).await?,
         Step::Finish { stream, to, log_to } => {
@@ -155,7 +160,7 @@ fn show(bar: &ProgressBar, what: &str, done: u64, all: u64) {
 
 fn open(folder: &Path) -> Result<Arc<dyn ObjectStore>> {
     let files = LocalFileSystem::new_with_prefix(folder);
-    Ok(Arc::new(files.with_context(|| format!("{} is no folder", folder.display()))?))
+    Ok(Arc::new(files.with_context(|| format!("{} is no folder: copy the bucket's folder there, as step 5 of \"Come back from a restore\" in docs/runbook.md does", folder.display()))?))
 }
 
 async fn rebuild(store: Store, choices: Choices, is_apply: bool) -> Result<()> {

@@ -50,7 +50,7 @@ impl Store {
         let key = |name: &str| (format!("#{name}"), format!(":{name}"));
         let is_told = from.missed.is_some() && !to.contains_key("missedUntil");
         let removal = if is_told { " REMOVE missedSince, missedUntil" } else { "" };
-        let condition = if from.is_first() {
+        let condition = if from.is_unwritten() {
             "attribute_not_exists(pk)"
         } else {
             for (name, value) in [

@@ -153,7 +153,7 @@ impl Store {
             return Err(StoreError::unreadable(
                 &self.tables.log,
                 missing,
-                "the log has a hole here; see docs/runbook.md",
+                "the log has a hole here; see docs/runbook.md, ApiErrors",
             ));
         }
         let events = segment::events_of(item).map_err(|fault| unreadable(&fault.to_string()))?;
@@ -192,7 +192,7 @@ impl Store {
             return Err(StoreError::unreadable(
                 &self.tables.log,
                 missing,
-                "the log has a hole here; see docs/runbook.md",
+                "the log has a hole here; see docs/runbook.md, ApiErrors",
             ));
         }
         Ok(items)

@@ -5,11 +5,11 @@
 
 use payments_model::UtcSecond;
 
-use super::{LogHead, LogPosition};
+use super::{LogHead, LogPosition, Missed};
 use crate::{Store, StoreError};
 
 /// The source of a log whose epoch is to end: the changes of no stream are taken.
-const NO_SOURCE: &str = "none";
+pub(super) const NO_SOURCE: &str = "none";
 
 /// The source while an epoch begins.
 const RESTORING: &str = "restore";
@@ -67,6 +67,12 @@ impl Store {
     /// Lets the log take no more changes: 2 write units. Returns whether its head was as it was read.
     pub async fn end_epoch(&self, head: &LogHead) -> Result<bool, StoreError> {
         self.change_log_head(head, &head.of_source(NO_SOURCE)).await
+    }
+
+    /// Writes the head of a log that was lost: it takes no changes, and says that some are missing. 2 write units. Returns whether there was no log.
+    pub async fn begin_lost_log(&self, now: UtcSecond) -> Result<bool, StoreError> {
+        let lost = LogHead { missed: Some(Missed { since: None, until: now }), ..LogHead::first(NO_SOURCE, now) };
+        self.change_log_head(&LogHead::first(RESTORING, now), &lost).await
     }
 
     /// Appends events as the first segment of the epoch of `next`, or as a further one: write units as

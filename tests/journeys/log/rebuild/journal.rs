@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use object_store::ObjectStoreExt as _;
 use object_store::prefix::PrefixStore;
-use payments_restore::{Finding, Rebuild, Source};
+use payments_local::Function;
+use payments_restore::{Finding, Rebuild, Source, begin_lost};
 use payments_store::schema::LOG;
 
 use super::super::*;
@@ -39,6 +40,37 @@ async fn without_the_log_the_journal_tells_what_happened() -> Result<()> {
     bank.assert_hot(&wanted).await?;
     bank.go_on(&[]).await?;
     // The next log has another epoch, and the cursors of the lost one lead nowhere.
+    assert!(head(&bank.world).await?.epoch > old.epoch);
+    let reply = bank.world.send(Ask::get(&format!("/events?after={old}"))).await?;
+    assert_eq!((reply.status, reply.problem()), (410, "cursor-gone"), "{reply}");
+    Ok(())
+}
+
+/// An old invocation that comes late would begin the empty log with the old stream, and the new one would be refused.
+#[tokio::test]
+async fn a_lost_log_begins_with_the_restore_and_with_nothing_old() -> Result<()> {
+    let bank = Bank::new().await?;
+    bank.publish().await?;
+    let old = head(&bank.world).await?.end();
+    bank.create("late", "2026-12-01").await?;
+    let late = bank.delivery().await?;
+    bank.lose_hot(&bank.at_t.hot).await?;
+    bank.replace(&bank.world.environment.tables.log, &LOG, &[]).await?;
+    let (store, now) = (bank.world.store().await, bank.world.now());
+    for _ in 0..2 {
+        let line = begin_lost(&store, now).await?;
+        assert!(line.starts_with("The epoch has ended"), "{line}");
+    }
+    let deliver = async || bank.world.functions().deliver(Function::StreamAggregator, late.clone()).await;
+    assert!(deliver().await.is_err(), "an old invocation writes to the log");
+    bank.told(from_journal(&bank)).await?;
+    bank.recount().await?;
+    bank.open().await?;
+    assert!(deliver().await.is_err(), "an old invocation writes to the log");
+    let events = events(&all(&bank.world, 1_000).await?)?;
+    let types: Vec<&str> = events.iter().filter_map(|event| event["type"].as_str()).take(2).collect();
+    assert_eq!(types, ["log.restored", "log.gap"]);
+    assert!(events[1]["why"].as_str().is_some_and(|why| why.contains("the log's table was lost")), "{events:?}");
     assert!(head(&bank.world).await?.epoch > old.epoch);
     let reply = bank.world.send(Ask::get(&format!("/events?after={old}"))).await?;
     assert_eq!((reply.status, reply.problem()), (410, "cursor-gone"), "{reply}");

@@ -1,0 +1,124 @@
+//! The loss of the log's own table, beside the hot one: what it takes back, and how an operator brings the log back.
+//!
+//! The table is restored to an instant of its own, or it is gone and an empty one takes its place. Then cursors of what was lost lead nowhere,
+//! the numbers of the epoch that ended stay used, and the journal may know more than the log.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use anyhow::{Result, anyhow};
+use fastrand::Rng;
+use object_store::ObjectStore;
+use object_store::prefix::PrefixStore;
+use payments_model::UtcSecond;
+use payments_restore::Source;
+use serde_json::{Value, json};
+
+use crate::attributes::{Key, number};
+use crate::bank::Bank;
+use crate::checker::scan;
+use crate::faults::FaultKind;
+
+/// The log's table.
+pub(crate) const LOG: &str = "payments-log";
+
+/// What becomes of the log's table.
+pub(crate) struct LogLoss {
+    /// Its copy and the copy's instant, if it can be restored.
+    copy: Option<(BTreeMap<Key, Value>, UtcSecond)>,
+    /// Whether the operator reads the events from the journal.
+    from_journal: bool,
+}
+
+impl LogLoss {
+    /// Draws what becomes of the log, in every second restore. A copy is of this moment.
+    pub(crate) fn draw(bank: &Bank, random: &mut Rng) -> Result<Option<Self>> {
+        let (number, from_journal) = (random.u8(0..4), random.bool());
+        if number > 1 || !bank.faults.has(FaultKind::LogLost) {
+            return Ok(None);
+        }
+        bank.faults.count(FaultKind::LogLost);
+        if number == 0 {
+            return Ok(Some(Self { copy: None, from_journal: true }));
+        }
+        let mut items = scan(bank, LOG)?;
+        if random.bool() {
+            // A table is restored item by item: its last segment may be missing.
+            let segments = items.keys().filter(|(pk, _)| pk.starts_with("LOG#") && pk[4..].parse::<u32>().is_ok());
+            let last = segments.max().cloned();
+            last.and_then(|last| items.remove(&last));
+        }
+        Ok(Some(Self { copy: Some((items, UtcSecond::of(bank.time.now())?)), from_journal }))
+    }
+
+    /// Takes the table away.
+    pub(crate) fn lose(bank: &Bank) {
+        bank.switches.log_lost.store(true, Ordering::Relaxed);
+    }
+
+    /// Puts the restored table, or an empty one, in the place of the one that is lost.
+    pub(crate) fn replace(&self, bank: &Bank) -> Result<()> {
+        let now = scan(bank, LOG)?;
+        let epoch = now.values().map(|item| number(item, "epoch")).max().unwrap_or(0);
+        bank.state().lost_epoch = Some(epoch);
+        let none = BTreeMap::new();
+        let copy = self.copy.as_ref().map_or(&none, |(items, _)| items);
+        for key in now.keys().filter(|key| !copy.contains_key(*key)) {
+            set(bank, LOG, key, None)?;
+        }
+        for (key, item) in copy {
+            set(bank, LOG, key, Some(item))?;
+        }
+        bank.switches.log_lost.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Whether no copy is left.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.copy.is_none()
+    }
+
+    /// The instant to which the table was restored, if it was.
+    pub(crate) fn restored_to(&self) -> Option<UtcSecond> {
+        self.copy.as_ref().map(|(_, at)| *at)
+    }
+
+    /// Where the events are read.
+    pub(crate) fn source(&self, files: &Arc<dyn ObjectStore>) -> Source {
+        match self.from_journal {
+            true => Source::Journal(Arc::new(PrefixStore::new(Arc::clone(files), "journal"))),
+            false => Source::Log,
+        }
+    }
+
+    /// Whether the operator reads the events from the journal.
+    pub(crate) fn is_from_journal(&self) -> bool {
+        self.from_journal
+    }
+}
+
+/// Puts an item into a table as a restore does, or takes it away: no function sees the call.
+pub(crate) fn set(bank: &Bank, table: &str, key: &Key, item: Option<&Value>) -> Result<()> {
+    let (operation, input) = match item {
+        Some(item) => ("PutItem", json!({ "TableName": table, "Item": item })),
+        None => {
+            let key = json!({ "pk": { "S": key.0 }, "sk": { "S": key.1 } });
+            ("DeleteItem", json!({ "TableName": table, "Key": key }))
+        }
+    };
+    bank.engine.call(operation, &input).map(drop).map_err(|error| anyhow!("{error}"))
+}
+
+/// Returns the events of `theirs` that the log still has. What is wrong with the others is an error: only those of the epoch that was lost, or of
+/// earlier ones, may be missing in the log.
+pub(crate) fn known(theirs: Vec<Value>, log: &[Value], lost_epoch: Option<u64>) -> Result<Vec<Value>, String> {
+    let Some(lost_epoch) = lost_epoch else { return Ok(theirs) };
+    let ids: std::collections::BTreeSet<&str> = log.iter().filter_map(|event| event["id"].as_str()).collect();
+    let (known, unknown): (Vec<Value>, Vec<Value>) =
+        theirs.into_iter().partition(|event| event["id"].as_str().is_some_and(|id| ids.contains(id)));
+    match unknown.iter().find(|event| event["epoch"].as_u64().is_none_or(|epoch| epoch > lost_epoch)) {
+        Some(event) => Err(format!("{event} is not in the log, and was not lost with it")),
+        None => Ok(known),
+    }
+}
