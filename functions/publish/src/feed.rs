@@ -64,7 +64,8 @@ impl Publish {
             (None, Some(_)) => return Ok(()),
             // The log has not begun: all that it will have comes after the bus was chosen.
             (head, None) => {
-                let begin = head.map_or(LogPosition::BEGINNING, |head| head.end());
+                let now = self.clock.now();
+                let begin = head.map_or(LogPosition::BEGINNING, |head| head.start_of_news(now));
                 return Ok(self.store.move_log_consumer(&consumer, None, begin).await.map(drop)?);
             }
         };

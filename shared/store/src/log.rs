@@ -155,9 +155,13 @@ impl LogHead {
     /// segment say since when there is a log.
     #[must_use]
     pub fn covers(&self, at: UtcSecond, now: UtcSecond) -> bool {
-        let epoch = self.ended.keys().next().copied().unwrap_or(self.epoch);
-        let first = LogPosition { epoch, number: 1, offset: 0 };
+        let first = LogPosition { epoch: self.first_epoch(), number: 1, offset: 0 };
         is_kept(day_of(at), now) && self.day_before(at).max(self.start(now)) > first
+    }
+
+    /// The first epoch that ever had a segment. A lost log has one before it that had none.
+    fn first_epoch(&self) -> Epoch {
+        self.ended.iter().find(|(_, end)| **end > 1).map_or(self.epoch, |(epoch, _)| *epoch)
     }
 
     /// The oldest segment that is kept at `now`, or the next one.

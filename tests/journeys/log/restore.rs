@@ -1,7 +1,7 @@
 //! Readers of the log learn what a restore took back, whenever the operator's steps are interrupted.
 
 use payments_local::interceptor::{Fate, Interceptor, Process, client_over};
-use payments_restore::{Restored, begin, finish};
+use payments_restore::{Restored, begin, begin_restored, finish};
 use payments_store::{Item, Missed, Store};
 use payments_tests::Counting;
 
@@ -177,7 +177,7 @@ async fn finish_says_what_is_wrong_and_changes_nothing() -> Result<()> {
         }
     };
     for step in [begin(&store).await?, finish(stream.clone(), "2026-11-20T09:00:00Z").await?] {
-        assert_eq!(step, "The log has never begun, so there is nothing to do.");
+        assert!(step.starts_with("The log has never begun, so there is nothing to do."), "{step}");
     }
     create(&world, 1, 0).await?;
     world.count_all().await?;
@@ -196,7 +196,63 @@ async fn finish_says_what_is_wrong_and_changes_nothing() -> Result<()> {
     Ok(())
 }
 
-/// The log's own table was restored: it counts segments that it lacks, and one that it has is not counted.
+/// The log's own table was restored, and has a segment that its head does not count: it was appended, so it belongs to the log.
+#[tokio::test]
+async fn a_segment_that_a_restored_head_does_not_count_is_read() -> Result<()> {
+    let world = World::open().await?;
+    let (store, stream) = (world.store().await, world.stream().await?.arn().to_owned());
+    let mut counting = Counting::of(&world).await?;
+    for n in 0..3 {
+        create(&world, 1, n).await?;
+        counting.count(world.functions()).await?;
+    }
+    let (client, table) = (world.client().await, &world.environment.tables.log);
+    let two = aws_sdk_dynamodb::types::AttributeValue::N("2".to_owned());
+    let update = client.update_item().table_name(table).key("pk", text("LOG#HEAD")).key("sk", text("HEAD"));
+    let update = update.update_expression("SET #next = :two").expression_attribute_names("#next", "next");
+    update.expression_attribute_values(":two", two).send().await?;
+    world.set_clock("2026-11-20T12:00:00Z")?;
+    begin_restored(&store, "2026-11-20T11:00:00Z".parse()?, world.now()).await?;
+    let restored = Restored { stream, tables_to: None, log_to: Some("2026-11-20T11:00:00Z".parse()?) };
+    finish(&store, &restored, || world.now(), |_, _| {}).await?;
+    let found = events(&all(&world, 1_000).await?)?;
+    let types: Vec<_> = found.iter().map(|event| event["type"].as_str().unwrap_or_default()).collect();
+    assert_eq!(types[3..], ["log.restored", "log.gap"], "{types:?}");
+    assert_eq!((&found[3]["end"], &found[4]["since"]), (&json!("3622140.4.0"), &json!("2026-11-20T10:00:00Z")));
+    Ok(())
+}
+
+/// A gap cannot be forgotten: what is noted at the same moment by others is kept, and `begin` notes what `finish` may not be told.
+#[tokio::test]
+async fn what_is_missing_is_noted_by_all_and_told_by_finish() -> Result<()> {
+    let world = World::open().await?;
+    let (store, stream) = (world.store().await, world.stream().await?.arn().to_owned());
+    create(&world, 1, 0).await?;
+    world.count_all().await?;
+    let notes = (0..10).map(|n| {
+        let since = format!("2026-11-20T08:00:{:02}Z", (n + 3) % 10).parse();
+        let store = store.clone();
+        async move {
+            store
+                .note_missed(Missed { since: Some(since?), until: "2026-11-20T09:00:00Z".parse()? })
+                .await
+                .map_err(anyhow::Error::from)
+        }
+    });
+    futures::future::try_join_all(notes).await?;
+    let missed = head(&world).await?.missed.context("nothing was noted")?;
+    assert_eq!(missed.since, Some("2026-11-20T08:00:00Z".parse()?));
+    world.set_clock("2026-11-20T12:00:00Z")?;
+    begin_restored(&store, "2026-11-20T08:30:00Z".parse()?, world.now()).await?;
+    let restored = Restored { stream, tables_to: Some("2026-11-20T08:30:00Z".parse()?), log_to: None };
+    finish(&store, &restored, || world.now(), |_, _| {}).await?;
+    let found = events(&all(&world, 1_000).await?)?;
+    let gap = found.iter().find(|event| event["type"] == "log.gap").context("no gap")?;
+    assert_eq!((&gap["since"], &gap["until"]), (&json!("2026-11-20T07:30:00Z"), &json!("2026-11-20T12:00:00Z")));
+    Ok(())
+}
+
+/// The log's own table was restored: it counts segments that it lacks.
 #[tokio::test]
 async fn a_torn_log_goes_on_in_a_new_epoch_and_no_number_is_used_again() -> Result<()> {
     let world = World::open().await?;

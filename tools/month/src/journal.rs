@@ -44,9 +44,13 @@ fn place_of(path: &Path) -> Result<LogPosition> {
 }
 
 /// Compares the journal with the events that a reader of the log has seen. It may also have what was lost with the log. Returns what is wrong.
-pub(crate) async fn check(files: &Arc<dyn ObjectStore>, seen: &[Value], lost_epoch: Option<u64>) -> Option<String> {
+pub(crate) async fn check(
+    files: &Arc<dyn ObjectStore>,
+    seen: &[Value],
+    lost: (Option<u64>, &[Value]),
+) -> Option<String> {
     let events = journaled(files).await.map_err(|error| format!("{error:#}"));
-    match events.and_then(|events| known(events, seen, lost_epoch)) {
+    match events.and_then(|events| known(events, seen, lost)) {
         Ok(events) if events == seen => None,
         Ok(events) => {
             let same = events.iter().zip(seen).take_while(|(theirs, ours)| theirs == ours).count();

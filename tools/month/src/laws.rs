@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use chrono::{DateTime, Utc};
 use payments_model::Settlement;
 use serde_json::Value;
 
@@ -230,6 +231,11 @@ fn is_consistent(head: &Value) -> bool {
 #[must_use]
 pub fn is_settled(status: &str) -> bool {
     matches!(status, "PROCESSED" | "FAILED")
+}
+
+/// When a head last changed, by its trail.
+pub(crate) fn last_change(head: &Value) -> Option<DateTime<Utc>> {
+    text(&trail(head).last()?["M"], "at").parse().ok()
 }
 
 fn trail(head: &Value) -> &[Value] {

@@ -27,29 +27,27 @@ pub(crate) const LOG: &str = "payments-log";
 pub(crate) struct LogLoss {
     /// Its copy and the copy's instant, if it can be restored.
     copy: Option<(BTreeMap<Key, Value>, UtcSecond)>,
-    /// Whether the operator reads the events from the journal.
-    from_journal: bool,
 }
 
 impl LogLoss {
     /// Draws what becomes of the log, in every second restore. A copy is of this moment.
     pub(crate) fn draw(bank: &Bank, random: &mut Rng) -> Result<Option<Self>> {
-        let (number, from_journal) = (random.u8(0..4), random.bool());
+        let number = random.u8(0..4);
         if number > 1 || !bank.faults.has(FaultKind::LogLost) {
             return Ok(None);
         }
         bank.faults.count(FaultKind::LogLost);
         if number == 0 {
-            return Ok(Some(Self { copy: None, from_journal: true }));
+            return Ok(Some(Self { copy: None }));
         }
         let mut items = scan(bank, LOG)?;
-        if random.bool() {
-            // A table is restored item by item: its last segment may be missing.
-            let segments = items.keys().filter(|(pk, _)| pk.starts_with("LOG#") && pk[4..].parse::<u32>().is_ok());
-            let last = segments.max().cloned();
-            last.and_then(|last| items.remove(&last));
+        // A table is restored item by item: its head may not count its last segment, or count one that is missing.
+        match random.u8(0..3) {
+            0 => drop(last_segment(&items).and_then(|last| items.remove(&last))),
+            1 => count_one_less(&mut items),
+            _ => {}
         }
-        Ok(Some(Self { copy: Some((items, UtcSecond::of(bank.time.now())?)), from_journal }))
+        Ok(Some(Self { copy: Some((items, UtcSecond::of(bank.time.now())?)) }))
     }
 
     /// Takes the table away.
@@ -83,18 +81,25 @@ impl LogLoss {
     pub(crate) fn restored_to(&self) -> Option<UtcSecond> {
         self.copy.as_ref().map(|(_, at)| *at)
     }
+}
 
-    /// Where the events are read.
-    pub(crate) fn source(&self, files: &Arc<dyn ObjectStore>) -> Source {
-        match self.from_journal {
-            true => Source::Journal(Arc::new(PrefixStore::new(Arc::clone(files), "journal"))),
-            false => Source::Log,
-        }
-    }
+/// The journal, from which events are read when the log is lost.
+pub(crate) fn journal(files: &Arc<dyn ObjectStore>) -> Source {
+    Source::Journal(Arc::new(PrefixStore::new(Arc::clone(files), "journal")))
+}
 
-    /// Whether the operator reads the events from the journal.
-    pub(crate) fn is_from_journal(&self) -> bool {
-        self.from_journal
+fn last_segment(items: &BTreeMap<Key, Value>) -> Option<Key> {
+    let is_epoch = |pk: &str| pk.strip_prefix("LOG#").is_some_and(|epoch| epoch.parse::<u32>().is_ok());
+    items.keys().filter(|(pk, _)| is_epoch(pk)).max().cloned()
+}
+
+/// Lets the log's head be as it was before the last segment was appended.
+fn count_one_less(items: &mut BTreeMap<Key, Value>) {
+    let head = ("LOG#HEAD".to_owned(), "HEAD".to_owned());
+    if let Some(head) = items.get_mut(&head)
+        && let next @ 3.. = number(head, "next")
+    {
+        head["next"] = json!({ "N": (next - 1).to_string() });
     }
 }
 
@@ -111,9 +116,18 @@ pub(crate) fn set(bank: &Bank, table: &str, key: &Key, item: Option<&Value>) -> 
 }
 
 /// Returns the events of `theirs` that the log still has. What is wrong with the others is an error: only those of the epoch that was lost, or of
-/// earlier ones, may be missing in the log.
-pub(crate) fn known(theirs: Vec<Value>, log: &[Value], lost_epoch: Option<u64>) -> Result<Vec<Value>, String> {
+/// earlier ones, may be missing in the log, and they are what its reader saw `before` it lost them.
+pub(crate) fn known(
+    theirs: Vec<Value>,
+    log: &[Value],
+    (lost_epoch, before): (Option<u64>, &[Value]),
+) -> Result<Vec<Value>, String> {
     let Some(lost_epoch) = lost_epoch else { return Ok(theirs) };
+    let seen: BTreeMap<&str, &Value> = before.iter().filter_map(|event| Some((event["id"].as_str()?, event))).collect();
+    let differs = |event: &&Value| event["id"].as_str().and_then(|id| seen.get(id)).is_some_and(|seen| seen != event);
+    if let Some(event) = theirs.iter().find(differs) {
+        return Err(format!("{event} is another event in the log that was lost"));
+    }
     let ids: std::collections::BTreeSet<&str> = log.iter().filter_map(|event| event["id"].as_str()).collect();
     let (known, unknown): (Vec<Value>, Vec<Value>) =
         theirs.into_iter().partition(|event| event["id"].as_str().is_some_and(|id| ids.contains(id)));

@@ -144,9 +144,9 @@ async fn played(settings: &Settings, watch: &dyn Fn()) -> Result<Month> {
         ending::check_queues(&bank, &mut checker);
         ending::check_events(&bank, &tables, &mut checker, settings.outages);
         checker.violations.extend(webhooks::check(&bank).await);
-        let events = std::mem::take(&mut bank.state().consumer.seen);
-        let lost_epoch = bank.state().lost_epoch;
-        checker.violations.extend(journal::check(&files, &events, lost_epoch).await);
+        let consumer = std::mem::take(&mut bank.state().consumer);
+        let lost = (bank.state().lost_epoch, &consumer.before[..]);
+        checker.violations.extend(journal::check(&files, &consumer.seen, lost).await);
     }
     let mut month = outcome(settings, &bank, checker, &trace)?;
     if settings.is_healthy() && settings.weakness.is_none() {

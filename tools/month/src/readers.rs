@@ -10,7 +10,6 @@ use serde_json::Value;
 
 use crate::bank::Bank;
 use crate::clients::{ACCOUNTS, TRIES, ask, wait};
-use crate::consumer::Consumer;
 use crate::time::pause;
 
 /// Lets clients read until `end`.
@@ -134,7 +133,11 @@ pub(crate) async fn read_events(bank: &Arc<Bank>, limit: u16) {
         }
         if let Some(oldest) = page["oldestCursor"].as_str() {
             // What it knows may be of a log that is lost.
-            state.consumer = Consumer::at(oldest);
+            let epoch = cursor.as_ref().and_then(|cursor| cursor.split('.').next()?.parse::<u64>().ok());
+            if epoch > state.lost_epoch {
+                state.complaints.push(format!("the cursor {cursor:?} is gone, and the log was lost before it"));
+            }
+            state.consumer = std::mem::take(&mut state.consumer).begun_anew(oldest);
             continue;
         }
         let problems = state.consumer.take(page);

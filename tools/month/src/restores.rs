@@ -16,7 +16,7 @@ use object_store::prefix::PrefixStore;
 use payments_local::client::Request;
 use payments_local::{Function, Functions};
 use payments_model::UtcSecond;
-use payments_restore::{Rebuild, Restored, Source, Told, begin, begin_lost, finish};
+use payments_restore::{Rebuild, Restored, Source, Told, begin, begin_lost, begin_restored, finish};
 use payments_store::{LogPosition, LogRead};
 use serde_json::{Value, json};
 use tokio::task::spawn_local;
@@ -30,7 +30,7 @@ use crate::faults::FaultKind;
 use crate::journal::journaled;
 use crate::lag;
 use crate::laws::{Tables, id_of, is_of_head};
-use crate::log_loss::{LogLoss, set};
+use crate::log_loss::{self, LogLoss, set};
 use crate::random::happens;
 use crate::time::pause;
 use crate::triggers::{SCHEDULED_TIMEOUT, context};
@@ -138,8 +138,17 @@ impl Operator<'_> {
 
         let to = UtcSecond::of(latest - TimeDelta::minutes(random.i64(5..400)))?;
         let logged = match &log {
-            Some(log) if log.is_from_journal() => last_versions(&journaled(self.files).await?),
-            _ => self.logged().await?,
+            None => self.logged().await?,
+            Some(log) => {
+                let mut versions = last_versions(&journaled(self.files).await?);
+                if !log.is_gone() {
+                    for (id, version) in self.logged().await? {
+                        let known = versions.entry(id).or_default();
+                        *known = version.max(*known);
+                    }
+                }
+                versions
+            }
         };
         let loss = Loss { to, history, before: tables(bank)?, logged, wrong, log };
         let first = bank.changes.log().len();
@@ -176,9 +185,12 @@ impl Operator<'_> {
         LogLoss::lose(bank);
         pause(LONGEST_INVOCATION).await;
         lost.replace(bank)?;
-        self.again(random, async || match lost.is_gone() {
-            true => begin_lost(store, UtcSecond::of(bank.time.now())?).await.map(drop),
-            false => begin(store).await.map(drop),
+        self.again(random, async || {
+            let now = UtcSecond::of(bank.time.now())?;
+            match lost.restored_to() {
+                None => begin_lost(store, now).await.map(drop),
+                Some(log_to) => begin_restored(store, log_to, now).await.map(drop),
+            }
         })
         .await
     }
@@ -265,7 +277,6 @@ impl Operator<'_> {
             let tables = if loss.history.is_some() { "both tables" } else { "the hot table" };
             let log = match &loss.log {
                 Some(log) if log.is_gone() => ", the log is lost",
-                Some(log) if log.is_from_journal() => ", the log to an instant of its own, events from the journal",
                 Some(_) => ", the log to an instant of its own",
                 None => "",
             };
@@ -299,7 +310,7 @@ impl Operator<'_> {
         let except = format!("actor={FAULTY},type=payment.cancelled").parse()?;
         Ok(Rebuild {
             store: self.bank.lambda.operator().clone(),
-            source: loss.log.as_ref().map_or(Source::Log, |log| log.source(self.files)),
+            source: loss.log.as_ref().map_or(Source::Log, |_| log_loss::journal(self.files)),
             reports: Arc::new(PrefixStore::new(Arc::clone(self.files), "reports")),
             to: loss.to,
             shards: self.bank.shards,

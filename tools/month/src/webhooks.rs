@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use chrono::{DateTime, TimeDelta, Utc};
 use fastrand::Rng;
 use payments_local::Stack;
@@ -32,26 +32,28 @@ const LONGEST_DELIVERY: TimeDelta = TimeDelta::hours(6);
 pub(crate) async fn create(stack: &mut Stack, seed: Seed, time: Time, faults: &Faults) -> Result<Receivers> {
     let receivers = Receivers::default();
     stack.webhooks = receivers.webhooks()?;
-    put(&stack.dependencies(stack.client()).store, time).await?;
+    put(&stack.dependencies(stack.client()).store, LogPosition::BEGINNING, time).await?;
     let (faults, mood) = (faults.clone(), Mutex::new(Mood { away_until: time.now(), random: seed.source("receiver") }));
     receivers.react(PORT, move |_| mood.lock().unwrap_or_else(PoisonError::into_inner).react(&faults, time.now()));
     Ok(receivers)
 }
 
 /// Creates the endpoint.
-async fn put(store: &Store, time: Time) -> Result<()> {
+async fn put(store: &Store, after: LogPosition, time: Time) -> Result<()> {
     let url = EndpointUrl::loopback(&format!("http://127.0.0.1:{PORT}/hook"))?;
     let chosen = EndpointChoice { url, description: String::new(), filter: EventFilter::default() };
     let id: EndpointId = "month".parse()?;
     let now = UtcSecond::of(time.now())?;
-    store.create_webhook_endpoint(&id, &chosen, LogPosition::BEGINNING, false, now).await?;
+    store.create_webhook_endpoint(&id, &chosen, after, false, now).await?;
     Ok(())
 }
 
-/// Creates the endpoint again, because it was lost with the log.
+/// Creates the endpoint again, because it was lost with the log: from the beginning of the epoch on, as the runbook says.
 pub(crate) async fn create_again(bank: &Bank) -> Result<()> {
+    let store = bank.lambda.operator();
     if bank.receivers.is_some() {
-        put(bank.lambda.operator(), bank.time).await?;
+        let head = store.log_head().await?.context("there is no log")?;
+        put(store, head.start_of_epoch(), bank.time).await?;
     }
     Ok(())
 }
@@ -93,11 +95,11 @@ impl Mood {
 /// Waits until the receiver knows what a reader of the log has seen, and returns what is wrong with it.
 pub(crate) async fn check(bank: &Bank) -> Option<String> {
     let Some(receivers) = &bank.receivers else { return None };
-    let (wanted, lost_epoch) = {
+    let (wanted, lost) = {
         let state = bank.state();
-        (state.consumer.seen.clone(), state.lost_epoch)
+        (state.consumer.seen.clone(), (state.lost_epoch, state.consumer.before.clone()))
     };
-    let taken = || known(receivers.taken(PORT), &wanted, lost_epoch);
+    let taken = || known(receivers.taken(PORT), &wanted, (lost.0, &lost.1));
     until(LONGEST_DELIVERY, async || taken().is_ok_and(|taken| taken.len() >= wanted.len())).await;
     let judged = taken().and_then(|taken| receivers.judge_taken(&taken, &wanted).map_err(|error| format!("{error:#}")));
     judged.err().map(|error| format!("webhooks: {error}"))

@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use chrono::TimeDelta;
 use futures::{StreamExt as _, TryStreamExt as _};
 use payments_model::{Epoch, GapEvent, LogRestoredEvent, PaymentRestoredEvent, UtcSecond};
-use payments_store::{LogHead, LogPosition, LogStage, MAX_SEGMENT_BYTES, Store};
+use payments_store::{LogHead, LogPosition, LogStage, MAX_SEGMENT_BYTES, Missed, Store};
 
 pub use rebuild::{Change, Except, ExceptError, Finding, Line, Outcome, Rebuild, Source, Told};
 
@@ -63,6 +63,22 @@ pub async fn begin_lost(store: &Store, now: UtcSecond) -> Result<String> {
     begin(store).await
 }
 
+/// Ends the epoch of a log whose table was restored to an instant, as [`begin`] does, and notes that changes since then may be missing: from then on
+/// no later step can forget it. Returns a line for the operator.
+///
+/// # Errors
+/// As [`begin`].
+pub async fn begin_restored(store: &Store, log_to: UtcSecond, now: UtcSecond) -> Result<String> {
+    ensure!(log_to <= now, "no table can be restored to {log_to}, which is not over yet");
+    ensure!(
+        store.log_head().await?.is_some(),
+        "the log was not begun at {log_to}: choose a later instant, or give --log-lost if its table is empty for good"
+    );
+    // What was appended later may have been changed earlier.
+    store.note_missed(Missed { since: Some(log_to.saturating_add(-MARGIN)), until: now }).await?;
+    begin(store).await
+}
+
 fn ended_at(end: LogPosition) -> String {
     format!(
         "The epoch has ended at {end}; nothing is counted until finish, so finish within a day. Restore the tables, run apply until \
@@ -70,7 +86,8 @@ fn ended_at(end: LogPosition) -> String {
     )
 }
 
-const NO_LOG: &str = "The log has never begun, so there is nothing to do.";
+const NO_LOG: &str =
+    "The log has never begun, so there is nothing to do. If its table was lost and is empty now, run begin --log-lost.";
 
 /// What was restored, and to when.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,7 +12,9 @@ use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
 use payments_boot::Clock;
 use payments_model::{ShardCount, UtcSecond};
-use payments_restore::{Change, Except, Line, Rebuild, Restored, Source, Told, begin, begin_lost, finish};
+use payments_restore::{
+    Change, Except, Line, Rebuild, Restored, Source, Told, begin, begin_lost, begin_restored, finish,
+};
 use payments_store::{Store, TableNames};
 
 /// How many payments of each change are shown. `--json` shows all.
@@ -53,6 +55,10 @@ enum Step {
         /// The log's table was lost, and an empty one has taken its place.
         #[arg(long)]
         log_lost: bool,
+
+        /// The log's table was restored to this instant.
+        #[arg(long, value_name = "INSTANT", conflicts_with = "log_lost")]
+        log_to: Option<UtcSecond>,
     },
     /// Show what apply would do. Changes nothing.
     Plan(Choices),
@@ -90,7 +96,8 @@ struct Choices {
     #[arg(long, value_name = "FOLDER")]
     reports: PathBuf,
 
-    /// Read the events from a copy of the bucket's folder journal, because the log is lost.
+    /// Read the events from a copy of the bucket's folder journal, because the log was lost. What a restored log knows beyond the journal's end is
+    /// read, too.
     #[arg(long, value_name = "FOLDER")]
     journal: Option<PathBuf>,
 
@@ -130,8 +137,15 @@ async fn main() -> Result<()> {
     let client = payments_boot::dynamodb(endpoint.as_deref()).await;
     let store = Store::new(client, TableNames { payments, history, log });
     match step {
-        Step::Begin { log_lost: false } => println!("{}", begin(&store).await?),
-        Step::Begin { log_lost: true } => println!("{}", begin_lost(&store, Clock::system().now()).await?),
+        Step::Begin { log_lost, log_to } => {
+            let now = Clock::system().now();
+            let done = match log_to {
+                _ if log_lost => begin_lost(&store, now).await?,
+                Some(log_to) => begin_restored(&store, log_to, now).await?,
+                None => begin(&store).await?,
+            };
+            println!("{done}");
+        }
         Step::Plan(choices) => rebuild(store, choices, false).await?,
         Step::Apply(choices) => rebuild(store, choices, true).await?,
         Step::Finish { stream, to, log_to } => {

@@ -5,9 +5,11 @@ use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem, Update};
 use payments_model::UtcSecond;
 
 use super::{LogHead, Missed, log_key, number, segment, text};
-use crate::conditional::equations;
-use crate::error::failed;
+use crate::conditional::{conditional, equations};
 use crate::{Item, Store, StoreError};
+
+/// The most tries to note what is missing, if others note something at the same moment.
+const MAX_NOTES: usize = 20;
 
 impl Store {
     /// The actions that append events to the log: 2 write units for each KB of the compressed segment, and 2 for the log's head.
@@ -82,9 +84,21 @@ impl Store {
     /// Notes in the head of the log, if there is one, what is not in it: 1 read unit, and if there is one 1 write unit. The next append says so
     /// in the log.
     pub async fn note_missed(&self, missed: Missed) -> Result<(), StoreError> {
-        let Some(head) = self.log_head().await? else { return Ok(()) };
-        let both = |before: Missed| Some(before.since?.min(missed.since?));
-        let since = head.missed.map_or(missed.since, both);
+        for _ in 1..MAX_NOTES {
+            if self.try_to_note(missed).await? {
+                return Ok(());
+            }
+        }
+        self.try_to_note(missed).await.map(drop)
+    }
+
+    /// Returns whether nobody else noted something meanwhile.
+    async fn try_to_note(&self, missed: Missed) -> Result<bool, StoreError> {
+        let Some(head) = self.log_head().await? else { return Ok(true) };
+        let (mut since, mut until) = (missed.since, missed.until);
+        if let Some(before) = head.missed {
+            (since, until) = (since.zip(before.since).map(|(one, other)| one.min(other)), until.max(before.until));
+        }
         let update = self.client.update_item().table_name(&self.tables.log).set_key(Some(log_key()));
         let update = match since {
             Some(since) => update
@@ -92,9 +106,25 @@ impl Store {
                 .expression_attribute_values(":since", text(since)),
             None => update.update_expression("SET missedUntil = :until REMOVE missedSince"),
         };
-        let update = update
-            .condition_expression("attribute_exists(pk)")
-            .expression_attribute_values(":until", text(missed.until));
-        update.send().await.map(drop).map_err(failed("UpdateItem"))
+        let same = |name: &str, value: Option<UtcSecond>| match value {
+            Some(_) => format!("{name} = :{name}"),
+            None => format!("attribute_not_exists({name})"),
+        };
+        let known = [
+            ("missedSince", head.missed.and_then(|before| before.since)),
+            ("missedUntil", head.missed.map(|before| before.until)),
+        ];
+        let mut update = update
+            .condition_expression(format!(
+                "attribute_exists(pk) AND {}",
+                known.map(|(name, value)| same(name, value)).join(" AND ")
+            ))
+            .expression_attribute_values(":until", text(until));
+        for (name, value) in known {
+            if let Some(value) = value {
+                update = update.expression_attribute_values(format!(":{name}"), text(value));
+            }
+        }
+        Ok(conditional("UpdateItem", update.send().await)?.is_ok())
     }
 }

@@ -86,10 +86,21 @@ impl LogHead {
         LogPosition::start_of(self.epoch, self.next)
     }
 
+    /// Whether the log has what follows a place at `now`.
+    #[must_use]
+    pub fn has(&self, place: LogPosition, now: UtcSecond) -> bool {
+        place >= self.start(now) && self.end_of(place.epoch).is_some_and(|end| place.number <= end)
+    }
+
     /// Whether `start` is the beginning of the log, so that nothing has expired.
     fn is_whole_from(&self, start: LogPosition) -> bool {
-        let first = self.ended.keys().next().copied().unwrap_or(self.epoch);
-        start == LogPosition::start_of(first, 1)
+        start == LogPosition::start_of(self.first_epoch(), 1)
+    }
+
+    /// The place, or the beginning of the next epoch if it is the end of one.
+    fn next_after(&self, place: LogPosition) -> LogPosition {
+        let is_end = place.epoch < self.epoch && self.end_of(place.epoch) == Some(place.number) && place.offset == 0;
+        if is_end { LogPosition::start_of(self.epoch_after(place.epoch), 1) } else { place }
     }
 
     /// The oldest place that is kept at `now`.
@@ -116,7 +127,7 @@ impl Store {
     ) -> Result<LogRead, StoreError> {
         let (start, end) = (head.start(now), head.end());
         let after = if after == LogPosition::BEGINNING && head.is_whole_from(start) { start } else { after };
-        if after < start {
+        if after < start && head.next_after(after) < start {
             return Ok(LogRead::Expired(start));
         }
         let Some(end_of_epoch) = head.end_of(after.epoch) else { return Ok(LogRead::Beyond(end)) };

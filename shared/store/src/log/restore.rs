@@ -55,6 +55,14 @@ impl LogHead {
         LogPosition { epoch: self.epoch, number: 1, offset: 0 }
     }
 
+    /// Where a reader begins that is new, and wants what comes from now on. What took the place of a lost log is read from its beginning: readers
+    /// whose places were lost with it must see that.
+    #[must_use]
+    pub fn start_of_news(&self, now: UtcSecond) -> LogPosition {
+        let is_after_loss = self.first_epoch() == self.epoch && !self.ended.is_empty();
+        if is_after_loss { self.start_of_epoch().max(self.start(now)) } else { self.end() }
+    }
+
     /// The end of the epoch before this one.
     #[must_use]
     pub fn end_before(&self) -> Option<LogPosition> {
@@ -64,9 +72,14 @@ impl LogHead {
 }
 
 impl Store {
-    /// Lets the log take no more changes: 2 write units. Returns whether its head was as it was read.
+    /// Lets the log take no more changes: 2 write units. Returns whether its head was as it was read. A restored table can have segments that its
+    /// head does not count: they were appended, and the log ends behind them.
     pub async fn end_epoch(&self, head: &LogHead) -> Result<bool, StoreError> {
-        self.change_log_head(head, &head.of_source(NO_SOURCE)).await
+        let mut ended = head.of_source(NO_SOURCE);
+        while self.get(&self.tables.log, super::segment_key(ended.epoch, ended.next)).await?.is_some() {
+            ended.next += 1;
+        }
+        self.change_log_head(head, &ended).await
     }
 
     /// Writes the head of a log that was lost: it takes no changes, and says that some are missing. 2 write units. Returns whether there was no log.

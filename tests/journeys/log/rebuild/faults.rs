@@ -135,6 +135,26 @@ async fn a_payment_that_was_archived_since_leaves_the_hot_table() -> Result<()> 
     bank.go_on(&[]).await
 }
 
+/// The table of such an instant is that of an earlier one, in part, and the log does not repeat what is brought back.
+#[tokio::test]
+async fn an_instant_within_an_earlier_restore_is_refused() -> Result<()> {
+    let bank = Bank::new().await?;
+    bank.lose_hot(&bank.at_t.hot).await?;
+    bank.apply().await?;
+    bank.world.set_clock("2026-11-20T10:20:00Z")?;
+    bank.open().await?;
+    bank.lose_hot(&bank.at_t.hot).await?;
+    for (to, is_within) in
+        [("2026-11-20T09:30:00Z", false), ("2026-11-20T10:00:00Z", true), ("2026-11-20T10:20:00Z", false)]
+    {
+        let (instant, later) = (to.parse()?, "2026-11-20T10:30:00Z".parse()?);
+        let applied = bank.told(|rebuild| (rebuild.to, rebuild.now) = (instant, later)).await;
+        let why = applied.err().map(|error| error.to_string()).unwrap_or_default();
+        assert_eq!(why.contains("an earlier restore was under way"), is_within, "{to}: {why}");
+    }
+    Ok(())
+}
+
 /// A payment that a restore took back is an old version in a new epoch. A later restore keeps it so, however old that version is.
 #[tokio::test]
 async fn what_a_restore_took_back_stays_so_after_the_next_one() -> Result<()> {

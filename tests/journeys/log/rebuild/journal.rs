@@ -35,8 +35,8 @@ async fn without_the_log_the_journal_tells_what_happened() -> Result<()> {
     bank.replace(&bank.world.environment.tables.log, &LOG, &[]).await?;
     let error = bank.apply().await.err().context("it applied without a log")?;
     assert!(error.to_string().contains("give --journal"), "{error}");
-    let (done, _) = bank.told(from_journal(&bank)).await?;
-    assert_eq!(done.findings, BTreeMap::new());
+    let (done, lines) = bank.told(from_journal(&bank)).await?;
+    assert_eq!(done.findings, [(Finding::Gap, 1)].into(), "where the journal ends: {lines:#?}");
     bank.assert_hot(&wanted).await?;
     bank.go_on(&[]).await?;
     // The next log has another epoch, and the cursors of the lost one lead nowhere.
@@ -77,6 +77,35 @@ async fn a_lost_log_begins_with_the_restore_and_with_nothing_old() -> Result<()>
     Ok(())
 }
 
+/// The journal was behind. A restored log knows more of the end, and of the beginning the journal does.
+#[tokio::test]
+async fn what_a_restored_log_knows_beyond_the_journal_is_read() -> Result<()> {
+    let bank = Bank::new().await?;
+    bank.publish().await?;
+    bank.create("k", "2026-12-01").await?;
+    bank.count().await?;
+    bank.lose_hot(&bank.at_t.hot).await?;
+    bank.told(from_journal(&bank)).await?;
+    assert_eq!(bank.status("k").await?.as_deref(), Some("SCHEDULED"), "the journal does not have it");
+    Ok(())
+}
+
+/// The log that follows a lost one does not know what was before it, whatever its epochs say.
+#[tokio::test]
+async fn a_log_that_follows_a_lost_one_covers_nothing_before_it() -> Result<()> {
+    let bank = Bank::new().await?;
+    bank.publish().await?;
+    bank.lose_hot(&bank.at_t.hot).await?;
+    bank.replace(&bank.world.environment.tables.log, &LOG, &[]).await?;
+    begin_lost(&bank.world.store().await, bank.world.now()).await?;
+    bank.told(from_journal(&bank)).await?;
+    bank.open().await?;
+    bank.lose_hot(&bank.at_t.hot).await?;
+    let error = bank.apply().await.err().context("it applied from a log that began later")?;
+    assert!(error.to_string().contains("Without the event log"), "{error}");
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_file_that_the_journal_lacks_is_listed() -> Result<()> {
     let bank = Bank::new().await?;
@@ -97,7 +126,7 @@ async fn a_file_that_the_journal_lacks_is_listed() -> Result<()> {
         rebuild.accepts_gaps = true;
     };
     let (done, lines) = bank.told(accepted).await?;
-    assert_eq!(done.findings, [(Finding::Gap, 1)].into(), "{lines:#?}");
+    assert_eq!(done.findings, [(Finding::Gap, 2)].into(), "{lines:#?}");
     assert_eq!((bank.status("k").await?, bank.status("l").await?.as_deref()), (None, Some("SCHEDULED")));
     Ok(())
 }

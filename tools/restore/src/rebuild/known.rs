@@ -82,6 +82,8 @@ pub(crate) struct Payments {
     pub(crate) gaps: Vec<String>,
     /// When the change of the first event was made that was read. What a restore tells is no change.
     pub(crate) first_at: Option<UtcSecond>,
+    /// For each restore that was read: to which instant it restored the tables, and when it was over.
+    pub(crate) restores: Vec<(UtcSecond, UtcSecond)>,
     /// The epoch of the last `log.restored` that was read, and when it began.
     begun: Option<(u32, UtcSecond)>,
     /// When the last change was made that was read.
@@ -104,6 +106,7 @@ struct Json {
     by: Option<By>,
     transaction_id: Option<String>,
     failure_reason: Option<String>,
+    restored_to: Option<String>,
 }
 
 /// The event that begins an epoch, as far as it says what was before.
@@ -200,6 +203,9 @@ impl Payments {
         let is_told = event.r#type == PAYMENT_RESTORED;
         if event.r#type == RESTORED {
             self.begun = Some((event.epoch, at));
+            if let Some(to) = &event.restored_to {
+                self.restores.push((to.parse()?, at));
+            }
         }
         if !is_told {
             self.first_at.get_or_insert(at);

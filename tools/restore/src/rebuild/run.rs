@@ -109,6 +109,14 @@ impl Rebuild {
         ensure!(self.to <= self.now, "no table can be restored to {}, which is not over yet", self.to);
         let since = self.to.saturating_add(-MARGIN);
         let mut payments = read(&self.source, &self.store, since, self.now).await?;
+        let within = payments.payments.restores.iter().find(|(to, over)| *to < self.to && self.to < *over);
+        if let Some((to, over)) = within {
+            bail!(
+                "at {} an earlier restore was under way, and the table was that of {to} in part: restore to an instant after {over}, or \
+                 give --to {to}",
+                self.to
+            );
+        }
         let last_run = reports::read(&self.reports, &mut payments.payments).await?;
         let outcome = std::cell::RefCell::new(Outcome::default());
         let tell = |line: &Line| {

@@ -43,18 +43,26 @@ pub(crate) async fn read(source: &Source, store: &Store, since: UtcSecond, now: 
             let head = store.log_head().await?.context(
                 "there is no log: give --journal a copy of the journal, or --no-log if the bank kept no log",
             )?;
-            if let Some(missed) = head.missed.filter(|missed| missed.until >= since) {
-                let from = missed.since.map_or_else(String::new, |from| format!(" from {from}"));
-                read.gaps.push(format!("changes{from} to {} are not in the log", missed.until));
-            }
-            read.log(store, &head, since, now).await?;
+            read.note_missed(&head, since);
+            read.log(store, &head, head.day_before(since).max(head.start(now)), (since, now)).await?;
             if !head.covers(since, now) {
                 read.check_beginning("log", since);
             }
         }
         Source::Journal(files) => {
-            read.journal(files, since).await?;
+            let end = read.journal(files, since).await?;
             read.check_beginning("journal", since);
+            if let Some(head) = store.log_head().await? {
+                read.note_missed(&head, since);
+                // A restored log can know what no file of the journal has.
+                if head.has(end, now) {
+                    read.log(store, &head, end, (since, now)).await?;
+                }
+            }
+            let last = read.payments.last_at.map_or_else(String::new, |last| format!(", with a change of {last}"));
+            read.gaps.push(format!(
+                "the events end at {end} of the journal or after it{last}: what was changed later is unknown"
+            ));
         }
         Source::Nowhere => {}
     }
@@ -76,9 +84,22 @@ impl Read {
         ));
     }
 
-    async fn log(&mut self, store: &Store, head: &LogHead, since: UtcSecond, now: UtcSecond) -> Result<()> {
-        let start = head.start(now);
-        let mut after = head.day_before(since).max(start);
+    /// Notes what the log's head says that it lacks.
+    fn note_missed(&mut self, head: &LogHead, since: UtcSecond) {
+        if let Some(missed) = head.missed.filter(|missed| missed.until >= since) {
+            let from = missed.since.map_or_else(String::new, |from| format!(" from {from}"));
+            self.gaps.push(format!("changes{from} to {} are not in the log", missed.until));
+        }
+    }
+
+    /// Reads the log from a place on.
+    async fn log(
+        &mut self,
+        store: &Store,
+        head: &LogHead,
+        mut after: LogPosition,
+        (since, now): (UtcSecond, UtcSecond),
+    ) -> Result<()> {
         loop {
             let page = match store.log_page(head, after, PAGE.0, PAGE.1, now).await {
                 Ok(LogRead::Page(page)) => page,
@@ -109,8 +130,8 @@ impl Read {
         }
     }
 
-    /// Reads the files one by one. Each begins where the one before it ended, or something is missing.
-    async fn journal(&mut self, files: &Arc<dyn ObjectStore>, since: UtcSecond) -> Result<()> {
+    /// Reads the files one by one. Each begins where the one before it ended, or something is missing. Returns where the last one ends.
+    async fn journal(&mut self, files: &Arc<dyn ObjectStore>, since: UtcSecond) -> Result<LogPosition> {
         let found: Vec<ObjectMeta> = files.list(None).try_collect().await?;
         let mut places: Vec<_> = found.iter().filter_map(|file| Some((place_of(file)?, file))).collect();
         places.sort_by_key(|(place, _)| *place);
@@ -130,7 +151,7 @@ impl Read {
             }
             last = Some(object.after);
         }
-        Ok(())
+        last.context("there is no file of the journal")
     }
 }
 
