@@ -2,7 +2,7 @@
 
 use payments_http::{PaymentView, Problem, ProblemKind};
 use payments_model::{AccountId, Actor, Decision, Event, Head, PaymentId, Status};
-use payments_store::Moved;
+use payments_store::{DueSort, Moved};
 
 use crate::Ingest;
 
@@ -20,9 +20,9 @@ impl Ingest {
         // Nothing changes a head before its first transition. So the details give the expected status, version and due
         // key, without a read.
         let now = self.clock.now();
-        let step = Head::scheduled(&details).transition(&Event::Cancel, now, by.clone()).map_err(Problem::internal)?;
-        let key = details.key();
-        let found = match self.store.transition(&key, details.due_date, &step).await? {
+        let (scheduled, key) = (Head::scheduled(&details), details.key());
+        let step = scheduled.transition(&Event::Cancel, now, by.clone()).map_err(Problem::internal)?;
+        let found = match self.store.transition(&key, DueSort::of(&scheduled), &step).await? {
             Moved::Done(head) => return Ok(PaymentView::of(&head).with_dates(&details)),
             Moved::Elsewhere(Some(head)) => *head,
             Moved::Elsewhere(None) => self.store.archived_head(&key).await?.ok_or_else(Problem::no_such_payment)?,

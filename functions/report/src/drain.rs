@@ -147,9 +147,9 @@ impl Drain<'_> {
 
     async fn remove_once(&mut self) -> Result<Option<StoreError>, StoreError> {
         let (store, now) = (&self.report.store, self.report.clock.now());
-        let marks = join_all(self.in_hand.iter().map(|row| {
-            let expires = expiry_of_reported(row.due_date, now);
-            store.mark_reported(&row.head, &row.unreported, expires)
+        let marks = join_all(self.in_hand.iter().map(async |row| {
+            let (key, expires) = (row.payment.guessed_key(), expiry_of_reported(row.due_date, now));
+            store.mark_reported(&key, &row.unreported, expires).await
         }));
         let marks = marks.await;
         let (mut failure, mut broken) = (None, None);

@@ -7,7 +7,7 @@
 //! | give a created payment its head | `payments` | [`Store::put_head`] |
 //! | a payment by its id | `payment-history` | [`Store::details`] |
 //! | a payment's current state | `payments`, then `payment-history` | [`Store::head`] |
-//! | an account's payments by due time | `payments` and `payment-history` | [`Store::account_page`] |
+//! | an account's payments by slot | `payments` and `payment-history` | [`Store::account_page`] |
 //! | the data of a page of payments | `payment-history` | [`Store::data_of`] |
 //! | due payments of a status, by shard | `payments`/`due` | [`Store::due_page`], [`Store::due_count`] |
 //! | all payments of a date and status, by shard | both tables' `due` | [`Store::due_page_of_both`] |

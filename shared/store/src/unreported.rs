@@ -119,7 +119,7 @@ fn decode_row(table: &str, entry: &Item) -> Result<UnreportedRow, StoreError> {
     let unreadable = |error: KeyError| StoreError::unreadable(table, key_of(entry), error);
     let unreported: UnreportedSort = text_of(entry, "unreported").parse().map_err(unreadable)?;
     let head = head_key_of(table, entry)?;
-    if head.sort.payment_id == unreported.payment_id {
+    if head.slot.payment_id == unreported.payment_id {
         Ok(UnreportedRow { unreported, head })
     } else {
         let why = format!("its unreported key is that of payment {}", unreported.payment_id);

@@ -3,6 +3,7 @@
 //! The log's epoch ends before the restore, and the next one begins after it.
 //! Each step can be repeated, and goes on where it was: the log's head says how far a restore is.
 
+mod named;
 mod published;
 mod rebuild;
 
@@ -159,10 +160,11 @@ async fn tell(
 
 /// Returns the event of a payment whose version is lower now than the log said.
 async fn compare(store: &Store, version: Version, now: UtcSecond) -> Result<Option<PaymentRestoredEvent>> {
-    Ok(match store.head(&version.key).await? {
-        Some(head) if head.version >= version.version => None,
+    let Version { payment, version, payee } = version;
+    Ok(match store.head(&payment.guessed_key()).await? {
+        Some(head) if head.version >= version => None,
         Some(head) => Some(PaymentRestoredEvent::Head(Box::new(head))),
-        None => Some(PaymentRestoredEvent::Missing { key: version.key, payee: version.payee, at: now }),
+        None => Some(PaymentRestoredEvent::Missing { payment, payee, at: now }),
     })
 }
 
