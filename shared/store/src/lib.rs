@@ -98,7 +98,7 @@ pub use restored::{DetailsPage, EndedPage, PageEnd};
 pub use settlement::Decided;
 pub use size::{MAX_DETAILS_BYTES, item_bytes};
 pub use transition::Moved;
-pub use unreported::{UnreportedEnd, UnreportedPage, UnreportedRow, expiry_of_reported};
+pub use unreported::{Marked, UnreportedEnd, UnreportedPage, UnreportedRow, expiry_of_reported};
 
 /// The names of the tables.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use aws_sdk_dynamodb::Client;
 use payments_model::{Event, Head, Status};
 use payments_store::schema::{HISTORY, Index, KeyAttribute, PARTITION, PAYMENTS, SORT, create_tables};
 use payments_store::{
-    Codec, Decided, DueRange, DueSort, DueUntil, Item, Moved, PutDetails, PutHead, Store, StoredHead, TableNames,
-    UnreportedSort,
+    Codec, Decided, DueRange, DueSort, DueUntil, Item, Marked, Moved, PutDetails, PutHead, Store, StoredHead,
+    TableNames, UnreportedSort,
 };
 
 use crate::life::{EXPIRES, PENDING, Payment, Read, SETTLED, Write, actor};
@@ -141,7 +141,7 @@ impl Tables {
             }
             (_, Write::Reported) => {
                 let unreported = UnreportedSort { settled_at: SETTLED.parse()?, payment_id: details.payment_id };
-                store.mark_reported(&key, &unreported, EXPIRES.parse()?).await?
+                store.mark_reported(&key, &unreported, EXPIRES.parse()?).await? == Marked::Done
             }
             (_, Write::Settled | Write::ArchivePut | Write::Idempotency) => bail!("this design has no {write:?}"),
         };
