@@ -42,6 +42,8 @@ pub(crate) struct Version {
     pub(crate) number: u32,
     pub(crate) status: Status,
     pub(crate) at: UtcSecond,
+    /// When it was due then.
+    pub(crate) due: Option<(UtcSecond, BusinessDate)>,
     /// The client that created or cancelled it.
     pub(crate) client: Option<String>,
     /// How the payment ended, if this is a settlement.
@@ -164,8 +166,10 @@ impl Json {
             (None, Some(reason)) => Some(Settlement::Failed(FailureReason::cut(reason))),
             (None, None) => None,
         };
+        let due = self.due_at.as_ref().zip(self.due_date.as_ref());
+        let due = due.map(|(at, date)| anyhow::Ok((at.parse()?, date.parse()?))).transpose()?;
         let client = self.by.as_ref().and_then(|by| by.name.clone());
-        Ok(Some(Version { number, status: to.parse()?, at, client, settlement }))
+        Ok(Some(Version { number, status: to.parse()?, at, due, client, settlement }))
     }
 }
 

@@ -275,16 +275,18 @@ impl Rebuild {
     /// Reads what there is of up to a hundred payments.
     async fn read(&self, some: &[&Known]) -> Result<Found> {
         let keys: Vec<HeadKey> = some.iter().map(|known| known.key.clone()).collect();
-        let hot: Heads = self.store.stored_heads(&keys).await?.into_iter().collect();
-        let history: Heads = self.store.settled_heads(&keys).await?.into_iter().collect();
-        let without: Vec<PaymentId> = some
-            .iter()
-            .filter(|known| {
-                !known.versions.is_empty() && !hot.contains_key(&known.key) && !history.contains_key(&known.key)
-            })
-            .map(|known| known.payment.payment_id)
-            .collect();
+        let mut hot: Heads = self.store.stored_heads(&keys).await?.into_iter().collect();
+        let mut history: Heads = self.store.settled_heads(&keys).await?.into_iter().collect();
+        let is_without = |known: &&&Known| !hot.contains_key(&known.key) && !history.contains_key(&known.key);
+        let without: Vec<PaymentId> = some.iter().filter(is_without).map(|known| known.payment.payment_id).collect();
         let details = if without.is_empty() { HashMap::new() } else { self.store.details_of(&without).await? };
+        // Who is not due as at first has its head elsewhere.
+        let elsewhere = details.values().flatten().map(Details::key).filter(|key| !keys.contains(key));
+        let elsewhere: Vec<HeadKey> = elsewhere.collect();
+        if !elsewhere.is_empty() {
+            hot.extend(self.store.stored_heads(&elsewhere).await?);
+            history.extend(self.store.settled_heads(&elsewhere).await?);
+        }
         Ok(Found { hot, history, details })
     }
 
@@ -325,11 +327,13 @@ impl Found {
     }
 
     fn seen<'s>(&'s self, known: &'s Known) -> Result<Seen<'s>, &'s StoreError> {
+        let details = self.details.get(&known.payment.payment_id).map(Result::as_ref).transpose()?;
+        let key = details.map_or_else(|| known.key.clone(), Details::key);
         Ok(Seen {
             known,
-            hot: self.hot.get(&known.key).map(Result::as_ref).transpose()?,
-            history: self.history.get(&known.key).map(Result::as_ref).transpose()?,
-            details: self.details.get(&known.payment.payment_id).map(Result::as_ref).transpose()?,
+            hot: self.hot.get(&key).map(Result::as_ref).transpose()?,
+            history: self.history.get(&key).map(Result::as_ref).transpose()?,
+            details,
         })
     }
 }
