@@ -208,6 +208,20 @@ async fn an_unreadable_head_is_isolated_and_sent_once_it_is_repaired() -> Result
     fixture.assert_counters_exact().await
 }
 
+/// The due date is not that of the details, but the due time is: no amendment would do that.
+#[tokio::test]
+async fn a_head_whose_due_date_alone_is_another_is_never_sent() -> Result<()> {
+    let fixture = Fixture::start().await?;
+    let intents = fixture.pending(3).await?;
+    let due = format!("PENDING#2026-11-21#{}#{}", intents[1].scheduled_for, intents[1].id()?);
+    damage(&fixture, &intents[1], "due", text(due)).await?;
+    drop(fixture.metrics.take());
+    assert_eq!(sent_in_the_end(&fixture, &intents).await?, [true, false, true]);
+    let lines = fixture.metrics.take();
+    assert!(fixture.metric(&lines, "Disagreements") > 0, "{lines:?}");
+    fixture.assert_counters_exact().await
+}
+
 /// Delivers everything and redrives once. Returns which of these payments were sent.
 async fn sent_in_the_end(fixture: &Fixture, intents: &[Intent]) -> Result<Vec<bool>> {
     fixture.dispatch_all().await?;
@@ -241,20 +255,26 @@ async fn a_head_that_disagrees_with_its_details_is_isolated_and_never_sent() -> 
 /// Somebody copies a pending head to where another account, or another time, has it.
 #[tokio::test]
 async fn a_head_at_the_key_of_another_account_or_time_is_never_sent() -> Result<()> {
-    for (attribute, from, to) in [("pk", "ACCT#", "ACCT#x"), ("sk", "2026-11-20T", "2026-11-21T")] {
+    // With the due key of the copy, or with that of the payment.
+    let copied: [(&[&str], _, _); 3] = [
+        (&["pk", "due"], "ACCT#", "ACCT#x"),
+        (&["sk", "due"], "2026-11-20T", "2026-11-21T"),
+        (&["sk"], "2026-11-20T", "2026-11-21T"),
+    ];
+    for (attributes, from, to) in copied {
         let fixture = Fixture::start().await?;
         let intents = fixture.pending(1).await?;
         let mut copy = fixture.world.heads(&intents[0].account).await?.remove(0);
-        for name in [attribute, "due"] {
-            let changed = copy[name].as_s().map_or_else(|_| String::new(), |it| it.replace(from, to));
-            copy.insert(name.to_owned(), text(changed));
+        for name in attributes {
+            let changed = copy[*name].as_s().map_or_else(|_| String::new(), |it| it.replace(from, to));
+            copy.insert((*name).to_owned(), text(changed));
         }
         fixture.world.put_items(&fixture.world.environment.tables.payments, [copy]).await?;
         drop(fixture.metrics.take());
         fixture.dispatch_all().await?;
-        assert_eq!(fixture.faults.sent(), 1, "{attribute}: only the payment itself");
+        assert_eq!(fixture.faults.sent(), 1, "{attributes:?}: only the payment itself");
         let lines = fixture.metrics.take();
-        assert!(fixture.metric(&lines, "Disagreements") > 0, "{attribute}: {lines:?}");
+        assert!(fixture.metric(&lines, "Disagreements") > 0, "{attributes:?}: {lines:?}");
         fixture.assert_counters_exact().await?;
     }
     Ok(())

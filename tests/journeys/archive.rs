@@ -42,7 +42,7 @@ async fn settle(world: &World, result: Value) -> Result<()> {
     let response = world.functions().settle_batch(serde_json::from_value(event)?).await;
     ensure!(response.batch_item_failures.is_empty(), "{response:?}");
     if was_pending {
-        let head = [("pk", account_partition(&key.account)), ("sk", head_sort(key.sort))];
+        let head = [("pk", account_partition(&key.account)), ("sk", head_sort(key.slot))];
         let head: Item = head.map(|(name, value)| (name.to_owned(), text(&value))).into();
         world.update(&head, "REMOVE inHistory", &[]).await?;
         let delete = world.client().await.delete_item().table_name(&world.environment.tables.history);

@@ -26,6 +26,7 @@ mod recount;
 mod reference;
 mod report;
 mod sandbox;
+mod slots;
 mod triggers;
 mod units;
 mod unreadable;

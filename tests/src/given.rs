@@ -15,8 +15,8 @@ use payments_model::{
     Actor, Event, EventFields, EventFilter, FailureReason, Head, HeadKey, PaymentId, Settlement, Transition,
 };
 use payments_store::{
-    BlockingEvent, Decided, Delivery, DeliveryEnd, DeliveryError, EndpointChoice, LogPosition, LogRead, MAX_ENDPOINTS,
-    Moved, Progress, Store, WebhookCommit,
+    BlockingEvent, Decided, Delivery, DeliveryEnd, DeliveryError, DueSort, EndpointChoice, LogPosition, LogRead,
+    MAX_ENDPOINTS, Moved, Progress, Store, WebhookCommit,
 };
 use serde_json::json;
 
@@ -230,7 +230,7 @@ pub async fn move_on(world: &World, payment_id: PaymentId, events: Vec<Event>, a
         let moved = if step.to().status().is_settled() {
             settle(&store, &key, &step).await?
         } else {
-            store.transition(&key, head.due_date, &step).await?
+            store.transition(&key, DueSort::of(&head), &step).await?
         };
         head = match moved {
             Moved::Done(head) => *head,

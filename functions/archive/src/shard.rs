@@ -175,13 +175,13 @@ impl<'a> ShardArchive<'a> {
     /// Reads the heads of the next entries and decides by them, since the index lags.
     async fn check(&mut self) -> Result<(), StoreError> {
         let some = self.entries.iter().take(MAX_BATCH_GET);
-        let keys: Vec<HeadKey> = some.clone().map(DueRow::head_key).collect();
+        let keys: Vec<HeadKey> = some.clone().map(|row| row.head.clone()).collect();
         let mut dates: HashMap<PaymentId, BusinessDate> =
-            some.map(|row| (row.due.head.payment_id, row.due.due_date)).collect();
+            some.map(|row| (row.due.payment_id, row.due.due_date)).collect();
         let heads = self.run.archive.store.stored_heads(&keys).await?;
         drop(self.entries.drain(..keys.len()));
         for (key, head) in heads {
-            let payment_id = key.sort.payment_id;
+            let payment_id = key.slot.payment_id;
             let date = dates.remove(&payment_id);
             match head {
                 Ok(head) => self.sort(head),
@@ -263,7 +263,7 @@ impl<'a> ShardArchive<'a> {
 
     /// Counts the payments left, with at most one read per status.
     async fn count_remaining(&mut self) {
-        let rows = self.entries.iter().map(|row| (row.due.head.payment_id, row.due.due_date, row.settled_at));
+        let rows = self.entries.iter().map(|row| (row.due.payment_id, row.due.due_date, row.settled_at));
         let heads = self.ready.iter().chain(&self.copied).map(StoredHead::known);
         let heads = heads.map(|head| (head.payment_id, head.due_date, head.settled_at()));
         for (payment_id, due_date, settled_at) in rows.chain(heads) {
@@ -293,7 +293,7 @@ impl<'a> ShardArchive<'a> {
         let (table, status, version) =
             (&self.run.archive.config.data.tables.history, other.state.status(), other.version);
         let key = other.key();
-        let (pk, sk) = (account_partition(&key.account), head_sort(key.sort));
+        let (pk, sk) = (account_partition(&key.account), head_sort(key.slot));
         format!("the item {pk} / {sk} of table {table} is a different head, {status} at version {version}")
     }
 

@@ -138,7 +138,7 @@ impl ShardRedrive<'_> {
             Err(error) => return (0, Some(error)),
         };
         let (rows, unreadable): (Vec<_>, Vec<_>) = page.rows.into_iter().partition(Result::is_ok);
-        let keys: Vec<HeadKey> = rows.into_iter().flatten().map(|row| row.head_key()).collect();
+        let keys: Vec<HeadKey> = rows.into_iter().flatten().map(|row| row.head).collect();
         let heads = match store.hot_heads(&keys).await {
             Ok(heads) => heads,
             Err(error) => return (0, Some(error)),

@@ -70,7 +70,7 @@ impl Sweeper {
     async fn claim(&self, row: &DueRow) -> Result<Moved, StoreError> {
         let (at, by) = (self.clock.now(), Actor::named(SWEEPER));
         match Transition::new(&State::Scheduled, row.version, &Event::Sweep, at, by) {
-            Ok(step) => self.store.transition(&row.head_key(), row.due.due_date, &step).await,
+            Ok(step) => self.store.transition(&row.head, row.due, &step).await,
             Err(_) => Ok(Moved::Elsewhere(None)),
         }
     }
@@ -176,7 +176,7 @@ impl ShardSweep<'_> {
             // The payments that were claimed were due before the others.
             return Ok((self.progress() > 0).then_some(0));
         }
-        let keys: Vec<HeadKey> = self.in_hand.iter().take(MAX_BATCH_GET).map(DueRow::head_key).collect();
+        let keys: Vec<HeadKey> = self.in_hand.iter().take(MAX_BATCH_GET).map(|row| row.head.clone()).collect();
         let heads = self.sweeper.store.hot_heads(&keys).await?;
         let readable = heads.iter().filter_map(|(_, head)| head.as_ref().ok());
         Ok(Some(oldest_of(readable, self.sweeper.clock.now())))

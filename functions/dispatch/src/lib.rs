@@ -130,7 +130,7 @@ impl Dispatch {
         for (attempt, head) in pending {
             match details.get(&head.payment_id) {
                 Some(Ok(details)) if self.agree(head, details) => {
-                    requests.push(PaymentRequest::of(details, attempt.number));
+                    requests.push(PaymentRequest::of(details, head.due_at, attempt.number));
                     sending.push(attempt);
                 }
                 Some(Ok(_)) => {
@@ -185,8 +185,8 @@ impl Dispatch {
         Ok(matches!(self.store.follow_settlement(&settled?).await?, Moved::Done(_)))
     }
 
-    /// Whether a head and its details say the same. The request says what the details say, and everybody else
-    /// sees what the head says.
+    /// Whether a head and its details say the same. The request says what the details say, but when the payment is due,
+    /// and everybody else sees what the head says.
     fn agree(&self, head: &Head, details: &Details) -> bool {
         let differences = head.differences(details);
         if differences.is_empty() {
@@ -196,7 +196,7 @@ impl Dispatch {
         tracing::error!(
             payment_id = %head.payment_id,
             table = payments,
-            key = format!("{} / {}", account_partition(&key.account), head_sort(key.sort)),
+            key = format!("{} / {}", account_partition(&key.account), head_sort(key.slot)),
             details_table = history,
             ?differences,
             "a pending payment's head disagrees with its details and it is not dispatched"
@@ -209,7 +209,7 @@ impl Dispatch {
             match sent {
                 Ok(()) => tally.sent += 1,
                 Err(error) => {
-                    let payment_id = attempt.key.sort.payment_id;
+                    let payment_id = attempt.key.slot.payment_id;
                     tracing::warn!(%payment_id, causes = ?causes(&error), "a request was not sent; Lambda retries it");
                     tally.not_sent(attempt);
                 }

@@ -2,9 +2,12 @@
 
 use payments_http::{PaymentView, Problem, ProblemKind};
 use payments_model::{AccountId, Actor, Decision, Event, Head, PaymentId, Status};
-use payments_store::Moved;
+use payments_store::{DueSort, Moved};
 
 use crate::Ingest;
+
+/// The most tries of a cancel: one as the details say, one as the head says, and one if somebody else was first meanwhile.
+const MAX_TRIES: usize = 3;
 
 impl Ingest {
     /// Cancels a payment of `account`; a repeated cancel returns the cancelled payment.
@@ -17,24 +20,30 @@ impl Ingest {
         let details = self.store.details(payment_id).await?;
         let details =
             details.filter(|details| details.instruction.account == *account).ok_or_else(Problem::no_such_payment)?;
-        // Nothing changes a head before its first transition. So the details give the expected status, version and due
-        // key, without a read.
-        let now = self.clock.now();
-        let step = Head::scheduled(&details).transition(&Event::Cancel, now, by.clone()).map_err(Problem::internal)?;
-        let key = details.key();
-        let found = match self.store.transition(&key, details.due_date, &step).await? {
-            Moved::Done(head) => return Ok(PaymentView::of(&head).with_dates(&details)),
-            Moved::Elsewhere(Some(head)) => *head,
-            Moved::Elsewhere(None) => self.store.archived_head(&key).await?.ok_or_else(Problem::no_such_payment)?,
-        };
-        match found.transition(&Event::Cancel, now, by) {
-            Err(Decision::Already) => Ok(PaymentView::of(&found).with_dates(&details)),
-            Err(Decision::TooLate) => Err(too_late(found.state.status())),
-            _ => Err(Problem::internal(format!(
-                "payment {payment_id} is {}, but its version or due key does not match its details; \
-                 correct its head by hand",
-                found.state.status()
-            ))),
+        // Most heads are as they were created before their first transition. So the details give the expected status,
+        // version and due key, without a read.
+        let (key, now) = (details.key(), self.clock.now());
+        let (mut known, mut tries) = (Head::scheduled(&details), 0);
+        loop {
+            let step = match known.transition(&Event::Cancel, now, by.clone()) {
+                Ok(step) => step,
+                Err(Decision::Already) => return Ok(PaymentView::of(&known).with_dates(&details)),
+                Err(Decision::TooLate) => return Err(too_late(known.state.status())),
+                Err(decision) => return Err(Problem::internal(decision)),
+            };
+            if tries == MAX_TRIES {
+                return Err(Problem::internal(format!(
+                    "payment {payment_id} is {}, but its head changes all the time, or is in the long-term table alone; \
+                     correct its head by hand",
+                    known.state.status()
+                )));
+            }
+            tries += 1;
+            known = match self.store.transition(&key, DueSort::of(&known), &step).await? {
+                Moved::Done(head) => return Ok(PaymentView::of(&head).with_dates(&details)),
+                Moved::Elsewhere(Some(head)) => *head,
+                Moved::Elsewhere(None) => self.store.archived_head(&key).await?.ok_or_else(Problem::no_such_payment)?,
+            };
         }
     }
 }

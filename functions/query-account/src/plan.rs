@@ -5,7 +5,7 @@ use std::str::FromStr;
 use payments_http::cursor::invalid_cursor;
 use payments_http::request::{date_order, invalid_parameter};
 use payments_http::{AccountCursor, PageLimit, Problem, Query};
-use payments_model::{AccountId, BusinessDate, BusinessZone, HeadSort, IdempotencyKey, Reference, Statuses};
+use payments_model::{AccountId, BusinessDate, BusinessZone, IdempotencyKey, Reference, Slot, Statuses};
 use payments_store::{AccountFilter, AccountQuery, ListOrder};
 
 /// The parameter that names a payment by its key.
@@ -26,7 +26,7 @@ pub(crate) struct Plan {
     to: BusinessDate,
     filter: AccountFilter,
     order: ListOrder,
-    after: Option<HeadSort>,
+    after: Option<Slot>,
     pub(crate) limit: PageLimit,
     pub(crate) with_data: bool,
 }
@@ -108,17 +108,18 @@ impl Plan {
         Ok(Self { account, from, to, filter, order: made_in, after: Some(cursor.after), limit, with_data })
     }
 
-    /// The store's query for the payments that follow `after`, or the cursor, of which it reads `limit`.
+    /// The store's query for the payments that follow `after`, or the cursor, of which it reads `limit`. The list has
+    /// payments where they were due at first.
     pub(crate) fn read(
         &self,
-        after: Option<HeadSort>,
+        after: Option<Slot>,
         limit: u16,
         zone: BusinessZone,
         today: BusinessDate,
     ) -> Result<AccountQuery<'_>, Problem> {
         let (from, to) = (zone.start_of(self.from), zone.end_of(self.to));
         let after = after.or(self.after);
-        if after.is_some_and(|after| !(from..to).contains(&after.due_at)) {
+        if after.is_some_and(|after| !(from..to).contains(&after.at.first_due())) {
             return Err(invalid_cursor("it points outside its own range"));
         }
         Ok(AccountQuery {
@@ -146,7 +147,7 @@ impl Plan {
     }
 
     /// The cursor of the page after the payment at `after`.
-    pub(crate) fn cursor(&self, after: HeadSort) -> String {
+    pub(crate) fn cursor(&self, after: Slot) -> String {
         let Self { account, from, to, filter, order, .. } = self;
         let (account, from, to) = (account.clone(), *from, *to);
         let AccountFilter { statuses, payee, reference } = filter.clone();

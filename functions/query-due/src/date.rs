@@ -4,7 +4,7 @@ use payments_boot::Deadline;
 use payments_http::cursor::invalid_cursor;
 use payments_http::request::{invalid_parameter, whole_number};
 use payments_http::{DueCursor, PageLimit, Problem, ProblemKind, Query};
-use payments_model::{BusinessDate, HeadSort, Shard, ShardCount, Status, Statuses};
+use payments_model::{BusinessDate, PaymentId, Shard, ShardCount, Status, Statuses, UtcSecond};
 use payments_store::{DuePage, DueRange, DueRow, DueSort, DueUntil};
 use serde::Serialize;
 
@@ -41,7 +41,7 @@ struct Plan {
     limit: PageLimit,
     /// The stretches of the index still to be read, in order.
     stretches: Vec<(Status, Shard)>,
-    after: Option<HeadSort>,
+    after: Option<(UtcSecond, PaymentId)>,
 }
 
 impl Plan {
@@ -70,7 +70,7 @@ impl Plan {
         Ok(Self { due_date, statuses, only_shard, limit, stretches, after })
     }
 
-    fn cursor(&self, (status, shard): (Status, Shard), after: Option<HeadSort>) -> String {
+    fn cursor(&self, (status, shard): (Status, Shard), after: Option<(UtcSecond, PaymentId)>) -> String {
         let cursor = DueCursor {
             due_date: self.due_date,
             statuses: self.statuses.clone(),
@@ -99,7 +99,8 @@ impl QueryDue {
                     return Ok(list);
                 }
                 reads += 1;
-                let after_key = after.map(|head| DueSort { status, due_date: plan.due_date, head });
+                let due_date = plan.due_date;
+                let after_key = after.map(|(due_at, payment_id)| DueSort { status, due_date, due_at, payment_id });
                 let range = DueRange { shard, status, until: DueUntil::Date(plan.due_date), after: after_key };
                 let limit = u16::try_from(room).unwrap_or(u16::MAX);
                 let page = if with_history {
@@ -108,7 +109,7 @@ impl QueryDue {
                     self.store.due_page(&range, limit).await
                 };
                 let page = page?;
-                after = page.next.map(|next| next.head);
+                after = page.next.map(|next| (next.due_at, next.payment_id));
                 list.add(page);
                 if after.is_none() {
                     break;
@@ -155,12 +156,12 @@ fn in_range(number: u16, shards: ShardCount) -> Result<Shard, Problem> {
 
 fn view(row: &DueRow) -> DueView {
     DueView {
-        payment_id: row.due.head.payment_id.to_string(),
-        account_id: row.account.to_string(),
+        payment_id: row.due.payment_id.to_string(),
+        account_id: row.head.account.to_string(),
         payee_account_id: row.payee.to_string(),
         amount_minor: row.money.amount.get(),
         currency: row.money.currency.to_string(),
-        due_at: row.due.head.due_at.to_string(),
+        due_at: row.due.due_at.to_string(),
         due_date: row.due.due_date.to_string(),
         status: row.due.status.as_str(),
         version: row.version,

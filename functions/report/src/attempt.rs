@@ -179,6 +179,7 @@ mod tests {
             money: Money { amount: i64::MAX.try_into().unwrap(), currency: "GBP".parse().unwrap() },
             scheduled_for: "2026-11-20".parse().unwrap(),
             reference: None,
+            slot_at: "2026-11-20T00:00:00Z".parse().unwrap(),
             due_at: "2026-11-20T00:00:00Z".parse().unwrap(),
             due_date: "2026-11-20".parse().unwrap(),
             shard: payment_id.shard("10".parse::<ShardCount>().unwrap()),

@@ -7,7 +7,7 @@ use flate2::write::GzDecoder;
 use futures::future::join_all;
 use payments_boot::{Deadline, Retries, Stop};
 use payments_model::{Outage as _, OutageKind, causes};
-use payments_store::{StoreError, expiry_of_reported};
+use payments_store::{Marked, StoreError, expiry_of_reported};
 
 use crate::rows::{ReportedRow, RowReader};
 use crate::stored::Stored;
@@ -115,6 +115,21 @@ impl Report {
         }
         drain.remove().await
     }
+
+    /// Removes the payment of a row from `unreported`. If it is not due as at first, its head is not where the row leads,
+    /// and its details say where. A payment that stayed there would be in the next report, too.
+    async fn mark(&self, row: &ReportedRow) -> Result<Marked, StoreError> {
+        let (guess, expires) = (row.payment.guessed_key(), expiry_of_reported(row.due_date, self.clock.now()));
+        let marked = self.store.mark_reported(&guess, &row.unreported, expires).await?;
+        if marked != Marked::NoHead {
+            return Ok(marked);
+        }
+        match self.store.details(row.payment.payment_id).await?.map(|details| details.key()) {
+            Some(key) if key != guess => self.store.mark_reported(&key, &row.unreported, expires).await,
+            // It was archived, or has expired.
+            _ => Ok(Marked::NoHead),
+        }
+    }
 }
 
 impl Drain<'_> {
@@ -146,17 +161,12 @@ impl Drain<'_> {
     }
 
     async fn remove_once(&mut self) -> Result<Option<StoreError>, StoreError> {
-        let (store, now) = (&self.report.store, self.report.clock.now());
-        let marks = join_all(self.in_hand.iter().map(|row| {
-            let expires = expiry_of_reported(row.due_date, now);
-            store.mark_reported(&row.head, &row.unreported, expires)
-        }));
-        let marks = marks.await;
+        let marks = join_all(self.in_hand.iter().map(|row| self.report.mark(row))).await;
         let (mut failure, mut broken) = (None, None);
         for (row, mark) in std::mem::take(&mut self.in_hand).into_iter().zip(marks) {
             match mark {
-                Ok(true) => self.outcome.drained += 1,
-                Ok(false) => self.outcome.already_drained += 1,
+                Ok(Marked::Done) => self.outcome.drained += 1,
+                Ok(Marked::Before | Marked::NoHead) => self.outcome.already_drained += 1,
                 Err(error) if error.kind() == OutageKind::Broken => broken = Some(error),
                 Err(error) => {
                     self.in_hand.push(row);

@@ -1,9 +1,7 @@
 //! Settlements as rows of CSV (RFC 4180), written and read.
 
 use csv_core::ReadRecordResult;
-use payments_model::{
-    AccountId, BusinessDate, FailureReason, Head, HeadKey, HeadSort, Reference, TransactionId, UtcSecond,
-};
+use payments_model::{AccountId, BusinessDate, DuePayment, FailureReason, Head, Reference, TransactionId, UtcSecond};
 use payments_store::UnreportedSort;
 
 /// The columns, in order. New ones are added at the end: reports of older releases are read back without them.
@@ -25,7 +23,7 @@ pub(crate) const COLUMNS: [&str; 12] = [
 /// How many columns the first release's reports have.
 const FIRST_COLUMNS: usize = 11;
 
-/// The columns that are read back: what makes up a payment's keys, and its date.
+/// The columns that are read back: what leads to a payment's head, its key in `unreported`, and its date.
 const PAYMENT_ID: usize = 0;
 const ACCOUNT_ID: usize = 1;
 const DUE_AT: usize = 5;
@@ -87,11 +85,11 @@ pub(crate) fn csv_of(settlements: &[Settlement], with_header: bool) -> std::io::
     csv.into_inner().map_err(csv::IntoInnerError::into_error)
 }
 
-/// The keys in a row, which remove its payment from `unreported`, and its date.
+/// What a row says of its payment: what leads to its head, its key in `unreported`, and its date.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportedRow {
-    /// The key of its head.
-    pub head: HeadKey,
+    /// The payment, and when it is due.
+    pub payment: DuePayment,
     /// When it was settled, and which payment it is.
     pub unreported: UnreportedSort,
     /// Its due date.
@@ -157,16 +155,16 @@ impl RowReader {
     fn parse(&self) -> Result<ReportedRow, &'static str> {
         let parse = || {
             let () = [FIRST_COLUMNS, COLUMNS.len()].contains(&self.fields).then_some(())?;
-            let sort = HeadSort {
-                due_at: self.field(DUE_AT)?.parse().ok()?,
+            let payment = DuePayment {
+                // As it is stored, for ever: what is valid today was not always asked for.
+                account: AccountId::from_stored(self.field(ACCOUNT_ID)?).ok()?,
                 payment_id: self.field(PAYMENT_ID)?.parse().ok()?,
+                due_at: self.field(DUE_AT)?.parse().ok()?,
             };
             let unreported =
-                UnreportedSort { settled_at: self.field(SETTLED_AT)?.parse().ok()?, payment_id: sort.payment_id };
-            // As it is stored, for ever: what is valid today was not always asked for.
-            let account = AccountId::from_stored(self.field(ACCOUNT_ID)?).ok()?;
+                UnreportedSort { settled_at: self.field(SETTLED_AT)?.parse().ok()?, payment_id: payment.payment_id };
             let due_date = self.field(DUE_DATE)?.parse().ok()?;
-            Some(ReportedRow { head: HeadKey { account, sort }, unreported, due_date })
+            Some(ReportedRow { payment, unreported, due_date })
         };
         parse().ok_or("has a row that is not a settlement")
     }
@@ -184,11 +182,11 @@ mod tests {
 
     #[test]
     fn rows_are_read_wherever_pieces_end() {
-        let id = "626e8292-8e84-575a-b684-0af73927405b";
+        let (id, due_at) = ("626e8292-8e84-575a-b684-0af73927405b", "2026-11-20T00:00:00Z");
         let reason = "r".repeat(256).replacen("rrrr", "\r\n\",", 1).replace('"', "\"\"");
         let account = "a".repeat(48);
         let long = format!(
-            "{id},{account},{account},9223372036854775807,GBP,2026-11-20T00:00:00Z,2026-11-20,PROCESSED,,\"{reason}\",2026-11-20T01:02:03Z"
+            "{id},{account},{account},9223372036854775807,GBP,{due_at},2026-11-20,PROCESSED,,\"{reason}\",2026-11-20T01:02:03Z"
         );
         let now = format!("{long},\"{},\"", "R".repeat(34));
         let text = format!("{}\r\n{long}\r\n{now}\r\n", COLUMNS.join(","));
@@ -203,8 +201,11 @@ mod tests {
             let [one, other] = rows.as_slice() else { panic!("{} rows from pieces of {piece}", rows.len()) };
             assert_eq!(one, other);
             assert_eq!(one.unreported.to_string(), format!("202611200100#2026-11-20T01:02:03Z#{id}"));
-            assert_eq!(one.head.account.as_str(), account);
-            assert_eq!(payments_store::key::head_sort(one.head.sort), format!("2026-11-20T00:00:00Z#{id}"));
+            assert_eq!(one.payment.account.as_str(), account);
+            assert_eq!(
+                (one.payment.payment_id.to_string(), one.payment.due_at.to_string()),
+                (id.to_owned(), due_at.to_owned())
+            );
         }
     }
 
@@ -214,7 +215,7 @@ mod tests {
         let row = "626e8292-8e84-575a-b684-0af73927405b,..,payee,1,GBP,2026-11-20T00:00:00Z,2026-11-20,PROCESSED,T-1,,2026-11-20T01:02:03Z";
         let text = format!("{}\r\n{row}\r\n", COLUMNS.join(","));
         let read = RowReader::new().read(&mut text.as_bytes()).unwrap().unwrap();
-        assert_eq!(read.head.account.as_str(), "..");
+        assert_eq!(read.payment.account.as_str(), "..");
         assert!("..".parse::<AccountId>().is_err());
     }
 

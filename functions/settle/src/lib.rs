@@ -8,8 +8,7 @@ use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMe
 use lambda_runtime::LambdaEvent;
 use payments_boot::{Clock, Deadline, Metrics};
 use payments_model::{
-    Actor, Decision, Event, Head, HeadKey, HeadSort, Outage as _, PaymentId, Settlement, State, TransactionId,
-    Transition, causes,
+    Actor, Decision, Event, Head, HeadKey, Outage as _, PaymentId, Settlement, State, TransactionId, Transition, causes,
 };
 use payments_queue::SettlementResult;
 use payments_store::{Decided, Moved, Store, StoreError};
@@ -112,15 +111,11 @@ impl Settle {
 
     async fn settle(&self, result: &SettlementResult, deadline: &Deadline) -> Result<(MessageEnd, bool), Halt> {
         let end = match &result.echo {
-            // The echo of the head's key saves a read. If it leads to no head, the details decide.
-            Some((account, due_at)) => {
-                let sort = HeadSort { due_at: *due_at, payment_id: result.payment_id };
-                let key = HeadKey { account: account.clone(), sort };
-                match self.settle_at(&key, result, deadline).await? {
-                    MessageEnd::Unknown => self.settle_by_details(result, deadline).await?,
-                    end => end,
-                }
-            }
+            // The echo of a payment that is due as at first saves a read. If it leads to no head, the details decide.
+            Some(payment) => match self.settle_at(&payment.guessed_key(), result, deadline).await? {
+                MessageEnd::Unknown => self.settle_by_details(result, deadline).await?,
+                end => end,
+            },
             None => self.settle_by_details(result, deadline).await?,
         };
         let shared = match (&end, &result.settlement) {
@@ -137,7 +132,7 @@ impl Settle {
     /// are settled at the same moment. A failed read is only logged.
     async fn is_shared(&self, id: &TransactionId, payment_id: PaymentId) -> bool {
         match self.store.payments_of_transaction(id).await {
-            Ok(carriers) => carriers.iter().any(|key| key.sort.payment_id != payment_id),
+            Ok(carriers) => carriers.iter().any(|key| key.slot.payment_id != payment_id),
             Err(error) => {
                 let causes = causes(&error);
                 tracing::warn!(%payment_id, transaction_id = %id, ?causes, "a transaction's payments cannot be read");

@@ -5,7 +5,7 @@
 //! field.)
 
 use aws_lambda_events::dynamodb::EventRecord;
-use payments_model::{IrregularEvent, Logged, SequenceNumber, UtcSecond};
+use payments_model::{HeadKey, IrregularEvent, Logged, SequenceNumber, UtcSecond};
 use payments_store::key::parse_head_key;
 use payments_store::{Counted, counted, logged};
 use serde::Deserialize;
@@ -137,7 +137,9 @@ fn read(place: Place<'_>, record: &RawValue) -> Result<Change, EventError> {
             let key = key_of(text("pk"), text("sk"));
             tracing::error!(%sequence_number, table, key, %error, "a stream record cannot be read; it is counted as unparsed");
             let key = parse_head_key(text("pk").unwrap_or_default(), text("sk").unwrap_or_default()).ok();
-            let irregular = IrregularEvent { key, at: place.now, place: at, why: "its record cannot be read" };
+            // No image says when it is due.
+            let payment = key.as_ref().map(HeadKey::guessed_due);
+            let irregular = IrregularEvent { payment, at: place.now, place: at, why: "its record cannot be read" };
             (Effect::Unreadable(None), Logged::Irregular(irregular))
         }
     };

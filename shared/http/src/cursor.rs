@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use payments_model::{AccountId, BusinessDate, HeadSort, Reference, Status, Statuses};
+use payments_model::{AccountId, BusinessDate, PaymentId, Reference, Slot, Status, Statuses, UtcSecond};
 
 use crate::problem::{Problem, ProblemKind};
 
@@ -38,20 +38,20 @@ pub struct AccountCursor {
     pub reference: Option<Reference>,
     /// Whether the latest come first.
     pub is_descending: bool,
-    /// The last payment seen.
-    pub after: HeadSort,
+    /// The slot of the last payment seen.
+    pub after: Slot,
 }
 
 impl AccountCursor {
     /// Encodes the cursor for the client.
     pub fn encode(&self) -> String {
         let Self { account, from, to, statuses, payee, reference, is_descending, after } = self;
-        let HeadSort { due_at, payment_id } = after;
+        let Slot { at, payment_id } = after;
         let payee = payee.as_ref().map_or("", AccountId::as_str);
         let reference = reference.as_ref().map_or("", Reference::as_str);
         let order = if *is_descending { "desc" } else { "asc" };
         let list = format!("{account}#{from}#{to}#{statuses}#{payee}#{reference}#{order}");
-        URL_SAFE_NO_PAD.encode(format!("{ACCOUNT_FORMAT}#{list}#{due_at}#{payment_id}"))
+        URL_SAFE_NO_PAD.encode(format!("{ACCOUNT_FORMAT}#{list}#{at}#{payment_id}"))
     }
 
     /// Decodes a cursor that a client sent.
@@ -65,12 +65,12 @@ impl AccountCursor {
 
     fn parse(text: &str) -> Option<Self> {
         let parts: Vec<&str> = text.split('#').collect();
-        let (account, from, to, statuses, payee, reference, order, due_at, payment_id) = match *parts.as_slice() {
-            [ACCOUNT_FORMAT, account, from, to, statuses, payee, reference, order, due_at, payment_id] => {
-                (account, from, to, statuses, payee, reference, order, due_at, payment_id)
+        let (account, from, to, statuses, payee, reference, order, at, payment_id) = match *parts.as_slice() {
+            [ACCOUNT_FORMAT, account, from, to, statuses, payee, reference, order, at, payment_id] => {
+                (account, from, to, statuses, payee, reference, order, at, payment_id)
             }
-            [OLD_ACCOUNT_FORMAT, account, from, to, status, due_at, payment_id] if !status.contains(',') => {
-                (account, from, to, status, "", "", "asc", due_at, payment_id)
+            [OLD_ACCOUNT_FORMAT, account, from, to, status, at, payment_id] if !status.contains(',') => {
+                (account, from, to, status, "", "", "asc", at, payment_id)
             }
             _ => return None,
         };
@@ -87,7 +87,7 @@ impl AccountCursor {
             payee: optional(payee)?,
             reference: optional(reference)?,
             is_descending,
-            after: HeadSort { due_at: due_at.parse().ok()?, payment_id: payment_id.parse().ok()? },
+            after: Slot { at: at.parse().ok()?, payment_id: payment_id.parse().ok()? },
         })
     }
 }
@@ -103,8 +103,8 @@ pub struct DueCursor {
     pub only_shard: Option<u16>,
     /// The status and shard to continue in.
     pub at: (Status, u16),
-    /// The last payment seen there.
-    pub after: Option<HeadSort>,
+    /// When the last payment seen there is due, and which it is.
+    pub after: Option<(UtcSecond, PaymentId)>,
 }
 
 impl DueCursor {
@@ -112,7 +112,7 @@ impl DueCursor {
     pub fn encode(&self) -> String {
         let Self { due_date, statuses, only_shard, at: (status, shard), after } = self;
         let only_shard = only_shard.map(|shard| shard.to_string()).unwrap_or_default();
-        let after = after.map_or("#".to_owned(), |HeadSort { due_at, payment_id }| format!("{due_at}#{payment_id}"));
+        let after = after.map_or("#".to_owned(), |(due_at, payment_id)| format!("{due_at}#{payment_id}"));
         URL_SAFE_NO_PAD.encode(format!("{DUE_FORMAT}#{due_date}#{statuses}#{only_shard}#{status}#{shard}#{after}"))
     }
 
@@ -134,9 +134,7 @@ impl DueCursor {
             statuses: listed(statuses)?,
             only_shard: optional(only_shard)?,
             at: (status.parse().ok()?, shard.parse().ok()?),
-            after: optional(due_at)?
-                .zip(optional(payment_id)?)
-                .map(|(due_at, payment_id)| HeadSort { due_at, payment_id }),
+            after: optional(due_at)?.zip(optional(payment_id)?),
         };
         let fits = due_at.is_empty() == payment_id.is_empty()
             && cursor.statuses.has(cursor.at.0)
@@ -171,7 +169,7 @@ pub fn invalid_cursor(why: &str) -> Problem {
 
 #[cfg(test)]
 mod tests {
-    use payments_model::{IdempotencyKey, PaymentId};
+    use payments_model::IdempotencyKey;
     use proptest::prelude::*;
 
     use super::*;
@@ -188,7 +186,7 @@ mod tests {
             payee: Some("p".repeat(48).parse().unwrap()),
             reference: Some("R".repeat(35).parse().unwrap()),
             is_descending: true,
-            after: HeadSort { due_at: "2026-12-01T00:00:00Z".parse().unwrap(), payment_id },
+            after: Slot { at: "2026-12-01T00:00:00Z".parse().unwrap(), payment_id },
         }
     }
 
@@ -206,18 +204,17 @@ mod tests {
         };
         assert_eq!(AccountCursor::decode(&plain.encode()).unwrap(), plain);
         // As the release before made it.
-        let HeadSort { due_at, payment_id } = plain.after;
-        let old = format!("a1#{}#2026-11-20#2027-02-18##{due_at}#{payment_id}", plain.account);
+        let Slot { at, payment_id } = plain.after;
+        let old = format!("a1#{}#2026-11-20#2027-02-18##{at}#{payment_id}", plain.account);
         assert_eq!(AccountCursor::decode(&URL_SAFE_NO_PAD.encode(old)).unwrap(), plain);
     }
 
     #[test]
     fn a_cursor_of_a_date_is_read_back() {
-        for (statuses, only_shard, after) in [
-            ("", None, None),
-            ("CANCELLED", Some(999), Some(cursor().after)),
-            ("SCHEDULED,CANCELLED", Some(999), Some(cursor().after)),
-        ] {
+        let last: (UtcSecond, PaymentId) = ("2026-12-01T00:00:00Z".parse().unwrap(), cursor().after.payment_id);
+        for (statuses, only_shard, after) in
+            [("", None, None), ("CANCELLED", Some(999), Some(last)), ("SCHEDULED,CANCELLED", Some(999), Some(last))]
+        {
             let parsed: Statuses = if statuses.is_empty() { Statuses::default() } else { statuses.parse().unwrap() };
             let at = (Status::Cancelled, 999);
             let cursor = DueCursor { due_date: "2026-11-20".parse().unwrap(), statuses: parsed, only_shard, at, after };

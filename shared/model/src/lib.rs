@@ -54,12 +54,13 @@
 //! | [`log_event`] | events of the log |
 //! | [`money`] | amounts in minor units |
 //! | [`outage`] | failed calls to other services |
-//! | [`payment`] | instructions, details, heads and their keys |
+//! | [`payment`] | instructions, details and heads |
 //! | [`payment_id`] | payment ids, idempotency keys, shards |
 //! | [`public_actor`] | the actors as clients see them |
 //! | [`reference`](mod@reference) | clients' references of payments |
 //! | [`sequence_number`] | places in a shard of the table's stream |
 //! | [`settlement`] | settlements, transaction ids, failure reasons |
+//! | [`slot`] | the keys of heads |
 //! | [`transition`] | statuses and the transitions between them |
 //! | [`webhook`] | endpoints of webhooks, their secrets and addresses |
 
@@ -99,6 +100,7 @@ pub mod public_actor;
 pub mod reference;
 pub mod sequence_number;
 pub mod settlement;
+pub mod slot;
 pub mod transition;
 pub mod webhook;
 
@@ -113,10 +115,11 @@ pub use json_text::JsonText;
 pub use log_event::{Epoch, GapEvent, IrregularEvent, LogRestoredEvent, Logged, PaymentRestoredEvent, VersionBefore};
 pub use money::{AmountMinor, MAX_AMOUNT_MINOR, Money};
 pub use outage::{Outage, OutageKind, causes};
-pub use payment::{Details, Head, HeadKey, HeadSort, Instruction, TrailEntry};
+pub use payment::{Details, Head, Instruction, TrailEntry};
 pub use payment_id::{IdempotencyKey, PaymentId, Shard, ShardCount};
 pub use public_actor::PublicActor;
 pub use reference::Reference;
 pub use sequence_number::SequenceNumber;
 pub use settlement::{FailureReason, Settlement, TransactionId};
+pub use slot::{DuePayment, HeadKey, Slot, SlotAt};
 pub use transition::{Decision, Event, State, Status, Statuses, Transition};

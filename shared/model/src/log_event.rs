@@ -9,7 +9,7 @@ use serde::Serialize;
 
 pub use marks::{GapEvent, LogRestoredEvent, PaymentRestoredEvent};
 
-use crate::{Head, HeadKey, PaymentId, PublicActor, Status, UtcSecond};
+use crate::{DuePayment, Head, PaymentId, PublicActor, Status, UtcSecond};
 
 /// The seconds from 1970 to 2020.
 const SECONDS_TO_2020: i64 = 1_577_836_800;
@@ -88,7 +88,7 @@ pub struct VersionEvent {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IrregularEvent {
     /// The payment, if its key can be read.
-    pub key: Option<HeadKey>,
+    pub payment: Option<DuePayment>,
     /// When the change was read.
     pub at: UtcSecond,
     /// Its place in the table's stream, which makes the event's id.
@@ -115,7 +115,7 @@ impl Logged {
         } else {
             "its version does not follow the one before"
         };
-        Self::Irregular(IrregularEvent { key: Some(after.key()), at: now, place: place.to_owned(), why })
+        Self::Irregular(IrregularEvent { payment: Some(after.due_payment()), at: now, place: place.to_owned(), why })
     }
 }
 
@@ -221,15 +221,15 @@ fn version_id(epoch: Epoch, payment: PaymentId, version: u32) -> String {
 
 impl IrregularEvent {
     fn json(&self, epoch: Epoch) -> serde_json::Result<String> {
-        let key = self.key.as_ref();
+        let payment = self.payment.as_ref();
         serde_json::to_string(&IrregularJson {
             id: format!("{epoch}-irregular-{}", self.place),
             r#type: "payment.irregular",
             at: self.at.to_string(),
             epoch,
-            account_id: key.map(|key| key.account.as_str()),
-            payment_id: key.map(|key| key.sort.payment_id.to_string()),
-            due_at: key.map(|key| key.sort.due_at.to_string()),
+            account_id: payment.map(|payment| payment.account.as_str()),
+            payment_id: payment.map(|payment| payment.payment_id.to_string()),
+            due_at: payment.map(|payment| payment.due_at.to_string()),
             place: &self.place,
             why: self.why,
         })

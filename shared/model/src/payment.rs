@@ -5,9 +5,9 @@
 
 use crate::transition::FIRST_VERSION;
 use crate::{
-    AccountId, Actor, BusinessDate, BusinessZone, DateRule, Decision, Due, Event, FailureReason, JsonText, Money,
-    MoveReason, PaymentId, Reference, ScheduledFor, Settlement, Shard, ShardCount, State, Status, TransactionId,
-    Transition, UtcSecond,
+    AccountId, Actor, BusinessDate, BusinessZone, DateRule, Decision, Due, DuePayment, Event, FailureReason, HeadKey,
+    JsonText, Money, MoveReason, PaymentId, Reference, ScheduledFor, Settlement, Shard, ShardCount, Slot, SlotAt,
+    State, Status, TransactionId, Transition, UtcSecond,
 };
 
 /// The most entries of a trail: scheduled, pending, settled.
@@ -109,30 +109,18 @@ impl Details {
         Self { payment_id, instruction, due_at, due_date, moved, shard, created_at: now, created_by: by }
     }
 
+    /// The instant of the head's slot: when these details, a payment's first ones, say that it is due.
+    #[must_use]
+    pub fn slot_at(&self) -> SlotAt {
+        SlotAt::of_first_due(self.due_at)
+    }
+
     /// The key of the payment's head.
     #[must_use]
     pub fn key(&self) -> HeadKey {
-        let sort = HeadSort { due_at: self.due_at, payment_id: self.payment_id };
-        HeadKey { account: self.instruction.account.clone(), sort }
+        let slot = Slot { at: self.slot_at(), payment_id: self.payment_id };
+        HeadKey { account: self.instruction.account.clone(), slot }
     }
-}
-
-/// A head's place among its account's heads: by due time, then by payment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct HeadSort {
-    /// When the payment falls due.
-    pub due_at: UtcSecond,
-    /// Which payment.
-    pub payment_id: PaymentId,
-}
-
-/// The key of a head, the same in both tables.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct HeadKey {
-    /// Whose payment.
-    pub account: AccountId,
-    /// Which of the account's payments.
-    pub sort: HeadSort,
 }
 
 /// One entry of a payment's trail: a status that it entered.
@@ -161,6 +149,8 @@ pub struct Head {
     pub scheduled_for: ScheduledFor,
     /// The client's reference.
     pub reference: Option<Reference>,
+    /// Where the head is: when the payment was due at first.
+    pub slot_at: SlotAt,
     /// When it falls due.
     pub due_at: UtcSecond,
     /// The business date it falls due on.
@@ -194,6 +184,7 @@ impl Head {
             money: *money,
             scheduled_for: *scheduled_for,
             reference: reference.clone(),
+            slot_at: details.slot_at(),
             due_at: details.due_at,
             due_date: details.due_date,
             shard: details.shard,
@@ -206,8 +197,15 @@ impl Head {
         }
     }
 
+    /// Whether the payment is due as at first.
+    #[must_use]
+    pub fn is_due_as_at_first(&self) -> bool {
+        self.due_at == self.slot_at.first_due()
+    }
+
     /// The fields in which the payment's details say something else, by their names in the API. A head
-    /// is built from its details, so a difference is damage.
+    /// is built from its details, so a difference is damage. The details say when the payment was due at first, so
+    /// `dueAt` is compared with the slot. A head that is due at another time alone knows its due date.
     #[must_use]
     pub fn differences(&self, details: &Details) -> Vec<&'static str> {
         let Instruction { account, payee, money, .. } = &details.instruction;
@@ -217,8 +215,8 @@ impl Head {
             ("payeeAccountId", self.payee != *payee),
             ("amountMinor", self.money.amount != money.amount),
             ("currency", self.money.currency != money.currency),
-            ("dueAt", self.due_at != details.due_at),
-            ("dueDate", self.due_date != details.due_date),
+            ("dueAt", self.slot_at != details.slot_at()),
+            ("dueDate", self.is_due_as_at_first() && self.due_date != details.due_date),
         ]
         .into_iter()
         .filter_map(|(field, differs)| differs.then_some(field))
@@ -228,13 +226,19 @@ impl Head {
     /// Its key, the same in both tables.
     #[must_use]
     pub fn key(&self) -> HeadKey {
-        HeadKey { account: self.account.clone(), sort: self.sort() }
+        HeadKey { account: self.account.clone(), slot: self.slot() }
     }
 
     /// Its place among its account's heads.
     #[must_use]
-    pub fn sort(&self) -> HeadSort {
-        HeadSort { due_at: self.due_at, payment_id: self.payment_id }
+    pub fn slot(&self) -> Slot {
+        Slot { at: self.slot_at, payment_id: self.payment_id }
+    }
+
+    /// The payment, as results, reports and events name it.
+    #[must_use]
+    pub fn due_payment(&self) -> DuePayment {
+        DuePayment { account: self.account.clone(), payment_id: self.payment_id, due_at: self.due_at }
     }
 
     /// Returns what `event` changes about this head, or the [`Decision`] against it. Beside a reference, a reason to fail

@@ -8,7 +8,8 @@ use std::collections::HashMap;
 use payments_model::payment_id::PaymentIdError;
 use payments_model::settlement::TransactionIdError;
 use payments_model::{
-    AccountId, Details, FailureReason, Instruction, PaymentId, Reference, Settlement, UtcSecond, account, calendar,
+    AccountId, Details, DuePayment, FailureReason, Instruction, PaymentId, Reference, Settlement, UtcSecond, account,
+    calendar,
 };
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,7 @@ use serde_json::value::RawValue;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaymentRequest {
     details: Details,
+    due_at: UtcSecond,
     dispatch_attempt: u32,
 }
 
@@ -39,10 +41,10 @@ struct RequestJson<'a> {
 }
 
 impl PaymentRequest {
-    /// Builds the request of a payment. `dispatch_attempt` is how often it was dispatched, this time
-    /// included: 1 at first.
-    pub fn of(details: &Details, dispatch_attempt: u32) -> Self {
-        Self { details: details.clone(), dispatch_attempt }
+    /// Builds the request of a payment that is due at `due_at`, which its head alone says. `dispatch_attempt` is how
+    /// often it was dispatched, this time included: 1 at first.
+    pub fn of(details: &Details, due_at: UtcSecond, dispatch_attempt: u32) -> Self {
+        Self { details: details.clone(), due_at, dispatch_attempt }
     }
 
     /// Whose payment it is.
@@ -63,7 +65,7 @@ impl PaymentRequest {
             payee_account_id: payee.as_str(),
             amount_minor: money.amount.get(),
             currency: money.currency.code(),
-            due_at: self.details.due_at.to_string(),
+            due_at: self.due_at.to_string(),
             reference: reference.as_ref().map(Reference::as_str),
             data: data.as_ref().map(|data| serde_json::from_str(data.as_str())).transpose()?,
             dispatch_attempt: self.dispatch_attempt,
@@ -87,9 +89,9 @@ pub struct SettlementResult {
     pub payment_id: PaymentId,
     /// How it ended.
     pub settlement: Settlement,
-    /// The payment's account and due time, if the service echoes both: they locate the head without
-    /// a read.
-    pub echo: Option<(AccountId, UtcSecond)>,
+    /// The payment with its account and due time, if the service echoes both: they locate the head of a payment that
+    /// is due as at first without a read.
+    pub echo: Option<DuePayment>,
 }
 
 /// Why a message is not a settlement result. No retry makes it readable.
@@ -152,7 +154,9 @@ impl SettlementResult {
         };
         let account = json.account_id.map(|id| AccountId::from_stored(&id).map_err(E::AccountId)).transpose()?;
         let due_at = json.due_at.map(|at| at.parse().map_err(E::DueAt)).transpose()?;
-        Ok(Self { payment_id: payment_id.parse().map_err(E::PaymentId)?, settlement, echo: account.zip(due_at) })
+        let payment_id = payment_id.parse().map_err(E::PaymentId)?;
+        let echo = account.zip(due_at).map(|(account, due_at)| DuePayment { account, payment_id, due_at });
+        Ok(Self { payment_id, settlement, echo })
     }
 }
 
@@ -161,6 +165,12 @@ mod tests {
     use payments_model::{Actor, JsonText, Money, ScheduledFor, ShardCount};
 
     use super::*;
+
+    /// The request of a payment with this data.
+    fn request_of(data: Option<&str>, dispatch_attempt: u32) -> PaymentRequest {
+        let details = details(data);
+        PaymentRequest::of(&details, details.due_at, dispatch_attempt)
+    }
 
     fn details(data: Option<&str>) -> Details {
         let account: AccountId = "acc-1".parse().unwrap();
@@ -181,10 +191,16 @@ mod tests {
 
     #[test]
     fn a_request_is_this_json() {
-        let text = PaymentRequest::of(&details(Some(r#"{ "ref":"Dec",  "n":1.0}"#)), 1).to_json().unwrap();
+        let text = request_of(Some(r#"{ "ref":"Dec",  "n":1.0}"#), 1).to_json().unwrap();
         insta::assert_snapshot!(text, @r#"{"paymentId":"626e8292-8e84-575a-b684-0af73927405b","accountId":"acc-1","payeeAccountId":"landlord-7","amountMinor":125000,"currency":"GBP","dueAt":"2026-12-01T09:30:00Z","reference":"INV 2026/117","data":{ "ref":"Dec",  "n":1.0},"dispatchAttempt":1}"#);
-        let text = PaymentRequest::of(&details(None), 3).to_json().unwrap();
+        let text = request_of(None, 3).to_json().unwrap();
         insta::assert_snapshot!(text, @r#"{"paymentId":"626e8292-8e84-575a-b684-0af73927405b","accountId":"acc-1","payeeAccountId":"landlord-7","amountMinor":125000,"currency":"GBP","dueAt":"2026-12-01T09:30:00Z","dispatchAttempt":3}"#);
+    }
+
+    #[test]
+    fn a_request_says_when_the_payment_is_due_by_its_head() {
+        let text = PaymentRequest::of(&details(None), "2026-12-04T00:00:00Z".parse().unwrap(), 1).to_json().unwrap();
+        assert!(text.contains(r#""dueAt":"2026-12-04T00:00:00Z""#), "{text}");
     }
 
     #[test]
@@ -193,7 +209,7 @@ mod tests {
         let blocks = document.split("```json\n").skip(1).filter_map(|rest| rest.split("```").next());
         let [request, processed, failed] = blocks.collect::<Vec<_>>()[..] else { panic!("not three messages") };
         let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
-        let ours = PaymentRequest::of(&details(Some(r#"{"ref":"Dec"}"#)), 1).to_json().unwrap();
+        let ours = request_of(Some(r#"{"ref":"Dec"}"#), 1).to_json().unwrap();
         assert_eq!(value(request), value(&ours));
         let processed = SettlementResult::parse(processed).unwrap();
         assert_eq!((processed.settlement, processed.echo), (Settlement::Processed("TX-1".parse().unwrap()), None));
@@ -205,7 +221,7 @@ mod tests {
     #[test]
     fn characters_that_sqs_rejects_are_escaped() {
         let data = "\"a\u{fffe}b\u{ffff}c\u{fffd}\u{1f600}\"";
-        let text = PaymentRequest::of(&details(Some(data)), 1).to_json().unwrap();
+        let text = request_of(Some(data), 1).to_json().unwrap();
         assert!(text.contains(r#""data":"a\ufffeb\uffffc"#), "{text}");
         let read: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(read["data"], serde_json::from_str::<serde_json::Value>(data).unwrap());
@@ -230,7 +246,11 @@ mod tests {
         let want = SettlementResult {
             payment_id: ID.parse().unwrap(),
             settlement: Settlement::Failed(FailureReason::cut("no funds")),
-            echo: Some(("acc-1".parse().unwrap(), "2026-12-01T09:30:00Z".parse().unwrap())),
+            echo: Some(DuePayment {
+                account: "acc-1".parse().unwrap(),
+                payment_id: ID.parse().unwrap(),
+                due_at: "2026-12-01T09:30:00Z".parse().unwrap(),
+            }),
         };
         assert_eq!(failed.unwrap(), want);
     }

@@ -1,10 +1,10 @@
-//! An account's payments in both tables, by due time.
+//! An account's payments in both tables, by their heads' slots.
 
 use std::cmp::Reverse;
 
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::types::AttributeValue;
-use payments_model::{AccountId, Head, HeadSort, Reference, Statuses, UtcSecond};
+use payments_model::{AccountId, Head, Reference, Slot, Statuses, UtcSecond};
 
 use crate::error::failed;
 use crate::item::{decode_head, key_of, text_of};
@@ -17,12 +17,12 @@ use crate::{Item, Store, StoreError};
 pub struct AccountQuery<'a> {
     /// Whose.
     pub account: &'a AccountId,
-    /// Due at this instant or later.
+    /// Due at first at this instant or later.
     pub from: UtcSecond,
-    /// Due before this instant.
+    /// Due at first before this instant.
     pub to: UtcSecond,
     /// Only payments that follow this one in the order.
-    pub after: Option<HeadSort>,
+    pub after: Option<Slot>,
     /// Which payments.
     pub filter: &'a AccountFilter,
     /// In which order.
@@ -47,10 +47,10 @@ pub struct AccountFilter {
 /// The order of a list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ListOrder {
-    /// The earliest due first.
+    /// The earliest slot first.
     #[default]
     Ascending,
-    /// The latest due first.
+    /// The latest slot first.
     Descending,
 }
 
@@ -77,11 +77,11 @@ impl AccountFilter {
 #[derive(Debug, Default)]
 pub struct AccountPage {
     /// The payments. An unreadable one does not hide the others.
-    pub heads: Vec<(HeadSort, Result<Head, StoreError>)>,
+    pub heads: Vec<(Slot, Result<Head, StoreError>)>,
     /// Items whose sort keys cannot be read. They have no place in the order, so the next page can show them again.
     pub without_key: Vec<StoreError>,
     /// Where the next page begins, if there may be more.
-    pub next: Option<HeadSort>,
+    pub next: Option<Slot>,
     /// How many payments were read, before filtering.
     pub read: usize,
 }
@@ -103,7 +103,7 @@ impl Store {
         };
         let Merged { rows, next } = merged(self.bounded("Query", read).await?, query);
         let read = rows.len();
-        let decode = |(sort, (table, item)): (HeadSort, (&str, Item))| (sort, decode_head(table, item));
+        let decode = |(slot, (table, item)): (Slot, (&str, Item))| (slot, decode_head(table, item));
         let heads = rows.into_iter().filter(|(_, (_, item))| query.filter.has(item)).map(decode).collect();
         Ok(AccountPage { heads, without_key, next, read })
     }
@@ -114,21 +114,21 @@ impl Store {
         table: &'t str,
         query: &AccountQuery<'_>,
         without_key: &mut Vec<StoreError>,
-    ) -> Result<Stretch<HeadSort, (HeadSort, (&'t str, Item))>, StoreError> {
+    ) -> Result<Stretch<Slot, (Slot, (&'t str, Item))>, StoreError> {
         let (mut rows, mut after) = (Vec::new(), None);
         loop {
             let request = self.account_query(table, query).set_exclusive_start_key(after);
             let answer = request.send().await.map_err(failed("Query"))?;
             for item in answer.items.unwrap_or_default() {
-                match sort_of(table, &item) {
-                    Ok(sort) => rows.push((sort, (sort, (table, item)))),
+                match slot_of(table, &item) {
+                    Ok(slot) => rows.push((slot, (slot, (table, item)))),
                     Err(error) => without_key.push(error),
                 }
             }
             // If the last key cannot be read, the page ends at the last one that can. If none can be read, this page
             // goes on.
-            let last = rows.last().map(|(sort, _)| *sort);
-            match answer.last_evaluated_key.as_ref().map(|key| sort_of(table, key).ok().or(last)) {
+            let last = rows.last().map(|(slot, _)| *slot);
+            match answer.last_evaluated_key.as_ref().map(|key| slot_of(table, key).ok().or(last)) {
                 None => return Ok(Stretch { rows, end: None }),
                 Some(Some(end)) => return Ok(Stretch { rows, end: Some(end) }),
                 Some(None) => after = answer.last_evaluated_key,
@@ -159,20 +159,20 @@ impl Store {
 }
 
 /// Merges the tables' parts in the order of the query.
-fn merged<V>(stretches: Vec<Stretch<HeadSort, V>>, query: &AccountQuery<'_>) -> Merged<HeadSort, V> {
+fn merged<V>(stretches: Vec<Stretch<Slot, V>>, query: &AccountQuery<'_>) -> Merged<Slot, V> {
     let limit = query.limit.into();
     if query.order == ListOrder::Ascending {
         return merge(stretches, limit);
     }
-    let turned = |Stretch { rows, end }: Stretch<HeadSort, V>| Stretch {
-        rows: rows.into_iter().map(|(sort, row)| (Reverse(sort), row)).collect(),
+    let turned = |Stretch { rows, end }: Stretch<Slot, V>| Stretch {
+        rows: rows.into_iter().map(|(slot, row)| (Reverse(slot), row)).collect(),
         end: end.map(Reverse),
     };
     let Merged { rows, next } = merge(stretches.into_iter().map(turned).collect(), limit);
-    Merged { rows, next: next.map(|Reverse(sort)| sort) }
+    Merged { rows, next: next.map(|Reverse(slot)| slot) }
 }
 
-fn sort_of(table: &str, item: &Item) -> Result<HeadSort, StoreError> {
-    let sort = parse_head_sort(text_of(item, "sk"));
-    sort.map_err(|_| StoreError::unreadable(table, key_of(item), "not a head's sort key"))
+fn slot_of(table: &str, item: &Item) -> Result<Slot, StoreError> {
+    let slot = parse_head_sort(text_of(item, "sk"));
+    slot.map_err(|_| StoreError::unreadable(table, key_of(item), "not a head's sort key"))
 }

@@ -21,9 +21,9 @@ pub(crate) const DUE_KEYS: &str = "pk, sk, due";
 /// An entry of the `due` index: eventually consistent, with only some attributes of the head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DueRow {
-    /// Whose payment.
-    pub account: AccountId,
-    /// Its status, date, instant and id.
+    /// The key of its head.
+    pub head: HeadKey,
+    /// Its status, due date, due time and id.
     pub due: DueSort,
     /// Who is paid.
     pub payee: AccountId,
@@ -33,13 +33,6 @@ pub struct DueRow {
     pub version: u32,
     /// When it was settled, if it was.
     pub settled_at: Option<UtcSecond>,
-}
-
-impl DueRow {
-    /// The key of its head.
-    pub fn head_key(&self) -> HeadKey {
-        HeadKey { account: self.account.clone(), sort: self.due.head }
-    }
 }
 
 /// A page of rows.
@@ -173,7 +166,7 @@ impl Store {
         let mut only = history.iter().map(|(due, _)| *due).filter(|due| !hot.contains(due));
         let Some(first) = only.next() else { return Ok(Stretch { rows: Vec::new(), end: None }) };
         let last = only.next_back().unwrap_or(first);
-        let pending = |due: DueSort| DueSort { status: Status::Pending, ..due }.to_string();
+        let pending = |due: DueSort| due.in_status(Status::Pending).to_string();
         let (mut found, mut after) = (HashSet::new(), None);
         let end = loop {
             let query = self.due_query(&self.tables.payments, range.shard, (pending(first), pending(last)));
@@ -182,7 +175,7 @@ impl Store {
             found.extend(answer.items.unwrap_or_default().iter().map(|entry| text_of(entry, "due").to_owned()));
             let Some(key) = answer.last_evaluated_key else { break None };
             match due_of(&self.tables.payments, &key) {
-                Ok(end) => break Some(DueSort { status: range.status, ..end }),
+                Ok(end) => break Some(end.in_status(range.status)),
                 // A page cannot end at a key that cannot be read.
                 Err(_) => after = Some(key),
             }
@@ -208,8 +201,8 @@ impl Store {
             for item in answer.items.unwrap_or_default() {
                 match due_of(table, &item) {
                     Ok(due) => {
-                        let own = head_key_of(table, &item).map_or(due.head, |key| key.sort);
-                        rows.push((due, (own.payment_id, decode_row(table, item))));
+                        let own = head_key_of(table, &item).map_or(due.payment_id, |key| key.slot.payment_id);
+                        rows.push((due, (own, decode_row(table, item))));
                     }
                     Err(error) => unreadable.push(error),
                 }
@@ -250,15 +243,13 @@ fn decode_row(table: &str, entry: Item) -> Result<DueRow, StoreError> {
     let key = key_of(&entry);
     let parse = || -> Result<DueRow, Fault> {
         let row: Projected = serde_dynamo::from_item(entry)?;
-        let (key, due): (_, DueSort) = (parse_head_key(&row.pk, &row.sk)?, row.due.parse()?);
-        // Else it would be worked on at a key that does not exist, without effect and for ever.
-        if key.sort != due.head {
-            return Err(
-                format!("its due key is that of payment {}, due at {}", due.head.payment_id, due.head.due_at).into()
-            );
+        let (head, due): (_, DueSort) = (parse_head_key(&row.pk, &row.sk)?, row.due.parse()?);
+        // Else a claim would keep the due key of another payment.
+        if head.slot.payment_id != due.payment_id {
+            return Err(format!("its due key is that of payment {}, due at {}", due.payment_id, due.due_at).into());
         }
         Ok(DueRow {
-            account: key.account,
+            head,
             due,
             payee: AccountId::from_stored(&row.payee_account_id)?,
             money: parse_money(row.amount_minor, &row.currency)?,

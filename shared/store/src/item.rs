@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 use payments_model::payment::MAX_TRAIL_ENTRIES;
 use payments_model::{
-    AccountId, Actor, Currency, Details, FailureReason, Head, HeadKey, HeadSort, Instruction, Money, Reference,
-    ScheduledFor, Shard, State, Status, TrailEntry, TransactionId, UtcSecond,
+    AccountId, Actor, Currency, Details, FailureReason, Head, HeadKey, Instruction, Money, Reference, ScheduledFor,
+    Shard, Slot, State, Status, TrailEntry, TransactionId, UtcSecond,
 };
 use serde::{Deserialize, Serialize};
 
@@ -149,7 +149,7 @@ pub(crate) fn item_key(partition: String, sort: String) -> Item {
 
 /// The key attributes of a head.
 pub(crate) fn head_key(key: &HeadKey) -> Item {
-    item_key(key::account_partition(&key.account), key::head_sort(key.sort))
+    item_key(key::account_partition(&key.account), key::head_sort(key.slot))
 }
 
 /// The key of the head that an item or index entry of a table belongs to.
@@ -170,18 +170,17 @@ pub(crate) fn key_of(item: &Item) -> String {
 
 /// Encodes a head.
 pub(crate) fn encode_head(head: &Head) -> Result<Item, StoreError> {
-    let (sort, status) = (head.sort(), head.state.status());
     let settled_at = head.settled_at();
     let unreported = settled_at
         .filter(|_| head.unreported)
         .map(|settled_at| UnreportedSort { settled_at, payment_id: head.payment_id });
     let item = HeadItem {
         pk: key::account_partition(&head.account),
-        sk: key::head_sort(sort),
+        sk: key::head_sort(head.slot()),
         shard: head.shard.get(),
-        due: DueSort { status, due_date: head.due_date, head: sort }.to_string(),
+        due: DueSort::of(head).to_string(),
         unreported: unreported.map(|key| key.to_string()),
-        status: status.to_string(),
+        status: head.state.status().to_string(),
         version: head.version,
         payee_account_id: head.payee.to_string(),
         amount_minor: head.money.amount.get(),
@@ -212,8 +211,7 @@ pub(crate) fn decode_head(table: &str, item: Item) -> Result<Head, StoreError> {
 
 pub(crate) fn parse_head(item: impl Into<serde_dynamo::Item>) -> Result<Head, Fault> {
     let item: HeadItem = serde_dynamo::from_item(item)?;
-    let sort = key::parse_head_sort(&item.sk)?;
-    let HeadSort { due_at, payment_id } = sort;
+    let Slot { at: slot_at, payment_id } = key::parse_head_sort(&item.sk)?;
     let due: DueSort = item.due.parse()?;
     let status: Status = item.status.parse()?;
     let scheduled_for: ScheduledFor = item.scheduled_for.parse()?;
@@ -227,7 +225,8 @@ pub(crate) fn parse_head(item: impl Into<serde_dynamo::Item>) -> Result<Head, Fa
         money: parse_money(item.amount_minor, &item.currency)?,
         scheduled_for,
         reference: parse_reference(item.reference)?,
-        due_at,
+        slot_at,
+        due_at: due.due_at,
         due_date: due.due_date,
         shard: Shard::from_stored(item.shard).ok_or("the shard is out of range")?,
         state,
@@ -242,7 +241,7 @@ pub(crate) fn parse_head(item: impl Into<serde_dynamo::Item>) -> Result<Head, Fa
     let settled_at = item.settled_at.map(|at| at.parse::<UtcSecond>()).transpose()?;
     let unreported = item.unreported.map(|key| key.parse::<UnreportedSort>()).transpose()?;
     let promises = [
-        ("the due key is another payment's", due.head == sort),
+        ("the due key is another payment's", due.payment_id == payment_id),
         ("the due key has another status", due.status == status),
         ("the trail does not begin with SCHEDULED", created.status == Status::Scheduled),
         ("the trail does not end with the status", last == Some(status)),
@@ -366,6 +365,10 @@ mod tests {
     #[test]
     fn heads_and_details_are_decoded() {
         for head in longest_heads() {
+            assert_eq!(decode_head("t", encode_head(&head).unwrap()).unwrap(), head);
+            // Due on another date than its slot's.
+            let (due_at, due_date) = ("2027-01-04T00:00:00Z".parse().unwrap(), "2027-01-04".parse().unwrap());
+            let head = Head { due_at, due_date, ..head };
             assert_eq!(decode_head("t", encode_head(&head).unwrap()).unwrap(), head);
         }
         let moved = Details { moved: Some(MoveReason::CutOff), ..longest() };

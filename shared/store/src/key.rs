@@ -7,7 +7,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use payments_model::{AccountId, BusinessDate, HeadKey, HeadSort, PaymentId, Status, UtcSecond};
+use payments_model::{AccountId, BusinessDate, DuePayment, Head, HeadKey, PaymentId, Slot, Status, UtcSecond};
 
 /// The sort key of every details item.
 pub(crate) const DETAILS_SORT: &str = "DETAILS";
@@ -93,36 +93,46 @@ impl Lane {
     }
 }
 
-/// The sort key of a head: `<dueAt>#<paymentId>`.
-pub fn head_sort(sort: HeadSort) -> String {
-    format!("{}#{}", sort.due_at, sort.payment_id)
+/// The sort key of a head, which is its slot: `<slotAt>#<paymentId>`.
+pub fn head_sort(slot: Slot) -> String {
+    format!("{}#{}", slot.at, slot.payment_id)
 }
 
-/// A text that sorts after `sort` and before every later head's key.
-pub(crate) fn after_head_sort(sort: HeadSort) -> String {
-    format!("{}#", head_sort(sort))
+/// A text that sorts after `slot` and before every later head's key.
+pub(crate) fn after_head_sort(slot: Slot) -> String {
+    format!("{}#", head_sort(slot))
 }
 
-/// A text that sorts before `sort` and after every earlier head's key.
-pub(crate) fn before_head_sort(sort: HeadSort) -> String {
-    let mut key = head_sort(sort);
+/// A text that sorts before `slot` and after every earlier head's key.
+pub(crate) fn before_head_sort(slot: Slot) -> String {
+    let mut key = head_sort(slot);
     // An id ends with a hexadecimal digit, so there is an ASCII character before it, and "~" sorts after all digits.
     let last = key.pop().map_or('~', |last| char::from(u8::try_from(last).unwrap_or(b'1') - 1));
     format!("{key}{last}~")
 }
 
 /// Parses [`head_sort`].
-pub(crate) fn parse_head_sort(text: &str) -> Result<HeadSort, KeyError> {
+pub(crate) fn parse_head_sort(text: &str) -> Result<Slot, KeyError> {
     let parse = || {
-        let (due_at, payment_id) = text.split_once('#')?;
-        Some(HeadSort { due_at: due_at.parse().ok()?, payment_id: payment_id.parse().ok()? })
+        let (at, payment_id) = text.split_once('#')?;
+        Some(Slot { at: at.parse().ok()?, payment_id: payment_id.parse().ok()? })
     };
     parse().ok_or_else(|| KeyError(text.to_owned(), "head sort"))
 }
 
 /// Parses a head's partition key and sort key.
 pub fn parse_head_key(partition: &str, sort: &str) -> Result<HeadKey, KeyError> {
-    Ok(HeadKey { account: parse_account_partition(partition)?, sort: parse_head_sort(sort)? })
+    Ok(HeadKey { account: parse_account_partition(partition)?, slot: parse_head_sort(sort)? })
+}
+
+/// The payment of a head with this key and this due key. If the due key cannot be read, or is another payment's, it counts
+/// as due as at first.
+pub(crate) fn due_payment(key: &HeadKey, due: &str) -> DuePayment {
+    let guessed = key.guessed_due();
+    match due.parse::<DueSort>() {
+        Ok(due) if due.payment_id == guessed.payment_id => DuePayment { due_at: due.due_at, ..guessed },
+        _ => guessed,
+    }
 }
 
 /// The sort key of the `due` index: `<STATUS>#<dueDate>#<dueAt>#<paymentId>`. Only within one status
@@ -133,11 +143,25 @@ pub struct DueSort {
     pub status: Status,
     /// The business date it falls due on.
     pub due_date: BusinessDate,
-    /// When it falls due, and which payment.
-    pub head: HeadSort,
+    /// When it falls due, which its head's slot does not say.
+    pub due_at: UtcSecond,
+    /// Which payment.
+    pub payment_id: PaymentId,
 }
 
 impl DueSort {
+    /// The due key of a head.
+    pub fn of(head: &Head) -> Self {
+        let Head { due_date, due_at, payment_id, .. } = *head;
+        Self { status: head.state.status(), due_date, due_at, payment_id }
+    }
+
+    /// The due key of the same payment in another status.
+    #[must_use]
+    pub fn in_status(self, status: Status) -> Self {
+        Self { status, ..self }
+    }
+
     /// The lower bound of the keys of `status` on `date`.
     pub fn start_of(status: Status, date: BusinessDate) -> String {
         format!("{status}#{date}")
@@ -168,7 +192,7 @@ impl DueSort {
 
 impl fmt::Display for DueSort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}#{}#{}", self.status, self.due_date, head_sort(self.head))
+        write!(f, "{}#{}#{}#{}", self.status, self.due_date, self.due_at, self.payment_id)
     }
 }
 
@@ -178,11 +202,13 @@ impl FromStr for DueSort {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let parse = || {
             let (status, rest) = text.split_once('#')?;
-            let (due_date, head) = rest.split_once('#')?;
+            let (due_date, rest) = rest.split_once('#')?;
+            let (due_at, payment_id) = rest.split_once('#')?;
             Some(Self {
                 status: status.parse().ok()?,
                 due_date: due_date.parse().ok()?,
-                head: parse_head_sort(head).ok()?,
+                due_at: due_at.parse().ok()?,
+                payment_id: payment_id.parse().ok()?,
             })
         };
         parse().ok_or_else(|| KeyError(text.to_owned(), "due"))
@@ -238,27 +264,36 @@ mod tests {
     use super::*;
 
     prop_compose! {
-        fn heads()(day in 0_i64..36_000, second in 0_i64..86_400, key in "[a-z]{1,8}") -> HeadSort {
-            let account: AccountId = "acc".parse().unwrap();
-            let key: IdempotencyKey = key.parse().unwrap();
+        fn instants()(day in 0_i64..36_000, second in 0_i64..86_400) -> UtcSecond {
             let delta = std::time::Duration::from_secs(u64::try_from(day * 86_400 + second).unwrap());
-            let since_2000 = UtcSecond::MIN.as_chrono() + delta;
-            HeadSort { due_at: UtcSecond::of(since_2000).unwrap(), payment_id: PaymentId::derive(&account, &key) }
+            UtcSecond::of(UtcSecond::MIN.as_chrono() + delta).unwrap()
         }
     }
 
-    fn dues() -> impl Strategy<Value = DueSort> {
-        let london: BusinessZone = "Europe/London".parse().unwrap();
-        (heads(), prop::sample::select(Status::ALL.to_vec())).prop_map(move |(head, status)| DueSort {
-            status,
-            due_date: london.date_of(head.due_at),
-            head,
-        })
+    prop_compose! {
+        fn ids()(key in "[a-z]{1,8}") -> PaymentId {
+            let account: AccountId = "acc".parse().unwrap();
+            let key: IdempotencyKey = key.parse().unwrap();
+            PaymentId::derive(&account, &key)
+        }
+    }
+
+    prop_compose! {
+        fn slots()(at in instants(), payment_id in ids()) -> Slot {
+            Slot { at: at.to_string().parse().unwrap(), payment_id }
+        }
+    }
+
+    prop_compose! {
+        fn dues()(due_at in instants(), payment_id in ids(), status in prop::sample::select(Status::ALL.to_vec())) -> DueSort {
+            let london: BusinessZone = "Europe/London".parse().unwrap();
+            DueSort { status, due_date: london.date_of(due_at), due_at, payment_id }
+        }
     }
 
     proptest! {
         #[test]
-        fn head_keys_keep_value_and_order(a in heads(), b in heads()) {
+        fn head_keys_keep_value_and_order(a in slots(), b in slots()) {
             let (encoded_a, encoded_b) = (head_sort(a), head_sort(b));
             prop_assert_eq!(parse_head_sort(&encoded_a)?, a);
             prop_assert_eq!(a.cmp(&b), encoded_a.cmp(&encoded_b));
@@ -267,16 +302,16 @@ mod tests {
         }
 
         #[test]
-        fn head_keys_lie_within_their_instants(a in heads(), b in heads()) {
+        fn head_keys_lie_within_their_instants(a in slots(), b in slots()) {
             // The range [from, to) of instants is the range [encode(from), encode(to)) of keys.
-            prop_assert_eq!(a.due_at < b.due_at, head_sort(a) < b.due_at.to_string());
-            prop_assert_eq!(a.due_at >= b.due_at, head_sort(a) >= b.due_at.to_string());
+            prop_assert_eq!(a.at < b.at, head_sort(a) < b.at.first_due().to_string());
+            prop_assert_eq!(a.at >= b.at, head_sort(a) >= b.at.first_due().to_string());
         }
 
         #[test]
         fn due_keys_keep_value_and_order(a in dues(), b in dues()) {
             prop_assert_eq!(a.to_string().parse::<DueSort>()?, a);
-            let value = |k: &DueSort| (k.status.as_str(), k.due_date, k.head);
+            let value = |k: &DueSort| (k.status.as_str(), k.due_date, k.due_at, k.payment_id);
             prop_assert_eq!(value(&a).cmp(&value(&b)), a.to_string().cmp(&b.to_string()));
         }
 
@@ -289,8 +324,8 @@ mod tests {
         }
 
         #[test]
-        fn unreported_keys_keep_value_and_order(a in heads(), b in heads()) {
-            let key = |h: HeadSort| UnreportedSort { settled_at: h.due_at, payment_id: h.payment_id };
+        fn unreported_keys_keep_value_and_order(a in (instants(), ids()), b in (instants(), ids())) {
+            let key = |(settled_at, payment_id)| UnreportedSort { settled_at, payment_id };
             let (a, b) = (key(a), key(b));
             prop_assert_eq!(a.to_string().parse::<UnreportedSort>()?, a);
             prop_assert_eq!(a.cmp(&b), a.to_string().cmp(&b.to_string()));
@@ -301,18 +336,18 @@ mod tests {
     fn the_first_and_last_second_are_in_their_day() {
         let id = PaymentId::derive(&"acc".parse().unwrap(), &"k".parse().unwrap());
         for at in ["2026-12-01T00:00:00Z", "2026-12-01T00:00:01Z", "2026-12-01T00:59:59Z", "2026-12-01T23:59:59Z"] {
-            let head = HeadSort { due_at: at.parse().unwrap(), payment_id: id };
-            let key = DueSort { status: Status::Scheduled, due_date: "2026-12-01".parse().unwrap(), head }.to_string();
+            let (due_date, due_at) = ("2026-12-01".parse().unwrap(), at.parse().unwrap());
+            let key = DueSort { status: Status::Scheduled, due_date, due_at, payment_id: id }.to_string();
             assert!("SCHEDULED#2026-12-01" <= key.as_str() && key.as_str() < "SCHEDULED#2026-12-02", "{key}");
         }
     }
 
     proptest! {
         #[test]
-        fn payments_due_by_now_are_before_its_upper_bound(due in dues(), now in heads()) {
+        fn payments_due_by_now_are_before_its_upper_bound(due in dues(), now in instants()) {
             let london: BusinessZone = "Europe/London".parse().unwrap();
-            let end = DueSort::end_at(due.status, london.date_of(now.due_at), now.due_at);
-            prop_assert_eq!(due.head.due_at <= now.due_at, due.to_string() < end);
+            let end = DueSort::end_at(due.status, london.date_of(now), now);
+            prop_assert_eq!(due.due_at <= now, due.to_string() < end);
             prop_assert!(DueSort::start_of_status(due.status) < due.to_string());
             prop_assert!(due.to_string() < due.just_after());
         }
@@ -339,6 +374,16 @@ mod tests {
             ("2026-12-01T23:59:59Z", "202612012345"),
         ] {
             assert_eq!(UnreportedSort::quarter_hour(at.parse().unwrap()), want);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_due_key_says_when_its_own_payment_is_due(slot in slots(), due in dues()) {
+            let head = HeadKey { account: "acc".parse().unwrap(), slot };
+            let is_own = due.payment_id == slot.payment_id;
+            let want = if is_own { due.due_at } else { slot.at.first_due() };
+            prop_assert_eq!(due_payment(&head, &due.to_string()).due_at, want);
         }
     }
 

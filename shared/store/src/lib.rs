@@ -7,7 +7,7 @@
 //! | give a created payment its head | `payments` | [`Store::put_head`] |
 //! | a payment by its id | `payment-history` | [`Store::details`] |
 //! | a payment's current state | `payments`, then `payment-history` | [`Store::head`] |
-//! | an account's payments by due time | `payments` and `payment-history` | [`Store::account_page`] |
+//! | an account's payments by slot | `payments` and `payment-history` | [`Store::account_page`] |
 //! | the data of a page of payments | `payment-history` | [`Store::data_of`] |
 //! | due payments of a status, by shard | `payments`/`due` | [`Store::due_page`], [`Store::due_count`] |
 //! | all payments of a date and status, by shard | both tables' `due` | [`Store::due_page_of_both`] |
@@ -98,7 +98,7 @@ pub use restored::{DetailsPage, EndedPage, PageEnd};
 pub use settlement::Decided;
 pub use size::{MAX_DETAILS_BYTES, item_bytes};
 pub use transition::Moved;
-pub use unreported::{UnreportedEnd, UnreportedPage, UnreportedRow, expiry_of_reported};
+pub use unreported::{Marked, UnreportedEnd, UnreportedPage, UnreportedRow, expiry_of_reported};
 
 /// The names of the tables.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 //! changes nothing more.
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use payments_model::{BusinessDate, Details, HeadKey, Shard, Status, Transition, UtcSecond};
+use payments_model::{BusinessDate, Details, DuePayment, HeadKey, Shard, Status, Transition, UtcSecond};
 
 use crate::archive::{EXPIRES_AT, IN_HISTORY, item_of, whole_item};
 use crate::checkpoint::{CONSUMER, checkpoint_key};
@@ -12,7 +12,7 @@ use crate::conditional::{conditional, equations};
 use crate::due::{DUE_KEYS, due_of};
 use crate::error::failed;
 use crate::item::{decode_details, head_key, head_key_of, key_of, text_of};
-use crate::key::{DETAILS_SORT, DueSort, UnreportedSort, checkpoint_partition};
+use crate::key::{DETAILS_SORT, DueSort, UnreportedSort, checkpoint_partition, due_payment};
 use crate::settlement::item_after;
 use crate::{Item, Store, StoreError, StoredHead};
 
@@ -26,8 +26,8 @@ pub struct PageEnd(Item);
 /// A page of payments that ended.
 #[derive(Debug)]
 pub struct EndedPage {
-    /// Their keys. An unreadable one does not hide the others.
-    pub keys: Vec<Result<HeadKey, StoreError>>,
+    /// The keys of their heads, and when they are due. An unreadable one does not hide the others.
+    pub heads: Vec<Result<(HeadKey, DuePayment), StoreError>>,
     /// Where the next page begins, if there may be more.
     pub end: Option<PageEnd>,
 }
@@ -151,8 +151,14 @@ impl Store {
             .set_exclusive_start_key(after.map(|PageEnd(key)| key))
             .limit(PAGE);
         let answer = query.send().await.map_err(failed("Query"))?;
-        let keys = answer.items.unwrap_or_default().iter().map(|entry| head_key_of(history, entry)).collect();
-        Ok(EndedPage { keys, end: answer.last_evaluated_key.map(PageEnd) })
+        let entries = answer.items.unwrap_or_default();
+        let head = |entry: &Item| {
+            let key = head_key_of(history, entry)?;
+            let payment = due_payment(&key, text_of(entry, "due"));
+            Ok((key, payment))
+        };
+        let heads = entries.iter().map(head).collect();
+        Ok(EndedPage { heads, end: answer.last_evaluated_key.map(PageEnd) })
     }
 
     /// Returns the first date after `after` for which a shard of either table has payments of a status: half a read unit per table.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use aws_sdk_dynamodb::error::ProvideErrorMetadata as _;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure};
-use payments_model::{BusinessDate, Head, HeadKey, State, Status, Transition};
+use payments_model::{Head, HeadKey, State, Status, Transition};
 
 use crate::conditional::conditional;
 use crate::item::{decode_head, encode_trail_entry, head_key, key_of};
@@ -22,15 +22,10 @@ pub enum Moved {
 
 impl Store {
     /// Writes a claim or a cancel to the hot table, if the payment has the transition's status and
-    /// version, and this `due_date`: 1 write unit for the head, and 2 for its `due` key. A settlement has
+    /// version, and is `due` then: 1 write unit for the head, and 2 for its `due` key. A settlement has
     /// [`Store::decide_settlement`].
-    pub async fn transition(
-        &self,
-        key: &HeadKey,
-        due_date: BusinessDate,
-        transition: &Transition,
-    ) -> Result<Moved, StoreError> {
-        let Some((expression, values)) = update_of(key, due_date, transition) else {
+    pub async fn transition(&self, key: &HeadKey, due: DueSort, transition: &Transition) -> Result<Moved, StoreError> {
+        let Some((expression, values)) = update_of(due, transition) else {
             let source = "a settlement is written to the long-term table first".into();
             return Err(StoreError::Refused { operation: "UpdateItem", source });
         };
@@ -92,23 +87,17 @@ impl Store {
 }
 
 /// The update expression of a claim or a cancel, and its values. `None` for another transition.
-fn update_of(
-    key: &HeadKey,
-    due_date: BusinessDate,
-    transition: &Transition,
-) -> Option<(String, HashMap<String, AttributeValue>)> {
+fn update_of(due: DueSort, transition: &Transition) -> Option<(String, HashMap<String, AttributeValue>)> {
     let text = |text: &str| AttributeValue::S(text.to_owned());
     let number = |number: u32| AttributeValue::N(number.to_string());
     let status = transition.to().status();
-    let due = DueSort { status, due_date, head: key.sort };
-    let from_due = DueSort { status: transition.from(), ..due };
     let mut values = HashMap::from([
         (":from".to_owned(), text(transition.from().as_str())),
         (":fromVersion".to_owned(), number(transition.version())),
-        (":fromDue".to_owned(), text(&from_due.to_string())),
+        (":fromDue".to_owned(), text(&due.in_status(transition.from()).to_string())),
         (":status".to_owned(), text(status.as_str())),
         (":version".to_owned(), number(transition.version() + 1)),
-        (":due".to_owned(), text(&due.to_string())),
+        (":due".to_owned(), text(&due.in_status(status).to_string())),
         (":entry".to_owned(), AttributeValue::L(vec![encode_trail_entry(status, transition.at(), transition.by())])),
     ]);
     let more = match transition.to() {

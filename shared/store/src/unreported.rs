@@ -26,6 +26,17 @@ pub fn expiry_of_reported(due_date: BusinessDate, now: UtcSecond) -> UtcSecond {
     due_date.over_everywhere().max(now).saturating_add(STAYS)
 }
 
+/// What came of marking a payment as reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Marked {
+    /// It was in `unreported` under this key, and no longer is.
+    Done,
+    /// Its head was not in `unreported` under this key.
+    Before,
+    /// There is no head at this key.
+    NoHead,
+}
+
 /// An entry of the `unreported` index, eventually consistent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreportedRow {
@@ -75,8 +86,8 @@ impl Store {
     }
 
     /// Takes a payment out of `unreported`, if it is there under this key, and lets its head expire: 1 write
-    /// unit for the head and 1 for the index. Not a transition: version, `updatedAt` and trail stay. Returns
-    /// whether it was there. If not, the failed condition costs 1 write unit.
+    /// unit for the head and 1 for the index. Not a transition: version, `updatedAt` and trail stay. If it was not
+    /// there, the failed condition costs 1 write unit.
     ///
     /// A head that does not say that it is in history, such as one that an older release settled, does not
     /// expire. That costs a second write.
@@ -85,7 +96,7 @@ impl Store {
         key: &HeadKey,
         unreported: &UnreportedSort,
         expires: UtcSecond,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<Marked, StoreError> {
         let update = self
             .mark(key, unreported)
             .condition_expression(format!("unreported = :unreported AND {IN_HISTORY} = :inHistory"))
@@ -96,13 +107,14 @@ impl Store {
             .send()
             .await;
         match conditional("UpdateItem", update)? {
-            Ok(_) => Ok(true),
+            Ok(_) => Ok(Marked::Done),
             Err(Some(found)) if text_of(&found, "unreported") == unreported.to_string() => {
                 let update = self.mark(key, unreported).condition_expression("unreported = :unreported");
                 let update = update.update_expression("REMOVE unreported").send().await;
-                Ok(conditional("UpdateItem", update)?.is_ok())
+                Ok(if conditional("UpdateItem", update)?.is_ok() { Marked::Done } else { Marked::Before })
             }
-            Err(_) => Ok(false),
+            Err(Some(_)) => Ok(Marked::Before),
+            Err(None) => Ok(Marked::NoHead),
         }
     }
 
@@ -119,7 +131,7 @@ fn decode_row(table: &str, entry: &Item) -> Result<UnreportedRow, StoreError> {
     let unreadable = |error: KeyError| StoreError::unreadable(table, key_of(entry), error);
     let unreported: UnreportedSort = text_of(entry, "unreported").parse().map_err(unreadable)?;
     let head = head_key_of(table, entry)?;
-    if head.sort.payment_id == unreported.payment_id {
+    if head.slot.payment_id == unreported.payment_id {
         Ok(UnreportedRow { unreported, head })
     } else {
         let why = format!("its unreported key is that of payment {}", unreported.payment_id);

@@ -6,6 +6,7 @@
 mod bank;
 mod beginning;
 mod crashes;
+mod elsewhere;
 mod faults;
 mod journal;
 mod steps;

@@ -5,7 +5,8 @@ use aws_sdk_dynamodb::Client;
 use payments_model::{Event, Head, Status};
 use payments_store::schema::{HISTORY, Index, KeyAttribute, PARTITION, PAYMENTS, SORT, create_tables};
 use payments_store::{
-    Codec, Decided, DueRange, DueUntil, Item, Moved, PutDetails, PutHead, Store, StoredHead, TableNames, UnreportedSort,
+    Codec, Decided, DueRange, DueSort, DueUntil, Item, Marked, Moved, PutDetails, PutHead, Store, StoredHead,
+    TableNames, UnreportedSort,
 };
 
 use crate::life::{EXPIRES, PENDING, Payment, Read, SETTLED, Write, actor};
@@ -113,7 +114,7 @@ impl Tables {
     /// Does a write of a payment's life. It must change something, unless it comes again.
     pub(crate) async fn write(&self, payment: &Payment, write: Write) -> Result<()> {
         let (store, details) = (self.store(), &payment.details);
-        let (key, due_date) = (payment.key(), details.due_date);
+        let key = payment.key();
         let changed = match (self.design, write) {
             (Design::Other(layout), write) if layout.whole || write != Write::Details => {
                 return layout.write(&self.client, &self.names, payment, write).await;
@@ -124,8 +125,9 @@ impl Tables {
             }
             (_, Write::Head) => store.put_head(&Head::scheduled(details)).await? == PutHead::Created,
             (_, Write::Pending) => {
-                let step = Head::scheduled(details).transition(&Event::Sweep, PENDING.parse()?, actor())?;
-                matches!(store.transition(&key, due_date, &step).await?, Moved::Done(_))
+                let head = Head::scheduled(details);
+                let step = head.transition(&Event::Sweep, PENDING.parse()?, actor())?;
+                matches!(store.transition(&key, DueSort::of(&head), &step).await?, Moved::Done(_))
             }
             (_, Write::Redriven) => store.redrive(&key, 1, 2).await?,
             (_, Write::Decided | Write::DecidedAgain) => {
@@ -139,7 +141,7 @@ impl Tables {
             }
             (_, Write::Reported) => {
                 let unreported = UnreportedSort { settled_at: SETTLED.parse()?, payment_id: details.payment_id };
-                store.mark_reported(&key, &unreported, EXPIRES.parse()?).await?
+                store.mark_reported(&key, &unreported, EXPIRES.parse()?).await? == Marked::Done
             }
             (_, Write::Settled | Write::ArchivePut | Write::Idempotency) => bail!("this design has no {write:?}"),
         };

@@ -10,7 +10,7 @@ use anyhow::{Result, bail, ensure};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
-use payments_model::Status;
+use payments_model::{Head, Status};
 use payments_store::key::{account_partition, head_sort};
 use payments_store::schema::{DUE, Index, KeyAttribute, TRANSACTION, Table, UNREPORTED, create_table};
 use payments_store::{DueSort, Item, TableNames, UnreportedSort, compress, item_bytes};
@@ -96,12 +96,12 @@ impl Layout {
     }
 
     fn due_key(payment: &Payment, status: Status) -> String {
-        DueSort { status, due_date: payment.details.due_date, head: payment.key().sort }.to_string()
+        DueSort::of(&Head::scheduled(&payment.details)).in_status(status).to_string()
     }
 
     fn key(payment: &Payment) -> Item {
         let pk = account_partition(&payment.details.instruction.account);
-        HashMap::from([("pk".to_owned(), text(&pk)), ("sk".to_owned(), text(&head_sort(payment.key().sort)))])
+        HashMap::from([("pk".to_owned(), text(&pk)), ("sk".to_owned(), text(&head_sort(payment.key().slot)))])
     }
 
     /// Returns the item of a payment in a status.

@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 use futures::TryStreamExt as _;
 use futures::stream::FuturesUnordered;
 use payments_model::{Actor, Event, Status};
-use payments_store::{DueRange, DueUntil};
+use payments_store::{DueRange, DueSort, DueUntil};
 
 use crate::calls::{Work, send_groups, send_in_turn};
 use crate::fixture::Fixture;
@@ -36,7 +36,8 @@ pub(crate) async fn bare_calls(fixture: &Fixture, size: u64) -> Result<Work<'_>>
         let mut claims = Vec::new();
         for head in heads.iter().filter(|head| head.shard == shard) {
             let step = head.transition(&Event::Sweep, fixture.now, Actor::named(SWEEPER))?;
-            let claim = async |store: &payments_store::Store| store.transition(&head.key(), head.due_date, &step).await;
+            let claim =
+                async |store: &payments_store::Store| store.transition(&head.key(), DueSort::of(head), &step).await;
             claims.push([collector.call(claim).await?]);
         }
         ensure!(claims.len() < usize::from(PAGE), "a shard has more than a page");

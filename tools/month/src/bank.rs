@@ -126,7 +126,7 @@ impl Bank {
         let key = {
             let state = self.state();
             let intent = &state.intents[place];
-            let sort = intent.due_at().zip(intent.accepted.as_ref()).map(|(due_at, id)| format!("{due_at}#{id}"));
+            let sort = intent.slot_at().zip(intent.accepted.as_ref()).map(|(slot_at, id)| format!("{slot_at}#{id}"));
             json!({ "pk": { "S": format!("ACCT#{}", intent.account) }, "sk": { "S": sort } })
         };
         let head = self.engine.call("GetItem", &json!({ "TableName": "payments", "Key": key }));

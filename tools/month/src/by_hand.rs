@@ -19,7 +19,7 @@ pub(crate) fn heads(bank: &Bank, status: &str) -> Result<Vec<Value>> {
     let mut heads = found["Items"].as_array().cloned().unwrap_or_default();
     let damaged: Vec<Key> = bank.state().by_hand.damages.iter().map(|damage| damage.key.clone()).collect();
     heads.retain(|head| !damaged.contains(&key_of(head)));
-    heads.sort_by(|a, b| text(a, "sk").cmp(text(b, "sk")));
+    heads.sort_by(|a, b| text(a, "due").cmp(text(b, "due")));
     Ok(heads)
 }
 

@@ -14,7 +14,7 @@ use crate::bank::Bank;
 use crate::changes::Change;
 use crate::files::Published;
 use crate::intent::Intent;
-use crate::laws::{self, Pending, Tables, id_of, is_of_head, is_settled};
+use crate::laws::{self, Pending, Tables, due_of, id_of, is_of_head, is_settled};
 use crate::reports;
 use crate::requests::Sent;
 
@@ -205,8 +205,7 @@ impl Checker {
 
 /// No head leaves the hot table before its day is over.
 fn check_day_over(head: &Value, at: DateTime<Utc>, zone: BusinessZone) -> Option<String> {
-    let (zone, date): (Tz, NaiveDate) =
-        (zone.to_string().parse().ok()?, text(head, "due").split('#').nth(1)?.parse().ok()?);
+    let (zone, date): (Tz, NaiveDate) = (zone.to_string().parse().ok()?, due_of(head).0.parse().ok()?);
     let now = (at + CLOCKS_AGREE).with_timezone(&zone).date_naive();
     (now <= date).then(|| format!("left the hot table at {at}, on its own day"))
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::attributes::{Key, number, text};
 use crate::checker::CLOCKS_AGREE;
-use crate::laws::{self, Tables, id_of};
+use crate::laws::{self, Tables, due_of, id_of};
 
 /// What the consumer knows.
 #[derive(Debug, Default)]
@@ -159,7 +159,7 @@ impl Consumer {
         let has_content = || {
             event["amountMinor"] == number(head, "amountMinor")
                 && key.0 == format!("ACCT#{}", of_event("accountId"))
-                && key.1 == format!("{}#{id}", of_event("dueAt"))
+                && due_of(head) == (of_event("dueDate"), of_event("dueAt"))
                 && ["currency", "transactionId", "failureReason", "reference"]
                     .into_iter()
                     .all(|name| of_event(name) == text(head, name))

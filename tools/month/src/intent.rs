@@ -145,6 +145,13 @@ impl Intent {
         self.due().map(|due| due.to_rfc3339_opts(SecondsFormat::Secs, true))
     }
 
+    /// Returns the instant of its head's slot, as it is written: when the payment was due at first.
+    #[must_use]
+    pub fn slot_at(&self) -> Option<String> {
+        // Nothing changes when a payment is due.
+        self.due_at()
+    }
+
     /// Whether the date on which the payment is due is over at an instant.
     #[must_use]
     pub fn has_passed(&self, now: DateTime<Utc>) -> bool {

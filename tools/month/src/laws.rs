@@ -48,6 +48,13 @@ pub fn id_of(sk: &str) -> &str {
     sk.split_once('#').map_or("", |(_, id)| id)
 }
 
+/// Returns when a payment is due by its head's due key: date and instant.
+#[must_use]
+pub fn due_of(head: &Value) -> (&str, &str) {
+    let mut parts = text(head, "due").split('#').skip(1);
+    (parts.next().unwrap_or_default(), parts.next().unwrap_or_default())
+}
+
 /// Checks that no payment is there twice or lost, and none that nobody asked for, and that what clients were told stays
 /// true. Returns what is wrong.
 #[must_use]
@@ -90,6 +97,7 @@ fn check_both(hot: &Value, history: Option<&Value>) -> Option<String> {
     };
     let steps = number(history, "version") == number(hot, "version") + 1 && trail(history).starts_with(trail(hot));
     let follows = steps
+        && due_of(hot) == due_of(history)
         && text(hot, "status") == "PENDING"
         && is_settled(text(history, "status"))
         && CONSTANT.iter().all(|name| hot[*name] == history[*name]);
@@ -109,12 +117,12 @@ fn check_intent(intent: &Intent, heads: &[(&Key, &Value)], tables: &Tables) -> O
     if *pk != format!("ACCT#{}", intent.account) {
         return Some(format!("is of the account {} and lies in {pk}", intent.account));
     }
-    let due_at = intent.due_at();
-    if due_at.is_some_and(|due_at| sk.strip_prefix(&due_at).is_none_or(|rest| !rest.starts_with('#'))) {
+    if intent.slot_at().is_some_and(|slot_at| sk.strip_prefix(&slot_at).is_none_or(|rest| !rest.starts_with('#'))) {
         return Some(format!("is to be made at {} and is {sk}", intent.scheduled_for));
     }
     let status = text(head, "status");
-    if intent.due_date().is_some_and(|date| text(head, "due") != format!("{status}#{date}#{sk}")) {
+    let due = intent.due_date().zip(intent.due_at());
+    if due.is_some_and(|(date, at)| text(head, "due") != format!("{status}#{date}#{at}#{}", id_of(sk))) {
         return Some(format!("is to be made at {} and is due at {}", intent.scheduled_for, text(head, "due")));
     }
     let asked =
@@ -167,9 +175,10 @@ pub fn check_change(before: Option<&Value>, after: Option<&Value>) -> Option<Str
     }
 }
 
-/// A head begins as SCHEDULED.
+/// A head begins as SCHEDULED, and due at its slot.
 fn check_beginning(head: &Value) -> Option<String> {
-    let good = text(head, "status") == "SCHEDULED" && number(head, "version") == 1 && is_consistent(head);
+    let is_at_slot = text(head, "due").ends_with(text(head, "sk"));
+    let good = text(head, "status") == "SCHEDULED" && number(head, "version") == 1 && is_at_slot && is_consistent(head);
     (!good).then(|| format!("begins as {head}"))
 }
 
@@ -177,6 +186,9 @@ fn check_beginning(head: &Value) -> Option<String> {
 fn check_step(before: &Value, after: &Value) -> Option<String> {
     if let Some(name) = CONSTANT.into_iter().find(|name| before[*name] != after[*name]) {
         return Some(format!("changed its {name} from {} to {}", before[name], after[name]));
+    }
+    if due_of(before) != due_of(after) {
+        return Some(format!("was due at {:?} and is due at {:?}", due_of(before), due_of(after)));
     }
     let (from, to) = (text(before, "status"), text(after, "status"));
     let (old, new) = (trail(before), trail(after));
@@ -217,7 +229,7 @@ fn is_consistent(head: &Value) -> bool {
     u64::try_from(trail(head).len()).ok() == Some(number(head, "version"))
         && last == Some(status)
         && text(head, "due").starts_with(&format!("{status}#"))
-        && text(head, "due").ends_with(text(head, "sk"))
+        && text(head, "due").ends_with(&format!("#{}", id_of(text(head, "sk"))))
         && head.get("transactionId").is_some() == (status == "PROCESSED")
         && head.get("failureReason").is_some() == (status == "FAILED")
         && head.get("unreported").is_some() == settled

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::attributes::text;
 use crate::bank::Bank;
 use crate::broken::Part;
+use crate::laws::due_of;
 use crate::outages::Outage;
 use crate::time::pause;
 use crate::{by_hand, clients};
@@ -156,7 +157,7 @@ async fn first(bank: &Bank, status: &str) -> Result<Value> {
     loop {
         let [soon, later] = SOON.map(|soon| (bank.time.now() + soon).format("%FT%TZ").to_string());
         let fits = |head: &Value| match status {
-            "SCHEDULED" => soon.as_str() < text(head, "sk") && text(head, "sk") < later.as_str(),
+            "SCHEDULED" => soon.as_str() < due_of(head).1 && due_of(head).1 < later.as_str(),
             "PROCESSED" => head.get("unreported").is_some(),
             _ => true,
         };

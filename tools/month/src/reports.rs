@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::attributes::{Key, text};
 use crate::files::Published;
-use crate::laws::{id_of, is_settled};
+use crate::laws::{due_of, id_of, is_settled};
 
 /// A row of a report, by the names of its columns.
 type Row = BTreeMap<String, String>;
@@ -38,11 +38,10 @@ pub(crate) fn check(published: &BTreeMap<String, Published>, heads: &BTreeMap<&K
 
 /// Returns the row that a head has in a report.
 fn row_of((pk, sk): &Key, head: &Value) -> Row {
-    let (due_at, id) = sk.split_once('#').unwrap_or_default();
     let number = head["amountMinor"]["N"].as_str().unwrap_or_default();
-    let due_date = text(head, "due").split('#').nth(1).unwrap_or_default();
+    let (due_date, due_at) = due_of(head);
     let columns = [
-        ("paymentId", id),
+        ("paymentId", id_of(sk)),
         ("accountId", pk.strip_prefix("ACCT#").unwrap_or_default()),
         ("amountMinor", number),
         ("dueAt", due_at),

@@ -3,14 +3,15 @@
 //! The log's epoch ends before the restore, and the next one begins after it.
 //! Each step can be repeated, and goes on where it was: the log's head says how far a restore is.
 
+mod named;
 mod published;
 mod rebuild;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use chrono::TimeDelta;
 use futures::{StreamExt as _, TryStreamExt as _};
-use payments_model::{Epoch, GapEvent, LogRestoredEvent, PaymentRestoredEvent, UtcSecond};
-use payments_store::{LogHead, LogPosition, LogStage, MAX_SEGMENT_BYTES, Missed, Store};
+use payments_model::{DuePayment, Epoch, GapEvent, Head, LogRestoredEvent, PaymentRestoredEvent, UtcSecond};
+use payments_store::{LogHead, LogPosition, LogStage, MAX_SEGMENT_BYTES, Missed, Store, StoreError};
 
 pub use rebuild::{Change, Except, ExceptError, Finding, Line, Outcome, Rebuild, Source, Told};
 
@@ -188,11 +189,29 @@ async fn tell(
 
 /// Returns the event of a payment whose version is lower now than the log said.
 async fn compare(store: &Store, version: Version, now: UtcSecond) -> Result<Option<PaymentRestoredEvent>> {
-    Ok(match store.head(&version.key).await? {
-        Some(head) if head.version >= version.version => None,
+    let Version { payment, version, payee } = version;
+    Ok(match head_of(store, &payment).await? {
+        Some(head) if head.version >= version => None,
         Some(head) => Some(PaymentRestoredEvent::Head(Box::new(head))),
-        None => Some(PaymentRestoredEvent::Missing { key: version.key, payee: version.payee, at: now }),
+        None => Some(PaymentRestoredEvent::Missing { payment, payee, at: now }),
     })
+}
+
+/// Returns the head of a payment that an event names. If it is not due as at first, only its details know where that is.
+async fn head_of(store: &Store, payment: &DuePayment) -> Result<Option<Head>> {
+    let guess = payment.guessed_key();
+    if let Some(head) = store.head(&guess).await? {
+        return Ok(Some(head));
+    }
+    match store.details(payment.payment_id).await {
+        Ok(details) => match details.map(|details| details.key()).filter(|key| *key != guess) {
+            Some(key) => Ok(store.head(&key).await?),
+            None => Ok(None),
+        },
+        // A payment that is missing, too, as far as anybody can tell.
+        Err(StoreError::Unreadable { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Appends events in full segments.

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, Result, bail};
-use payments_model::{HeadKey, PaymentId, UtcSecond};
-use payments_store::key::parse_head_key;
+use payments_model::{DuePayment, PaymentId, UtcSecond};
 use payments_store::{LogHead, LogRead, Store, StoreError};
 use serde::Deserialize;
+
+use crate::named::named;
 
 /// How many events, of how many segments, are read at once.
 const PAGE: (usize, u8) = (1_000, 10);
@@ -14,7 +15,8 @@ const PAGE: (usize, u8) = (1_000, 10);
 /// The last version of a payment in the log.
 #[derive(Debug, Clone)]
 pub(crate) struct Version {
-    pub(crate) key: HeadKey,
+    /// The payment, and when it was due then.
+    pub(crate) payment: DuePayment,
     pub(crate) version: u32,
     /// The account that is paid, if an event says it.
     pub(crate) payee: Option<String>,
@@ -52,9 +54,9 @@ impl Event {
         else {
             return Ok(None);
         };
-        let key = parse_head_key(&format!("ACCT#{account}"), &format!("{due_at}#{payment}"));
-        let key = key.with_context(|| format!("the event {} names no payment", self.id))?;
-        Ok(Some((key.sort.payment_id, Version { key, version, payee: self.payee_account_id.clone() })))
+        let payment = named(account, payment, due_at);
+        let payment = payment.with_context(|| format!("the event {} names no payment", self.id))?;
+        Ok(Some((payment.payment_id, Version { payment, version, payee: self.payee_account_id.clone() })))
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{Epoch, version_id, version_json};
-use crate::{Head, HeadKey, UtcSecond};
+use crate::{DuePayment, Head, UtcSecond};
 
 /// The event that says that events of changes before it may be missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,8 +102,8 @@ pub enum PaymentRestoredEvent {
     Head(Box<Head>),
     /// It is in no table now.
     Missing {
-        /// Its key.
-        key: HeadKey,
+        /// The payment, as the log named it.
+        payment: DuePayment,
         /// The account that is paid, if the log says it.
         payee: Option<String>,
         /// When it was seen that it is missing.
@@ -132,7 +132,7 @@ impl PaymentRestoredEvent {
     pub fn id(&self, epoch: Epoch) -> String {
         match self {
             Self::Head(head) => version_id(epoch, head.payment_id, head.version),
-            Self::Missing { key, .. } => version_id(epoch, key.sort.payment_id, 0),
+            Self::Missing { payment, .. } => version_id(epoch, payment.payment_id, 0),
         }
     }
 
@@ -144,16 +144,16 @@ impl PaymentRestoredEvent {
         const KIND: &str = "payment.restored";
         match self {
             Self::Head(head) => version_json(head, epoch, KIND.to_owned(), None),
-            Self::Missing { key, payee, at } => serde_json::to_string(&MissingJson {
+            Self::Missing { payment, payee, at } => serde_json::to_string(&MissingJson {
                 id: self.id(epoch),
                 r#type: KIND,
                 at: at.to_string(),
                 epoch,
-                account_id: key.account.as_str(),
+                account_id: payment.account.as_str(),
                 payee_account_id: payee.as_deref(),
-                payment_id: key.sort.payment_id.to_string(),
+                payment_id: payment.payment_id.to_string(),
                 version: 0,
-                due_at: key.sort.due_at.to_string(),
+                due_at: payment.due_at.to_string(),
             }),
         }
     }

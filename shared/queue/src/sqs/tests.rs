@@ -35,7 +35,8 @@ fn request_of(account: &str, number: i64, data_bytes: usize) -> PaymentRequest {
     let id = "626e8292-8e84-575a-b684-0af73927405b".parse().unwrap();
     let (zone, shards) = ("UTC".parse().unwrap(), "10".parse().unwrap());
     let now = "2026-11-20T08:00:00Z".parse().unwrap();
-    PaymentRequest::of(&Details::accept(id, instruction, zone, shards, now, Actor::named("feed")), 1)
+    let details = Details::accept(id, instruction, zone, shards, now, Actor::named("feed"));
+    PaymentRequest::of(&details, details.due_at, 1)
 }
 
 fn requests(count: i64, data_bytes: usize) -> Vec<PaymentRequest> {

@@ -12,7 +12,8 @@ pub fn logged(before: Option<&Item>, after: Option<&Item>, now: UtcSecond, place
     let Some(after) = after else { return Logged::Nothing };
     let irregular = |why| {
         let key = key::parse_head_key(text(after, "pk"), text(after, "sk")).ok();
-        Logged::Irregular(IrregularEvent { key, at: now, place: place.to_owned(), why })
+        let payment = key.map(|key| key::due_payment(&key, text(after, "due")));
+        Logged::Irregular(IrregularEvent { payment, at: now, place: place.to_owned(), why })
     };
     let before = match before.map(version_of) {
         None => None,

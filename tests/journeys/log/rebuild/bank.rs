@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
 use payments_local::Function;
-use payments_store::Item;
+use payments_store::{DueSort, Item};
 use payments_tests::Counting;
 use payments_tests::tables::{NO_DEADLINE, context, json_of_item};
 use tokio::sync::Mutex as AsyncMutex;
@@ -234,7 +234,7 @@ impl Bank {
             self.world.now(),
             payments_model::Actor::named("somebody"),
         )?;
-        store.transition(&head.key(), head.due_date, &step).await?;
+        store.transition(&head.key(), DueSort::of(&head), &step).await?;
         Ok(())
     }
 }

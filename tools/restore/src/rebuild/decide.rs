@@ -87,7 +87,7 @@ fn reported_until(seen: Seen<'_>, head: &Head, rules: &Rules) -> Option<UtcSecon
 }
 
 fn agree(one: &Head, other: &Head) -> bool {
-    (&one.payee, one.money, one.due_date) == (&other.payee, other.money, other.due_date)
+    (&one.payee, one.money, one.due_at, one.due_date) == (&other.payee, other.money, other.due_at, other.due_date)
 }
 
 /// The long-term table has the payment's end.
@@ -172,7 +172,7 @@ fn open(decision: Decision, seen: Seen<'_>, rules: &Rules) -> Result<Decision> {
             let is_unsettled = seen.known.reported.is_some();
             return Ok(if is_unsettled { unsettled(decision) } else { decision });
         }
-        (None, Some(details)) => Some(StoredHead::new(Head::scheduled(details))?),
+        (None, Some(details)) => Some(StoredHead::new(built(details, versions))?),
         (None, None) => {
             let last = versions.last().map_or("", |last| last.status.as_str());
             return Ok(decision.finds(Finding::DetailsLost, format!("it was {last}, and there is no head either")));
@@ -211,6 +211,15 @@ fn open(decision: Decision, seen: Seen<'_>, rules: &Rules) -> Result<Decision> {
     moved(decision, seen, rules, (base, is_built), &missing)
 }
 
+/// The first head of a payment. The details say where it is, and the log when the payment was due in the end.
+fn built(details: &Details, versions: &[Version]) -> Head {
+    let head = Head::scheduled(details);
+    match versions.last().and_then(|last| last.due) {
+        Some((due_at, due_date)) => Head { due_at, due_date, ..head },
+        None => head,
+    }
+}
+
 fn unsettled(decision: Decision) -> Decision {
     decision.finds(
         Finding::ReportedUnsettled,
@@ -227,6 +236,12 @@ fn moved(
     missing: &[&Version],
 ) -> Result<Decision> {
     let mut new = base.clone();
+    let due = (base.known().due_at, base.known().due_date);
+    let elsewhere = missing.iter().find_map(|version| version.due.filter(|known| *known != due));
+    if let Some((due_at, _)) = elsewhere {
+        let why = format!("the log has it due at {due_at}, and it is due at {}", due.0);
+        return Ok(decision.finds(Finding::Differs, why));
+    }
     for version in missing {
         let step = version.transition().map(|(event, by)| new.known().transition(&event, version.at, by));
         match step {

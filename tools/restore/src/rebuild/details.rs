@@ -47,7 +47,7 @@ pub(crate) async fn find(
         progress("parts of the long-term table", done, SEGMENTS.into());
         for details in alone {
             let why = format!("accepted at {} for {}", details.created_at, details.created_by);
-            tell(&Line::finding(Finding::NoEvent, &details.key(), why));
+            tell(&Line::finding(Finding::NoEvent, &details.key().guessed_due(), why));
         }
     }
     Ok(())

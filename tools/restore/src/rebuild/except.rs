@@ -92,6 +92,7 @@ mod tests {
             number,
             status,
             at: at.parse().unwrap(),
+            due: None,
             client: Some(client.to_owned()),
             settlement: None,
         };

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, Result};
 use payments_model::{
-    Actor, BusinessDate, Event, FailureReason, HeadKey, PaymentId, Settlement, State, Status, UtcSecond,
+    Actor, BusinessDate, DuePayment, Event, FailureReason, HeadKey, PaymentId, Settlement, State, Status, UtcSecond,
 };
 use payments_store::LogPosition;
-use payments_store::key::parse_head_key;
 use serde::Deserialize;
+
+use crate::named::named;
 
 /// The functions that move payments, as trails name them: events only say that it was the bank, or its transaction service.
 const SWEEPER: &str = "daily-due-sweeper";
@@ -21,7 +22,9 @@ const PAYMENT_RESTORED: &str = "payment.restored";
 /// What is known of a payment. One with three versions takes about half a kilobyte: a day of a million payments, half a gigabyte.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Known {
-    /// The key of its head.
+    /// It, and when it is due by its last event.
+    pub(crate) payment: DuePayment,
+    /// The key of its head: a guess, unless a table has it.
     pub(crate) key: HeadKey,
     /// The epoch of its last event.
     epoch: u32,
@@ -39,6 +42,8 @@ pub(crate) struct Version {
     pub(crate) number: u32,
     pub(crate) status: Status,
     pub(crate) at: UtcSecond,
+    /// When it was due then.
+    pub(crate) due: Option<(UtcSecond, BusinessDate)>,
     /// The client that created or cancelled it.
     pub(crate) client: Option<String>,
     /// How the payment ended, if this is a settlement.
@@ -139,10 +144,10 @@ struct By {
 }
 
 impl Json {
-    fn key(&self) -> Option<Result<HeadKey>> {
+    fn payment(&self) -> Option<Result<DuePayment>> {
         let (account, payment, due_at) = (self.account_id.as_ref()?, self.payment_id.as_ref()?, self.due_at.as_ref()?);
-        let key = parse_head_key(&format!("ACCT#{account}"), &format!("{due_at}#{payment}"));
-        Some(key.with_context(|| format!("the event {} names no payment", self.id)))
+        let payment = named(account, payment, due_at);
+        Some(payment.with_context(|| format!("the event {} names no payment", self.id)))
     }
 
     fn dates(&self) -> Result<Vec<BusinessDate>> {
@@ -164,8 +169,10 @@ impl Json {
             (None, Some(reason)) => Some(Settlement::Failed(FailureReason::cut(reason))),
             (None, None) => None,
         };
+        let due = self.due_at.as_ref().zip(self.due_date.as_ref());
+        let due = due.map(|(at, date)| anyhow::Ok((at.parse()?, date.parse()?))).transpose()?;
         let client = self.by.as_ref().and_then(|by| by.name.clone());
-        Ok(Some(Version { number, status: to.parse()?, at, client, settlement }))
+        Ok(Some(Version { number, status: to.parse()?, at, due, client, settlement }))
     }
 }
 
@@ -175,8 +182,9 @@ pub(crate) fn date_of(at: UtcSecond) -> Result<BusinessDate> {
 }
 
 impl Known {
-    fn new(key: HeadKey) -> Self {
-        Self { key, epoch: 0, versions: Vec::new(), is_irregular: false, reported: None }
+    fn new(payment: &DuePayment) -> Self {
+        let (key, payment) = (payment.guessed_key(), payment.clone());
+        Self { payment, key, epoch: 0, versions: Vec::new(), is_irregular: false, reported: None }
     }
 
     /// Takes an event. In a later epoch, what comes after its version was taken back by a restore.
@@ -213,9 +221,10 @@ impl Payments {
         // It says what the payment is since its epoch began, and its own time is that of an old change.
         let begun = self.begun.filter(|(epoch, _)| *epoch == event.epoch).map_or(since, |(_, begun)| begun);
         let true_since = if is_told { at.max(begun) } else { at };
-        let Some(key) = event.key().filter(|_| true_since >= since) else { return Ok(()) };
+        let Some(payment) = event.payment().filter(|_| true_since >= since).transpose()? else { return Ok(()) };
         let version = event.version(at).with_context(|| format!("the event {} cannot be read", event.id))?;
-        let known = self.entry(key?);
+        let known = self.entry(&payment);
+        known.payment = payment;
         known.is_irregular |= event.r#type == "payment.irregular";
         match version {
             Some(version) => known.take(event.epoch, version),
@@ -232,8 +241,8 @@ impl Payments {
     }
 
     /// What is known of a payment, which may be nothing yet.
-    pub(crate) fn entry(&mut self, key: HeadKey) -> &mut Known {
-        self.known.entry(key.sort.payment_id).or_insert_with(|| Known::new(key))
+    pub(crate) fn entry(&mut self, payment: &DuePayment) -> &mut Known {
+        self.known.entry(payment.payment_id).or_insert_with(|| Known::new(payment))
     }
 }
 

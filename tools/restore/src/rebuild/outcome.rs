@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use payments_model::{BusinessDate, HeadKey, Status};
+use payments_model::{BusinessDate, DuePayment, Status};
 use serde::Serialize;
 
 /// What is done to a payment.
@@ -124,22 +124,22 @@ pub enum Line {
 }
 
 impl Line {
-    pub(crate) fn change(change: Change, key: &HeadKey, to: Status) -> Self {
+    pub(crate) fn change(change: Change, payment: &DuePayment, to: Status) -> Self {
         Self::Change {
             change,
-            payment_id: key.sort.payment_id.to_string(),
-            account_id: key.account.to_string(),
-            due_at: key.sort.due_at.to_string(),
+            payment_id: payment.payment_id.to_string(),
+            account_id: payment.account.to_string(),
+            due_at: payment.due_at.to_string(),
             to: to.as_str(),
         }
     }
 
-    pub(crate) fn finding(finding: Finding, key: &HeadKey, why: String) -> Self {
+    pub(crate) fn finding(finding: Finding, payment: &DuePayment, why: String) -> Self {
         Self::Finding {
             finding,
-            payment_id: Some(key.sort.payment_id.to_string()),
-            account_id: Some(key.account.to_string()),
-            due_at: Some(key.sort.due_at.to_string()),
+            payment_id: Some(payment.payment_id.to_string()),
+            account_id: Some(payment.account.to_string()),
+            due_at: Some(payment.due_at.to_string()),
             why,
         }
     }

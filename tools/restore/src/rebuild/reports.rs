@@ -31,7 +31,7 @@ pub(crate) async fn read(files: &Arc<dyn ObjectStore>, payments: &mut Payments) 
             .map_err(|why| anyhow::anyhow!("the report {} {why}", file.location))?;
         for row in read.rows {
             payments.dates.insert(row.due_date);
-            payments.entry(row.head).reported = Some(row.unreported.settled_at);
+            payments.entry(&row.payment).reported = Some(row.unreported.settled_at);
         }
         last = Some(read.run);
     }

@@ -164,21 +164,21 @@ impl Rebuild {
             .flat_map(|shard| [Status::Processed, Status::Failed, Status::Cancelled].map(|status| (shard, status)));
         let found = futures::stream::iter(ended).map(async |(shard, status)| {
             let (from, mut after) = (date_of(since.saturating_add(-before(status)))?, None);
-            let mut keys = Vec::new();
+            let mut heads = Vec::new();
             loop {
                 let page = self.store.ended_page(shard, status, (from, since), after).await?;
-                keys.extend(page.keys);
+                heads.extend(page.heads);
                 after = page.end;
                 if after.is_none() {
-                    return anyhow::Ok(keys);
+                    return anyhow::Ok(heads);
                 }
             }
         });
         let mut found = found.buffer_unordered(AT_ONCE);
-        while let Some(keys) = found.try_next().await? {
-            for key in keys {
-                match key {
-                    Ok(key) => drop(payments.entry(key)),
+        while let Some(heads) = found.try_next().await? {
+            for head in heads {
+                match head {
+                    Ok((key, payment)) => payments.entry(&payment).key = key,
                     Err(error) => tell(&Line::place(Finding::Unreadable, error.to_string())),
                 }
             }
@@ -228,9 +228,12 @@ impl Rebuild {
                 decided.map(|(known, decision)| Ok((known, decision?))).collect::<Result<_>>()?;
             for (known, decision) in &decided {
                 unlogged = unlogged.into_iter().chain(decision.unlogged).min();
-                decision.findings.iter().for_each(|(kind, why)| tell(&Line::finding(*kind, &known.key, why.clone())));
+                decision
+                    .findings
+                    .iter()
+                    .for_each(|(kind, why)| tell(&Line::finding(*kind, &known.payment, why.clone())));
                 if let Some((change, to)) = decision.change {
-                    tell(&Line::change(change, &known.key, to));
+                    tell(&Line::change(change, &known.payment, to));
                     written += 1;
                 }
             }
@@ -265,7 +268,7 @@ impl Rebuild {
             }
             writes = self.read(&[known]).await?.decide(known, rules)?.writes;
         }
-        bail!("the payment {} changes meanwhile: who else writes?", known.key.sort.payment_id)
+        bail!("the payment {} changes meanwhile: who else writes?", known.payment.payment_id)
     }
 
     /// Returns whether everything was as it was read.
@@ -280,16 +283,18 @@ impl Rebuild {
     /// Reads what there is of up to a hundred payments.
     async fn read(&self, some: &[&Known]) -> Result<Found> {
         let keys: Vec<HeadKey> = some.iter().map(|known| known.key.clone()).collect();
-        let hot: Heads = self.store.stored_heads(&keys).await?.into_iter().collect();
-        let history: Heads = self.store.settled_heads(&keys).await?.into_iter().collect();
-        let without: Vec<PaymentId> = some
-            .iter()
-            .filter(|known| {
-                !known.versions.is_empty() && !hot.contains_key(&known.key) && !history.contains_key(&known.key)
-            })
-            .map(|known| known.key.sort.payment_id)
-            .collect();
+        let mut hot: Heads = self.store.stored_heads(&keys).await?.into_iter().collect();
+        let mut history: Heads = self.store.settled_heads(&keys).await?.into_iter().collect();
+        let is_without = |known: &&&Known| !hot.contains_key(&known.key) && !history.contains_key(&known.key);
+        let without: Vec<PaymentId> = some.iter().filter(is_without).map(|known| known.payment.payment_id).collect();
         let details = if without.is_empty() { HashMap::new() } else { self.store.details_of(&without).await? };
+        // Who is not due as at first has its head elsewhere.
+        let elsewhere = details.values().flatten().map(Details::key).filter(|key| !keys.contains(key));
+        let elsewhere: Vec<HeadKey> = elsewhere.collect();
+        if !elsewhere.is_empty() {
+            hot.extend(self.store.stored_heads(&elsewhere).await?);
+            history.extend(self.store.settled_heads(&elsewhere).await?);
+        }
         Ok(Found { hot, history, details })
     }
 
@@ -322,7 +327,7 @@ impl Found {
     fn decide(&self, known: &Known, rules: &Rules) -> Result<Decision> {
         let seen = self.seen(known);
         match seen {
-            Ok(seen) => decide(seen, rules).with_context(|| known.key.sort.payment_id.to_string()),
+            Ok(seen) => decide(seen, rules).with_context(|| known.payment.payment_id.to_string()),
             Err(error) => {
                 Ok(Decision { findings: vec![(Finding::Unreadable, error.to_string())], ..Decision::default() })
             }
@@ -330,11 +335,13 @@ impl Found {
     }
 
     fn seen<'s>(&'s self, known: &'s Known) -> Result<Seen<'s>, &'s StoreError> {
+        let details = self.details.get(&known.payment.payment_id).map(Result::as_ref).transpose()?;
+        let key = details.map_or_else(|| known.key.clone(), Details::key);
         Ok(Seen {
             known,
-            hot: self.hot.get(&known.key).map(Result::as_ref).transpose()?,
-            history: self.history.get(&known.key).map(Result::as_ref).transpose()?,
-            details: self.details.get(&known.key.sort.payment_id).map(Result::as_ref).transpose()?,
+            hot: self.hot.get(&key).map(Result::as_ref).transpose()?,
+            history: self.history.get(&key).map(Result::as_ref).transpose()?,
+            details,
         })
     }
 }

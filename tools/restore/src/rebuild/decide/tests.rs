@@ -53,7 +53,7 @@ fn known(versions: &[(u32, &str, Option<&str>)], reported: Option<&str>) -> Know
         });
         payments.take(&event.to_string(), SINCE.parse().unwrap()).unwrap();
     }
-    let known = payments.entry(details.key());
+    let known = payments.entry(&details.key().guessed_due());
     known.reported = reported.map(|at| at.parse().unwrap());
     known.clone()
 }
