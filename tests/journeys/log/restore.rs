@@ -222,6 +222,24 @@ async fn a_segment_that_a_restored_head_does_not_count_is_read() -> Result<()> {
     Ok(())
 }
 
+/// Its head counts a segment that it lacks: nothing that reads it meets a hole.
+#[tokio::test]
+async fn a_restored_log_ends_behind_its_last_segment() -> Result<()> {
+    let world = World::open().await?;
+    let store = world.store().await;
+    let mut counting = Counting::of(&world).await?;
+    for n in 0..3 {
+        create(&world, 1, n).await?;
+        counting.count(world.functions()).await?;
+    }
+    let key = Some([("pk".to_owned(), text("LOG#3622140")), ("sk".to_owned(), text("000000000003"))].into());
+    world.client().await.delete_item().table_name(&world.environment.tables.log).set_key(key).send().await?;
+    assert!(all(&world, 1_000).await.is_err(), "there is a hole");
+    begin_restored(&store, "2026-11-20T09:00:00Z".parse()?, world.now()).await?;
+    assert_eq!(events(&all(&world, 1_000).await?)?.len(), 2);
+    Ok(())
+}
+
 /// A gap cannot be forgotten: what is noted at the same moment by others is kept, and `begin` notes what `finish` may not be told.
 #[tokio::test]
 async fn what_is_missing_is_noted_by_all_and_told_by_finish() -> Result<()> {

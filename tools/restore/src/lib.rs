@@ -36,11 +36,16 @@ const HOLE: &str = "the epoch before cannot be read to its end, so payments that
 /// # Errors
 /// If DynamoDB fails, or the log's head keeps moving.
 pub async fn begin(store: &Store) -> Result<String> {
+    end_before(store, async |head| Ok(head.next)).await
+}
+
+/// Ends the epoch before a segment's number.
+async fn end_before(store: &Store, number: impl AsyncFn(&LogHead) -> Result<u64>) -> Result<String> {
     for _ in 0..MAX_MOVES {
         let Some(head) = store.log_head().await? else { return Ok(NO_LOG.to_owned()) };
         let end = head.end();
         match head.stage() {
-            LogStage::Open => drop(store.end_epoch(&head).await?),
+            LogStage::Open => drop(store.end_epoch(&head, number(&head).await?).await?),
             LogStage::Ended => return Ok(ended_at(end)),
             LogStage::Begun => {
                 return Ok(format!("A new epoch has begun at {end}, and is not open yet. Run finish again."));
@@ -64,8 +69,8 @@ pub async fn begin_lost(store: &Store, now: UtcSecond) -> Result<String> {
     begin(store).await
 }
 
-/// Ends the epoch of a log whose table was restored to an instant, as [`begin`] does, and notes that changes since then may be missing: from then on
-/// no later step can forget it. Returns a line for the operator.
+/// Ends the epoch of a log whose table was restored to an instant, behind the last segment that is there, and notes that changes since then may be
+/// missing: from then on no later step can forget it. Returns a line for the operator.
 ///
 /// # Errors
 /// As [`begin`].
@@ -77,7 +82,7 @@ pub async fn begin_restored(store: &Store, log_to: UtcSecond, now: UtcSecond) ->
     );
     // What was appended later may have been changed earlier.
     store.note_missed(Missed { since: Some(log_to.saturating_add(-MARGIN)), until: now }).await?;
-    begin(store).await
+    end_before(store, async |head| Ok(store.end_of_segments(head, now).await?)).await
 }
 
 fn ended_at(end: LogPosition) -> String {

@@ -72,14 +72,9 @@ impl LogHead {
 }
 
 impl Store {
-    /// Lets the log take no more changes: 2 write units. Returns whether its head was as it was read. A restored table can have segments that its
-    /// head does not count: they were appended, and the log ends behind them.
-    pub async fn end_epoch(&self, head: &LogHead) -> Result<bool, StoreError> {
-        let mut ended = head.of_source(NO_SOURCE);
-        while self.get(&self.tables.log, super::segment_key(ended.epoch, ended.next)).await?.is_some() {
-            ended.next += 1;
-        }
-        self.change_log_head(head, &ended).await
+    /// Lets the log take no more changes, and end before a segment's number: 2 write units. Returns whether its head was as it was read.
+    pub async fn end_epoch(&self, head: &LogHead, end: u64) -> Result<bool, StoreError> {
+        self.change_log_head(head, &LogHead { next: end, ..head.of_source(NO_SOURCE) }).await
     }
 
     /// Writes the head of a log that was lost: it takes no changes, and says that some are missing. 2 write units. Returns whether there was no log.
@@ -113,12 +108,18 @@ impl Store {
     }
 
     /// The number after the last segment of the head's epoch that is there at `now`. A table that was restored while a segment was appended can lack what
-    /// its head counts: a few segments, which are looked for one by one.
+    /// its head counts, or have what it does not count: a few segments, which are looked for one by one.
     pub async fn end_of_segments(&self, head: &LogHead, now: UtcSecond) -> Result<u64, StoreError> {
         let (epoch, kept) = head.oldest(now);
         let kept = if epoch == head.epoch { kept } else { 1 };
         let mut end = head.next;
-        while end > kept && self.get(&self.tables.log, super::segment_key(head.epoch, end - 1)).await?.is_none() {
+        let has = async |number| {
+            Ok::<_, StoreError>(self.get(&self.tables.log, super::segment_key(head.epoch, number)).await?.is_some())
+        };
+        while has(end).await? {
+            end += 1;
+        }
+        while end > kept && !has(end - 1).await? {
             end -= 1;
         }
         Ok(end)
