@@ -48,6 +48,9 @@ use crate::{Item, Store, StoreError};
 /// The end of the partition key of the log's head, and its sort key.
 const HEAD: &str = "HEAD";
 
+/// The source of a log whose epoch is to end: the changes of no stream are taken.
+const NO_SOURCE: &str = "none";
+
 /// How long a day's segments can be read, from the day's beginning: each for 35 days at least.
 pub const LOG_KEPT_FOR: TimeDelta = TimeDelta::days(36);
 
@@ -122,7 +125,7 @@ impl LogHead {
 
     /// Whether it was never written. That of a lost log is written before anything is appended.
     fn is_unwritten(&self) -> bool {
-        self.next == 1 && self.ended.is_empty() && self.source != restore::NO_SOURCE
+        self.next == 1 && self.ended.is_empty() && self.source != NO_SOURCE
     }
 
     /// The head after one more segment, appended at `now`. The segment says what was missed.

@@ -14,12 +14,9 @@ use crate::bank::Bank;
 use crate::changes::Change;
 use crate::files::Published;
 use crate::intent::Intent;
-use crate::laws::{self, Pending, Tables, due_of, id_of, is_of_head, is_settled};
+use crate::laws::{self, CLOCKS_AGREE, Pending, Tables, due_of, id_of, is_of_head, is_settled};
 use crate::reports;
 use crate::requests::Sent;
-
-/// How far the clocks of sandboxes are ahead at most.
-pub(crate) const CLOCKS_AGREE: TimeDelta = TimeDelta::seconds(3);
 
 /// How long a request may be under way from the last look at its head until the queue has it.
 const LONGEST_SEND: TimeDelta = TimeDelta::minutes(2);

@@ -12,9 +12,9 @@ use serde_json::json;
 use tokio::task::spawn_local;
 
 use crate::bank::Bank;
-use crate::checker::CLOCKS_AGREE;
 use crate::faults::FaultKind;
 use crate::intent::Intent;
+use crate::laws::CLOCKS_AGREE;
 use crate::random::happens;
 use crate::time::pause;
 

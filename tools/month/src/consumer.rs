@@ -7,8 +7,7 @@ use fastrand::Rng;
 use serde_json::Value;
 
 use crate::attributes::{Key, number, text};
-use crate::checker::CLOCKS_AGREE;
-use crate::laws::{self, Tables, due_of, id_of};
+use crate::laws::{self, CLOCKS_AGREE, Tables, due_of, id_of};
 
 /// What the consumer knows.
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use payments_model::Settlement;
 use serde_json::Value;
 
@@ -18,6 +18,9 @@ const LEGAL: [(&str, &str); 4] =
 
 /// The attributes of a head that never change.
 const CONSTANT: [&str; 7] = ["pk", "sk", "shard", "payeeAccountId", "amountMinor", "currency", "scheduledFor"];
+
+/// How far the clocks of sandboxes are ahead at most.
+pub(crate) const CLOCKS_AGREE: TimeDelta = TimeDelta::seconds(3);
 
 /// What is in both tables.
 #[derive(Debug, Default)]

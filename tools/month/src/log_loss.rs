@@ -19,18 +19,16 @@ use crate::attributes::{Key, number};
 use crate::bank::Bank;
 use crate::checker::scan;
 use crate::faults::FaultKind;
+use crate::network::LOG;
 
-/// The log's table.
-pub(crate) const LOG: &str = "payments-log";
-
-/// What becomes of the log's table.
+/// How the log's table is lost.
 pub(crate) struct LogLoss {
     /// Its copy and the copy's instant, if it can be restored.
     copy: Option<(BTreeMap<Key, Value>, UtcSecond)>,
 }
 
 impl LogLoss {
-    /// Draws what becomes of the log, in every second restore. A copy is of this moment.
+    /// Draws whether and how the log is lost: in every second restore it is. A copy is of this moment.
     pub(crate) fn draw(bank: &Bank, random: &mut Rng) -> Result<Option<Self>> {
         let number = random.u8(0..4);
         if number > 1 || !bank.faults.has(FaultKind::LogLost) {

@@ -22,7 +22,6 @@ use crate::faults::{FaultKind, Faults};
 use crate::lag::{Lag, Read};
 use crate::lanes;
 use crate::laws::{check_write, is_of_head};
-use crate::log_loss::LOG;
 use crate::metrics::Metrics;
 use crate::older::as_older;
 use crate::partitions::Partitions;
@@ -335,6 +334,9 @@ impl Network {
         lock(&self.0.used).clone()
     }
 }
+
+/// The log's table.
+pub(crate) const LOG: &str = "payments-log";
 
 /// Whether a call is about the log's table.
 fn names_log(input: &Value) -> bool {

@@ -107,7 +107,7 @@ struct Loss {
     logged: BTreeMap<String, u64>,
     /// The payments that were cancelled by mistake.
     wrong: BTreeSet<String>,
-    /// What became of the log, if it was lost, too.
+    /// How the log was lost, if it was.
     log: Option<LogLoss>,
 }
 

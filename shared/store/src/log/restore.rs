@@ -5,11 +5,8 @@
 
 use payments_model::UtcSecond;
 
-use super::{LogHead, LogPosition, Missed};
+use super::{LogHead, LogPosition, Missed, NO_SOURCE};
 use crate::{Store, StoreError};
-
-/// The source of a log whose epoch is to end: the changes of no stream are taken.
-pub(super) const NO_SOURCE: &str = "none";
 
 /// The source while an epoch begins.
 const RESTORING: &str = "restore";
