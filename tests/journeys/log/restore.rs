@@ -196,16 +196,22 @@ async fn finish_says_what_is_wrong_and_changes_nothing() -> Result<()> {
     Ok(())
 }
 
+/// Appends three segments of one event each.
+async fn append_three(world: &World) -> Result<Counting> {
+    let mut counting = Counting::of(world).await?;
+    for n in 0..3 {
+        create(world, 1, n).await?;
+        counting.count(world.functions()).await?;
+    }
+    Ok(counting)
+}
+
 /// The log's own table was restored, and has a segment that its head does not count: it was appended, so it belongs to the log.
 #[tokio::test]
 async fn a_segment_that_a_restored_head_does_not_count_is_read() -> Result<()> {
     let world = World::open().await?;
     let (store, stream) = (world.store().await, world.stream().await?.arn().to_owned());
-    let mut counting = Counting::of(&world).await?;
-    for n in 0..3 {
-        create(&world, 1, n).await?;
-        counting.count(world.functions()).await?;
-    }
+    append_three(&world).await?;
     let (client, table) = (world.client().await, &world.environment.tables.log);
     let two = aws_sdk_dynamodb::types::AttributeValue::N("2".to_owned());
     let update = client.update_item().table_name(table).key("pk", text("LOG#HEAD")).key("sk", text("HEAD"));
@@ -227,11 +233,7 @@ async fn a_segment_that_a_restored_head_does_not_count_is_read() -> Result<()> {
 async fn a_restored_log_ends_behind_its_last_segment() -> Result<()> {
     let world = World::open().await?;
     let store = world.store().await;
-    let mut counting = Counting::of(&world).await?;
-    for n in 0..3 {
-        create(&world, 1, n).await?;
-        counting.count(world.functions()).await?;
-    }
+    append_three(&world).await?;
     let key = Some([("pk".to_owned(), text("LOG#3622140")), ("sk".to_owned(), text("000000000003"))].into());
     world.client().await.delete_item().table_name(&world.environment.tables.log).set_key(key).send().await?;
     assert!(all(&world, 1_000).await.is_err(), "there is a hole");
@@ -275,11 +277,7 @@ async fn what_is_missing_is_noted_by_all_and_told_by_finish() -> Result<()> {
 async fn a_torn_log_goes_on_in_a_new_epoch_and_no_number_is_used_again() -> Result<()> {
     let world = World::open().await?;
     let (store, stream) = (world.store().await, world.stream().await?.arn().to_owned());
-    let mut counting = Counting::of(&world).await?;
-    for n in 0..3 {
-        create(&world, 1, n).await?;
-        counting.count(world.functions()).await?;
-    }
+    let mut counting = append_three(&world).await?;
     let (client, table) = (world.client().await, &world.environment.tables.log);
     let key = |number: &str| Some([("pk".to_owned(), text("LOG#3622140")), ("sk".to_owned(), text(number))].into());
     client.delete_item().table_name(table).set_key(key("000000000003")).send().await?;

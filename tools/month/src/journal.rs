@@ -50,13 +50,13 @@ pub(crate) async fn check(
     lost: (Option<u64>, &[Value]),
 ) -> Option<String> {
     let events = journaled(files).await.map_err(|error| format!("{error:#}"));
-    match events.and_then(|events| known(events, seen, lost)) {
+    match events.and_then(|events| known(events, seen, lost).map_err(|error| format!("the journal: {error}"))) {
         Ok(events) if events == seen => None,
         Ok(events) => {
             let same = events.iter().zip(seen).take_while(|(theirs, ours)| theirs == ours).count();
             let (journal, log) = (events.len(), seen.len());
             Some(format!("the journal has {journal} events and the log {log}, of which the first {same} are the same"))
         }
-        Err(error) => Some(format!("the journal: {error}")),
+        Err(error) => Some(error),
     }
 }
