@@ -151,3 +151,17 @@ fn a_position_has_one_text() {
     }
     assert!("1.2.0".parse::<LogPosition>().unwrap() < "1.10.0".parse::<LogPosition>().unwrap());
 }
+
+/// An epoch without a segment is before the log that follows a lost one. New readers begin with that log: it says what was lost.
+#[test]
+fn the_log_that_follows_a_lost_one_begins_with_itself() {
+    let lost = LogHead::first(NO_SOURCE, day(0));
+    let next = lost.next_epoch(1, day(1)).after_append(day(1)).after_append(day(2));
+    assert_eq!(next.start_of_news(day(2)), next.start_of_epoch());
+    assert!(next.has(next.start_of_epoch(), day(2)) && next.has(next.end(), day(2)));
+    assert!(!next.has(lost.end(), day(2)), "nothing of the epoch before is there");
+    assert!(!next.covers(day(0), day(2)) && !next.covers(day(1), day(2)));
+    // A restore of a log that had segments is another matter.
+    let restored = begun().after_append(day(0)).next_epoch(2, day(1)).after_append(day(1));
+    assert_eq!(restored.start_of_news(day(1)), restored.end());
+}
