@@ -26,7 +26,7 @@ async fn each_step_says_what_it_did() -> Result<()> {
         let output = run(endpoint, step)?;
         let text = String::from_utf8(output.stdout)?;
         assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
-        assert_eq!(text, "The log has never begun, so there is nothing to do.\n");
+        assert!(text.starts_with("The log has never begun, so there is nothing to do."), "{text}");
     }
     for (step, want) in [
         (&["finish", "--stream", &stream][..], "--to <INSTANT>"),
