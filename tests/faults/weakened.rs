@@ -116,7 +116,7 @@ async fn trusting_dispatch(fixture: &Fixture, event: Value) -> Result<Value, Str
 async fn send(fixture: &Fixture, id: &str, attempt: u32) -> Result<()> {
     let id: PaymentId = id.parse()?;
     let details = fixture.dependencies.store.details(id).await?.context("no details")?;
-    let requests = [PaymentRequest::of(&details, details.due_at, attempt)];
+    let requests = [PaymentRequest::of(&details, attempt)];
     for sent in fixture.dependencies.requests.send(&requests, fixture.time.now()).await {
         sent?;
     }

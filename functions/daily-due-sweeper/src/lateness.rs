@@ -1,4 +1,4 @@
-//! Lateness: how long a payment could have been claimed, since it was due and created.
+//! Lateness: how long a payment could have been claimed, since it was due, created and amended.
 //!
 //! The index shows when a payment is due and not when it was created: the feed creates payments at 01:00 that are due at
 //! 00:00. A claim returns the head, which shows both, without another read. Of the payments that a sweep leaves, it reads
@@ -6,9 +6,9 @@
 
 use payments_model::{Head, State, UtcSecond};
 
-/// Returns how many seconds before `now` the payment could be claimed: from the later of its due time and its creation.
+/// Returns how many seconds before `now` the payment could be claimed.
 pub(crate) fn claimable_seconds(head: &Head, now: UtcSecond) -> u64 {
-    let since = head.due_at.max(head.created_at());
+    let since = head.claimable_from();
     u64::try_from((now.as_chrono() - since.as_chrono()).num_seconds()).unwrap_or(0)
 }
 
@@ -21,7 +21,7 @@ pub(crate) fn oldest_of<'h>(heads: impl Iterator<Item = &'h Head>, now: UtcSecon
 
 #[cfg(test)]
 mod tests {
-    use payments_model::{Actor, Details, Instruction, Money, PaymentId};
+    use payments_model::{Actor, Amended, Details, Instruction, Money, PaymentId};
 
     use super::*;
 
@@ -53,5 +53,10 @@ mod tests {
             let claimed = Head { state: State::Pending, ..head };
             assert_eq!(oldest_of([&claimed].into_iter(), now), 0, "it is claimed");
         }
+        // At half past nine it was moved to today.
+        let first = head("2026-11-19T08:00:00Z");
+        let amended = Amended { at: "2026-11-20T09:30:00Z".parse().unwrap(), by: Actor::named("x"), changed: vec![] };
+        let head = Head { amended: Some(amended), ..first };
+        assert_eq!(claimable_seconds(&head, "2026-11-20T09:31:00Z".parse().unwrap()), 60);
     }
 }

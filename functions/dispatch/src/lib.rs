@@ -18,7 +18,7 @@ use futures::future::join_all;
 use lambda_runtime::Error;
 use metrique_writer::Entry;
 use payments_boot::{Clock, Metrics};
-use payments_model::{Details, Head, HeadKey, PaymentId, State, causes};
+use payments_model::{Details, DetailsKey, Head, HeadKey, State, causes};
 use payments_queue::{PaymentRequest, TransactionQueue};
 use payments_store::key::{account_partition, head_sort};
 use payments_store::{MAX_BATCH_GET, Moved, Store, StoreError, StoredHead, TableNames};
@@ -124,13 +124,13 @@ impl Dispatch {
             }
         }
         let pending = self.not_settled(pending, tally).await?;
-        let ids: Vec<PaymentId> = pending.iter().map(|(_, head)| head.payment_id).collect();
-        let details = self.store.details_of(&ids).await?;
+        let keys: Vec<DetailsKey> = pending.iter().map(|(_, head)| head.details_key()).collect();
+        let details = self.store.details_of(&keys).await?;
         let (mut sending, mut requests) = (Vec::new(), Vec::new());
         for (attempt, head) in pending {
-            match details.get(&head.payment_id) {
+            match details.get(&head.details_key()) {
                 Some(Ok(details)) if self.agree(head, details) => {
-                    requests.push(PaymentRequest::of(details, head.due_at, attempt.number));
+                    requests.push(PaymentRequest::of(details, attempt.number));
                     sending.push(attempt);
                 }
                 Some(Ok(_)) => {
@@ -185,8 +185,8 @@ impl Dispatch {
         Ok(matches!(self.store.follow_settlement(&settled?).await?, Moved::Done(_)))
     }
 
-    /// Whether a head and its details say the same. The request says what the details say, but when the payment is due,
-    /// and everybody else sees what the head says.
+    /// Whether a head and the details that it names say the same. The request says what the details say, and everybody else sees
+    /// what the head says.
     fn agree(&self, head: &Head, details: &Details) -> bool {
         let differences = head.differences(details);
         if differences.is_empty() {
@@ -220,7 +220,7 @@ impl Dispatch {
 
 /// Whether a pending payment was claimed late.
 fn is_late(head: &Head) -> bool {
-    head.updated_at() > head.due_at.max(head.created_at()).saturating_add(LATE)
+    head.updated_at() > head.claimable_from().saturating_add(LATE)
 }
 
 /// Reads the dispatch attempts of a batch. Records that cannot be read are retried until the mapping has

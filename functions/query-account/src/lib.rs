@@ -9,8 +9,9 @@ mod plan;
 
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use payments_boot::{Clock, Deadline, Metrics};
-use payments_http::{Answer, PaymentView, Problem, ProblemKind, Request, Route, serve};
-use payments_model::{AccountId, BusinessDate, IdempotencyKey, PaymentId};
+use http::header::ETAG;
+use payments_http::{Answer, PaymentView, Problem, ProblemKind, Request, Route, VersionsView, serve};
+use payments_model::{AccountId, BusinessDate, Details, Head, IdempotencyKey, PaymentId};
 use payments_store::{AccountPage, Store};
 use serde::Serialize;
 
@@ -55,8 +56,10 @@ impl QueryAccount {
             Route::GetPayment => {
                 let (account, payment) = (request.account()?, request.payment()?);
                 request.query(&[])?;
-                Answer::json(200, &self.get(&account, payment).await?)
+                let payment = self.get(&account, payment).await?;
+                Ok(Answer::json(200, &payment)?.header(ETAG, &payment.etag()))
             }
+            Route::ListVersions => self.versions(&request).await,
             Route::ListCalendars => self.calendars(&request),
             Route::GetCalendar => self.calendar(&request),
             _ => Err(Problem::wrong_function()),
@@ -98,7 +101,7 @@ impl QueryAccount {
         }
         if page.heads.len() > most {
             page.heads.truncate(most);
-            page.next = page.heads.last().map(|(sort, _)| *sort);
+            page.next = page.heads.last().map(|(place, _)| *place);
         }
         Ok(page)
     }
@@ -115,13 +118,31 @@ impl QueryAccount {
         Answer::json(200, &KeyView { payments, next_cursor: None })
     }
 
-    /// Returns one payment with its data. Its details give its head's key. Without a head, the payment was never
-    /// acknowledged and does not exist.
+    /// Returns one payment with its data.
     async fn get(&self, account: &AccountId, payment_id: PaymentId) -> Result<PaymentView, Problem> {
+        let (first, head) = self.found(account, payment_id).await?;
+        let details = self.store.details_in_force(&head, first).await?;
+        PaymentView::of(&head).with_dates(&details).with_data(details.instruction.data.as_ref())
+    }
+
+    /// Returns a payment's first details, which give its head's key, and its head. Without a head, the payment was never
+    /// acknowledged and does not exist.
+    async fn found(&self, account: &AccountId, payment_id: PaymentId) -> Result<(Details, Head), Problem> {
         let details = self.store.details(payment_id).await?;
         let details =
             details.filter(|details| details.instruction.account == *account).ok_or_else(Problem::no_such_payment)?;
         let head = self.store.head(&details.key()).await?.ok_or_else(Problem::no_such_payment)?;
-        PaymentView::of(&head).with_dates(&details).with_data(details.instruction.data.as_ref())
+        Ok((details, head))
+    }
+
+    /// Lists what a payment was, the first version first.
+    async fn versions(&self, request: &Request<'_>) -> Result<Answer, Problem> {
+        let (account, payment) = (request.account()?, request.payment()?);
+        let with_data = plan::with_data(&request.query(plan::VERSIONS_PARAMETERS)?)?;
+        let (first, head) = self.found(&account, payment).await?;
+        let mut chain = self.store.details_chain(&head).await?;
+        chain.push(first);
+        chain.reverse();
+        Answer::json(200, &VersionsView::of(&chain, with_data)?)
     }
 }

@@ -2,7 +2,7 @@
 
 use payments_boot::Deadline;
 use payments_http::{LeftOut, PaymentView, Problem};
-use payments_model::{Head, JsonText, PaymentId, Slot};
+use payments_model::{DetailsKey, Head, JsonText, Place};
 use payments_store::{AccountPage, Store, StoreError};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -39,7 +39,7 @@ struct Page {
     bytes: usize,
     /// How many payments were shown or left out, and the last of them.
     done: usize,
-    last: Option<Slot>,
+    last: Option<Place>,
 }
 
 impl Page {
@@ -54,23 +54,23 @@ impl Page {
         }
         self.bytes = bytes;
         self.payments.push(json);
-        self.pass(head.slot());
+        self.pass(head.place());
         Ok(true)
     }
 
     /// Leaves out a payment that cannot be read. The others are shown.
-    fn leave_out(&mut self, slot: Option<Slot>, error: &StoreError) {
+    fn leave_out(&mut self, place: Option<Place>, error: &StoreError) {
         tracing::error!(%error, "a payment cannot be read and is left out of the list");
-        self.left_out.add(slot.map(|slot| slot.payment_id));
+        self.left_out.add(place.map(|place| place.payment_id));
         self.bytes += LEFT_OUT_BYTES;
-        if let Some(slot) = slot {
-            self.pass(slot);
+        if let Some(place) = place {
+            self.pass(place);
         }
     }
 
-    fn pass(&mut self, slot: Slot) {
+    fn pass(&mut self, place: Place) {
         self.done += 1;
-        self.last = Some(slot);
+        self.last = Some(place);
     }
 }
 
@@ -88,13 +88,13 @@ pub(crate) async fn render(
     let mut full = false;
     for heads in read.heads.chunks(DATA_CHUNK) {
         let mut data = data_of(store, plan, heads).await?.into_iter();
-        for (slot, head) in heads {
+        for (place, head) in heads {
             let data = data.next().unwrap_or(Ok(None));
             match head.as_ref().map(|head| (head, data)) {
                 _ if full => {}
                 Ok((head, Ok(data))) => full = !page.push(head, data.as_ref())?,
-                Ok((_, Err(error))) => page.leave_out(Some(*slot), &error),
-                Err(error) => page.leave_out(Some(*slot), error),
+                Ok((_, Err(error))) => page.leave_out(Some(*place), &error),
+                Err(error) => page.leave_out(Some(*place), error),
             }
         }
         // If reads are slow, the page ends early, and its cursor continues there.
@@ -109,7 +109,7 @@ pub(crate) async fn render(
 }
 
 /// A head of a page, or why it cannot be read.
-type PageHead = (Slot, Result<Head, StoreError>);
+type PageHead = (Place, Result<Head, StoreError>);
 
 /// Reads the data of the payments with these heads, in their order, if the plan includes it.
 async fn data_of(
@@ -120,8 +120,12 @@ async fn data_of(
     if !plan.with_data {
         return Ok(Vec::new());
     }
-    let ids: Vec<PaymentId> = heads.iter().map(|(slot, _)| slot.payment_id).collect();
-    Ok(store.data_of(&ids).await?)
+    let key = |(place, head): &PageHead| match head {
+        Ok(head) => head.details_key(),
+        Err(_) => DetailsKey { payment_id: place.payment_id, amendment: None },
+    };
+    let keys: Vec<DetailsKey> = heads.iter().map(key).collect();
+    Ok(store.data_of(&keys).await?)
 }
 
 /// The bytes that a text takes inside a JSON string.

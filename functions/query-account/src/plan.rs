@@ -5,7 +5,7 @@ use std::str::FromStr;
 use payments_http::cursor::invalid_cursor;
 use payments_http::request::{date_order, invalid_parameter};
 use payments_http::{AccountCursor, PageLimit, Problem, Query};
-use payments_model::{AccountId, BusinessDate, BusinessZone, IdempotencyKey, Reference, Slot, Statuses};
+use payments_model::{AccountId, BusinessDate, BusinessZone, IdempotencyKey, Place, Reference, Statuses};
 use payments_store::{AccountFilter, AccountQuery, ListOrder};
 
 /// The parameter that names a payment by its key.
@@ -18,6 +18,9 @@ const INCLUDE: &str = "include";
 pub const PARAMETERS: &[&str] =
     &["from", "to", "status", "payeeAccountId", "reference", "order", "limit", "cursor", INCLUDE, KEY];
 
+/// The query parameters of the list of a payment's versions.
+pub(crate) const VERSIONS_PARAMETERS: &[&str] = &[INCLUDE];
+
 /// A list to read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
@@ -26,7 +29,7 @@ pub(crate) struct Plan {
     to: BusinessDate,
     filter: AccountFilter,
     order: ListOrder,
-    after: Option<Slot>,
+    after: Option<Place>,
     pub(crate) limit: PageLimit,
     pub(crate) with_data: bool,
 }
@@ -108,18 +111,17 @@ impl Plan {
         Ok(Self { account, from, to, filter, order: made_in, after: Some(cursor.after), limit, with_data })
     }
 
-    /// The store's query for the payments that follow `after`, or the cursor, of which it reads `limit`. The list has
-    /// payments where they were due at first.
+    /// The store's query for the payments that follow `after`, or the cursor, of which it reads `limit`.
     pub(crate) fn read(
         &self,
-        after: Option<Slot>,
+        after: Option<Place>,
         limit: u16,
         zone: BusinessZone,
         today: BusinessDate,
     ) -> Result<AccountQuery<'_>, Problem> {
         let (from, to) = (zone.start_of(self.from), zone.end_of(self.to));
         let after = after.or(self.after);
-        if after.is_some_and(|after| !(from..to).contains(&after.at.first_due())) {
+        if after.is_some_and(|after| !(from..to).contains(&after.due_at)) {
             return Err(invalid_cursor("it points outside its own range"));
         }
         Ok(AccountQuery {
@@ -147,7 +149,7 @@ impl Plan {
     }
 
     /// The cursor of the page after the payment at `after`.
-    pub(crate) fn cursor(&self, after: Slot) -> String {
+    pub(crate) fn cursor(&self, after: Place) -> String {
         let Self { account, from, to, filter, order, .. } = self;
         let (account, from, to) = (account.clone(), *from, *to);
         let AccountFilter { statuses, payee, reference } = filter.clone();

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use payments_model::{AccountId, BusinessDate, PaymentId, Reference, Slot, Status, Statuses, UtcSecond};
+use payments_model::{AccountId, BusinessDate, PaymentId, Place, Reference, Status, Statuses, UtcSecond};
 
 use crate::problem::{Problem, ProblemKind};
 
@@ -38,20 +38,20 @@ pub struct AccountCursor {
     pub reference: Option<Reference>,
     /// Whether the latest come first.
     pub is_descending: bool,
-    /// The slot of the last payment seen.
-    pub after: Slot,
+    /// The place of the last payment seen.
+    pub after: Place,
 }
 
 impl AccountCursor {
     /// Encodes the cursor for the client.
     pub fn encode(&self) -> String {
         let Self { account, from, to, statuses, payee, reference, is_descending, after } = self;
-        let Slot { at, payment_id } = after;
+        let Place { due_at, payment_id } = after;
         let payee = payee.as_ref().map_or("", AccountId::as_str);
         let reference = reference.as_ref().map_or("", Reference::as_str);
         let order = if *is_descending { "desc" } else { "asc" };
         let list = format!("{account}#{from}#{to}#{statuses}#{payee}#{reference}#{order}");
-        URL_SAFE_NO_PAD.encode(format!("{ACCOUNT_FORMAT}#{list}#{at}#{payment_id}"))
+        URL_SAFE_NO_PAD.encode(format!("{ACCOUNT_FORMAT}#{list}#{due_at}#{payment_id}"))
     }
 
     /// Decodes a cursor that a client sent.
@@ -87,7 +87,7 @@ impl AccountCursor {
             payee: optional(payee)?,
             reference: optional(reference)?,
             is_descending,
-            after: Slot { at: at.parse().ok()?, payment_id: payment_id.parse().ok()? },
+            after: Place { due_at: at.parse().ok()?, payment_id: payment_id.parse().ok()? },
         })
     }
 }
@@ -186,7 +186,7 @@ mod tests {
             payee: Some("p".repeat(48).parse().unwrap()),
             reference: Some("R".repeat(35).parse().unwrap()),
             is_descending: true,
-            after: Slot { at: "2026-12-01T00:00:00Z".parse().unwrap(), payment_id },
+            after: Place { due_at: "2026-12-01T00:00:00Z".parse().unwrap(), payment_id },
         }
     }
 
@@ -204,7 +204,7 @@ mod tests {
         };
         assert_eq!(AccountCursor::decode(&plain.encode()).unwrap(), plain);
         // As the release before made it.
-        let Slot { at, payment_id } = plain.after;
+        let Place { due_at: at, payment_id } = plain.after;
         let old = format!("a1#{}#2026-11-20#2027-02-18##{at}#{payment_id}", plain.account);
         assert_eq!(AccountCursor::decode(&URL_SAFE_NO_PAD.encode(old)).unwrap(), plain);
     }

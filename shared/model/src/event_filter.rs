@@ -12,15 +12,19 @@ pub const MAX_FILTER_ACCOUNTS: usize = 50;
 /// What the types of events about payments begin with.
 const OF_PAYMENTS: &str = "payment.";
 
+/// The type of the events of payments that were amended.
+pub const AMENDED: &str = "payment.amended";
+
 /// A filter by type and by account. Without types it lets all types pass, without accounts all accounts.
 ///
+/// Amendments pass where new payments do: who acts on what is scheduled must know what it became.
 /// What is no new version of a payment always passes the types: gaps, restores and irregular changes say that what a reader knows may be
 /// wrong. What names no account passes the accounts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventFilter {
     /// The statuses whose events pass.
     pub statuses: BTreeSet<Status>,
-    /// The accounts, of which one pays or is paid.
+    /// The accounts, of which one pays or is paid, or was to be paid before an amendment.
     pub accounts: BTreeSet<AccountId>,
 }
 
@@ -37,6 +41,8 @@ pub struct EventFields {
     pub account_id: Option<String>,
     /// The account that is paid.
     pub payee_account_id: Option<String>,
+    /// The account that was paid before an amendment.
+    pub previous_payee_account_id: Option<String>,
     /// The payment.
     pub payment_id: Option<String>,
 }
@@ -65,10 +71,14 @@ impl EventFilter {
     #[must_use]
     pub fn passes(&self, event: &EventFields) -> bool {
         let of_type = match status_of_type(&event.kind) {
+            Err(EventTypeError) if event.kind == AMENDED => {
+                self.statuses.is_empty() || self.statuses.contains(&Status::Scheduled)
+            }
             Ok(status) => self.statuses.is_empty() || self.statuses.contains(&status),
             Err(EventTypeError) => true,
         };
-        let accounts = [&event.account_id, &event.payee_account_id].into_iter().flatten();
+        let accounts = [&event.account_id, &event.payee_account_id, &event.previous_payee_account_id];
+        let accounts = accounts.into_iter().flatten();
         let mut accounts = accounts.peekable();
         let of_account = self.accounts.is_empty()
             || accounts.peek().is_none()
@@ -88,6 +98,7 @@ mod tests {
             kind: kind.to_owned(),
             account_id: text(account),
             payee_account_id: text(payee),
+            previous_payee_account_id: None,
             payment_id: None,
         }
     }
@@ -113,6 +124,12 @@ mod tests {
                 "{kind}"
             );
         }
+        // An amendment passes with new payments, and to whom the payment no longer goes.
+        let scheduled = EventFilter { statuses: [Status::Scheduled].into(), ..EventFilter::default() };
+        let amended = event(AMENDED, Some("payer"), Some("other"));
+        assert_eq!((scheduled.passes(&amended), settled.passes(&amended), own.passes(&amended)), (true, false, false));
+        let taken = EventFields { previous_payee_account_id: Some("shop".to_owned()), ..amended };
+        assert!(own.passes(&taken));
     }
 
     #[test]

@@ -46,6 +46,7 @@
 //! |---|---|
 //! | [`account`] | account ids |
 //! | [`actor`] | the actors of transitions |
+//! | [`amendment`] | amendments, and which details are in force |
 //! | [`business_days`] | calendars of payment rails, date rules, cut-offs |
 //! | [`calendar`] | instants, business dates, the bank's time zone |
 //! | [`counts`] | counts and sums of the payments of a date |
@@ -85,6 +86,7 @@ macro_rules! as_text {
 
 pub mod account;
 pub mod actor;
+pub mod amendment;
 pub mod business_days;
 pub mod calendar;
 pub mod counts;
@@ -106,6 +108,7 @@ pub mod webhook;
 
 pub use account::AccountId;
 pub use actor::Actor;
+pub use amendment::{Amended, Amendment, AmendmentId, AmendmentName, DetailsKey, MAX_AMENDMENTS};
 pub use business_days::{BusinessDays, Calendar, DateRefusal, DateRule, Due, MoveReason};
 pub use calendar::{BusinessDate, BusinessZone, ScheduledFor, UtcSecond};
 pub use counts::DayCounts;
@@ -121,5 +124,5 @@ pub use public_actor::PublicActor;
 pub use reference::Reference;
 pub use sequence_number::SequenceNumber;
 pub use settlement::{FailureReason, Settlement, TransactionId};
-pub use slot::{DuePayment, HeadKey, Slot, SlotAt};
+pub use slot::{DuePayment, HeadKey, Place, Slot, SlotAt};
 pub use transition::{Decision, Event, State, Status, Statuses, Transition};

@@ -9,7 +9,8 @@ use serde::Serialize;
 
 pub use marks::{GapEvent, LogRestoredEvent, PaymentRestoredEvent};
 
-use crate::{DuePayment, Head, PaymentId, PublicActor, Status, UtcSecond};
+use crate::event_filter::{AMENDED, event_type};
+use crate::{AccountId, DuePayment, Head, PaymentId, PublicActor, Status, UtcSecond};
 
 /// The seconds from 1970 to 2020.
 const SECONDS_TO_2020: i64 = 1_577_836_800;
@@ -57,12 +58,14 @@ impl std::fmt::Display for Epoch {
 }
 
 /// A version of a payment, as far as its successor's event needs it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VersionBefore {
     /// The version.
     pub version: u32,
     /// The status.
     pub status: Status,
+    /// Who was to be paid, if that can be read.
+    pub payee: Option<AccountId>,
 }
 
 /// What a change of a head means for the log.
@@ -79,7 +82,7 @@ pub enum Logged {
 /// The event of one version of a payment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VersionEvent {
-    from: Option<Status>,
+    before: Option<VersionBefore>,
     head: Head,
 }
 
@@ -103,15 +106,17 @@ impl Logged {
     #[must_use]
     pub fn of(before: Option<VersionBefore>, after: &Head, now: UtcSecond, place: &str) -> Self {
         let status = after.state.status();
-        let last = before.map_or(0, |before| before.version);
+        let last = before.as_ref().map_or(0, |before| before.version);
+        let same_status = before.as_ref().is_some_and(|before| before.status == status);
         let why = if after.version == last {
-            if before.is_some_and(|before| before.status == status) {
+            if same_status {
                 return Self::Nothing;
             }
             "its status changed, but not its version"
+        } else if after.version == last + 1 && same_status && after.amended.is_none() {
+            "its version rose, and neither its status nor an amendment says why"
         } else if after.version == last + 1 {
-            let head = after.clone();
-            return Self::Version(Box::new(VersionEvent { from: before.map(|before| before.status), head }));
+            return Self::Version(Box::new(VersionEvent { before, head: after.clone() }));
         } else {
             "its version does not follow the one before"
         };
@@ -143,12 +148,18 @@ struct VersionJson<'e> {
     epoch: Epoch,
     account_id: &'e str,
     payee_account_id: &'e str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    previous_payee_account_id: Option<&'e str>,
     payment_id: String,
     version: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<&'static str>,
     to: &'static str,
     by: PublicActor,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changed: Option<&'e [String]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    amendment_id: Option<String>,
     due_at: String,
     due_date: String,
     amount_minor: i64,
@@ -183,27 +194,39 @@ struct IrregularJson<'e> {
 
 impl VersionEvent {
     fn json(&self, epoch: Epoch) -> serde_json::Result<String> {
-        let kind = format!("payment.{}", self.head.state.status().as_str().to_lowercase());
-        version_json(&self.head, epoch, kind, self.from)
+        let status = self.head.state.status();
+        let from = self.before.as_ref().map(|before| before.status);
+        let kind = if from == Some(status) { AMENDED.to_owned() } else { event_type(status) };
+        let payee = self.before.as_ref().and_then(|before| before.payee.as_ref());
+        version_json(&self.head, epoch, kind, (from, payee.filter(|payee| **payee != self.head.payee)))
     }
 }
 
 /// The JSON of an event of this kind for a payment's version. Its id is made of epoch, payment and version.
-fn version_json(head: &Head, epoch: Epoch, kind: String, from: Option<Status>) -> serde_json::Result<String> {
+fn version_json(
+    head: &Head,
+    epoch: Epoch,
+    kind: String,
+    (from, payee_before): (Option<Status>, Option<&AccountId>),
+) -> serde_json::Result<String> {
     let (status, version) = (head.state.status(), head.version);
-    let by = head.moved.last().map_or(&head.created.1, |entry| &entry.by);
+    let (at, by) = head.last_change();
+    let amended = head.amended.as_ref().filter(|_| head.moved.is_empty());
     serde_json::to_string(&VersionJson {
         id: version_id(epoch, head.payment_id, version),
         r#type: kind,
-        at: head.updated_at().to_string(),
+        at: at.to_string(),
         epoch,
         account_id: head.account.as_str(),
         payee_account_id: head.payee.as_str(),
+        previous_payee_account_id: payee_before.map(AccountId::as_str),
         payment_id: head.payment_id.to_string(),
         version,
         from: from.map(Status::as_str),
         to: status.as_str(),
         by: PublicActor::of(status, by),
+        changed: amended.map(|amended| amended.changed.as_slice()),
+        amendment_id: amended.and(head.amendment).map(|name| name.id.to_string()),
         due_at: head.due_at.to_string(),
         due_date: head.due_date.to_string(),
         amount_minor: head.money.amount.get(),

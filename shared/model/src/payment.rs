@@ -5,8 +5,8 @@
 
 use crate::transition::FIRST_VERSION;
 use crate::{
-    AccountId, Actor, BusinessDate, BusinessZone, DateRule, Decision, Due, DuePayment, Event, FailureReason, HeadKey,
-    JsonText, Money, MoveReason, PaymentId, Reference, ScheduledFor, Settlement, Shard, ShardCount, Slot, SlotAt,
+    AccountId, Actor, Amended, Amendment, AmendmentName, BusinessDate, BusinessZone, DateRule, Decision, Due, DuePayment, Event, FailureReason, HeadKey,
+    JsonText, Money, MoveReason, PaymentId, Place, Reference, ScheduledFor, Settlement, Shard, ShardCount, Slot, SlotAt,
     State, Status, TransactionId, Transition, UtcSecond,
 };
 
@@ -15,6 +15,10 @@ pub const MAX_TRAIL_ENTRIES: usize = 3;
 
 /// The longest reason to fail of a payment with a reference, in bytes: with both at their longest, its head has 1 KB.
 pub const MAX_REASON_BESIDE_REFERENCE_BYTES: usize = 212;
+
+/// The longest reason to fail of an amended payment, in bytes: the length of ISO 20022's additional information, and what its head has
+/// room for.
+pub const MAX_REASON_OF_AMENDED_BYTES: usize = 105;
 
 /// A client's request for one payment, as received.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +59,8 @@ impl Instruction {
     }
 }
 
-/// An accepted instruction: written once, never changed. It is the idempotency record.
+/// An accepted instruction: written once, never changed. A payment's first details are its idempotency record, and those of an
+/// amendment are the amendment's.
 ///
 /// Retries compute everything from the details. So a changed configuration or time-zone database
 /// cannot turn a retry into a second payment.
@@ -65,6 +70,8 @@ pub struct Details {
     pub payment_id: PaymentId,
     /// The client's instruction.
     pub instruction: Instruction,
+    /// The instant of the head's slot: when the payment was due at first.
+    pub slot_at: SlotAt,
     /// When it falls due.
     pub due_at: UtcSecond,
     /// The business date it falls due on.
@@ -77,6 +84,8 @@ pub struct Details {
     pub created_at: UtcSecond,
     /// Who created it.
     pub created_by: Actor,
+    /// Which amendment these details are of, if they are not the payment's first. Then it was created when it was amended.
+    pub amendment: Option<Amendment>,
 }
 
 impl Details {
@@ -106,19 +115,15 @@ impl Details {
     ) -> Self {
         let shard = payment_id.shard(shards);
         let Due { at: due_at, date: due_date, moved } = due;
-        Self { payment_id, instruction, due_at, due_date, moved, shard, created_at: now, created_by: by }
-    }
-
-    /// The instant of the head's slot: when these details, a payment's first ones, say that it is due.
-    #[must_use]
-    pub fn slot_at(&self) -> SlotAt {
-        SlotAt::of_first_due(self.due_at)
+        let slot_at = SlotAt::of_first_due(due_at);
+        let (created_at, created_by, amendment) = (now, by, None);
+        Self { payment_id, instruction, slot_at, due_at, due_date, moved, shard, created_at, created_by, amendment }
     }
 
     /// The key of the payment's head.
     #[must_use]
     pub fn key(&self) -> HeadKey {
-        let slot = Slot { at: self.slot_at(), payment_id: self.payment_id };
+        let slot = Slot { at: self.slot_at, payment_id: self.payment_id };
         HeadKey { account: self.instruction.account.clone(), slot }
     }
 }
@@ -159,8 +164,12 @@ pub struct Head {
     pub shard: Shard,
     /// Its status, with the status's data.
     pub state: State,
-    /// 1 at first. Each transition raises it by one.
+    /// 1 at first. Each transition and each amendment raises it by one.
     pub version: u32,
+    /// The amendment whose details are in force; none if the first details are.
+    pub amendment: Option<AmendmentName>,
+    /// The last amendment, until the payment is settled.
+    pub amended: Option<Amended>,
     /// When it was created, and who created it.
     pub created: (UtcSecond, Actor),
     /// Its transitions after that, oldest first.
@@ -173,7 +182,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// Builds the head of a new payment. The same details always give the same head.
+    /// Builds the head of a new payment from its first details. The same details always give the same head.
     #[must_use]
     pub fn scheduled(details: &Details) -> Self {
         let Instruction { account, payee, money, scheduled_for, reference, .. } = &details.instruction;
@@ -184,12 +193,14 @@ impl Head {
             money: *money,
             scheduled_for: *scheduled_for,
             reference: reference.clone(),
-            slot_at: details.slot_at(),
+            slot_at: details.slot_at,
             due_at: details.due_at,
             due_date: details.due_date,
             shard: details.shard,
             state: State::Scheduled,
             version: FIRST_VERSION,
+            amendment: None,
+            amended: None,
             created: (details.created_at, details.created_by.clone()),
             moved: Vec::new(),
             dispatch_attempt: None,
@@ -203,9 +214,8 @@ impl Head {
         self.due_at == self.slot_at.first_due()
     }
 
-    /// The fields in which the payment's details say something else, by their names in the API. A head
-    /// is built from its details, so a difference is damage. The details say when the payment was due at first, so
-    /// `dueAt` is compared with the slot. A head that is due at another time alone knows its due date.
+    /// The fields in which details say something else, by their names in the API. A head says what the details in force say,
+    /// so a difference is damage.
     #[must_use]
     pub fn differences(&self, details: &Details) -> Vec<&'static str> {
         let Instruction { account, payee, money, .. } = &details.instruction;
@@ -215,8 +225,9 @@ impl Head {
             ("payeeAccountId", self.payee != *payee),
             ("amountMinor", self.money.amount != money.amount),
             ("currency", self.money.currency != money.currency),
-            ("dueAt", self.slot_at != details.slot_at()),
-            ("dueDate", self.is_due_as_at_first() && self.due_date != details.due_date),
+            ("dueAt", (self.slot_at, self.due_at) != (details.slot_at, details.due_at)),
+            ("dueDate", self.due_date != details.due_date),
+            ("version", self.amendment != details.amendment.map(|amendment| amendment.name)),
         ]
         .into_iter()
         .filter_map(|(field, differs)| differs.then_some(field))
@@ -235,23 +246,30 @@ impl Head {
         Slot { at: self.slot_at, payment_id: self.payment_id }
     }
 
+    /// Its payment's place in the list of its account.
+    #[must_use]
+    pub fn place(&self) -> Place {
+        Place { due_at: self.due_at, payment_id: self.payment_id }
+    }
+
     /// The payment, as results, reports and events name it.
     #[must_use]
     pub fn due_payment(&self) -> DuePayment {
         DuePayment { account: self.account.clone(), payment_id: self.payment_id, due_at: self.due_at }
     }
 
-    /// Returns what `event` changes about this head, or the [`Decision`] against it. Beside a reference, a reason to fail
-    /// is cut to [`MAX_REASON_BESIDE_REFERENCE_BYTES`], in each result and in a head that an older release settled, so a
-    /// result that comes again is the same.
+    /// Returns what `event` changes about this head, or the [`Decision`] against it. A reason to fail is cut to what the head has
+    /// room for, in each result and in a head that an older release settled, so a result that comes again is the same.
     pub fn transition(&self, event: &Event, at: UtcSecond, by: Actor) -> Result<Transition, Decision> {
         let Event::Settle(Settlement::Failed(new)) = event else {
             return Transition::new(&self.state, self.version, event, at, by);
         };
-        if self.reference.is_none() {
-            return Transition::new(&self.state, self.version, event, at, by);
-        }
-        let cut = |reason: &FailureReason| reason.within(MAX_REASON_BESIDE_REFERENCE_BYTES);
+        let most = match (&self.amendment, &self.reference) {
+            (Some(_), _) => MAX_REASON_OF_AMENDED_BYTES,
+            (None, Some(_)) => MAX_REASON_BESIDE_REFERENCE_BYTES,
+            (None, None) => return Transition::new(&self.state, self.version, event, at, by),
+        };
+        let cut = |reason: &FailureReason| reason.within(most);
         let state = match &self.state {
             State::Failed(known) => State::Failed(cut(known)),
             other => other.clone(),
@@ -271,11 +289,28 @@ impl Head {
         self.created.0
     }
 
-    /// When its status last changed, or when it was created. A redrive or a report does not change it. The API calls
-    /// it `updatedAt`.
+    /// When its status last changed, or when it was amended or created. A redrive or a report does not change it. The API
+    /// calls it `updatedAt`.
     #[must_use]
     pub fn updated_at(&self) -> UtcSecond {
-        self.moved.last().map_or(self.created.0, |entry| entry.at)
+        self.last_change().0
+    }
+
+    /// When the head got its version, and by whom.
+    #[must_use]
+    pub fn last_change(&self) -> (UtcSecond, &Actor) {
+        match (self.moved.last(), &self.amended) {
+            (Some(entry), _) => (entry.at, &entry.by),
+            (None, Some(amended)) => (amended.at, &amended.by),
+            (None, None) => (self.created.0, &self.created.1),
+        }
+    }
+
+    /// From when on it can or could be claimed: when it is due, or was created or amended, whatever is last.
+    #[must_use]
+    pub fn claimable_from(&self) -> UtcSecond {
+        let amended_at = self.amended.as_ref().map(|amended| amended.at);
+        self.due_at.max(self.created_at()).max(amended_at.unwrap_or(self.due_at))
     }
 
     /// When it was settled, if it was.

@@ -42,6 +42,13 @@ pub enum IdempotencyKeyError {
     Character,
 }
 
+impl IdempotencyKey {
+    /// The text.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 impl FromStr for IdempotencyKey {
     type Err = IdempotencyKeyError;
 
@@ -75,9 +82,14 @@ impl PaymentId {
     /// The name has the length of both parts, so no two pairs share a name.
     #[must_use]
     pub fn derive(account: &AccountId, key: &IdempotencyKey) -> Self {
-        let (account, key) = (account.as_str(), key.0.as_str());
+        let (account, key) = (account.as_str(), key.as_str());
         let name = format!("{}:{account}{}:{key}", account.len(), key.len());
         Self(Uuid::new_v5(&NAMESPACE, name.as_bytes()))
+    }
+
+    /// As a UUID.
+    pub(crate) fn uuid(self) -> Uuid {
+        self.0
     }
 
     /// The shard of this payment among `shards`: a stable hash, so a retry has the shard of the first

@@ -51,6 +51,23 @@ pub struct Slot {
     pub payment_id: PaymentId,
 }
 
+/// A payment's place in the list of its account: by when it is due, then by payment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// When the payment is due.
+    pub due_at: UtcSecond,
+    /// Which payment.
+    pub payment_id: PaymentId,
+}
+
+impl Slot {
+    /// The place of its payment while that is due as at first.
+    #[must_use]
+    pub fn first_place(self) -> Place {
+        Place { due_at: self.at.first_due(), payment_id: self.payment_id }
+    }
+}
+
 /// The key of a head, the same in both tables.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HeadKey {
@@ -147,7 +164,8 @@ mod tests {
         let (time, date) = ("2026-12-01T00:00:00Z", "2026-12-01");
         for (slot_at, due_at, due_date, want) in [
             (time, time, date, vec![]),
-            (time, other_time, other_date, vec![]),
+            (time, other_time, date, vec!["dueAt"]),
+            (time, other_time, other_date, vec!["dueAt", "dueDate"]),
             (time, time, other_date, vec!["dueDate"]),
             (other_time, time, date, vec!["dueAt"]),
             (other_time, other_time, date, vec!["dueAt"]),

@@ -1,15 +1,20 @@
-//! An account's payments in both tables, by their heads' slots.
+//! An account's payments in both tables, by when they are due.
+//!
+//! Heads are in the order of their slots. Those whose payments are due at another time are left out there, and found by the `moved`
+//! index, which follows within moments.
 
 use std::cmp::Reverse;
 
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::types::AttributeValue;
-use payments_model::{AccountId, Head, Reference, Slot, Statuses, UtcSecond};
+use payments_model::{AccountId, Head, HeadKey, Place, Reference, Slot, Statuses, UtcSecond};
 
 use crate::error::failed;
-use crate::item::{decode_head, key_of, text_of};
-use crate::key::{account_partition, after_head_sort, before_head_sort, parse_head_sort};
+use crate::item::{decode_head, head_key_of, key_of, text_of};
+use crate::key::{account_partition, after_place_sort, before_place_sort, parse_head_sort, parse_place_sort, place_sort};
+use crate::lookup::MAX_BATCH_GET;
 use crate::merge::{Merged, Stretch, merge};
+use crate::schema::MOVED;
 use crate::{Item, Store, StoreError};
 
 /// A query for some of an account's payments.
@@ -17,12 +22,12 @@ use crate::{Item, Store, StoreError};
 pub struct AccountQuery<'a> {
     /// Whose.
     pub account: &'a AccountId,
-    /// Due at first at this instant or later.
+    /// Due at this instant or later.
     pub from: UtcSecond,
-    /// Due at first before this instant.
+    /// Due before this instant.
     pub to: UtcSecond,
     /// Only payments that follow this one in the order.
-    pub after: Option<Slot>,
+    pub after: Option<Place>,
     /// Which payments.
     pub filter: &'a AccountFilter,
     /// In which order.
@@ -47,10 +52,10 @@ pub struct AccountFilter {
 /// The order of a list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ListOrder {
-    /// The earliest slot first.
+    /// What is due first comes first.
     #[default]
     Ascending,
-    /// The latest slot first.
+    /// What is due last comes first.
     Descending,
 }
 
@@ -77,58 +82,67 @@ impl AccountFilter {
 #[derive(Debug, Default)]
 pub struct AccountPage {
     /// The payments. An unreadable one does not hide the others.
-    pub heads: Vec<(Slot, Result<Head, StoreError>)>,
+    pub heads: Vec<(Place, Result<Head, StoreError>)>,
     /// Items whose sort keys cannot be read. They have no place in the order, so the next page can show them again.
     pub without_key: Vec<StoreError>,
     /// Where the next page begins, if there may be more.
-    pub next: Option<Slot>,
+    pub next: Option<Place>,
     /// How many payments were read, before filtering.
     pub read: usize,
 }
 
+/// An item, with its place and table.
+type Row<'t> = (Place, (&'t str, Item));
+
 impl Store {
-    /// Returns a page of an account's payments, strongly consistent: 1 read unit per 4 KB and table.
+    /// Returns a page of an account's payments, strongly consistent but for payments that moved: 1 read unit per 4 KB and table, half
+    /// a unit per table for its `moved` index, and 1 for each payment that moved.
     ///
     /// The hot table is read before history: a head is in history before it leaves the hot table. While
     /// it is in both, the hot table's counts, so the status is compared only after the merge. A page may
     /// be shorter than the limit, or empty, and still have a `next`.
     pub async fn account_page(&self, query: &AccountQuery<'_>) -> Result<AccountPage, StoreError> {
         let mut without_key = Vec::new();
+        let mut tables = vec![self.tables.payments.as_str()];
+        tables.extend(query.with_history.then_some(self.tables.history.as_str()));
         let read = async {
-            let mut stretches = vec![self.stretch(&self.tables.payments, query, &mut without_key).await?];
-            if query.with_history {
-                stretches.push(self.stretch(&self.tables.history, query, &mut without_key).await?);
+            let mut stretches = vec![self.moved_stretch(&tables, query).await?];
+            for table in &tables {
+                stretches.push(self.stretch(table, query, &mut without_key).await?);
             }
             Ok(stretches)
         };
         let Merged { rows, next } = merged(self.bounded("Query", read).await?, query);
         let read = rows.len();
-        let decode = |(slot, (table, item)): (Slot, (&str, Item))| (slot, decode_head(table, item));
-        let heads = rows.into_iter().filter(|(_, (_, item))| query.filter.has(item)).map(decode).collect();
+        let decode = |(place, (table, item)): Row<'_>| (place, decode_head(table, item));
+        // A head that is due at another time has its place there.
+        let rows = rows.into_iter().filter(|(place, (_, item))| place_of(item).is_none_or(|own| own == *place));
+        let heads = rows.filter(|(_, (_, item))| query.filter.has(item)).map(decode).collect();
         Ok(AccountPage { heads, without_key, next, read })
     }
 
-    /// Returns one table's part of a page, and adds the items whose sort keys cannot be read to `without_key`.
+    /// Returns one table's part of a page, by slot, and adds the items whose sort keys cannot be read to `without_key`.
     async fn stretch<'t>(
         &self,
         table: &'t str,
         query: &AccountQuery<'_>,
         without_key: &mut Vec<StoreError>,
-    ) -> Result<Stretch<Slot, (Slot, (&'t str, Item))>, StoreError> {
+    ) -> Result<Stretch<Place, Row<'t>>, StoreError> {
         let (mut rows, mut after) = (Vec::new(), None);
         loop {
-            let request = self.account_query(table, query).set_exclusive_start_key(after);
+            let request = self.account_query(table, "sk", query).consistent_read(true).set_exclusive_start_key(after);
             let answer = request.send().await.map_err(failed("Query"))?;
             for item in answer.items.unwrap_or_default() {
                 match slot_of(table, &item) {
-                    Ok(slot) => rows.push((slot, (slot, (table, item)))),
+                    Ok(slot) => rows.push((slot.first_place(), (slot.first_place(), (table, item)))),
                     Err(error) => without_key.push(error),
                 }
             }
             // If the last key cannot be read, the page ends at the last one that can. If none can be read, this page
             // goes on.
-            let last = rows.last().map(|(slot, _)| *slot);
-            match answer.last_evaluated_key.as_ref().map(|key| slot_of(table, key).ok().or(last)) {
+            let last = rows.last().map(|(place, _)| *place);
+            let end = |key: &Item| slot_of(table, key).ok().map(Slot::first_place);
+            match answer.last_evaluated_key.as_ref().map(|key| end(key).or(last)) {
                 None => return Ok(Stretch { rows, end: None }),
                 Some(Some(end)) => return Ok(Stretch { rows, end: Some(end) }),
                 Some(None) => after = answer.last_evaluated_key,
@@ -136,43 +150,94 @@ impl Store {
         }
     }
 
-    fn account_query(&self, table: &str, query: &AccountQuery<'_>) -> QueryFluentBuilder {
-        // Neither bound is a key, so BETWEEN is half-open.
-        let (from, to) = (query.from.to_string(), query.to.to_string());
-        let (from, to) = match (query.after, query.order) {
-            (None, _) => (from, to),
-            (Some(after), ListOrder::Ascending) => (after_head_sort(after), to),
-            (Some(after), ListOrder::Descending) => (from, before_head_sort(after)),
-        };
+    /// Returns the part of a page that the tables' `moved` indexes know, with the heads as they are now.
+    async fn moved_stretch<'t>(
+        &'t self,
+        tables: &[&'t str],
+        query: &AccountQuery<'_>,
+    ) -> Result<Stretch<Place, Row<'t>>, StoreError> {
+        let (mut keys, mut end) = (Vec::new(), None::<Place>);
+        for &table in tables {
+            let request = self.account_query(table, MOVED.name, query).index_name(MOVED.name);
+            let answer = request.send().await.map_err(failed("Query"))?;
+            for entry in answer.items.unwrap_or_default() {
+                keys.push(head_key_of(table, &entry)?);
+            }
+            let next = answer.last_evaluated_key.as_ref().map(|key| moved_place(table, key)).transpose()?;
+            end = match (end, next, query.order) {
+                (Some(one), Some(other), ListOrder::Ascending) => Some(one.min(other)),
+                (Some(one), Some(other), ListOrder::Descending) => Some(one.max(other)),
+                (one, other, _) => one.or(other),
+            };
+        }
+        let mut rows = Vec::new();
+        for some in keys.chunks(MAX_BATCH_GET) {
+            let mut left: Vec<HeadKey> = some.to_vec();
+            for table in [self.tables.payments.as_str(), self.tables.history.as_str()] {
+                let found = if left.is_empty() { Vec::new() } else { self.items_at(table, &left).await? };
+                for (key, item) in found {
+                    left.retain(|other| *other != key);
+                    rows.extend(place_of(&item).map(|place| (place, (place, (table, item)))));
+                }
+            }
+        }
+        // A head may have moved on since, out of the range or behind its end.
+        let (from, to) = bounds(query);
+        rows.retain(|(place, _)| (from.as_str()..to.as_str()).contains(&place_sort(*place).as_str()));
+        rows.sort_unstable_by_key(|(place, _)| *place);
+        rows.dedup_by_key(|(place, _)| *place);
+        Ok(Stretch { rows, end })
+    }
+
+    fn account_query(&self, table: &str, sort: &str, query: &AccountQuery<'_>) -> QueryFluentBuilder {
+        let (from, to) = bounds(query);
         let text = |text: String| AttributeValue::S(text);
         self.client
             .query()
             .table_name(table)
-            .key_condition_expression("pk = :pk AND sk BETWEEN :from AND :to")
+            .key_condition_expression(format!("pk = :pk AND {sort} BETWEEN :from AND :to"))
             .expression_attribute_values(":pk", text(account_partition(query.account)))
             .expression_attribute_values(":from", text(from))
             .expression_attribute_values(":to", text(to))
             .scan_index_forward(query.order == ListOrder::Ascending)
-            .consistent_read(true)
             .limit(query.limit.into())
     }
 }
 
+/// The range of keys that a query reads. Neither bound is a key, so BETWEEN is half-open.
+fn bounds(query: &AccountQuery<'_>) -> (String, String) {
+    let (from, to) = (query.from.to_string(), query.to.to_string());
+    match (query.after, query.order) {
+        (None, _) => (from, to),
+        (Some(after), ListOrder::Ascending) => (after_place_sort(after), to),
+        (Some(after), ListOrder::Descending) => (from, before_place_sort(after)),
+    }
+}
+
 /// Merges the tables' parts in the order of the query.
-fn merged<V>(stretches: Vec<Stretch<Slot, V>>, query: &AccountQuery<'_>) -> Merged<Slot, V> {
+fn merged<V>(stretches: Vec<Stretch<Place, V>>, query: &AccountQuery<'_>) -> Merged<Place, V> {
     let limit = query.limit.into();
     if query.order == ListOrder::Ascending {
         return merge(stretches, limit);
     }
-    let turned = |Stretch { rows, end }: Stretch<Slot, V>| Stretch {
-        rows: rows.into_iter().map(|(slot, row)| (Reverse(slot), row)).collect(),
+    let turned = |Stretch { rows, end }: Stretch<Place, V>| Stretch {
+        rows: rows.into_iter().map(|(place, row)| (Reverse(place), row)).collect(),
         end: end.map(Reverse),
     };
     let Merged { rows, next } = merge(stretches.into_iter().map(turned).collect(), limit);
-    Merged { rows, next: next.map(|Reverse(slot)| slot) }
+    Merged { rows, next: next.map(|Reverse(place)| place) }
 }
 
 fn slot_of(table: &str, item: &Item) -> Result<Slot, StoreError> {
     let slot = parse_head_sort(text_of(item, "sk"));
     slot.map_err(|_| StoreError::unreadable(table, key_of(item), "not a head's sort key"))
+}
+
+/// The place of a head that is due at another time than its slot's, if it has one that can be read.
+fn place_of(item: &Item) -> Option<Place> {
+    parse_place_sort(text_of(item, MOVED.name)).ok()
+}
+
+fn moved_place(table: &str, key: &Item) -> Result<Place, StoreError> {
+    place_of(key).ok_or_else(|| StoreError::unreadable(table, key_of(key), "not a key of the index moved"))
 }

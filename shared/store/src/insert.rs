@@ -1,11 +1,30 @@
-//! Creating a payment: two writes, each of which changes nothing when it is repeated.
+//! Creating or amending a payment: two writes, each of which changes nothing when it is repeated.
 
-use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure;
-use payments_model::{Details, Head};
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
+use payments_model::{Details, Head, Status};
 
 use crate::conditional::conditional;
-use crate::item::{MOVE_REASON, decode_details, decode_head, encode_details, encode_head, text_of};
-use crate::{Codec, Item, MAX_DETAILS_BYTES, Store, StoreError, data, item_bytes};
+use crate::details_item::{counted_bytes, decode_details, encode_details};
+use crate::item::{decode_head, encode_head};
+use crate::key::DueSort;
+use crate::transition::Moved;
+use crate::{Codec, Item, MAX_DETAILS_BYTES, Store, StoreError, data};
+
+/// The attributes of a head that an amendment changes.
+const AMENDED: [&str; 10] = [
+    "version",
+    "due",
+    "moved",
+    "amendment",
+    "amended",
+    "payeeAccountId",
+    "amountMinor",
+    "currency",
+    "scheduledFor",
+    "reference",
+];
 
 /// The result of writing details.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,16 +51,13 @@ pub fn details_excess(details: &Details) -> Result<Option<usize>, StoreError> {
     Ok(excess(&encode_details(details)?))
 }
 
-/// Why a payment moved does not count: the limit does not depend on the date on which a payment is created.
 fn excess(item: &Item) -> Option<usize> {
-    let reason = text_of(item, MOVE_REASON);
-    let moved = if reason.is_empty() { 0 } else { MOVE_REASON.len() + reason.len() };
-    (item_bytes(item) - moved).checked_sub(MAX_DETAILS_BYTES).filter(|&excess| excess > 0)
+    counted_bytes(item).checked_sub(MAX_DETAILS_BYTES).filter(|&excess| excess > 0)
 }
 
 impl Store {
-    /// Writes a payment's details to the long-term table, unless they exist: 1 write unit per KB of the item, which is at
-    /// most as large as with its data as it came. They are the idempotency record.
+    /// Writes details to the long-term table, unless they exist: 1 write unit per KB of the item, which is at
+    /// most as large as with its data as it came. They are the idempotency record of a create or an amendment.
     ///
     /// The limit is that of data as it came, so no answer depends on how well something compresses.
     pub async fn put_details(&self, details: &Details, codec: Codec) -> Result<PutDetails, StoreError> {
@@ -66,6 +82,29 @@ impl Store {
             None => Ok(PutHead::Created),
             Some(item) => decode_head(&self.tables.payments, item).map(|head| PutHead::Existing(Box::new(head))),
         }
+    }
+
+    /// Lets a scheduled payment's head say what `amended` says, if it is as `head` says: 1 write unit, 1 in `due`, and with another
+    /// due time 2 in `due` and up to 2 in `moved`.
+    pub async fn amend(&self, head: &Head, amended: &Head) -> Result<Moved, StoreError> {
+        let mut item = encode_head(amended)?;
+        let (mut sets, mut removes) = (Vec::new(), Vec::new());
+        let mut values = HashMap::from([
+            (":from".to_owned(), AttributeValue::S(Status::Scheduled.to_string())),
+            (":fromVersion".to_owned(), AttributeValue::N(head.version.to_string())),
+            (":fromDue".to_owned(), AttributeValue::S(DueSort::of(head).to_string())),
+        ]);
+        for name in AMENDED {
+            match item.remove(name) {
+                Some(value) => {
+                    sets.push(format!("{name} = :{name}"));
+                    values.insert(format!(":{name}"), value);
+                }
+                None => removes.push(name),
+            }
+        }
+        let removes = if removes.is_empty() { String::new() } else { format!(" REMOVE {}", removes.join(", ")) };
+        self.move_head(&head.key(), format!("SET {}{removes}", sets.join(", ")), values).await
     }
 
     /// Writes an item, unless its key exists. Returns the existing item.

@@ -1,45 +1,18 @@
-//! Details and heads as items, and back, with checks that reject a damaged item.
+//! Heads as items, and back, with checks that reject a damaged item.
 
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use payments_model::payment::MAX_TRAIL_ENTRIES;
 use payments_model::{
-    AccountId, Actor, Currency, Details, FailureReason, Head, HeadKey, Instruction, Money, Reference, ScheduledFor,
-    Shard, Slot, State, Status, TrailEntry, TransactionId, UtcSecond,
+    AccountId, Actor, Amended, AmendmentName, Currency, FailureReason, Head, HeadKey, Money, Reference, ScheduledFor, Shard,
+    Slot, State, Status, TrailEntry, TransactionId, UtcSecond,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::attributes::{Fault, Item};
-use crate::key::{self, DETAILS_SORT, DueSort, UnreportedSort};
-use crate::{StoreError, data};
-
-/// The attribute of details that says why the payment moved.
-pub(crate) const MOVE_REASON: &str = "moveReason";
-
-/// The attributes of a payment's details, without its data.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct DetailsItem {
-    pk: String,
-    sk: String,
-    account_id: String,
-    payee_account_id: String,
-    amount_minor: i64,
-    currency: String,
-    scheduled_for: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    date_rule: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    reference: Option<String>,
-    due_at: String,
-    due_date: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    move_reason: Option<String>,
-    shard: u16,
-    created_at: String,
-    created_by: String,
-}
+use crate::StoreError;
+use crate::key::{self, DueSort, UnreportedSort};
 
 /// The attributes of a payment's head. To stay within 1 KB, it does not repeat what its keys hold,
 /// except `status`, which stream filters and conditions use.
@@ -51,9 +24,15 @@ struct HeadItem {
     shard: u16,
     due: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    moved: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     unreported: Option<String>,
     status: String,
     version: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    amendment: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    amended: Option<AmendedItem>,
     payee_account_id: String,
     amount_minor: i64,
     currency: String,
@@ -71,6 +50,15 @@ struct HeadItem {
     settled_at: Option<String>,
 }
 
+/// The last amendment of a payment that is not settled.
+#[derive(Debug, Serialize, Deserialize)]
+struct AmendedItem {
+    at: String,
+    by: String,
+    /// The names of fields, with commas between them.
+    changed: String,
+}
+
 /// One entry of a head's trail.
 #[derive(Debug, Serialize, Deserialize)]
 struct TrailItem {
@@ -79,66 +67,12 @@ struct TrailItem {
     by: String,
 }
 
-/// Encodes details, with their data as it came.
-pub(crate) fn encode_details(details: &Details) -> Result<Item, StoreError> {
-    let Instruction { account, payee, money, scheduled_for, date_rule, reference, data } = &details.instruction;
-    let item = DetailsItem {
-        pk: key::payment_partition(details.payment_id),
-        sk: DETAILS_SORT.to_owned(),
-        account_id: account.to_string(),
-        payee_account_id: payee.to_string(),
-        amount_minor: money.amount.get(),
-        currency: money.currency.to_string(),
-        scheduled_for: scheduled_for.to_string(),
-        date_rule: date_rule.map(|rule| rule.to_string()),
-        reference: reference.as_ref().map(Reference::to_string),
-        due_at: details.due_at.to_string(),
-        due_date: details.due_date.to_string(),
-        move_reason: details.moved.map(|reason| reason.to_string()),
-        shard: details.shard.get(),
-        created_at: details.created_at.to_string(),
-        created_by: details.created_by.to_string(),
-    };
-    let mut item = to_item(&item)?;
-    item.extend(data.as_ref().map(data::raw));
-    Ok(item)
-}
-
-/// Decodes details of a table.
-pub(crate) fn decode_details(table: &str, item: Item) -> Result<Details, StoreError> {
-    let key = key_of(&item);
-    parse_details(item).map_err(|fault| StoreError::unreadable(table, key, fault))
-}
-
-fn parse_details(mut item: Item) -> Result<Details, Fault> {
-    let data = data::take(&mut item)?;
-    let item: DetailsItem = serde_dynamo::from_item(item)?;
-    Ok(Details {
-        payment_id: key::parse_payment_partition(&item.pk)?,
-        instruction: Instruction {
-            account: AccountId::from_stored(&item.account_id)?,
-            payee: AccountId::from_stored(&item.payee_account_id)?,
-            money: parse_money(item.amount_minor, &item.currency)?,
-            scheduled_for: item.scheduled_for.parse()?,
-            date_rule: item.date_rule.map(|rule| rule.parse()).transpose()?,
-            reference: parse_reference(item.reference)?,
-            data,
-        },
-        due_at: item.due_at.parse()?,
-        due_date: item.due_date.parse()?,
-        moved: item.move_reason.map(|reason| reason.parse()).transpose()?,
-        shard: Shard::from_stored(item.shard).ok_or("the shard is out of range")?,
-        created_at: item.created_at.parse()?,
-        created_by: Actor::named(&item.created_by),
-    })
-}
-
 /// Parses a stored amount.
 pub(crate) fn parse_money(amount_minor: i64, currency: &str) -> Result<Money, Fault> {
     Ok(Money { amount: amount_minor.try_into()?, currency: Currency::from_stored(currency)? })
 }
 
-fn parse_reference(text: Option<String>) -> Result<Option<Reference>, Fault> {
+pub(crate) fn parse_reference(text: Option<String>) -> Result<Option<Reference>, Fault> {
     Ok(text.map(|text| text.parse()).transpose()?)
 }
 
@@ -179,9 +113,16 @@ pub(crate) fn encode_head(head: &Head) -> Result<Item, StoreError> {
         sk: key::head_sort(head.slot()),
         shard: head.shard.get(),
         due: DueSort::of(head).to_string(),
+        moved: key::moved_sort(head),
         unreported: unreported.map(|key| key.to_string()),
         status: head.state.status().to_string(),
         version: head.version,
+        amendment: head.amendment.map(|name| name.to_string()),
+        amended: head.amended.as_ref().map(|Amended { at, by, changed }| AmendedItem {
+            at: at.to_string(),
+            by: by.to_string(),
+            changed: changed.join(","),
+        }),
         payee_account_id: head.payee.to_string(),
         amount_minor: head.money.amount.get(),
         currency: head.money.currency.to_string(),
@@ -231,6 +172,8 @@ pub(crate) fn parse_head(item: impl Into<serde_dynamo::Item>) -> Result<Head, Fa
         shard: Shard::from_stored(item.shard).ok_or("the shard is out of range")?,
         state,
         version: item.version,
+        amendment: item.amendment.map(|name| name.parse::<AmendmentName>()).transpose()?,
+        amended: item.amended.map(parse_amended).transpose()?,
         created: (created.at, created.by.clone()),
         moved: moved.to_vec(),
         dispatch_attempt: item.dispatch_attempt,
@@ -240,15 +183,18 @@ pub(crate) fn parse_head(item: impl Into<serde_dynamo::Item>) -> Result<Head, Fa
     let last = trail.last().map(|entry| entry.status);
     let settled_at = item.settled_at.map(|at| at.parse::<UtcSecond>()).transpose()?;
     let unreported = item.unreported.map(|key| key.parse::<UnreportedSort>()).transpose()?;
+    // Transitions and amendments raise the version by one each, and only a scheduled payment is amended.
+    let amendments = head.amendment.map_or(0, |name| name.version - 1);
+    let version = u32::try_from(trail.len()).unwrap_or(u32::MAX).saturating_add(amendments);
     let promises = [
         ("the due key is another payment's", due.payment_id == payment_id),
         ("the due key has another status", due.status == status),
         ("the trail does not begin with SCHEDULED", created.status == Status::Scheduled),
         ("the trail does not end with the status", last == Some(status)),
-        (
-            "the trail and the version disagree",
-            usize::try_from(item.version).is_ok_and(|version| version == trail.len()),
-        ),
+        ("the trail and the version disagree", item.version == version),
+        ("it is amended, and does not say by whom", head.amended.is_some() == (!status.is_settled() && head.amendment.is_some())),
+        ("the moved key is not that of its due time", item.moved == key::moved_sort(&head)),
+        ("it is due elsewhere without an amendment", head.is_due_as_at_first() || head.amendment.is_some()),
         ("the trail is too long", trail.len() <= MAX_TRAIL_ENTRIES),
         ("settledAt and the trail disagree", settled_at == head.settled_at()),
         (
@@ -279,6 +225,11 @@ fn parse_state(
     })
 }
 
+fn parse_amended(item: AmendedItem) -> Result<Amended, Fault> {
+    let changed = item.changed.split(',').filter(|field| !field.is_empty()).map(str::to_owned).collect();
+    Ok(Amended { at: item.at.parse()?, by: Actor::named(&item.by), changed })
+}
+
 fn parse_trail_entry(entry: TrailItem) -> Result<TrailEntry, Fault> {
     Ok(TrailEntry { status: entry.status.parse()?, at: entry.at.parse()?, by: Actor::named(&entry.by) })
 }
@@ -293,107 +244,9 @@ pub(crate) fn encode_trail_entry(status: Status, at: UtcSecond, by: &Actor) -> A
     ]))
 }
 
-fn to_item<T: Serialize>(item: &T) -> Result<Item, StoreError> {
+pub(crate) fn to_item<T: Serialize>(item: &T) -> Result<Item, StoreError> {
     serde_dynamo::to_item(item).map_err(|error| StoreError::unreadable("(none)", "(new)", error))
 }
 
 #[cfg(test)]
-mod tests {
-    use payments_model::{BusinessZone, DateRule, Event, JsonText, MoveReason, PaymentId, Settlement, ShardCount};
-
-    use super::*;
-    use crate::{IN_HISTORY, item_bytes};
-
-    /// Details with every field at its longest.
-    fn longest() -> Details {
-        let account: AccountId = "a".repeat(48).parse().unwrap();
-        let payment_id = PaymentId::derive(&account, &"k".parse().unwrap());
-        let instruction = Instruction {
-            account,
-            payee: "p".repeat(48).parse().unwrap(),
-            money: Money { amount: i64::MAX.try_into().unwrap(), currency: "GBP".parse().unwrap() },
-            scheduled_for: "2099-12-30T23:59:59+00:30".parse().unwrap(),
-            date_rule: Some(DateRule::Following),
-            reference: Some("R".repeat(35).parse().unwrap()),
-            data: Some(JsonText::from_stored("\"data\"".to_owned()).unwrap()),
-        };
-        let zone: BusinessZone = "Pacific/Kiritimati".parse().unwrap();
-        let shards: ShardCount = "1000".parse().unwrap();
-        let now: UtcSecond = "2099-12-31T00:00:01Z".parse().unwrap();
-        Details::accept(payment_id, instruction, zone, shards, now, Actor::named(&"b".repeat(40)))
-    }
-
-    /// A head in each state, with every field at its longest.
-    fn longest_heads() -> Vec<Head> {
-        let scheduled = Head::scheduled(&longest());
-        let entry = |status| TrailEntry { status, at: UtcSecond::MAX, by: Actor::named(&"c".repeat(40)) };
-        let transaction_id = Settlement::Processed("t".repeat(64).parse().unwrap());
-        let failed = Event::Settle(Settlement::Failed(FailureReason::cut(&"r".repeat(256))));
-        let settled = |settlement: Settlement| {
-            let state = State::from(settlement);
-            let moved = vec![entry(Status::Pending), entry(state.status())];
-            let dispatch_attempt = Some(u32::MAX);
-            Head { state, moved, version: 3, dispatch_attempt, unreported: true, ..scheduled.clone() }
-        };
-        let cancelled =
-            Head { state: State::Cancelled, moved: vec![entry(Status::Cancelled)], version: 2, ..scheduled.clone() };
-        let moved = vec![entry(Status::Pending)];
-        let pending = Head { state: State::Pending, moved, version: 2, dispatch_attempt: Some(1), ..scheduled.clone() };
-        let without =
-            Head { reference: None, ..settled(reason_of(&failed, &Head { reference: None, ..pending.clone() })) };
-        let reason = reason_of(&failed, &pending);
-        vec![scheduled.clone(), pending, settled(transaction_id), settled(reason), without, cancelled]
-    }
-
-    /// How a pending head keeps this end.
-    fn reason_of(event: &Event, pending: &Head) -> Settlement {
-        let step = pending.transition(event, UtcSecond::MAX, Actor::named("settle")).unwrap();
-        let State::Failed(reason) = step.to() else { panic!("it failed") };
-        Settlement::Failed(reason.clone())
-    }
-
-    #[test]
-    fn every_head_fits_one_write_unit() {
-        for head in longest_heads() {
-            // A settlement also marks the head as in history.
-            let mark = if head.state.status().is_settled() { IN_HISTORY.len() + 1 } else { 0 };
-            let bytes = item_bytes(&encode_head(&head).unwrap()) + mark;
-            assert!(bytes <= 1_024, "{}: {bytes}", head.state.status());
-        }
-    }
-
-    #[test]
-    fn heads_and_details_are_decoded() {
-        for head in longest_heads() {
-            assert_eq!(decode_head("t", encode_head(&head).unwrap()).unwrap(), head);
-            // Due on another date than its slot's.
-            let (due_at, due_date) = ("2027-01-04T00:00:00Z".parse().unwrap(), "2027-01-04".parse().unwrap());
-            let head = Head { due_at, due_date, ..head };
-            assert_eq!(decode_head("t", encode_head(&head).unwrap()).unwrap(), head);
-        }
-        let moved = Details { moved: Some(MoveReason::CutOff), ..longest() };
-        assert_eq!(decode_details("t", encode_details(&moved).unwrap()).unwrap(), moved);
-    }
-
-    #[test]
-    fn damaged_heads_are_unreadable() {
-        let text = |text: &str| AttributeValue::S(text.to_owned());
-        let whole = encode_head(&longest_heads()[2]).unwrap();
-        for (attribute, damage, why) in [
-            ("status", text("PENDING"), "status, dispatchAttempt, transactionId and failureReason disagree"),
-            ("version", AttributeValue::N("2".to_owned()), "the trail and the version disagree"),
-            ("settledAt", text("2099-12-31T23:59:58Z"), "settledAt and the trail disagree"),
-            ("sk", text("nonsense"), "\"nonsense\" is not a head sort key"),
-            ("amountMinor", AttributeValue::N("0".to_owned()), "an amount is at least 1 minor unit"),
-            ("shard", AttributeValue::N("1000".to_owned()), "the shard is out of range"),
-            ("trail", AttributeValue::L(vec![]), "the trail is empty"),
-        ] {
-            let mut item = whole.clone();
-            item.insert(attribute.to_owned(), damage);
-            let Err(StoreError::Unreadable { why: said, .. }) = decode_head("t", item) else {
-                panic!("{attribute} passed")
-            };
-            assert_eq!(said, why);
-        }
-    }
-}
+mod tests;

@@ -7,9 +7,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use payments_model::{AccountId, BusinessDate, DuePayment, Head, HeadKey, PaymentId, Slot, Status, UtcSecond};
+use payments_model::{AccountId, AmendmentName, BusinessDate, DuePayment, Head, HeadKey, PaymentId, Place, Slot, Status, UtcSecond};
 
-/// The sort key of every details item.
+/// The sort key of a payment's first details.
 pub(crate) const DETAILS_SORT: &str = "DETAILS";
 
 /// A text that is not a key of the expected kind.
@@ -45,6 +45,20 @@ fn parse_partition<T>(
 ) -> Result<T, KeyError> {
     let parsed = text.strip_prefix(prefix).and_then(parse);
     parsed.ok_or_else(|| KeyError(text.to_owned(), kind))
+}
+
+/// The sort key of details: `DETAILS`, and of an amendment's `DETAILS#<version>#<amendmentId>`.
+pub(crate) fn details_sort(amendment: Option<AmendmentName>) -> String {
+    amendment.map_or_else(|| DETAILS_SORT.to_owned(), |name| format!("{DETAILS_SORT}#{name}"))
+}
+
+/// Parses [`details_sort`].
+pub(crate) fn parse_details_sort(text: &str) -> Result<Option<AmendmentName>, KeyError> {
+    let wrong = || KeyError(text.to_owned(), "details sort");
+    match text.strip_prefix(DETAILS_SORT).ok_or_else(wrong)? {
+        "" => Ok(None),
+        rest => rest.strip_prefix('#').and_then(|name| name.parse().ok()).map(Some).ok_or_else(wrong),
+    }
 }
 
 /// The partition key of a function's checkpoints: `CHECKPOINT#<function>`. Their sort key is a stream
@@ -98,14 +112,30 @@ pub fn head_sort(slot: Slot) -> String {
     format!("{}#{}", slot.at, slot.payment_id)
 }
 
-/// A text that sorts after `slot` and before every later head's key.
-pub(crate) fn after_head_sort(slot: Slot) -> String {
-    format!("{}#", head_sort(slot))
+/// The sort key of a payment's place among its account's: `<dueAt>#<paymentId>`. It has the form of [`head_sort`], so what is due as at
+/// first and what is not are in one order.
+pub(crate) fn place_sort(place: Place) -> String {
+    format!("{}#{}", place.due_at, place.payment_id)
 }
 
-/// A text that sorts before `slot` and after every earlier head's key.
-pub(crate) fn before_head_sort(slot: Slot) -> String {
-    let mut key = head_sort(slot);
+/// The sort key of the `moved` index, which has the payments that are not due as at first: their places.
+pub(crate) fn moved_sort(head: &Head) -> Option<String> {
+    (!head.is_due_as_at_first()).then(|| place_sort(head.place()))
+}
+
+/// Parses [`place_sort`].
+pub(crate) fn parse_place_sort(text: &str) -> Result<Place, KeyError> {
+    parse_head_sort(text).map(Slot::first_place)
+}
+
+/// A text that sorts after `place` and before every later one's key.
+pub(crate) fn after_place_sort(place: Place) -> String {
+    format!("{}#", place_sort(place))
+}
+
+/// A text that sorts before `place` and after every earlier one's key.
+pub(crate) fn before_place_sort(place: Place) -> String {
+    let mut key = place_sort(place);
     // An id ends with a hexadecimal digit, so there is an ASCII character before it, and "~" sorts after all digits.
     let last = key.pop().map_or('~', |last| char::from(u8::try_from(last).unwrap_or(b'1') - 1));
     format!("{key}{last}~")
@@ -257,144 +287,4 @@ impl FromStr for UnreportedSort {
 }
 
 #[cfg(test)]
-mod tests {
-    use payments_model::{BusinessZone, IdempotencyKey};
-    use proptest::prelude::*;
-
-    use super::*;
-
-    prop_compose! {
-        fn instants()(day in 0_i64..36_000, second in 0_i64..86_400) -> UtcSecond {
-            let delta = std::time::Duration::from_secs(u64::try_from(day * 86_400 + second).unwrap());
-            UtcSecond::of(UtcSecond::MIN.as_chrono() + delta).unwrap()
-        }
-    }
-
-    prop_compose! {
-        fn ids()(key in "[a-z]{1,8}") -> PaymentId {
-            let account: AccountId = "acc".parse().unwrap();
-            let key: IdempotencyKey = key.parse().unwrap();
-            PaymentId::derive(&account, &key)
-        }
-    }
-
-    prop_compose! {
-        fn slots()(at in instants(), payment_id in ids()) -> Slot {
-            Slot { at: at.to_string().parse().unwrap(), payment_id }
-        }
-    }
-
-    prop_compose! {
-        fn dues()(due_at in instants(), payment_id in ids(), status in prop::sample::select(Status::ALL.to_vec())) -> DueSort {
-            let london: BusinessZone = "Europe/London".parse().unwrap();
-            DueSort { status, due_date: london.date_of(due_at), due_at, payment_id }
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn head_keys_keep_value_and_order(a in slots(), b in slots()) {
-            let (encoded_a, encoded_b) = (head_sort(a), head_sort(b));
-            prop_assert_eq!(parse_head_sort(&encoded_a)?, a);
-            prop_assert_eq!(a.cmp(&b), encoded_a.cmp(&encoded_b));
-            prop_assert!(encoded_a < after_head_sort(a));
-            prop_assert!(a >= b || after_head_sort(a) < encoded_b);
-        }
-
-        #[test]
-        fn head_keys_lie_within_their_instants(a in slots(), b in slots()) {
-            // The range [from, to) of instants is the range [encode(from), encode(to)) of keys.
-            prop_assert_eq!(a.at < b.at, head_sort(a) < b.at.first_due().to_string());
-            prop_assert_eq!(a.at >= b.at, head_sort(a) >= b.at.first_due().to_string());
-        }
-
-        #[test]
-        fn due_keys_keep_value_and_order(a in dues(), b in dues()) {
-            prop_assert_eq!(a.to_string().parse::<DueSort>()?, a);
-            let value = |k: &DueSort| (k.status.as_str(), k.due_date, k.due_at, k.payment_id);
-            prop_assert_eq!(value(&a).cmp(&value(&b)), a.to_string().cmp(&b.to_string()));
-        }
-
-        #[test]
-        fn due_keys_lie_within_their_own_day(due in dues()) {
-            let key = due.to_string();
-            prop_assert!(DueSort::start_of(due.status, due.due_date) <= key);
-            prop_assert!(key < DueSort::end_of(due.status, due.due_date));
-            prop_assert!(DueSort::end_of(due.status, due.due_date) < DueSort::start_of(due.status, due.due_date.plus_days(1)));
-        }
-
-        #[test]
-        fn unreported_keys_keep_value_and_order(a in (instants(), ids()), b in (instants(), ids())) {
-            let key = |(settled_at, payment_id)| UnreportedSort { settled_at, payment_id };
-            let (a, b) = (key(a), key(b));
-            prop_assert_eq!(a.to_string().parse::<UnreportedSort>()?, a);
-            prop_assert_eq!(a.cmp(&b), a.to_string().cmp(&b.to_string()));
-        }
-    }
-
-    #[test]
-    fn the_first_and_last_second_are_in_their_day() {
-        let id = PaymentId::derive(&"acc".parse().unwrap(), &"k".parse().unwrap());
-        for at in ["2026-12-01T00:00:00Z", "2026-12-01T00:00:01Z", "2026-12-01T00:59:59Z", "2026-12-01T23:59:59Z"] {
-            let (due_date, due_at) = ("2026-12-01".parse().unwrap(), at.parse().unwrap());
-            let key = DueSort { status: Status::Scheduled, due_date, due_at, payment_id: id }.to_string();
-            assert!("SCHEDULED#2026-12-01" <= key.as_str() && key.as_str() < "SCHEDULED#2026-12-02", "{key}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn payments_due_by_now_are_before_its_upper_bound(due in dues(), now in instants()) {
-            let london: BusinessZone = "Europe/London".parse().unwrap();
-            let end = DueSort::end_at(due.status, london.date_of(now), now);
-            prop_assert_eq!(due.due_at <= now, due.to_string() < end);
-            prop_assert!(DueSort::start_of_status(due.status) < due.to_string());
-            prop_assert!(due.to_string() < due.just_after());
-        }
-    }
-
-    #[test]
-    fn lanes_never_change_and_all_are_used() {
-        // If a lane changed, it would only spread a shard's counts over two lanes.
-        let lane = |shard: &str| Lane::of_stream_shard(shard).index();
-        assert_eq!(lane("shardId-00000001796000000000-a1b2c3d4"), 1);
-        let mut used: Vec<usize> = (0..200).map(|n| lane(&format!("shardId-0000000179600{n:07}-00000000"))).collect();
-        used.sort_unstable();
-        used.dedup();
-        assert_eq!(used, (0..LANES).collect::<Vec<_>>());
-        assert_eq!(Lane::all().map(Lane::index).collect::<Vec<_>>(), used);
-    }
-
-    #[test]
-    fn quarter_hours_start_on_the_quarter() {
-        for (at, want) in [
-            ("2026-12-01T09:00:00Z", "202612010900"),
-            ("2026-12-01T09:14:59Z", "202612010900"),
-            ("2026-12-01T09:15:00Z", "202612010915"),
-            ("2026-12-01T23:59:59Z", "202612012345"),
-        ] {
-            assert_eq!(UnreportedSort::quarter_hour(at.parse().unwrap()), want);
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn a_due_key_says_when_its_own_payment_is_due(slot in slots(), due in dues()) {
-            let head = HeadKey { account: "acc".parse().unwrap(), slot };
-            let is_own = due.payment_id == slot.payment_id;
-            let want = if is_own { due.due_at } else { slot.at.first_due() };
-            prop_assert_eq!(due_payment(&head, &due.to_string()).due_at, want);
-        }
-    }
-
-    #[test]
-    fn other_texts_are_not_keys() {
-        for text in ["", "#", "ACCT#", "ACCT#a#b", "PAY#1", "2026-12-01T00:00:00Z#", "x#y#z", "SCHEDULED#2026-12-01"] {
-            assert!(parse_account_partition(text).is_err(), "{text}");
-            assert!(parse_payment_partition(text).is_err(), "{text}");
-            assert!(parse_head_sort(text).is_err(), "{text}");
-            assert!(text.parse::<DueSort>().is_err(), "{text}");
-            assert!(text.parse::<UnreportedSort>().is_err(), "{text}");
-        }
-    }
-}
+mod tests;

@@ -5,9 +5,11 @@
 //! |---|---|---|
 //! | create a payment, once for ever | `payment-history` | [`Store::put_details`] |
 //! | give a created payment its head | `payments` | [`Store::put_head`] |
+//! | amend a scheduled payment, after its new details were put | `payments` | [`Store::amend`] |
 //! | a payment by its id | `payment-history` | [`Store::details`] |
+//! | a payment's details in force, and those before | `payment-history` | [`Store::details_in_force`], [`Store::details_chain`] |
 //! | a payment's current state | `payments`, then `payment-history` | [`Store::head`] |
-//! | an account's payments by slot | `payments` and `payment-history` | [`Store::account_page`] |
+//! | an account's payments by due time | both tables, and their `moved` | [`Store::account_page`] |
 //! | the data of a page of payments | `payment-history` | [`Store::data_of`] |
 //! | due payments of a status, by shard | `payments`/`due` | [`Store::due_page`], [`Store::due_count`] |
 //! | all payments of a date and status, by shard | both tables' `due` | [`Store::due_page_of_both`] |
@@ -51,6 +53,7 @@ mod conditional;
 mod counted;
 mod counters;
 mod data;
+mod details_item;
 mod due;
 mod error;
 mod frame;

@@ -3,12 +3,13 @@
 use std::collections::{BTreeSet, HashMap};
 
 use aws_sdk_dynamodb::types::KeysAndAttributes;
-use payments_model::{Details, Head, HeadKey, JsonText, PaymentId};
+use payments_model::{Details, DetailsKey, Head, HeadKey, JsonText, PaymentId};
 
 use crate::attributes::Fault;
 use crate::error::{failed, incomplete};
-use crate::item::{decode_details, decode_head, head_key, head_key_of, item_key, key_of, text_of};
-use crate::key::{DETAILS_SORT, parse_payment_partition, payment_partition};
+use crate::details_item::decode_details;
+use crate::item::{decode_head, head_key, head_key_of, item_key, key_of, text_of};
+use crate::key::{KeyError, details_sort, parse_details_sort, parse_payment_partition, payment_partition};
 use crate::{Item, Store, StoreError, data};
 
 /// The most keys of one BatchGetItem, by DynamoDB's quota.
@@ -25,10 +26,43 @@ struct Reading {
 }
 
 impl Store {
-    /// Returns a payment's details: 1 read unit per 4 KB.
+    /// Returns a payment's first details, which say where its head is: 1 read unit per 4 KB.
     pub async fn details(&self, payment_id: PaymentId) -> Result<Option<Details>, StoreError> {
-        let item = self.get(&self.tables.history, details_key(payment_id)).await?;
+        self.details_at(DetailsKey { payment_id, amendment: None }).await
+    }
+
+    async fn details_at(&self, key: DetailsKey) -> Result<Option<Details>, StoreError> {
+        let item = self.get(&self.tables.history, details_key(key)).await?;
         item.map(|item| decode_details(&self.tables.history, item)).transpose()
+    }
+
+    /// Returns the details that a head names: 1 read unit per 4 KB if they are not its payment's `first` ones.
+    pub async fn details_in_force(&self, head: &Head, first: Details) -> Result<Details, StoreError> {
+        if head.amendment.is_none() { Ok(first) } else { self.existing_details(head.details_key()).await }
+    }
+
+    /// Returns all details that were in force, the latest first, without the payment's first ones: 1 read unit per 4 KB each, one after
+    /// the other, because each names the one before.
+    pub async fn details_chain(&self, head: &Head) -> Result<Vec<Details>, StoreError> {
+        let (mut chain, mut next) = (Vec::new(), head.amendment);
+        while let Some(name) = next {
+            let details = self.existing_details(DetailsKey { amendment: Some(name), ..head.details_key() }).await?;
+            next = details.amendment.and_then(|amendment| amendment.previous);
+            // Each was in force before the next, so this ends.
+            if next.is_some_and(|previous| previous.version >= name.version) {
+                let key = key_of(&details_key(details.details_key()));
+                return Err(StoreError::unreadable(&self.tables.history, key, "it follows a later amendment"));
+            }
+            chain.push(details);
+        }
+        Ok(chain)
+    }
+
+    async fn existing_details(&self, key: DetailsKey) -> Result<Details, StoreError> {
+        let missing = || {
+            StoreError::unreadable(&self.tables.history, key_of(&details_key(key)), "the payment's head names it, and it is missing")
+        };
+        self.details_at(key).await?.ok_or_else(missing)
     }
 
     /// Returns a payment's head: 1 read unit per table.
@@ -51,40 +85,36 @@ impl Store {
         item.map(|item| decode_head(&self.tables.history, item)).transpose()
     }
 
-    /// Returns the data of up to 100 payments, in the order of `payments`. A payment whose data cannot be read, or
-    /// that has no details, does not hide the others.
+    /// Returns the data of up to 100 details, in the order of `wanted`. Data that cannot be read, or details that are missing, do not
+    /// hide the others.
     pub async fn data_of(
         &self,
-        payments: &[PaymentId],
+        wanted: &[DetailsKey],
     ) -> Result<Vec<Result<Option<JsonText>, StoreError>>, StoreError> {
-        let keys = payments.iter().map(|&id| details_key(id)).collect();
+        let keys = wanted.iter().map(|&key| details_key(key)).collect();
         let reading = Reading { projection: Some("pk, sk, #0, #1, #2"), consistent: true };
         let items = self.batch_get(&self.tables.history, keys, reading).await?;
         let history = &self.tables.history;
         let mut found =
             items.into_iter().map(|item| decode_data(history, item)).collect::<Result<HashMap<_, _>, _>>()?;
-        let data = |id: &PaymentId| {
-            let missing = || StoreError::unreadable(history, key_of(&details_key(*id)), "the payment has no details");
-            found.remove(id).unwrap_or_else(|| Err(missing()))
+        let data = |key: &DetailsKey| {
+            let missing = || StoreError::unreadable(history, key_of(&details_key(*key)), "the payment has no details");
+            found.remove(key).unwrap_or_else(|| Err(missing()))
         };
-        Ok(payments.iter().map(data).collect())
+        Ok(wanted.iter().map(data).collect())
     }
 
-    /// Returns the details of up to 100 payments, as far as they exist: half a read unit per 4 KB, because they never
+    /// Returns up to 100 details, as far as they exist: half a read unit per 4 KB, because they never
     /// change. They may be missing for a moment after they were written. An unreadable item does not hide the others.
     pub async fn details_of(
         &self,
-        payments: &[PaymentId],
-    ) -> Result<HashMap<PaymentId, Result<Details, StoreError>>, StoreError> {
-        let distinct: BTreeSet<PaymentId> = payments.iter().copied().collect();
+        wanted: &[DetailsKey],
+    ) -> Result<HashMap<DetailsKey, Result<Details, StoreError>>, StoreError> {
+        let distinct: BTreeSet<DetailsKey> = wanted.iter().copied().collect();
         let keys = distinct.into_iter().map(details_key).collect();
         let items = self.batch_get(&self.tables.history, keys, Reading { projection: None, consistent: false }).await?;
         let history = &self.tables.history;
-        let keyed = |item: Item| {
-            let id = parse_payment_partition(text_of(&item, "pk"));
-            let id = id.map_err(|error| StoreError::unreadable(history, key_of(&item), error))?;
-            Ok((id, decode_details(history, item)))
-        };
+        let keyed = |item: Item| Ok((key_of_details(history, &item)?, decode_details(history, item)));
         items.into_iter().map(keyed).collect()
     }
 
@@ -156,13 +186,21 @@ impl Store {
     }
 }
 
-fn details_key(payment_id: PaymentId) -> Item {
-    item_key(payment_partition(payment_id), DETAILS_SORT.to_owned())
+fn details_key(key: DetailsKey) -> Item {
+    item_key(payment_partition(key.payment_id), details_sort(key.amendment))
 }
 
-fn decode_data(table: &str, mut item: Item) -> Result<(PaymentId, Result<Option<JsonText>, StoreError>), StoreError> {
+/// The key of a details item.
+fn key_of_details(table: &str, item: &Item) -> Result<DetailsKey, StoreError> {
+    let parse = || {
+        let payment_id = parse_payment_partition(text_of(item, "pk"))?;
+        Ok(DetailsKey { payment_id, amendment: parse_details_sort(text_of(item, "sk"))? })
+    };
+    parse().map_err(|error: KeyError| StoreError::unreadable(table, key_of(item), error))
+}
+
+fn decode_data(table: &str, mut item: Item) -> Result<(DetailsKey, Result<Option<JsonText>, StoreError>), StoreError> {
     let data = data::take(&mut item);
     let unreadable = |fault: Fault| StoreError::unreadable(table, key_of(&item), fault);
-    let payment_id = parse_payment_partition(text_of(&item, "pk")).map_err(|error| unreadable(error.into()))?;
-    Ok((payment_id, data.map_err(unreadable)))
+    Ok((key_of_details(table, &item)?, data.map_err(unreadable)))
 }

@@ -89,15 +89,19 @@ pub const UNREPORTED: Index = Index {
 pub const TRANSACTION: Index =
     Index { name: "transaction", partition: KeyAttribute::Text("transactionId"), sort: None, includes: &[] };
 
+/// Sparse: an account's payments that are not due as at first, by when they are due.
+pub const MOVED: Index =
+    Index { name: "moved", partition: KeyAttribute::Text("pk"), sort: Some(KeyAttribute::Text("moved")), includes: &[] };
+
 /// The hot table: heads that have not expired and are not archived, counters, checkpoints.
 pub const PAYMENTS: Table = Table {
     stream: Some(StreamViewType::NewAndOldImages),
     time_to_live: Some(EXPIRES_AT),
-    indexes: &[DUE, UNREPORTED],
+    indexes: &[DUE, UNREPORTED, MOVED],
 };
 
 /// The long-term table: details of all payments, heads of settled and archived ones.
-pub const HISTORY: Table = Table { stream: None, time_to_live: None, indexes: &[DUE, TRANSACTION] };
+pub const HISTORY: Table = Table { stream: None, time_to_live: None, indexes: &[DUE, TRANSACTION, MOVED] };
 
 /// The log of what happened to payments. Its stream says that there is something new.
 pub const LOG: Table = Table { stream: Some(StreamViewType::KeysOnly), time_to_live: Some(EXPIRES_AT), indexes: &[] };

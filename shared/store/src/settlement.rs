@@ -20,6 +20,9 @@ use crate::{Item, Store, StoreError, StoredHead};
 const DECIDED: [&str; 8] =
     ["status", "version", "due", "trail", "dispatchAttempt", "settledAt", "transactionId", "failureReason"];
 
+/// What a settled head no longer says: it has no room for it.
+const LAST_AMENDMENT: &str = "amended";
+
 /// Which settlement history has.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decided {
@@ -91,6 +94,9 @@ pub(crate) fn item_after(stored: &StoredHead, step: &Transition) -> Result<Item,
         State::Cancelled => Vec::new(),
         State::Scheduled => return Err("no transition leads to SCHEDULED".into()),
     };
+    if status.is_settled() {
+        item.remove(LAST_AMENDMENT);
+    }
     let all =
         [("status", text(status.as_str())), ("version", number(step.version() + 1)), ("due", text(&due.to_string()))];
     item.extend(all.into_iter().chain(more).map(|(name, value)| (name.to_owned(), value)));
@@ -120,5 +126,5 @@ fn following(settled: &StoredHead) -> Option<(String, HashMap<String, AttributeV
             values.insert(format!(":{name}"), value.clone());
         }
     }
-    Some((format!("SET {}", sets.join(", ")), values))
+    Some((format!("SET {} REMOVE {LAST_AMENDMENT}", sets.join(", ")), values))
 }

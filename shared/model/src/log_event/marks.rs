@@ -143,7 +143,7 @@ impl PaymentRestoredEvent {
     pub fn json(&self, epoch: Epoch) -> serde_json::Result<String> {
         const KIND: &str = "payment.restored";
         match self {
-            Self::Head(head) => version_json(head, epoch, KIND.to_owned(), None),
+            Self::Head(head) => version_json(head, epoch, KIND.to_owned(), (None, None)),
             Self::Missing { payment, payee, at } => serde_json::to_string(&MissingJson {
                 id: self.id(epoch),
                 r#type: KIND,

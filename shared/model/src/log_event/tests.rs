@@ -1,7 +1,7 @@
 //! Which changes are events, and their JSON.
 
 use super::*;
-use crate::{Actor, Details, Event, Instruction, Money, PaymentId, Settlement, State, Transition};
+use crate::{Actor, Amended, AmendmentId, AmendmentName, Details, Event, Instruction, Money, PaymentId, Settlement, State, Transition};
 
 const PLACE: &str = "shardId-1/42";
 
@@ -37,7 +37,7 @@ fn moved(head: &Head, event: &Event, by: &str) -> Head {
 }
 
 fn before(head: &Head) -> Option<VersionBefore> {
-    Some(VersionBefore { version: head.version, status: head.state.status() })
+    Some(VersionBefore { version: head.version, status: head.state.status(), payee: Some(head.payee.clone()) })
 }
 
 fn json_of(before: Option<VersionBefore>, after: &Head) -> String {
@@ -65,6 +65,36 @@ fn each_version_is_one_event() {
     let third = json_of(before(&pending), &processed);
     assert!(third.contains(r#""by":{"kind":"transaction-service"}"#), "{third}");
     assert!(third.ends_with(r#""reference":"RENT 7","transactionId":"TX-1","unreported":true}"#), "{third}");
+}
+
+fn amended(head: &Head, changed: &[&str]) -> Head {
+    let id = AmendmentId::derive(head.payment_id, &"change-1".parse().unwrap());
+    let name = AmendmentName { version: head.version + 1, id };
+    let changed = changed.iter().map(|field| (*field).to_owned()).collect();
+    let amended = Some(Amended { at: now(), by: Actor::named("desk"), changed });
+    Head { version: name.version, amendment: Some(name), amended, ..head.clone() }
+}
+
+#[test]
+fn an_amendment_is_an_event_that_says_what_changed() {
+    let first = scheduled();
+    let data = amended(&first, &["data"]);
+    let json = json_of(before(&first), &data);
+    assert!(json.starts_with(&format!(r#"{{"id":"1-{}-2","type":"payment.amended","at":"2026-12-01T10:00:00Z""#, first.payment_id)), "{json}");
+    let want = r#""version":2,"from":"SCHEDULED","to":"SCHEDULED","by":{"kind":"client","name":"desk"},"changed":["data"],"amendmentId":"#;
+    assert!(json.contains(want) && !json.contains("previousPayee"), "{json}");
+    let payee = Head { payee: "landlord-8".parse().unwrap(), ..amended(&data, &["payeeAccountId"]) };
+    let json = json_of(before(&data), &payee);
+    let want = r#""payeeAccountId":"landlord-8","previousPayeeAccountId":"landlord-7""#;
+    assert!(json.contains(want) && json.contains(r#""version":3"#), "{json}");
+    // What follows is as without amendments.
+    let pending = moved(&payee, &Event::Sweep, "daily-due-sweeper");
+    let json = json_of(before(&payee), &pending);
+    assert!(json.contains(r#""version":4,"from":"SCHEDULED","to":"PENDING","by":{"kind":"bank"},"dueAt""#), "{json}");
+    // A version alone is no amendment.
+    let alone = Head { version: 2, ..first.clone() };
+    let json = json_of(before(&first), &alone);
+    assert!(json.contains("payment.irregular") && json.contains("neither its status nor an amendment"), "{json}");
 }
 
 #[test]

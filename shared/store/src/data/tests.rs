@@ -4,7 +4,7 @@ use payments_model::{Actor, Details, Instruction, Money, PaymentId, UtcSecond};
 use proptest::prelude::*;
 
 use super::*;
-use crate::item::{decode_details, encode_details};
+use crate::details_item::{decode_details, encode_details};
 use crate::{StoreError, details_excess, item_bytes};
 
 /// A text that compresses, with more than ASCII.

@@ -1,0 +1,168 @@
+//! Amendments: a scheduled payment gets other content.
+//!
+//! Each amendment writes details of its own, and the head names those that are in force. Details that no head names, and
+//! that no details in force follow, were never in force: their amendment came too late, or its client never came back.
+
+use std::fmt;
+use std::str::FromStr;
+
+use uuid::Uuid;
+
+use crate::{Actor, Details, Head, IdempotencyKey, Instruction, PaymentId, UtcSecond};
+
+/// The most amendments of one payment. So what a payment was is read with at most as many calls.
+pub const MAX_AMENDMENTS: u32 = 20;
+
+/// An amendment's id: the version 5 UUID of its idempotency key within its payment. So a retry has the id of the first try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AmendmentId(Uuid);
+
+/// Which details an amendment wrote: the version that it gave the payment, and its id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AmendmentName {
+    /// The payment's version since then, at least 2.
+    pub version: u32,
+    /// The amendment.
+    pub id: AmendmentId,
+}
+
+/// A text that is not the name of an amendment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("an amendment's name is its version, from 2 on, a # and a UUID in lower case with hyphens")]
+pub struct AmendmentNameError;
+
+impl AmendmentId {
+    /// Derives the id from the payment and the amendment's idempotency key.
+    #[must_use]
+    pub fn derive(payment: PaymentId, key: &IdempotencyKey) -> Self {
+        Self(Uuid::new_v5(&payment.uuid(), key.as_str().as_bytes()))
+    }
+}
+
+impl fmt::Display for AmendmentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.hyphenated().fmt(f)
+    }
+}
+
+impl FromStr for AmendmentId {
+    type Err = AmendmentNameError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let id = Uuid::try_parse(text).map_err(|_| AmendmentNameError)?;
+        // Ids are parts of keys, so they have one spelling.
+        if id.hyphenated().to_string() == text { Ok(Self(id)) } else { Err(AmendmentNameError) }
+    }
+}
+
+impl fmt::Display for AmendmentName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}#{}", self.version, self.id)
+    }
+}
+
+impl FromStr for AmendmentName {
+    type Err = AmendmentNameError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (version, id) = text.split_once('#').ok_or(AmendmentNameError)?;
+        let (number, id) = (version.parse::<u32>().map_err(|_| AmendmentNameError)?, id.parse()?);
+        let is_plain = number >= 2 && number.to_string() == version;
+        if is_plain { Ok(Self { version: number, id }) } else { Err(AmendmentNameError) }
+    }
+}
+
+/// Which details of a payment: its first ones, or those of an amendment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DetailsKey {
+    /// Which payment.
+    pub payment_id: PaymentId,
+    /// Which amendment, if not the first details.
+    pub amendment: Option<AmendmentName>,
+}
+
+/// What an amendment's details say about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Amendment {
+    /// Its name.
+    pub name: AmendmentName,
+    /// The amendment whose details were in force before; none if the first details were.
+    pub previous: Option<AmendmentName>,
+}
+
+/// The last amendment of a payment, which its head keeps until it is settled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Amended {
+    /// When.
+    pub at: UtcSecond,
+    /// By whom.
+    pub by: Actor,
+    /// The fields that changed, by their names in the API.
+    pub changed: Vec<String>,
+}
+
+impl Details {
+    /// Which details these are.
+    #[must_use]
+    pub fn details_key(&self) -> DetailsKey {
+        DetailsKey { payment_id: self.payment_id, amendment: self.amendment.map(|amendment| amendment.name) }
+    }
+
+    /// The details of the amendment `id` of a payment whose head is `head`, and whose details in force are these. They are accepted
+    /// at `now` and make the next version. Their due time is that of the details in force.
+    #[must_use]
+    pub fn amended(&self, head: &Head, id: AmendmentId, instruction: Instruction, (now, by): (UtcSecond, Actor)) -> Self {
+        let name = AmendmentName { version: head.version + 1, id };
+        let amendment = Some(Amendment { name, previous: head.amendment });
+        Self { instruction, created_at: now, created_by: by, amendment, ..self.clone() }
+    }
+}
+
+impl Head {
+    /// Which details are in force.
+    #[must_use]
+    pub fn details_key(&self) -> DetailsKey {
+        DetailsKey { payment_id: self.payment_id, amendment: self.amendment }
+    }
+
+    /// The head of a scheduled payment once an amendment's details are in force, which changed these fields.
+    #[must_use]
+    pub fn amended(&self, name: AmendmentName, details: &Details, changed: Vec<String>) -> Self {
+        let Instruction { payee, money, scheduled_for, reference, .. } = &details.instruction;
+        Self {
+            payee: payee.clone(),
+            money: *money,
+            scheduled_for: *scheduled_for,
+            reference: reference.clone(),
+            due_at: details.due_at,
+            due_date: details.due_date,
+            version: name.version,
+            amendment: Some(name),
+            amended: Some(Amended { at: details.created_at, by: details.created_by.clone(), changed }),
+            ..self.clone()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        let payment = PaymentId::derive(&"acc-1".parse().unwrap(), &"rent".parse().unwrap());
+        let id = AmendmentId::derive(payment, &"change-1".parse().unwrap());
+        let text = "2#5c82e1b2-ff4a-5a9e-8dc3-d5fbbdf9ea45";
+        let name = AmendmentName { version: 2, id };
+        assert_eq!(name.to_string().len(), text.len());
+        assert_eq!(name.to_string().parse(), Ok(name));
+        assert_eq!(id, AmendmentId::derive(payment, &"change-1".parse().unwrap()));
+        assert_ne!(id, AmendmentId::derive(payment, &"change-2".parse().unwrap()));
+        let other = PaymentId::derive(&"acc-2".parse().unwrap(), &"rent".parse().unwrap());
+        assert_ne!(id, AmendmentId::derive(other, &"change-1".parse().unwrap()));
+        for wrong in ["", "2", "2#", "1#ID", "02#ID", "+2#ID", "2#x", "2#ID#"] {
+            let wrong = wrong.replace("ID", &id.to_string());
+            assert_eq!(wrong.parse::<AmendmentName>(), Err(AmendmentNameError), "{wrong}");
+        }
+    }
+}
