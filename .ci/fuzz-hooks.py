@@ -27,6 +27,8 @@ WIDEST = {"GET /counts": 365, "GET /accounts/{accountId}/payments": 9_000}
 
 numbers = itertools.count()
 used_keys = set()
+# The versions of payments that were amended, or are no longer as they were created.
+versions = {}
 
 
 def as_date(text):
@@ -104,6 +106,7 @@ def settle_endpoint(case, label):
         case.body["generation"] = 1
 
 
+AMENDMENT = "PUT /accounts/{accountId}/payments/{paymentId}"
 ACCOUNT_BATCH = "POST /accounts/{accountId}/payment-batches"
 
 
@@ -140,6 +143,11 @@ def before_call(context, case, kwargs):
         account = case.path_parameters["accountId"]
         settle_order(case.body, account)
         case.headers["Idempotency-Key"] = fresh(account, case.headers["Idempotency-Key"])
+    elif label == AMENDMENT:
+        settle_order(case.body, case.path_parameters["accountId"])
+        # Each is another amendment: an older one would be a retry with another order.
+        case.headers["Idempotency-Key"] = fresh(case.path_parameters["paymentId"], case.headers["Idempotency-Key"])
+        case.headers["If-Match"] = f'"{versions.get(case.path_parameters["paymentId"], 1)}"'
     elif label == "POST /payment-batches":
         for order in case.body["payments"]:
             settle_order(order, order["accountId"])
@@ -158,6 +166,11 @@ def after_call(context, case, response):
     """Remembers the keys of invalid requests, too: an unknown header or a batch's other entry prevents no payment."""
     if case.operation.label == "POST /accounts/{accountId}/payments" and response.status_code == 201:
         used_keys.add((response.json()["accountId"], (case.headers or {}).get("Idempotency-Key")))
+    if case.operation.label == AMENDMENT and response.status_code in (200, 409, 412):
+        body = response.json()
+        payment = case.path_parameters["paymentId"]
+        versions[payment] = body.get("version", body.get("currentVersion", versions.get(payment, 1)))
+        used_keys.add((payment, (case.headers or {}).get("Idempotency-Key")))
     if case.operation.label in ("POST /payment-batches", ACCOUNT_BATCH) and response.status_code == 200:
         for result in response.json()["results"]:
             used_keys.add((result.get("accountId"), result.get("idempotencyKey")))

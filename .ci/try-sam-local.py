@@ -266,9 +266,11 @@ def on(date, counts):
 ROWS = {
     "events/ingest/create.json": lambda it: (it["dueDate"], it["status"]) == ("2090-06-15", "SCHEDULED"),
     "events/ingest/batch.json": lambda it: [entry["status"] for entry in it["results"]] == [201, 201],
+    "events/ingest/amend.json": lambda it: (it["amountMinor"], it["version"]) == (130000, 2),
     "events/ingest/cancel.json": lambda it: it["status"] == "CANCELLED",
     "events/query-account/list.json": lambda it: [p["status"] for p in it["payments"]] == ["CANCELLED", "SCHEDULED"],
     "events/query-account/get.json": lambda it: it["status"] == "CANCELLED" and "reference" in it["data"],
+    "events/query-account/versions.json": lambda it: [v["changed"] for v in it["versions"]] == [[], ["amountMinor", "data"]],
     "events/query-due/list.json": lambda it: {p["dueDate"] for p in it["payments"]} == {"2090-06-15"},
     "events/query-due/counts.json": lambda it: on("2090-06-15", it)["byStatus"]["CANCELLED"] == 1,
     "events/webhooks/list.json": lambda it: it["endpoints"] == [],

@@ -92,6 +92,12 @@ impl Request {
         Self::post(&format!("/accounts/{account}/payments/{payment_id}/cancel"))
     }
 
+    /// Creates the request that amends a payment that has this version, under the amendment's idempotency key.
+    pub fn amend(account: &str, payment_id: &str, (key, version): (&str, u32), body: &Value) -> Self {
+        let request = Self::new(Method::PUT, &format!("/accounts/{account}/payments/{payment_id}"));
+        request.header("Idempotency-Key", key).header("If-Match", &format!("\"{version}\"")).json(body)
+    }
+
     /// Adds a header.
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));

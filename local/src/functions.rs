@@ -260,6 +260,8 @@ pub struct Environment {
     pub dispatch_attempts: u32,
     /// Whether the data of new payments is compressed.
     pub compress_details: bool,
+    /// Whether scheduled payments can be amended.
+    pub amendments: bool,
     /// Whether events are appended to the log.
     pub event_log: bool,
     /// Whether they are delivered to webhook endpoints.
@@ -295,6 +297,7 @@ impl Environment {
             shards: 10,
             dispatch_attempts: 8,
             compress_details: true,
+            amendments: true,
             event_log: true,
             webhooks: true,
             calendars: String::new(),
@@ -320,6 +323,7 @@ impl Environment {
             "MAX_REPORT_ROWS" => self.max_report_rows.to_string(),
             "ACCOUNT_CLAIM" => self.account_claim.clone(),
             "WRITE_SHARDS" | "READ_SHARDS" => self.shards.to_string(),
+            "AMENDMENTS" => self.amendments.to_string(),
             "COMPRESS_DETAILS" => self.compress_details.to_string(),
             "EVENT_LOG" => self.event_log.to_string(),
             // In this process the master secret is one of the dependencies.

@@ -12,13 +12,15 @@ use payments_tests::{Ask, Reply, World};
 use serde_json::{Value, json};
 
 /// The scope of each route, and whose payments it is about.
-const NEEDS: [(Route, Scope, Reach); 20] = [
+const NEEDS: [(Route, Scope, Reach); 22] = [
     (Route::CreatePayment, Scope::Write, Reach::Account),
     (Route::CreateBatch, Scope::Operate, Reach::Bank),
     (Route::CreateAccountBatch, Scope::Write, Reach::Account),
     (Route::CancelPayment, Scope::Write, Reach::Account),
+    (Route::AmendPayment, Scope::Write, Reach::Account),
     (Route::ListPayments, Scope::Read, Reach::Account),
     (Route::GetPayment, Scope::Read, Reach::Account),
+    (Route::ListVersions, Scope::Read, Reach::Account),
     (Route::ListDue, Scope::Inspect, Reach::Bank),
     (Route::GetCounts, Scope::Inspect, Reach::Bank),
     (Route::ListEvents, Scope::Inspect, Reach::Bank),
@@ -44,13 +46,15 @@ enum Reach {
 }
 
 /// The status of an allowed request to each route, if only one payment of `tenant` and one webhook endpoint exist, and nothing is logged.
-const LET_IN: [(Route, i64); 20] = [
+const LET_IN: [(Route, i64); 22] = [
     (Route::CreatePayment, 201),
     (Route::CreateBatch, 200),
     (Route::CreateAccountBatch, 200),
     (Route::CancelPayment, 200),
+    (Route::AmendPayment, 409),
     (Route::ListPayments, 200),
     (Route::GetPayment, 200),
+    (Route::ListVersions, 200),
     (Route::ListDue, 200),
     (Route::GetCounts, 200),
     (Route::ListEvents, 200),
@@ -318,6 +322,8 @@ fn ask(route: Route, account: &str, id: &str) -> Ask {
             Ask::post(&format!("/accounts/{account}/payment-batches")).json(&json!({ "payments": [entry] }))
         }
         Route::CancelPayment => Ask::cancel(account, id),
+        Route::AmendPayment => Ask::amend(account, id, ("change", 1), &rent()),
+        Route::ListVersions => Ask::get(&format!("/accounts/{account}/payments/{id}/versions")),
         Route::ListPayments => Ask::get(&format!("/accounts/{account}/payments")),
         Route::GetPayment => Ask::get(&format!("/accounts/{account}/payments/{id}")),
         Route::ListDue => Ask::get("/payments?dueDate=2026-12-01"),

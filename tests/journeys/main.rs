@@ -2,6 +2,7 @@
 
 mod access;
 mod alarms;
+mod amend;
 mod archive;
 mod bodies;
 mod business_days;

@@ -80,7 +80,7 @@ class Fake:
             def do_POST(self) -> None:
                 fake.answer(self)
 
-            do_GET = do_POST
+            do_GET = do_PUT = do_POST
 
             def log_message(self, *arguments: object) -> None:
                 pass

@@ -130,6 +130,48 @@ def cancel_nothing() -> None:
         equal((error.status, error.kind), (404, "no-such-payment"))
 
 
+@check("amend")
+def amend() -> None:
+    first = BANK.create("py-amend", "amend-1", order(reference="RENT", data={"note": "rent"})).payment
+    wanted = order(amount_minor=13000, scheduled_for=day(9), data={"note": "raised"})
+    amended = BANK.amend("py-amend", first.payment_id, "raise-1", wanted, version=first.version)
+    payment = BANK.get("py-amend", first.payment_id)
+    equal((without_data(payment), amended.replayed), (amended.payment, False))
+    equal((payment.payment_id, payment.status, payment.version), (first.payment_id, "SCHEDULED", 2))
+    equal((payment.amount_minor, payment.due_date, payment.reference), (13000, day(9), UNSET))
+    equal(payment.data, {"note": "raised"})
+    versions = BANK.versions("py-amend", first.payment_id)
+    equal([(it.version, it.amount_minor, it.due_date) for it in versions], [(1, 12050, day(7)), (2, 13000, day(9))])
+    equal([it.changed for it in versions], [[], ["amountMinor", "scheduledFor", "reference", "data"]])
+    equal([it.data for it in versions], [UNSET, UNSET])
+    with_data = BANK.versions("py-amend", first.payment_id, with_data=True)
+    equal([it.data for it in with_data], [{"note": "rent"}, {"note": "raised"}])
+
+
+@check("amend-replay")
+def amend_replay() -> None:
+    payment = BANK.create("py-amend", "replay-1", order()).payment
+    first = BANK.amend("py-amend", payment.payment_id, "raise-1", order(amount_minor=13000), version=1)
+    second = BANK.amend("py-amend", payment.payment_id, "raise-1", order(amount_minor=13000), version=1)
+    equal(second.payment, first.payment)
+    equal((first.replayed, second.replayed), (False, True))
+    other = order(amount_minor=14000)
+    error = problem_of(BANK.amend, "py-amend", payment.payment_id, "raise-1", other, version=2)
+    equal((error.status, error.kind, error.fields), (422, "idempotency-key-reused", ["amountMinor"]))
+
+
+@check("amend-too-late")
+def amend_too_late() -> None:
+    payment = BANK.create("py-amend", "late-1", order()).payment
+    BANK.amend("py-amend", payment.payment_id, "raise-1", order(amount_minor=13000), version=1)
+    other = order(amount_minor=14000)
+    error = problem_of(BANK.amend, "py-amend", payment.payment_id, "raise-2", other, version=1)
+    equal((error.status, error.kind, error.current_version), (412, "version-changed", 2))
+    BANK.cancel("py-amend", payment.payment_id)
+    error = problem_of(BANK.amend, "py-amend", payment.payment_id, "raise-3", other, version=3)
+    equal((error.status, error.kind, error.current_version), (409, "not-amendable", 3))
+
+
 @check("data-every-kind")
 def data_every_kind() -> None:
     payment = BANK.create("py-data", "data-1", order(data=EVERY_KIND)).payment

@@ -56,6 +56,18 @@ def gateway_504() -> None:
         same(fake, 3)
 
 
+@check("amend-retried")
+def amend_retried() -> None:
+    amended = Answer(200, CREATED.body, {"Idempotent-Replayed": "true"})
+    with Fake(throttled(1), Answer(cut="before"), amended) as fake:
+        wanted = order(data={"n": 1})
+        payment_id = CREATED.body["paymentId"]
+        answer = fake.bank.amend("acc-1", payment_id, "key-1", wanted, version=7, request_id="mine")
+        equal((str(answer.payment.payment_id), answer.replayed), (payment_id, True))
+        same(fake, 3)
+        equal({seen.headers["if-match"] for seen in fake.seen}, {'"7"'})
+
+
 @check("cut-connection")
 def cut_connection() -> None:
     with Fake(Answer(cut="before"), Answer(201, CREATED.body, cut="within"), CREATED) as fake:
@@ -89,7 +101,7 @@ def internal_once() -> None:
 
 @check("no-retry-of-4xx")
 def no_retry_of_4xx() -> None:
-    for status in (400, 401, 403, 404, 409, 413, 415, 422):
+    for status in (400, 401, 403, 404, 409, 412, 413, 415, 422, 428):
         with Fake(Answer(status, problem(status, "some")), CREATED) as fake:
             equal(problem_of(create, fake).status, status)
             same(fake, 1)

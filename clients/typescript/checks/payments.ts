@@ -97,6 +97,48 @@ check("cancel-nothing", async () => {
   }
 });
 
+check("amend", async () => {
+  const { payment: first } = await BANK.create("ts-amend", "amend-1", order({ reference: "RENT", data: { note: "rent" } }));
+  const { paymentId, version } = first;
+  const wanted = order({ amountMinor: 13000, scheduledFor: day(9), data: { note: "raised" } });
+  const amended = await BANK.amend("ts-amend", paymentId, "raise-1", wanted, { version });
+  const payment = await BANK.get("ts-amend", paymentId);
+  equal([withoutData(payment), amended.replayed], [amended.payment, false]);
+  equal([payment.paymentId, payment.status, payment.version], [paymentId, "SCHEDULED", 2]);
+  equal([payment.amountMinor, payment.dueDate, payment.reference], [13000, day(9), undefined]);
+  equal(payment.data, { note: "raised" });
+  const versions = await BANK.versions("ts-amend", paymentId);
+  const found = versions.map((it) => [it.version, it.amountMinor, it.dueDate]);
+  equal(found, [[1, 12050, day(7)], [2, 13000, day(9)]]);
+  equal(versions.map((it) => it.changed), [[], ["amountMinor", "scheduledFor", "reference", "data"]]);
+  equal(versions.map((it) => "data" in it), [false, false]);
+  const withData = await BANK.versions("ts-amend", paymentId, { withData: true });
+  equal(withData.map((it) => it.data), [{ note: "rent" }, { note: "raised" }]);
+});
+
+check("amend-replay", async () => {
+  const { paymentId } = (await BANK.create("ts-amend", "replay-1", order())).payment;
+  const raised = order({ amountMinor: 13000 });
+  const first = await BANK.amend("ts-amend", paymentId, "raise-1", raised, { version: 1 });
+  const second = await BANK.amend("ts-amend", paymentId, "raise-1", raised, { version: 1 });
+  equal(second.payment, first.payment);
+  equal([first.replayed, second.replayed], [false, true]);
+  const other = order({ amountMinor: 14000 });
+  const error = await problemOf(BANK.amend("ts-amend", paymentId, "raise-1", other, { version: 2 }));
+  equal([error.status, error.kind, error.fields], [422, "idempotency-key-reused", ["amountMinor"]]);
+});
+
+check("amend-too-late", async () => {
+  const { paymentId } = (await BANK.create("ts-amend", "late-1", order())).payment;
+  await BANK.amend("ts-amend", paymentId, "raise-1", order({ amountMinor: 13000 }), { version: 1 });
+  const other = order({ amountMinor: 14000 });
+  const changed = await problemOf(BANK.amend("ts-amend", paymentId, "raise-2", other, { version: 1 }));
+  equal([changed.status, changed.kind, changed.currentVersion], [412, "version-changed", 2]);
+  await BANK.cancel("ts-amend", paymentId);
+  const late = await problemOf(BANK.amend("ts-amend", paymentId, "raise-3", other, { version: 3 }));
+  equal([late.status, late.kind, late.currentVersion], [409, "not-amendable", 3]);
+});
+
 check("data-every-kind", async () => {
   const { payment } = await BANK.create("ts-data", "data-1", order({ data: EVERY_KIND }));
   equal((await BANK.get("ts-data", payment.paymentId)).data, EVERY_KIND);

@@ -59,6 +59,17 @@ check("gateway-504", async () => {
   });
 });
 
+check("amend-retried", async () => {
+  const amended: Answer = { status: 200, body: PAYMENT, headers: { "Idempotent-Replayed": "true" } };
+  await withFake([throttled(1), { cut: "before" }, amended], async (fake) => {
+    const options = { version: 7, requestId: "mine" };
+    const answer = await fake.bank.amend("acc-1", PAYMENT.paymentId, "key-1", order({ data: { n: 1 } }), options);
+    equal([answer.payment.paymentId, answer.replayed], [PAYMENT.paymentId, true]);
+    same(fake, 3);
+    equal(fake.seen.map(({ headers }) => headers["if-match"]), ['"7"', '"7"', '"7"']);
+  });
+});
+
 check("cut-connection", async () => {
   await withFake([{ cut: "before" }, { ...CREATED, cut: "within" }, CREATED], async (fake) => {
     equal(await create(fake), PAYMENT.paymentId);
@@ -94,7 +105,7 @@ check("internal-once", async () => {
 });
 
 check("no-retry-of-4xx", async () => {
-  for (const status of [400, 401, 403, 404, 409, 413, 415, 422]) {
+  for (const status of [400, 401, 403, 404, 409, 412, 413, 415, 422, 428]) {
     await withFake([{ status, body: problem(status, "some") }, CREATED], async (fake) => {
       equal((await problemOf(create(fake))).status, status);
       same(fake, 1);

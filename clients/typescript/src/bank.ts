@@ -18,6 +18,8 @@ import type {
   Payment,
   PaymentOrder,
   PaymentPage,
+  PaymentVersion,
+  PaymentVersions,
   Status,
 } from "./generated/types.gen.js";
 import { fromJson, toJson } from "./json.js";
@@ -35,6 +37,12 @@ export interface Created {
   replayed: boolean;
 }
 
+/** A payment as it is now. `replayed` says that an earlier request amended it. */
+export interface Amended {
+  payment: Payment;
+  replayed: boolean;
+}
+
 /** The numbers of payments of a date, and the exact sums of their amounts by currency, in minor units. */
 export type DayCounts = Omit<GeneratedDayCounts, "sums"> & { sums: Record<string, Record<Status, bigint>> };
 
@@ -46,6 +54,11 @@ export interface BankOptions {
 export interface CallOptions {
   /** The id of this request: see `X-Request-Id` in openapi.yaml. */
   requestId?: string;
+}
+
+export interface AmendOptions extends CallOptions {
+  /** That of the payment as you read it. */
+  version: number;
 }
 
 export interface FindOptions extends CallOptions {
@@ -92,8 +105,7 @@ export class Bank {
     const headers = { ...requestId(options), "Idempotency-Key": key };
     const path = { accountId: segment(account) };
     const answer = await api.createPayment({ ...this.#client, path, headers, body: order });
-    const replayed = answer.response.headers.get("Idempotent-Replayed") === "true";
-    return { payment: read<Payment>(answer), replayed };
+    return { payment: read<Payment>(answer), replayed: isReplayed(answer) };
   }
 
   /** Creates up to 100 payments of any accounts. Each entry has its own result, in the same place. */
@@ -125,6 +137,31 @@ export class Bank {
   async get(account: string, paymentId: string, options: CallOptions = {}): Promise<Payment> {
     const path = { accountId: segment(account), paymentId: segment(paymentId) };
     return read(await api.getPayment({ ...this.#client, path, headers: requestId(options) }));
+  }
+
+  /**
+   * Makes a scheduled payment what the order says, if it has the version in the options. Use a new key for each amendment; the
+   * same key and order return the payment, whatever version it has by now.
+   */
+  async amend(
+    account: string,
+    paymentId: string,
+    key: string,
+    order: PaymentOrder,
+    options: AmendOptions,
+  ): Promise<Amended> {
+    const headers = { ...requestId(options), "Idempotency-Key": key, "If-Match": `"${options.version}"` };
+    const path = { accountId: segment(account), paymentId: segment(paymentId) };
+    const answer = await api.amendPayment({ ...this.#client, path, headers, body: order });
+    return { payment: read<Payment>(answer), replayed: isReplayed(answer) };
+  }
+
+  /** Returns what a payment said when it was created, and after each amendment. */
+  async versions(account: string, paymentId: string, options: FindOptions = {}): Promise<PaymentVersion[]> {
+    const path = { accountId: segment(account), paymentId: segment(paymentId) };
+    const query = included(options.withData);
+    const answer = await api.listPaymentVersions({ ...this.#client, path, query, headers: requestId(options) });
+    return read<PaymentVersions>(answer).versions;
   }
 
   /** Cancels a scheduled payment. Repeating it is safe. */
@@ -219,6 +256,11 @@ function read<T>({ data, response }: { data: unknown; response: Response }): T {
   } catch {
     throw new GatewayError(`Not the answer that openapi.yaml describes: ${data}`, response.status, response.headers);
   }
+}
+
+/** Returns whether an earlier request did what this one asks for. */
+function isReplayed({ response }: { response: Response }): boolean {
+  return response.headers.get("Idempotent-Replayed") === "true";
 }
 
 function requestId({ requestId }: CallOptions): { "X-Request-Id"?: string } {

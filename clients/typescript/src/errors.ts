@@ -40,6 +40,7 @@ interface Problem {
   fields?: string[];
   errors?: Fault[];
   excessBytes?: number;
+  currentVersion?: number;
   oldestCursor?: string;
   retryAfterSeconds?: number;
   requestId?: string;
@@ -54,6 +55,7 @@ export class ProblemError extends BankError {
   readonly fields: string[];
   readonly errors: Fault[];
   readonly excessBytes: number | undefined;
+  readonly currentVersion: number | undefined;
   readonly oldestCursor: string | undefined;
   override readonly requestId: string | undefined;
   override readonly retryAfter: number | undefined;
@@ -68,6 +70,7 @@ export class ProblemError extends BankError {
     this.fields = problem.fields ?? [];
     this.errors = problem.errors ?? [];
     this.excessBytes = problem.excessBytes;
+    this.currentVersion = problem.currentVersion;
     this.oldestCursor = problem.oldestCursor;
     this.requestId = problem.requestId ?? headers.get("X-Request-Id") ?? undefined;
     this.retryAfter = seconds(headers.get("Retry-After")) ?? problem.retryAfterSeconds;

@@ -1,7 +1,17 @@
 // A client of the API for scheduled payments: typed, with safe retries and exact numbers.
 
 export { Bank } from "./bank.js";
-export type { BankOptions, CallOptions, Created, DayCounts, DueOptions, FindOptions, ListOptions } from "./bank.js";
+export type {
+  AmendOptions,
+  Amended,
+  BankOptions,
+  CallOptions,
+  Created,
+  DayCounts,
+  DueOptions,
+  FindOptions,
+  ListOptions,
+} from "./bank.js";
 export type { Result } from "./batches.js";
 export { BankError, GatewayError, NoAnswer, ProblemError } from "./errors.js";
 export type { Fault } from "./errors.js";
@@ -14,6 +24,7 @@ export type {
   EntryProblem,
   Payment,
   PaymentOrder,
+  PaymentVersion,
   Status,
   TrailEntry,
 } from "./generated/types.gen.js";

@@ -27,7 +27,7 @@ impl Ingest {
         loop {
             let step = match known.transition(&Event::Cancel, now, by.clone()) {
                 Ok(step) => step,
-                Err(Decision::Already) => return Ok(PaymentView::of(&known).with_dates(&details)),
+                Err(Decision::Already) => return self.view(&known, details).await,
                 Err(Decision::TooLate) => return Err(too_late(known.state.status())),
                 Err(decision) => return Err(Problem::internal(decision)),
             };
@@ -40,7 +40,7 @@ impl Ingest {
             }
             tries += 1;
             known = match self.store.transition(&key, DueSort::of(&known), &step).await? {
-                Moved::Done(head) => return Ok(PaymentView::of(&head).with_dates(&details)),
+                Moved::Done(head) => return self.view(&head, details).await,
                 Moved::Elsewhere(Some(head)) => *head,
                 Moved::Elsewhere(None) => self.store.archived_head(&key).await?.ok_or_else(Problem::no_such_payment)?,
             };

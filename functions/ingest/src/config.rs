@@ -18,6 +18,8 @@ pub struct Config {
     pub write_shards: ShardCount,
     /// `HORIZON_DAYS`: how many days ahead a payment may be due.
     pub horizon_days: u32,
+    /// `AMENDMENTS`: whether payments can be amended. Not by default: an older release cannot read amended payments.
+    pub amendments: bool,
     /// `COMPRESS_DETAILS`: how the data of new payments is written. As it came by default, which every release reads.
     pub codec: Codec,
 }
@@ -42,6 +44,7 @@ impl Config {
             business_days: lookup.business_days()?,
             write_shards,
             horizon_days: lookup.horizon_days()?,
+            amendments: lookup.optional("AMENDMENTS")?.unwrap_or(false),
             codec: if lookup.optional("COMPRESS_DETAILS")?.unwrap_or(false) { Codec::Zstd } else { Codec::Raw },
         })
     }

@@ -4,7 +4,8 @@
 //! and a retry completes it.
 
 use chrono::TimeDelta;
-use payments_http::{PaymentView, Problem, ProblemKind};
+use http::HeaderName;
+use payments_http::{Answer, PaymentView, Problem, ProblemKind};
 use payments_model::{
     Actor, BusinessDate, BusinessDays, DateRefusal, DateRule, Details, Due, Head, Instruction, MoveReason, UtcSecond,
 };
@@ -17,13 +18,22 @@ use crate::order::{Order, faults_of_new};
 /// hour, so a head written within this time was not archived before.
 const COMPLETION_GRACE: TimeDelta = TimeDelta::minutes(30);
 
-/// A created payment.
+/// A created or amended payment.
 #[derive(Debug)]
 pub(crate) struct Created {
     /// The payment as it is now.
     pub(crate) payment: PaymentView,
     /// Whether an earlier request accepted it.
     pub(crate) replayed: bool,
+}
+
+impl Created {
+    /// The answer to a client.
+    pub(crate) fn answer(&self, status: u16) -> Result<Answer, Problem> {
+        const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+        let answer = Answer::payment(status, &self.payment)?;
+        Ok(if self.replayed { answer.header(REPLAYED, "true") } else { answer })
+    }
 }
 
 impl Ingest {
@@ -69,27 +79,43 @@ impl Ingest {
             return Err(Problem::new(ProblemKind::IdempotencyKeyReused, detail).at_all(differences));
         }
         match self.store.head(&stored.key()).await? {
-            Some(head) => Ok(Created { payment: PaymentView::of(&head).with_dates(&stored), replayed: true }),
+            Some(head) => Ok(Created { payment: self.view(&head, stored).await?, replayed: true }),
+            // Only what has a head is amended. So the head is lost, and the first details no longer say what the client wants.
+            None if self.store.has_amendments(stored.payment_id).await? => Err(Problem::internal(format!(
+                "payment {} was amended, and its head is lost; restore it, see docs/runbook.md",
+                stored.payment_id
+            ))),
             None => self.complete(&stored, order, true).await,
         }
     }
 
+    /// The view of a payment, with what only the details in force say.
+    pub(crate) async fn view(&self, head: &Head, first: Details) -> Result<PaymentView, Problem> {
+        Ok(PaymentView::of(head).with_dates(&self.store.details_in_force(head, first).await?))
+    }
+
     /// Writes the head of stored details, or returns `date-passed` if the due date ended more than 30 minutes ago.
     async fn complete(&self, details: &Details, order: &Order, replayed: bool) -> Result<Created, Problem> {
+        self.check_open(details, order)?;
         let head = Head::scheduled(details);
-        let closes = self.config.business_days.zone().end_of(details.due_date).saturating_add(COMPLETION_GRACE);
-        if self.clock.now() >= closes {
-            return Err(Problem::of_body(&order.pointer, vec![passed(details.due_date)]));
-        }
         let head = match self.store.put_head(&head).await? {
             PutHead::Created => head,
             PutHead::Existing(head) => *head,
         };
-        Ok(Created { payment: PaymentView::of(&head).with_dates(details), replayed })
+        Ok(Created { payment: self.view(&head, details.clone()).await?, replayed })
+    }
+
+    /// Checks that stored details can still be completed.
+    pub(crate) fn check_open(&self, details: &Details, order: &Order) -> Result<(), Problem> {
+        let closes = self.config.business_days.zone().end_of(details.due_date).saturating_add(COMPLETION_GRACE);
+        if self.clock.now() < closes {
+            return Ok(());
+        }
+        Err(Problem::of_body(&order.pointer, vec![passed(details.due_date)]))
     }
 
     /// Returns when a new payment is due. The date that was asked for is judged first, then its calendar.
-    fn due(&self, instruction: &Instruction, now: UtcSecond) -> Result<Due, Problem> {
+    pub(crate) fn due(&self, instruction: &Instruction, now: UtcSecond) -> Result<Due, Problem> {
         let (days, rule) = (&self.config.business_days, instruction.date_rule);
         let asked = Due::as_asked(instruction.scheduled_for, days.zone());
         check_date(asked.date, days.date_of(now), self.config.horizon_days)?;
@@ -97,9 +123,9 @@ impl Ingest {
     }
 }
 
-/// Checks that a new payment has a rule only if there are calendars. So without calendars, nothing is stored that an older
+/// Checks that a payment has a rule only if there are calendars. So without calendars, nothing is stored that an older
 /// release does not know.
-fn check_rule(rule: Option<DateRule>, days: &BusinessDays) -> Result<(), Problem> {
+pub(crate) fn check_rule(rule: Option<DateRule>, days: &BusinessDays) -> Result<(), Problem> {
     if rule.is_some() && days.is_always_open() {
         let detail = "The bank has no calendars, so every day is open; leave dateRule out.";
         return Err(Problem::new(ProblemKind::InvalidDateRule, detail).at("dateRule"));
@@ -122,7 +148,7 @@ fn check_date(due_date: BusinessDate, today: BusinessDate, horizon_days: u32) ->
     Ok(())
 }
 
-fn too_large(excess: usize) -> Problem {
+pub(crate) fn too_large(excess: usize) -> Problem {
     let detail = format!("The payment with its data is {excess} bytes larger than a payment may be; shorten the data.");
     Problem::new(ProblemKind::PaymentTooLarge, detail).at("data").excess(excess)
 }

@@ -1,5 +1,6 @@
-//! `ingest`: creates payments, one or up to a hundred at a time, and cancels scheduled ones.
+//! `ingest`: creates payments, one or up to a hundred at a time, and amends or cancels scheduled ones.
 
+mod amend;
 mod batch;
 mod cancel;
 mod config;
@@ -7,17 +8,17 @@ mod create;
 mod order;
 
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
-use http::HeaderName;
 use http::header::LOCATION;
 use payments_boot::Clock;
 use payments_http::json::Fields;
 use payments_http::{Answer, Pointer, Problem, Request, Route, serve};
 use payments_store::Store;
 
+use amend::Wish;
 pub use config::Config;
 use order::Order;
 
-/// The longest body of a single create or cancel, in bytes: eight times the 8 KB of a payment, so that the answer
+/// The longest body of a single create, amendment or cancel, in bytes: eight times the 8 KB of a payment, so that the answer
 /// to a payment that is too large can say by how much.
 const MAX_BODY_BYTES: usize = 64 * 1024;
 
@@ -58,8 +59,9 @@ impl Ingest {
                         return Err(Problem::of_body(&place, faults));
                     }
                 }
-                Answer::json(200, &self.cancel(&account, payment, request.caller()).await?)
+                Answer::payment(200, &self.cancel(&account, payment, request.caller()).await?)
             }
+            Route::AmendPayment => self.answer_amend(request).await,
             _ => Err(Problem::wrong_function()),
         }
     }
@@ -80,8 +82,16 @@ impl Ingest {
         let order = Order::single(account, &key, &body)?;
         let created = self.create(&order, &request.caller()).await?;
         let location = format!("/accounts/{}/payments/{}", order.instruction.account, order.payment_id);
-        let answer = Answer::json(201, &created.payment)?.header(LOCATION, &location);
-        const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
-        Ok(if created.replayed { answer.header(REPLAYED, "true") } else { answer })
+        Ok(created.answer(201)?.header(LOCATION, &location))
+    }
+
+    async fn answer_amend(&self, request: Request<'_>) -> Result<Answer, Problem> {
+        let body = request.json_body(MAX_BODY_BYTES)?;
+        let (account, payment_id) = (request.account()?, request.payment()?);
+        request.query(&[])?;
+        let (key, version) = (request.idempotency_key()?, request.if_match()?);
+        let order = Order::single(account, &key, &body)?;
+        let wish = Wish { payment_id, key: &key, version, order: &order };
+        self.amend(&wish, &request.caller()).await?.answer(200)
     }
 }

@@ -9,7 +9,6 @@ mod plan;
 
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use payments_boot::{Clock, Deadline, Metrics};
-use http::header::ETAG;
 use payments_http::{Answer, PaymentView, Problem, ProblemKind, Request, Route, VersionsView, serve};
 use payments_model::{AccountId, BusinessDate, Details, Head, IdempotencyKey, PaymentId};
 use payments_store::{AccountPage, Store};
@@ -56,8 +55,7 @@ impl QueryAccount {
             Route::GetPayment => {
                 let (account, payment) = (request.account()?, request.payment()?);
                 request.query(&[])?;
-                let payment = self.get(&account, payment).await?;
-                Ok(Answer::json(200, &payment)?.header(ETAG, &payment.etag()))
+                Answer::payment(200, &self.get(&account, payment).await?)
             }
             Route::ListVersions => self.versions(&request).await,
             Route::ListCalendars => self.calendars(&request),

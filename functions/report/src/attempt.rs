@@ -185,6 +185,8 @@ mod tests {
             shard: payment_id.shard("10".parse::<ShardCount>().unwrap()),
             state: State::Failed(FailureReason::cut(&reason)),
             version: 3,
+            amendment: None,
+            amended: None,
             created: (settled_at, by.clone()),
             moved: vec![entry(Status::Pending), entry(Status::Failed)],
             dispatch_attempt: Some(1),

@@ -2,13 +2,14 @@
 
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use aws_lambda_events::encodings::Body;
-use http::header::{ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_TYPE, ETAG, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
 
 use crate::access::Access;
 use crate::problem::{Problem, ProblemKind};
 use crate::request::{ENCODING, Request};
+use crate::view::PaymentView;
 
 /// The answer to a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +36,14 @@ impl Answer {
     pub fn json(status: u16, value: &impl Serialize) -> Result<Self, Problem> {
         let body = serde_json::to_string(value).map_err(Problem::internal)?;
         Ok(Self::new(status, "application/json", body))
+    }
+
+    /// Creates the answer that is one payment, with its entity tag.
+    ///
+    /// # Errors
+    /// As [`Self::json`].
+    pub fn payment(status: u16, payment: &PaymentView) -> Result<Self, Problem> {
+        Ok(Self::json(status, payment)?.header(ETAG, &payment.etag()))
     }
 
     /// Creates a page for people.

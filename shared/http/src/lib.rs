@@ -36,4 +36,4 @@ pub use problem::{Problem, ProblemKind};
 pub use request::{PageLimit, Query, Request};
 pub use routes::{HttpFunction, Route};
 pub use scope::Scope;
-pub use view::{CountsView, LeftOut, PaymentView};
+pub use view::{CountsView, LeftOut, PaymentView, VersionsView};

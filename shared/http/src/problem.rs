@@ -108,6 +108,18 @@ kinds! {
     NoSuchCalendar: 404, "no-such-calendar", "No such calendar";
     /// The payment is no longer scheduled, so it cannot be cancelled.
     NotCancellable: 409, "not-cancellable", "Not cancellable";
+    /// The request names no version of the payment that it changes.
+    PreconditionRequired: 428, "precondition-required", "Precondition required";
+    /// `If-Match` is not the entity tag of one version.
+    InvalidPrecondition: 400, "invalid-precondition", "Invalid precondition";
+    /// The bank takes no amendments.
+    NoAmendments: 404, "no-amendments", "No amendments";
+    /// The payment is no longer scheduled, so it cannot be amended.
+    NotAmendable: 409, "not-amendable", "Not amendable";
+    /// The payment was amended as often as it can be.
+    TooManyAmendments: 409, "too-many-amendments", "Too many amendments";
+    /// The payment has another version than the request names.
+    VersionChanged: 412, "version-changed", "Version changed";
     /// The bank sends no webhooks.
     NoWebhooks: 404, "no-webhooks", "No webhooks";
     /// There is no webhook endpoint with this id.
@@ -166,6 +178,8 @@ struct Parts {
     #[serde(skip_serializing_if = "Option::is_none")]
     excess_bytes: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    current_version: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     oldest_cursor: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after_seconds: Option<u32>,
@@ -192,7 +206,7 @@ impl Problem {
     /// Creates a problem; `detail` tells the client what to do.
     pub fn new(kind: ProblemKind, detail: impl Into<String>) -> Self {
         let (field, fields, errors, excess_bytes) = (None, Vec::new(), Vec::new(), None);
-        let (oldest_cursor, request_id, allow, cause) = (None, None, String::new(), None);
+        let (current_version, oldest_cursor, request_id, allow, cause) = (None, None, None, String::new(), None);
         let is_for_later = matches!(kind, ProblemKind::Throttled | ProblemKind::Unavailable);
         let retry_after_seconds = is_for_later.then_some(RETRY_AFTER_SECONDS);
         let detail = echo::detail(detail.into());
@@ -203,6 +217,7 @@ impl Problem {
             fields,
             errors,
             excess_bytes,
+            current_version,
             oldest_cursor,
             retry_after_seconds,
             request_id,
@@ -280,6 +295,12 @@ impl Problem {
     /// Adds the number of bytes over the limit.
     pub fn excess(mut self, bytes: usize) -> Self {
         self.0.excess_bytes = Some(bytes);
+        self
+    }
+
+    /// Adds the version that the payment has.
+    pub fn current_version(mut self, version: u32) -> Self {
+        self.0.current_version = Some(version);
         self
     }
 

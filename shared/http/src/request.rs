@@ -8,7 +8,7 @@ use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::Method;
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, IF_MATCH};
 use payments_model::webhook::EndpointId;
 use payments_model::{AccountId, Actor, BusinessDate, IdempotencyKey, PaymentId};
 
@@ -105,6 +105,25 @@ impl<'e> Request<'e> {
         let key = self.event.headers.get(NAME).ok_or_else(|| problem(MISSING.to_owned()))?;
         let key = String::from_utf8_lossy(key.as_bytes());
         key.parse().map_err(|error| problem(format!("The Idempotency-Key is invalid: {error}.")))
+    }
+
+    /// The version in the header `If-Match`, which is a payment's entity tag as its answers have it.
+    ///
+    /// # Errors
+    /// [`ProblemKind::PreconditionRequired`] if it is missing, [`ProblemKind::InvalidPrecondition`] if it is something else. `*` is: it
+    /// would change what its sender has not seen.
+    pub fn if_match(&self) -> Result<u32, Problem> {
+        const NAME: &str = "If-Match";
+        let Some(given) = self.event.headers.get(IF_MATCH) else {
+            let detail = "The If-Match header is missing; read the payment, and send its ETag, such as \"1\".";
+            return Err(Problem::new(ProblemKind::PreconditionRequired, detail).at(NAME));
+        };
+        let quoted = given.to_str().ok().and_then(|text| text.strip_prefix('"')?.strip_suffix('"'));
+        quoted.and_then(|text| text.parse().ok().filter(|version: &u32| version.to_string() == text)).ok_or_else(|| {
+            let detail = "The If-Match header is no ETag of a payment; read the payment, and send its ETag with its quotes, such as \
+                          \"1\". It is one version: neither *, nor a list, nor W/.";
+            Problem::new(ProblemKind::InvalidPrecondition, detail).at(NAME)
+        })
     }
 
     /// The query parameters; all of them must be among `known`.

@@ -15,10 +15,14 @@ pub enum Route {
     CreateAccountBatch,
     /// Cancel a scheduled payment.
     CancelPayment,
+    /// Amend a scheduled payment.
+    AmendPayment,
     /// List an account's payments by due time.
     ListPayments,
     /// Get one payment.
     GetPayment,
+    /// List what a payment was.
+    ListVersions,
     /// List all payments of a date, or those of a transaction id, across accounts.
     ListDue,
     /// Get the counts and sums of dates.
@@ -52,7 +56,7 @@ pub enum Route {
 /// A function that answers HTTP requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HttpFunction {
-    /// Creates and cancels payments.
+    /// Creates, amends and cancels payments.
     Ingest,
     /// Reads one account's payments.
     QueryAccount,
@@ -94,20 +98,23 @@ const fn row(route: Route, method: Method, path: &'static str, function: HttpFun
 }
 
 /// Every route.
-pub static ROUTES: [RouteSpec; 20] = {
+pub static ROUTES: [RouteSpec; 22] = {
     use HttpFunction::{Ingest, QueryAccount, QueryDue, Webhooks};
     use Scope::{Inspect, Operate, Read, Write};
     const PAYMENTS: &str = "/accounts/{accountId}/payments";
     const PAYMENT: &str = "/accounts/{accountId}/payments/{paymentId}";
     const CANCEL: &str = "/accounts/{accountId}/payments/{paymentId}/cancel";
+    const VERSIONS: &str = "/accounts/{accountId}/payments/{paymentId}/versions";
     const ENDPOINT: &str = "/webhook-endpoints/{endpointId}";
     [
         row(Route::CreatePayment, Method::POST, PAYMENTS, Ingest, Write),
         row(Route::CreateBatch, Method::POST, "/payment-batches", Ingest, Operate),
         row(Route::CreateAccountBatch, Method::POST, "/accounts/{accountId}/payment-batches", Ingest, Write),
         row(Route::CancelPayment, Method::POST, CANCEL, Ingest, Write),
+        row(Route::AmendPayment, Method::PUT, PAYMENT, Ingest, Write),
         row(Route::ListPayments, Method::GET, PAYMENTS, QueryAccount, Read),
         row(Route::GetPayment, Method::GET, PAYMENT, QueryAccount, Read),
+        row(Route::ListVersions, Method::GET, VERSIONS, QueryAccount, Read),
         row(Route::ListDue, Method::GET, "/payments", QueryDue, Inspect),
         row(Route::GetCounts, Method::GET, "/counts", QueryDue, Inspect),
         row(Route::ListEvents, Method::GET, "/events", QueryDue, Inspect),
@@ -181,10 +188,12 @@ mod tests {
 
     #[test]
     fn a_path_finds_its_routes() {
-        use Route::{CancelPayment, CreateAccountBatch, CreateBatch, CreatePayment, GetPayment, ListPayments};
+        use Route::{
+            AmendPayment, CancelPayment, CreateAccountBatch, CreateBatch, CreatePayment, GetPayment, ListPayments,
+        };
         for (path, want) in [
             ("/accounts/a/payments", vec![CreatePayment, ListPayments]),
-            ("/accounts/a/payments/p", vec![GetPayment]),
+            ("/accounts/a/payments/p", vec![AmendPayment, GetPayment]),
             ("/accounts/a/payments/p/cancel", vec![CancelPayment]),
             ("/payment-batches", vec![CreateBatch]),
             ("/accounts/a/payment-batches", vec![CreateAccountBatch]),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use metrique_writer::Entry;
 use payments_model::{
-    DateRule, DayCounts, Details, Head, JsonText, MoveReason, PaymentId, PublicActor, Status, TrailEntry,
+    DateRule, DayCounts, Details, Head, Instruction, JsonText, MoveReason, PaymentId, PublicActor, Status, TrailEntry,
 };
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -106,7 +106,12 @@ impl PaymentView {
         }
     }
 
-    /// Adds what only the details say about the date: the client's rule, and why the payment moved.
+    /// Its entity tag: its version, in quotes.
+    pub(crate) fn etag(&self) -> String {
+        format!("\"{}\"", self.version)
+    }
+
+    /// Adds what only the details in force say about the date: the client's rule, and why the payment moved.
     #[must_use]
     pub fn with_dates(self, details: &Details) -> Self {
         let date_rule = details.instruction.date_rule.map(DateRule::as_str);
@@ -124,9 +129,72 @@ impl PaymentView {
     /// # Errors
     /// [`Problem::internal`] if the stored data is not JSON.
     pub fn with_data(self, data: Option<&JsonText>) -> Result<Self, Problem> {
-        let raw = data.map(|data| RawValue::from_string(data.as_str().to_owned()));
-        Ok(Self { data: raw.transpose().map_err(Problem::internal)?, ..self })
+        Ok(Self { data: data.map(raw).transpose()?, ..self })
     }
+}
+
+/// What a payment was: its versions with content of their own, the first one first.
+#[derive(Debug, Serialize)]
+pub struct VersionsView {
+    versions: Vec<VersionView>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct VersionView {
+    version: u32,
+    at: String,
+    by: PublicActor,
+    changed: Vec<&'static str>,
+    payee_account_id: String,
+    amount_minor: i64,
+    currency: String,
+    scheduled_for: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    date_rule: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reference: Option<String>,
+    due_at: String,
+    due_date: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    move_reason: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<Box<RawValue>>,
+}
+
+impl VersionsView {
+    /// Creates the view of all details that were in force, the first ones first.
+    ///
+    /// # Errors
+    /// [`Problem::internal`] if stored data is not JSON.
+    pub fn of(chain: &[Details], with_data: bool) -> Result<Self, Problem> {
+        let before = std::iter::once(None).chain(chain.iter().map(Some));
+        let version = |(details, before): (&Details, Option<&Details>)| {
+            let Instruction { payee, money, scheduled_for, date_rule, reference, data, .. } = &details.instruction;
+            Ok(VersionView {
+                version: details.amendment.map_or(1, |amendment| amendment.name.version),
+                at: details.created_at.to_string(),
+                by: PublicActor::of(Status::Scheduled, &details.created_by),
+                changed: before.map(|before| before.instruction.differences(&details.instruction)).unwrap_or_default(),
+                payee_account_id: payee.to_string(),
+                amount_minor: money.amount.get(),
+                currency: money.currency.to_string(),
+                scheduled_for: scheduled_for.to_string(),
+                date_rule: date_rule.map(DateRule::as_str),
+                reference: reference.as_ref().map(ToString::to_string),
+                due_at: details.due_at.to_string(),
+                due_date: details.due_date.to_string(),
+                move_reason: details.moved.map(MoveReason::as_str),
+                data: data.as_ref().filter(|_| with_data).map(raw).transpose()?,
+            })
+        };
+        Ok(Self { versions: chain.iter().zip(before).map(version).collect::<Result<_, Problem>>()? })
+    }
+}
+
+/// A client's data, byte for byte as it was sent.
+fn raw(data: &JsonText) -> Result<Box<RawValue>, Problem> {
+    RawValue::from_string(data.as_str().to_owned()).map_err(Problem::internal)
 }
 
 /// The counts and sums of a date. Sums are texts of whole numbers: they can exceed 64 bits, and many readers of JSON round

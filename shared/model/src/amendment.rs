@@ -111,7 +111,13 @@ impl Details {
     /// The details of the amendment `id` of a payment whose head is `head`, and whose details in force are these. They are accepted
     /// at `now` and make the next version. Their due time is that of the details in force.
     #[must_use]
-    pub fn amended(&self, head: &Head, id: AmendmentId, instruction: Instruction, (now, by): (UtcSecond, Actor)) -> Self {
+    pub fn amended(
+        &self,
+        head: &Head,
+        id: AmendmentId,
+        instruction: Instruction,
+        (now, by): (UtcSecond, Actor),
+    ) -> Self {
         let name = AmendmentName { version: head.version + 1, id };
         let amendment = Some(Amendment { name, previous: head.amendment });
         Self { instruction, created_at: now, created_by: by, amendment, ..self.clone() }

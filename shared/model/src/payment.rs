@@ -5,9 +5,9 @@
 
 use crate::transition::FIRST_VERSION;
 use crate::{
-    AccountId, Actor, Amended, Amendment, AmendmentName, BusinessDate, BusinessZone, DateRule, Decision, Due, DuePayment, Event, FailureReason, HeadKey,
-    JsonText, Money, MoveReason, PaymentId, Place, Reference, ScheduledFor, Settlement, Shard, ShardCount, Slot, SlotAt,
-    State, Status, TransactionId, Transition, UtcSecond,
+    AccountId, Actor, Amended, Amendment, AmendmentName, BusinessDate, BusinessZone, DateRule, Decision, Due,
+    DuePayment, Event, FailureReason, HeadKey, JsonText, Money, MoveReason, PaymentId, Place, Reference, ScheduledFor,
+    Settlement, Shard, ShardCount, Slot, SlotAt, State, Status, TransactionId, Transition, UtcSecond,
 };
 
 /// The most entries of a trail: scheduled, pending, settled.

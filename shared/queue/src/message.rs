@@ -8,8 +8,7 @@ use std::collections::HashMap;
 use payments_model::payment_id::PaymentIdError;
 use payments_model::settlement::TransactionIdError;
 use payments_model::{
-    AccountId, Details, DuePayment, FailureReason, Instruction, PaymentId, Reference, Settlement, UtcSecond, account,
-    calendar,
+    AccountId, Details, DuePayment, FailureReason, Instruction, PaymentId, Reference, Settlement, account, calendar,
 };
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};

@@ -11,7 +11,9 @@ use payments_model::{AccountId, Head, HeadKey, Place, Reference, Slot, Statuses,
 
 use crate::error::failed;
 use crate::item::{decode_head, head_key_of, key_of, text_of};
-use crate::key::{account_partition, after_place_sort, before_place_sort, parse_head_sort, parse_place_sort, place_sort};
+use crate::key::{
+    account_partition, after_place_sort, before_place_sort, parse_head_sort, parse_place_sort, place_sort,
+};
 use crate::lookup::MAX_BATCH_GET;
 use crate::merge::{Merged, Stretch, merge};
 use crate::schema::MOVED;

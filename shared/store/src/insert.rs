@@ -13,11 +13,11 @@ use crate::transition::Moved;
 use crate::{Codec, Item, MAX_DETAILS_BYTES, Store, StoreError, data};
 
 /// The attributes of a head that an amendment changes.
-const AMENDED: [&str; 10] = [
+pub(crate) const AMENDED: [&str; 10] = [
     "version",
     "due",
     "moved",
-    "amendment",
+    "details",
     "amended",
     "payeeAccountId",
     "amountMinor",
@@ -97,14 +97,14 @@ impl Store {
         for name in AMENDED {
             match item.remove(name) {
                 Some(value) => {
-                    sets.push(format!("{name} = :{name}"));
+                    sets.push(format!("#{name} = :{name}"));
                     values.insert(format!(":{name}"), value);
                 }
-                None => removes.push(name),
+                None => removes.push(format!("#{name}")),
             }
         }
         let removes = if removes.is_empty() { String::new() } else { format!(" REMOVE {}", removes.join(", ")) };
-        self.move_head(&head.key(), format!("SET {}{removes}", sets.join(", ")), values).await
+        self.move_head(&head.key(), format!("SET {}{removes}", sets.join(", ")), values, &AMENDED).await
     }
 
     /// Writes an item, unless its key exists. Returns the existing item.

@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 use payments_model::payment::MAX_TRAIL_ENTRIES;
 use payments_model::{
-    AccountId, Actor, Amended, AmendmentName, Currency, FailureReason, Head, HeadKey, Money, Reference, ScheduledFor, Shard,
-    Slot, State, Status, TrailEntry, TransactionId, UtcSecond,
+    AccountId, Actor, Amended, AmendmentName, Currency, FailureReason, Head, HeadKey, Money, Reference, ScheduledFor,
+    Shard, Slot, State, Status, TrailEntry, TransactionId, UtcSecond,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::attributes::{Fault, Item};
 use crate::StoreError;
+use crate::attributes::{Fault, Item};
 use crate::key::{self, DueSort, UnreportedSort};
 
 /// The attributes of a payment's head. To stay within 1 KB, it does not repeat what its keys hold,
@@ -30,7 +30,7 @@ struct HeadItem {
     status: String,
     version: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    amendment: Option<String>,
+    details: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     amended: Option<AmendedItem>,
     payee_account_id: String,
@@ -117,7 +117,7 @@ pub(crate) fn encode_head(head: &Head) -> Result<Item, StoreError> {
         unreported: unreported.map(|key| key.to_string()),
         status: head.state.status().to_string(),
         version: head.version,
-        amendment: head.amendment.map(|name| name.to_string()),
+        details: head.amendment.map(|name| name.to_string()),
         amended: head.amended.as_ref().map(|Amended { at, by, changed }| AmendedItem {
             at: at.to_string(),
             by: by.to_string(),
@@ -172,7 +172,7 @@ pub(crate) fn parse_head(item: impl Into<serde_dynamo::Item>) -> Result<Head, Fa
         shard: Shard::from_stored(item.shard).ok_or("the shard is out of range")?,
         state,
         version: item.version,
-        amendment: item.amendment.map(|name| name.parse::<AmendmentName>()).transpose()?,
+        amendment: item.details.map(|name| name.parse::<AmendmentName>()).transpose()?,
         amended: item.amended.map(parse_amended).transpose()?,
         created: (created.at, created.by.clone()),
         moved: moved.to_vec(),
@@ -192,7 +192,10 @@ pub(crate) fn parse_head(item: impl Into<serde_dynamo::Item>) -> Result<Head, Fa
         ("the trail does not begin with SCHEDULED", created.status == Status::Scheduled),
         ("the trail does not end with the status", last == Some(status)),
         ("the trail and the version disagree", item.version == version),
-        ("it is amended, and does not say by whom", head.amended.is_some() == (!status.is_settled() && head.amendment.is_some())),
+        (
+            "it is amended, and does not say by whom",
+            head.amended.is_some() == (!status.is_settled() && head.amendment.is_some()),
+        ),
         ("the moved key is not that of its due time", item.moved == key::moved_sort(&head)),
         ("it is due elsewhere without an amendment", head.is_due_as_at_first() || head.amendment.is_some()),
         ("the trail is too long", trail.len() <= MAX_TRAIL_ENTRIES),

@@ -7,7 +7,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use payments_model::{AccountId, AmendmentName, BusinessDate, DuePayment, Head, HeadKey, PaymentId, Place, Slot, Status, UtcSecond};
+use payments_model::{
+    AccountId, AmendmentName, BusinessDate, DuePayment, Head, HeadKey, PaymentId, Place, Slot, Status, UtcSecond,
+};
 
 /// The sort key of a payment's first details.
 pub(crate) const DETAILS_SORT: &str = "DETAILS";

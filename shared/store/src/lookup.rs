@@ -2,14 +2,16 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use aws_sdk_dynamodb::types::KeysAndAttributes;
+use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
 use payments_model::{Details, DetailsKey, Head, HeadKey, JsonText, PaymentId};
 
 use crate::attributes::Fault;
-use crate::error::{failed, incomplete};
 use crate::details_item::decode_details;
+use crate::error::{failed, incomplete};
 use crate::item::{decode_head, head_key, head_key_of, item_key, key_of, text_of};
-use crate::key::{KeyError, details_sort, parse_details_sort, parse_payment_partition, payment_partition};
+use crate::key::{
+    DETAILS_SORT, KeyError, details_sort, parse_details_sort, parse_payment_partition, payment_partition,
+};
 use crate::{Item, Store, StoreError, data};
 
 /// The most keys of one BatchGetItem, by DynamoDB's quota.
@@ -58,9 +60,28 @@ impl Store {
         Ok(chain)
     }
 
+    /// Whether the long-term table has details of an amendment of the payment, in force or not: 1 read unit per 4 KB of the first ones.
+    pub async fn has_amendments(&self, payment_id: PaymentId) -> Result<bool, StoreError> {
+        let query = self
+            .client
+            .query()
+            .table_name(&self.tables.history)
+            .key_condition_expression("pk = :pk AND begins_with(sk, :sk)")
+            .expression_attribute_values(":pk", AttributeValue::S(payment_partition(payment_id)))
+            .expression_attribute_values(":sk", AttributeValue::S(format!("{DETAILS_SORT}#")))
+            .projection_expression("pk")
+            .consistent_read(true)
+            .limit(1);
+        Ok(query.send().await.map_err(failed("Query"))?.items.is_some_and(|items| !items.is_empty()))
+    }
+
     async fn existing_details(&self, key: DetailsKey) -> Result<Details, StoreError> {
         let missing = || {
-            StoreError::unreadable(&self.tables.history, key_of(&details_key(key)), "the payment's head names it, and it is missing")
+            StoreError::unreadable(
+                &self.tables.history,
+                key_of(&details_key(key)),
+                "the payment's head names it, and it is missing",
+            )
         };
         self.details_at(key).await?.ok_or_else(missing)
     }

@@ -4,15 +4,16 @@
 //! changes nothing more.
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use payments_model::{BusinessDate, Details, DuePayment, HeadKey, Shard, Status, Transition, UtcSecond};
+use payments_model::{AmendmentName, BusinessDate, Details, DuePayment, HeadKey, Shard, Status, Transition, UtcSecond};
 
 use crate::archive::{EXPIRES_AT, IN_HISTORY, item_of, whole_item};
 use crate::checkpoint::{CONSUMER, checkpoint_key};
 use crate::conditional::{conditional, equations};
+use crate::details_item::decode_details;
 use crate::due::{DUE_KEYS, due_of};
 use crate::error::failed;
-use crate::details_item::decode_details;
-use crate::item::{head_key, head_key_of, key_of, text_of};
+use crate::insert::AMENDED;
+use crate::item::{encode_head, head_key, head_key_of, key_of, text_of};
 use crate::key::{DETAILS_SORT, DueSort, UnreportedSort, checkpoint_partition, due_payment};
 use crate::settlement::item_after;
 use crate::{Item, Store, StoreError, StoredHead};
@@ -47,6 +48,19 @@ impl StoredHead {
     pub fn moved_by(&self, step: &Transition) -> Result<Self, StoreError> {
         let key = || key_of(&head_key(&self.known().key()));
         let item = item_after(self, step).map_err(|fault| StoreError::unreadable("(none)", key(), fault))?;
+        Self::read("(none)", item)
+    }
+
+    /// The head after an amendment, with its other attributes as they were read.
+    pub fn amended_by(&self, name: AmendmentName, details: &Details, changed: Vec<String>) -> Result<Self, StoreError> {
+        let amended = encode_head(&self.known().amended(name, details, changed))?;
+        let mut item = whole_item(self);
+        for attribute in AMENDED {
+            match amended.get(attribute) {
+                Some(value) => drop(item.insert(attribute.to_owned(), value.clone())),
+                None => drop(item.remove(attribute)),
+            }
+        }
         Self::read("(none)", item)
     }
 

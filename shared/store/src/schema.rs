@@ -6,8 +6,9 @@
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::ProvideErrorMetadata as _;
 use aws_sdk_dynamodb::types::{
-    AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType, Projection, ProjectionType,
-    ScalarAttributeType, StreamSpecification, StreamViewType, TimeToLiveSpecification, TimeToLiveStatus,
+    AttributeDefinition, BillingMode, CreateGlobalSecondaryIndexAction, GlobalSecondaryIndex,
+    GlobalSecondaryIndexUpdate, KeySchemaElement, KeyType, Projection, ProjectionType, ScalarAttributeType,
+    StreamSpecification, StreamViewType, TimeToLiveSpecification, TimeToLiveStatus,
 };
 
 use crate::TableNames;
@@ -90,8 +91,12 @@ pub const TRANSACTION: Index =
     Index { name: "transaction", partition: KeyAttribute::Text("transactionId"), sort: None, includes: &[] };
 
 /// Sparse: an account's payments that are not due as at first, by when they are due.
-pub const MOVED: Index =
-    Index { name: "moved", partition: KeyAttribute::Text("pk"), sort: Some(KeyAttribute::Text("moved")), includes: &[] };
+pub const MOVED: Index = Index {
+    name: "moved",
+    partition: KeyAttribute::Text("pk"),
+    sort: Some(KeyAttribute::Text("moved")),
+    includes: &[],
+};
 
 /// The hot table: heads that have not expired and are not archived, counters, checkpoints.
 pub const PAYMENTS: Table = Table {
@@ -138,7 +143,10 @@ pub async fn create_table(client: &Client, name: &str, table: &Table) -> Result<
     }
     let is_new = match request.send().await {
         Ok(_) => true,
-        Err(error) if error.code() == Some("ResourceInUseException") => false,
+        Err(error) if error.code() == Some("ResourceInUseException") => {
+            add_indexes(client, name, table).await?;
+            false
+        }
         Err(error) => return Err(failed("CreateTable")(error)),
     };
     // A process that was killed after it created the table has not set the time to live.
@@ -158,6 +166,31 @@ pub async fn create_table(client: &Client, name: &str, table: &Table) -> Result<
     Ok(())
 }
 
+/// Adds the indexes that a table of an earlier release lacks.
+async fn add_indexes(client: &Client, name: &str, table: &Table) -> Result<(), StoreError> {
+    let found = client.describe_table().table_name(name).send().await.map_err(failed("DescribeTable"))?.table;
+    let indexes = found.and_then(|found| found.global_secondary_indexes).unwrap_or_default();
+    let is_there = |index: &&Index| indexes.iter().any(|found| found.index_name.as_deref() == Some(index.name));
+    for index in table.indexes.iter().filter(|index| !is_there(index)) {
+        let create = CreateGlobalSecondaryIndexAction::builder()
+            .index_name(index.name)
+            .set_key_schema(Some(key_schema(index.partition, index.sort)))
+            .projection(projection(index))
+            .build()
+            .map_err(incomplete("UpdateTable"))?;
+        // DynamoDB creates one index at a time.
+        client
+            .update_table()
+            .table_name(name)
+            .set_attribute_definitions(Some(attribute_definitions(table)))
+            .global_secondary_index_updates(GlobalSecondaryIndexUpdate::builder().create(create).build())
+            .send()
+            .await
+            .map_err(failed("UpdateTable"))?;
+    }
+    Ok(())
+}
+
 /// Whether a table's items expire.
 async fn expires_items(client: &Client, name: &str) -> Result<bool, StoreError> {
     let found = client.describe_time_to_live().table_name(name).send().await.map_err(failed("DescribeTimeToLive"))?;
@@ -165,17 +198,21 @@ async fn expires_items(client: &Client, name: &str) -> Result<bool, StoreError> 
     Ok(matches!(status, Some(TimeToLiveStatus::Enabled | TimeToLiveStatus::Enabling)))
 }
 
-fn global_index(index: &Index) -> GlobalSecondaryIndex {
-    let projection = if index.includes.is_empty() {
+fn projection(index: &Index) -> Projection {
+    if index.includes.is_empty() {
         Projection::builder().projection_type(ProjectionType::KeysOnly)
     } else {
         let includes = index.includes.iter().map(|&name| name.to_owned()).collect();
         Projection::builder().projection_type(ProjectionType::Include).set_non_key_attributes(Some(includes))
-    };
+    }
+    .build()
+}
+
+fn global_index(index: &Index) -> GlobalSecondaryIndex {
     GlobalSecondaryIndex::builder()
         .index_name(index.name)
         .set_key_schema(Some(key_schema(index.partition, index.sort)))
-        .projection(projection.build())
+        .projection(projection(index))
         .build()
         .unwrap_or_else(|_| unreachable!("an index with a name and a key schema is complete"))
 }

@@ -62,7 +62,7 @@ impl Store {
             let why = "the long-term table has this payment, but not as settled";
             return Err(StoreError::unreadable(&self.tables.history, key_of(&head_key(&key)), why));
         };
-        self.move_head(&key, expression, values).await
+        self.move_head(&key, expression, values, &[]).await
     }
 
     /// Returns the heads at up to 100 keys that history has: 1 read unit each, whether they exist or not.

@@ -29,16 +29,19 @@ impl Store {
             let source = "a settlement is written to the long-term table first".into();
             return Err(StoreError::Refused { operation: "UpdateItem", source });
         };
-        self.move_head(key, expression, values).await
+        self.move_head(key, expression, values, &[]).await
     }
 
-    /// Updates a head that has the status `:from`, the version `:fromVersion` and the due key `:fromDue`.
+    /// Updates a head that has the status `:from`, the version `:fromVersion` and the due key `:fromDue`. The expression can name the
+    /// attributes `named` with a `#`, because DynamoDB reserves some words.
     pub(crate) async fn move_head(
         &self,
         key: &HeadKey,
         expression: String,
         values: HashMap<String, AttributeValue>,
+        named: &[&str],
     ) -> Result<Moved, StoreError> {
+        let names = named.iter().chain(&["status"]).map(|name| (format!("#{name}"), (*name).to_owned()));
         let update = self
             .client
             .update_item()
@@ -46,7 +49,7 @@ impl Store {
             .set_key(Some(head_key(key)))
             .condition_expression("#status = :from AND version = :fromVersion AND due = :fromDue")
             .update_expression(expression)
-            .expression_attribute_names("#status", "status")
+            .set_expression_attribute_names(Some(names.collect()))
             .set_expression_attribute_values(Some(values))
             .return_values(ReturnValue::AllNew)
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)

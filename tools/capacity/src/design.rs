@@ -161,8 +161,8 @@ impl Tables {
         let found = match read {
             Read::Swept => store.due_page(&due(Status::Scheduled), limit).await?.rows.len(),
             Read::Dispatched => {
-                let ids: Vec<_> = payments.iter().map(|payment| payment.details.payment_id).collect();
-                store.hot_heads(&keys).await?.len().min(store.details_of(&ids).await?.len())
+                let wanted: Vec<_> = payments.iter().map(|payment| payment.details.details_key()).collect();
+                store.hot_heads(&keys).await?.len().min(store.details_of(&wanted).await?.len())
             }
             // The result says where its head is.
             Read::Pending => {

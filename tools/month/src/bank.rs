@@ -13,6 +13,7 @@ use payments_local::triggers::Queues;
 use payments_model::{BusinessZone, ShardCount};
 use serde_json::{Value, json};
 
+use crate::acts::{Act, AmendmentCounts};
 use crate::alarms::Alarms;
 use crate::attributes::text;
 use crate::broken::Broken;
@@ -56,6 +57,8 @@ pub(crate) struct Bank {
     pub(crate) broken: Broken,
     pub(crate) metrics: Metrics,
     pub(crate) alarms: Alarms,
+    /// Whether clients amend payments: not where an outage damages heads.
+    pub(crate) amends: bool,
     /// The shards of the indexes.
     pub(crate) shards: ShardCount,
     /// The receiver of webhooks; none where an outage is planned.
@@ -69,6 +72,8 @@ pub(crate) struct State {
     /// How many requests the service's contradictions were drawn for.
     pub(crate) drawn: usize,
     pub(crate) intents: Vec<Intent>,
+    /// What clients did with amendments, and how often.
+    pub(crate) amendments: AmendmentCounts,
     /// What failed and is tried again.
     pub(crate) troubles: Vec<String>,
     /// What clients saw and must not see.
@@ -100,6 +105,7 @@ impl State {
             service,
             drawn: 0,
             intents: Vec::new(),
+            amendments: Act::none_yet(),
             troubles: Vec::new(),
             complaints: Vec::new(),
             lists: 0,
@@ -123,14 +129,29 @@ impl Bank {
 
     /// Whether the head of an intent is SCHEDULED in the hot table.
     pub(crate) fn is_scheduled(&self, place: usize) -> bool {
-        let key = {
+        let head = self.head_in("payments", place);
+        head.is_some_and(|head| text(&head, "status") == "SCHEDULED")
+    }
+
+    /// Returns the head of an intent as it is now, wherever it is.
+    pub(crate) fn head_of(&self, place: usize) -> Option<Value> {
+        self.head_in("payments", place).or_else(|| self.head_in("payment-history", place))
+    }
+
+    fn head_in(&self, table: &str, place: usize) -> Option<Value> {
+        let (pk, sk) = {
             let state = self.state();
             let intent = &state.intents[place];
-            let sort = intent.slot_at().zip(intent.accepted.as_ref()).map(|(slot_at, id)| format!("{slot_at}#{id}"));
-            json!({ "pk": { "S": format!("ACCT#{}", intent.account) }, "sk": { "S": sort } })
+            (format!("ACCT#{}", intent.account), format!("{}#{}", intent.slot_at()?, intent.accepted.as_ref()?))
         };
-        let head = self.engine.call("GetItem", &json!({ "TableName": "payments", "Key": key }));
-        head.is_ok_and(|head| text(&head["Item"], "status") == "SCHEDULED")
+        self.item(table, &pk, &sk)
+    }
+
+    /// Returns an item as it is now, past everything that fails.
+    pub(crate) fn item(&self, table: &str, pk: &str, sk: &str) -> Option<Value> {
+        let key = json!({ "pk": { "S": pk }, "sk": { "S": sk } });
+        let mut found = self.engine.call("GetItem", &json!({ "TableName": table, "Key": key })).ok()?;
+        found.get_mut("Item").map(Value::take)
     }
 
     /// Notes what failed and is tried again.
@@ -161,9 +182,8 @@ impl Bank {
             if self.faults.draw(FaultKind::Contradiction, 6) {
                 let result = contradiction(&request.request, random);
                 let amount = &request.request["amountMinor"];
-                state.intents.iter_mut().filter(|intent| *amount == intent.amount).for_each(|intent| {
-                    intent.contested = true;
-                });
+                let contested = state.intents.iter_mut().filter(|intent| intent.has_amount(amount));
+                contested.for_each(|intent| intent.contested = true);
                 let _sent = self.queues.results.send(result.to_string(), now);
             }
         }

@@ -145,19 +145,23 @@ impl Checker {
         }
     }
 
-    /// Each request was pending at that attempt before it was sent, and always has the same content.
+    /// Each request was pending at that attempt before it was sent, and has the content that was in force when it was claimed.
     fn check_requests(&mut self, sent: &[Sent], intents: &[Intent]) {
         for Sent { at, request } in sent {
-            let amount = request["amountMinor"].as_u64();
-            let Some(intent) = intents.iter().find(|intent| Some(intent.amount) == amount) else {
+            let Some(intent) = intents.iter().find(|intent| intent.has_amount(&request["amountMinor"])) else {
                 self.complain(*at, &format!("a request that nobody asked for: {request}"));
                 continue;
             };
+            let id = request["paymentId"].as_str().unwrap_or_default();
+            let of_claimed = |wanted: Intent| [laws::check_request(&wanted, request), check_time(&wanted, *at)];
+            // A restore may have taken back a claim of another content: then either is right.
+            let claimed = self.pending.claimed(id, intent).map(of_claimed).min();
+            let [content, time] = claimed.unwrap_or_default();
             let problems = [
-                laws::check_request(intent, request),
+                content,
+                time,
                 self.pending.check(request, at),
                 self.check_attempt(request),
-                check_time(intent, *at),
                 self.check_late(request, *at),
             ];
             for problem in problems.into_iter().flatten() {
@@ -179,8 +183,8 @@ impl Checker {
         let now = bank.time.now();
         let state = bank.state();
         let settings = *state.service.settings();
-        let contested: BTreeSet<u64> =
-            state.intents.iter().filter(|intent| intent.contested).map(|intent| intent.amount).collect();
+        let contested = state.intents.iter().filter(|intent| intent.contested);
+        let contested: BTreeSet<u64> = contested.flat_map(Intent::amounts).collect();
         for (key, head) in tables.heads() {
             let (id, status) = (id_of(&key.1), text(head, "status"));
             let is_contested = contested.contains(&number(head, "amountMinor"));

@@ -1,4 +1,4 @@
-//! The clients: the feed, payments through the day, cancels, and creates that are repeated after days.
+//! The clients: the feed, payments through the day, amendments, cancels, and creates that are repeated after days.
 
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use payments_model::UtcSecond;
 use serde_json::json;
 use tokio::task::spawn_local;
 
+use crate::amendments;
 use crate::bank::Bank;
 use crate::faults::FaultKind;
 use crate::intent::Intent;
@@ -49,7 +50,7 @@ pub(crate) async fn run(bank: Arc<Bank>, payments: usize, end: DateTime<Utc>) {
             }
             spawn_local(async move {
                 pause(wait).await;
-                single(&bank, &mut own, left).await;
+                single(&bank, &mut own, (left, end)).await;
             });
         }
         pause(TimeDelta::days(1)).await;
@@ -92,8 +93,8 @@ async fn feed_of(bank: Arc<Bank>, payments: usize) {
     }
 }
 
-/// Creates one payment, and perhaps cancels it, or repeats the create after days.
-async fn single(bank: &Arc<Bank>, random: &mut Rng, left: i64) {
+/// Creates one payment, and perhaps amends or cancels it, or repeats the create after days.
+async fn single(bank: &Arc<Bank>, random: &mut Rng, (left, end): (i64, DateTime<Utc>)) {
     let now = bank.time.now();
     let due = now + TimeDelta::seconds(random.i64(60..left.min(12 * 86_400)));
     let scheduled_for = if random.u8(0..3) == 0 {
@@ -103,6 +104,7 @@ async fn single(bank: &Arc<Bank>, random: &mut Rng, left: i64) {
     };
     let place = new_intent(bank, random, scheduled_for);
     create(bank, place).await;
+    spawn_local(amendments::run(Arc::clone(bank), place, end));
     if bank.faults.draw(FaultKind::KeyReused, 30) {
         reuse(bank, place).await;
     }
@@ -145,7 +147,7 @@ async fn correct(bank: &Arc<Bank>, place: usize, random: &mut Rng) {
     }
 }
 
-async fn create(bank: &Arc<Bank>, place: usize) {
+pub(crate) async fn create(bank: &Arc<Bank>, place: usize) {
     let request = {
         let state = bank.state();
         let intent = &state.intents[place];

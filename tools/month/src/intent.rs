@@ -1,10 +1,13 @@
 //! Intents: what clients want, and what they were told.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context as _, Result};
 use chrono::{DateTime, NaiveDate, NaiveTime, SecondsFormat, TimeZone as _, Utc};
 use chrono_tz::Tz;
 use fastrand::Rng;
 use payments_local::payload::DataKind;
+use payments_model::{AmendmentId, PaymentId};
 use serde_json::{Value, json};
 
 /// The fewest bytes of a payment's data.
@@ -39,6 +42,32 @@ pub struct Intent {
     pub cancelled: bool,
     /// Whether the transaction service contradicts itself, so that either settlement is right.
     pub contested: bool,
+    /// What clients want to change, in the order in which they asked for it first.
+    pub amendments: Vec<Amendment>,
+    /// When the payment was to be made at first, if that was amended.
+    first_for: Option<String>,
+}
+
+/// An amendment that a client asks for.
+#[derive(Debug, Clone)]
+pub struct Amendment {
+    /// Its idempotency key.
+    pub key: String,
+    /// The version of the payment that its client has seen.
+    pub seen: u64,
+    /// What the payment becomes.
+    pub wanted: Box<Intent>,
+    /// Whether a client was told that it is done.
+    pub accepted: bool,
+}
+
+impl Amendment {
+    /// Returns the name that heads have for its details: its version and its id.
+    #[must_use]
+    pub fn name(&self, payment_id: &str) -> Option<String> {
+        let id = AmendmentId::derive(payment_id.parse::<PaymentId>().ok()?, &self.key.parse().ok()?);
+        Some(format!("{}#{id}", self.seen + 1))
+    }
 }
 
 impl Intent {
@@ -59,6 +88,8 @@ impl Intent {
             refused: false,
             cancelled: false,
             contested: false,
+            amendments: Vec::new(),
+            first_for: None,
         }
     }
 
@@ -78,6 +109,56 @@ impl Intent {
         let bytes = LEAST_DATA + usize::from(random.u16(0..2_000));
         let data = kind.value(&mut random, bytes);
         Self { payee, currency, reference, data, zone: Some(zone), ..self }
+    }
+
+    /// Returns what this payment becomes if it is to be made at another time. What else changes is for the caller.
+    #[must_use]
+    pub fn made_for(&self, scheduled_for: String) -> Self {
+        let first_for = self.first_for.clone().unwrap_or_else(|| self.scheduled_for.clone());
+        Self { scheduled_for, first_for: Some(first_for), amendments: Vec::new(), ..self.clone() }
+    }
+
+    /// Returns what is wanted once the amendment of this name is in force; with an empty name, what was wanted at first. `None` if
+    /// nobody asked for that.
+    #[must_use]
+    pub fn in_force(&self, payment_id: &str, name: &str) -> Option<Self> {
+        let (accepted, cancelled) = (self.accepted.clone(), self.cancelled);
+        if name.is_empty() {
+            return Some(Self { amendments: Vec::new(), ..self.clone() });
+        }
+        let found = self.amendments.iter().find(|amendment| amendment.name(payment_id).as_deref() == Some(name))?;
+        Some(Self { accepted, cancelled, ..(*found.wanted).clone() })
+    }
+
+    /// Returns all that was ever wanted of this payment, what was wanted at first before the rest.
+    pub fn contents(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(self.amendments.iter().map(|amendment| &*amendment.wanted))
+    }
+
+    /// Returns the amounts that the payment can have. No other payment has one of them.
+    #[must_use]
+    pub fn amounts(&self) -> BTreeSet<u64> {
+        self.contents().map(|wanted| wanted.amount).collect()
+    }
+
+    /// Whether the payment can have this amount.
+    #[must_use]
+    pub fn has_amount(&self, amount: &Value) -> bool {
+        self.contents().any(|wanted| *amount == wanted.amount)
+    }
+
+    /// Whether a client may be shown this payment, as far as it is a content that somebody asked for.
+    #[must_use]
+    pub fn is_shown_as(&self, payment: &Value) -> bool {
+        self.contents().any(|wanted| {
+            payment["amountMinor"] == wanted.amount
+                && payment["payeeAccountId"] == wanted.payee
+                && payment["currency"] == wanted.currency
+                && payment["scheduledFor"] == wanted.scheduled_for
+                && payment["reference"].as_str() == wanted.reference.as_deref()
+                && payment.get("data").is_none_or(|data| *data == wanted.data)
+                && wanted.due_at().is_none_or(|due_at| payment["dueAt"] == due_at)
+        })
     }
 
     /// Returns the id that a client was told.
@@ -131,10 +212,14 @@ impl Intent {
     /// Returns when the payment is due: at the instant that the client named, or as the date begins in the bank's zone.
     #[must_use]
     pub fn due(&self) -> Option<DateTime<Utc>> {
-        if let Ok(instant) = self.scheduled_for.parse() {
+        self.instant_of(&self.scheduled_for)
+    }
+
+    fn instant_of(&self, scheduled_for: &str) -> Option<DateTime<Utc>> {
+        if let Ok(instant) = scheduled_for.parse() {
             return Some(instant);
         }
-        let midnight = self.scheduled_for.parse::<NaiveDate>().ok()?.and_time(NaiveTime::MIN);
+        let midnight = scheduled_for.parse::<NaiveDate>().ok()?.and_time(NaiveTime::MIN);
         // No clock of these zones is changed at midnight.
         Some(self.zone?.from_local_datetime(&midnight).single()?.to_utc())
     }
@@ -148,8 +233,8 @@ impl Intent {
     /// Returns the instant of its head's slot, as it is written: when the payment was due at first.
     #[must_use]
     pub fn slot_at(&self) -> Option<String> {
-        // Nothing changes when a payment is due.
-        self.due_at()
+        let first_for = self.first_for.as_ref().unwrap_or(&self.scheduled_for);
+        self.instant_of(first_for).map(|at| at.to_rfc3339_opts(SecondsFormat::Secs, true))
     }
 
     /// Whether the date on which the payment is due is over at an instant.

@@ -23,7 +23,7 @@ pub(crate) const LONGEST: TimeDelta = TimeDelta::minutes(12);
 /// How often a day one does.
 const A_DAY: i64 = 16;
 
-const INDEXES: [&str; 2] = ["payments/due", "payments/unreported"];
+const INDEXES: [&str; 3] = ["payments/due", "payments/unreported", "payments/moved"];
 
 /// A time in which a partition of an index stands still.
 #[derive(Debug, Clone)]

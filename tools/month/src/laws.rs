@@ -1,9 +1,10 @@
 //! What must be true of payments, whatever happened: of their heads in both tables, of each change of a head, and of
 //! each request to the transaction service.
 //!
-//! It shares no code with the functions. It knows a payment by its amount, which every intent has for itself.
+//! It shares no code with the functions, but ids. It knows a payment by its amount, which every intent has for itself, and each of its
+//! amendments that has another one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use payments_model::Settlement;
@@ -12,12 +13,27 @@ use serde_json::Value;
 use crate::attributes::{Key, number, text};
 use crate::intent::Intent;
 
+mod amended;
+
+pub(crate) use amended::count as amendments;
+
 /// The legal transitions.
 const LEGAL: [(&str, &str); 4] =
     [("SCHEDULED", "PENDING"), ("SCHEDULED", "CANCELLED"), ("PENDING", "PROCESSED"), ("PENDING", "FAILED")];
 
-/// The attributes of a head that never change.
-const CONSTANT: [&str; 7] = ["pk", "sk", "shard", "payeeAccountId", "amountMinor", "currency", "scheduledFor"];
+/// The attributes of a head that only an amendment changes, if anything does.
+const CONSTANT: [&str; 10] = [
+    "pk",
+    "sk",
+    "shard",
+    "payeeAccountId",
+    "amountMinor",
+    "currency",
+    "scheduledFor",
+    "reference",
+    "amendment",
+    "moved",
+];
 
 /// How far the clocks of sandboxes are ahead at most.
 pub(crate) const CLOCKS_AGREE: TimeDelta = TimeDelta::seconds(3);
@@ -68,17 +84,27 @@ pub fn check_heads(tables: &Tables, intents: &[Intent]) -> Vec<String> {
             found.push(format!("the head {key:?} {problem}"));
         }
     }
-    let mut by_amount: BTreeMap<u64, Vec<(&Key, &Value)>> = BTreeMap::new();
+    let amounts = intents
+        .iter()
+        .enumerate()
+        .flat_map(|(place, intent)| intent.amounts().into_iter().zip(std::iter::repeat(place)));
+    let owners: BTreeMap<u64, usize> = amounts.collect();
+    let mut heads_of: BTreeMap<usize, Vec<(&Key, &Value)>> = BTreeMap::new();
     for (key, head) in tables.heads() {
-        by_amount.entry(number(head, "amountMinor")).or_default().push((key, head));
+        let amount = number(head, "amountMinor");
+        match owners.get(&amount) {
+            Some(owner) => heads_of.entry(*owner).or_default().push((key, head)),
+            None => found.push(format!("nobody asked for a payment of {amount}")),
+        }
     }
-    for intent in intents {
-        let heads = by_amount.remove(&intent.amount).unwrap_or_default();
+    for (place, intent) in intents.iter().enumerate() {
+        let heads = heads_of.remove(&place).unwrap_or_default();
         if let Some(problem) = check_intent(intent, &heads, tables) {
             found.push(format!("payment {} {problem}", intent.amount));
         }
     }
-    found.extend(by_amount.keys().map(|amount| format!("nobody asked for a payment of {amount}")));
+    let owner = |amount| owners.get(&amount).and_then(|place| intents.get(*place));
+    found.extend(tables.history.iter().filter_map(|(key, details)| amended::check_details(key, details, owner)));
     found
 }
 
@@ -123,15 +149,19 @@ fn check_intent(intent: &Intent, heads: &[(&Key, &Value)], tables: &Tables) -> O
     if intent.slot_at().is_some_and(|slot_at| sk.strip_prefix(&slot_at).is_none_or(|rest| !rest.starts_with('#'))) {
         return Some(format!("is to be made at {} and is {sk}", intent.scheduled_for));
     }
+    let Some(wanted) = intent.in_force(id_of(sk), text(head, "amendment")) else {
+        return Some(format!("was amended as nobody asked for: {head}"));
+    };
     let status = text(head, "status");
-    let due = intent.due_date().zip(intent.due_at());
+    let due = wanted.due_date().zip(wanted.due_at());
     if due.is_some_and(|(date, at)| text(head, "due") != format!("{status}#{date}#{at}#{}", id_of(sk))) {
-        return Some(format!("is to be made at {} and is due at {}", intent.scheduled_for, text(head, "due")));
+        return Some(format!("is to be made at {} and is due at {}", wanted.scheduled_for, text(head, "due")));
     }
-    let asked =
-        [&intent.payee, intent.currency, &intent.scheduled_for, intent.reference.as_deref().unwrap_or_default()];
-    if ["payeeAccountId", "currency", "scheduledFor", "reference"].map(|name| text(head, name)) != asked {
+    if !amended::has_content(head, &wanted) {
         return Some(format!("is there as {head}"));
+    }
+    if let Some(problem) = amended::check_chain(intent, id_of(sk), head, tables) {
+        return Some(problem);
     }
     if intent.cancelled && status != "CANCELLED" {
         return Some(format!("was told to be cancelled and is {status}"));
@@ -185,8 +215,11 @@ fn check_beginning(head: &Value) -> Option<String> {
     (!good).then(|| format!("begins as {head}"))
 }
 
-/// A step is a transition, a later dispatch attempt, or the removal from `unreported`, after which a settled head expires.
+/// A step is an amendment, a transition, a later dispatch attempt, or the removal from `unreported`, after which a settled head expires.
 fn check_step(before: &Value, after: &Value) -> Option<String> {
+    if before["amendment"] != after["amendment"] {
+        return amended::check_step(before, after);
+    }
     if let Some(name) = CONSTANT.into_iter().find(|name| before[*name] != after[*name]) {
         return Some(format!("changed its {name} from {} to {}", before[name], after[name]));
     }
@@ -213,7 +246,8 @@ fn check_step(before: &Value, after: &Value) -> Option<String> {
     // A redrive between the two writes of a settlement is forgotten.
     let attempts = if to == "PENDING" { next == 1 } else { next <= attempt };
     let steps = number(after, "version") == number(before, "version") + 1 && new.starts_with(old);
-    let legal = LEGAL.contains(&(from, to)) && steps && attempts && is_consistent(after);
+    let is_last_amendment = before["amended"] == after["amended"] || is_settled(to);
+    let legal = LEGAL.contains(&(from, to)) && steps && attempts && is_last_amendment && is_consistent(after);
     let (old, new) = (number(before, "version"), number(after, "version"));
     (!legal).then(|| format!("was {from} v{old} and became {to} v{new}: {after}"))
 }
@@ -229,7 +263,9 @@ fn is_consistent(head: &Value) -> bool {
     let status = text(head, "status");
     let settled = is_settled(status);
     let last = trail(head).last().map(|entry| text(&entry["M"], "status"));
-    u64::try_from(trail(head).len()).ok() == Some(number(head, "version"))
+    let changes = u64::try_from(trail(head).len()).unwrap_or(0) + amended::count(text(head, "amendment"));
+    changes == number(head, "version")
+        && amended::is_consistent(head)
         && last == Some(status)
         && text(head, "due").starts_with(&format!("{status}#"))
         && text(head, "due").ends_with(&format!("#{}", id_of(text(head, "sk"))))
@@ -266,15 +302,17 @@ pub fn check_request(intent: &Intent, request: &Value) -> Option<String> {
     intent.cancelled.then(|| "was cancelled and sent".to_owned())
 }
 
-/// Checks a write to a head: the condition of a transition repeats status, version and due key. That it forgets the due key
-/// shows nowhere else, as long as no payment gets another one. Returns what is wrong.
+/// Checks a write to a head: the condition of a transition repeats status, version and due key, and that of an amendment the due key. That
+/// it forgets the due key shows nowhere else, because a payment that gets another one gets another version, too. Returns what is wrong.
 #[must_use]
 pub fn check_write(operation: &str, input: &Value) -> Option<String> {
     let values = &input["ExpressionAttributeValues"];
     let is_transition =
         operation == "UpdateItem" && is_of_head(text(&input["Key"], "pk")) && values[":due"].is_object();
     let condition = input["ConditionExpression"].as_str()?;
-    let repeats = ["#status = ", "version = ", "due = "].iter().all(|clause| condition.contains(clause));
+    let clauses: &[&str] =
+        if values[":amendment"].is_object() { &["due = "] } else { &["#status = ", "version = ", "due = "] };
+    let repeats = clauses.iter().all(|clause| condition.contains(clause));
     (is_transition && !repeats).then(|| format!("a transition has the condition {condition}"))
 }
 
@@ -284,11 +322,13 @@ pub fn check_write(operation: &str, input: &Value) -> Option<String> {
 pub struct Pending<When> {
     since: BTreeMap<(String, u64), When>,
     until: BTreeMap<String, When>,
+    /// The amendments that were in force when each payment was pending: one, but where a restore took back a claim.
+    amendments: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl<When> Default for Pending<When> {
     fn default() -> Self {
-        Self { since: BTreeMap::new(), until: BTreeMap::new() }
+        Self { since: BTreeMap::new(), until: BTreeMap::new(), amendments: BTreeMap::new() }
     }
 }
 
@@ -297,6 +337,7 @@ impl<When: Ord> Pending<When> {
     pub fn follow(&mut self, key: &Key, after: Option<&Value>, at: When) {
         if let Some(after) = after.filter(|after| text(after, "status") == "PENDING") {
             let attempt = (id_of(&key.1).to_owned(), number(after, "dispatchAttempt"));
+            self.amendments.entry(attempt.0.clone()).or_default().insert(text(after, "amendment").to_owned());
             self.since.entry(attempt).or_insert(at);
         } else if after.is_some_and(|after| is_settled(text(after, "status"))) {
             self.until.entry(id_of(&key.1).to_owned()).or_insert(at);
@@ -307,6 +348,11 @@ impl<When: Ord> Pending<When> {
     #[must_use]
     pub fn until(&self, id: &str) -> Option<&When> {
         self.until.get(id)
+    }
+
+    /// Returns what was wanted of a payment when it was claimed.
+    pub(crate) fn claimed<'p>(&'p self, id: &'p str, intent: &'p Intent) -> impl Iterator<Item = Intent> + 'p {
+        self.amendments.get(id).into_iter().flatten().filter_map(move |name| intent.in_force(id, name))
     }
 
     /// Checks that a request's payment was pending at its attempt before it was sent. Returns what is wrong.

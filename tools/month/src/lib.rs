@@ -7,7 +7,9 @@
 //! The public modules serve the fault tests too: what must be true of payments and of the log, reads of the past, weaknesses, random
 //! sources, receivers of webhooks.
 
+mod acts;
 mod alarms;
+mod amendments;
 pub mod attributes;
 mod bank;
 mod broken;
@@ -66,6 +68,7 @@ mod weakness;
 mod webhooks;
 mod world;
 
+pub use acts::{Act, AmendmentCounts};
 pub use alarms::{Raised, RaisedAlarms, alarm_names};
 pub use faults::{FaultCounts, FaultKind};
 pub use month::{Month, play, play_watched};

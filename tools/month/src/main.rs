@@ -16,7 +16,7 @@ use anyhow::{Context as _, Result, ensure};
 use clap::Parser;
 use payments_local::progress::Progress;
 use payments_month::{
-    Case, FaultCounts, FaultKind, Month, Outage, SEEDS, Settings, Weakness, play_watched, search, shrink, table,
+    Act, Case, FaultCounts, FaultKind, Month, Outage, SEEDS, Settings, Weakness, play_watched, search, shrink, table,
 };
 
 use crate::show::{command, show};
@@ -121,7 +121,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let missing = missing(arguments, &months);
     if !missing.is_empty() {
-        eprintln!("no month had faults of these kinds: {}", missing.join(", "));
+        eprintln!("no month had these kinds of faults or amendments: {}", missing.join(", "));
     }
     if arguments.shrink && broken.is_empty() {
         eprintln!("there is nothing to make smaller: every guarantee holds");
@@ -174,7 +174,7 @@ fn threads(arguments: &Arguments) -> usize {
     arguments.threads.and_then(|threads| usize::try_from(threads).ok()).unwrap_or_else(cores)
 }
 
-/// Returns the kinds of faults that happened in none of many months.
+/// Returns the kinds of faults and amendments that happened in none of many months.
 fn missing(arguments: &Arguments, months: &[Month]) -> Vec<String> {
     if arguments.healthy || arguments.weakness.is_some() || arguments.seeds < ALL_KINDS_IN {
         return Vec::new();
@@ -184,7 +184,9 @@ fn missing(arguments: &Arguments, months: &[Month]) -> Vec<String> {
         *counts.entry(*kind).or_default() += count;
     }
     let never = FaultKind::all().iter().filter(|kind| !arguments.without.contains(kind) && counts[kind] == 0);
-    never.map(|kind| kind.name()).collect()
+    let done = |act: &&Act| months.iter().any(|month| month.amendments[act] > 0);
+    let undone = Act::all().iter().filter(|act| !done(act));
+    never.map(|kind| kind.name()).chain(undone.map(|act| format!("amendments {}", act.name()))).collect()
 }
 
 /// Plays all seeds, several at once, and shows each month when it is over. Returns them in the order of their seeds.

@@ -11,6 +11,7 @@ use payments_model::BusinessZone;
 use serde::Serialize;
 use tokio::task::{LocalSet, spawn_local};
 
+use crate::acts::AmendmentCounts;
 use crate::alarms::RaisedAlarms;
 use crate::attributes::text;
 use crate::bank::Bank;
@@ -48,6 +49,9 @@ pub struct Month {
     /// Faults by kind.
     #[serde(serialize_with = "by_name")]
     pub faults: FaultCounts,
+    /// What clients did with amendments, by kind.
+    #[serde(serialize_with = "by_name")]
+    pub amendments: AmendmentCounts,
     /// Invocations that failed and were made again.
     pub troubles: usize,
     /// Requests to the transaction service.
@@ -169,6 +173,7 @@ fn outcome(settings: &Settings, bank: &Bank, checker: Checker, trace: &Trace) ->
         asked: state.intents.len(),
         ends,
         faults: bank.faults.counts(),
+        amendments: state.amendments.clone(),
         troubles: state.troubles.len(),
         requests: bank.requests.count(),
         lists: state.lists,

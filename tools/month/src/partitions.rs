@@ -31,14 +31,16 @@ const HEATS_A_DAY: i64 = 12;
 /// How far back a place is brought to the present, second by second. Before that, all was calm.
 const REMEMBERED: i64 = LONGEST_HEAT.num_seconds() + 600;
 
-const PLACES: [&str; 7] = [
+const PLACES: [&str; 9] = [
     "payments",
     "payments/due",
     "payments/unreported",
     "payments/transaction",
+    "payments/moved",
     "payment-history",
     "payment-history/due",
     "payment-history/transaction",
+    "payment-history/moved",
 ];
 
 /// The partitions. Clones share them.

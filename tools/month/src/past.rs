@@ -35,7 +35,7 @@ impl Past {
         items.retain(|item| !self.0.contains_key(&key_of(item)));
         items.extend(self.0.values().flatten().filter(|item| selects(input, item)).cloned());
         let sort = match input["IndexName"].as_str() {
-            Some("unreported") => "unreported",
+            Some(index @ ("unreported" | "moved")) => index,
             Some(_) => "due",
             None => "sk",
         };
@@ -76,6 +76,7 @@ fn selects(input: &Value, item: &Value) -> bool {
         Some("due") => item["shard"] == values[":shard"] && within("due"),
         Some("transaction") => item["transactionId"] == values[":id"],
         Some("unreported") => item["shard"] == values[":shard"] && item.get("unreported").is_some(),
+        Some("moved") => item["pk"] == values[":pk"] && within("moved"),
         _ => {
             let status = values.get(":status").is_none_or(|status| item["status"] == *status);
             item["pk"] == values[":pk"] && within("sk") && status

@@ -10,7 +10,13 @@ use serde_json::Value;
 
 use crate::bank::Bank;
 use crate::clients::{ACCOUNTS, TRIES, ask, wait};
+use crate::intent::Intent;
+use crate::lag;
+use crate::laws::{due_of, id_of};
 use crate::time::pause;
+
+/// How much longer than an index stands still a payment must have been due when it is, so that its list shows it there.
+const STILL: TimeDelta = TimeDelta::minutes(1);
 
 /// Lets clients read until `end`.
 pub(crate) async fn run(bank: Arc<Bank>, end: DateTime<Utc>) {
@@ -26,60 +32,80 @@ pub(crate) async fn run(bank: Arc<Bank>, end: DateTime<Utc>) {
     }
 }
 
-/// Lists an account's payments of the days around now. Each that was accepted before must be there exactly once.
+/// Lists an account's payments of the days around now. Each that was accepted before, and is due when it was a while ago, must be there
+/// exactly once, at its due time. One that moves can be seen at both of its places, or at none.
 async fn list_account(bank: &Arc<Bank>, account: &str, random: &mut Rng) {
     let today = bank.time.now().date_naive();
     let (from, to) = (today - Days::new(5), today + Days::new(14));
     let within = |due_at: &str| due_at > from.to_string().as_str() && due_at < to.to_string().as_str();
-    let expected: Vec<(String, u64)> = {
-        let state = bank.state();
-        // Dates of other zones may begin or end within a day of the list's edges.
-        let of_account = state.intents.iter().filter(|intent| intent.account == account);
-        let known = of_account.filter(|intent| intent.due_at().is_some_and(|due_at| within(&due_at)));
-        known.filter_map(|intent| Some((intent.accepted.clone()?, intent.amount))).collect()
-    };
-    let told_cancelled: BTreeSet<u64> = {
-        let state = bank.state();
-        state.intents.iter().filter(|intent| intent.cancelled).map(|intent| intent.amount).collect()
-    };
+    let (began, before) = (bank.time.now(), bank.state().intents.clone());
+    // Dates of other zones may begin or end within a day of the list's edges.
     let (first, last) = (from - Days::new(1), to + Days::new(1));
     let path = format!("/accounts/{account}/payments?from={first}&to={last}&limit={}", random.u8(2..20));
     let Some(shown) = pages(bank, &path, random).await else { return };
-    let known: BTreeSet<u64> = {
-        let state = bank.state();
-        state.intents.iter().filter(|intent| intent.account == account).map(|intent| intent.amount).collect()
-    };
-    let mut times: BTreeMap<&str, u32> = BTreeMap::new();
+    let moving = moving_since(bank, began - lag::LONGEST - STILL);
+    let known: Vec<Intent> = bank.state().intents.iter().filter(|intent| intent.account == account).cloned().collect();
+    let mut places: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for payment in &shown {
-        let id = payment["paymentId"].as_str().unwrap_or_default();
-        let seen = times.entry(id).or_default();
-        *seen += 1;
-        let amount = payment["amountMinor"].as_u64().unwrap_or(0);
-        let is_revived = told_cancelled.contains(&amount) && payment["status"] != "CANCELLED";
-        if *seen > 1 || is_revived || !known.contains(&amount) {
-            bank.complain(format!("a list of {account} shows payment {amount}, its {seen}. time: {payment}"));
+        let of = |name: &str| payment[name].as_str().unwrap_or_default();
+        let id = of("paymentId");
+        let seen = places.entry(id).or_default();
+        seen.push(of("dueAt"));
+        let told = before.iter().find(|intent| intent.has_amount(&payment["amountMinor"]));
+        let is_revived = told.is_some_and(|intent| intent.cancelled) && of("status") != "CANCELLED";
+        let is_known = known.iter().any(|intent| intent.is_shown_as(payment));
+        if (seen.len() > 1 && !moving.contains(id)) || is_revived || !is_known {
+            let (amount, times) = (&payment["amountMinor"], seen.len());
+            bank.complain(format!("a list of {account} shows payment {amount}, its {times}. time: {payment}"));
         }
     }
-    for (id, amount) in &expected {
-        if times.get(id.as_str()) != Some(&1) {
-            let seen = times.get(id.as_str()).copied().unwrap_or(0);
-            bank.complain(format!("payment {amount} is {seen} times in a list of {account}"));
+    for (place, intent) in before.iter().enumerate().filter(|(_, intent)| intent.account == account) {
+        let Some(id) = intent.accepted.as_deref().filter(|id| !moving.contains(*id)) else { continue };
+        let Some(head) = bank.head_of(place) else { continue };
+        let seen = places.get(id).map_or(&[][..], Vec::as_slice);
+        if within(due_of(&head).1) && seen != [due_of(&head).1] {
+            let (amount, due_at, times) = (intent.amount, due_of(&head).1, seen.len());
+            bank.complain(format!(
+                "payment {amount} is {times} times in a list of {account}, and due at {due_at}: {seen:?}"
+            ));
         }
     }
+    check_order(bank, account, &shown);
     bank.state().lists += 1;
+}
+
+/// Each payment of a list comes after the one before it.
+fn check_order(bank: &Bank, account: &str, shown: &[Value]) {
+    let place =
+        |payment: &Value| ["dueAt", "paymentId"].map(|name| payment[name].as_str().unwrap_or_default().to_owned());
+    let places: Vec<[String; 2]> = shown.iter().map(place).collect();
+    if let Some([before, after]) = places.array_windows().find(|[before, after]| before >= after) {
+        bank.complain(format!("a list of {account} shows {after:?} after {before:?}"));
+    }
+}
+
+/// Returns the payments that were due at another time since an instant.
+fn moving_since(bank: &Bank, since: DateTime<Utc>) -> BTreeSet<String> {
+    let moves = bank.changes.since(since).into_iter().filter(|change| match (&change.before, &change.after) {
+        (Some(before), Some(after)) => due_of(before) != due_of(after),
+        _ => false,
+    });
+    moves.map(|change| id_of(&change.key.1).to_owned()).collect()
 }
 
 /// Reads one payment that was accepted.
 async fn get_one(bank: &Arc<Bank>, random: &mut Rng) {
-    let accepted: Vec<_> = {
+    let accepted: Vec<usize> = {
         let state = bank.state();
-        state.intents.iter().filter(|intent| intent.accepted.is_some()).cloned().collect()
+        let places = state.intents.iter().enumerate().filter(|(_, intent)| intent.accepted.is_some());
+        places.map(|(place, _)| place).collect()
     };
-    let Some(intent) = random.choice(accepted) else { return };
+    let Some(place) = random.choice(accepted) else { return };
+    let intent = bank.state().intents[place].clone();
     let id = intent.accepted.unwrap_or_default();
     let path = format!("/accounts/{}/payments/{id}", intent.account);
     if let Some(payment) = get(bank, &path).await
-        && (payment["amountMinor"] != intent.amount || payment["paymentId"] != id.as_str())
+        && (payment["paymentId"] != id.as_str() || !bank.state().intents[place].is_shown_as(&payment))
     {
         bank.complain(format!("payment {} is shown as {payment}", intent.amount));
     }
@@ -149,7 +175,7 @@ pub(crate) async fn read_events(bank: &Arc<Bank>, limit: u16) {
 }
 
 /// Reads what is at a path; `None` if it cannot be had for long.
-async fn get(bank: &Arc<Bank>, path: &str) -> Option<Value> {
+pub(crate) async fn get(bank: &Arc<Bank>, path: &str) -> Option<Value> {
     for tried in 0..TRIES {
         match ask(bank, &Request::get(path)).await {
             Some(reply) if reply.status == 200 => return reply.json().ok(),

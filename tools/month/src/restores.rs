@@ -29,7 +29,7 @@ use crate::clients::{TRIES as ASKED, ask_as, wait};
 use crate::faults::FaultKind;
 use crate::journal::journaled;
 use crate::lag;
-use crate::laws::{Tables, id_of, is_of_head};
+use crate::laws::{Tables, amendments, due_of, id_of, is_of_head};
 use crate::log_loss::{self, LogLoss, set};
 use crate::random::happens;
 use crate::time::pause;
@@ -235,7 +235,7 @@ impl Operator<'_> {
     async fn cancel_wrongly(&self) -> BTreeSet<String> {
         let (bank, soon) = (self.bank, self.bank.time.now() + TimeDelta::hours(6));
         let scheduled = heads(bank, "SCHEDULED").unwrap_or_default();
-        let later = scheduled.iter().filter(|head| text(head, "sk") > soon.to_rfc3339().as_str());
+        let later = scheduled.iter().filter(|head| due_of(head).1 > soon.to_rfc3339().as_str());
         let mut wrong = BTreeSet::new();
         for head in later.take(WRONGLY_CANCELLED) {
             let (account, id) = (text(head, "pk").trim_start_matches("ACCT#"), id_of(text(head, "sk")));
@@ -351,20 +351,19 @@ impl Operator<'_> {
                 continue;
             }
             let is_logged = logged.get(id).is_some_and(|logged| *logged > left);
-            let has_details = history
-                .as_ref()
-                .is_none_or(|history| history.contains_key(&(format!("PAY#{id}"), "DETAILS".to_owned())));
-            if is_logged && (has_details || left > 0) {
+            if is_logged && has_details(history.as_ref(), head, left) {
                 self.bank.complain(format!("{id} has version {left} after a restore, and {version} in the log"));
             }
-            lost.push((id.to_owned(), number(head, "amountMinor"), left == 0));
+            lost.push((id.to_owned(), json!(number(head, "amountMinor")), left));
         }
         let mut state = self.bank.state();
-        for (id, amount, is_gone) in lost {
+        for (id, amount, left) in lost {
             state.lost.insert(id);
-            for intent in state.intents.iter_mut().filter(|intent| intent.amount == amount) {
+            for intent in state.intents.iter_mut().filter(|intent| intent.has_amount(&amount)) {
                 intent.cancelled = false;
-                intent.accepted.take_if(|_| is_gone);
+                intent.accepted.take_if(|_| left == 0);
+                let taken_back = intent.amendments.iter_mut().filter(|amendment| amendment.seen >= left);
+                taken_back.for_each(|amendment| amendment.accepted = false);
             }
         }
         Ok(())
@@ -385,4 +384,24 @@ impl Operator<'_> {
         }
         Err(anyhow!("something due is left"))
     }
+}
+
+/// Whether the long-term table as it was restored has the details that a head needs to come back beyond the version that is left of it:
+/// the first ones, if nothing is left, and those of each amendment.
+fn has_details(history: Option<&BTreeMap<Key, Value>>, head: &Value, left: u64) -> bool {
+    let Some(history) = history else { return true };
+    let id = id_of(text(head, "sk"));
+    let details = |name: &str| {
+        let sort = if name.is_empty() { "DETAILS".to_owned() } else { format!("DETAILS#{name}") };
+        history.get(&(format!("PAY#{id}"), sort))
+    };
+    let mut name = text(head, "amendment");
+    while amendments(name) + 1 > left {
+        match details(name) {
+            Some(found) if !name.is_empty() => name = text(found, "previous"),
+            Some(_) => return true,
+            None => return false,
+        }
+    }
+    true
 }

@@ -31,6 +31,9 @@ pub(crate) fn show(out: &mut impl Write, month: &Month, settings: &Settings) -> 
     writeln!(out, "seed {}, {}: {} payments asked for; {}", month.seed, month.zone, month.asked, ends.join(", "))?;
     let faults: Vec<String> = month.faults.iter().map(|(kind, count)| format!("{} {count}", kind.name())).collect();
     writeln!(out, "  faults      {}", faults.join(", "))?;
+    let amendments: Vec<String> =
+        month.amendments.iter().map(|(act, count)| format!("{} {count}", act.name())).collect();
+    writeln!(out, "  amended     {}", amendments.join(", "))?;
     writeln!(out, "  sent        {} requests to the transaction service", month.requests)?;
     writeln!(out, "  repeated    {} invocations that had failed", month.troubles)?;
     writeln!(out, "  written     {} write units", month.write_units)?;

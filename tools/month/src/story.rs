@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::attributes::{number, text};
 use crate::bank::Bank;
-use crate::intent::Intent;
+use crate::intent::{Amendment, Intent};
 use crate::laws::id_of;
 
 /// The most lines.
@@ -17,23 +17,28 @@ pub(crate) fn of(bank: &Bank, violation: &str) -> Vec<String> {
         |word: &str| violation.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').any(|known| known == word);
     let intent = {
         let state = bank.state();
-        let named =
-            |intent: &&Intent| names(&intent.amount.to_string()) || intent.accepted.as_deref().is_some_and(&names);
+        let named = |intent: &&Intent| {
+            intent.amounts().iter().any(|amount| names(&amount.to_string()))
+                || intent.accepted.as_deref().is_some_and(&names)
+        };
         state.intents.iter().find(named).cloned()
     };
     let Some(intent) = intent else { return Vec::new() };
-    let mut lines: Vec<(DateTime<Utc>, String)> = Vec::new();
+    let (mut lines, amounts) = (Vec::<(DateTime<Utc>, String)>::new(), intent.amounts());
     for change in bank.changes.from(0) {
         let head = change.after.as_ref().or(change.before.as_ref()).unwrap_or(&Value::Null);
         let is_ours =
-            Some(id_of(&change.key.1)) == intent.accepted.as_deref() || number(head, "amountMinor") == intent.amount;
+            Some(id_of(&change.key.1)) == intent.accepted.as_deref() || amounts.contains(&number(head, "amountMinor"));
         if is_ours {
             lines.push((change.at, shown(change.before.as_ref(), change.after.as_ref())));
         }
     }
     for sent in bank.requests.from(0) {
-        if sent.request["amountMinor"] == intent.amount {
-            lines.push((sent.at, format!("request, attempt {}", sent.request["dispatchAttempt"])));
+        if intent.has_amount(&sent.request["amountMinor"]) {
+            lines.push((
+                sent.at,
+                format!("request of {}, attempt {}", sent.request["amountMinor"], sent.request["dispatchAttempt"]),
+            ));
         }
     }
     lines.sort_by_key(|(at, _)| *at);
@@ -42,7 +47,11 @@ pub(crate) fn of(bank: &Bank, violation: &str) -> Vec<String> {
         intent.amount, intent.scheduled_for, intent.account, intent.accepted, intent.cancelled, intent.refused
     );
     let lines = lines.into_iter().map(|(at, what)| format!("{} {what}", at.format("%F %T%.3f")));
-    std::iter::once(told).chain(lines).take(LINES).collect()
+    let amendments = intent.amendments.iter().map(|amendment| {
+        let Amendment { key, seen, wanted, accepted } = amendment;
+        format!("{key} of version {seen}: {} for {}, acknowledged: {accepted}", wanted.amount, wanted.scheduled_for)
+    });
+    std::iter::once(told).chain(amendments).chain(lines).take(LINES).collect()
 }
 
 fn shown(before: Option<&Value>, after: Option<&Value>) -> String {
@@ -51,9 +60,10 @@ fn shown(before: Option<&Value>, after: Option<&Value>) -> String {
         Some(item) => {
             let unreported = if item.get("unreported").is_some() { ", unreported" } else { "" };
             format!(
-                "{} v{} attempt {}{unreported}",
+                "{} v{} of {} attempt {}{unreported}",
                 text(item, "status"),
                 number(item, "version"),
+                number(item, "amountMinor"),
                 number(item, "dispatchAttempt")
             )
         }

@@ -63,6 +63,10 @@ fn of_action(action: &Value, shards: &BTreeMap<Key, String>, found: &mut Vec<Tou
             add(format!("{table}/unreported"), shard);
         }
     }
+    // An amendment moves the entry, or takes it away.
+    if item["moved"].is_object() || values[":amendment"].is_object() {
+        add(format!("{table}/moved"), pk);
+    }
     let transaction = values[":transactionId"]["S"].as_str().or(item["transactionId"]["S"].as_str());
     transaction.into_iter().for_each(|id| add(format!("{table}/transaction"), id));
 }

@@ -100,6 +100,7 @@ pub(crate) async fn build(
         broken,
         metrics,
         alarms,
+        amends: settings.outages.is_empty(),
         shards: stack.environment.shards.to_string().parse()?,
         receivers,
         state: Mutex::new(State::of(service)),

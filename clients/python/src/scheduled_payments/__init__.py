@@ -1,6 +1,6 @@
 """A client of the API for scheduled payments: typed, with safe retries and exact numbers."""
 
-from .bank import Bank, Created, DayCounts
+from .bank import Amended, Bank, Created, DayCounts
 from .errors import BankError, Fault, GatewayError, NoAnswer, ProblemError
 from .generated.models import (
     AccountBatchEntry,
@@ -11,6 +11,7 @@ from .generated.models import (
     EntryProblem,
     Payment,
     PaymentOrder,
+    PaymentVersion,
     TrailEntry,
 )
 from .generated.models.status import Status
@@ -22,6 +23,7 @@ from .tokens import ClientCredentials
 __all__ = [
     "UNSET",
     "AccountBatchEntry",
+    "Amended",
     "Bank",
     "BankError",
     "BatchEntry",
@@ -38,6 +40,7 @@ __all__ = [
     "Pages",
     "Payment",
     "PaymentOrder",
+    "PaymentVersion",
     "ProblemError",
     "Retries",
     "Status",

@@ -15,11 +15,13 @@ from .batches import Result, send_batch
 from .errors import GatewayError
 from .generated import AuthenticatedClient
 from .generated.api.accounts import (
+    amend_payment,
     cancel_payment,
     create_account_payment_batch,
     create_payment,
     get_payment,
     list_account_payments,
+    list_payment_versions,
 )
 from .generated.api.bank import create_payment_batch, get_counts, list_due_payments, list_events
 from .generated.api.calendars import get_calendar, list_calendars
@@ -38,6 +40,8 @@ from .generated.models import (
     Payment,
     PaymentOrder,
     PaymentPage,
+    PaymentVersion,
+    PaymentVersions,
 )
 from .generated.models import DayCounts as GeneratedDayCounts
 from .generated.models.status import Status
@@ -56,6 +60,14 @@ TIMEOUT_SECONDS = 35.0
 @dataclass(frozen=True)
 class Created:
     """A payment. `replayed` says that an earlier request created it."""
+
+    payment: Payment
+    replayed: bool
+
+
+@dataclass(frozen=True)
+class Amended:
+    """A payment as it is now. `replayed` says that an earlier request amended it."""
 
     payment: Payment
     replayed: bool
@@ -96,7 +108,7 @@ class Bank:
         response = create_payment.sync_detailed(
             segment(account), client=self.generated, body=order, idempotency_key=key, x_request_id=given(request_id)
         )
-        return Created(expect(Payment, response), response.headers.get("Idempotent-Replayed") == "true")
+        return Created(expect(Payment, response), is_replayed(response))
 
     def create_batch(self, entries: Sequence[BatchEntry], *, request_id: str | None = None) -> list[Result]:
         """Creates up to 100 payments of any accounts. Each entry has its own result, in the same place."""
@@ -130,6 +142,44 @@ class Bank:
             segment(account), cast(UUID, segment(payment_id)), client=self.generated, x_request_id=given(request_id)
         )
         return expect(Payment, response)
+
+    def amend(
+        self,
+        account: str,
+        payment_id: str | UUID,
+        key: str,
+        order: PaymentOrder,
+        *,
+        version: int,
+        request_id: str | None = None,
+    ) -> Amended:
+        """Makes a scheduled payment what the order says, if it has this version: that of the payment as you read it.
+
+        Use a new key for each amendment; the same key and order return the payment, whatever version it has by now.
+        """
+        response = amend_payment.sync_detailed(
+            segment(account),
+            cast(UUID, segment(payment_id)),
+            client=self.generated,
+            body=order,
+            idempotency_key=key,
+            if_match=f'"{version}"',
+            x_request_id=given(request_id),
+        )
+        return Amended(expect(Payment, response), is_replayed(response))
+
+    def versions(
+        self, account: str, payment_id: str | UUID, *, with_data: bool = False, request_id: str | None = None
+    ) -> builtins.list[PaymentVersion]:
+        """Returns what a payment said when it was created, and after each amendment."""
+        response = list_payment_versions.sync_detailed(
+            segment(account),
+            cast(UUID, segment(payment_id)),
+            client=self.generated,
+            include="data" if with_data else UNSET,
+            x_request_id=given(request_id),
+        )
+        return expect(PaymentVersions, response).versions
 
     def cancel(self, account: str, payment_id: str | UUID, *, request_id: str | None = None) -> Payment:
         """Cancels a scheduled payment. Repeating it is safe."""
@@ -280,6 +330,11 @@ def expect(kind: type[T], response: Response[Any]) -> T:
     if isinstance(response.parsed, kind):
         return response.parsed
     raise GatewayError(f"Not the answer that openapi.yaml describes: {response.content!r:.200}", response.status_code)
+
+
+def is_replayed(response: Response[Any]) -> bool:
+    """Returns whether an earlier request did what this one asks for."""
+    return response.headers.get("Idempotent-Replayed") == "true"
 
 
 def given(value: T | None) -> T | Unset:

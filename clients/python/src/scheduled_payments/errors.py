@@ -50,6 +50,7 @@ class ProblemError(BankError):
         self.fields: list[str] = problem.get("fields", [])
         self.errors = [Fault(fault["pointer"], fault["type"], fault["detail"]) for fault in problem.get("errors", [])]
         self.excess_bytes: int | None = problem.get("excessBytes")
+        self.current_version: int | None = problem.get("currentVersion")
         self.oldest_cursor: str | None = problem.get("oldestCursor")
         self.request_id = problem.get("requestId", self.request_id)
         self.retry_after = self.retry_after or problem.get("retryAfterSeconds")

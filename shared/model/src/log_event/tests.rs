@@ -1,7 +1,10 @@
 //! Which changes are events, and their JSON.
 
 use super::*;
-use crate::{Actor, Amended, AmendmentId, AmendmentName, Details, Event, Instruction, Money, PaymentId, Settlement, State, Transition};
+use crate::{
+    Actor, Amended, AmendmentId, AmendmentName, Details, Event, Instruction, Money, PaymentId, Settlement, State,
+    Transition,
+};
 
 const PLACE: &str = "shardId-1/42";
 
@@ -80,7 +83,13 @@ fn an_amendment_is_an_event_that_says_what_changed() {
     let first = scheduled();
     let data = amended(&first, &["data"]);
     let json = json_of(before(&first), &data);
-    assert!(json.starts_with(&format!(r#"{{"id":"1-{}-2","type":"payment.amended","at":"2026-12-01T10:00:00Z""#, first.payment_id)), "{json}");
+    assert!(
+        json.starts_with(&format!(
+            r#"{{"id":"1-{}-2","type":"payment.amended","at":"2026-12-01T10:00:00Z""#,
+            first.payment_id
+        )),
+        "{json}"
+    );
     let want = r#""version":2,"from":"SCHEDULED","to":"SCHEDULED","by":{"kind":"client","name":"desk"},"changed":["data"],"amendmentId":"#;
     assert!(json.contains(want) && !json.contains("previousPayee"), "{json}");
     let payee = Head { payee: "landlord-8".parse().unwrap(), ..amended(&data, &["payeeAccountId"]) };

@@ -1,9 +1,12 @@
 //! What fits into a head, and what is no head.
 
-use payments_model::{AmendmentId, BusinessZone, DateRule, Details, Instruction, Event, JsonText, MoveReason, PaymentId, Settlement, ShardCount};
+use payments_model::{
+    Amendment, AmendmentId, BusinessZone, DateRule, Details, Event, Instruction, JsonText, MAX_AMENDMENTS, MoveReason,
+    PaymentId, Settlement, ShardCount,
+};
 
 use super::*;
-use crate::details_item::{decode_details, encode_details};
+use crate::details_item::{counted_bytes, decode_details, encode_details};
 use crate::{IN_HISTORY, item_bytes};
 
 /// Details with every field at its longest.
@@ -25,9 +28,28 @@ fn longest() -> Details {
     Details::accept(payment_id, instruction, zone, shards, now, Actor::named(&"b".repeat(40)))
 }
 
-/// A head in each state, with every field at its longest.
+/// Details of a payment's last amendment, due at another time than at first.
+fn longest_amended() -> Details {
+    let first = longest();
+    let name = |version| AmendmentName { version, id: AmendmentId::derive(first.payment_id, &"k".parse().unwrap()) };
+    let (due_at, due_date) = ("2099-12-31T23:59:58Z".parse().unwrap(), "2099-12-31".parse().unwrap());
+    let amendment = Some(Amendment { name: name(MAX_AMENDMENTS + 1), previous: Some(name(MAX_AMENDMENTS)) });
+    Details { due_at, due_date, amendment, ..first }
+}
+
+/// A head in each state, with every field at its longest, as created and as amended.
 fn longest_heads() -> Vec<Head> {
-    let scheduled = Head::scheduled(&longest());
+    let first = Head::scheduled(&longest());
+    let details = longest_amended();
+    let fields = ["payeeAccountId", "amountMinor", "currency", "scheduledFor", "dateRule", "reference", "data"];
+    let changed = fields.map(str::to_owned).to_vec();
+    let amended = first.amended(details.amendment.unwrap().name, &details, changed);
+    [lives(&first), lives(&amended)].concat()
+}
+
+/// A head in each state.
+fn lives(scheduled: &Head) -> Vec<Head> {
+    let version = scheduled.version;
     let entry = |status| TrailEntry { status, at: UtcSecond::MAX, by: Actor::named(&"c".repeat(40)) };
     let transaction_id = Settlement::Processed("t".repeat(64).parse().unwrap());
     let failed = Event::Settle(Settlement::Failed(FailureReason::cut(&"r".repeat(256))));
@@ -35,14 +57,15 @@ fn longest_heads() -> Vec<Head> {
         let state = State::from(settlement);
         let moved = vec![entry(Status::Pending), entry(state.status())];
         let dispatch_attempt = Some(u32::MAX);
-        Head { state, moved, version: 3, dispatch_attempt, unreported: true, ..scheduled.clone() }
+        let unamended = Head { amended: None, ..scheduled.clone() };
+        Head { state, moved, version: version + 2, dispatch_attempt, unreported: true, ..unamended }
     };
-    let cancelled =
-        Head { state: State::Cancelled, moved: vec![entry(Status::Cancelled)], version: 2, ..scheduled.clone() };
+    let moved = vec![entry(Status::Cancelled)];
+    let cancelled = Head { state: State::Cancelled, moved, version: version + 1, ..scheduled.clone() };
     let moved = vec![entry(Status::Pending)];
-    let pending = Head { state: State::Pending, moved, version: 2, dispatch_attempt: Some(1), ..scheduled.clone() };
-    let without =
-        Head { reference: None, ..settled(reason_of(&failed, &Head { reference: None, ..pending.clone() })) };
+    let pending =
+        Head { state: State::Pending, moved, version: version + 1, dispatch_attempt: Some(1), ..scheduled.clone() };
+    let without = Head { reference: None, ..settled(reason_of(&failed, &Head { reference: None, ..pending.clone() })) };
     let reason = reason_of(&failed, &pending);
     vec![scheduled.clone(), pending, settled(transaction_id), settled(reason), without, cancelled]
 }
@@ -68,13 +91,59 @@ fn every_head_fits_one_write_unit() {
 fn heads_and_details_are_decoded() {
     for head in longest_heads() {
         assert_eq!(decode_head("t", encode_head(&head).unwrap()).unwrap(), head);
-        // Due on another date than its slot's.
-        let (due_at, due_date) = ("2027-01-04T00:00:00Z".parse().unwrap(), "2027-01-04".parse().unwrap());
-        let head = Head { due_at, due_date, ..head };
-        assert_eq!(decode_head("t", encode_head(&head).unwrap()).unwrap(), head);
     }
     let moved = Details { moved: Some(MoveReason::CutOff), ..longest() };
-    assert_eq!(decode_details("t", encode_details(&moved).unwrap()).unwrap(), moved);
+    for details in [moved, longest_amended()] {
+        assert_eq!(decode_details("t", encode_details(&details).unwrap()).unwrap(), details);
+    }
+}
+
+/// The limit of a payment does not depend on how often it was amended, or on why it moved.
+#[test]
+fn details_of_an_amendment_count_as_the_first_ones() {
+    let bytes = |details: &Details| counted_bytes(&encode_details(details).unwrap());
+    let moved = Details { moved: Some(MoveReason::CutOff), ..longest() };
+    assert_eq!(bytes(&longest()), item_bytes(&encode_details(&longest()).unwrap()));
+    assert_eq!((bytes(&moved), bytes(&longest_amended())), (bytes(&longest()), bytes(&longest())));
+}
+
+#[test]
+fn a_damaged_amendment_is_unreadable() {
+    let text = |text: &str| AttributeValue::S(text.to_owned());
+    let amended = &longest_heads()[6];
+    let whole = encode_head(amended).unwrap();
+    let other_due = format!("SCHEDULED#2099-12-30#2099-12-30T00:00:00Z#{}", amended.payment_id);
+    let other_name = format!("20#{}", amended.amendment.unwrap().id);
+    for (attribute, damage, why) in [
+        ("due", Some(text(&other_due)), "the moved key is not that of its due time"),
+        ("moved", None, "the moved key is not that of its due time"),
+        ("amended", None, "it is amended, and does not say by whom"),
+        ("details", None, "the trail and the version disagree"),
+        ("details", Some(text(&other_name)), "the trail and the version disagree"),
+        ("version", Some(AttributeValue::N("22".to_owned())), "the trail and the version disagree"),
+    ] {
+        let mut item = whole.clone();
+        item.remove(attribute);
+        item.extend(damage.map(|value| (attribute.to_owned(), value)));
+        let Err(StoreError::Unreadable { why: said, .. }) = decode_head("t", item) else {
+            panic!("{attribute} passed")
+        };
+        assert_eq!(said, why, "{attribute}");
+    }
+    // A due time that only somebody's hand can have changed stops a payment that was never amended.
+    let mut item = encode_head(&longest_heads()[0]).unwrap();
+    item.extend([("due".to_owned(), text(&other_due))]);
+    item.extend([("moved".to_owned(), text(&format!("2099-12-30T00:00:00Z#{}", amended.payment_id)))]);
+    let Err(StoreError::Unreadable { why, .. }) = decode_head("t", item) else { panic!("it passed") };
+    assert_eq!(why, "it is due elsewhere without an amendment");
+
+    let whole = encode_details(&longest_amended()).unwrap();
+    for attribute in ["slotAt", "sk"] {
+        let mut item = whole.clone();
+        item.remove(attribute);
+        item.extend([("sk".to_owned(), text("DETAILS"))]);
+        assert!(decode_details("t", item).is_err(), "{attribute}");
+    }
 }
 
 #[test]

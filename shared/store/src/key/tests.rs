@@ -1,6 +1,6 @@
 //! Keys keep their values, and their order.
 
-use payments_model::{BusinessZone, IdempotencyKey};
+use payments_model::{AmendmentId, BusinessZone, IdempotencyKey};
 use proptest::prelude::*;
 
 use super::*;
@@ -39,8 +39,12 @@ proptest! {
         let (encoded_a, encoded_b) = (head_sort(a), head_sort(b));
         prop_assert_eq!(parse_head_sort(&encoded_a)?, a);
         prop_assert_eq!(a.cmp(&b), encoded_a.cmp(&encoded_b));
-        prop_assert!(encoded_a < after_head_sort(a));
-        prop_assert!(a >= b || after_head_sort(a) < encoded_b);
+        // A place has the form of a slot, so both are in one order.
+        let place = a.first_place();
+        prop_assert_eq!((place_sort(place), parse_place_sort(&encoded_a)?), (encoded_a.clone(), place));
+        prop_assert!(encoded_a < after_place_sort(place) && before_place_sort(place) < encoded_a);
+        prop_assert!(a >= b || after_place_sort(place) < encoded_b);
+        prop_assert!(a <= b || before_place_sort(place) > encoded_b);
     }
 
     #[test]
@@ -130,11 +134,27 @@ proptest! {
 }
 
 #[test]
+fn details_have_a_key_for_each_amendment() {
+    let payment = PaymentId::derive(&"acc".parse().unwrap(), &"k".parse().unwrap());
+    let name = AmendmentName { version: 20, id: AmendmentId::derive(payment, &"change".parse().unwrap()) };
+    assert_eq!((details_sort(None).as_str(), parse_details_sort("DETAILS")), ("DETAILS", Ok(None)));
+    let sort = details_sort(Some(name));
+    assert_eq!(
+        (sort.as_str(), parse_details_sort(&sort)),
+        (format!("DETAILS#20#{}", name.id).as_str(), Ok(Some(name)))
+    );
+    for text in ["DETAILS#", "DETAILS#2", "DETAILSx", "details"] {
+        assert!(parse_details_sort(text).is_err(), "{text}");
+    }
+}
+
+#[test]
 fn other_texts_are_not_keys() {
     for text in ["", "#", "ACCT#", "ACCT#a#b", "PAY#1", "2026-12-01T00:00:00Z#", "x#y#z", "SCHEDULED#2026-12-01"] {
         assert!(parse_account_partition(text).is_err(), "{text}");
         assert!(parse_payment_partition(text).is_err(), "{text}");
         assert!(parse_head_sort(text).is_err(), "{text}");
+        assert!(parse_details_sort(text).is_err(), "{text}");
         assert!(text.parse::<DueSort>().is_err(), "{text}");
         assert!(text.parse::<UnreportedSort>().is_err(), "{text}");
     }

@@ -3,9 +3,11 @@
 //! The long-term table decides how a payment ended, if it has it. Otherwise the log says what the head lacks. What contradicts is listed,
 //! and never changed.
 
+use std::collections::HashMap;
+
 use anyhow::Result;
-use payments_model::{Details, Head, Status, UtcSecond};
-use payments_store::{StoredHead, expiry_of_reported};
+use payments_model::{Details, DetailsKey, Head, State, Status, UtcSecond};
+use payments_store::{StoreError, StoredHead, expiry_of_reported};
 
 use super::except::{Except, Rest, without};
 use super::known::{Known, Version};
@@ -19,7 +21,10 @@ pub(crate) struct Seen<'s> {
     pub(crate) hot: Option<&'s StoredHead>,
     /// Its head in the long-term table.
     pub(crate) history: Option<&'s StoredHead>,
+    /// Its first details.
     pub(crate) details: Option<&'s Details>,
+    /// The details of its amendments, and of others'.
+    pub(crate) amended: &'s HashMap<DetailsKey, Result<Details, StoreError>>,
 }
 
 /// What decides beside it.
@@ -86,8 +91,24 @@ fn reported_until(seen: Seen<'_>, head: &Head, rules: &Rules) -> Option<UtcSecon
     is_listed.then(|| expiry_of_reported(head.due_date, rules.now))
 }
 
-fn agree(one: &Head, other: &Head) -> bool {
-    (&one.payee, one.money, one.due_at, one.due_date) == (&other.payee, other.money, other.due_at, other.due_date)
+/// Whether the head in the hot table can have ended so. One that was not claimed yet may have been amended since.
+fn agree(hot: &Head, end: &Head) -> bool {
+    let same = (&hot.payee, hot.money, hot.due_at, hot.due_date) == (&end.payee, end.money, end.due_at, end.due_date);
+    let was_amended = hot.state == State::Scheduled && hot.amendment != end.amendment && hot.version < end.version;
+    same || was_amended
+}
+
+/// The status that a head had at a version.
+fn status_at(head: &Head, version: u32) -> Option<Status> {
+    let amendments = head.amendment.map_or(0, |name| name.version - 1);
+    let place = usize::try_from(version.checked_sub(1)?.saturating_sub(amendments)).ok()?;
+    head.trail().nth(place).map(|entry| entry.status)
+}
+
+/// Whether the log has another amendment as the head's.
+fn has_another_amendment(head: &Head, version: &Version) -> bool {
+    let own = head.amendment.filter(|name| name.version == version.number);
+    own.is_some_and(|own| version.amendment.as_ref().is_some_and(|(name, _)| *name != own))
 }
 
 /// The long-term table has the payment's end.
@@ -172,7 +193,7 @@ fn open(decision: Decision, seen: Seen<'_>, rules: &Rules) -> Result<Decision> {
             let is_unsettled = seen.known.reported.is_some();
             return Ok(if is_unsettled { unsettled(decision) } else { decision });
         }
-        (None, Some(details)) => Some(StoredHead::new(built(details, versions))?),
+        (None, Some(details)) => Some(StoredHead::new(Head::scheduled(details))?),
         (None, None) => {
             let last = versions.last().map_or("", |last| last.status.as_str());
             return Ok(decision.finds(Finding::DetailsLost, format!("it was {last}, and there is no head either")));
@@ -192,10 +213,9 @@ fn open(decision: Decision, seen: Seen<'_>, rules: &Rules) -> Result<Decision> {
             decision.finds(Finding::Kept, "the restored table has what --except names: restore to an earlier instant")
         );
     }
-    let trail: Vec<_> = head.trail().collect();
     let differs = |version: &&Version| {
-        let entry = usize::try_from(version.number - 1).ok().and_then(|place| trail.get(place));
-        entry.is_some_and(|entry| entry.status != version.status)
+        let is_other = status_at(head, version.number).is_some_and(|status| status != version.status);
+        is_other || has_another_amendment(head, version)
     };
     if let Some(other) = versions.iter().find(differs) {
         let why = format!("the log has {} as version {}, and it is {}", other.status, other.number, text_of(head));
@@ -211,20 +231,43 @@ fn open(decision: Decision, seen: Seen<'_>, rules: &Rules) -> Result<Decision> {
     moved(decision, seen, rules, (base, is_built), &missing)
 }
 
-/// The first head of a payment. The details say where it is, and the log when the payment was due in the end.
-fn built(details: &Details, versions: &[Version]) -> Head {
-    let head = Head::scheduled(details);
-    match versions.last().and_then(|last| last.due) {
-        Some((due_at, due_date)) => Head { due_at, due_date, ..head },
-        None => head,
-    }
-}
-
 fn unsettled(decision: Decision) -> Decision {
     decision.finds(
         Finding::ReportedUnsettled,
         "neither the tables nor the log have its settlement: let its result come again",
     )
+}
+
+/// The head at its next version, or why it cannot be there.
+fn next(head: &StoredHead, version: &Version, seen: Seen<'_>) -> Result<Result<StoredHead, (Finding, String)>> {
+    let known = head.known();
+    let next = match (&version.amendment, version.transition()) {
+        (Some((name, changed)), _) if known.state == State::Scheduled => {
+            let key = DetailsKey { amendment: Some(*name), ..known.details_key() };
+            let Some(Ok(details)) = seen.amended.get(&key) else {
+                let why =
+                    format!("it was amended at version {}, and the amendment's details are not there", name.version);
+                return Ok(Err((Finding::DetailsLost, why)));
+            };
+            Some(head.amended_by(*name, details, changed.clone())?)
+        }
+        (None, Some((event, by))) => match known.transition(&event, version.at, by) {
+            Ok(step) => Some(head.moved_by(&step)?),
+            Err(_) => None,
+        },
+        _ => None,
+    };
+    let Some(next) = next else {
+        let why = format!("it is {}, from where nothing leads to {}", text_of(known), version.status);
+        return Ok(Err((Finding::Differs, why)));
+    };
+    let due = (next.known().due_at, next.known().due_date);
+    Ok(match version.due.filter(|logged| *logged != due) {
+        Some((due_at, _)) => {
+            Err((Finding::Differs, format!("the log has it due at {due_at}, and it is due at {}", due.0)))
+        }
+        None => Ok(next),
+    })
 }
 
 /// The head with the versions that it lacks.
@@ -236,21 +279,11 @@ fn moved(
     missing: &[&Version],
 ) -> Result<Decision> {
     let mut new = base.clone();
-    let due = (base.known().due_at, base.known().due_date);
-    let elsewhere = missing.iter().find_map(|version| version.due.filter(|known| *known != due));
-    if let Some((due_at, _)) = elsewhere {
-        let why = format!("the log has it due at {due_at}, and it is due at {}", due.0);
-        return Ok(decision.finds(Finding::Differs, why));
-    }
     for version in missing {
-        let step = version.transition().map(|(event, by)| new.known().transition(&event, version.at, by));
-        match step {
-            Some(Ok(step)) => new = new.moved_by(&step)?,
-            Some(Err(_)) | None => {
-                let why = format!("it is {}, from where nothing leads to {}", text_of(new.known()), version.status);
-                return Ok(decision.finds(Finding::Differs, why));
-            }
-        }
+        new = match next(&new, version, seen)? {
+            Ok(next) => next,
+            Err((finding, why)) => return Ok(decision.finds(finding, why)),
+        };
     }
     let status = new.known().state.status();
     let read = seen.hot.cloned().map(Box::new);

@@ -12,13 +12,32 @@ pub struct Except {
     actor: Option<String>,
     from: Option<UtcSecond>,
     to: Option<UtcSecond>,
-    status: Option<Status>,
+    kind: Option<Kind>,
+}
+
+/// What kind of event is left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Created,
+    Amended,
+    Cancelled,
+}
+
+impl Kind {
+    fn of(version: &Version) -> Option<Self> {
+        match (version.status, &version.amendment) {
+            (Status::Scheduled, None) => Some(Self::Created),
+            (Status::Scheduled, Some(_)) => Some(Self::Amended),
+            (Status::Cancelled, _) => Some(Self::Cancelled),
+            _ => None,
+        }
+    }
 }
 
 /// Why a text is not an exception.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "expected actor=NAME, from=INSTANT, to=INSTANT or type=payment.scheduled or payment.cancelled, or some of them with \
+    "expected actor=NAME, from=INSTANT, to=INSTANT or type=payment.scheduled, payment.amended or payment.cancelled, or some of them with \
      commas between them; what was claimed or settled is never left out"
 )]
 pub struct ExceptError;
@@ -35,7 +54,7 @@ impl FromStr for Except {
                 "actor" if !value.is_empty() => except.actor = Some(value.to_owned()),
                 "from" => except.from = Some(instant()?),
                 "to" => except.to = Some(instant()?),
-                "type" => except.status = Some(status_of(value)?),
+                "type" => except.kind = Some(kind_of(value)?),
                 _ => return Err(ExceptError),
             }
         }
@@ -43,10 +62,11 @@ impl FromStr for Except {
     }
 }
 
-fn status_of(kind: &str) -> Result<Status, ExceptError> {
-    match kind {
-        "payment.scheduled" => Ok(Status::Scheduled),
-        "payment.cancelled" => Ok(Status::Cancelled),
+fn kind_of(text: &str) -> Result<Kind, ExceptError> {
+    match text {
+        "payment.scheduled" => Ok(Kind::Created),
+        "payment.amended" => Ok(Kind::Amended),
+        "payment.cancelled" => Ok(Kind::Cancelled),
         _ => Err(ExceptError),
     }
 }
@@ -54,11 +74,12 @@ fn status_of(kind: &str) -> Result<Status, ExceptError> {
 impl Except {
     /// Whether the event of this version is left out. What the bank claimed or settled never is.
     pub(crate) fn is(&self, version: &Version) -> bool {
-        matches!(version.status, Status::Scheduled | Status::Cancelled)
+        let kind = Kind::of(version);
+        kind.is_some()
             && self.actor.as_ref().is_none_or(|actor| version.client.as_ref() == Some(actor))
             && self.from.is_none_or(|from| version.at >= from)
             && self.to.is_none_or(|to| version.at <= to)
-            && self.status.is_none_or(|status| version.status == status)
+            && (self.kind.is_none() || self.kind == kind)
     }
 }
 
@@ -82,6 +103,8 @@ pub(crate) fn without<'v>(versions: &'v [Version], excepts: &[Except]) -> Rest<'
 
 #[cfg(test)]
 mod tests {
+    use payments_model::{AmendmentId, AmendmentName, PaymentId};
+
     use super::*;
 
     #[test]
@@ -95,6 +118,7 @@ mod tests {
             due: None,
             client: Some(client.to_owned()),
             settlement: None,
+            amendment: None,
         };
         for (status, at, client, is_left_out) in [
             (Status::Cancelled, "2026-11-20T09:00:00Z", "acme", true),
@@ -105,6 +129,16 @@ mod tests {
             (Status::Scheduled, "2026-11-20T09:30:00Z", "acme", false),
         ] {
             assert_eq!(except.is(&version(2, status, at, client)), is_left_out, "{status} {at} {client}");
+        }
+        // An amendment is a kind of its own.
+        let payment = PaymentId::derive(&"payer".parse().unwrap(), &"key".parse().unwrap());
+        let id = AmendmentId::derive(payment, &"change".parse().unwrap());
+        let created = version(1, Status::Scheduled, "2026-11-20T09:30:00Z", "acme");
+        let amendment = Some((AmendmentName { version: 2, id }, Vec::new()));
+        let amended = Version { number: 2, amendment, ..created.clone() };
+        for (text, want) in [("payment.scheduled", (true, false)), ("payment.amended", (false, true))] {
+            let except: Except = format!("type={text}").parse().unwrap();
+            assert_eq!((except.is(&created), except.is(&amended)), want, "{text}");
         }
         // Whatever is asked for, what was sent stays.
         let all: Except = "from=2026-11-20T00:00:00Z".parse().unwrap();

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, Result};
 use payments_model::{
-    Actor, BusinessDate, DuePayment, Event, FailureReason, HeadKey, PaymentId, Settlement, State, Status, UtcSecond,
+    Actor, AmendmentName, BusinessDate, DetailsKey, DuePayment, Event, FailureReason, HeadKey, PaymentId, Settlement,
+    State, Status, UtcSecond,
 };
 use payments_store::LogPosition;
 use serde::Deserialize;
@@ -48,10 +49,12 @@ pub(crate) struct Version {
     pub(crate) client: Option<String>,
     /// How the payment ended, if this is a settlement.
     pub(crate) settlement: Option<Settlement>,
+    /// The amendment, if this is one, and the fields that it changed.
+    pub(crate) amendment: Option<(AmendmentName, Vec<String>)>,
 }
 
 impl Version {
-    /// The transition that led to this version, and by whom. `None` for the first version.
+    /// The transition that led to this version, and by whom. `None` for the first version and for amendments.
     pub(crate) fn transition(&self) -> Option<(Event, Actor)> {
         Some(match (self.status, &self.settlement) {
             (Status::Pending, _) => (Event::Sweep, Actor::named(SWEEPER)),
@@ -111,6 +114,8 @@ struct Json {
     by: Option<By>,
     transaction_id: Option<String>,
     failure_reason: Option<String>,
+    amendment_id: Option<String>,
+    changed: Option<Vec<String>>,
     restored_to: Option<String>,
 }
 
@@ -172,7 +177,13 @@ impl Json {
         let due = self.due_at.as_ref().zip(self.due_date.as_ref());
         let due = due.map(|(at, date)| anyhow::Ok((at.parse()?, date.parse()?))).transpose()?;
         let client = self.by.as_ref().and_then(|by| by.name.clone());
-        Ok(Some(Version { number, status: to.parse()?, at, due, client, settlement }))
+        let amendment = match &self.amendment_id {
+            Some(id) => {
+                Some((AmendmentName { version: number, id: id.parse()? }, self.changed.clone().unwrap_or_default()))
+            }
+            None => None,
+        };
+        Ok(Some(Version { number, status: to.parse()?, at, due, client, settlement, amendment }))
     }
 }
 
@@ -182,6 +193,13 @@ pub(crate) fn date_of(at: UtcSecond) -> Result<BusinessDate> {
 }
 
 impl Known {
+    /// The details of the amendments that the log has.
+    pub(crate) fn amended_details(&self) -> impl Iterator<Item = DetailsKey> + '_ {
+        let payment_id = self.payment.payment_id;
+        let amendments = self.versions.iter().filter_map(|version| version.amendment.as_ref());
+        amendments.map(move |(name, _)| DetailsKey { payment_id, amendment: Some(*name) })
+    }
+
     fn new(payment: &DuePayment) -> Self {
         let (key, payment) = (payment.guessed_key(), payment.clone());
         Self { payment, key, epoch: 0, versions: Vec::new(), is_irregular: false, reported: None }

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use chrono::TimeDelta;
 use futures::{StreamExt as _, TryStreamExt as _};
 use object_store::ObjectStore;
-use payments_model::{Details, HeadKey, PaymentId, ShardCount, Status, UtcSecond};
+use payments_model::{Details, DetailsKey, HeadKey, ShardCount, Status, UtcSecond};
 use payments_store::{Archived, LogStage, MAX_BATCH_GET, Missed, Removed, Store, StoreError, StoredHead};
 use tokio::time::Instant;
 
@@ -286,8 +286,14 @@ impl Rebuild {
         let mut hot: Heads = self.store.stored_heads(&keys).await?.into_iter().collect();
         let mut history: Heads = self.store.settled_heads(&keys).await?.into_iter().collect();
         let is_without = |known: &&&Known| !hot.contains_key(&known.key) && !history.contains_key(&known.key);
-        let without: Vec<PaymentId> = some.iter().filter(is_without).map(|known| known.payment.payment_id).collect();
+        let first = |known: &&Known| DetailsKey { payment_id: known.payment.payment_id, amendment: None };
+        let without: Vec<DetailsKey> = some.iter().filter(is_without).map(first).collect();
         let details = if without.is_empty() { HashMap::new() } else { self.store.details_of(&without).await? };
+        let mut amended = HashMap::new();
+        let wanted: Vec<DetailsKey> = some.iter().flat_map(|known| known.amended_details()).collect();
+        for wanted in wanted.chunks(MAX_BATCH_GET) {
+            amended.extend(self.store.details_of(wanted).await?);
+        }
         // Who is not due as at first has its head elsewhere.
         let elsewhere = details.values().flatten().map(Details::key).filter(|key| !keys.contains(key));
         let elsewhere: Vec<HeadKey> = elsewhere.collect();
@@ -295,7 +301,7 @@ impl Rebuild {
             hot.extend(self.store.stored_heads(&elsewhere).await?);
             history.extend(self.store.settled_heads(&elsewhere).await?);
         }
-        Ok(Found { hot, history, details })
+        Ok(Found { hot, history, details, amended })
     }
 
     /// The report's last run becomes the last one that was published, if that is later. Returns its number if so.
@@ -320,7 +326,8 @@ type Heads = HashMap<HeadKey, Result<StoredHead, StoreError>>;
 struct Found {
     hot: Heads,
     history: Heads,
-    details: HashMap<PaymentId, Result<Details, StoreError>>,
+    details: HashMap<DetailsKey, Result<Details, StoreError>>,
+    amended: HashMap<DetailsKey, Result<Details, StoreError>>,
 }
 
 impl Found {
@@ -335,13 +342,15 @@ impl Found {
     }
 
     fn seen<'s>(&'s self, known: &'s Known) -> Result<Seen<'s>, &'s StoreError> {
-        let details = self.details.get(&known.payment.payment_id).map(Result::as_ref).transpose()?;
+        let first = DetailsKey { payment_id: known.payment.payment_id, amendment: None };
+        let details = self.details.get(&first).map(Result::as_ref).transpose()?;
         let key = details.map_or_else(|| known.key.clone(), Details::key);
         Ok(Seen {
             known,
             hot: self.hot.get(&key).map(Result::as_ref).transpose()?,
             history: self.history.get(&key).map(Result::as_ref).transpose()?,
             details,
+            amended: &self.amended,
         })
     }
 }

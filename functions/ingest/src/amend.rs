@@ -1,0 +1,161 @@
+//! Amending a scheduled payment: first the new details, then its head names them.
+//!
+//! Both writes are idempotent. A crash between them leaves details that no head names: they were never in force, and a retry
+//! completes the amendment. The head never moves, so whoever claims, cancels or settles the payment meets it where it is.
+
+use payments_http::{PaymentView, Problem, ProblemKind};
+use payments_model::{
+    Actor, AmendmentId, Details, Due, Head, IdempotencyKey, Instruction, MAX_AMENDMENTS, PaymentId, State, UtcSecond,
+};
+use payments_store::{Moved, PutDetails};
+
+use crate::Ingest;
+use crate::create::{Created, check_rule, too_large};
+use crate::order::{Order, faults_of_new};
+
+/// The most tries of an amendment: one as the head says, and one if somebody else was first meanwhile.
+const MAX_TRIES: usize = 3;
+
+/// An amendment that a client asks for.
+pub(crate) struct Wish<'w> {
+    /// Which payment.
+    pub(crate) payment_id: PaymentId,
+    /// The amendment's own key.
+    pub(crate) key: &'w IdempotencyKey,
+    /// The version that the client has seen.
+    pub(crate) version: u32,
+    /// What the payment becomes.
+    pub(crate) order: &'w Order,
+}
+
+impl Ingest {
+    /// Amends a payment; a repeated amendment returns the payment as it is now.
+    pub(crate) async fn amend(&self, wish: &Wish<'_>, by: &Actor) -> Result<Created, Problem> {
+        let wanted = &wish.order.instruction;
+        let first = self.store.details(wish.payment_id).await?;
+        let first = first.filter(|first| first.instruction.account == wanted.account);
+        let first = first.ok_or_else(Problem::no_such_payment)?;
+        let id = AmendmentId::derive(wish.payment_id, wish.key);
+        for _ in 0..MAX_TRIES {
+            let head = self.store.head(&first.key()).await?.ok_or_else(Problem::no_such_payment)?;
+            let chain = self.store.details_chain(&head).await?;
+            let in_force = chain.first().unwrap_or(&first);
+            if let Some(before) = chain.iter().find(|details| is_of(details, id)) {
+                same(before, wanted)?;
+                return Ok(Created { payment: PaymentView::of(&head).with_dates(in_force), replayed: true });
+            }
+            self.check_amendable(&head, wish.version)?;
+            let details = self.put_amendment(&head, in_force, id, (wish.order, by)).await?;
+            let changed = in_force.instruction.differences(&details.instruction);
+            let changed = changed.into_iter().map(str::to_owned).collect();
+            let Some(amendment) = details.amendment else { return Err(Problem::internal("these are first details")) };
+            let amended = head.amended(amendment.name, &details, changed);
+            // Otherwise somebody else was first, or an answer was lost. The head says which.
+            if let Moved::Done(head) = self.store.amend(&head, &amended).await? {
+                return Ok(Created { payment: PaymentView::of(&head).with_dates(&details), replayed: false });
+            }
+        }
+        Err(Problem::internal(format!("payment {} changes all the time, but not its version", wish.payment_id)))
+    }
+
+    /// Checks that the payment can be amended, and is as the client has seen it.
+    fn check_amendable(&self, head: &Head, version: u32) -> Result<(), Problem> {
+        if !self.config.amendments {
+            let detail = "The bank takes no amendments; cancel the payment and create another.";
+            return Err(Problem::new(ProblemKind::NoAmendments, detail));
+        }
+        if head.state != State::Scheduled {
+            let detail = format!("The payment is {}; only a SCHEDULED payment can be amended.", head.state.status());
+            return Err(Problem::new(ProblemKind::NotAmendable, detail).current_version(head.version));
+        }
+        if head.version != version {
+            let detail = format!(
+                "The payment has version {}, and If-Match names {version}; read it again, and decide anew.",
+                head.version
+            );
+            return Err(Problem::new(ProblemKind::VersionChanged, detail).current_version(head.version));
+        }
+        if head.version > MAX_AMENDMENTS {
+            let detail = format!("The payment was amended {MAX_AMENDMENTS} times; cancel it and create another.");
+            return Err(Problem::new(ProblemKind::TooManyAmendments, detail));
+        }
+        Ok(())
+    }
+
+    /// Writes the amendment's details, or returns those that an earlier try wrote.
+    async fn put_amendment(
+        &self,
+        head: &Head,
+        in_force: &Details,
+        id: AmendmentId,
+        (order, by): (&Order, &Actor),
+    ) -> Result<Details, Problem> {
+        let (now, wanted) = (self.clock.now(), &order.instruction);
+        let (due, mut faults) = self.due_of_amendment(in_force, wanted, now);
+        let details = in_force.amended(head, id, wanted.clone(), (now, by.clone()));
+        let details = Details { due_at: due.at, due_date: due.date, moved: due.moved, ..details };
+        // What an earlier try wrote was judged then.
+        let known = if faults.is_empty() {
+            match self.store.put_details(&details, self.config.codec).await? {
+                PutDetails::Created => return Ok(details),
+                PutDetails::Existing(known) => Some(*known),
+                PutDetails::TooLarge(excess) => {
+                    faults.push(too_large(excess));
+                    None
+                }
+            }
+        } else {
+            None
+        };
+        let Some(known) = known else { return Err(Problem::of_body(&order.pointer, faults)) };
+        same(&known, wanted)?;
+        if known.amendment != details.amendment {
+            let detail = "The idempotency key belongs to an amendment that a restore took back; use a new key.";
+            return Err(Problem::new(ProblemKind::IdempotencyKeyReused, detail));
+        }
+        if known.due_at != in_force.due_at {
+            self.check_open(&known, order)?;
+        }
+        Ok(known)
+    }
+
+    /// Returns when the payment is due by what is wanted, and what is wrong with that. A new date is judged now. What decides a date,
+    /// and did not change, is neither judged nor computed again.
+    fn due_of_amendment(&self, in_force: &Details, wanted: &Instruction, now: UtcSecond) -> (Due, Vec<Problem>) {
+        let old = &in_force.instruction;
+        let changed = old.differences(wanted);
+        let has = |field: &str| changed.contains(&field);
+        let amount = Some(wanted.money.amount).filter(|_| has("amountMinor"));
+        let currency = Some(wanted.money.currency).filter(|_| has("currency"));
+        let mut faults = faults_of_new(amount, currency);
+        let as_it_is = Due { at: in_force.due_at, date: in_force.due_date, moved: in_force.moved };
+        if has("dateRule") {
+            faults.extend(check_rule(wanted.date_rule, &self.config.business_days).err());
+        }
+        if !(has("scheduledFor") || has("dateRule") || has("currency")) {
+            return (as_it_is, faults);
+        }
+        let due = self.due(wanted, now).unwrap_or_else(|fault| {
+            faults.push(fault);
+            as_it_is
+        });
+        (due, faults)
+    }
+}
+
+fn is_of(details: &Details, id: AmendmentId) -> bool {
+    details.amendment.is_some_and(|amendment| amendment.name.id == id)
+}
+
+/// Checks that a repeated amendment says what it said.
+fn same(before: &Details, wanted: &Instruction) -> Result<(), Problem> {
+    let differences = before.instruction.differences(wanted);
+    if differences.is_empty() {
+        return Ok(());
+    }
+    let fields = differences.join(", ");
+    let detail = format!(
+        "The idempotency key belongs to an amendment of this payment that differs in {fields}; use a new key for a new amendment."
+    );
+    Err(Problem::new(ProblemKind::IdempotencyKeyReused, detail).at_all(differences))
+}

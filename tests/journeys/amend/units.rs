@@ -1,0 +1,55 @@
+//! What an amendment costs, to the unit.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use fastrand::Rng;
+use payments_local::payload::DataKind;
+use payments_tests::{Ask, World};
+use serde_json::{Value, json};
+
+fn body(amount: u32, date: &str) -> Value {
+    let data = DataKind::Structured.value(&mut Rng::with_seed(1), 7_500);
+    json!({ "payeeAccountId": "landlord", "amountMinor": amount, "currency": "GBP", "scheduledFor": date, "data": data })
+}
+
+/// The write units of an amendment, by table and index.
+async fn spent(world: &World, ask: Ask) -> Result<BTreeMap<String, u64>> {
+    drop(world.recorder.take_capacity_use());
+    let amended = world.send(ask).await?;
+    assert_eq!(amended.status, 200, "{amended}");
+    let writes = world.take_units().into_iter().filter(|((operation, _), _)| operation.ends_with("Item"));
+    let writes =
+        writes.filter(|((operation, _), _)| !operation.starts_with("Get") && !operation.starts_with("BatchGet"));
+    let mut places = BTreeMap::new();
+    for ((_, place), units) in writes {
+        *places.entry(place).or_default() += units;
+    }
+    Ok(places)
+}
+
+fn places(all: &[(&str, u64)]) -> BTreeMap<String, u64> {
+    all.iter().map(|(place, units)| ((*place).to_owned(), *units)).collect()
+}
+
+#[tokio::test]
+async fn an_amount_costs_four_units_and_a_date_six() -> Result<()> {
+    for (compress_details, details) in [(true, 2), (false, 8)] {
+        let world = World::with(|environment| environment.compress_details = compress_details).await?;
+        let id = world.create("tenant", "rent", &body(1, "2026-12-01")).await?;
+        let amend = |key, body: &Value| Ask::amend("tenant", &id, key, body);
+        let amount = spent(&world, amend(("amount", 1), &body(2, "2026-12-01"))).await?;
+        assert_eq!(amount, places(&[("history", details), ("payments", 1), ("payments/due", 1)]));
+        let away = spent(&world, amend(("away", 2), &body(2, "2026-12-02"))).await?;
+        let want = [("history", details), ("payments", 1), ("payments/due", 2), ("payments/moved", 1)];
+        assert_eq!(away, places(&want));
+        let on = spent(&world, amend(("on", 3), &body(2, "2026-12-03"))).await?;
+        assert_eq!(on, places(&[("history", details), ("payments", 1), ("payments/due", 2), ("payments/moved", 2)]));
+        let back = spent(&world, amend(("back", 4), &body(2, "2026-12-01"))).await?;
+        assert_eq!(back, places(&want));
+        // An amendment that comes again, or too late, writes nothing, or what nobody reads.
+        let again = spent(&world, amend(("back", 4), &body(2, "2026-12-01"))).await?;
+        assert_eq!(again, places(&[]));
+    }
+    Ok(())
+}
