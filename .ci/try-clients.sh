@@ -25,9 +25,9 @@ fi
 local=$(realpath "${1:-target/debug/local}")
 tools=$PWD/.tools/clients
 mkdir -p "$tools"
-# An example of the Rust checks, so that it is built with what they have.
-document=clients/rust/checks/examples/document.rs
-trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -f "$document"' EXIT
+# Examples of the Rust checks, so that they are built with what those have.
+examples=clients/rust/checks/examples
+trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -f "$examples"/document*.rs' EXIT
 
 value() {
     python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"
@@ -130,14 +130,21 @@ run() {
     compare "$1"
 }
 
-# blocks LANGUAGE: the blocks of the document in this language, for the running bank.
+# blocks LANGUAGE [EXAMPLES]: prints the blocks of the document in this language, for the running bank, as one program. With a
+# folder of Rust's examples, makes each block an example of its own.
 blocks() {
-    BLOCKS=$1 python3 - <<'PYTHON'
-import os, re
+    python3 - "$@" <<'PYTHON'
+import os, re, sys
+language, *examples = sys.argv[1:]
 with open("docs/integrate.md", encoding="utf-8") as file:
-    found = re.findall(rf"^```{os.environ['BLOCKS']}\n(.*?)^```$", file.read(), re.DOTALL | re.MULTILINE)
-assert found, os.environ["BLOCKS"]
-print("\n".join(found).replace("http://127.0.0.1:8080", os.environ["BANK_URL"]))
+    text = file.read().replace("http://127.0.0.1:8080", os.environ["BANK_URL"])
+found = re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+assert found, language
+if not examples:
+    print("\n".join(found))
+for number, block in enumerate(found if examples else [], 1):
+    with open(f"{examples[0]}/document{number}.rs", "w", encoding="utf-8") as file:
+        file.write("//! A block of docs/integrate.md.\n\n" + block)
 PYTHON
 }
 
@@ -148,13 +155,16 @@ run_document() {
     blocks sh >"$tools/document.sh"
     blocks python >"$tools/document.py"
     blocks ts >"$tools/typescript/checks/document.ts"
-    mkdir -p "${document%/*}"
-    { echo "//! The blocks of docs/integrate.md." && blocks rust; } >"$document"
+    mkdir -p "$examples"
+    blocks rust "$examples"
     NO_PROXY='*' no_proxy='*' bash -eu "$tools/document.sh"
     NO_PROXY='*' no_proxy='*' "$tools/venv/bin/python" "$tools/document.py"
     (cd "$tools/typescript" && node_modules/.bin/tsc && node dist/checks/document.js)
-    build example document
-    "$built"
+    for block in "$examples"/document*.rs; do
+        block=${block##*/}
+        build example "${block%.rs}"
+        "$built"
+    done
 }
 
 start_bank

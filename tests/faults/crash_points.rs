@@ -28,6 +28,11 @@ enum Work {
     Batch,
     Cancel,
     CancelAgain,
+    Amend,
+    /// An amendment of an amended payment.
+    AmendMore,
+    /// An amendment that was answered before.
+    AmendAgain,
     Sweep,
     Redrive,
     Dispatch,
@@ -53,6 +58,20 @@ impl Work {
             Self::CancelAgain => {
                 let mut intents = fixture.created(1).await?;
                 fixture.cancel(&mut intents[0]).await?;
+                Ok(intents)
+            }
+            Self::Amend => {
+                let mut intents = fixture.created(1).await?;
+                fixture.want_amended(&mut intents[0], 1, 30)?;
+                Ok(intents)
+            }
+            Self::AmendMore | Self::AmendAgain => {
+                let mut intents = fixture.created(1).await?;
+                let place = fixture.want_amended(&mut intents[0], 1, -30)?;
+                fixture.amend(&mut intents[0], place).await?;
+                if self == Self::AmendMore {
+                    fixture.want_amended(&mut intents[0], 2, 30)?;
+                }
                 Ok(intents)
             }
             Self::Sweep => {
@@ -100,6 +119,10 @@ impl Work {
         match self {
             Self::Create | Self::CreateAgain => fixture.create(&mut intents[0]).await.map(drop),
             Self::Cancel | Self::CancelAgain => fixture.cancel(&mut intents[0]).await.map(drop),
+            Self::Amend | Self::AmendMore | Self::AmendAgain => {
+                let last = intents[0].amendments.len() - 1;
+                fixture.amend(&mut intents[0], last).await.map(drop)
+            }
             Self::Batch => fixture.ask(batch_of(intents)).await.map(|reply| note_batch(&reply, intents)),
             Self::Sweep => fixture.tick(Action::Sweep).await.map(drop),
             Self::Redrive => fixture.tick(Action::Redrive).await.map(drop),
@@ -113,14 +136,16 @@ impl Work {
     }
 
     fn is_http_request(self) -> bool {
-        matches!(self, Self::Create | Self::CreateAgain | Self::Batch | Self::Cancel | Self::CancelAgain)
+        !matches!(self, Self::Sweep | Self::Redrive | Self::Dispatch | Self::Settle | Self::Aggregate)
     }
 
     /// Whether the client was told that all it asked for is done.
     fn is_answered(self, intents: &[Intent]) -> bool {
         match self {
             Self::Cancel | Self::CancelAgain => intents[0].cancelled,
-            _ => intents.iter().all(|intent| intent.accepted.is_some()),
+            _ => intents.iter().all(|intent| {
+                intent.accepted.is_some() && intent.amendments.iter().all(|amendment| amendment.accepted)
+            }),
         }
     }
 }
@@ -217,6 +242,14 @@ async fn every_crash_point_of(work: Work) -> Result<()> {
 #[tokio::test]
 async fn every_crash_point_of_ingest() -> Result<()> {
     for work in [Work::Create, Work::CreateAgain, Work::Batch, Work::Cancel, Work::CancelAgain] {
+        every_crash_point_of(work).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn every_crash_point_of_amendments() -> Result<()> {
+    for work in [Work::Amend, Work::AmendMore, Work::AmendAgain] {
         every_crash_point_of(work).await?;
     }
     Ok(())

@@ -1,29 +1,29 @@
 //! The fixture of the fault tests: functions over a fault injector, their triggers, and the transaction service.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::{RetryConfig, RetryPartition};
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
-use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
+use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::{SecondsFormat, TimeDelta};
 use daily_due_sweeper::{Action, Request, SweeperOutcome};
 use fastrand::Rng;
-use lambda_runtime::{Context, LambdaEvent};
+use lambda_runtime::LambdaEvent;
 use payments_boot::Metrics;
 use payments_delivery::{Delivery, DynamoDbStream, QueueMapping, QueueMappingSettings, Source, StreamMapping};
 use payments_local::triggers::queues::{MAX_RESULT_RECEIVES, RESULT_VISIBILITY};
 use payments_local::triggers::{Queues, aggregator_settings, dispatch_settings};
 use payments_local::{Dependencies, Environment, Function, Functions};
-use payments_month::intent::Intent;
+use payments_model::PaymentId;
+use payments_month::intent::{Amendment, Intent};
 use payments_queue::{Queue, TransactionQueue};
 use payments_store::Store;
 use payments_tests::tables::json_of_item;
 use payments_tests::{Ask, Reply, World, with_role};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::fault_injector::FaultInjector;
 use crate::staleness::Staleness;
@@ -57,6 +57,13 @@ pub(crate) struct Fixture {
     pub(crate) source: Source,
     shards: u16,
     names: AtomicU64,
+}
+
+/// The request for the amendment at this place. Its payment's id follows from the key, so a client knows it before it is told.
+pub(crate) fn amendment_of(intent: &Intent, place: usize) -> Result<Ask> {
+    let Amendment { key, seen, wanted, .. } = &intent.amendments[place];
+    let id = PaymentId::derive(&intent.account.parse()?, &intent.key.parse()?).to_string();
+    Ok(Ask::amend(&intent.account, &id, (key, u32::try_from(*seen)?), &wanted.body()))
 }
 
 impl Fixture {
@@ -167,6 +174,25 @@ impl Fixture {
         Ok(reply)
     }
 
+    /// Notes that a client who saw this version wants another amount, payee and data, and the payment due so many seconds later. Returns
+    /// the amendment's place in the intent.
+    pub(crate) fn want_amended(&self, intent: &mut Intent, seen: u64, later: i64) -> Result<usize> {
+        let amount = self.names.fetch_add(1, Ordering::Relaxed);
+        let due = intent.due().context("no due time")? + TimeDelta::seconds(later);
+        let mut wanted = intent.made_for(due.to_rfc3339_opts(SecondsFormat::Secs, true));
+        (wanted.amount, wanted.payee, wanted.data) = (amount, format!("payee-{amount}"), json!([amount]));
+        let (key, wanted) = (format!("change-{amount}"), Box::new(wanted));
+        intent.amendments.push(Amendment { key, seen, wanted, accepted: false });
+        Ok(intent.amendments.len() - 1)
+    }
+
+    /// Sends the amendment at this place, and notes the response in the intent.
+    pub(crate) async fn amend(&self, intent: &mut Intent, place: usize) -> Result<Reply> {
+        let reply = self.ask(amendment_of(intent, place)?).await?;
+        intent.amendments[place].accepted |= reply.status == 200;
+        Ok(reply)
+    }
+
     /// Sends a request.
     pub(crate) async fn ask(&self, ask: Ask) -> Result<Reply> {
         self.world.send_to(&self.functions, ask).await
@@ -184,7 +210,7 @@ impl Fixture {
         action: Action,
         time: TimeDelta,
     ) -> Result<SweeperOutcome> {
-        let mut context = Context::default();
+        let mut context = lambda_runtime::Context::default();
         context.deadline = u64::try_from((self.time.now() + time).timestamp_millis())?;
         let report = functions.sweeper.handle(LambdaEvent::new(Request { action }, context)).await;
         report.map_err(|error| anyhow::Error::from_boxed(error).context("the sweeper failed"))
@@ -238,19 +264,13 @@ impl Fixture {
         Ok(items.iter().map(json_of_item).collect())
     }
 
-    /// The details of these payments, in DynamoDB's JSON.
+    /// The details of these payments, the first ones and those of amendments, in DynamoDB's JSON.
     pub(crate) async fn details(&self, ids: &[&str]) -> Result<Vec<Value>> {
-        if ids.is_empty() {
-            return Ok(Vec::new());
+        let mut details = Vec::new();
+        for id in ids {
+            details.extend(self.items(&self.world.environment.tables.history, &format!("PAY#{id}")).await?);
         }
-        let text = |text: String| AttributeValue::S(text);
-        let key = |id: &&str| {
-            HashMap::from([("pk".to_owned(), text(format!("PAY#{id}"))), ("sk".to_owned(), text("DETAILS".to_owned()))])
-        };
-        let keys = KeysAndAttributes::builder().set_keys(Some(ids.iter().map(key).collect())).consistent_read(true);
-        let table = &self.world.environment.tables.history;
-        let found = self.client.batch_get_item().request_items(table, keys.build()?).send().await?;
-        Ok(found.responses.unwrap_or_default().into_values().flatten().map(|item| json_of_item(&item)).collect())
+        Ok(details)
     }
 
     /// The sum of a metric over these lines.

@@ -31,7 +31,7 @@ pub(crate) async fn violations(fixture: &Fixture, intents: &[Intent], stage: Sta
     found.extend(fixture.faults.complaints());
     for head in tables.heads().into_values() {
         let amount = number(head, "amountMinor");
-        let Some(intent) = intents.iter().find(|intent| intent.amount == amount) else { continue };
+        let Some(intent) = intents.iter().find(|intent| intent.amounts().contains(&amount)) else { continue };
         let said = settlement_of(amount)?;
         let over = if stage == Stage::Finished { laws::check_over(head) } else { None };
         let problems = [over, laws::check_settlement(head, &said, intent.contested)];
@@ -39,11 +39,14 @@ pub(crate) async fn violations(fixture: &Fixture, intents: &[Intent], stage: Sta
     }
     let pending = follow(fixture, account, &tables, &mut found).await?;
     for Sent { request, after_changes } in fixture.faults.sent_for(account) {
-        let Some(intent) = intents.iter().find(|intent| request["amountMinor"] == intent.amount) else {
+        let Some(intent) = intents.iter().find(|intent| intent.has_amount(&request["amountMinor"])) else {
             found.push(format!("a request that nobody asked for: {request}"));
             continue;
         };
-        let problems = [laws::check_request(intent, &request), pending.check(&request, &after_changes)];
+        // It says what was wanted when the payment was claimed.
+        let claimed: Vec<Intent> = pending.claimed(request["paymentId"].as_str().unwrap_or_default(), intent).collect();
+        let content = laws::check_request(claimed.first().unwrap_or(intent), &request);
+        let problems = [content, pending.check(&request, &after_changes)];
         found.extend(problems.into_iter().flatten().map(|problem| format!("payment {} {problem}", intent.amount)));
     }
     Ok(found)

@@ -39,23 +39,31 @@ struct Chain {
     has_budget: bool,
 }
 
-/// The details are put or, for a date that has passed, only read. Then the head is read, then put.
+/// The details are put or, for a date that has passed, only read. Then the head is read, beside a look for amendments. Then it is put, or
+/// the details of an amendment are read.
 const CREATE: Chain =
-    Chain { package: "ingest", path: "functions/ingest/src/create.rs", calls: 4, longest: 3, has_budget: true };
-/// The details are read, the head is changed, and an archived head is read.
+    Chain { package: "ingest", path: "functions/ingest/src/create.rs", calls: 6, longest: 3, has_budget: true };
+/// The first details are read, then the head and its amendments, in the budget. At its end the new details are put and the head is changed.
+/// If somebody else was first, the head is read again.
+const AMEND: Chain =
+    Chain { package: "ingest", path: "functions/ingest/src/amend.rs", calls: 5, longest: 4, has_budget: true };
+/// The details are read, and the head is changed as they say. If it was amended, it is changed as it is, and the details of the amendment
+/// are read. If it is archived, it is read.
 const CANCEL: Chain =
-    Chain { package: "ingest", path: "functions/ingest/src/cancel.rs", calls: 3, longest: 3, has_budget: false };
+    Chain { package: "ingest", path: "functions/ingest/src/cancel.rs", calls: 3, longest: 4, has_budget: false };
 
-/// All of them. One payment takes two reads, a page of a list one, and then one for the data of some of its payments.
-const CHAINS: [Chain; 7] = [
+/// All of them. One payment takes two reads, one more if it was amended, and its versions as many as the budget allows. A page of a list takes
+/// one, and then one for the data of some of its payments.
+const CHAINS: [Chain; 8] = [
     CREATE,
+    AMEND,
     CANCEL,
     Chain {
         package: "query-account",
         path: "functions/query-account/src/lib.rs",
-        calls: 3,
-        longest: 2,
-        has_budget: false,
+        calls: 5,
+        longest: 3,
+        has_budget: true,
     },
     Chain {
         package: "query-account",
@@ -193,6 +201,7 @@ fn concurrency_of_ingest(template: &Value, environment: &BTreeMap<String, String
         ("POST /accounts/{accountId}/payments", CREATE.of_one(HTTP_CALL_TIMEOUT)),
         ("POST /payment-batches", CREATE.of_request(HTTP_CALL_TIMEOUT)),
         ("POST /accounts/{accountId}/payment-batches", CREATE.of_request(HTTP_CALL_TIMEOUT)),
+        ("PUT /accounts/{accountId}/payments/{paymentId}", AMEND.of_request(HTTP_CALL_TIMEOUT)),
         ("POST /accounts/{accountId}/payments/{paymentId}/cancel", CANCEL.of_request(HTTP_CALL_TIMEOUT)),
     ];
     let mut concurrency = 0;

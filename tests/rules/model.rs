@@ -52,7 +52,7 @@ async fn the_model_has_the_schema_and_the_items_of_the_functions() -> Result<()>
 }
 
 /// The items of the tables after a day with payments in every status, its report, its archive and a late sweep. One
-/// payment is settled and unreported, and one is due later.
+/// payment is settled and unreported, and one is due later, at another time than when it was created.
 async fn sample() -> Result<[Vec<Item>; 3]> {
     let world = World::with(|environment| environment.horizon_days = HORIZON_DAYS).await?;
     prepare(&world, Given::ADay, "2090-06-15T00:05:00Z").await?;
@@ -68,12 +68,15 @@ async fn sample() -> Result<[Vec<Item>; 3]> {
     let result = json!({"paymentId": payment_id, "outcome": "PROCESSED", "transactionId": "TX-20900616-1"});
     let results = json!({"Records": [{"messageId": "result-1", "body": result.to_string()}]});
     functions.settle_batch(from_value(results)?).await;
-    let rent = json!({
+    let mut rent = json!({
         "payeeAccountId": "GB94BARC10201530093459", "amountMinor": 125_000, "currency": "GBP",
         "scheduledFor": "2090-07-15", "data": {"reference": "Rent July 2090"},
     });
     let reply = world.send(Ask::create(ACCOUNT, "rent-2090-07", &rent)).await?;
     ensure!(reply.status == 201, "{reply}");
+    rent["scheduledFor"] = json!("2090-07-18");
+    let reply = world.send(Ask::amend(ACCOUNT, reply.field("paymentId"), ("rent-2090-07-later", 1), &rent)).await?;
+    ensure!(reply.status == 200, "{reply}");
     world.count_all().await?;
     let (client, tables) = (world.client().await, world.environment.tables.clone());
     let scan = async |name: &str| -> Result<Vec<Item>> {

@@ -65,10 +65,16 @@ fn parameters_are_those_of_the_code_in_its_order() -> Result<()> {
             found.push((text(&parameter["in"])?, text(&parameter["name"])?, parameter["required"] == true));
         }
         let path = spec.parameters(spec.path).unwrap_or_default().into_iter().map(|(name, _)| ("path", name, true));
-        let key = (spec.route == Route::CreatePayment).then_some(("header", "Idempotency-Key", true));
-        let headers = [("header", "X-Request-Id", false)].into_iter().chain(key);
+        let required: &[&str] = match spec.route {
+            Route::CreatePayment => &["Idempotency-Key"],
+            Route::AmendPayment => &["Idempotency-Key", "If-Match"],
+            _ => &[],
+        };
+        let required = required.iter().map(|name| ("header", *name, true));
+        let headers = [("header", "X-Request-Id", false)].into_iter().chain(required);
         let query: &[&str] = match spec.route {
             Route::ListPayments => query_account::LIST_PARAMETERS,
+            Route::ListVersions => query_account::VERSIONS_PARAMETERS,
             Route::ListDue => query_due::LIST_PARAMETERS,
             Route::GetCounts => query_due::COUNTS_PARAMETERS,
             Route::ListEvents => query_due::EVENTS_PARAMETERS,

@@ -55,6 +55,10 @@ pub enum Given {
     MovedPayment,
     /// The payment of `ingest/create`, `SCHEDULED`.
     OnePayment,
+    /// The same, in a bank that takes no amendments.
+    NoAmendments,
+    /// The same, amended as `ingest/amend` does it.
+    Amended,
     /// The two payments of `ingest/batch`; the first is also `ingest/create`'s.
     TwoPayments,
     /// The same two, the first one cancelled.
@@ -98,7 +102,12 @@ pub async fn prepare(world: &World, given: Given, moved_at: &str) -> Result<()> 
             }
         }
         Given::MovedPayment => drop(put(world, "ingest/create-date-rule").await?),
-        Given::OnePayment => drop(put(world, "ingest/create").await?),
+        Given::OnePayment | Given::NoAmendments => drop(put(world, "ingest/create").await?),
+        Given::Amended => {
+            put(world, "ingest/create").await?;
+            world.set_clock(moved_at)?;
+            put(world, "ingest/amend").await?;
+        }
         Given::TwoPayments => drop(put(world, "ingest/batch").await?),
         Given::OneOfTwoCancelled => {
             put(world, "ingest/batch").await?;

@@ -15,10 +15,11 @@ pub const NOW: &str = "2026-11-20T09:00:00Z";
 const HALF_AN_HOUR_AGO: &str = "2026-11-20T08:30:00Z";
 
 /// What each event finds. An event that is not named here finds nothing and must not read.
-pub const GIVEN: [(Given, &[&str]); 15] = [
+pub const GIVEN: [(Given, &[&str]); 17] = [
     (
         Given::Nothing,
         &[
+            "ingest/amend-unknown",
             "ingest/batch-entries-refused",
             "ingest/batch-mixed",
             "ingest/cancel-unknown",
@@ -32,6 +33,7 @@ pub const GIVEN: [(Given, &[&str]); 15] = [
             "ingest/create-date-rule-without-calendars",
             "query-account/get-unknown",
             "query-account/list-account-unknown",
+            "query-account/versions-unknown",
             "query-due/list-date-over",
             "query-due/transaction-id-with-special-characters",
             "webhooks/delete-unknown",
@@ -49,6 +51,11 @@ pub const GIVEN: [(Given, &[&str]); 15] = [
     (
         Given::OnePayment,
         &[
+            "ingest/amend",
+            "ingest/amend-data-too-large",
+            "ingest/amend-date",
+            "ingest/amend-date-passed",
+            "ingest/amend-payee",
             "ingest/batch-same-key",
             "ingest/cancel",
             "ingest/cancel-empty-object",
@@ -59,6 +66,18 @@ pub const GIVEN: [(Given, &[&str]); 15] = [
             "query-account/get",
             "query-account/get-other-account",
             "query-account/get-token-of-account",
+            "query-account/versions-token-of-account",
+        ],
+    ),
+    (
+        Given::Amended,
+        &[
+            "ingest/amend-again",
+            "ingest/amend-key-reused",
+            "ingest/amend-version-changed",
+            "query-account/get-amended",
+            "query-account/versions",
+            "query-account/versions-data",
         ],
     ),
     (
@@ -119,7 +138,8 @@ pub const GIVEN: [(Given, &[&str]); 15] = [
     ),
     (Given::MovedPayment, &["ingest/create-date-rule-again", "ingest/create-date-rule-other"]),
     (Given::NoEventLog, &["query-due/events-none-kept"]),
-    (Given::Pending, &["ingest/cancel-pending"]),
+    (Given::NoAmendments, &["ingest/amend-none-taken"]),
+    (Given::Pending, &["ingest/amend-pending", "ingest/cancel-pending"]),
     (
         Given::Processed,
         &[
@@ -163,6 +183,7 @@ pub async fn world_of(name: &str) -> Result<(World, Given, bool)> {
     let world = World::with(|environment| {
         environment.horizon_days = HORIZON_DAYS;
         environment.webhooks = given != Given::NoWebhooks;
+        environment.amendments = given != Given::NoAmendments;
         environment.event_log = given != Given::NoEventLog;
         if [Given::Calendars, Given::MovedPayment].contains(&given) {
             environment.calendars = "EUR=T2,GBP=GB,USD=FED".to_owned();

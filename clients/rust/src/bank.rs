@@ -108,8 +108,7 @@ impl Bank {
     pub async fn create(&self, account: &str, key: &str, order: &PaymentOrder) -> Result<Created, Error> {
         let path = format!("/accounts/{}/payments", segment(account)?);
         let (payment, response) = self.post(&path, Some(key), Some(order)).await?;
-        let replayed = response.headers().get("idempotent-replayed").is_some_and(|value| value == "true");
-        Ok(Created::new(payment, replayed))
+        Ok(Created::new(payment, is_replayed(&response)))
     }
 
     /// Creates up to 100 payments of any accounts. Each entry has its own result, in the same place.
@@ -357,15 +356,20 @@ impl Query {
     }
 }
 
+/// Returns whether an earlier request did what this one asks for.
+pub(crate) fn is_replayed(response: &Response<Bytes>) -> bool {
+    response.headers().get("idempotent-replayed").is_some_and(|value| value == "true")
+}
+
 /// Returns what a success must contain.
-fn expect<T: DeserializeOwned>(response: &Response<Bytes>) -> Result<T, Error> {
+pub(crate) fn expect<T: DeserializeOwned>(response: &Response<Bytes>) -> Result<T, Error> {
     serde_json::from_slice(response.body()).map_err(|error| {
         let body: String = String::from_utf8_lossy(response.body()).chars().take(200).collect();
         Error::gateway(response, format!("Not the response that openapi.yaml describes: {error}: {body}"))
     })
 }
 
-fn payment_path(account: &str, payment_id: &str) -> Result<String, Error> {
+pub(crate) fn payment_path(account: &str, payment_id: &str) -> Result<String, Error> {
     Ok(format!("/accounts/{}/payments/{}", segment(account)?, segment(payment_id)?))
 }
 

@@ -150,6 +150,9 @@ pub struct Problem {
     /// By how many bytes the body is too large.
     #[serde(default)]
     pub excess_bytes: Option<u64>,
+    /// The version that the payment has.
+    #[serde(default)]
+    pub current_version: Option<u64>,
     /// The cursor of the oldest event that is kept.
     #[serde(default)]
     pub oldest_cursor: Option<String>,

@@ -2,6 +2,7 @@
 //!
 //! [`Bank`] has a method for each operation. `clients/README.md` says what is sent again, and when.
 
+mod amendments;
 mod bank;
 mod batches;
 mod builder;
@@ -18,6 +19,7 @@ mod transport;
 mod values;
 mod webhooks;
 
+pub use amendments::{Amended, PaymentVersion};
 pub use bank::{AccountFilter, Bank, DueFilter, Order};
 pub use builder::Builder;
 pub use errors::{BoxError, Error, Fault, Problem};

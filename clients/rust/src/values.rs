@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Status {
-    /// It is not due yet, and can be cancelled.
+    /// It is not due yet, and can be amended or cancelled.
     Scheduled,
     /// The bank has claimed it, and the transaction service has it.
     Pending,

@@ -3,6 +3,7 @@
 //! Both writes are idempotent. A crash between them leaves details that no head names: they were never in force, and a retry
 //! completes the amendment. The head never moves, so whoever claims, cancels or settles the payment meets it where it is.
 
+use payments_boot::Deadline;
 use payments_http::{PaymentView, Problem, ProblemKind};
 use payments_model::{
     Actor, AmendmentId, Details, Due, Head, IdempotencyKey, Instruction, MAX_AMENDMENTS, PaymentId, State, UtcSecond,
@@ -13,8 +14,8 @@ use crate::Ingest;
 use crate::create::{Created, check_rule, too_large};
 use crate::order::{Order, faults_of_new};
 
-/// The most tries of an amendment: one as the head says, and one if somebody else was first meanwhile.
-const MAX_TRIES: usize = 3;
+/// The most tries of an amendment: one as the head says, and one that finds what was first meanwhile.
+const MAX_TRIES: usize = 2;
 
 /// An amendment that a client asks for.
 pub(crate) struct Wish<'w> {
@@ -36,9 +37,11 @@ impl Ingest {
         let first = first.filter(|first| first.instruction.account == wanted.account);
         let first = first.ok_or_else(Problem::no_such_payment)?;
         let id = AmendmentId::derive(wish.payment_id, wish.key);
+        let deadline = Deadline::of_http(&self.clock);
         for _ in 0..MAX_TRIES {
             let head = self.store.head(&first.key()).await?.ok_or_else(Problem::no_such_payment)?;
-            let chain = self.store.details_chain(&head).await?;
+            let chain = self.store.details_chain(&head, || !deadline.has_come()).await?;
+            let chain = chain.filter(|_| !deadline.has_come()).ok_or_else(Problem::repeat)?;
             let in_force = chain.first().unwrap_or(&first);
             if let Some(before) = chain.iter().find(|details| is_of(details, id)) {
                 same(before, wanted)?;
@@ -55,7 +58,7 @@ impl Ingest {
                 return Ok(Created { payment: PaymentView::of(&head).with_dates(&details), replayed: false });
             }
         }
-        Err(Problem::internal(format!("payment {} changes all the time, but not its version", wish.payment_id)))
+        Err(Problem::repeat())
     }
 
     /// Checks that the payment can be amended, and is as the client has seen it.

@@ -4,6 +4,7 @@
 //! and a retry completes it.
 
 use chrono::TimeDelta;
+use futures::future::try_join;
 use http::HeaderName;
 use payments_http::{Answer, PaymentView, Problem, ProblemKind};
 use payments_model::{
@@ -78,10 +79,15 @@ impl Ingest {
             );
             return Err(Problem::new(ProblemKind::IdempotencyKeyReused, detail).at_all(differences));
         }
-        match self.store.head(&stored.key()).await? {
+        // At once: the answer may not take longer than without the second one, which decides only if there is no head.
+        let key = stored.key();
+        let (head, was_amended) = try_join(self.store.head(&key), self.store.has_amendments(stored.payment_id)).await?;
+        // Only what has a head is amended, so now it is there, or lost.
+        let head = if head.is_none() && was_amended { self.store.head(&key).await? } else { head };
+        match head {
             Some(head) => Ok(Created { payment: self.view(&head, stored).await?, replayed: true }),
-            // Only what has a head is amended. So the head is lost, and the first details no longer say what the client wants.
-            None if self.store.has_amendments(stored.payment_id).await? => Err(Problem::internal(format!(
+            // The first details no longer say what the client wants.
+            None if was_amended => Err(Problem::internal(format!(
                 "payment {} was amended, and its head is lost; restore it, see docs/runbook.md",
                 stored.payment_id
             ))),

@@ -15,8 +15,8 @@ use payments_store::{AccountPage, Store};
 use serde::Serialize;
 
 pub use config::Config;
-pub use plan::PARAMETERS as LIST_PARAMETERS;
 use plan::Plan;
+pub use plan::{PARAMETERS as LIST_PARAMETERS, VERSIONS_PARAMETERS};
 
 /// The most payments that one page reads: at 1 KB at most they are the megabyte of one query.
 const MAX_READ: usize = 1_000;
@@ -138,7 +138,9 @@ impl QueryAccount {
         let (account, payment) = (request.account()?, request.payment()?);
         let with_data = plan::with_data(&request.query(plan::VERSIONS_PARAMETERS)?)?;
         let (first, head) = self.found(&account, payment).await?;
-        let mut chain = self.store.details_chain(&head).await?;
+        let deadline = Deadline::of_http(&self.clock);
+        let chain = self.store.details_chain(&head, || !deadline.has_come()).await?;
+        let mut chain = chain.ok_or_else(Problem::repeat)?;
         chain.push(first);
         chain.reverse();
         Answer::json(200, &VersionsView::of(&chain, with_data)?)

@@ -19,7 +19,7 @@ pub const PARAMETERS: &[&str] =
     &["from", "to", "status", "payeeAccountId", "reference", "order", "limit", "cursor", INCLUDE, KEY];
 
 /// The query parameters of the list of a payment's versions.
-pub(crate) const VERSIONS_PARAMETERS: &[&str] = &[INCLUDE];
+pub const VERSIONS_PARAMETERS: &[&str] = &[INCLUDE];
 
 /// A list to read.
 #[derive(Debug, PartialEq, Eq)]

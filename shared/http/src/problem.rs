@@ -257,6 +257,11 @@ impl Problem {
         Self::new(ProblemKind::Unavailable, "The batch ran out of time before this payment; send it again.")
     }
 
+    /// A request whose time was over before its work, or that met a change of the same payment.
+    pub fn repeat() -> Self {
+        Self::new(ProblemKind::Unavailable, "The request ran out of time, or met another one; repeat it.")
+    }
+
     /// A route that belongs to another function. Only a wrong template gets here.
     pub fn wrong_function() -> Self {
         Self::new(ProblemKind::NoSuchRoute, "This function does not answer this route.")

@@ -105,11 +105,11 @@ impl Store {
     /// be shorter than the limit, or empty, and still have a `next`.
     pub async fn account_page(&self, query: &AccountQuery<'_>) -> Result<AccountPage, StoreError> {
         let mut without_key = Vec::new();
-        let mut tables = vec![self.tables.payments.as_str()];
-        tables.extend(query.with_history.then_some(self.tables.history.as_str()));
+        let both = [self.tables.payments.as_str(), self.tables.history.as_str()];
+        let tables = if query.with_history { &both[..] } else { &both[..1] };
         let read = async {
-            let mut stretches = vec![self.moved_stretch(&tables, query).await?];
-            for table in &tables {
+            let mut stretches = vec![self.moved_stretch(tables, query).await?];
+            for table in tables {
                 stretches.push(self.stretch(table, query, &mut without_key).await?);
             }
             Ok(stretches)
@@ -132,7 +132,7 @@ impl Store {
     ) -> Result<Stretch<Place, Row<'t>>, StoreError> {
         let (mut rows, mut after) = (Vec::new(), None);
         loop {
-            let request = self.account_query(table, "sk", query).consistent_read(true).set_exclusive_start_key(after);
+            let request = self.query_by_slot(table, query).set_exclusive_start_key(after);
             let answer = request.send().await.map_err(failed("Query"))?;
             for item in answer.items.unwrap_or_default() {
                 match slot_of(table, &item) {
@@ -160,8 +160,7 @@ impl Store {
     ) -> Result<Stretch<Place, Row<'t>>, StoreError> {
         let (mut keys, mut end) = (Vec::new(), None::<Place>);
         for &table in tables {
-            let request = self.account_query(table, MOVED.name, query).index_name(MOVED.name);
-            let answer = request.send().await.map_err(failed("Query"))?;
+            let answer = self.query_moved(table, query).send().await.map_err(failed("Query"))?;
             for entry in answer.items.unwrap_or_default() {
                 keys.push(head_key_of(table, &entry)?);
             }
@@ -191,16 +190,30 @@ impl Store {
         Ok(Stretch { rows, end })
     }
 
-    fn account_query(&self, table: &str, sort: &str, query: &AccountQuery<'_>) -> QueryFluentBuilder {
+    fn query_by_slot(&self, table: &str, query: &AccountQuery<'_>) -> QueryFluentBuilder {
         let (from, to) = bounds(query);
-        let text = |text: String| AttributeValue::S(text);
         self.client
             .query()
             .table_name(table)
-            .key_condition_expression(format!("pk = :pk AND {sort} BETWEEN :from AND :to"))
-            .expression_attribute_values(":pk", text(account_partition(query.account)))
-            .expression_attribute_values(":from", text(from))
-            .expression_attribute_values(":to", text(to))
+            .key_condition_expression("pk = :pk AND sk BETWEEN :from AND :to")
+            .expression_attribute_values(":pk", AttributeValue::S(account_partition(query.account)))
+            .expression_attribute_values(":from", AttributeValue::S(from))
+            .expression_attribute_values(":to", AttributeValue::S(to))
+            .scan_index_forward(query.order == ListOrder::Ascending)
+            .consistent_read(true)
+            .limit(query.limit.into())
+    }
+
+    fn query_moved(&self, table: &str, query: &AccountQuery<'_>) -> QueryFluentBuilder {
+        let (from, to) = bounds(query);
+        self.client
+            .query()
+            .table_name(table)
+            .index_name(MOVED.name)
+            .key_condition_expression("pk = :pk AND moved BETWEEN :from AND :to")
+            .expression_attribute_values(":pk", AttributeValue::S(account_partition(query.account)))
+            .expression_attribute_values(":from", AttributeValue::S(from))
+            .expression_attribute_values(":to", AttributeValue::S(to))
             .scan_index_forward(query.order == ListOrder::Ascending)
             .limit(query.limit.into())
     }

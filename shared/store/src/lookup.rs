@@ -44,10 +44,17 @@ impl Store {
     }
 
     /// Returns all details that were in force, the latest first, without the payment's first ones: 1 read unit per 4 KB each, one after
-    /// the other, because each names the one before.
-    pub async fn details_chain(&self, head: &Head) -> Result<Vec<Details>, StoreError> {
+    /// the other, because each names the one before. `None` if `has_time` said no before one of them.
+    pub async fn details_chain(
+        &self,
+        head: &Head,
+        has_time: impl Fn() -> bool,
+    ) -> Result<Option<Vec<Details>>, StoreError> {
         let (mut chain, mut next) = (Vec::new(), head.amendment);
         while let Some(name) = next {
+            if !has_time() {
+                return Ok(None);
+            }
             let details = self.existing_details(DetailsKey { amendment: Some(name), ..head.details_key() }).await?;
             next = details.amendment.and_then(|amendment| amendment.previous);
             // Each was in force before the next, so this ends.
@@ -57,7 +64,7 @@ impl Store {
             }
             chain.push(details);
         }
-        Ok(chain)
+        Ok(Some(chain))
     }
 
     /// Whether the long-term table has details of an amendment of the payment, in force or not: 1 read unit per 4 KB of the first ones.

@@ -144,9 +144,11 @@ fn tables(day: &Day) -> Vec<Fault> {
         Metric { namespace: "AWS/DynamoDB".to_owned(), name: "WriteThrottleEvents".to_owned(), dimensions }
     };
     let mut faults = Vec::new();
-    for (table, indexes) in
-        [("PaymentsTable", &["due", "unreported"][..]), ("HistoryTable", &["due", "transaction"]), ("LogTable", &[])]
-    {
+    for (table, indexes) in [
+        ("PaymentsTable", &["due", "unreported", "moved"][..]),
+        ("HistoryTable", &["due", "transaction", "moved"]),
+        ("LogTable", &[]),
+    ] {
         for index in std::iter::once(None).chain(indexes.iter().map(|index| Some(*index))) {
             faults.push(with(day, &["WriteThrottles"], &throttles(table, index), 10, 21));
             faults.push(with(day, &[], &throttles(table, index), 60, 20));

@@ -11,10 +11,12 @@ use super::get;
 use crate::local::{exchange, fixed_clock, options};
 
 /// The operations in the order of a payment's life, and what their examples lead to.
-const STORY: [(&str, &str); 20] = [
+const STORY: [(&str, &str); 22] = [
     ("createPayment", "201 Created"),
     ("listAccountPayments", "200 OK"),
     ("getPayment", "200 OK"),
+    ("amendPayment", "200 OK"),
+    ("listPaymentVersions", "200 OK"),
     ("cancelPayment", "200 OK"),
     ("createPaymentBatch", "200 OK"),
     ("createAccountPaymentBatch", "200 OK"),

@@ -121,6 +121,11 @@ impl<'ast> Visit<'ast> for Variables {
         }
         visit::visit_local(self, local);
     }
+
+    fn visit_expr_for_loop(&mut self, each: &'ast syn::ExprForLoop) {
+        self.0.extend(names_in(&each.pat).into_iter().map(|name| (name, (*each.expr).clone())));
+        visit::visit_expr_for_loop(self, each);
+    }
 }
 
 /// Collects what an expression mentions.

@@ -299,7 +299,7 @@ fn is_shown(intent: &Intent, number: usize, reply: &Reply) -> bool {
 
 /// Whether an amendment is or was in force, by the details that the head names and those before.
 fn is_in_force(bank: &Bank, head: &Value, id: &str, name: Option<String>) -> bool {
-    let mut next = text(head, "amendment").to_owned();
+    let mut next = text(head, "details").to_owned();
     while !next.is_empty() {
         if Some(&next) == name.as_ref() {
             return true;

@@ -5,6 +5,7 @@ use chrono::{Days, TimeDelta};
 use payments_local::Function;
 use serde_json::{Value, json};
 
+use crate::amended_events;
 use crate::bank::Bank;
 use crate::checker::Checker;
 use crate::counters;
@@ -36,6 +37,7 @@ pub(crate) fn check_events_so_far(bank: &Bank, tables: &Tables, checker: &mut Ch
     let state = bank.state();
     if outages.is_empty() && state.consumer.restores == state.restores.len() {
         checker.violations.extend(state.consumer.differences_so_far(tables));
+        checker.violations.extend(amended_events::check(&state.consumer.seen, &state.intents));
         checker.violations.extend(state.consumer.misread(&mut bank.seed.source("order of events")));
     }
 }
@@ -55,6 +57,9 @@ pub(crate) fn check_events(bank: &Bank, tables: &Tables, checker: &mut Checker, 
         _ => {}
     }
     checker.violations.extend(state.consumer.differences(tables, !state.by_hand.places.is_empty()));
+    if outages.is_empty() {
+        checker.violations.extend(amended_events::check(&state.consumer.seen, &state.intents));
+    }
     checker.violations.extend(state.consumer.misread(&mut bank.seed.source("order of events")));
 }
 

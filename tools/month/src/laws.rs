@@ -22,18 +22,8 @@ const LEGAL: [(&str, &str); 4] =
     [("SCHEDULED", "PENDING"), ("SCHEDULED", "CANCELLED"), ("PENDING", "PROCESSED"), ("PENDING", "FAILED")];
 
 /// The attributes of a head that only an amendment changes, if anything does.
-const CONSTANT: [&str; 10] = [
-    "pk",
-    "sk",
-    "shard",
-    "payeeAccountId",
-    "amountMinor",
-    "currency",
-    "scheduledFor",
-    "reference",
-    "amendment",
-    "moved",
-];
+const CONSTANT: [&str; 10] =
+    ["pk", "sk", "shard", "payeeAccountId", "amountMinor", "currency", "scheduledFor", "reference", "details", "moved"];
 
 /// How far the clocks of sandboxes are ahead at most.
 pub(crate) const CLOCKS_AGREE: TimeDelta = TimeDelta::seconds(3);
@@ -149,7 +139,7 @@ fn check_intent(intent: &Intent, heads: &[(&Key, &Value)], tables: &Tables) -> O
     if intent.slot_at().is_some_and(|slot_at| sk.strip_prefix(&slot_at).is_none_or(|rest| !rest.starts_with('#'))) {
         return Some(format!("is to be made at {} and is {sk}", intent.scheduled_for));
     }
-    let Some(wanted) = intent.in_force(id_of(sk), text(head, "amendment")) else {
+    let Some(wanted) = intent.in_force(id_of(sk), text(head, "details")) else {
         return Some(format!("was amended as nobody asked for: {head}"));
     };
     let status = text(head, "status");
@@ -217,7 +207,7 @@ fn check_beginning(head: &Value) -> Option<String> {
 
 /// A step is an amendment, a transition, a later dispatch attempt, or the removal from `unreported`, after which a settled head expires.
 fn check_step(before: &Value, after: &Value) -> Option<String> {
-    if before["amendment"] != after["amendment"] {
+    if before["details"] != after["details"] {
         return amended::check_step(before, after);
     }
     if let Some(name) = CONSTANT.into_iter().find(|name| before[*name] != after[*name]) {
@@ -263,7 +253,7 @@ fn is_consistent(head: &Value) -> bool {
     let status = text(head, "status");
     let settled = is_settled(status);
     let last = trail(head).last().map(|entry| text(&entry["M"], "status"));
-    let changes = u64::try_from(trail(head).len()).unwrap_or(0) + amended::count(text(head, "amendment"));
+    let changes = u64::try_from(trail(head).len()).unwrap_or(0) + amended::count(text(head, "details"));
     changes == number(head, "version")
         && amended::is_consistent(head)
         && last == Some(status)
@@ -311,7 +301,7 @@ pub fn check_write(operation: &str, input: &Value) -> Option<String> {
         operation == "UpdateItem" && is_of_head(text(&input["Key"], "pk")) && values[":due"].is_object();
     let condition = input["ConditionExpression"].as_str()?;
     let clauses: &[&str] =
-        if values[":amendment"].is_object() { &["due = "] } else { &["#status = ", "version = ", "due = "] };
+        if values[":details"].is_object() { &["due = "] } else { &["#status = ", "version = ", "due = "] };
     let repeats = clauses.iter().all(|clause| condition.contains(clause));
     (is_transition && !repeats).then(|| format!("a transition has the condition {condition}"))
 }
@@ -337,7 +327,7 @@ impl<When: Ord> Pending<When> {
     pub fn follow(&mut self, key: &Key, after: Option<&Value>, at: When) {
         if let Some(after) = after.filter(|after| text(after, "status") == "PENDING") {
             let attempt = (id_of(&key.1).to_owned(), number(after, "dispatchAttempt"));
-            self.amendments.entry(attempt.0.clone()).or_default().insert(text(after, "amendment").to_owned());
+            self.amendments.entry(attempt.0.clone()).or_default().insert(text(after, "details").to_owned());
             self.since.entry(attempt).or_insert(at);
         } else if after.is_some_and(|after| is_settled(text(after, "status"))) {
             self.until.entry(id_of(&key.1).to_owned()).or_insert(at);
@@ -351,7 +341,7 @@ impl<When: Ord> Pending<When> {
     }
 
     /// Returns what was wanted of a payment when it was claimed.
-    pub(crate) fn claimed<'p>(&'p self, id: &'p str, intent: &'p Intent) -> impl Iterator<Item = Intent> + 'p {
+    pub fn claimed<'p>(&'p self, id: &'p str, intent: &'p Intent) -> impl Iterator<Item = Intent> + 'p {
         self.amendments.get(id).into_iter().flatten().filter_map(move |name| intent.in_force(id, name))
     }
 

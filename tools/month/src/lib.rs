@@ -9,6 +9,7 @@
 
 mod acts;
 mod alarms;
+mod amended_events;
 mod amendments;
 pub mod attributes;
 mod bank;
@@ -25,6 +26,7 @@ mod expectations;
 mod expiry;
 mod faults;
 pub mod files;
+mod first_details;
 mod hostile;
 pub mod intent;
 pub mod journal;

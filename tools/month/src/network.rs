@@ -19,6 +19,7 @@ use crate::attributes::text;
 use crate::broken::{Broken, Part};
 use crate::changes::{Changes, EngineStream};
 use crate::faults::{FaultKind, Faults};
+use crate::first_details;
 use crate::lag::{Lag, Read};
 use crate::lanes;
 use crate::laws::{check_write, is_of_head};
@@ -193,6 +194,9 @@ impl Network {
         let Some(weakness) = self.0.weakness else { return false };
         let before = input.clone();
         weakness.weaken(caller.function, operation, input);
+        if weakness == Weakness::FirstDetails && operation == "SendMessageBatch" {
+            first_details::send(&self.0.engine, input);
+        }
         if operation == "Query" {
             weakness.weaken_query(caller.function, input, self.0.time.now());
         }

@@ -395,7 +395,7 @@ fn has_details(history: Option<&BTreeMap<Key, Value>>, head: &Value, left: u64) 
         let sort = if name.is_empty() { "DETAILS".to_owned() } else { format!("DETAILS#{name}") };
         history.get(&(format!("PAY#{id}"), sort))
     };
-    let mut name = text(head, "amendment");
+    let mut name = text(head, "details");
     while amendments(name) + 1 > left {
         match details(name) {
             Some(found) if !name.is_empty() => name = text(found, "previous"),

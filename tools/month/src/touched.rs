@@ -64,7 +64,7 @@ fn of_action(action: &Value, shards: &BTreeMap<Key, String>, found: &mut Vec<Tou
         }
     }
     // An amendment moves the entry, or takes it away.
-    if item["moved"].is_object() || values[":amendment"].is_object() {
+    if item["moved"].is_object() || values[":details"].is_object() {
         add(format!("{table}/moved"), pk);
     }
     let transaction = values[":transactionId"]["S"].as_str().or(item["transactionId"]["S"].as_str());

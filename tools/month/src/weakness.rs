@@ -82,6 +82,14 @@ pub enum Weakness {
     LostFile,
     /// `publish` sends to an endpoint whose lease it does not have.
     UnleasedWebhooks,
+    /// An amendment forgets the version in its condition.
+    UnversionedAmendment,
+    /// Now and then an amendment's details are not written, and the head names them.
+    LostAmendment,
+    /// `dispatch` sends a payment's first details, and not those that its head names.
+    FirstDetails,
+    /// The list of an account does not read the index of the payments that moved.
+    UnlistedMoved,
 }
 
 impl Weakness {
@@ -121,6 +129,11 @@ impl Weakness {
                 }
             }
             (Self::ForgottenDueKey, "settle") if is_update => remove_clause(input, " AND due = :fromDue"),
+            (Self::UnversionedAmendment, "ingest")
+                if is_update && input["ExpressionAttributeValues"][":details"].is_object() =>
+            {
+                remove_clause(input, " AND version = :fromVersion");
+            }
             (Self::Inconsistent, _) => remove_consistency(input),
             (Self::NoCheckpoint, _) => {
                 if operation == "GetItem" && text(&input["Key"], "pk") == CHECKPOINTS {
@@ -167,9 +180,13 @@ impl Weakness {
         before != *input
     }
 
-    /// Lets a query begin where the function should not.
+    /// Lets a query begin where the function should not, or end where it begins.
     pub(crate) fn weaken_query(self, function: &str, input: &mut Value, now: DateTime<Utc>) {
+        let is_of_moved = input["IndexName"] == "moved";
         let values = &mut input["ExpressionAttributeValues"];
+        if self == Self::UnlistedMoved && function == "query-account" && is_of_moved {
+            values[":to"] = values[":from"].clone();
+        }
         if self == Self::FixedLookBack
             && function == "daily-due-sweeper"
             && let Some(from) = values[":from"]["S"].as_str().filter(|from| from.starts_with("SCHEDULED#"))
@@ -184,6 +201,7 @@ impl Weakness {
         let is_of_head = |item: &str| is_of_head(text(&input[item], "pk"));
         let is_swallowed = match (self, function, operation) {
             (Self::LostHead, "ingest", "PutItem") => is_of_head("Item"),
+            (Self::LostAmendment, "ingest", "PutItem") => text(&input["Item"], "sk").starts_with("DETAILS#"),
             (Self::LostCopy, "archive", "PutItem") | (Self::HotFirst, "settle", "PutItem") => is_of_head("Item"),
             (Self::ForgottenMark, "report", "UpdateItem") => is_of_head("Key"),
             _ => false,

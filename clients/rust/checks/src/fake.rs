@@ -47,6 +47,7 @@ pub(crate) struct Planned {
     status: u16,
     body: String,
     retry_after: Option<u64>,
+    replayed: bool,
     cut: Cut,
 }
 
@@ -112,12 +113,17 @@ pub(crate) fn with(mut object: Value, more: &Value) -> Value {
 /// Returns a response.
 pub(crate) fn planned(status: u16, body: &Value) -> Planned {
     let body = body.as_str().map_or_else(|| body.to_string(), str::to_owned);
-    Planned { status, body, retry_after: None, cut: Cut::Nowhere }
+    Planned { status, body, retry_after: None, replayed: false, cut: Cut::Nowhere }
 }
 
 /// Returns the response with a payment that was created.
 pub(crate) fn created() -> Planned {
     planned(201, &payment())
+}
+
+/// Returns the response with a payment that an earlier request amended.
+pub(crate) fn amended() -> Planned {
+    Planned { replayed: true, ..planned(200, &payment()) }
 }
 
 /// Returns API Gateway's response for a function that is too slow.
@@ -240,6 +246,9 @@ async fn respond(
         .header("content-length", planned.body.len());
     if let Some(seconds) = planned.retry_after {
         response = response.header("retry-after", seconds);
+    }
+    if planned.replayed {
+        response = response.header("idempotent-replayed", "true");
     }
     let content = Bytes::from(planned.body);
     let frames = match planned.cut {

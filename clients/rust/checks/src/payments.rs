@@ -20,6 +20,9 @@ checks![
     all_faults,
     cancel_twice,
     cancel_nothing,
+    amend,
+    amend_replay,
+    amend_too_late,
     data_every_kind,
     data_null,
     non_ascii_data,
@@ -141,6 +144,54 @@ async fn cancel_nothing(world: World) -> Result<()> {
         equal((problem.status, problem.kind()), (404, "no-such-payment"))?;
     }
     Ok(())
+}
+
+async fn amend(world: World) -> Result<()> {
+    let bank = &world.bank;
+    let order = PaymentOrder { reference: Some("RENT".to_owned()), ..world.order_with(r#"{"note":"rent"}"#)? };
+    let first = bank.create("rs-amend", "amend-1", &order).await?.payment;
+    let (id, raised) = (&first.payment_id, json(r#"{"note":"raised"}"#)?);
+    let mut wanted = PaymentOrder::new("acc-2", 13000, "GBP", world.day(9));
+    wanted.data = Some(raised.clone());
+    let amended = bank.amend("rs-amend", id, "raise-1", &wanted, first.version).await?;
+    let payment = bank.get("rs-amend", id).await?;
+    equal((&payment.payment_id, payment.status, payment.version), (id, Status::Scheduled, 2))?;
+    equal((payment.amount_minor, payment.due_date, &payment.reference), (13000, world.day(9), &None))?;
+    equal(&payment.data, &wanted.data)?;
+    equal((without_data(payment), amended.replayed), (amended.payment, false))?;
+    let versions = bank.versions("rs-amend", id).await?;
+    let found: Vec<_> = versions.iter().map(|it| (it.version, it.amount_minor, it.due_date)).collect();
+    equal(found, [(1, 12050, world.day(7)), (2, 13000, world.day(9))])?;
+    let changed: Vec<_> = versions.iter().map(|it| it.changed.join(",")).collect();
+    equal(changed, ["", "amountMinor,scheduledFor,reference,data"])?;
+    ensure!(versions.iter().all(|it| it.data.is_none()), "{versions:?}");
+    let with_data = bank.versions_with_data("rs-amend", id).await?;
+    equal(with_data.into_iter().map(|it| it.data).collect::<Vec<_>>(), [order.data, Some(raised)])
+}
+
+async fn amend_replay(world: World) -> Result<()> {
+    let id = world.bank.create("rs-amend", "replay-1", &world.order()).await?.payment.payment_id;
+    let raised = PaymentOrder { amount_minor: 13000, ..world.order() };
+    let first = world.bank.amend("rs-amend", &id, "raise-1", &raised, 1).await?;
+    let second = world.bank.amend("rs-amend", &id, "raise-1", &raised, 1).await?;
+    equal((first.replayed, second.replayed), (false, true))?;
+    equal(second.payment, first.payment)?;
+    let other = PaymentOrder { amount_minor: 14000, ..world.order() };
+    let problem = problem_of(world.bank.amend("rs-amend", &id, "raise-1", &other, 2).await)?;
+    equal((problem.status, problem.kind()), (422, "idempotency-key-reused"))?;
+    equal(problem.fields, ["amountMinor"])
+}
+
+async fn amend_too_late(world: World) -> Result<()> {
+    let id = world.bank.create("rs-amend", "late-1", &world.order()).await?.payment.payment_id;
+    let raised = PaymentOrder { amount_minor: 13000, ..world.order() };
+    world.bank.amend("rs-amend", &id, "raise-1", &raised, 1).await?;
+    let other = PaymentOrder { amount_minor: 14000, ..world.order() };
+    let problem = problem_of(world.bank.amend("rs-amend", &id, "raise-2", &other, 1).await)?;
+    equal((problem.status, problem.kind(), problem.current_version), (412, "version-changed", Some(2)))?;
+    world.bank.cancel("rs-amend", &id).await?;
+    let problem = problem_of(world.bank.amend("rs-amend", &id, "raise-3", &other, 3).await)?;
+    equal((problem.status, problem.kind(), problem.current_version), (409, "not-amendable", Some(3)))
 }
 
 async fn data_every_kind(world: World) -> Result<()> {

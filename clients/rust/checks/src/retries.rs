@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use scheduled_payments::Error;
 use serde_json::json;
 
-use crate::fake::{Cut, Fake, PAYMENT_ID, Planned, created, cut, gateway_slow, planned, problem, throttled};
+use crate::fake::{Cut, Fake, PAYMENT_ID, Planned, amended, created, cut, gateway_slow, planned, problem, throttled};
 use crate::suite::{checks, equal};
 use crate::world::{World, attempts, error_of, problem_of};
 
@@ -15,6 +15,7 @@ checks![
     pauses_double,
     gateway_429,
     gateway_504,
+    amend_retried,
     cut_connection,
     silent_server,
     internal_once,
@@ -75,6 +76,15 @@ async fn gateway_504(world: World) -> Result<()> {
     same(&fake, 3)
 }
 
+async fn amend_retried(world: World) -> Result<()> {
+    let fake = Fake::of([throttled(1), cut(Cut::Before), amended()]).await?;
+    let bank = fake.bank.request_id("mine");
+    let answer = bank.amend("acc-1", PAYMENT_ID, "key-1", &world.order_with(r#"{"n":1}"#)?, 7).await?;
+    equal((&*answer.payment.payment_id, answer.replayed), (PAYMENT_ID, true))?;
+    same(&fake, 3)?;
+    equal(fake.seen().iter().map(|seen| seen.header("if-match").to_owned()).collect::<Vec<_>>(), [r#""7""#; 3])
+}
+
 async fn cut_connection(world: World) -> Result<()> {
     let fake = Fake::of([cut(Cut::Before), cut(Cut::Within), created()]).await?;
     equal(create(&world, &fake).await?, PAYMENT_ID)?;
@@ -107,7 +117,7 @@ async fn internal_once(world: World) -> Result<()> {
 }
 
 async fn no_retry_of_4xx(world: World) -> Result<()> {
-    for status in [400, 401, 403, 404, 409, 413, 415, 422] {
+    for status in [400, 401, 403, 404, 409, 412, 413, 415, 422, 428] {
         let fake = Fake::of([planned(status, &problem(status, "some", &json!({}))), created()]).await?;
         equal(problem_of(create(&world, &fake).await)?.status, status)?;
         same(&fake, 1)?;

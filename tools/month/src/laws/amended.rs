@@ -14,7 +14,7 @@ const CHANGING: [&str; 10] = [
     "version",
     "due",
     "moved",
-    "amendment",
+    "details",
     "amended",
     "payeeAccountId",
     "amountMinor",
@@ -36,7 +36,7 @@ pub(super) fn is_consistent(head: &Value) -> bool {
     let (slot_at, id) = text(head, "sk").split_once('#').unwrap_or_default();
     let due_at = due_of(head).1;
     let moved = if due_at == slot_at { String::new() } else { format!("{due_at}#{id}") };
-    let is_amended = !text(head, "amendment").is_empty();
+    let is_amended = !text(head, "details").is_empty();
     text(head, "moved") == moved
         && (is_amended || moved.is_empty())
         && head.get("amended").is_some() == (is_amended && !is_settled(text(head, "status")))
@@ -62,7 +62,7 @@ pub(super) fn check_step(before: &Value, after: &Value) -> Option<String> {
     let is_told = |name: &&str| told.contains(name) == (before[*name] != after[*name]);
     let legal = text(before, "status") == "SCHEDULED"
         && new == old + 1
-        && count(text(after, "amendment")) == old
+        && count(text(after, "details")) == old
         && rest(before) == rest(after)
         && FIELDS.iter().all(is_told)
         && super::is_consistent(after);
@@ -90,7 +90,7 @@ pub(super) fn check_details<'i>(
 /// Checks what a payment was: each amendment has its details, its client had seen the version before, and each that was acknowledged is
 /// among them.
 pub(super) fn check_chain(intent: &Intent, id: &str, head: &Value, tables: &Tables) -> Option<String> {
-    let (mut names, mut name) = (BTreeSet::new(), text(head, "amendment"));
+    let (mut names, mut name) = (BTreeSet::new(), text(head, "details"));
     while !name.is_empty() {
         let Some(details) = tables.history.get(&(format!("PAY#{id}"), format!("DETAILS#{name}"))) else {
             return Some(format!("was amended, and the details {name} are not there"));

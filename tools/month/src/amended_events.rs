@@ -1,0 +1,135 @@
+//! What must be true of the events of amendments: one for each, with what it changed, and later events say the same.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::intent::Intent;
+
+/// Checks events in the order of the log. Returns what is wrong.
+pub(crate) fn check(events: &[Value], intents: &[Intent]) -> Vec<String> {
+    let mut owners = BTreeMap::new();
+    for intent in intents {
+        owners.extend(intent.amounts().into_iter().map(|amount| (amount, intent)));
+    }
+    // The amendment that each payment has, as far as the log says; empty at first.
+    let (mut names, mut found) = (BTreeMap::<&str, String>::new(), Vec::new());
+    for event in events.iter().filter(|event| event["version"].as_u64().is_some_and(|version| version > 0)) {
+        let of = |name: &str| event[name].as_str().unwrap_or_default();
+        let owner = event["amountMinor"].as_u64().and_then(|amount| owners.get(&amount));
+        let Some(intent) = owner else {
+            found.push(format!("nobody asked for the payment of {event}"));
+            continue;
+        };
+        let (id, before) = (of("paymentId"), names.remove(of("paymentId")));
+        let now = match event["amendmentId"].as_str() {
+            Some(amendment) => Some(format!("{}#{amendment}", event["version"])),
+            None if event["version"] == 1 => Some(String::new()),
+            // A restore that brings back a claim does not say which amendment was in force.
+            None if of("type") == "payment.restored" => None,
+            None => before.clone(),
+        };
+        let Some(now) = now else { continue };
+        let wanted = intent.in_force(id, &now);
+        let [before, after] = [before.and_then(|name| intent.in_force(id, &name)), wanted];
+        let is_right = after.as_ref().is_some_and(|after| has_content(event, after))
+            && tells_amendment(event, before.as_ref().zip(after.as_ref()));
+        if !is_right {
+            found.push(format!("an event is not as it was wanted: {event}, once {now:?} is in force"));
+        }
+        names.insert(id, now);
+    }
+    found
+}
+
+fn has_content(event: &Value, wanted: &Intent) -> bool {
+    event["amountMinor"] == wanted.amount
+        && event["payeeAccountId"] == wanted.payee
+        && event["currency"] == wanted.currency
+        && event["reference"].as_str() == wanted.reference.as_deref()
+        && wanted.due_at().is_none_or(|due_at| event["dueAt"] == due_at)
+        && wanted.due_date().is_none_or(|date| event["dueDate"] == date.to_string())
+}
+
+/// Whether an event says that it is an amendment if it is one, and then what changed.
+fn tells_amendment(event: &Value, contents: Option<(&Intent, &Intent)>) -> bool {
+    let is_amended = event["type"] == "payment.amended";
+    if event["type"] == "payment.restored" {
+        return true;
+    }
+    let stays = event["from"] == "SCHEDULED" && event["to"] == "SCHEDULED";
+    if is_amended != stays
+        || is_amended != event["changed"].is_array()
+        || is_amended != event["amendmentId"].is_string()
+    {
+        return false;
+    }
+    let Some((before, after)) = contents.filter(|_| is_amended) else { return true };
+    let payee_before = (before.payee != after.payee).then_some(before.payee.as_str());
+    event["changed"] == Value::from(differences(before, after))
+        && event["previousPayeeAccountId"].as_str() == payee_before
+}
+
+/// The fields that differ, in their order in the API. No month has a date rule.
+fn differences(before: &Intent, after: &Intent) -> Vec<&'static str> {
+    [
+        ("payeeAccountId", before.payee != after.payee),
+        ("amountMinor", before.amount != after.amount),
+        ("currency", before.currency != after.currency),
+        ("scheduledFor", before.scheduled_for != after.scheduled_for),
+        ("reference", before.reference != after.reference),
+        ("data", before.data != after.data),
+    ]
+    .into_iter()
+    .filter_map(|(name, differs)| differs.then_some(name))
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::intent::Amendment;
+
+    const ID: &str = "8d07bc0c-d17d-5df6-b610-da0d009ea896";
+
+    fn amended() -> (Intent, Value, Value) {
+        let mut intent = Intent::new("acc-1".to_owned(), 7, "2026-03-12".to_owned());
+        let mut wanted = intent.made_for("2026-03-12T08:00:00Z".to_owned());
+        (wanted.amount, wanted.payee) = (8, "tenant".to_owned());
+        let amendment = Amendment { key: "change".to_owned(), seen: 1, wanted: Box::new(wanted), accepted: false };
+        let name = amendment.name(ID).unwrap_or_default();
+        intent.amendments.push(amendment);
+        let first = json!({
+            "type": "payment.scheduled", "paymentId": ID, "version": 1, "to": "SCHEDULED", "amountMinor": 7,
+            "payeeAccountId": "landlord", "currency": "GBP",
+        });
+        let second = json!({
+            "type": "payment.amended", "paymentId": ID, "version": 2, "from": "SCHEDULED", "to": "SCHEDULED", "amountMinor": 8,
+            "payeeAccountId": "tenant", "currency": "GBP", "dueAt": "2026-03-12T08:00:00Z",
+            "amendmentId": name.trim_start_matches("2#"), "previousPayeeAccountId": "landlord",
+            "changed": ["payeeAccountId", "amountMinor", "scheduledFor"],
+        });
+        (intent, first, second)
+    }
+
+    #[test]
+    fn an_amendment_has_one_event_that_says_what_changed() {
+        let (intent, first, second) = amended();
+        let intents = [intent];
+        assert_eq!(check(&[first.clone(), second.clone()], &intents), [""; 0]);
+        for (field, wrong) in [
+            ("type", json!("payment.scheduled")),
+            ("changed", json!(["amountMinor"])),
+            ("amendmentId", json!("450fcaf8-96dc-50d0-860d-bcb1d27101f1")),
+            ("amountMinor", json!(7)),
+            ("dueAt", json!("2026-03-12T09:00:00Z")),
+            ("previousPayeeAccountId", Value::Null),
+        ] {
+            let mut second = second.clone();
+            second[field] = wrong;
+            assert_eq!(check(&[first.clone(), second], &intents).len(), 1, "{field}");
+        }
+    }
+}
