@@ -12,19 +12,22 @@ pub(crate) fn check(events: &[Value], intents: &[Intent]) -> Vec<String> {
     for intent in intents {
         owners.extend(intent.amounts().into_iter().map(|amount| (amount, intent)));
     }
-    // The amendment that each payment has, as far as the log says; empty at first.
-    let (mut names, mut found) = (BTreeMap::<&str, String>::new(), Vec::new());
-    for event in events.iter().filter(|event| event["version"].as_u64().is_some_and(|version| version > 0)) {
+    // The last version of each payment and the amendment in force, as far as the log says; empty at first.
+    let (mut names, mut found) = (BTreeMap::<&str, (u64, String)>::new(), Vec::new());
+    for event in events {
+        let Some(version) = event["version"].as_u64().filter(|version| *version > 0) else { continue };
         let of = |name: &str| event[name].as_str().unwrap_or_default();
         let owner = event["amountMinor"].as_u64().and_then(|amount| owners.get(&amount));
         let Some(intent) = owner else {
             found.push(format!("nobody asked for the payment of {event}"));
             continue;
         };
-        let (id, before) = (of("paymentId"), names.remove(of("paymentId")));
+        let id = of("paymentId");
+        // After a gap nothing is known.
+        let before = names.remove(id).filter(|(last, _)| last + 1 == version).map(|(_, name)| name);
         let now = match event["amendmentId"].as_str() {
-            Some(amendment) => Some(format!("{}#{amendment}", event["version"])),
-            None if event["version"] == 1 => Some(String::new()),
+            Some(amendment) => Some(format!("{version}#{amendment}")),
+            None if version == 1 => Some(String::new()),
             // A restore that brings back a claim does not say which amendment was in force.
             None if of("type") == "payment.restored" => None,
             None => before.clone(),
@@ -37,7 +40,7 @@ pub(crate) fn check(events: &[Value], intents: &[Intent]) -> Vec<String> {
         if !is_right {
             found.push(format!("an event is not as it was wanted: {event}, once {now:?} is in force"));
         }
-        names.insert(id, now);
+        names.insert(id, (version, now));
     }
     found
 }

@@ -1,4 +1,4 @@
-//! Clients that amend payments: before they are due, while others claim, cancel or create them, two at once, and again after days.
+//! Clients that amend payments, also while others write them, two at once, and again after days.
 
 use std::sync::Arc;
 
@@ -9,13 +9,14 @@ use payments_local::client::{Reply, Request};
 use payments_local::payload::DataKind;
 use payments_model::UtcSecond;
 use serde_json::{Value, json};
+use tokio::task::spawn_local;
 
 use crate::acts::Act;
 use crate::attributes::{number as number_of, text};
 use crate::bank::Bank;
 use crate::clients::{TRIES, ask, cancel, create, wait};
 use crate::intent::{Amendment, Intent};
-use crate::laws::CLOCKS_AGREE;
+use crate::laws::{CLOCKS_AGREE, id_of};
 use crate::random::happens;
 use crate::readers::get;
 use crate::time::pause;
@@ -29,6 +30,23 @@ const MOST: u64 = 20;
 /// The first amount of an amendment; those of new payments are lower.
 const FIRST_AMOUNT: u64 = 10_000_000;
 
+/// The first amount of an amendment by mistake.
+const FIRST_WRONG_AMOUNT: u64 = 20_000_000;
+
+/// Returns the request that amends a payment by mistake: nobody else wants that amount. `None` if no client knows the payment.
+pub(crate) fn by_mistake(bank: &Bank, head: &Value) -> Option<Request> {
+    let (id, seen) = (id_of(text(head, "sk")), number_of(head, "version"));
+    let mut state = bank.state();
+    let intent = state.intents.iter_mut().find(|intent| intent.accepted.as_deref() == Some(id))?;
+    let known = intent.in_force(id, text(head, "details"))?;
+    let mut wanted = known.made_for(known.scheduled_for.clone());
+    wanted.amount = FIRST_WRONG_AMOUNT + intent.amount;
+    let key = format!("mistake-of-{}", intent.amount);
+    let request = Request::amend(&intent.account, id, (&key, u32::try_from(seen).ok()?), &wanted.body());
+    intent.amendments.push(Amendment { key, seen, wanted: Box::new(wanted), accepted: false });
+    Some(request)
+}
+
 /// A client of one payment.
 struct Client<'b> {
     bank: &'b Arc<Bank>,
@@ -39,7 +57,11 @@ struct Client<'b> {
 }
 
 /// Lets the client of a payment amend it, perhaps.
-pub(crate) async fn run(bank: Arc<Bank>, place: usize, end: DateTime<Utc>) {
+pub(crate) fn start(bank: Arc<Bank>, place: usize, end: DateTime<Utc>) {
+    spawn_local(run(bank, place, end));
+}
+
+async fn run(bank: Arc<Bank>, place: usize, end: DateTime<Utc>) {
     let random = bank.seed.source(&format!("amendments of {place}"));
     let mut client = Client { bank: &bank, place, end, random };
     if !bank.amends || !happens(&mut client.random, PER_THOUSAND) {
@@ -325,7 +347,7 @@ fn date(
     match random.u8(0..8) {
         0 | 1 if left > 120 => (Act::Earlier, written(now + TimeDelta::seconds(random.i64(60..left)))),
         2 | 3 if room > 60 => {
-            (Act::Later, written(due + TimeDelta::seconds(random.i64(60..room.min(8 * 86_400).max(61)))))
+            (Act::Later, written(due + TimeDelta::seconds(random.i64(60..room.clamp(61, 8 * 86_400)))))
         }
         4 => (Act::ToToday, date_of(now)),
         5 | 6 if base.scheduled_for != first.scheduled_for && !first.has_passed(now) => {

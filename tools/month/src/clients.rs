@@ -11,7 +11,6 @@ use payments_model::UtcSecond;
 use serde_json::json;
 use tokio::task::spawn_local;
 
-use crate::amendments;
 use crate::bank::Bank;
 use crate::faults::FaultKind;
 use crate::intent::Intent;
@@ -34,8 +33,11 @@ const BATCH: usize = 10;
 /// How long an invocation may take before API Gateway gives up.
 const TIMEOUT: TimeDelta = TimeDelta::seconds(28);
 
-/// Lets clients ask for `payments` a day, until `end`. A payment is due before it.
-pub(crate) async fn run(bank: Arc<Bank>, payments: usize, end: DateTime<Utc>) {
+/// What begins once a payment is created, at its place among the intents. Payments are due before that instant.
+pub(crate) type Then = fn(Arc<Bank>, usize, DateTime<Utc>);
+
+/// Lets clients ask for `payments` a day, until `end`, and `then` for something else. A payment is due before the end.
+pub(crate) async fn run(bank: Arc<Bank>, payments: usize, end: DateTime<Utc>, then: Then) {
     let mut random = bank.seed.source("clients");
     while bank.time.now() < end {
         let morning = bank.time.now();
@@ -50,7 +52,7 @@ pub(crate) async fn run(bank: Arc<Bank>, payments: usize, end: DateTime<Utc>) {
             }
             spawn_local(async move {
                 pause(wait).await;
-                single(&bank, &mut own, (left, end)).await;
+                single(&bank, &mut own, (left, end, then)).await;
             });
         }
         pause(TimeDelta::days(1)).await;
@@ -94,7 +96,7 @@ async fn feed_of(bank: Arc<Bank>, payments: usize) {
 }
 
 /// Creates one payment, and perhaps amends or cancels it, or repeats the create after days.
-async fn single(bank: &Arc<Bank>, random: &mut Rng, (left, end): (i64, DateTime<Utc>)) {
+async fn single(bank: &Arc<Bank>, random: &mut Rng, (left, end, then): (i64, DateTime<Utc>, Then)) {
     let now = bank.time.now();
     let due = now + TimeDelta::seconds(random.i64(60..left.min(12 * 86_400)));
     let scheduled_for = if random.u8(0..3) == 0 {
@@ -104,7 +106,7 @@ async fn single(bank: &Arc<Bank>, random: &mut Rng, (left, end): (i64, DateTime<
     };
     let place = new_intent(bank, random, scheduled_for);
     create(bank, place).await;
-    spawn_local(amendments::run(Arc::clone(bank), place, end));
+    then(Arc::clone(bank), place, end);
     if bank.faults.draw(FaultKind::KeyReused, 30) {
         reuse(bank, place).await;
     }

@@ -1,5 +1,7 @@
 //! The end of a month: faults cease, and everything that was begun must come to its end.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use chrono::{Days, TimeDelta};
 use payments_local::Function;
@@ -9,7 +11,7 @@ use crate::amended_events;
 use crate::bank::Bank;
 use crate::checker::Checker;
 use crate::counters;
-use crate::laws::Tables;
+use crate::laws::{Tables, id_of};
 use crate::outages::Outage;
 use crate::time::pause;
 use crate::triggers::{context, until};
@@ -84,10 +86,11 @@ async fn recount(bank: &Bank, checker: &mut Checker) -> Result<()> {
     Ok(())
 }
 
-/// Nothing is left in a queue. What `dispatch` gave up is in one of its own, and is redriven.
-pub(crate) fn check_queues(bank: &Bank, checker: &mut Checker) {
+/// Nothing is left in a queue but results of payments that a restore lost. What `dispatch` gave up is in one of its own, and is redriven.
+pub(crate) fn check_queues(bank: &Bank, tables: &Tables, checker: &mut Checker) {
     let now = bank.time.now();
     let queues = &bank.queues;
+    delete_results_of_lost(bank, tables);
     for (name, queue) in [
         ("requests", &queues.requests),
         ("results", &queues.results),
@@ -97,6 +100,25 @@ pub(crate) fn check_queues(bank: &Bank, checker: &mut Checker) {
         let counts = queue.counts(now);
         if counts.visible + counts.in_flight > 0 {
             checker.violations.insert(format!("{} messages are left in {name}", counts.visible + counts.in_flight));
+        }
+    }
+}
+
+/// Deletes the dead letters that name a payment of which a restore left nothing, as an operator does.
+fn delete_results_of_lost(bank: &Bank, tables: &Tables) {
+    let dead_letters = &bank.queues.result_dead_letters;
+    let left: BTreeSet<&str> = tables.heads().keys().map(|key| id_of(&key.1)).collect();
+    loop {
+        let received = dead_letters.receive(10, bank.time.now());
+        if received.is_empty() {
+            return;
+        }
+        for message in received {
+            let result: Value = serde_json::from_str(&message.body).unwrap_or_default();
+            let id = result["paymentId"].as_str().unwrap_or_default();
+            if bank.state().lost.contains(id) && !left.contains(id) {
+                dead_letters.delete(&message.receipt_handle);
+            }
         }
     }
 }

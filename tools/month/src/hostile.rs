@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use fastrand::Rng;
+use http::Method;
 use payments_local::client::Request;
 use serde_json::{Value, json};
 
@@ -48,7 +49,7 @@ fn hostile(random: &mut Rng) -> Request {
         Request::create("acc-0", "hostile", &body)
     };
     let nested = (0..200).fold(json!(1), |inner, _| json!([inner]));
-    match random.u8(0..14) {
+    match random.u8(0..18) {
         0 => Request::post("/accounts/acc-0/payments").header("Idempotency-Key", "hostile").text("{\"amountMinor\":"),
         1 => with("amountMinor", json!(-5)),
         2 => with("amountMinor", json!(u64::MAX)),
@@ -62,6 +63,21 @@ fn hostile(random: &mut Rng) -> Request {
         10 => Request::get("/accounts/acc-0/payments?cursor=bm90IGEgY3Vyc29y"),
         11 => Request::cancel("acc-1", "7a3f8f0e-52c4-5a51-8d0b-1be690c2f417"),
         12 => Request::post("/payment-batches").json(&json!({ "payments": vec![good.clone(); 101] })),
-        _ => Request::get("/accounts/acc-0/payments/%00"),
+        13 => Request::get("/accounts/acc-0/payments/%00"),
+        14 => amendment(None).json(&good),
+        _ => {
+            let tags = ["*", "1", "\"01\"", "W/\"1\"", "\"1\", \"2\"", "\"99999999999\"", "\"\"", "\"-1\"", "\"1"];
+            amendment(random.choice(tags)).json(&good)
+        }
+    }
+}
+
+/// An amendment with an `If-Match` that is no entity tag of a payment, or without one.
+fn amendment(tag: Option<&str>) -> Request {
+    let path = "/accounts/acc-1/payments/7a3f8f0e-52c4-5a51-8d0b-1be690c2f417";
+    let request = Request::new(Method::PUT, path).header("Idempotency-Key", "hostile");
+    match tag {
+        Some(tag) => request.header("If-Match", tag),
+        None => request,
     }
 }

@@ -15,6 +15,7 @@ use crate::intent::Intent;
 
 mod amended;
 
+pub use crate::heads::{Tables, due_of, id_of, is_of_head, is_settled};
 pub(crate) use amended::count as amendments;
 
 /// The legal transitions.
@@ -27,42 +28,6 @@ const CONSTANT: [&str; 10] =
 
 /// How far the clocks of sandboxes are ahead at most.
 pub(crate) const CLOCKS_AGREE: TimeDelta = TimeDelta::seconds(3);
-
-/// What is in both tables.
-#[derive(Debug, Default)]
-pub struct Tables {
-    /// The items of the hot table.
-    pub hot: BTreeMap<Key, Value>,
-    /// The items of the long-term table.
-    pub history: BTreeMap<Key, Value>,
-}
-
-impl Tables {
-    /// Returns the heads of both tables, each once.
-    #[must_use]
-    pub fn heads(&self) -> BTreeMap<&Key, &Value> {
-        self.history.iter().chain(&self.hot).filter(|((pk, _), _)| is_of_head(pk)).collect()
-    }
-}
-
-/// Whether a partition key is that of heads.
-#[must_use]
-pub fn is_of_head(pk: &str) -> bool {
-    pk.starts_with("ACCT#")
-}
-
-/// Returns the payment's id from its head's sort key.
-#[must_use]
-pub fn id_of(sk: &str) -> &str {
-    sk.split_once('#').map_or("", |(_, id)| id)
-}
-
-/// Returns when a payment is due by its head's due key: date and instant.
-#[must_use]
-pub fn due_of(head: &Value) -> (&str, &str) {
-    let mut parts = text(head, "due").split('#').skip(1);
-    (parts.next().unwrap_or_default(), parts.next().unwrap_or_default())
-}
 
 /// Checks that no payment is there twice or lost, and none that nobody asked for, and that what clients were told stays
 /// true. Returns what is wrong.
@@ -208,7 +173,7 @@ fn check_beginning(head: &Value) -> Option<String> {
 /// A step is an amendment, a transition, a later dispatch attempt, or the removal from `unreported`, after which a settled head expires.
 fn check_step(before: &Value, after: &Value) -> Option<String> {
     if before["details"] != after["details"] {
-        return amended::check_step(before, after);
+        return amended::check_step(before, after, is_consistent(after));
     }
     if let Some(name) = CONSTANT.into_iter().find(|name| before[*name] != after[*name]) {
         return Some(format!("changed its {name} from {} to {}", before[name], after[name]));
@@ -266,12 +231,6 @@ fn is_consistent(head: &Value) -> bool {
         && (settled || head.get("inHistory").is_none())
         && head.get("expires_at").is_none()
         && head.get("settledAt").is_some() == settled
-}
-
-/// Whether a status is that of a settled payment.
-#[must_use]
-pub fn is_settled(status: &str) -> bool {
-    matches!(status, "PROCESSED" | "FAILED")
 }
 
 /// When a head last changed, by its trail.

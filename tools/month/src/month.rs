@@ -26,7 +26,7 @@ use crate::time::pause;
 use crate::trace::Trace;
 use crate::triggers;
 use crate::world::build;
-use crate::{clients, ending, expiry, hostile, journal, minutes, readers, restores, story, webhooks};
+use crate::{amendments, clients, ending, expiry, hostile, journal, minutes, readers, restores, story, webhooks};
 
 /// When months begin: each has a change of some clocks in it.
 const BEGINS: [&str; 2] = ["2026-03-12T00:00:00Z", "2026-10-12T00:00:00Z"];
@@ -119,7 +119,7 @@ async fn played(settings: &Settings, watch: &dyn Fn()) -> Result<Month> {
     triggers::start(&bank, zone)?;
     minutes::start(&bank, settings.outages)?;
     let end = begin + TimeDelta::days(i64::from(settings.days));
-    spawn_local(clients::run(Arc::clone(&bank), settings.payments, end));
+    spawn_local(clients::run(Arc::clone(&bank), settings.payments, end, amendments::start));
     spawn_local(readers::run(Arc::clone(&bank), end));
     bank.state().consumer.may_lack = settings.outages.contains(&Outage::RecordsTrimmed);
     spawn_local(readers::follow_events(Arc::clone(&bank)));
@@ -145,7 +145,7 @@ async fn played(settings: &Settings, watch: &dyn Fn()) -> Result<Month> {
         let tables = checker.check(&bank)?;
         checker.check_end(&bank, &tables, &published(&files).await?);
         ending::check_counts(&bank, &tables, &mut checker).await?;
-        ending::check_queues(&bank, &mut checker);
+        ending::check_queues(&bank, &tables, &mut checker);
         ending::check_events(&bank, &tables, &mut checker, settings.outages);
         checker.violations.extend(webhooks::check(&bank).await);
         let consumer = std::mem::take(&mut bank.state().consumer);

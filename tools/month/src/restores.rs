@@ -2,7 +2,7 @@
 //!
 //! The hot table is lost, sometimes with the long-term table or the log. The operator follows the runbook.
 //! What the restored tables lack comes back from the log or the journal. Only changes that were not logged may be lost, and payments whose details are lost.
-//! Sometimes the reason for the restore is a client that cancelled what it should not have: that is left out.
+//! Sometimes the reason for the restore is a client that cancelled and amended what it should not have: that is left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,6 +21,7 @@ use payments_store::{LogPosition, LogRead};
 use serde_json::{Value, json};
 use tokio::task::spawn_local;
 
+use crate::amendments;
 use crate::attributes::{Key, number, text};
 use crate::bank::Bank;
 use crate::by_hand::heads;
@@ -29,9 +30,10 @@ use crate::clients::{TRIES as ASKED, ask_as, wait};
 use crate::faults::FaultKind;
 use crate::journal::journaled;
 use crate::lag;
-use crate::laws::{Tables, amendments, due_of, id_of, is_of_head};
+use crate::laws::{due_of, id_of, is_of_head};
 use crate::log_loss::{self, LogLoss, set};
 use crate::random::happens;
+use crate::restored::{self, Loss};
 use crate::time::pause;
 use crate::triggers::{SCHEDULED_TIMEOUT, context};
 use crate::webhooks;
@@ -51,11 +53,11 @@ const LONGEST_DRAIN: TimeDelta = TimeDelta::hours(2);
 /// How often a step is tried, which fails or is killed now and then.
 const TRIES: u32 = 60;
 
-/// Who cancels what it should not.
+/// Who cancels and amends what it should not.
 const FAULTY: &str = "faulty";
 
-/// How many payments it cancels at most.
-const WRONGLY_CANCELLED: usize = 3;
+/// How many payments it changes at most.
+const WRONGLY_CHANGED: usize = 3;
 
 /// How many segments are read at once.
 const SEGMENTS: u8 = 12;
@@ -95,22 +97,6 @@ struct Operator<'b> {
     files: &'b Arc<dyn ObjectStore>,
 }
 
-/// What is lost, and what is known of it.
-struct Loss {
-    /// The instant to which the hot table is restored.
-    to: UtcSecond,
-    /// The long-term table as it is restored, if it is.
-    history: Option<BTreeMap<Key, Value>>,
-    /// Both tables before.
-    before: Tables,
-    /// The last version of each payment in the log.
-    logged: BTreeMap<String, u64>,
-    /// The payments that were cancelled by mistake.
-    wrong: BTreeSet<String>,
-    /// How the log was lost, if it was.
-    log: Option<LogLoss>,
-}
-
 /// Returns the last version of each payment of the events.
 fn last_versions(events: &[Value]) -> BTreeMap<String, u64> {
     let versions = events.iter().filter_map(|event| Some((event["paymentId"].as_str()?, event["version"].as_u64()?)));
@@ -125,7 +111,7 @@ impl Operator<'_> {
         let latest = bank.time.now();
         let log = LogLoss::draw(bank, random)?;
         pause(TimeDelta::minutes(random.i64(1..40))).await;
-        let wrong = if random.u8(0..3) == 0 { self.cancel_wrongly().await } else { BTreeSet::new() };
+        let wrong = if random.u8(0..3) == 0 { self.change_wrongly().await } else { BTreeMap::new() };
         pause(TimeDelta::minutes(random.i64(1..10))).await;
         switches.restoring.store(true, Ordering::Relaxed);
         if random.bool() {
@@ -158,7 +144,7 @@ impl Operator<'_> {
         self.rewind(&loss)?;
         self.rebuild(&loss, random).await?;
         bank.state().by_hand.restored = Some(first..bank.changes.log().len());
-        self.check(&loss)?;
+        restored::check(bank, &loss)?;
 
         let stream = bank.stream.renew(bank.time.now())?;
         let restored =
@@ -231,20 +217,21 @@ impl Operator<'_> {
         Err(anyhow!("the log cannot be read to its end"))
     }
 
-    /// Lets a client cancel payments that nobody wants cancelled. Returns their ids.
-    async fn cancel_wrongly(&self) -> BTreeSet<String> {
+    /// Lets a client amend and cancel payments that nobody wants changed. Returns the version that each had before.
+    async fn change_wrongly(&self) -> BTreeMap<String, u64> {
         let (bank, soon) = (self.bank, self.bank.time.now() + TimeDelta::hours(6));
         let scheduled = heads(bank, "SCHEDULED").unwrap_or_default();
         let later = scheduled.iter().filter(|head| due_of(head).1 > soon.to_rfc3339().as_str());
-        let mut wrong = BTreeSet::new();
-        for head in later.take(WRONGLY_CANCELLED) {
+        let mut wrong = BTreeMap::new();
+        for (place, head) in later.take(WRONGLY_CHANGED).enumerate() {
             let (account, id) = (text(head, "pk").trim_start_matches("ACCT#"), id_of(text(head, "sk")));
-            let request = Request::cancel(account, id);
+            let amended = if place == 0 { amendments::by_mistake(bank, head) } else { None };
+            let request = amended.unwrap_or_else(|| Request::cancel(account, id));
             for tried in 0..ASKED {
-                // It does not matter whether it was: its client may have cancelled it before.
-                wrong.insert(id.to_owned());
+                // It does not matter whether it was: its client may have changed it before.
+                wrong.insert(id.to_owned(), number(head, "version"));
                 match ask_as(bank, FAULTY, &request).await.map(|reply| reply.status) {
-                    Some(200 | 409) => break,
+                    Some(200 | 409 | 412) => break,
                     _ => wait(tried).await,
                 }
             }
@@ -281,7 +268,7 @@ impl Operator<'_> {
                 None => "",
             };
             let shown = format!(
-                "{tables} to {}{log}: {:?}, {:?}, {} wrongly cancelled",
+                "{tables} to {}{log}: {:?}, {:?}, {} wrongly changed",
                 loss.to,
                 planned.changes,
                 planned.findings,
@@ -307,7 +294,7 @@ impl Operator<'_> {
     }
 
     fn rebuild_of(&self, loss: &Loss) -> Result<Rebuild> {
-        let except = format!("actor={FAULTY},type=payment.cancelled").parse()?;
+        let except = format!("actor={FAULTY}").parse()?;
         Ok(Rebuild {
             store: self.bank.lambda.operator().clone(),
             source: loss.log.as_ref().map_or(Source::Log, |_| log_loss::journal(self.files)),
@@ -337,38 +324,6 @@ impl Operator<'_> {
         Err(last.unwrap_or_else(|| anyhow!("it takes too long")))
     }
 
-    /// Nothing is lost that the log knows, but what has no details any more. What is lost is noted, so that clients who were told of it are not
-    /// taken at their word.
-    fn check(&self, loss: &Loss) -> Result<()> {
-        let Loss { history, before, logged, wrong, .. } = loss;
-        let after = tables(self.bank)?;
-        let after = after.heads();
-        let mut lost = Vec::new();
-        for (key, head) in before.heads() {
-            let (id, version) = (id_of(&key.1), number(head, "version"));
-            let left = after.get(key).map_or(0, |head| number(head, "version"));
-            if left >= version || (wrong.contains(id) && left + 1 == version) {
-                continue;
-            }
-            let is_logged = logged.get(id).is_some_and(|logged| *logged > left);
-            if is_logged && has_details(history.as_ref(), head, left) {
-                self.bank.complain(format!("{id} has version {left} after a restore, and {version} in the log"));
-            }
-            lost.push((id.to_owned(), json!(number(head, "amountMinor")), left));
-        }
-        let mut state = self.bank.state();
-        for (id, amount, left) in lost {
-            state.lost.insert(id);
-            for intent in state.intents.iter_mut().filter(|intent| intent.has_amount(&amount)) {
-                intent.cancelled = false;
-                intent.accepted.take_if(|_| left == 0);
-                let taken_back = intent.amendments.iter_mut().filter(|amendment| amendment.seen >= left);
-                taken_back.for_each(|amendment| amendment.accepted = false);
-            }
-        }
-        Ok(())
-    }
-
     /// Claims all that is due, before anybody can cancel it.
     async fn sweep(&self) -> Result<()> {
         for _ in 0..TRIES {
@@ -384,24 +339,4 @@ impl Operator<'_> {
         }
         Err(anyhow!("something due is left"))
     }
-}
-
-/// Whether the long-term table as it was restored has the details that a head needs to come back beyond the version that is left of it:
-/// the first ones, if nothing is left, and those of each amendment.
-fn has_details(history: Option<&BTreeMap<Key, Value>>, head: &Value, left: u64) -> bool {
-    let Some(history) = history else { return true };
-    let id = id_of(text(head, "sk"));
-    let details = |name: &str| {
-        let sort = if name.is_empty() { "DETAILS".to_owned() } else { format!("DETAILS#{name}") };
-        history.get(&(format!("PAY#{id}"), sort))
-    };
-    let mut name = text(head, "details");
-    while amendments(name) + 1 > left {
-        match details(name) {
-            Some(found) if !name.is_empty() => name = text(found, "previous"),
-            Some(_) => return true,
-            None => return false,
-        }
-    }
-    true
 }

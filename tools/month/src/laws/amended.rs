@@ -1,11 +1,11 @@
-//! What must be true of amendments: each is a step of its own, has details for good, and follows the one that its client had seen.
+//! What must be true of amendments: each is a step of its own, and has details for good.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{Tables, due_of, is_settled};
 use crate::attributes::{Key, number, text};
+use crate::heads::{Tables, due_of, is_settled};
 use crate::intent::Intent;
 use crate::weakening::remove;
 
@@ -51,7 +51,7 @@ pub(super) fn has_content(head: &Value, wanted: &Intent) -> bool {
 }
 
 /// Only a SCHEDULED payment is amended, that makes its next version, and the head says which fields changed.
-pub(super) fn check_step(before: &Value, after: &Value) -> Option<String> {
+pub(super) fn check_step(before: &Value, after: &Value, is_consistent: bool) -> Option<String> {
     let rest = |head: &Value| {
         let mut head = head.clone();
         remove(&mut head, &CHANGING);
@@ -65,7 +65,7 @@ pub(super) fn check_step(before: &Value, after: &Value) -> Option<String> {
         && count(text(after, "details")) == old
         && rest(before) == rest(after)
         && FIELDS.iter().all(is_told)
-        && super::is_consistent(after);
+        && is_consistent;
     (!legal).then(|| format!("was {} v{old} and was amended to v{new}: {after}", text(before, "status")))
 }
 
