@@ -5,29 +5,15 @@
 
 use payments_boot::Deadline;
 use payments_http::{PaymentView, Problem, ProblemKind};
-use payments_model::{
-    Actor, AmendmentId, Details, Due, Head, IdempotencyKey, Instruction, MAX_AMENDMENTS, PaymentId, State, UtcSecond,
-};
+use payments_model::{Actor, AmendmentId, Details, Due, Head, Instruction, MAX_AMENDMENTS, State, UtcSecond};
 use payments_store::{Moved, PutDetails};
 
 use crate::Ingest;
 use crate::create::{Created, check_rule, too_large};
-use crate::order::{Order, faults_of_new};
+use crate::order::{Order, Wish, faults_of_new};
 
 /// The most tries of an amendment: one as the head says, and one that finds what was first meanwhile.
 const MAX_TRIES: usize = 2;
-
-/// An amendment that a client asks for.
-pub(crate) struct Wish<'w> {
-    /// Which payment.
-    pub(crate) payment_id: PaymentId,
-    /// The amendment's own key.
-    pub(crate) key: &'w IdempotencyKey,
-    /// The version that the client has seen.
-    pub(crate) version: u32,
-    /// What the payment becomes.
-    pub(crate) order: &'w Order,
-}
 
 impl Ingest {
     /// Amends a payment; a repeated amendment returns the payment as it is now.

@@ -82,17 +82,24 @@ impl Ingest {
         // At once: the answer may not take longer than without the second one, which decides only if there is no head.
         let key = stored.key();
         let (head, was_amended) = try_join(self.store.head(&key), self.store.has_amendments(stored.payment_id)).await?;
-        // Only what has a head is amended, so now it is there, or lost.
-        let head = if head.is_none() && was_amended { self.store.head(&key).await? } else { head };
         match head {
             Some(head) => Ok(Created { payment: self.view(&head, stored).await?, replayed: true }),
-            // The first details no longer say what the client wants.
-            None if was_amended => Err(Problem::internal(format!(
-                "payment {} was amended, and its head is lost; restore it, see docs/runbook.md",
-                stored.payment_id
-            ))),
+            None if was_amended => Err(self.missing(&stored).await?),
             None => self.complete(&stored, order, true).await,
         }
+    }
+
+    /// The answer to a create whose payment was amended and has no head. Its first details no longer say what the client wants, so no
+    /// head is built of them.
+    async fn missing(&self, first: &Details) -> Result<Problem, Problem> {
+        // Only what has a head is amended. So now it is there, or it is lost.
+        Ok(match self.store.head(&first.key()).await? {
+            Some(_) => Problem::repeat(),
+            None => Problem::internal(format!(
+                "payment {} was amended, and its head is lost; restore it, see docs/runbook.md",
+                first.payment_id
+            )),
+        })
     }
 
     /// The view of a payment, with what only the details in force say.
@@ -108,7 +115,11 @@ impl Ingest {
             PutHead::Created => head,
             PutHead::Existing(head) => *head,
         };
-        Ok(Created { payment: self.view(&head, details.clone()).await?, replayed })
+        if head.amendment.is_some() {
+            // It was created and amended meanwhile. A retry reads the amendment's details.
+            return Err(Problem::repeat());
+        }
+        Ok(Created { payment: PaymentView::of(&head).with_dates(details), replayed })
     }
 
     /// Checks that stored details can still be completed.

@@ -14,9 +14,8 @@ use payments_http::json::Fields;
 use payments_http::{Answer, Pointer, Problem, Request, Route, serve};
 use payments_store::Store;
 
-use amend::Wish;
 pub use config::Config;
-use order::Order;
+use order::{Order, Wish};
 
 /// The longest body of a single create, amendment or cancel, in bytes: eight times the 8 KB of a payment, so that the answer
 /// to a payment that is too large can say by how much.

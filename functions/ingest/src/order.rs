@@ -1,4 +1,4 @@
-//! Parses the body of a create request into an `Order`, or finds everything that is wrong with it.
+//! Parses the body of a create or an amendment into an `Order`, or finds everything that is wrong with it.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -25,6 +25,18 @@ pub(crate) struct Order {
     pub(crate) instruction: Instruction,
     /// Where in the request's body it is.
     pub(crate) pointer: Pointer,
+}
+
+/// An amendment that a client asks for.
+pub(crate) struct Wish<'w> {
+    /// Which payment.
+    pub(crate) payment_id: PaymentId,
+    /// The amendment's own key.
+    pub(crate) key: &'w IdempotencyKey,
+    /// The version that the client has seen.
+    pub(crate) version: u32,
+    /// What the payment becomes.
+    pub(crate) order: &'w Order,
 }
 
 /// An entry of a batch.

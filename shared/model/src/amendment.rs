@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use uuid::Uuid;
 
-use crate::{Actor, Details, Head, IdempotencyKey, Instruction, PaymentId, UtcSecond};
+use crate::{Actor, IdempotencyKey, PaymentId, UtcSecond};
 
 /// The most amendments of one payment. So what a payment was is read with at most as many calls.
 pub const MAX_AMENDMENTS: u32 = 20;
@@ -99,55 +99,6 @@ pub struct Amended {
     pub by: Actor,
     /// The fields that changed, by their names in the API.
     pub changed: Vec<String>,
-}
-
-impl Details {
-    /// Which details these are.
-    #[must_use]
-    pub fn details_key(&self) -> DetailsKey {
-        DetailsKey { payment_id: self.payment_id, amendment: self.amendment.map(|amendment| amendment.name) }
-    }
-
-    /// The details of the amendment `id` of a payment whose head is `head`, and whose details in force are these. They are accepted
-    /// at `now` and make the next version. Their due time is that of the details in force.
-    #[must_use]
-    pub fn amended(
-        &self,
-        head: &Head,
-        id: AmendmentId,
-        instruction: Instruction,
-        (now, by): (UtcSecond, Actor),
-    ) -> Self {
-        let name = AmendmentName { version: head.version + 1, id };
-        let amendment = Some(Amendment { name, previous: head.amendment });
-        Self { instruction, created_at: now, created_by: by, amendment, ..self.clone() }
-    }
-}
-
-impl Head {
-    /// Which details are in force.
-    #[must_use]
-    pub fn details_key(&self) -> DetailsKey {
-        DetailsKey { payment_id: self.payment_id, amendment: self.amendment }
-    }
-
-    /// The head of a scheduled payment once an amendment's details are in force, which changed these fields.
-    #[must_use]
-    pub fn amended(&self, name: AmendmentName, details: &Details, changed: Vec<String>) -> Self {
-        let Instruction { payee, money, scheduled_for, reference, .. } = &details.instruction;
-        Self {
-            payee: payee.clone(),
-            money: *money,
-            scheduled_for: *scheduled_for,
-            reference: reference.clone(),
-            due_at: details.due_at,
-            due_date: details.due_date,
-            version: name.version,
-            amendment: Some(name),
-            amended: Some(Amended { at: details.created_at, by: details.created_by.clone(), changed }),
-            ..self.clone()
-        }
-    }
 }
 
 #[cfg(test)]

@@ -5,9 +5,10 @@
 
 use crate::transition::FIRST_VERSION;
 use crate::{
-    AccountId, Actor, Amended, Amendment, AmendmentName, BusinessDate, BusinessZone, DateRule, Decision, Due,
-    DuePayment, Event, FailureReason, HeadKey, JsonText, Money, MoveReason, PaymentId, Place, Reference, ScheduledFor,
-    Settlement, Shard, ShardCount, Slot, SlotAt, State, Status, TransactionId, Transition, UtcSecond,
+    AccountId, Actor, Amended, Amendment, AmendmentId, AmendmentName, BusinessDate, BusinessZone, DateRule, Decision,
+    DetailsKey, Due, DuePayment, Event, FailureReason, HeadKey, JsonText, Money, MoveReason, PaymentId, Place,
+    Reference, ScheduledFor, Settlement, Shard, ShardCount, Slot, SlotAt, State, Status, TransactionId, Transition,
+    UtcSecond,
 };
 
 /// The most entries of a trail: scheduled, pending, settled.
@@ -120,6 +121,27 @@ impl Details {
         Self { payment_id, instruction, slot_at, due_at, due_date, moved, shard, created_at, created_by, amendment }
     }
 
+    /// Which details these are.
+    #[must_use]
+    pub fn details_key(&self) -> DetailsKey {
+        DetailsKey { payment_id: self.payment_id, amendment: self.amendment.map(|amendment| amendment.name) }
+    }
+
+    /// The details of the amendment `id` of a payment whose head is `head`, and whose details in force are these. They are accepted
+    /// at `now` and make the next version. Their due time is that of the details in force.
+    #[must_use]
+    pub fn amended(
+        &self,
+        head: &Head,
+        id: AmendmentId,
+        instruction: Instruction,
+        (now, by): (UtcSecond, Actor),
+    ) -> Self {
+        let name = AmendmentName { version: head.version + 1, id };
+        let amendment = Some(Amendment { name, previous: head.amendment });
+        Self { instruction, created_at: now, created_by: by, amendment, ..self.clone() }
+    }
+
     /// The key of the payment's head.
     #[must_use]
     pub fn key(&self) -> HeadKey {
@@ -205,6 +227,30 @@ impl Head {
             moved: Vec::new(),
             dispatch_attempt: None,
             unreported: false,
+        }
+    }
+
+    /// Which details are in force.
+    #[must_use]
+    pub fn details_key(&self) -> DetailsKey {
+        DetailsKey { payment_id: self.payment_id, amendment: self.amendment }
+    }
+
+    /// The head of a scheduled payment once an amendment's details are in force, which changed these fields.
+    #[must_use]
+    pub fn amended(&self, name: AmendmentName, details: &Details, changed: Vec<String>) -> Self {
+        let Instruction { payee, money, scheduled_for, reference, .. } = &details.instruction;
+        Self {
+            payee: payee.clone(),
+            money: *money,
+            scheduled_for: *scheduled_for,
+            reference: reference.clone(),
+            due_at: details.due_at,
+            due_date: details.due_date,
+            version: name.version,
+            amendment: Some(name),
+            amended: Some(Amended { at: details.created_at, by: details.created_by.clone(), changed }),
+            ..self.clone()
         }
     }
 
