@@ -192,7 +192,12 @@ impl Races {
             (intent.account.clone(), intent.key.clone(), intent.body())
         };
         Box::pin(async move {
-            let reply = self.fixture.world.send_to(&self.sandboxes[task], Ask::create(&account, &key, &body)).await?;
+            let create = Ask::create(&account, &key, &body);
+            let mut reply = self.fixture.world.send_to(&self.sandboxes[task], create.clone()).await?;
+            if reply.status == 503 {
+                // It met an amendment between its own reads. Now it can read it.
+                reply = self.fixture.world.send_to(&self.sandboxes[task], create).await?;
+            }
             anyhow::ensure!(reply.status == 201, "{reply}");
             intents.borrow_mut()[0].accepted = Some(reply.field("paymentId").to_owned());
             Ok(())
