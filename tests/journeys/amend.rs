@@ -1,6 +1,7 @@
 //! Amendments as a client sees them: what they change, and every answer against one.
 
 mod chain;
+mod paging;
 mod units;
 
 use anyhow::{Context as _, Result};
