@@ -141,8 +141,11 @@ impl Dispatch {
                     tracing::error!(%error, "a pending payment's details cannot be read and it is not dispatched");
                     tally.poison(attempt);
                 }
-                // Details exist, since they are written before the head. The read is retried.
-                None => tally.not_sent(attempt),
+                // Details are written before the head names them, so only a restore loses them.
+                None => {
+                    tracing::error!(payment_id = %head.payment_id, "a pending payment's details are missing and it is not dispatched");
+                    tally.not_sent(attempt);
+                }
             }
         }
         self.send(&sending, &requests, tally).await;

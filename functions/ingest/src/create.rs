@@ -10,7 +10,7 @@ use payments_http::{Answer, PaymentView, Problem, ProblemKind};
 use payments_model::{
     Actor, BusinessDate, BusinessDays, DateRefusal, DateRule, Details, Due, Head, Instruction, MoveReason, UtcSecond,
 };
-use payments_store::{PutDetails, PutHead, details_excess};
+use payments_store::{PutDetails, PutHead, StoreError, details_excess};
 
 use crate::Ingest;
 use crate::order::{Order, faults_of_new};
@@ -102,9 +102,14 @@ impl Ingest {
         })
     }
 
-    /// The view of a payment, with what only the details in force say.
+    /// The view of a payment, with what only the details in force say. If a restore lost those, the head alone is shown: what was done is
+    /// done.
     pub(crate) async fn view(&self, head: &Head, first: Details) -> Result<PaymentView, Problem> {
-        Ok(PaymentView::of(head).with_dates(&self.store.details_in_force(head, first).await?))
+        match self.store.details_in_force(head, first).await {
+            Ok(details) => Ok(PaymentView::of(head).with_dates(&details)),
+            Err(StoreError::Unreadable { .. }) => Ok(PaymentView::of(head)),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Writes the head of stored details, or returns `date-passed` if the due date ended more than 30 minutes ago.

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use anyhow::Result;
-use payments_model::{Details, DetailsKey, Head, State, Status, UtcSecond};
+use payments_model::{AmendmentName, Details, DetailsKey, Head, State, Status, UtcSecond};
 use payments_store::{StoreError, StoredHead, expiry_of_reported};
 
 use super::except::{Except, Rest, without};
@@ -108,7 +108,7 @@ fn status_at(head: &Head, version: u32) -> Option<Status> {
 /// Whether the log has another amendment as the head's.
 fn has_another_amendment(head: &Head, version: &Version) -> bool {
     let own = head.amendment.filter(|name| name.version == version.number);
-    own.is_some_and(|own| version.amendment.as_ref().is_some_and(|(name, _)| *name != own))
+    own.is_some_and(|own| version.amendment.as_ref().is_some_and(|amended| amended.name != own))
 }
 
 /// The long-term table has the payment's end.
@@ -242,14 +242,17 @@ fn unsettled(decision: Decision) -> Decision {
 fn next(head: &StoredHead, version: &Version, seen: Seen<'_>) -> Result<Result<StoredHead, (Finding, String)>> {
     let known = head.known();
     let next = match (&version.amendment, version.transition()) {
-        (Some((name, changed)), _) if known.state == State::Scheduled => {
-            let key = DetailsKey { amendment: Some(*name), ..known.details_key() };
-            let Some(Ok(details)) = seen.amended.get(&key) else {
-                let why =
-                    format!("it was amended at version {}, and the amendment's details are not there", name.version);
-                return Ok(Err((Finding::DetailsLost, why)));
+        (Some(amended), _) if known.state == State::Scheduled => {
+            let key = DetailsKey { amendment: Some(amended.name), ..known.details_key() };
+            let stand_in;
+            let details = match seen.amended.get(&key) {
+                Some(Ok(details)) => details,
+                _ => {
+                    stand_in = amended.stand_in(known, version)?;
+                    &stand_in
+                }
             };
-            Some(head.amended_by(*name, details, changed.clone())?)
+            Some(head.amended_by(amended.name, details, amended.changed.clone())?)
         }
         (None, Some((event, by))) => match known.transition(&event, version.at, by) {
             Ok(step) => Some(head.moved_by(&step)?),
@@ -270,9 +273,16 @@ fn next(head: &StoredHead, version: &Version, seen: Seen<'_>) -> Result<Result<S
     })
 }
 
+/// The amendment that a head names, if its details are lost: nothing is sent for such a head.
+fn lost_amendment(head: &Head, seen: Seen<'_>) -> Option<AmendmentName> {
+    let key = head.details_key();
+    let is_logged = seen.known.amended_details().any(|logged| logged == key);
+    key.amendment.filter(|_| is_logged && !matches!(seen.amended.get(&key), Some(Ok(_))))
+}
+
 /// The head with the versions that it lacks.
 fn moved(
-    decision: Decision,
+    mut decision: Decision,
     seen: Seen<'_>,
     rules: &Rules,
     (base, is_built): (&StoredHead, bool),
@@ -285,6 +295,14 @@ fn moved(
             Err((finding, why)) => return Ok(decision.finds(finding, why)),
         };
     }
+    if let Some(name) = lost_amendment(new.known(), seen) {
+        let why = format!(
+            "the details of its amendment to version {} are not there, so nothing is sent for it: {}",
+            name.version,
+            text_of(new.known())
+        );
+        decision = decision.finds(Finding::DetailsLost, why);
+    }
     let status = new.known().state.status();
     let read = seen.hot.cloned().map(Box::new);
     if status.is_settled() {
@@ -295,7 +313,6 @@ fn moved(
         } else {
             until
         })?;
-        let mut decision = decision;
         if seen.known.reported.is_some() && until.is_none() {
             decision = decision.finds(Finding::Differs, "a report lists it with another time of settlement");
         }

@@ -103,9 +103,10 @@ pub(crate) fn without<'v>(versions: &'v [Version], excepts: &[Except]) -> Rest<'
 
 #[cfg(test)]
 mod tests {
-    use payments_model::{AmendmentId, AmendmentName, PaymentId};
+    use payments_model::{AmendmentId, AmendmentName, Money, PaymentId};
 
     use super::*;
+    use crate::rebuild::known::Amended;
 
     #[test]
     fn an_exception_is_parsed_and_what_is_none_is_not() {
@@ -134,7 +135,13 @@ mod tests {
         let payment = PaymentId::derive(&"payer".parse().unwrap(), &"key".parse().unwrap());
         let id = AmendmentId::derive(payment, &"change".parse().unwrap());
         let created = version(1, Status::Scheduled, "2026-11-20T09:30:00Z", "acme");
-        let amendment = Some((AmendmentName { version: 2, id }, Vec::new()));
+        let amendment = Some(Amended {
+            name: AmendmentName { version: 2, id },
+            changed: Vec::new(),
+            payee: "shop".parse().unwrap(),
+            money: Money { amount: 1.try_into().unwrap(), currency: "GBP".parse().unwrap() },
+            reference: None,
+        });
         let amended = Version { number: 2, amendment, ..created.clone() };
         for (text, want) in [("payment.scheduled", (true, false)), ("payment.amended", (false, true))] {
             let except: Except = format!("type={text}").parse().unwrap();

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, Result};
 use payments_model::{
-    Actor, AmendmentName, BusinessDate, DetailsKey, DuePayment, Event, FailureReason, HeadKey, PaymentId, Settlement,
-    State, Status, UtcSecond,
+    AccountId, Actor, Amendment, AmendmentName, BusinessDate, Details, DetailsKey, DuePayment, Event, FailureReason,
+    Head, HeadKey, Instruction, Money, PaymentId, Reference, Settlement, State, Status, UtcSecond,
 };
 use payments_store::LogPosition;
 use serde::Deserialize;
@@ -49,8 +49,63 @@ pub(crate) struct Version {
     pub(crate) client: Option<String>,
     /// How the payment ended, if this is a settlement.
     pub(crate) settlement: Option<Settlement>,
-    /// The amendment, if this is one, and the fields that it changed.
-    pub(crate) amendment: Option<(AmendmentName, Vec<String>)>,
+    /// The amendment, if this is one.
+    pub(crate) amendment: Option<Amended>,
+}
+
+/// An amendment, by its event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Amended {
+    pub(crate) name: AmendmentName,
+    /// The fields that it changed.
+    pub(crate) changed: Vec<String>,
+    pub(crate) payee: AccountId,
+    pub(crate) money: Money,
+    pub(crate) reference: Option<Reference>,
+}
+
+impl Amended {
+    fn of(event: &Json, version: u32) -> Result<Option<Self>> {
+        let Some(id) = &event.amendment_id else { return Ok(None) };
+        let (payee, amount) = (event.payee_account_id.as_deref(), event.amount_minor);
+        Ok(Some(Self {
+            name: AmendmentName { version, id: id.parse()? },
+            changed: event.changed.clone().unwrap_or_default(),
+            payee: payee.context("it has no payee")?.parse()?,
+            money: Money {
+                amount: amount.context("it has no amount")?.try_into()?,
+                currency: event.currency.as_deref().context("it has no currency")?.parse()?,
+            },
+            reference: event.reference.as_deref().map(str::parse).transpose()?,
+        }))
+    }
+
+    /// What takes the place of the amendment's details, if they are lost: as much of them as a head says.
+    pub(crate) fn stand_in(&self, head: &Head, version: &Version) -> Result<Details> {
+        let (due_at, due_date) = version.due.unwrap_or((head.due_at, head.due_date));
+        let is_of_date = self.changed.iter().any(|field| field == "scheduledFor");
+        let scheduled_for = if is_of_date { due_at.to_string().parse()? } else { head.scheduled_for };
+        Ok(Details {
+            payment_id: head.payment_id,
+            instruction: Instruction {
+                account: head.account.clone(),
+                payee: self.payee.clone(),
+                money: self.money,
+                scheduled_for,
+                date_rule: None,
+                reference: self.reference.clone(),
+                data: None,
+            },
+            slot_at: head.slot_at,
+            due_at,
+            due_date,
+            moved: None,
+            shard: head.shard,
+            created_at: version.at,
+            created_by: Actor::named(version.client.as_deref().unwrap_or_default()),
+            amendment: Some(Amendment { name: self.name, previous: head.amendment }),
+        })
+    }
 }
 
 impl Version {
@@ -109,6 +164,10 @@ struct Json {
     payment_id: Option<String>,
     due_at: Option<String>,
     due_date: Option<String>,
+    payee_account_id: Option<String>,
+    amount_minor: Option<i64>,
+    currency: Option<String>,
+    reference: Option<String>,
     version: Option<u32>,
     to: Option<String>,
     by: Option<By>,
@@ -177,12 +236,7 @@ impl Json {
         let due = self.due_at.as_ref().zip(self.due_date.as_ref());
         let due = due.map(|(at, date)| anyhow::Ok((at.parse()?, date.parse()?))).transpose()?;
         let client = self.by.as_ref().and_then(|by| by.name.clone());
-        let amendment = match &self.amendment_id {
-            Some(id) => {
-                Some((AmendmentName { version: number, id: id.parse()? }, self.changed.clone().unwrap_or_default()))
-            }
-            None => None,
-        };
+        let amendment = Amended::of(self, number)?;
         Ok(Some(Version { number, status: to.parse()?, at, due, client, settlement, amendment }))
     }
 }
@@ -197,7 +251,7 @@ impl Known {
     pub(crate) fn amended_details(&self) -> impl Iterator<Item = DetailsKey> + '_ {
         let payment_id = self.payment.payment_id;
         let amendments = self.versions.iter().filter_map(|version| version.amendment.as_ref());
-        amendments.map(move |(name, _)| DetailsKey { payment_id, amendment: Some(*name) })
+        amendments.map(move |amended| DetailsKey { payment_id, amendment: Some(amended.name) })
     }
 
     fn new(payment: &DuePayment) -> Self {

@@ -8,6 +8,8 @@ use serde_json::json;
 use super::*;
 use crate::rebuild::known::Payments;
 
+mod amended;
+
 const SINCE: &str = "2026-11-20T08:30:00Z";
 const AT: &str = "2026-11-20T09:20:00Z";
 
