@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use payments_local::Function;
 use payments_store::{DueSort, Item};
-use payments_tests::Counting;
+use payments_tests::{Counting, Reply};
 use payments_tests::tables::{NO_DEADLINE, context, json_of_item};
 use tokio::sync::Mutex as AsyncMutex;
 
@@ -133,6 +133,12 @@ impl Bank {
 
     pub(super) async fn cancel(&self, name: &str) -> Result<()> {
         self.world.cancel(PAYER, &self.id(name)).await
+    }
+
+    /// Moves a payment to another day.
+    pub(super) async fn amend(&self, name: &str, version: u32, date: &str) -> Result<Reply> {
+        let key = format!("{version}-to-{date}");
+        self.world.send(Ask::amend(PAYER, &self.id(name), (&key, version), &Self::body(date))).await
     }
 
     pub(super) async fn settle(&self, results: &[(&str, Result<&str, &str>)]) -> Result<()> {
