@@ -228,7 +228,8 @@ async fn ask(world: &World, key: &str, date: &str) -> Result<PaymentId> {
 /// Applies these events to a scheduled payment.
 pub async fn move_on(world: &World, payment_id: PaymentId, events: Vec<Event>, at: &str) -> Result<()> {
     let store = world.store().await;
-    let (key, mut head) = scheduled(world, payment_id).await?;
+    let key = store.details(payment_id).await?.context("the payment has no details")?.key();
+    let mut head = store.head(&key).await?.context("the payment has no head")?;
     for event in events {
         let by = match event {
             Event::Cancel => "landlord-app",

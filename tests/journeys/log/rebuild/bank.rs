@@ -5,8 +5,8 @@ use std::sync::Mutex;
 
 use payments_local::Function;
 use payments_store::{DueSort, Item};
-use payments_tests::{Counting, Reply};
 use payments_tests::tables::{NO_DEADLINE, context, json_of_item};
+use payments_tests::{Counting, Reply};
 use tokio::sync::Mutex as AsyncMutex;
 
 use super::super::*;
