@@ -1,7 +1,7 @@
 //! `cargo local demo`: simulates one banking day and the night after it, on a fast clock.
 //!
-//! At 01:00 the feed creates half of the payments. The others are created during the day, while payments are claimed,
-//! dispatched and settled. A receiver of webhooks is told of each change. At the end every payment is read, and the summary checks all of
+//! At 01:00 the feed creates half of the payments. In the early morning customers amend some of them. The others are created during the
+//! day, while payments are claimed, dispatched and settled. A receiver of webhooks is told of each change. At the end every payment is read, and the summary checks all of
 //! them, and what the receiver was told.
 
 mod audit;
@@ -24,6 +24,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use payments_boot::Clock;
 use payments_model::{BusinessDate, BusinessZone, UtcSecond};
 use payments_store::Store;
+use scheduled_payments::Bank;
 
 pub use crate::progress::Progress;
 pub use summary::Summary;
@@ -39,7 +40,7 @@ use crate::triggers::{Queues, Tick, Triggers};
 use audit::Audit;
 use night::{Night, left_in_hot};
 use receiver::Receiver;
-use script::{FEED_BEGINS, Script};
+use script::{FEED_BEGINS, Order, Script};
 use write_units::{Recorders, WriteUnits};
 
 /// The day: a Friday in winter.
@@ -104,7 +105,21 @@ struct Totals {
     tick: Tick,
     units: WriteUnits,
     ingest: Duration,
+    amended: Amended,
     settled_by: Option<UtcSecond>,
+}
+
+/// What was amended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Amended {
+    /// How many payments.
+    pub(crate) payments: u64,
+    /// How many of them are due at another time since then.
+    pub(crate) moved: u64,
+    /// The write units of the amendments.
+    pub(crate) units: u64,
+    /// How long they took.
+    pub(crate) took: Duration,
 }
 
 /// What can be seen of the system after a minute of the day.
@@ -151,6 +166,7 @@ pub async fn run_watched(
         counts: totals.tick.counts,
         service: simulation.triggers.service().counts(),
         ingest: totals.ingest,
+        amended: totals.amended,
         took: totals.tick.took,
         units: totals.units,
         dead_letters: simulation.triggers.queues().dead_letters(simulation.time.clock().instant()),
@@ -197,7 +213,7 @@ impl Simulation {
         progress: &Progress,
         watch: &mut impl FnMut(&Minute<'_>),
     ) -> Result<Totals> {
-        let (mut feed, mut daytime) = (script.feed(), script.daytime());
+        let (mut feed, mut daytime, mut amendments) = (script.feed(), script.daytime(), script.amendments());
         let (mut totals, mut settled) = (Totals::default(), false);
         let mut ends = NIGHT_ENDS;
         for minute in FEED_BEGINS.. {
@@ -215,6 +231,12 @@ impl Simulation {
                 totals.acknowledged.extend(ingest::create(self.client.bank(), orders(numbers)).await?);
             }
             totals.ingest += started.elapsed();
+            if let Some(numbers) = amendments.remove(&minute) {
+                totals.units += self.recorders.take();
+                let orders = numbers.into_iter().map(|number| (script.order(number), script.last_order(number)));
+                totals.amended.make(self.client.bank(), orders).await?;
+                totals.amended.units += self.recorders.take().created();
+            }
             let tick = self.triggers.tick(now.as_chrono()).await;
             watch(&Minute { at: now.as_chrono(), tick: &tick, queues: self.triggers.queues() });
             totals.add(tick, now);
@@ -259,6 +281,19 @@ impl Simulation {
         let Self { stack, recorders, triggers, client, functions, store, receiver, .. } = self;
         drop((recorders, triggers, client, functions, store, receiver));
         stack.stop().await
+    }
+}
+
+impl Amended {
+    /// Amends payments: each is the first order, and shall be the second.
+    async fn make(&mut self, bank: &Bank, orders: impl Iterator<Item = (Order, Order)>) -> Result<()> {
+        let started = Instant::now();
+        for (first, last) in ingest::amend(bank, orders).await? {
+            self.payments += 1;
+            self.moved += u64::from(first.payment.scheduled_for != last.payment.scheduled_for);
+        }
+        self.took += started.elapsed();
+        Ok(())
     }
 }
 

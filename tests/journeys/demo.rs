@@ -36,13 +36,15 @@ async fn a_day_settles_every_payment_and_a_seed_repeats_it() -> Result<()> {
     assert_eq!((count("/requestsSent")?, count("/transactionIds")?), (200, processed));
     assert!(count("/repeatedResults")? > 0, "some results come twice: {day}");
     assert_eq!(count("/writeUnitTotals/pending")?, 3 * 200);
-    // A failed payment has no transaction id in an index.
-    assert_eq!(count("/writeUnitTotals/settled")?, 7 * processed + 6 * failed);
+    // A failed payment has no transaction id in an index. One that was moved is in one more.
+    let (amended, moved) = (count("/amended")?, count("/moved")?);
+    assert!(0 < moved && moved < amended, "{day}");
+    assert_eq!(count("/writeUnitTotals/settled")?, 7 * processed + 6 * failed + moved);
     assert_eq!(day["writeUnits"]["pending"], json!(3));
     assert_eq!(day["countersEqualRecount"], json!(true));
     assert_eq!((count("/reported")?, count("/archived")?, count("/leftInHotTable")?), (200, 200, 0));
     assert_eq!(count("/altered")?, 0);
-    assert_eq!(count("/webhookEvents")?, 3 * 200, "created, claimed, settled");
+    assert_eq!(count("/webhookEvents")?, 3 * 200 + amended, "created, claimed, settled, and perhaps amended");
     // Each run of the report commits and finishes its job, one unit each.
     assert_eq!(count("/writeUnitTotals/reported")?, 2 * 200 + 2 * count("/reportFiles")?);
     for path in ["/writeUnits/insert", "/writeUnits/settled", "/writeUnits/perPayment", "/writeUnits/counters"] {
@@ -83,12 +85,15 @@ async fn assert_budget(data_kind: DataKind, details: u64) -> Result<()> {
     let (processed, failed) = (&day["byStatus"]["PROCESSED"], &day["byStatus"]["FAILED"]);
     let (processed, failed) = (processed.as_u64().unwrap_or(0), failed.as_u64().unwrap_or(0));
     assert_eq!((processed + failed, total("insert"), total("pending")), (20, (details + 2) * 20, 3 * 20), "{day}");
-    assert_eq!(total("settled"), 7 * processed + 6 * failed);
+    let [amended, moved, units] =
+        ["amended", "moved", "amendmentWriteUnits"].map(|name| day[name].as_u64().unwrap_or(0));
+    assert_eq!(total("settled"), 7 * processed + 6 * failed + moved);
+    assert_eq!(units, (details + 2) * amended + 2 * moved, "{day}");
     let runs = 2 * day["reportFiles"].as_u64().unwrap_or(0);
     assert_eq!(total("reported") - runs, 2 * 20);
     // A processed payment costs 14 units in its whole life, and those of its details.
     let life: u64 = ["insert", "pending", "settled", "reported"].map(total).iter().sum();
-    assert_eq!(life - runs, (14 + details) * processed + (13 + details) * failed);
+    assert_eq!(life - runs, (14 + details) * processed + (13 + details) * failed + moved);
     Ok(())
 }
 

@@ -29,7 +29,7 @@ pub(super) struct Audit {
     pub(super) other_settlements: u64,
     /// Payments with the transaction id of another payment.
     pub(super) shared_transaction_ids: u64,
-    /// Payments that differ from the request that created them.
+    /// Payments that differ from the request that created them, or amended them.
     pub(super) altered: u64,
     /// One of the transaction ids.
     pub(super) a_transaction: Option<String>,
@@ -71,7 +71,7 @@ pub(super) async fn audit(
         let mut payments = bank.list(&account, &filter)?;
         while let Some(payment) = payments.try_next().await? {
             audit.check(&payment, &mut listed, &mut transactions, service);
-            let order = numbers.get(&payment.payment_id).map(|number| script.order(*number));
+            let order = numbers.get(&payment.payment_id).map(|number| script.last_order(*number));
             let agrees = |order: Order| payment.account_id == order.account && ordered(&payment) == order.payment;
             audit.altered += u64::from(!order.is_some_and(agrees));
         }
@@ -122,7 +122,7 @@ impl Audit {
     }
 }
 
-/// Returns the order that a payment says it was created with.
+/// Returns the order that a payment says it is.
 fn ordered(payment: &Payment) -> PaymentOrder {
     let Payment { payee_account_id, amount_minor, currency, scheduled_for, date_rule, reference, data, .. } =
         payment.clone();

@@ -1,7 +1,8 @@
-//! Creates the payments of the day, as their clients do: the feed in batches, the others one by one.
+//! Creates the payments of the day, as their clients do: the feed in batches, the others one by one. Amends some of them.
 
 use anyhow::{Result, ensure};
 use futures::{StreamExt as _, TryStreamExt as _};
+use payments_model::PaymentId;
 use scheduled_payments::{Bank, BatchEntry};
 
 use super::script::Order;
@@ -11,6 +12,9 @@ const BATCH: usize = 100;
 
 /// How many batches are under way at once.
 const BATCHES_AT_ONCE: usize = 4;
+
+/// The version of a payment that was created, and nothing else.
+const FIRST_VERSION: u64 = 1;
 
 /// How many single payments are under way at once.
 const SINGLES_AT_ONCE: usize = 32;
@@ -30,6 +34,17 @@ pub(super) async fn feed(bank: &Bank, orders: impl Iterator<Item = Order>) -> Re
 /// Creates payments one by one, and returns their ids.
 pub(super) async fn create(bank: &Bank, orders: impl Iterator<Item = Order>) -> Result<Vec<String>> {
     let orders = futures::stream::iter(orders).map(|order| create_one(bank, order));
+    orders.buffer_unordered(SINGLES_AT_ONCE).try_collect().await
+}
+
+/// Amends payments one by one, each of which nobody amended before. Returns the orders.
+pub(super) async fn amend(bank: &Bank, orders: impl Iterator<Item = (Order, Order)>) -> Result<Vec<(Order, Order)>> {
+    let orders = futures::stream::iter(orders).map(async |(first, last): (Order, Order)| {
+        let id = PaymentId::derive(&first.account.parse()?, &first.key.parse()?).to_string();
+        let amended = bank.amend(&last.account, &id, &last.key, &last.payment, FIRST_VERSION).await?;
+        ensure!(!amended.replayed, "the payment {id} was amended before");
+        Ok((first, last))
+    });
     orders.buffer_unordered(SINGLES_AT_ONCE).try_collect().await
 }
 

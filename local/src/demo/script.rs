@@ -19,6 +19,9 @@ pub(super) const FEED_BEGINS: u32 = 60;
 /// How many payments the feed creates per minute: 556 a second are a million in half an hour.
 const FEED_PER_MINUTE: u64 = 556 * 60;
 
+/// The minutes of the day in which customers amend payments of the feed, before any of those is due: 02:00 to 05:50.
+const AMENDED: RangeInclusive<u32> = 2 * 60..=5 * 60 + 50;
+
 /// The minutes of the day in which other payments are created and fall due: 06:00 to 18:00.
 const BUSINESS_HOURS: RangeInclusive<u32> = 6 * 60..=18 * 60 - 1;
 
@@ -42,7 +45,7 @@ pub(super) struct Script {
     begins: UtcSecond,
 }
 
-/// One payment as its client creates it.
+/// One payment as its client creates it, or as it shall be.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Order {
     pub(super) account: String,
@@ -96,6 +99,40 @@ impl Script {
     /// Returns the payments that are created one by one in each minute, by number.
     pub(super) fn daytime(&self) -> BTreeMap<u32, Vec<u64>> {
         by_minute((self.fed()..self.payments).map(|number| (self.random(number).u32(BUSINESS_HOURS), number)))
+    }
+
+    /// Returns the payments that are amended in each minute, by number.
+    pub(super) fn amendments(&self) -> BTreeMap<u32, Vec<u64>> {
+        let amended = (0..self.fed()).filter(|number| self.is_amended(&self.order(*number), *number));
+        by_minute(amended.map(|number| (self.dice_of_amendment(number).u32(AMENDED), number)))
+    }
+
+    /// Whether a payment is amended: one in four of the feed's that are due at a time of the day.
+    fn is_amended(&self, order: &Order, number: u64) -> bool {
+        let has_time = matches!(order.payment.scheduled_for, ScheduledFor::Time(_));
+        number < self.fed() && has_time && self.dice_of_amendment(number).u8(0..4) == 0
+    }
+
+    /// Returns a payment as it is in the end: every second one that is amended gets another time, the others another amount.
+    pub(super) fn last_order(&self, number: u64) -> Order {
+        let mut order = self.order(number);
+        if self.is_amended(&order, number) {
+            let mut random = self.dice_of_amendment(number);
+            if random.bool() {
+                let seconds = random.u32(BUSINESS_HOURS.start() * 60..=*BUSINESS_HOURS.end() * 60 + 59);
+                let due = self.begins.saturating_add(TimeDelta::seconds(seconds.into()));
+                order.payment.scheduled_for = ScheduledFor::Time(due.as_chrono().fixed_offset());
+            } else {
+                order.payment.amount_minor += 1;
+            }
+            order.key = format!("amend-{}-{number}", self.day);
+        }
+        order
+    }
+
+    /// Returns the random source of one payment's amendment.
+    fn dice_of_amendment(&self, number: u64) -> Rng {
+        Rng::with_seed(!self.random(number).u64(..))
     }
 
     /// Returns the payments' numbers by their ids.
@@ -192,6 +229,20 @@ mod tests {
         let sizes: Vec<usize> = orders.iter().map(|order| order.payment.data.as_ref().unwrap().get().len()).collect();
         assert!(sizes.iter().any(|bytes| *bytes < 100) && sizes.iter().any(|bytes| *bytes > 7_000));
         assert!(sizes.iter().all(|bytes| *bytes <= 7_400));
+    }
+
+    #[test]
+    fn amendments_change_some_payments_before_they_are_due() {
+        let script = script(1, 2_000);
+        let numbers: Vec<u64> = script.amendments().into_values().flatten().collect();
+        assert!((50..150).contains(&numbers.len()), "{}", numbers.len());
+        let mut moved = 0;
+        for number in 0..2_000 {
+            let (first, last) = (script.order(number), script.last_order(number));
+            assert_eq!(first.payment != last.payment, numbers.contains(&number), "{number}");
+            moved += usize::from(first.payment.scheduled_for != last.payment.scheduled_for);
+        }
+        assert!((1..numbers.len()).contains(&moved), "{moved}");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 use payments_model::{BusinessDate, BusinessZone, Status, UtcSecond};
 use serde_json::{Map, Number, Value, json};
 
+use super::Amended;
 use super::audit::Audit;
 use super::night::Night;
 use super::receiver::Received;
@@ -38,6 +39,7 @@ pub struct Summary {
     pub dead_letters: u64,
     /// Failures that a retry corrected.
     pub troubles: u64,
+    pub(super) amended: Amended,
     pub(super) units: WriteUnits,
     pub(super) audit: Audit,
     pub(super) night: Night,
@@ -60,6 +62,9 @@ impl Summary {
             "day": self.day.to_string(),
             "settledBy": self.settled_by.to_string(),
             "byStatus": self.audit.by_status,
+            "amended": self.amended.payments,
+            "moved": self.amended.moved,
+            "amendmentWriteUnits": self.amended.units,
             "transactionIds": self.audit.transaction_ids,
             "requestsSent": self.counts.sent,
             "otherContents": self.service.other_contents,
@@ -106,7 +111,7 @@ impl Summary {
             (self.payments.abs_diff(service.payments), "payments did not reach the transaction service"),
             (service.other_contents, "requests differed from the first of their payment"),
             (service.unreadable + self.dead_letters, "messages could not be processed"),
-            (audit.altered, "payments differ from the request that created them"),
+            (audit.altered, "payments differ from the request that created or amended them"),
             (self.payments.abs_diff(night.reported), "settlements are not in the reports"),
             (night.reported_twice, "settlements are in the reports more than once"),
             (night.left_in_hot, "payments are still in the hot table"),
@@ -154,6 +159,7 @@ mod tests {
                 repeated_results: 1,
                 ..ServiceCounts::default()
             },
+            amended: Amended { payments: 1, moved: 0, units: 4, took: Duration::ZERO },
             units: WriteUnits([13, 9, 20, 6, 12]),
             ingest: Duration::from_millis(1_207),
             took: Took::default(),
@@ -180,7 +186,7 @@ mod tests {
         let want = json!({
             "payments": 3, "seed": 1, "day": "2026-11-20", "settledBy": "2026-11-20T18:02:00Z",
             "byStatus": { "SCHEDULED": 0, "PENDING": 0, "PROCESSED": 2, "FAILED": 1, "CANCELLED": 0 },
-            "transactionIds": 2, "requestsSent": 3, "otherContents": 0, "results": 4, "repeatedResults": 1,
+            "amended": 1, "moved": 0, "amendmentWriteUnits": 4, "transactionIds": 2, "requestsSent": 3, "otherContents": 0, "results": 4, "repeatedResults": 1,
             "duplicateOutcomes": 0, "countersEqualRecount": true, "archived": 3, "leftInHotTable": 0,
             "reported": 3, "reports": "reports", "reportFiles": 1, "altered": 0,
             "webhookMessages": 4, "webhookEvents": 9,
@@ -202,7 +208,7 @@ mod tests {
             (|day| day.service.payments = 2, "1 payments did not reach the transaction service"),
             (|day| day.service.other_contents = 4, "4 requests differed"),
             (|day| day.dead_letters = 5, "5 messages could not be processed"),
-            (|day| day.audit.altered = 6, "6 payments differ from the request"),
+            (|day| day.audit.altered = 6, "6 payments differ from the request that created or amended them"),
             (|day| day.night.reported_twice = 1, "1 settlements are in the reports more than once"),
             (|day| day.night.reported = 2, "1 settlements are not in the reports"),
             (|day| day.night.left_in_hot = 7, "7 payments are still in the hot table"),

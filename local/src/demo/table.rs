@@ -58,6 +58,12 @@ impl Summary {
         ] {
             self.phase(f, name, payments, took, units, budget)?;
         }
+        let amended = &self.amended;
+        let each = decimal(hundredths_each(amended.units, amended.payments));
+        let rate = grouped(per_second(amended.payments, amended.took));
+        let cells =
+            [grouped(amended.payments), seconds(amended.took), rate, grouped(amended.units), each, NONE.to_owned()];
+        writeln!(f, "  {:<10}{}", "amend", row(&cells))?;
         let total = self.units.total();
         let all: u64 = PHASES.iter().filter_map(|(.., budget)| *budget).sum();
         let each = decimal(hundredths_each(total, self.payments));

@@ -50,6 +50,11 @@ impl WriteUnits {
         self.0.iter().sum::<u64>() - self.counters()
     }
 
+    /// Returns those of `ingest`.
+    pub(super) fn created(&self) -> u64 {
+        self.0[0]
+    }
+
     /// Returns those of the counters.
     pub(super) fn counters(&self) -> u64 {
         self.0[PHASES.len() - 1]
