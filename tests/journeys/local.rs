@@ -136,6 +136,19 @@ async fn a_table_whose_creator_was_killed_gets_its_time_to_live() -> Result<()> 
 }
 
 #[tokio::test]
+async fn a_table_of_an_earlier_release_gets_the_index_that_it_lacks() -> Result<()> {
+    let stack = Stack::on(EngineChoice::Memory).start().await?;
+    let client = stack.client();
+    let earlier = Table { indexes: &PAYMENTS.indexes[..1], ..PAYMENTS };
+    for (table, want) in [(earlier, 1), (PAYMENTS, PAYMENTS.indexes.len()), (PAYMENTS, PAYMENTS.indexes.len())] {
+        create_table(&client, "earlier", &table).await?;
+        let found = client.describe_table().table_name("earlier").send().await?.table.context("no table")?;
+        assert_eq!(found.global_secondary_indexes().len(), want);
+    }
+    stack.stop().await
+}
+
+#[tokio::test]
 async fn a_folder_in_use_is_an_error_that_names_it() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let options = Options { data: Some(folder.path().to_owned()), ..options()? };

@@ -78,6 +78,7 @@ impl Direct {
             "Scan" => run(input, |input| database.scan(input)),
             "CreateTable" => run(input, |input| database.create_table(input)),
             "DescribeTable" => run(input, |input| database.describe_table(input)),
+            "UpdateTable" => run(input, |input| database.update_table(input)),
             "UpdateTimeToLive" => run(input, |input| database.update_time_to_live(input)),
             "DescribeTimeToLive" => run(input, |input| database.describe_time_to_live(input)),
             "ListStreams" => run(input, |input| database.list_streams(input)),
