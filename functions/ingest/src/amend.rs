@@ -5,7 +5,7 @@
 
 use payments_boot::Deadline;
 use payments_http::{PaymentView, Problem, ProblemKind};
-use payments_model::{Actor, AmendmentId, Details, Due, Head, Instruction, MAX_AMENDMENTS, State, UtcSecond};
+use payments_model::{Actor, Amended, AmendmentId, Details, Due, Head, Instruction, MAX_AMENDMENTS, State, UtcSecond};
 use payments_store::{Moved, PutDetails};
 
 use crate::Ingest;
@@ -38,7 +38,8 @@ impl Ingest {
             let changed = in_force.instruction.differences(&details.instruction);
             let changed = changed.into_iter().map(str::to_owned).collect();
             let Some(amendment) = details.amendment else { return Err(Problem::internal("these are first details")) };
-            let amended = head.amended(amendment.name, &details, changed);
+            let amended = Amended { at: self.clock.now(), by: by.clone(), changed };
+            let amended = head.amended(amendment.name, &details, amended);
             // Otherwise somebody else was first, or an answer was lost. The head says which.
             if let Moved::Done(head) = self.store.amend(&head, &amended).await? {
                 return Ok(Created { payment: PaymentView::of(&head).with_dates(&details), replayed: false });
@@ -83,7 +84,7 @@ impl Ingest {
         let (due, mut faults) = self.due_of_amendment(in_force, wanted, now);
         let details = in_force.amended(head, id, wanted.clone(), (now, by.clone()));
         let details = Details { due_at: due.at, due_date: due.date, moved: due.moved, ..details };
-        // What an earlier try wrote was judged then.
+        // What an earlier try wrote was never in force, so it is judged anew.
         let known = if faults.is_empty() {
             match self.store.put_details(&details, self.config.codec).await? {
                 PutDetails::Created => return Ok(details),

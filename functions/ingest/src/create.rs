@@ -96,7 +96,7 @@ impl Ingest {
         Ok(match self.store.head(&first.key()).await? {
             Some(_) => Problem::repeat(),
             None => Problem::internal(format!(
-                "payment {} was amended, and its head is lost; restore it, see docs/runbook.md",
+                "payment {} was amended, and its head is lost; see docs/runbook.md, The lost head of an amended payment",
                 first.payment_id
             )),
         })

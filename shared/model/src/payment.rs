@@ -236,9 +236,10 @@ impl Head {
         DetailsKey { payment_id: self.payment_id, amendment: self.amendment }
     }
 
-    /// The head of a scheduled payment once an amendment's details are in force, which changed these fields.
+    /// The head of a scheduled payment once an amendment's details are in force. They may have been written long before: a client can
+    /// complete tomorrow what failed today.
     #[must_use]
-    pub fn amended(&self, name: AmendmentName, details: &Details, changed: Vec<String>) -> Self {
+    pub fn amended(&self, name: AmendmentName, details: &Details, amended: Amended) -> Self {
         let Instruction { payee, money, scheduled_for, reference, .. } = &details.instruction;
         Self {
             payee: payee.clone(),
@@ -249,7 +250,7 @@ impl Head {
             due_date: details.due_date,
             version: name.version,
             amendment: Some(name),
-            amended: Some(Amended { at: details.created_at, by: details.created_by.clone(), changed }),
+            amended: Some(amended),
             ..self.clone()
         }
     }

@@ -4,7 +4,9 @@
 //! changes nothing more.
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use payments_model::{AmendmentName, BusinessDate, Details, DuePayment, HeadKey, Shard, Status, Transition, UtcSecond};
+use payments_model::{
+    Amended, AmendmentName, BusinessDate, Details, DuePayment, HeadKey, Shard, Status, Transition, UtcSecond,
+};
 
 use crate::archive::{EXPIRES_AT, IN_HISTORY, item_of, whole_item};
 use crate::checkpoint::{CONSUMER, checkpoint_key};
@@ -52,8 +54,8 @@ impl StoredHead {
     }
 
     /// The head after an amendment, with its other attributes as they were read.
-    pub fn amended_by(&self, name: AmendmentName, details: &Details, changed: Vec<String>) -> Result<Self, StoreError> {
-        let amended = encode_head(&self.known().amended(name, details, changed))?;
+    pub fn amended_by(&self, name: AmendmentName, details: &Details, amended: Amended) -> Result<Self, StoreError> {
+        let amended = encode_head(&self.known().amended(name, details, amended))?;
         let mut item = whole_item(self);
         for attribute in AMENDED {
             match amended.get(attribute) {

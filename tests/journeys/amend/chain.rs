@@ -56,9 +56,16 @@ async fn a_try_that_crashed_between_its_writes_is_completed_by_its_retry() -> Re
     assert_eq!(get(&world, &id).await?.body["amountMinor"], 4_200);
     let other = amend(&world, &id, ("one", 1), &json!({ "amountMinor": 2 })).await?;
     assert_eq!((other.status, other.problem()), (422, "idempotency-key-reused"), "{other}");
+    // It is amended now, and not when its details were written: whoever reads on from now has not seen it yet.
+    world.set_clock("2026-11-20T15:00:00Z")?;
     let completed = amend(&world, &id, ("one", 1), &change).await?;
     assert_eq!((completed.status, completed.header("idempotent-replayed")), (200, None), "{completed}");
-    assert_eq!(world.heads("tenant").await?, [head]);
+    assert_eq!(completed.field("updatedAt"), "2026-11-20T15:00:00Z");
+    let completed = world.heads("tenant").await?.remove(0);
+    let at = |head: &Item| head["amended"].as_m().ok().map(|amended| amended["at"].clone());
+    assert_eq!((at(&head), at(&completed)), (Some(text("2026-11-20T09:00:00Z")), Some(text("2026-11-20T15:00:00Z"))));
+    let without = |mut head: Item| head.remove("amended").map(|_| head);
+    assert_eq!(without(completed), without(head));
     Ok(())
 }
 

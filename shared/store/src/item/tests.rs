@@ -1,8 +1,8 @@
 //! What fits into a head, and what is no head.
 
 use payments_model::{
-    Amendment, AmendmentId, BusinessZone, DateRule, Details, Event, Instruction, JsonText, MAX_AMENDMENTS, MoveReason,
-    PaymentId, Settlement, ShardCount,
+    Amended, Amendment, AmendmentId, BusinessZone, DateRule, Details, Event, Instruction, JsonText, MAX_AMENDMENTS,
+    MoveReason, PaymentId, Settlement, ShardCount,
 };
 
 use super::*;
@@ -43,7 +43,8 @@ fn longest_heads() -> Vec<Head> {
     let details = longest_amended();
     let fields = ["payeeAccountId", "amountMinor", "currency", "scheduledFor", "dateRule", "reference", "data"];
     let changed = fields.map(str::to_owned).to_vec();
-    let amended = first.amended(details.amendment.unwrap().name, &details, changed);
+    let amended = Amended { at: details.created_at, by: details.created_by.clone(), changed };
+    let amended = first.amended(details.amendment.unwrap().name, &details, amended);
     [lives(&first), lives(&amended)].concat()
 }
 

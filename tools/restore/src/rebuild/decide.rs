@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use anyhow::Result;
-use payments_model::{AmendmentName, Details, DetailsKey, Head, State, Status, UtcSecond};
+use payments_model::{Actor, Amended, AmendmentName, Details, DetailsKey, Head, State, Status, UtcSecond};
 use payments_store::{StoreError, StoredHead, expiry_of_reported};
 
 use super::except::{Except, Rest, without};
@@ -252,7 +252,9 @@ fn next(head: &StoredHead, version: &Version, seen: Seen<'_>) -> Result<Result<S
                     &stand_in
                 }
             };
-            Some(head.amended_by(amended.name, details, amended.changed.clone())?)
+            let by = Actor::named(version.client.as_deref().unwrap_or_default());
+            let logged = Amended { at: version.at, by, changed: amended.changed.clone() };
+            Some(head.amended_by(amended.name, details, logged)?)
         }
         (None, Some((event, by))) => match known.transition(&event, version.at, by) {
             Ok(step) => Some(head.moved_by(&step)?),

@@ -25,7 +25,8 @@ fn amended(keys: &[&str]) -> (StoredHead, Vec<Details>) {
     for (key, amount) in keys.iter().zip(1..) {
         let details = amendment(stored.known(), key, amount);
         let changed = vec!["amountMinor".to_owned(), "scheduledFor".to_owned()];
-        stored = stored.amended_by(details.amendment.unwrap().name, &details, changed).unwrap();
+        let amended = Amended { at: AT.parse().unwrap(), by: Actor::named("client"), changed };
+        stored = stored.amended_by(details.amendment.unwrap().name, &details, amended).unwrap();
         all.push(details);
     }
     (stored, all)
