@@ -121,6 +121,11 @@ impl Fixture {
         functions_with_roles(&self.world, &client, &dependencies, self.shards)
     }
 
+    /// The same functions over another client.
+    pub(crate) fn functions_over(&self, client: &Client) -> Result<Functions> {
+        functions_with_roles(&self.world, client, &self.dependencies, self.shards)
+    }
+
     /// Returns a name that no other case has.
     pub(crate) fn new_name(&self) -> String {
         format!("case-{}", self.names.fetch_add(1, Ordering::Relaxed))

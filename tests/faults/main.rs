@@ -20,6 +20,7 @@ mod invariants;
 mod late;
 mod lateness;
 mod night;
+mod older;
 mod paces;
 mod poison;
 mod races;

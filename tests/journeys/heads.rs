@@ -117,12 +117,31 @@ struct HeadItem {
     settled_at: Option<String>,
 }
 
+impl HeadItem {
+    /// Why the releases up to commit 195519a, the last one without amendments, refused a head: a frozen copy. Never change it.
+    fn refusal(&self) -> Option<&'static str> {
+        let status = |entry: Option<&Value>| entry.and_then(|entry| entry["status"].as_str().map(str::to_owned));
+        let id = self.sk.rsplit('#').next().unwrap_or_default();
+        let promises = [
+            ("the due key is another payment's", self.due.ends_with(&format!("#{id}"))),
+            ("the due key has another status", self.due.starts_with(&format!("{}#", self.status))),
+            ("the trail does not begin with SCHEDULED", status(self.trail.first()).as_deref() == Some("SCHEDULED")),
+            ("the trail does not end with the status", status(self.trail.last()).as_ref() == Some(&self.status)),
+            (TRAIL_AND_VERSION, usize::try_from(self.version).is_ok_and(|version| version == self.trail.len())),
+            ("the trail is too long", self.trail.len() <= 3),
+        ];
+        promises.into_iter().find(|(_, kept)| !kept).map(|(broken, _)| broken)
+    }
+}
+
+/// The promise that an amended head breaks.
+const TRAIL_AND_VERSION: &str = "the trail and the version disagree";
+
 #[test]
 fn the_release_before_reads_all_of_them() -> Result<()> {
     for Golden { item, .. } in golden()? {
         let head: HeadItem = serde_dynamo::from_item(item)?;
-        assert_eq!((head.version, head.trail.len()), (3, 3), "{}", head.sk);
-        assert!(head.due.starts_with(&head.status), "{}", head.due);
+        assert_eq!(head.refusal(), None, "{}", head.sk);
     }
     Ok(())
 }

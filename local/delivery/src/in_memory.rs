@@ -19,7 +19,8 @@ pub struct InMemoryStream {
 struct Shard {
     place: StreamShard,
     records: Vec<Record>,
-    closed: bool,
+    /// When it ended, if it has.
+    ended_at: Option<DateTime<Utc>>,
 }
 
 /// An operation that is impossible in a real stream.
@@ -56,7 +57,7 @@ impl InMemoryStream {
         if shards.iter().any(|shard| shard.place.id == id) {
             return Err(InMemoryError::ShardExists(id));
         }
-        shards.push(Shard { place: StreamShard { id, parent }, records: Vec::new(), closed: false });
+        shards.push(Shard { place: StreamShard { id, parent }, records: Vec::new(), ended_at: None });
         Ok(())
     }
 
@@ -64,7 +65,7 @@ impl InMemoryStream {
     pub fn push(&self, id: &ShardId, record: Record) -> Result<(), InMemoryError> {
         let mut shards = self.lock();
         let shard = find(&mut shards, id)?;
-        if shard.closed {
+        if shard.ended_at.is_some() {
             return Err(InMemoryError::Closed(id.clone()));
         }
         if shard.records.last().is_some_and(|last| last.sequence_number() >= record.sequence_number()) {
@@ -74,15 +75,16 @@ impl InMemoryStream {
         Ok(())
     }
 
-    /// Ends a shard; `children` continue it.
-    pub fn split(&self, id: &ShardId, children: &[ShardId]) -> Result<(), InMemoryError> {
-        find(&mut self.lock(), id)?.closed = true;
+    /// Ends a shard at an instant; `children` continue it.
+    pub fn split(&self, id: &ShardId, children: &[ShardId], at: DateTime<Utc>) -> Result<(), InMemoryError> {
+        find(&mut self.lock(), id)?.ended_at = Some(at);
         children.iter().try_for_each(|child| self.add_shard(child.clone(), Some(id.clone())))
     }
 
-    /// Removes the records that were created before an instant, and the shards that have ended and are empty then. DynamoDB
+    /// Removes the records that were created before an instant, and the shards that ended before it and are empty then. DynamoDB
     /// keeps both for 24 hours (*Amazon DynamoDB Developer Guide*, "Change data capture for DynamoDB Streams": "data in
-    /// DynamoDB Streams is subject to a 24-hour lifetime"). Returns how many records were removed.
+    /// DynamoDB Streams is subject to a 24-hour lifetime"). So a shard that never had a record stays between those before and after it,
+    /// and their order is known. Returns how many records were removed.
     pub fn trim_before(&self, instant: DateTime<Utc>) -> usize {
         let (mut shards, mut trimmed) = (self.lock(), 0);
         for shard in shards.iter_mut() {
@@ -90,7 +92,7 @@ impl InMemoryStream {
             let kept = shard.records.iter().position(|record| record.created_at() >= instant);
             trimmed += shard.records.drain(..kept.unwrap_or(shard.records.len())).count();
         }
-        shards.retain(|shard| !shard.closed || !shard.records.is_empty());
+        shards.retain(|shard| shard.ended_at.is_none_or(|at| at >= instant) || !shard.records.is_empty());
         trimmed
     }
 
@@ -112,7 +114,7 @@ impl InMemoryStream {
             Some(last) => Position::After(last.sequence_number().clone()),
             None => Position::TrimHorizon,
         };
-        Ok(Page { records, closed: shard.closed && end == shard.records.len() })
+        Ok(Page { records, closed: shard.ended_at.is_some() && end == shard.records.len() })
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Shard>> {
@@ -168,7 +170,7 @@ mod tests {
         let (a, b, c) = (ShardId::from("a"), ShardId::from("b"), ShardId::from("c"));
         stream.add_shard(a.clone(), None).unwrap();
         stream.push(&a, record(1)).unwrap();
-        stream.split(&a, &[b.clone(), c]).unwrap();
+        stream.split(&a, &[b.clone(), c], DateTime::UNIX_EPOCH).unwrap();
         assert_eq!(stream.push(&a, record(2)), Err(InMemoryError::Closed(a.clone())));
         assert_eq!(stream.add_shard(b.clone(), None), Err(InMemoryError::ShardExists(b)));
         let parents: Vec<_> = stream.shards().into_iter().map(|shard| shard.parent).collect();
@@ -202,12 +204,29 @@ mod tests {
         stream.push(&a, created(7, 40)).unwrap();
         assert_eq!(numbers(&stream.read(&a, &mut first, 9).unwrap()), ["7"]);
         // One that has ended goes with its last record.
-        stream.split(&a, std::slice::from_ref(&b)).unwrap();
+        stream.split(&a, std::slice::from_ref(&b), at(40)).unwrap();
         stream.trim_before(at(40));
         assert_eq!(stream.shards().len(), 2);
         stream.trim_before(at(41));
         assert_eq!(stream.shards(), [StreamShard { id: b, parent: Some(a.clone()) }]);
         assert!(stream.read(&a, &mut first, 9).is_err());
+    }
+
+    #[test]
+    fn a_shard_that_ends_without_records_is_listed_as_long_as_one_with_records() {
+        let stream = InMemoryStream::new("arn");
+        let [a, b, c] = ["a", "b", "c"].map(ShardId::from);
+        let at = |seconds| DateTime::from_timestamp(seconds, 0).unwrap();
+        stream.add_shard(a.clone(), None).unwrap();
+        stream.push(&a, record(1)).unwrap();
+        let (first, later) = (at(1_796_000_000), at(1_796_000_060));
+        stream.split(&a, std::slice::from_ref(&b), first).unwrap();
+        stream.split(&b, std::slice::from_ref(&c), later).unwrap();
+        let listed = || stream.shards().into_iter().map(|shard| shard.id).collect::<Vec<_>>();
+        for (before, want) in [(first, &[&a, &b, &c][..]), (later, &[&b, &c]), (at(1_796_000_061), &[&c])] {
+            stream.trim_before(before);
+            assert_eq!(listed().iter().collect::<Vec<_>>(), want, "{before}");
+        }
     }
 
     #[test]

@@ -109,7 +109,7 @@ impl Shards {
             } else {
                 vec![self.begin(remainder, modulus)]
             };
-            self.stream.split(&id, &children)?;
+            self.stream.split(&id, &children, beginning())?;
         }
         Ok(())
     }

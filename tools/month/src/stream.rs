@@ -45,16 +45,6 @@ struct Open {
     first: u32,
     last: u32,
     id: ShardId,
-    /// The last shard before it that has records.
-    parent: Option<ShardId>,
-    has_records: bool,
-}
-
-impl Open {
-    /// The shard that has to be read before those that go on after this one. A shard that ends without records is soon gone.
-    fn last_with_records(&self) -> Option<&ShardId> {
-        if self.has_records { Some(&self.id) } else { self.parent.as_ref() }
-    }
 }
 
 impl Stream {
@@ -78,7 +68,7 @@ impl Stream {
         for (first, last) in self.ranges(now) {
             let id = self.name(first, 0);
             self.shards().add_shard(id.clone(), None)?;
-            self.open().push(Open { first, last, id, parent: None, has_records: false });
+            self.open().push(Open { first, last, id });
         }
         Ok(())
     }
@@ -123,35 +113,21 @@ impl Stream {
         let two = self.source(&format!("split {pk}")).u8(0..4) == 0;
         let place = if two && self.source(&format!("half {pk}/{sk}")).bool() { format!("{pk}/2") } else { pk };
         let position = self.partitions.position(&place);
-        let shard = {
-            let mut open = self.open();
-            let open = open.iter_mut().find(|open| position <= open.last).context("the shards cover the hash space")?;
-            open.has_records = true;
-            open.id.clone()
-        };
-        self.shards().push(&shard, record)?;
+        let shard = self.open().iter().find(|open| position <= open.last).map(|open| open.id.clone());
+        self.shards().push(&shard.context("the shards cover the hash space")?, record)?;
         self.arrived.iter().for_each(Notify::notify_one);
         Ok(())
     }
 
     /// Ends a shard; a child goes on.
-    pub(crate) fn roll(&self, random: &mut Rng) -> Result<()> {
+    pub(crate) fn roll(&self, random: &mut Rng, now: DateTime<Utc>) -> Result<()> {
         let mut open = self.open();
         let number = random.usize(0..open.len());
         let parent = &mut open[number];
         let child = self.after(&parent.id, parent.first);
-        self.go_on(parent, std::slice::from_ref(&child))?;
-        (parent.parent, parent.has_records) = (parent.last_with_records().cloned(), false);
+        self.shards().split(&parent.id, std::slice::from_ref(&child), now)?;
         parent.id = child;
         self.arrived.iter().for_each(Notify::notify_one);
-        Ok(())
-    }
-
-    /// Ends a shard; others go on.
-    fn go_on(&self, ended: &Open, children: &[ShardId]) -> Result<()> {
-        let shards = self.shards();
-        shards.split(&ended.id, &[])?;
-        children.iter().try_for_each(|child| shards.add_shard(child.clone(), ended.last_with_records().cloned()))?;
         Ok(())
     }
 
@@ -176,13 +152,10 @@ impl Stream {
                 open.push(parent);
                 continue;
             }
-            let child = |&&(first, last): &&(u32, u32)| {
-                let (id, before) = (self.after(&parent.id, first), parent.last_with_records().cloned());
-                Open { first, last, id, parent: before, has_records: false }
-            };
+            let child = |&&(first, last): &&(u32, u32)| Open { first, last, id: self.after(&parent.id, first) };
             let children: Vec<Open> = within.iter().map(child).collect();
             let ids: Vec<ShardId> = children.iter().map(|child| child.id.clone()).collect();
-            self.go_on(&parent, &ids)?;
+            self.shards().split(&parent.id, &ids, now)?;
             self.faults.count(FaultKind::PartitionSplit);
             open.extend(children);
         }

@@ -245,7 +245,7 @@ async fn roll(bank: Arc<Bank>) {
     let mut random = bank.seed.source("rolls");
     loop {
         pause(TimeDelta::minutes(random.i64(60..100))).await;
-        if bank.stream.roll(&mut random).is_ok() {
+        if bank.stream.roll(&mut random, bank.time.now()).is_ok() {
             bank.faults.count(FaultKind::ShardRolled);
         }
     }

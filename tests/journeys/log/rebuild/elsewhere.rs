@@ -1,5 +1,7 @@
 //! Payments that are due at another time than at first: events and reports do not say where their heads are.
 
+use payments_queue::Queue;
+use payments_queue::in_process::QueueSettings;
 use payments_restore::{Change, Finding};
 use payments_tests::tables::text;
 
@@ -135,11 +137,41 @@ async fn a_payment_whose_amendment_is_lost_is_never_sent() -> Result<()> {
     let again = bank.apply().await?;
     assert_eq!((again.changes, again.findings), (BTreeMap::new(), [(Finding::DetailsLost, 2)].into()));
     bank.open().await?;
-    let sent = bank.sent().await?;
+    // `dispatch` refuses z at each attempt, which raises an alarm, and sends the others of its batch.
+    let refused = Queue::new(QueueSettings::named("failures"));
+    let sent = bank.sent_or_refused(&refused).await?;
     assert_eq!(["z", "g", "c"].map(|name| sent.contains(&bank.id(name))), [false, false, true]);
-    // Its client cancels what is still scheduled, and creates another.
+    let refused = refused.receive(10, bank.world.now().as_chrono());
+    assert_eq!(refused.len(), 3, "{refused:#?}");
+    assert!(refused.iter().all(|record| record.body.contains("RetryAttemptsExhausted")), "{refused:#?}");
+    // Its client cancels what is still scheduled, and creates another. A result settles what was sent before the loss.
     bank.cancel("g").await?;
-    assert_eq!(bank.status("g").await?.as_deref(), Some("CANCELLED"));
+    bank.settle(&[("z", Ok("TX-z"))]).await?;
+    assert_eq!(
+        [bank.status("g").await?.as_deref(), bank.status("z").await?.as_deref()],
+        [Some("CANCELLED"), Some("PROCESSED")]
+    );
+    Ok(())
+}
+
+/// Somebody changed an amended payment's head by hand. By the log, it was claimed at another time.
+#[tokio::test]
+async fn a_head_that_is_due_at_another_time_than_the_log_says_is_listed() -> Result<()> {
+    let bank = Bank::new().await?;
+    due_today(&bank, "k").await?;
+    let mut restored = bank.copies().await?.hot;
+    bank.world.sweep().await?;
+    bank.count().await?;
+    let id = bank.id("k");
+    for head in restored.iter_mut().filter(|head| head["sk"].as_s().is_ok_and(|sk| sk.ends_with(&id))) {
+        head.insert("due".to_owned(), text(format!("SCHEDULED#2026-11-22#2026-11-22T00:00:00Z#{id}")));
+        head.insert("moved".to_owned(), text(format!("2026-11-22T00:00:00Z#{id}")));
+    }
+    bank.lose_hot(&restored).await?;
+    let before = bank.head_of("k").await?;
+    let (done, lines) = bank.told(|_| {}).await?;
+    assert_eq!((done.findings, done.changes), ([(Finding::Differs, 1)].into(), BTreeMap::new()), "{lines:#?}");
+    assert_eq!(bank.head_of("k").await?, before);
     Ok(())
 }
 

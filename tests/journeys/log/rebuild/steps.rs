@@ -155,8 +155,12 @@ impl Bank {
 
     /// Sweeps, and redrives until no attempt is left. Returns the payments whose requests are sent.
     pub(super) async fn sent(&self) -> Result<Vec<String>> {
-        let queue = Queue::new(QueueSettings::named("failures"));
-        let mut mapping = StreamMapping::new(dispatch_settings(&queue)?, self.world.stream().await?)?;
+        self.sent_or_refused(&Queue::new(QueueSettings::named("failures"))).await
+    }
+
+    /// The same with a queue for the records that `dispatch` refuses.
+    pub(super) async fn sent_or_refused(&self, refused: &Queue) -> Result<Vec<String>> {
+        let mut mapping = StreamMapping::new(dispatch_settings(refused)?, self.world.stream().await?)?;
         let functions = self.world.functions();
         for hour in ["10", "12", "16"] {
             self.world.set_clock(&format!("2026-11-20T{hour}:56:00Z"))?;

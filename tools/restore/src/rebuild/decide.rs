@@ -6,11 +6,11 @@
 use std::collections::HashMap;
 
 use anyhow::Result;
-use payments_model::{Actor, Amended, AmendmentName, Details, DetailsKey, Head, State, Status, UtcSecond};
+use payments_model::{Actor, Amended, Details, DetailsKey, Head, State, Status, UtcSecond};
 use payments_store::{StoreError, StoredHead, expiry_of_reported};
 
 use super::except::{Except, Rest, without};
-use super::known::{Known, Version};
+use super::known::{self, Known, Version};
 use super::outcome::{Change, Finding};
 
 /// What there is of a payment.
@@ -242,20 +242,7 @@ fn unsettled(decision: Decision) -> Decision {
 fn next(head: &StoredHead, version: &Version, seen: Seen<'_>) -> Result<Result<StoredHead, (Finding, String)>> {
     let known = head.known();
     let next = match (&version.amendment, version.transition()) {
-        (Some(amended), _) if known.state == State::Scheduled => {
-            let key = DetailsKey { amendment: Some(amended.name), ..known.details_key() };
-            let stand_in;
-            let details = match seen.amended.get(&key) {
-                Some(Ok(details)) => details,
-                _ => {
-                    stand_in = amended.stand_in(known, version)?;
-                    &stand_in
-                }
-            };
-            let by = Actor::named(version.client.as_deref().unwrap_or_default());
-            let logged = Amended { at: version.at, by, changed: amended.changed.clone() };
-            Some(head.amended_by(amended.name, details, logged)?)
-        }
+        (Some(amended), _) if known.state == State::Scheduled => Some(amended_head(head, amended, version, seen)?),
         (None, Some((event, by))) => match known.transition(&event, version.at, by) {
             Ok(step) => Some(head.moved_by(&step)?),
             Err(_) => None,
@@ -275,11 +262,50 @@ fn next(head: &StoredHead, version: &Version, seen: Seen<'_>) -> Result<Result<S
     })
 }
 
-/// The amendment that a head names, if its details are lost: nothing is sent for such a head.
-fn lost_amendment(head: &Head, seen: Seen<'_>) -> Option<AmendmentName> {
+/// The head after an amendment. If its details are lost, or say something else than the log, it is what the log says: then nothing is sent
+/// for it, and least of all what the payment said before.
+fn amended_head(head: &StoredHead, amended: &known::Amended, version: &Version, seen: Seen<'_>) -> Result<StoredHead> {
+    let (known, name) = (head.known(), amended.name);
+    let by = Actor::named(version.client.as_deref().unwrap_or_default());
+    let logged = Amended { at: version.at, by, changed: amended.changed.clone() };
+    let by_log = head.amended_by(name, &amended.stand_in(known, version)?, logged.clone())?;
+    let key = DetailsKey { amendment: Some(name), ..known.details_key() };
+    match seen.amended.get(&key) {
+        Some(Ok(details)) if by_log.known().differences(details).is_empty() => {
+            Ok(head.amended_by(name, details, logged)?)
+        }
+        _ => Ok(by_log),
+    }
+}
+
+/// Why `dispatch` sends nothing for a head that names an amendment of the log, if so, and what the operator does.
+fn unsendable(head: &Head, seen: Seen<'_>) -> Option<(Finding, String)> {
     let key = head.details_key();
-    let is_logged = seen.known.amended_details().any(|logged| logged == key);
-    key.amendment.filter(|_| is_logged && !matches!(seen.amended.get(&key), Some(Ok(_))))
+    let name = key.amendment.filter(|_| seen.known.amended_details().any(|logged| logged == key))?;
+    let why = match seen.amended.get(&key) {
+        None => "are lost".to_owned(),
+        Some(Ok(details)) => {
+            let differences = head.differences(details);
+            if differences.is_empty() {
+                return None;
+            }
+            format!("have another {}", differences.join(", "))
+        }
+        Some(Err(error)) => {
+            let why = format!("nothing is sent for it until the details of its amendment are corrected: {error}");
+            return Some((Finding::Unreadable, why));
+        }
+    };
+    let advice = match head.state.status() {
+        Status::Scheduled => "let its client cancel it and create another",
+        Status::Pending => "ask the transaction service whether it is paid; only if not, let its client create another",
+        Status::Processed | Status::Failed | Status::Cancelled => "it has ended, so there is nothing to do",
+    };
+    let (version, is) = (name.version, text_of(head));
+    let why = format!(
+        "the details of its amendment to version {version} {why}, so nothing is sent for it. It is {is}: {advice}"
+    );
+    Some((Finding::DetailsLost, why))
 }
 
 /// The head with the versions that it lacks.
@@ -297,13 +323,8 @@ fn moved(
             Err((finding, why)) => return Ok(decision.finds(finding, why)),
         };
     }
-    if let Some(name) = lost_amendment(new.known(), seen) {
-        let why = format!(
-            "the details of its amendment to version {} are not there, so nothing is sent for it: {}",
-            name.version,
-            text_of(new.known())
-        );
-        decision = decision.finds(Finding::DetailsLost, why);
+    if let Some((finding, why)) = unsendable(new.known(), seen) {
+        decision = decision.finds(finding, why);
     }
     let status = new.known().state.status();
     let read = seen.hot.cloned().map(Box::new);

@@ -36,7 +36,7 @@ pub enum Finding {
     Differs,
     /// The log lacks versions in between. Nothing changes.
     Incomplete,
-    /// The details are lost, and there is no head.
+    /// The first details are lost, and there is no head; or those of the amendment in force are lost, and nothing is sent for the head.
     DetailsLost,
     /// A report lists it, and no table has its settlement.
     ReportedUnsettled,

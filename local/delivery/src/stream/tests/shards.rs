@@ -38,7 +38,7 @@ async fn a_failing_shard_blocks_no_other() {
 #[tokio::test]
 async fn parents_are_finished_before_their_children() {
     let stream = two_shards();
-    stream.split(&"a".into(), &["a1".into(), "a2".into()]).unwrap();
+    stream.split(&"a".into(), &["a1".into(), "a2".into()], at(0)).unwrap();
     for id in ["a1", "a2"] {
         stream.push(&id.into(), record(9, 0, id)).unwrap();
     }
@@ -71,7 +71,7 @@ async fn a_child_whose_parent_is_trimmed_is_read_at_once() {
 #[tokio::test]
 async fn the_end_of_a_shard_ends_its_window_before_the_children_begin() {
     let stream = two_shards();
-    stream.split(&"a".into(), &["a1".into()]).unwrap();
+    stream.split(&"a".into(), &["a1".into()], at(0)).unwrap();
     stream.push(&"a1".into(), record(9, 0, "a1")).unwrap();
     let settings = StreamSettings { tumbling_window: Some(TimeDelta::seconds(300)), ..settings() };
     let mut mapping = mapping(settings, &stream);

@@ -58,7 +58,7 @@ async fn a_shard_that_the_stream_no_longer_has_is_forgotten_and_its_children_go_
     let stream = stream(2);
     let mut mapping = mapping(one_by_one(), &stream);
     mapping.step(at(0), async |_| Ok(Value::Null)).await.unwrap();
-    stream.split(&shard(), &["child".into()]).unwrap();
+    stream.split(&shard(), &["child".into()], at(0)).unwrap();
     stream.push(&"child".into(), record(9, 5, "head")).unwrap();
     stream.trim_before(at(1));
     // What the mapping has in hand is delivered first.

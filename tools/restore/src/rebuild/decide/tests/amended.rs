@@ -116,19 +116,77 @@ fn an_amendment_whose_details_are_lost_leaves_nothing_that_is_paid() {
     let (twice, all) = amended(&["one", "two"]);
     let (once, _) = amended(&["one"]);
     let (claimed, cancelled) = (after(&twice, &[Event::Sweep]), after(&twice, &[Event::Cancel]));
-    for end in [&twice, &claimed, &cancelled] {
-        let known = logged(&[&scheduled, &once, &twice, end]);
+    let processed = after(&twice, &processed("TX-1"));
+    // What came after the amendments, and what the operator is told to do.
+    for (later, advice) in [
+        (vec![], "SCHEDULED at version 3: let its client cancel it"),
+        (vec![&claimed], "PENDING at version 4: ask the transaction service"),
+        (vec![&cancelled], "CANCELLED at version 4: it has ended"),
+        (vec![&claimed, &processed], "PROCESSED at version 5: it has ended"),
+    ] {
+        let heads = [&[&scheduled, &once, &twice][..], &later].concat();
+        let (known, end) = (logged(&heads), heads[heads.len() - 1]);
         for hot in [Some(&scheduled), None] {
             let decision = decision(&known, hot, None, &all[..1]);
             assert_eq!(kinds(&decision), [Finding::DetailsLost]);
+            assert!(decision.findings[0].1.contains(advice), "{:?}", decision.findings);
             let (put, want) = (put(&decision), end.known());
-            assert_eq!((put.money, put.due_at, put.due_date), (want.money, want.due_at, want.due_date));
+            assert_eq!((&put.payee, put.money, &put.reference), (&want.payee, want.money, &want.reference));
+            assert_eq!((put.due_at, put.due_date), (want.due_at, want.due_date));
             assert_eq!((put.state, put.amendment), (want.state.clone(), want.amendment));
         }
-        // It is said each time, until its client has another payment.
-        let decision = decision(&known, Some(end), None, &all[..1]);
+    }
+    // It is said each time, until its client has another payment.
+    for end in [&twice, &claimed, &cancelled] {
+        let decision = decision(&logged(&[&scheduled, &once, &twice, end]), Some(end), None, &all[..1]);
         assert_eq!((kinds(&decision), decision.writes), (vec![Finding::DetailsLost], Vec::new()));
     }
+}
+
+/// The head says what the log says, and its details say something else: so `dispatch` refuses it, and the old content is not paid either.
+#[test]
+fn an_amendment_whose_details_are_not_the_logs_is_as_the_log_says_and_not_paid() {
+    let scheduled = head(&[]);
+    let (once, all) = amended(&["one"]);
+    let original = &all[0];
+    let payee = Instruction { payee: "thief".parse().unwrap(), ..original.instruction.clone() };
+    let later = amended(&["one", "two"]).1.remove(1);
+    for (field, other) in [
+        ("payeeAccountId", Details { instruction: payee, ..original.clone() }),
+        ("dueAt, dueDate", Details { due_at: later.due_at, due_date: later.due_date, ..original.clone() }),
+    ] {
+        for hot in [Some(&scheduled), None] {
+            let decision = decision(&logged(&[&scheduled, &once]), hot, None, std::slice::from_ref(&other));
+            assert_eq!(kinds(&decision), [Finding::DetailsLost], "{field}");
+            assert!(decision.findings[0].1.contains(&format!("have another {field}, so nothing is sent")), "{field}");
+            let (put, want) = (put(&decision), once.known());
+            assert_eq!((&put.payee, put.due_at, put.due_date), (&want.payee, want.due_at, want.due_date), "{field}");
+            assert_eq!(put.amendment, want.amendment, "{field}");
+        }
+    }
+}
+
+/// What was in force before the last amendment is not sent any more, so nobody needs its details.
+#[test]
+fn an_earlier_amendment_whose_details_are_lost_is_not_missed() {
+    let scheduled = head(&[]);
+    let ((once, _), (twice, all)) = (amended(&["one"]), amended(&["one", "two"]));
+    for hot in [Some(&scheduled), None] {
+        let decision = decision(&logged(&[&scheduled, &once, &twice]), hot, None, &all[1..]);
+        assert_eq!((kinds(&decision), put(&decision)), (Vec::new(), twice.known().clone()));
+    }
+}
+
+/// Somebody changed the due time of the head of an amended payment by hand. It is claimed at another time, by the log.
+#[test]
+fn a_due_time_that_is_not_the_logs_is_listed_and_not_touched() {
+    let scheduled = head(&[]);
+    let (once, all) = amended(&["one"]);
+    let claimed = after(&once, &[Event::Sweep]);
+    let moved = Head { due_at: "2026-11-27T00:00:00Z".parse().unwrap(), ..once.known().clone() };
+    let moved = StoredHead::new(moved).unwrap();
+    let decision = decision(&logged(&[&scheduled, &once, &claimed]), Some(&moved), None, &all);
+    assert_eq!((kinds(&decision), decision.writes), (vec![Finding::Differs], Vec::new()));
 }
 
 #[test]
