@@ -24,7 +24,6 @@ use chrono::{DateTime, TimeDelta, Utc};
 use payments_boot::Clock;
 use payments_model::{BusinessDate, BusinessZone, UtcSecond};
 use payments_store::Store;
-use scheduled_payments::Bank;
 
 pub use crate::progress::Progress;
 pub use summary::Summary;
@@ -38,9 +37,10 @@ use crate::stack::{EngineChoice, Stack};
 use crate::transaction_service::TransactionServiceSettings;
 use crate::triggers::{Queues, Tick, Triggers};
 use audit::Audit;
+use ingest::Amended;
 use night::{Night, left_in_hot};
 use receiver::Receiver;
-use script::{FEED_BEGINS, Order, Script};
+use script::{FEED_BEGINS, Script};
 use write_units::{Recorders, WriteUnits};
 
 /// The day: a Friday in winter.
@@ -107,19 +107,6 @@ struct Totals {
     ingest: Duration,
     amended: Amended,
     settled_by: Option<UtcSecond>,
-}
-
-/// What was amended.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Amended {
-    /// How many payments.
-    pub(crate) payments: u64,
-    /// How many of them are due at another time since then.
-    pub(crate) moved: u64,
-    /// The write units of the amendments.
-    pub(crate) units: u64,
-    /// How long they took.
-    pub(crate) took: Duration,
 }
 
 /// What can be seen of the system after a minute of the day.
@@ -281,19 +268,6 @@ impl Simulation {
         let Self { stack, recorders, triggers, client, functions, store, receiver, .. } = self;
         drop((recorders, triggers, client, functions, store, receiver));
         stack.stop().await
-    }
-}
-
-impl Amended {
-    /// Amends payments: each is the first order, and shall be the second.
-    async fn make(&mut self, bank: &Bank, orders: impl Iterator<Item = (Order, Order)>) -> Result<()> {
-        let started = Instant::now();
-        for (first, last) in ingest::amend(bank, orders).await? {
-            self.payments += 1;
-            self.moved += u64::from(first.payment.scheduled_for != last.payment.scheduled_for);
-        }
-        self.took += started.elapsed();
-        Ok(())
     }
 }
 

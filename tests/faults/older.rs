@@ -1,4 +1,4 @@
-//! A release that knows no amendments, beside this one and after it: it refuses each amended payment and pays nothing of it, and
+//! A release that knows no amendments, beside this one: it refuses each amended payment and pays nothing of it.
 //! alarms say so. Once this release is back, the payments are paid as they were amended.
 //!
 //! A month's older release knows amendments.

@@ -109,10 +109,10 @@ async fn a_range_into_the_past_merges_history_in_order_without_duplicates() -> R
         want.sort();
         assert_eq!(seen, want, "limit {limit}");
     }
-    // A list of future payments does not read history.
+    // A list of future payments does not read history. It reads the hot table, and its index of moved payments.
     drop(world.recorder.take_operations());
     let ahead = world.send(Ask::get("/accounts/buyer/payments")).await?;
-    assert_eq!((ahead.payments().len(), world.recorder.take_operations()), (4, vec!["Query".to_owned()]));
+    assert_eq!((ahead.payments().len(), world.recorder.take_operations()), (4, vec!["Query".to_owned(); 2]));
     Ok(())
 }
 
@@ -282,7 +282,7 @@ async fn a_filter_reads_on_for_a_thousand_payments_and_then_gives_a_cursor() -> 
     world.create_all((0..1_100).map(entry)).await?;
     drop(world.recorder.take_operations());
     let list = world.send(Ask::get("/accounts/buyer/payments?payeeAccountId=baker&limit=5")).await?;
-    assert_eq!((list.payments().len(), world.recorder.take_operations().len()), (0, 10), "{list}");
+    assert_eq!((list.payments().len(), world.recorder.take_operations().len()), (0, 20), "{list}");
     let cursor = list.body["nextCursor"].as_str().context("a cursor")?;
     let list = world.send(Ask::get(&format!("/accounts/buyer/payments?cursor={cursor}"))).await?;
     assert_eq!((list.payments().len(), &list.body["nextCursor"]), (1, &Value::Null), "{list}");

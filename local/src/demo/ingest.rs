@@ -1,4 +1,6 @@
-//! Creates the payments of the day, as their clients do: the feed in batches, the others one by one. Amends some of them.
+//! Creates and amends the payments of the day, as their clients do: the feed in batches, the others one by one.
+
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use futures::{StreamExt as _, TryStreamExt as _};
@@ -19,6 +21,32 @@ const FIRST_VERSION: u64 = 1;
 /// How many single payments are under way at once.
 const SINGLES_AT_ONCE: usize = 32;
 
+/// What was amended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Amended {
+    /// How many payments.
+    pub(super) payments: u64,
+    /// How many of them are due at another time since then.
+    pub(super) moved: u64,
+    /// The write units of the amendments.
+    pub(super) units: u64,
+    /// How long they took.
+    pub(super) took: Duration,
+}
+
+impl Amended {
+    /// Amends payments: each is the first order, and shall be the second.
+    pub(super) async fn make(&mut self, bank: &Bank, orders: impl Iterator<Item = (Order, Order)>) -> Result<()> {
+        let started = Instant::now();
+        for (first, last) in amend(bank, orders).await? {
+            self.payments += 1;
+            self.moved += u64::from(first.payment.scheduled_for != last.payment.scheduled_for);
+        }
+        self.took += started.elapsed();
+        Ok(())
+    }
+}
+
 /// Creates payments by batches, and returns their ids.
 pub(super) async fn feed(bank: &Bank, orders: impl Iterator<Item = Order>) -> Result<Vec<String>> {
     let mut orders = orders.peekable();
@@ -38,7 +66,7 @@ pub(super) async fn create(bank: &Bank, orders: impl Iterator<Item = Order>) -> 
 }
 
 /// Amends payments one by one, each of which nobody amended before. Returns the orders.
-pub(super) async fn amend(bank: &Bank, orders: impl Iterator<Item = (Order, Order)>) -> Result<Vec<(Order, Order)>> {
+async fn amend(bank: &Bank, orders: impl Iterator<Item = (Order, Order)>) -> Result<Vec<(Order, Order)>> {
     let orders = futures::stream::iter(orders).map(async |(first, last): (Order, Order)| {
         let id = PaymentId::derive(&first.account.parse()?, &first.key.parse()?).to_string();
         let amended = bank.amend(&last.account, &id, &last.key, &last.payment, FIRST_VERSION).await?;

@@ -104,20 +104,20 @@ impl Script {
     /// Returns the payments that are amended in each minute, by number.
     pub(super) fn amendments(&self) -> BTreeMap<u32, Vec<u64>> {
         let amended = (0..self.fed()).filter(|number| self.is_amended(&self.order(*number), *number));
-        by_minute(amended.map(|number| (self.dice_of_amendment(number).u32(AMENDED), number)))
+        by_minute(amended.map(|number| (self.random_of_amendment(number).u32(AMENDED), number)))
     }
 
     /// Whether a payment is amended: one in four of the feed's that are due at a time of the day.
     fn is_amended(&self, order: &Order, number: u64) -> bool {
         let has_time = matches!(order.payment.scheduled_for, ScheduledFor::Time(_));
-        number < self.fed() && has_time && self.dice_of_amendment(number).u8(0..4) == 0
+        number < self.fed() && has_time && self.random_of_amendment(number).u8(0..4) == 0
     }
 
     /// Returns a payment as it is in the end: every second one that is amended gets another time, the others another amount.
     pub(super) fn last_order(&self, number: u64) -> Order {
         let mut order = self.order(number);
         if self.is_amended(&order, number) {
-            let mut random = self.dice_of_amendment(number);
+            let mut random = self.random_of_amendment(number);
             if random.bool() {
                 let seconds = random.u32(BUSINESS_HOURS.start() * 60..=*BUSINESS_HOURS.end() * 60 + 59);
                 let due = self.begins.saturating_add(TimeDelta::seconds(seconds.into()));
@@ -131,7 +131,7 @@ impl Script {
     }
 
     /// Returns the random source of one payment's amendment.
-    fn dice_of_amendment(&self, number: u64) -> Rng {
+    fn random_of_amendment(&self, number: u64) -> Rng {
         Rng::with_seed(!self.random(number).u64(..))
     }
 

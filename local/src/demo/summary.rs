@@ -6,8 +6,8 @@ use anyhow::{Result, bail};
 use payments_model::{BusinessDate, BusinessZone, Status, UtcSecond};
 use serde_json::{Map, Number, Value, json};
 
-use super::Amended;
 use super::audit::Audit;
+use super::ingest::Amended;
 use super::night::Night;
 use super::receiver::Received;
 use super::write_units::{PHASES, WriteUnits, hundredths_each, number};
