@@ -6,7 +6,7 @@
 use payments_boot::Deadline;
 use payments_http::{PaymentView, Problem, ProblemKind};
 use payments_model::{Actor, Amended, AmendmentId, Details, Due, Head, Instruction, MAX_AMENDMENTS, State, UtcSecond};
-use payments_store::{Moved, PutDetails};
+use payments_store::{Moved, PutDetails, details_excess};
 
 use crate::Ingest;
 use crate::create::{Created, check_rule, too_large};
@@ -95,6 +95,7 @@ impl Ingest {
                 }
             }
         } else {
+            faults.extend(details_excess(&details)?.map(too_large));
             None
         };
         let Some(known) = known else { return Err(Problem::of_body(&order.pointer, faults)) };

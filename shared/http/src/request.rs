@@ -21,6 +21,9 @@ use crate::routes::{self, Route, RouteSpec};
 /// The header of an encoded body, as problems name it.
 pub(crate) const ENCODING: &str = "Content-Encoding";
 
+/// The highest version that `If-Match` takes: nine digits, as `openapi.yaml` says. No payment has as many.
+const MAX_IF_MATCH: u32 = 999_999_999;
+
 /// An authorized request to one of the API's routes. `Request::of` is the only way to get one.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'e> {
@@ -119,7 +122,8 @@ impl<'e> Request<'e> {
             return Err(Problem::new(ProblemKind::PreconditionRequired, detail).at(NAME));
         };
         let quoted = given.to_str().ok().and_then(|text| text.strip_prefix('"')?.strip_suffix('"'));
-        quoted.and_then(|text| text.parse().ok().filter(|version: &u32| version.to_string() == text)).ok_or_else(|| {
+        let version = quoted.and_then(|text| text.parse().ok().filter(|version: &u32| version.to_string() == text));
+        version.filter(|version| *version <= MAX_IF_MATCH).ok_or_else(|| {
             let detail = "The If-Match header is no ETag of a payment; read the payment, and send its ETag with its quotes, such as \
                           \"1\". It is one version: neither *, nor a list, nor W/.";
             Problem::new(ProblemKind::InvalidPrecondition, detail).at(NAME)
