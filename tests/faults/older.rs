@@ -1,5 +1,6 @@
 //! A release that knows no amendments, beside this one: it refuses each amended payment and pays nothing of it.
-//! alarms say so. Once this release is back, the payments are paid as they were amended.
+//!
+//! Alarms say so. Once this release is back, the payments are paid as they were amended.
 //!
 //! A month's older release knows amendments.
 
