@@ -1,9 +1,10 @@
 //! The calls of the bare side. The store makes them, over a client that keeps each call instead of sending it, so that
 //! no expression is written twice.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Result, anyhow};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::interceptors::BeforeSerializationInterceptorContextRef;
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept};
@@ -39,7 +40,11 @@ pub(crate) struct Collector {
 }
 
 #[derive(Debug, Clone, Default)]
-struct Kept(Arc<Mutex<Vec<Call>>>);
+struct Kept {
+    calls: Arc<Mutex<Vec<Call>>>,
+    /// How many calls are sent before one is not.
+    sent: Arc<AtomicUsize>,
+}
 
 impl Intercept for Kept {
     fn name(&self) -> &'static str {
@@ -57,8 +62,9 @@ impl Intercept for Kept {
         let query = || input.downcast_ref::<QueryInput>().cloned().map(Call::Query);
         let get = || input.downcast_ref::<GetItemInput>().cloned().map(Call::Get);
         let call = put.or_else(update).or_else(query).or_else(get);
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(call);
-        Err("kept, and not sent".into())
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).extend(call);
+        let left = self.sent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        left.map(drop).map_err(|_| "kept, and not sent".into())
     }
 }
 
@@ -71,8 +77,20 @@ impl Collector {
 
     /// Returns the call that the store makes for `ask`. The call fails, so the store makes no other.
     pub(crate) async fn call<T>(&self, ask: impl AsyncFnOnce(&Store) -> Result<T, StoreError>) -> Result<Call> {
+        let [call] = self.calls(ask).await?;
+        Ok(call)
+    }
+
+    /// Returns the calls that the store makes for `ask`, one after the other. The last one fails, so the store makes no other.
+    pub(crate) async fn calls<const N: usize, T>(
+        &self,
+        ask: impl AsyncFnOnce(&Store) -> Result<T, StoreError>,
+    ) -> Result<[Call; N]> {
+        self.kept.sent.store(N.saturating_sub(1), Ordering::Relaxed);
         drop(ask(&self.store).await);
-        self.kept.0.lock().unwrap_or_else(PoisonError::into_inner).pop().context("the store made no call")
+        let calls = std::mem::take(&mut *self.kept.calls.lock().unwrap_or_else(PoisonError::into_inner));
+        let made = calls.len();
+        calls.try_into().map_err(|_| anyhow!("the store made {made} calls, not {N}"))
     }
 }
 

@@ -1,5 +1,5 @@
-//! The first page of an account's payments, and only its query. The range is in the future, so all payments are in the
-//! hot table and one query finds them.
+//! The first page of an account's payments, and only its queries. The range is in the future, so all payments are in the
+//! hot table. Its index of moved payments is asked first, and then the table.
 
 use std::collections::BTreeSet;
 
@@ -44,7 +44,7 @@ pub(crate) async fn bare_calls(fixture: &Fixture, size: u64) -> Result<Work<'_>>
     let mut pages = Vec::new();
     for account in &accounts(fixture, size)? {
         let query = AccountQuery { account, from, to, after: None, filter, order, limit: PAGE, with_history: false };
-        pages.push([fixture.collector.call(async |store| store.account_page(&query).await).await?]);
+        pages.push(fixture.collector.calls::<2, _>(async |store| store.account_page(&query).await).await?);
     }
     ensure!(!pages.is_empty(), "no pages to read");
     Ok(Box::pin(send_groups(&fixture.client, pages, AT_ONCE)))

@@ -11,7 +11,7 @@ use payments_local::payload::DataKind;
 
 /// The calls for twenty payments, or pages of them. A sweep also queries each of ten shards.
 const CALLS: [(Pair, usize); 5] =
-    [(Pair::Ingest, 40), (Pair::Batch, 40), (Pair::Sweep, 30), (Pair::Settle, 80), (Pair::List, 20)];
+    [(Pair::Ingest, 40), (Pair::Batch, 40), (Pair::Sweep, 30), (Pair::Settle, 80), (Pair::List, 40)];
 
 #[tokio::test]
 async fn both_sides_make_the_same_calls() -> Result<()> {
