@@ -1,5 +1,6 @@
-//! The first page of an account's payments, and only its queries. The range is in the future, so all payments are in the
-//! hot table. Its index of moved payments is asked first, and then the table.
+//! The first page of an account's payments, and only its queries.
+//!
+//! The range is in the future, so all payments are in the hot table. Its index of moved payments is asked first, and then the table.
 
 use std::collections::BTreeSet;
 
