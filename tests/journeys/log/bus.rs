@@ -121,7 +121,8 @@ async fn an_event_that_the_bus_rejects_is_put_again_alone() -> Result<()> {
     let mut bussed = Bussed::open().await?;
     bussed.segment(25, 0).await?;
     // One call for the first ten, one for those of them that were rejected, and two for the others.
-    bussed.bus.reject(|call, id| call == 1 && id.contains('7'));
+    // About half of them, whatever their ids are: another engine's payments have other ones each time.
+    bussed.bus.reject(|call, id| call == 1 && id.bytes().map(u32::from).sum::<u32>().is_multiple_of(2));
     let outcome = bussed.publish().await?;
     let rejected = outcome["busRejections"].as_u64().unwrap_or(0);
     assert!(rejected > 0 && rejected < 10, "{outcome}");
