@@ -141,9 +141,12 @@ impl Dispatch {
                     tracing::error!(%error, "a pending payment's details cannot be read and it is not dispatched");
                     tally.poison(attempt);
                 }
-                // Details are written before the head names them, so only a restore loses them.
+                // They are written before the head names them. This read can miss them for a moment, and a restore can lose them.
                 None => {
-                    tracing::error!(payment_id = %head.payment_id, "a pending payment's details are missing and it is not dispatched");
+                    tracing::warn!(
+                        payment_id = %head.payment_id,
+                        "a pending payment's details are not found and it is not dispatched; Lambda retries it"
+                    );
                     tally.not_sent(attempt);
                 }
             }

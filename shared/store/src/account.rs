@@ -7,6 +7,7 @@ use std::cmp::Reverse;
 
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::types::AttributeValue;
+use futures::future::try_join;
 use payments_model::{AccountId, Head, HeadKey, Place, Reference, Slot, Statuses, UtcSecond};
 
 use crate::error::failed;
@@ -108,10 +109,16 @@ impl Store {
         let both = [self.tables.payments.as_str(), self.tables.history.as_str()];
         let tables = if query.with_history { &both[..] } else { &both[..1] };
         let read = async {
-            let mut stretches = vec![self.moved_stretch(tables, query).await?];
-            for table in tables {
-                stretches.push(self.stretch(table, query, &mut without_key).await?);
-            }
+            // At once: each leaves out what the other shows, whichever is read first.
+            let slots = async {
+                let mut stretches = Vec::new();
+                for table in tables {
+                    stretches.push(self.stretch(table, query, &mut without_key).await?);
+                }
+                Ok(stretches)
+            };
+            let (moved, mut stretches) = try_join(self.moved_stretch(tables, query), slots).await?;
+            stretches.insert(0, moved);
             Ok(stretches)
         };
         let Merged { rows, next } = merged(self.bounded("Query", read).await?, query);

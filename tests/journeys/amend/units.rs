@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use fastrand::Rng;
 use payments_local::payload::DataKind;
 use payments_tests::{Ask, World};
@@ -30,6 +30,22 @@ async fn spent(world: &World, ask: Ask) -> Result<BTreeMap<String, u64>> {
 
 fn places(all: &[(&str, u64)]) -> BTreeMap<String, u64> {
     all.iter().map(|(place, units)| ((*place).to_owned(), *units)).collect()
+}
+
+/// Details of an amendment also say which it is. That is not counted for the limit of a payment, and may cost one unit more.
+#[tokio::test]
+async fn an_amendment_of_the_largest_payment_costs_one_unit_more_if_it_is_not_compressed() -> Result<()> {
+    let world = World::with(|environment| environment.compress_details = false).await?;
+    let order = |bytes: usize, amount: u32| {
+        json!({ "payeeAccountId": "landlord", "amountMinor": amount, "currency": "GBP", "scheduledFor": "2026-12-01",
+                "data": "x".repeat(bytes) })
+    };
+    let too_large = world.send(Ask::create("tenant", "rent", &order(9_000, 1))).await?;
+    let excess = usize::try_from(too_large.body["excessBytes"].as_u64().context("how much too large")?)?;
+    let id = world.create("tenant", "rent", &order(9_000 - excess, 1)).await?;
+    let spent = spent(&world, Ask::amend("tenant", &id, ("amount", 1), &order(9_000 - excess, 2))).await?;
+    assert_eq!(spent, places(&[("history", 9), ("payments", 1), ("payments/due", 1)]));
+    Ok(())
 }
 
 #[tokio::test]

@@ -6,11 +6,11 @@
 use std::collections::HashMap;
 
 use anyhow::Result;
-use payments_model::{Actor, Amended, Details, DetailsKey, Head, State, Status, UtcSecond};
+use payments_model::{Amended, Details, DetailsKey, Head, State, Status, UtcSecond};
 use payments_store::{StoreError, StoredHead, expiry_of_reported};
 
 use super::except::{Except, Rest, without};
-use super::known::{self, Known, Version};
+use super::known::{Known, LoggedAmendment, Version};
 use super::outcome::{Change, Finding};
 
 /// What there is of a payment.
@@ -264,10 +264,9 @@ fn next(head: &StoredHead, version: &Version, seen: Seen<'_>) -> Result<Result<S
 
 /// The head after an amendment. If its details are lost, or say something else than the log, it is what the log says: then nothing is sent
 /// for it, and least of all what the payment said before.
-fn amended_head(head: &StoredHead, amended: &known::Amended, version: &Version, seen: Seen<'_>) -> Result<StoredHead> {
+fn amended_head(head: &StoredHead, amended: &LoggedAmendment, version: &Version, seen: Seen<'_>) -> Result<StoredHead> {
     let (known, name) = (head.known(), amended.name);
-    let by = Actor::named(version.client.as_deref().unwrap_or_default());
-    let logged = Amended { at: version.at, by, changed: amended.changed.clone() };
+    let logged = Amended { at: version.at, by: version.by_client(), changed: amended.changed.clone() };
     let by_log = head.amended_by(name, &amended.stand_in(known, version)?, logged.clone())?;
     let key = DetailsKey { amendment: Some(name), ..known.details_key() };
     match seen.amended.get(&key) {

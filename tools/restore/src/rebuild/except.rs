@@ -106,7 +106,7 @@ mod tests {
     use payments_model::{AmendmentId, AmendmentName, Money, PaymentId};
 
     use super::*;
-    use crate::rebuild::known::Amended;
+    use crate::rebuild::known::LoggedAmendment;
 
     #[test]
     fn an_exception_is_parsed_and_what_is_none_is_not() {
@@ -135,7 +135,7 @@ mod tests {
         let payment = PaymentId::derive(&"payer".parse().unwrap(), &"key".parse().unwrap());
         let id = AmendmentId::derive(payment, &"change".parse().unwrap());
         let created = version(1, Status::Scheduled, "2026-11-20T09:30:00Z", "acme");
-        let amendment = Some(Amended {
+        let amendment = Some(LoggedAmendment {
             name: AmendmentName { version: 2, id },
             changed: Vec::new(),
             payee: "shop".parse().unwrap(),

@@ -45,17 +45,17 @@ pub(crate) struct Version {
     pub(crate) at: UtcSecond,
     /// When it was due then.
     pub(crate) due: Option<(UtcSecond, BusinessDate)>,
-    /// The client that created or cancelled it.
+    /// The client that created, amended or cancelled it.
     pub(crate) client: Option<String>,
     /// How the payment ended, if this is a settlement.
     pub(crate) settlement: Option<Settlement>,
     /// The amendment, if this is one.
-    pub(crate) amendment: Option<Amended>,
+    pub(crate) amendment: Option<LoggedAmendment>,
 }
 
 /// An amendment, by its event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Amended {
+pub(crate) struct LoggedAmendment {
     pub(crate) name: AmendmentName,
     /// The fields that it changed.
     pub(crate) changed: Vec<String>,
@@ -64,7 +64,7 @@ pub(crate) struct Amended {
     pub(crate) reference: Option<Reference>,
 }
 
-impl Amended {
+impl LoggedAmendment {
     fn of(event: &Json, version: u32) -> Result<Option<Self>> {
         let Some(id) = &event.amendment_id else { return Ok(None) };
         let (payee, amount) = (event.payee_account_id.as_deref(), event.amount_minor);
@@ -102,7 +102,7 @@ impl Amended {
             moved: None,
             shard: head.shard,
             created_at: version.at,
-            created_by: Actor::named(version.client.as_deref().unwrap_or_default()),
+            created_by: version.by_client(),
             amendment: Some(Amendment { name: self.name, previous: head.amendment }),
         })
     }
@@ -113,10 +113,15 @@ impl Version {
     pub(crate) fn transition(&self) -> Option<(Event, Actor)> {
         Some(match (self.status, &self.settlement) {
             (Status::Pending, _) => (Event::Sweep, Actor::named(SWEEPER)),
-            (Status::Cancelled, _) => (Event::Cancel, Actor::named(self.client.as_deref().unwrap_or_default())),
+            (Status::Cancelled, _) => (Event::Cancel, self.by_client()),
             (_, Some(settlement)) => (Event::Settle(settlement.clone()), Actor::named(SETTLE)),
             _ => return None,
         })
+    }
+
+    /// The client that created, amended or cancelled it.
+    pub(crate) fn by_client(&self) -> Actor {
+        Actor::named(self.client.as_deref().unwrap_or_default())
     }
 
     /// Whether a payment in this state is at this version: of a failure, a part of the reason is enough.
@@ -236,7 +241,7 @@ impl Json {
         let due = self.due_at.as_ref().zip(self.due_date.as_ref());
         let due = due.map(|(at, date)| anyhow::Ok((at.parse()?, date.parse()?))).transpose()?;
         let client = self.by.as_ref().and_then(|by| by.name.clone());
-        let amendment = Amended::of(self, number)?;
+        let amendment = LoggedAmendment::of(self, number)?;
         Ok(Some(Version { number, status: to.parse()?, at, due, client, settlement, amendment }))
     }
 }
