@@ -122,7 +122,7 @@ async fn items_whose_keys_cannot_be_read_hide_no_payment() -> Result<()> {
     let world = World::open().await?;
     let ids = put(&world, 4).await?;
     for sk in ["2026-11-30", "2026-12-01T00:00:00Z#!", "2026-12-01T00:00:00Z#zzz", "2026-12-02T00:00:00Z#"] {
-        let item = [("pk", text("ACCT#buyer")), ("sk", text(sk)), ("status", text("SCHEDULED"))];
+        let item = [("pk", text("ACCT#buyer")), ("sk", text(sk)), ("status", text("SCHEDULED")), ("moved", text(sk))];
         let item = item.map(|(name, value)| (name.to_owned(), value)).into();
         world.put_items(&world.environment.tables.payments, [item]).await?;
     }

@@ -167,11 +167,19 @@ impl Store {
     ) -> Result<Stretch<Place, Row<'t>>, StoreError> {
         let (mut keys, mut end) = (Vec::new(), None::<Place>);
         for &table in tables {
-            let answer = self.query_moved(table, query).send().await.map_err(failed("Query"))?;
-            for entry in answer.items.unwrap_or_default() {
-                keys.push(head_key_of(table, &entry)?);
-            }
-            let next = answer.last_evaluated_key.as_ref().map(|key| moved_place(table, key)).transpose()?;
+            let mut after = None;
+            let next = loop {
+                let request = self.query_moved(table, query).set_exclusive_start_key(after);
+                let answer = request.send().await.map_err(failed("Query"))?;
+                // An entry whose key cannot be read is left out where its slot would be.
+                let entries = answer.items.unwrap_or_default();
+                keys.extend(entries.iter().filter_map(|entry| head_key_of(table, entry).ok()));
+                match answer.last_evaluated_key.as_ref().map(place_of) {
+                    None => break None,
+                    Some(Some(place)) => break Some(place),
+                    Some(None) => after = answer.last_evaluated_key,
+                }
+            };
             end = match (end, next, query.order) {
                 (Some(one), Some(other), ListOrder::Ascending) => Some(one.min(other)),
                 (Some(one), Some(other), ListOrder::Descending) => Some(one.max(other)),
@@ -258,8 +266,4 @@ fn slot_of(table: &str, item: &Item) -> Result<Slot, StoreError> {
 /// The place of a head that is due at another time than its slot's, if it has one that can be read.
 fn place_of(item: &Item) -> Option<Place> {
     parse_place_sort(text_of(item, MOVED.name)).ok()
-}
-
-fn moved_place(table: &str, key: &Item) -> Result<Place, StoreError> {
-    place_of(key).ok_or_else(|| StoreError::unreadable(table, key_of(key), "not a key of the index moved"))
 }

@@ -15,6 +15,8 @@ pub(crate) struct ByHand {
     pub(crate) damages: Vec<Damage>,
     /// The places of these changes among all changes.
     pub(crate) places: BTreeSet<usize>,
+    /// The payments that the transaction service refused, because no request can be made of them.
+    pub(crate) refused: BTreeSet<String>,
     /// The places from when a table was lost to when it was restored.
     pub(crate) restored: Option<Range<usize>>,
 }

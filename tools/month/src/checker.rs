@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::attributes::{Key, key_of, number, text};
 use crate::bank::Bank;
+use crate::by_hand_log::ByHand;
 use crate::changes::Change;
 use crate::files::Published;
 use crate::intent::Intent;
@@ -92,7 +93,7 @@ impl Checker {
         self.lost.clone_from(&bank.state().lost);
         for (place, change) in (begin..).zip(&changes) {
             if is_of_head(&change.key.0) && !by_hand.made(place) {
-                self.follow(change, bank.zone);
+                self.follow(change, bank.zone, &by_hand);
             }
         }
         let tables = tables(bank)?;
@@ -112,12 +113,12 @@ impl Checker {
     }
 
     /// Every change is legal, and comes neither too early nor from nowhere.
-    fn follow(&mut self, change: &Change, zone: BusinessZone) {
+    fn follow(&mut self, change: &Change, zone: BusinessZone, by_hand: &ByHand) {
         let Change { at, key, before, after } = change;
         self.pending.follow(key, after.as_ref(), *at);
         let id = id_of(&key.1);
         let settles = after.as_ref().is_some_and(|head| is_settled(text(head, "status")));
-        let was_sent = self.sent.get(id).is_some_and(|sent| sent <= at);
+        let was_sent = self.sent.get(id).is_some_and(|sent| sent <= at) || by_hand.refused.contains(id);
         let unasked = (settles && !was_sent).then(|| "was settled and never sent".to_owned());
         let early = before.as_ref().filter(|_| after.is_none()).and_then(|head| check_day_over(head, *at, zone));
         let problems = [laws::check_change(before.as_ref(), after.as_ref()), unasked, early];

@@ -44,6 +44,8 @@ pub struct Intent {
     pub contested: bool,
     /// What clients want to change, in the order in which they asked for it first.
     pub amendments: Vec<Amendment>,
+    /// The names of amendments whose details a restore lost.
+    pub lost_details: Vec<String>,
     /// When the payment was to be made at first, if that was amended.
     first_for: Option<String>,
 }
@@ -89,6 +91,7 @@ impl Intent {
             cancelled: false,
             contested: false,
             amendments: Vec::new(),
+            lost_details: Vec::new(),
             first_for: None,
         }
     }

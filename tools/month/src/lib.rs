@@ -67,6 +67,7 @@ mod time;
 mod touched;
 mod trace;
 mod triggers;
+mod unsendable;
 mod weakening;
 mod weakness;
 mod webhooks;

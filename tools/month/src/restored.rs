@@ -11,6 +11,7 @@ use crate::bank::Bank;
 use crate::checker::tables;
 use crate::laws::{Tables, amendments, id_of};
 use crate::log_loss::LogLoss;
+use crate::unsendable;
 
 /// What is lost, and what is known of it.
 pub(crate) struct Loss {
@@ -33,6 +34,9 @@ pub(crate) struct Loss {
 pub(crate) fn check(bank: &Bank, loss: &Loss) -> Result<()> {
     let Loss { history, before, logged, wrong, .. } = loss;
     let after = tables(bank)?;
+    if let Some(history) = history {
+        unsendable::note(bank, history, &after);
+    }
     let after = after.heads();
     for (key, head) in before.heads() {
         let (id, version) = (id_of(&key.1), number(head, "version"));

@@ -36,6 +36,7 @@ use crate::random::happens;
 use crate::restored::{self, Loss};
 use crate::time::pause;
 use crate::triggers::{SCHEDULED_TIMEOUT, context};
+use crate::unsendable;
 use crate::webhooks;
 
 /// Shorter months have no restore.
@@ -157,7 +158,7 @@ impl Operator<'_> {
         switches.table_lost.store(false, Ordering::Relaxed);
         self.sweep().await?;
         switches.restoring.store(false, Ordering::Relaxed);
-        Ok(())
+        unsendable::end(bank).await
     }
 
     /// Ends the log's epoch, when nothing old can write any more. If the log is lost, another table takes its place first.

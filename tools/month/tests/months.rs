@@ -53,6 +53,17 @@ fn every_guarantee_holds_whatever_fails_and_a_seed_is_always_the_same_month() ->
     Ok(())
 }
 
+/// The tools of a restore ask what the functions do not ask.
+#[test]
+fn a_month_with_a_restore_is_always_the_same_too() -> Result<()> {
+    let settings = Settings::new(4, 8, 2);
+    let (first, again) = (play(&settings)?, play(&settings)?);
+    assert_eq!(first.violations, [""; 0]);
+    assert_eq!(first.faults[&FaultKind::Restored], 1);
+    assert_eq!(first.trace, again.trace);
+    Ok(())
+}
+
 /// The months that show each weakness, as `cargo month --find-weaknesses tools/month/tests/weaknesses.json` wrote them.
 fn cases() -> Result<Vec<Case>> {
     Ok(serde_json::from_str(include_str!("weaknesses.json"))?)
