@@ -156,7 +156,9 @@ impl Network {
         };
         let what = format!("{} {operation}", caller.function);
         *lock(&shared.calls).entry(what.clone()).or_default() += 1;
-        shared.trace.add(shared.time.now(), &what, &[&json!([caller.sandbox, status]), &input, &body]);
+        // The description of a table has times and ids that are this machine's, and not the month's.
+        let told = if operation == "DescribeTable" { &Value::Null } else { &body };
+        shared.trace.add(shared.time.now(), &what, &[&json!([caller.sandbox, status]), &input, told]);
         pause(back).await;
         answer
     }
