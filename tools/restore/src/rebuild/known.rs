@@ -45,7 +45,7 @@ pub(crate) struct Version {
     pub(crate) at: UtcSecond,
     /// When it was due then.
     pub(crate) due: Option<(UtcSecond, BusinessDate)>,
-    /// The client that created or cancelled it.
+    /// The client that created, amended or cancelled it.
     pub(crate) client: Option<String>,
     /// How the payment ended, if this is a settlement.
     pub(crate) settlement: Option<Settlement>,
@@ -102,7 +102,8 @@ impl Amended {
             moved: None,
             shard: head.shard,
             created_at: version.at,
-            created_by: Actor::named(version.client.as_deref().unwrap_or_default()),
+            // Amendments without a client are the bank's own.
+            created_by: version.client.as_deref().map_or_else(Actor::redate, Actor::named),
             amendment: Some(Amendment { name: self.name, previous: head.amendment }),
         })
     }
