@@ -134,7 +134,7 @@ impl Work {
                 let last = intents[0].amendments.len() - 1;
                 fixture.amend(&mut intents[0], last).await.map(drop)
             }
-            Self::Redate => fixture.redate(&fixture.redating).await.map(drop),
+            Self::Redate => fixture.redate(&fixture.redating, intents).await.map(drop),
             Self::Batch => fixture.ask(batch_of(intents)).await.map(|reply| note_batch(&reply, intents)),
             Self::Sweep => fixture.tick(Action::Sweep).await.map(drop),
             Self::Redrive => fixture.tick(Action::Redrive).await.map(drop),
@@ -235,11 +235,11 @@ impl Case {
 
     /// An operator repeats the redate: now all are moved, each once. A client can cancel them where they are.
     async fn finish_redate(self, fixture: &Fixture, intents: &mut [Intent]) -> Result<()> {
-        fixture.redate(&fixture.redating).await?;
+        fixture.redate(&fixture.redating, intents).await?;
         fixture.note_redates(intents).await?;
         let is_moved = |intent: &Intent| intent.amendments.iter().all(|amendment| amendment.accepted);
         ensure!(intents.iter().all(is_moved), "{self:?}: {intents:?}");
-        let again = fixture.redate(&fixture.redating).await?;
+        let again = fixture.redate(&fixture.redating, intents).await?;
         ensure!((again.looked, again.moved, again.is_complete) == (0, 0, true), "{self:?}: {again:?}");
         self.check("when all are moved", invariants::violations(fixture, intents, Stage::UnderWay).await?)?;
         for intent in intents.iter_mut() {

@@ -26,13 +26,15 @@ use payments_tests::{Ask, Reply, World, with_role};
 use serde_json::{Value, json};
 
 use crate::fault_injector::FaultInjector;
-use crate::redate;
 use crate::staleness::Staleness;
 use crate::time::Time;
 use crate::transaction_service;
 
 /// The timeout of a sweep, unless a test says otherwise.
 pub(crate) const SWEEPER_TIMEOUT: TimeDelta = TimeDelta::seconds(290);
+
+/// The calendar of the payments' currency, once it has one.
+pub(crate) const CALENDARS: &str = "GBP=GB";
 
 /// Retry quotas belong to the process; each client gets one of its own.
 static QUOTAS: AtomicU64 = AtomicU64::new(1);
@@ -95,7 +97,7 @@ impl Fixture {
         let (client, dependencies) = dependencies(&world, &faults, &time, &metrics).await;
         let environment = Environment { shards, ..world.environment.clone() };
         let functions = functions_with_roles(&environment, &client, &dependencies)?;
-        let redating = functions_with_roles(&redate::closing(&environment), &client, &dependencies)?;
+        let redating = functions_with_roles(&closing(&environment), &client, &dependencies)?;
         let dispatching = StreamMapping::new(dispatch_settings(&dispatch_failures)?, stream.clone())?;
         let aggregating = StreamMapping::new(aggregator_settings()?, stream.clone())?;
         Ok(Self {
@@ -127,7 +129,7 @@ impl Fixture {
 
     /// The same of a bank whose calendar has closed Saturdays since.
     pub(crate) async fn redating_of_task(&self, task: usize) -> Result<Functions> {
-        self.functions_of(task, &redate::closing(&self.environment())).await
+        self.functions_of(task, &closing(&self.environment())).await
     }
 
     async fn functions_of(&self, task: usize, environment: &Environment) -> Result<Functions> {
@@ -345,6 +347,12 @@ async fn dependencies(world: &World, faults: &FaultInjector, time: &Time, metric
         ..world.dependencies(client.clone())
     };
     (client, dependencies)
+}
+
+/// The settings of the bank once it has a calendar. Its rule is that of all payments.
+fn closing(environment: &Environment) -> Environment {
+    let (calendars, date_rule) = (CALENDARS.to_owned(), "following".to_owned());
+    Environment { calendars, date_rule, ..environment.clone() }
 }
 
 /// The functions, each with its role of the template.

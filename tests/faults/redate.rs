@@ -3,23 +3,14 @@
 use anyhow::{Context as _, Result};
 use chrono::{DateTime, Datelike as _, NaiveDate, NaiveTime, TimeDelta, Weekday};
 use lambda_runtime::LambdaEvent;
-use payments_local::{Environment, Functions};
+use payments_local::Functions;
 use payments_model::{BusinessDays, DateRule};
 use payments_month::intent::Intent;
 use payments_tests::Ask;
 use redate::RedateOutcome;
 use serde_json::json;
 
-use crate::fixture::{Fixture, SWEEPER_TIMEOUT};
-
-/// The calendar of the payments' currency, once it has one.
-const CALENDARS: &str = "GBP=GB";
-
-/// The settings of the bank once it has a calendar. Its rule is that of all payments.
-pub(crate) fn closing(environment: &Environment) -> Environment {
-    let (calendars, date_rule) = (CALENDARS.to_owned(), "following".to_owned());
-    Environment { calendars, date_rule, ..environment.clone() }
-}
+use crate::fixture::{CALENDARS, Fixture, SWEEPER_TIMEOUT};
 
 /// The first instant of the next open date after a Saturday.
 fn open_after(saturday: NaiveDate) -> Result<String> {
@@ -81,12 +72,12 @@ impl Fixture {
         Ok(())
     }
 
-    /// Moves payments of the next five weeks.
-    pub(crate) async fn redate(&self, functions: &Functions) -> Result<RedateOutcome> {
-        let (from, mut context) = (self.time.now().date_naive(), lambda_runtime::Context::default());
+    /// Moves payments of the date for which these are scheduled.
+    pub(crate) async fn redate(&self, functions: &Functions, intents: &[Intent]) -> Result<RedateOutcome> {
+        let date = intents.first().and_then(|intent| intent.scheduled_for.get(..10)).context("no date")?;
+        let mut context = lambda_runtime::Context::default();
         context.deadline = u64::try_from((self.time.now() + SWEEPER_TIMEOUT).timestamp_millis())?;
-        let to = from + TimeDelta::days(13);
-        let request = json!({ "action": "move", "calendar": "GB", "from": from.to_string(), "to": to.to_string() });
+        let request = json!({ "action": "move", "calendar": "GB", "from": date, "to": date });
         let event = LambdaEvent::new(serde_json::from_value(request)?, context);
         let outcome = functions.redate.handle(event).await;
         outcome.map_err(|error| anyhow::Error::from_boxed(error).context("redate failed"))

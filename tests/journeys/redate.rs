@@ -147,8 +147,8 @@ async fn a_look_changes_nothing_and_says_what_waits() -> Result<()> {
     assert_eq!((outcome.looked, outcome.waiting, outcome.moved, outcome.is_complete), (4, 2, 0, true));
     assert_eq!(outcome.left, Left { none: 1, refuse: 1, uncovered: 0 });
     assert_eq!(bank.items().await?, before);
-    let line = bank.world.outside.metrics.take().join("");
-    assert!(line.contains(r#""RedateUnfinished":0,"WaitingForRedate":2"#), "{line}");
+    let line: Value = serde_json::from_str(&bank.world.outside.metrics.take().remove(0))?;
+    assert_eq!((&line["WaitingForRedate"], &line["RedateUnfinished"]), (&json!(2), &json!(0)));
     // The schedule's look has no dates, and all calendars.
     bank.world.set_clock("2026-12-10T00:10:00Z")?;
     let daily = ask(&bank.after, &json!({ "action": "look" }), NO_DEADLINE).await?;

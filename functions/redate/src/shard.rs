@@ -1,4 +1,4 @@
-//! One date of one shard: reads the index, judges the payments, writes details of their own, then lets the heads name them.
+//! One date of one shard: reads the index, judges the payments, writes new details, then lets the heads name them.
 //!
 //! Each step is one round of calls, so the deadline is checked between rounds. Details that were written before a run ended are found
 //! again by the next one. No head names them until then, so they were never in force.

@@ -1,4 +1,4 @@
-//! Races of redates: on a Saturday that was closed in the morning, against the sweep, a cancel, an amendment, and another redate.
+//! Races of redates, on a Saturday that was just closed: against a sweep, a cancel, an amendment and another redate.
 
 use std::cell::RefCell;
 
@@ -49,8 +49,8 @@ impl Races {
     /// Moves payments of closed dates, and notes which are moved then.
     fn redate<'r>(&'r self, task: usize, intents: &'r RefCell<Vec<Intent>>) -> Task<'r> {
         Box::pin(async move {
-            self.fixture.redate(&self.redating[task]).await?;
             let mut noted = intents.borrow().clone();
+            self.fixture.redate(&self.redating[task], &noted).await?;
             self.fixture.note_redates(&mut noted).await?;
             for (intent, noted) in intents.borrow_mut().iter_mut().zip(noted) {
                 for (amendment, noted) in intent.amendments.iter_mut().zip(noted.amendments) {
