@@ -77,6 +77,8 @@ impl Work {
                 Ok(intents)
             }
             Self::Redate => {
+                // So that no case delivers the records of those before it again.
+                fixture.dispatch_all().await?;
                 let mut intents = fixture.of_saturday(2).await?;
                 let place = fixture.want_amended(&mut intents[0], 1, 30)?;
                 fixture.amend(&mut intents[0], place).await?;
