@@ -76,17 +76,7 @@ impl Work {
                 }
                 Ok(intents)
             }
-            Self::Redate => {
-                // So that no case delivers the records of those before it again.
-                fixture.dispatch_all().await?;
-                let mut intents = fixture.of_saturday(2).await?;
-                let place = fixture.want_amended(&mut intents[0], 1, 30)?;
-                fixture.amend(&mut intents[0], place).await?;
-                let before = intents[0].amendments[place].name(intents[0].id()?).unwrap_or_default();
-                fixture.want_redated(&mut intents[0], (2, &before))?;
-                fixture.want_redated(&mut intents[1], (1, ""))?;
-                Ok(intents)
-            }
+            Self::Redate => fixture.to_be_redated().await,
             Self::Sweep => {
                 let mut intents = fixture.created(4).await?;
                 fixture.cancel(&mut intents[3]).await?;

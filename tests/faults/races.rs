@@ -354,7 +354,10 @@ fn an_ingest_retry_against_a_cancel() -> Result<()> {
 
 #[test]
 fn a_schedule_that_breaks_updates_without_conditions_is_found_and_shrunk() -> Result<()> {
-    for this in [Race::CancelAgainstSweep, Race::TwoSweepers, Race::Results, Race::TwoAmendments] {
+    let redates = [Race::RedateAgainstSweep, Race::RedateAgainstCancel, Race::RedateAgainstAmend];
+    for this in
+        [Race::CancelAgainstSweep, Race::TwoSweepers, Race::Results, Race::TwoAmendments].into_iter().chain(redates)
+    {
         let (Err(TestError::Fail(why, (_, schedule))), _) = race(this, Some(Weakness::Unconditional))? else {
             anyhow::bail!("{this:?}: no schedule breaks it")
         };

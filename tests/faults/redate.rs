@@ -45,6 +45,19 @@ impl Fixture {
         Ok(intents)
     }
 
+    /// Creates two payments of the next Saturday, one of which was amended, and notes that the bank moves them.
+    pub(crate) async fn to_be_redated(&self) -> Result<Vec<Intent>> {
+        // So that no case delivers the records of those before it again.
+        self.dispatch_all().await?;
+        let mut intents = self.of_saturday(2).await?;
+        let place = self.want_amended(&mut intents[0], 1, 30)?;
+        self.amend(&mut intents[0], place).await?;
+        let before = intents[0].amendments[place].name(intents[0].id()?).unwrap_or_default();
+        self.want_redated(&mut intents[0], (2, &before))?;
+        self.want_redated(&mut intents[1], (1, ""))?;
+        Ok(intents)
+    }
+
     /// Notes that the bank moves a payment that has this version, and the content of the details of this name.
     pub(crate) fn want_redated(&self, intent: &mut Intent, (seen, before): (u64, &str)) -> Result<usize> {
         let id = intent.id()?.to_owned();

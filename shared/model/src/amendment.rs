@@ -149,7 +149,7 @@ mod tests {
         ];
         assert_eq!(all.iter().collect::<std::collections::BTreeSet<_>>().len(), all.len());
         // It is stored: another derivation would let a repeated redate write a second one.
-        assert_eq!(all[0].to_string(), "00000000-0000-0000-0000-000000000000");
+        assert_eq!(all[0].to_string(), "d70cb5aa-8735-5e3a-90dd-7189b49e437e");
         assert!("redate,1,,2026-12-29T00:00:00Z".parse::<IdempotencyKey>().is_err());
     }
 }
