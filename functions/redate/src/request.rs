@@ -168,7 +168,7 @@ mod tests {
             ("{}", "EUR=T2", "T2: 10 from 2026-11-21 to 2026-12-20"),
             (r#"{"calendar":"FED"}"#, "EUR=T2,USD=FED", "FED: 11 from 2026-11-21 to 2026-12-20"),
             (r#"{"action":"look"}"#, "", ": 0 from  to "),
-            (r#"{"calendar":"GB","from":"2026-12-25"}"#, "GBP=GB", "GB: 12 from 2026-12-25 to 2027-01-24"),
+            (r#"{"calendar":"GB","from":"2026-12-25"}"#, "GBP=GB", "GB: 13 from 2026-12-25 to 2027-01-24"),
             (
                 r#"{"action":"move","calendar":"GB","from":"2026-12-23","to":"2026-12-29"}"#,
                 "GBP=GB",
