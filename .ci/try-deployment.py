@@ -62,6 +62,7 @@ ON = MAPPINGS | {
     "ArchiveFunctionArchiveBegins": SENDING,
     "ArchiveFunctionArchive": SENDING,
     "RecountFunctionRecount": SENDING,
+    "RedateFunctionLookForRedates": SENDING,
     "PublishFunctionPublish": ALWAYS,
 }
 # The emulator's stack in place of the one that the runbook deploys.
@@ -233,9 +234,10 @@ def live(stack):
     rows = stack.s3.get_object(Bucket=stack.output("ReportsBucketName"), Key=file)["Body"].read()
     check(payment in gzip.decompress(rows).decode(), True)
     print("found by its transaction; reported to the bucket, in " + file)
-    for name, action in [("ArchiveFunction", "archive"), ("RecountFunction", "recount"), ("PublishFunction", "publish")]:
+    runs = [("ArchiveFunction", "archive"), ("RecountFunction", "recount"), ("RedateFunction", "look"), ("PublishFunction", "publish")]
+    for name, action in runs:
         stack.invoke(name, {"action": action})
-    print("archive, recount and publish ran")
+    print("archive, recount, redate and publish ran")
 
 
 def come_back(stack):

@@ -23,6 +23,8 @@ pub enum Function {
     StreamAggregator,
     /// Compares the counters with the payments, and repairs them.
     Recount,
+    /// Moves payments of dates that were closed later.
+    Redate,
     /// Writes the journal.
     Publish,
 }
@@ -39,6 +41,7 @@ impl Function {
             Self::Report => "report",
             Self::StreamAggregator => "stream-aggregator",
             Self::Recount => "recount",
+            Self::Redate => "redate",
             Self::Publish => "publish",
         }
     }

@@ -31,6 +31,7 @@ use publish::{Publish, Webhooks};
 use query_account::QueryAccount;
 use query_due::QueryDue;
 use recount::Recount;
+use redate::Redate;
 use report::Report;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -73,6 +74,8 @@ pub struct Functions {
     pub publish: Publish,
     /// Compares the counters with the payments, and repairs them.
     pub recount: Recount,
+    /// Moves payments of dates that were closed later.
+    pub redate: Redate,
     /// The clock of the functions that streams and queues invoke.
     clock: Clock,
 }
@@ -133,6 +136,8 @@ impl Functions {
         let publish = Publish::new(store, reports, sender, clock, metrics);
         let (store, clock, metrics) = own(Function::Recount)?;
         let recount = Recount::new(recount::Config::read(lookup)?, store, clock, metrics);
+        let (store, clock, metrics) = own(Function::Redate)?;
+        let redate = Redate::new(redate::Config::read(lookup)?, store, clock, metrics);
         let (store, clock, metrics) = own(Function::Settle)?;
         let settle = Settle::new(settle::Config::read(lookup)?, store, clock.clone(), metrics);
         Ok(Self {
@@ -148,6 +153,7 @@ impl Functions {
             aggregator,
             publish,
             recount,
+            redate,
             clock,
         })
     }
@@ -170,6 +176,7 @@ impl Functions {
             Function::Archive => run(input, context, |event| self.archive.handle(event)).await,
             Function::Report => run(input, context, |event| self.report.handle(event)).await,
             Function::Recount => run(input, context, |event| self.recount.handle(event)).await,
+            Function::Redate => run(input, context, |event| self.redate.handle(event)).await,
             Function::Publish => run(input, context, |event| self.publish.handle(event)).await,
             other => Err(format!("no schedule invokes {other}")),
         }

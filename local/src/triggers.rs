@@ -213,6 +213,7 @@ impl Triggers {
                 Function::Archive => &mut took.archive,
                 Function::Report => &mut took.report,
                 Function::Recount => &mut took.recount,
+                Function::Redate => &mut took.redate,
                 Function::Publish => &mut took.publish,
                 _ => &mut took.sweep,
             };

@@ -17,7 +17,7 @@ use crate::tools::Tools;
 
 /// The first event of each function, and what the row adds to its name: an event file, or in its place a text that
 /// finds nothing to do, so that the start is compared and not the work.
-const FIRST: [(&str, &str, Option<&str>); 14] = [
+const FIRST: [(&str, &str, Option<&str>); 15] = [
     ("ingest/create", "", None),
     ("query-account/list", "", None),
     ("query-due/transaction", "", None),
@@ -29,6 +29,8 @@ const FIRST: [(&str, &str, Option<&str>); 14] = [
     // The least work of these two functions takes 27 queries, and 3 in a row. So each also gets an event that it rejects.
     ("recount/from-after-to", ", rejecting", None),
     ("recount/action-unknown", ", one date", Some(r#"{"action":"recount","from":"2090-06-15","to":"2090-06-15"}"#)),
+    // Without calendars it has nothing to look at.
+    ("redate/action-unknown", "", Some(r#"{"action":"look"}"#)),
     ("archive/action-unknown", ", rejecting", None),
     ("archive/action-unknown", ", one shard", Some(r#"{"action":"archive"}"#)),
     ("report/action-unknown", "", Some(r#"{"action":"report"}"#)),

@@ -33,6 +33,8 @@ enum Work {
     AmendMore,
     /// An amendment that was answered before.
     AmendAgain,
+    /// A move of payments whose date was closed, one of them amended before.
+    Redate,
     Sweep,
     Redrive,
     Dispatch,
@@ -74,6 +76,7 @@ impl Work {
                 }
                 Ok(intents)
             }
+            Self::Redate => fixture.to_be_redated().await,
             Self::Sweep => {
                 let mut intents = fixture.created(4).await?;
                 fixture.cancel(&mut intents[3]).await?;
@@ -123,6 +126,7 @@ impl Work {
                 let last = intents[0].amendments.len() - 1;
                 fixture.amend(&mut intents[0], last).await.map(drop)
             }
+            Self::Redate => fixture.redate(&fixture.redating, intents).await.map(drop),
             Self::Batch => fixture.ask(batch_of(intents)).await.map(|reply| note_batch(&reply, intents)),
             Self::Sweep => fixture.tick(Action::Sweep).await.map(drop),
             Self::Redrive => fixture.tick(Action::Redrive).await.map(drop),
@@ -136,13 +140,15 @@ impl Work {
     }
 
     fn is_http_request(self) -> bool {
-        !matches!(self, Self::Sweep | Self::Redrive | Self::Dispatch | Self::Settle | Self::Aggregate)
+        !matches!(self, Self::Sweep | Self::Redrive | Self::Dispatch | Self::Settle | Self::Aggregate | Self::Redate)
     }
 
     /// Whether the client was told that all it asked for is done.
     fn is_answered(self, intents: &[Intent]) -> bool {
         match self {
             Self::Cancel | Self::CancelAgain => intents[0].cancelled,
+            // An operator repeats it, and an index may lag.
+            Self::Redate => true,
             _ => intents.iter().all(|intent| {
                 intent.accepted.is_some() && intent.amendments.iter().all(|amendment| amendment.accepted)
             }),
@@ -206,6 +212,10 @@ impl Case {
             self.check("when all is counted", fixture.miscounted().await?)?;
             return Ok((run.reached, run.failed));
         }
+        if self.work == Work::Redate {
+            self.finish_redate(fixture, &mut intents).await?;
+            return Ok((run.reached, run.failed));
+        }
         self.check("at the end", fixture.finish(&intents, random.clone()).await?)?;
         if let Some(mut random) = random {
             let sent = fixture.faults.sent();
@@ -213,6 +223,21 @@ impl Case {
             ensure!(fixture.faults.sent() == sent, "{self:?}: a repeated stream sends settled payments again");
         }
         Ok((run.reached, run.failed))
+    }
+
+    /// An operator repeats the redate: now all are moved, each once. A client can cancel them where they are.
+    async fn finish_redate(self, fixture: &Fixture, intents: &mut [Intent]) -> Result<()> {
+        fixture.redate(&fixture.redating, intents).await?;
+        fixture.note_redates(intents).await?;
+        let is_moved = |intent: &Intent| intent.amendments.iter().all(|amendment| amendment.accepted);
+        ensure!(intents.iter().all(is_moved), "{self:?}: {intents:?}");
+        let again = fixture.redate(&fixture.redating, intents).await?;
+        ensure!((again.looked, again.moved, again.is_complete) == (0, 0, true), "{self:?}: {again:?}");
+        self.check("when all are moved", invariants::violations(fixture, intents, Stage::UnderWay).await?)?;
+        for intent in intents.iter_mut() {
+            fixture.cancel(intent).await?;
+        }
+        self.check("at the end", invariants::violations(fixture, intents, Stage::Finished).await?)
     }
 
     fn check(self, when: &str, violations: Vec<String>) -> Result<()> {
@@ -253,6 +278,11 @@ async fn every_crash_point_of_amendments() -> Result<()> {
         every_crash_point_of(work).await?;
     }
     Ok(())
+}
+
+#[tokio::test]
+async fn every_crash_point_of_a_redate() -> Result<()> {
+    every_crash_point_of(Work::Redate).await
 }
 
 #[tokio::test]

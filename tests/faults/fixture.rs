@@ -33,6 +33,9 @@ use crate::transaction_service;
 /// The timeout of a sweep, unless a test says otherwise.
 pub(crate) const SWEEPER_TIMEOUT: TimeDelta = TimeDelta::seconds(290);
 
+/// The calendar of the payments' currency, once it has one.
+pub(crate) const CALENDARS: &str = "GBP=GB";
+
 /// Retry quotas belong to the process; each client gets one of its own.
 static QUOTAS: AtomicU64 = AtomicU64::new(1);
 
@@ -49,6 +52,8 @@ pub(crate) struct Fixture {
     pub(crate) dead_results: Queue,
     pub(crate) dispatch_failures: Queue,
     pub(crate) functions: Functions,
+    /// The same functions of a bank whose calendar has closed Saturdays since.
+    pub(crate) redating: Functions,
     /// What the functions work with, for handlers that tests write themselves.
     pub(crate) dependencies: Dependencies,
     pub(crate) dispatching: tokio::sync::Mutex<StreamMapping>,
@@ -90,7 +95,9 @@ impl Fixture {
         let faults = FaultInjector::new(world.recorder.clone(), time.clone(), requests.clone(), staleness);
         let metrics = Metrics::captured();
         let (client, dependencies) = dependencies(&world, &faults, &time, &metrics).await;
-        let functions = functions_with_roles(&world, &client, &dependencies, shards)?;
+        let environment = Environment { shards, ..world.environment.clone() };
+        let functions = functions_with_roles(&environment, &client, &dependencies)?;
+        let redating = functions_with_roles(&closing(&environment), &client, &dependencies)?;
         let dispatching = StreamMapping::new(dispatch_settings(&dispatch_failures)?, stream.clone())?;
         let aggregating = StreamMapping::new(aggregator_settings()?, stream.clone())?;
         Ok(Self {
@@ -108,6 +115,7 @@ impl Fixture {
             dead_results: result_dead_letters,
             dispatch_failures,
             functions,
+            redating,
             dependencies,
             shards,
             names: AtomicU64::new(1),
@@ -116,14 +124,27 @@ impl Fixture {
 
     /// The same functions in another Lambda sandbox, whose calls belong to `task`.
     pub(crate) async fn functions_of_task(&self, task: usize) -> Result<Functions> {
+        self.functions_of(task, &self.environment()).await
+    }
+
+    /// The same of a bank whose calendar has closed Saturdays since.
+    pub(crate) async fn redating_of_task(&self, task: usize) -> Result<Functions> {
+        self.functions_of(task, &closing(&self.environment())).await
+    }
+
+    async fn functions_of(&self, task: usize, environment: &Environment) -> Result<Functions> {
         let faults = self.faults.of_task(task);
         let (client, dependencies) = dependencies(&self.world, &faults, &self.time, &self.metrics).await;
-        functions_with_roles(&self.world, &client, &dependencies, self.shards)
+        functions_with_roles(environment, &client, &dependencies)
+    }
+
+    fn environment(&self) -> Environment {
+        Environment { shards: self.shards, ..self.world.environment.clone() }
     }
 
     /// The same functions over another client.
     pub(crate) fn functions_over(&self, client: &Client) -> Result<Functions> {
-        functions_with_roles(&self.world, client, &self.dependencies, self.shards)
+        functions_with_roles(&self.environment(), client, &self.dependencies)
     }
 
     /// Returns a name that no other case has.
@@ -187,7 +208,7 @@ impl Fixture {
         let mut wanted = intent.made_for(due.to_rfc3339_opts(SecondsFormat::Secs, true));
         (wanted.amount, wanted.payee, wanted.data) = (amount, format!("payee-{amount}"), json!([amount]));
         let (key, wanted) = (format!("change-{amount}"), Box::new(wanted));
-        intent.amendments.push(Amendment { key, seen, wanted, accepted: false });
+        intent.amendments.push(Amendment { key, seen, wanted, accepted: false, redates: None });
         Ok(intent.amendments.len() - 1)
     }
 
@@ -333,9 +354,14 @@ async fn dependencies(world: &World, faults: &FaultInjector, time: &Time, metric
     (client, dependencies)
 }
 
+/// The settings of the bank once it has a calendar. Its rule is that of all payments.
+fn closing(environment: &Environment) -> Environment {
+    let (calendars, date_rule) = (CALENDARS.to_owned(), "following".to_owned());
+    Environment { calendars, date_rule, ..environment.clone() }
+}
+
 /// The functions, each with its role of the template.
-fn functions_with_roles(world: &World, client: &Client, dependencies: &Dependencies, shards: u16) -> Result<Functions> {
-    let environment = Environment { shards, ..world.environment.clone() };
+fn functions_with_roles(environment: &Environment, client: &Client, dependencies: &Dependencies) -> Result<Functions> {
     environment.functions(|function| {
         let store = Store::new(with_role(client, function, &environment.tables)?, environment.tables.clone());
         Ok(Dependencies { store, ..dependencies.clone() })

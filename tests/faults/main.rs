@@ -25,6 +25,7 @@ mod paces;
 mod poison;
 mod races;
 mod recount;
+mod redate;
 mod reread;
 mod staleness;
 mod sweeper;

@@ -166,7 +166,7 @@ async fn amend_data(fixture: &Fixture, intent: &mut Intent) -> Result<()> {
     let mut wanted = intent.made_for(intent.scheduled_for.clone());
     wanted.data = json!({ "note": "to another tenant" });
     let key = format!("data-{}", intent.amount);
-    intent.amendments.push(Amendment { key, seen: 1, wanted: Box::new(wanted), accepted: false });
+    intent.amendments.push(Amendment { key, seen: 1, wanted: Box::new(wanted), accepted: false, redates: None });
     amend(fixture, intent).await
 }
 

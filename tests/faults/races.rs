@@ -5,6 +5,7 @@
 //! before its sweep, a cancel before its create was answered.
 
 mod amend;
+mod redate;
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -54,12 +55,16 @@ enum Race {
     TwoAmendments,
     /// A create that comes again, and an amendment of what it made.
     RetryAgainstAmend,
+    RedateAgainstSweep,
+    RedateAgainstCancel,
+    RedateAgainstAmend,
+    TwoRedates,
 }
 
 impl Race {
     /// Whether a client's request can be first or too late.
     fn has_choice(self) -> bool {
-        !matches!(self, Self::Results | Self::EarlyResult | Self::RedriveAgainstLateResult)
+        !matches!(self, Self::Results | Self::EarlyResult | Self::RedriveAgainstLateResult | Self::TwoRedates)
     }
 }
 
@@ -70,6 +75,8 @@ type Task<'r> = Pin<Box<dyn Future<Output = Result<()>> + 'r>>;
 struct Races {
     fixture: Fixture,
     sandboxes: Vec<Functions>,
+    /// The same of a bank whose calendar has closed Saturdays since.
+    redating: Vec<Functions>,
     seen: RefCell<Seen>,
 }
 
@@ -87,11 +94,12 @@ impl Races {
     async fn start() -> Result<Self> {
         // With one shard a sweep is as short as a cancel, so that neither always wins.
         let fixture = Fixture::with_shards(1).await?;
-        let mut sandboxes = Vec::new();
+        let (mut sandboxes, mut redating) = (Vec::new(), Vec::new());
         for task in 0..TASKS {
             sandboxes.push(fixture.functions_of_task(task).await?);
+            redating.push(fixture.redating_of_task(task).await?);
         }
-        Ok(Self { fixture, sandboxes, seen: RefCell::default() })
+        Ok(Self { fixture, sandboxes, redating, seen: RefCell::default() })
     }
 
     /// Creates the payments of a race. Returns them with the requests that were sent for them.
@@ -103,6 +111,9 @@ impl Races {
                 fixture.want_amended(&mut intent, 1, 30)?;
             }
             return Ok((vec![intent], Vec::new()));
+        }
+        if race.is_of_saturday() {
+            return Ok((self.prepare_saturday(race).await?, Vec::new()));
         }
         let mut intents = fixture.due(2).await?;
         self.want_amendments(race, &mut intents[0])?;
@@ -148,6 +159,7 @@ impl Races {
             Race::RetryAgainstCancel => {
                 vec![self.create(0, intents), self.create(1, intents), self.cancel(2, intents), self.cancel(3, intents)]
             }
+            _ if race.is_of_saturday() => self.redates(race, intents),
             _ => self.amendments(race, intents),
         }
     }
@@ -242,6 +254,9 @@ impl Races {
         let intents = intents.into_inner();
         self.note(order, intents[0].amendments.first().map_or(intents[0].cancelled, |amendment| amendment.accepted));
         trouble.extend(invariants::violations(&self.fixture, &intents, Stage::UnderWay).await?);
+        if race.is_of_saturday() {
+            self.finish_saturday().await?;
+        }
         if conditions.weakness.is_none() {
             trouble
                 .extend(self.fixture.finish(&intents, conditions.disturbed.then(|| Seed(1).source("finish"))).await?);
@@ -339,7 +354,10 @@ fn an_ingest_retry_against_a_cancel() -> Result<()> {
 
 #[test]
 fn a_schedule_that_breaks_updates_without_conditions_is_found_and_shrunk() -> Result<()> {
-    for this in [Race::CancelAgainstSweep, Race::TwoSweepers, Race::Results, Race::TwoAmendments] {
+    let redates = [Race::RedateAgainstSweep, Race::RedateAgainstCancel, Race::RedateAgainstAmend];
+    for this in
+        [Race::CancelAgainstSweep, Race::TwoSweepers, Race::Results, Race::TwoAmendments].into_iter().chain(redates)
+    {
         let (Err(TestError::Fail(why, (_, schedule))), _) = race(this, Some(Weakness::Unconditional))? else {
             anyhow::bail!("{this:?}: no schedule breaks it")
         };

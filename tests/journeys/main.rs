@@ -24,6 +24,7 @@ mod local;
 mod log;
 mod queries;
 mod recount;
+mod redate;
 mod reference;
 mod report;
 mod sandbox;

@@ -64,6 +64,7 @@ pub(crate) async fn run(world: &World, name: &str) -> Result<Value> {
         "daily-due-sweeper" => scheduled(name, &text, |event| functions.sweeper.handle(event)).await,
         "publish" => scheduled(name, &text, |event| functions.publish.handle(event)).await,
         "recount" => scheduled(name, &text, |event| functions.recount.handle(event)).await,
+        "redate" => scheduled(name, &text, |event| functions.redate.handle(event)).await,
         "report" => scheduled(name, &text, |event| functions.report.handle(event)).await,
         "dispatch" => {
             let response = functions.dispatch.handle(serde_json::from_str(&text)?).await;

@@ -99,11 +99,12 @@ impl Chain {
 }
 
 /// Functions that look at their deadline before their calls, and where they do.
-const UNTIL_DEADLINE: [(&str, &[&str]); 6] = [
+const UNTIL_DEADLINE: [(&str, &[&str]); 7] = [
     ("daily-due-sweeper", &["functions/daily-due-sweeper/src/sweep.rs", "functions/daily-due-sweeper/src/redrive.rs"]),
     ("settle", &["functions/settle/src/lib.rs"]),
     ("stream-aggregator", &["functions/stream-aggregator/src/lib.rs"]),
     ("recount", &["functions/recount/src/look.rs"]),
+    ("redate", &["functions/redate/src/shard.rs"]),
     ("archive", &["functions/archive/src/shard.rs"]),
     ("report", &["functions/report/src/retry.rs", "functions/report/src/drain.rs", "functions/report/src/publish.rs"]),
 ];

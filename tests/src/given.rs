@@ -21,7 +21,7 @@ use payments_store::{
 use serde_json::json;
 
 use crate::tables::{NO_DEADLINE, context, number, text};
-use crate::{Reply, World};
+use crate::{Ask, Reply, World};
 
 /// How far ahead payments may be due here: the events ask for June 2090, so that they work for a long time with a
 /// real clock too.
@@ -53,6 +53,8 @@ pub enum Given {
     Calendars,
     /// The same, with the payment of `ingest/create-date-rule`, which moved.
     MovedPayment,
+    /// A bank whose calendar has Christmas 2035, with a payment of that date for each date rule that was created before it had.
+    HolidayAnnounced,
     /// The payment of `ingest/create`, `SCHEDULED`.
     OnePayment,
     /// The same, in a bank that takes no amendments.
@@ -101,6 +103,7 @@ pub async fn prepare(world: &World, given: Given, moved_at: &str) -> Result<()> 
                 endpoint(world, &format!("endpoint-{n}")).await?;
             }
         }
+        Given::HolidayAnnounced => before_the_holiday(world).await?,
         Given::MovedPayment => drop(put(world, "ingest/create-date-rule").await?),
         Given::OnePayment | Given::NoAmendments => drop(put(world, "ingest/create").await?),
         Given::Amended => {
@@ -255,6 +258,22 @@ async fn settle(store: &Store, key: &HeadKey, step: &Transition) -> Result<Moved
     let pending = store.stored_head(key).await?.context("the payment has no head")?;
     let Decided::Now(settled) = store.decide_settlement(&pending, step).await? else { bail!("it is settled already") };
     Ok(store.follow_settlement(&settled).await?)
+}
+
+/// Creates payments of Christmas 2035 as long as no calendar has it: that of pounds is another one then.
+async fn before_the_holiday(world: &World) -> Result<()> {
+    let mut environment = world.environment.clone();
+    environment.calendars = "USD=FED".to_owned();
+    let dependencies = world.dependencies_over(&world.recorder).await;
+    let functions = environment.functions(|_| Ok(dependencies.clone()))?;
+    for rule in ["none", "following", "preceding", "refuse"] {
+        let order = json!({
+            "payeeAccountId": "shop", "amountMinor": 1_999, "currency": "GBP", "scheduledFor": "2035-12-25", "dateRule": rule,
+        });
+        let created = world.send_to(&functions, Ask::create(ACCOUNT, rule, &order)).await?;
+        ensure!(created.status == 201, "{created}");
+    }
+    Ok(())
 }
 
 /// Changes the counters of 15 June 2090, and lets a recount find it at seven the morning before.

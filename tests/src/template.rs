@@ -25,6 +25,7 @@ pub fn read_configuration(package: &str, lookup: &Lookup<'_>) -> Result<()> {
         "settle" => settle::Config::read(lookup).map(drop),
         "stream-aggregator" => stream_aggregator::Config::read(lookup).map(drop),
         "recount" => recount::Config::read(lookup).map(drop),
+        "redate" => redate::Config::read(lookup).map(drop),
         "archive" => archive::Config::read(lookup).map(drop),
         "webhooks" => webhooks::Config::read(lookup).map(drop),
         "publish" => publish::Config::read(lookup).map(drop),

@@ -9,7 +9,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 
 use crate::World;
-use crate::given::{ACCOUNT, Given, HORIZON_DAYS, event_text, events, given, prepare};
+use crate::given::{ACCOUNT, Given, HORIZON_DAYS, event_text, events, function_of, given, prepare};
 use crate::http_events::http_events;
 
 /// When the events arrive: on the day of the first payment.
@@ -21,8 +21,11 @@ const THAT_NIGHT: &str = "2090-06-15T00:05:00Z";
 /// When the archive runs: at half past two of the next night.
 const THE_NIGHT_AFTER: &str = "2090-06-16T01:30:00Z";
 
+/// When payments of Christmas are looked at, which the calendars still cover.
+const BEFORE_CHRISTMAS: &str = "2035-12-10T09:00:00Z";
+
 /// What each event finds. An event that is not named here finds nothing.
-pub const GIVEN: [(Given, &[&str]); 13] = [
+pub const GIVEN: [(Given, &[&str]); 14] = [
     (Given::Nothing, &["settle/malformed", "settle/unknown-payment"]),
     (Given::OnePayment, &["settle/early"]),
     (Given::TwoPayments, &["daily-due-sweeper/sweep"]),
@@ -47,6 +50,19 @@ pub const GIVEN: [(Given, &[&str]); 13] = [
     (Given::ADayHalfReported, &["archive/archive", "archive/archive-settled"]),
     (Given::ADayCounted, &["publish/publish", "publish/segment-appended", "recount/recount"]),
     (Given::ADayMiscounted, &["recount/recount-dates", "recount/repair"]),
+    (
+        Given::HolidayAnnounced,
+        &[
+            "redate/calendar-unknown",
+            "redate/from-after-to",
+            "redate/from-has-passed",
+            "redate/look",
+            "redate/look-at-a-calendar",
+            "redate/move",
+            "redate/move-without-dates",
+            "redate/too-many-dates",
+        ],
+    ),
     (Given::Processed, &["dispatch/moved-on", "settle/conflicting", "settle/repeated"]),
 ];
 
@@ -55,7 +71,13 @@ const SHOWN: [&str; 5] = ["status", "version", "dispatchAttempt", "transactionId
 
 /// A world on the day of the first payment, as an event finds it.
 pub async fn world_of(given: Given) -> Result<World> {
-    let world = World::with(|environment| environment.horizon_days = HORIZON_DAYS).await?;
+    let world = World::with(|environment| {
+        environment.horizon_days = HORIZON_DAYS;
+        if given == Given::HolidayAnnounced {
+            environment.calendars = "GBP=GB".to_owned();
+        }
+    });
+    let world = world.await?;
     prepare(&world, given, THAT_NIGHT).await?;
     world.set_clock(NOW)?;
     drop(world.outside.metrics.take());
@@ -74,7 +96,11 @@ pub fn delivered(world: &World, name: &str) -> Result<String> {
 
 /// When an event arrives.
 pub fn now_of(name: &str) -> &'static str {
-    if name.starts_with("archive/") { THE_NIGHT_AFTER } else { NOW }
+    match function_of(name) {
+        "archive" => THE_NIGHT_AFTER,
+        "redate" => BEFORE_CHRISTMAS,
+        _ => NOW,
+    }
 }
 
 /// The deadline of an event's invocation: five minutes later.

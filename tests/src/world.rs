@@ -94,6 +94,11 @@ impl World {
         self.stack.dependencies(client(&self.environment, recorder).await)
     }
 
+    /// A client of the engine over another recorder.
+    pub async fn client_over(&self, recorder: &Recorder) -> Client {
+        client(&self.environment, recorder).await
+    }
+
     /// What the functions work with, over another client.
     pub fn dependencies(&self, client: Client) -> Dependencies {
         self.stack.dependencies(client)

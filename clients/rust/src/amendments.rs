@@ -32,6 +32,7 @@ pub struct PaymentVersion {
     /// Who created or amended it.
     pub by: Actor,
     /// The fields that the amendment changed, by the names that the API gives them. Empty for the first version, and if it changed nothing.
+    /// `dueAt` alone if the bank moved the payment because its date was closed.
     pub changed: Vec<String>,
     /// The account that gets the money.
     pub payee_account_id: String,

@@ -22,8 +22,9 @@ pub struct ScheduleSpec {
 }
 
 /// Every schedule. The archive runs from 02:30 to 06:00, between the morning's feed and the day, which takes two
-/// expressions. The recount runs before both, when few payments change.
-pub const SCHEDULES: [ScheduleSpec; 7] = [
+/// expressions. The recount runs before both, when few payments change,
+/// and so does the look for payments of dates that were closed later.
+pub const SCHEDULES: [ScheduleSpec; 8] = [
     ScheduleSpec {
         name: "sweep",
         function: Function::DailyDueSweeper,
@@ -59,6 +60,12 @@ pub const SCHEDULES: [ScheduleSpec; 7] = [
         function: Function::Recount,
         expression: "cron(30 0 * * ? *)",
         input: r#"{"action":"recount"}"#,
+    },
+    ScheduleSpec {
+        name: "look-for-redates",
+        function: Function::Redate,
+        expression: "cron(10 0 * * ? *)",
+        input: r#"{"action":"look"}"#,
     },
     ScheduleSpec {
         name: "publish",

@@ -43,6 +43,8 @@ pub struct Took {
     pub archive: Duration,
     /// Recounting.
     pub recount: Duration,
+    /// Looking for payments of dates that were closed later.
+    pub redate: Duration,
     /// Writing the journal.
     pub publish: Duration,
 }
@@ -152,6 +154,7 @@ impl AddAssign for Took {
         self.report += other.report;
         self.archive += other.archive;
         self.recount += other.recount;
+        self.redate += other.redate;
     }
 }
 

@@ -68,7 +68,7 @@ impl<'e> Request<'e> {
     /// The caller, as trails name it: the token's client or subject.
     pub fn caller(&self) -> Actor {
         let name = claims(self.event).and_then(|claims| claims.get("client_id").or_else(|| claims.get("sub")));
-        Actor::named(name.map_or("anonymous", String::as_str))
+        Actor::of_client(name.map_or("anonymous", String::as_str))
     }
 
     /// The account in the path, or [`ProblemKind::InvalidParameter`].

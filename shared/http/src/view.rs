@@ -175,7 +175,7 @@ impl VersionsView {
                 version: details.amendment.map_or(1, |amendment| amendment.name.version),
                 at: details.created_at.to_string(),
                 by: PublicActor::of(Status::Scheduled, &details.created_by),
-                changed: before.map(|before| before.instruction.differences(&details.instruction)).unwrap_or_default(),
+                changed: before.map(|before| before.changes(details)).unwrap_or_default(),
                 payee_account_id: payee.to_string(),
                 amount_minor: money.amount.get(),
                 currency: money.currency.to_string(),

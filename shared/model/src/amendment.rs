@@ -10,7 +10,8 @@ use uuid::Uuid;
 
 use crate::{Actor, IdempotencyKey, PaymentId, UtcSecond};
 
-/// The most amendments of one payment. So what a payment was is read with at most as many calls.
+/// The most amendments of one payment by its clients. So what a payment was is read with at most as many calls, and one for each time
+/// that the bank moved it because a holiday was announced.
 pub const MAX_AMENDMENTS: u32 = 20;
 
 /// An amendment's id: the version 5 UUID of its idempotency key within its payment. So a retry has the id of the first try.
@@ -36,6 +37,16 @@ impl AmendmentId {
     #[must_use]
     pub fn derive(payment: PaymentId, key: &IdempotencyKey) -> Self {
         Self(Uuid::new_v5(&payment.uuid(), key.as_str().as_bytes()))
+    }
+
+    /// Derives the id of the bank's own amendment that follows this version, and the amendment in force then, and moves the payment to
+    /// this due time. So a repeated redate finds the details that it wrote, and those of another date or another past are others. No
+    /// idempotency key has a comma, so no client's amendment has this id.
+    #[must_use]
+    pub fn of_redate(payment: PaymentId, (version, in_force): (u32, Option<AmendmentName>), due_at: UtcSecond) -> Self {
+        let in_force = in_force.map(|name| name.to_string()).unwrap_or_default();
+        let text = format!("redate,{version},{in_force},{due_at}");
+        Self(Uuid::new_v5(&payment.uuid(), text.as_bytes()))
     }
 }
 
@@ -121,5 +132,24 @@ mod tests {
             let wrong = wrong.replace("ID", &id.to_string());
             assert_eq!(wrong.parse::<AmendmentName>(), Err(AmendmentNameError), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_redate_has_an_id_of_its_own_for_each_version_past_and_due_time() {
+        let payment = PaymentId::derive(&"acc-1".parse().unwrap(), &"rent".parse().unwrap());
+        let due = |text: &str| text.parse::<UtcSecond>().unwrap();
+        let name = |key: &str| AmendmentName { version: 2, id: AmendmentId::derive(payment, &key.parse().unwrap()) };
+        let (monday, tuesday) = (due("2026-12-28T00:00:00Z"), due("2026-12-29T00:00:00Z"));
+        let all = [
+            AmendmentId::of_redate(payment, (1, None), tuesday),
+            AmendmentId::of_redate(payment, (1, None), monday),
+            AmendmentId::of_redate(payment, (2, Some(name("one"))), tuesday),
+            AmendmentId::of_redate(payment, (2, Some(name("two"))), tuesday),
+            AmendmentId::of_redate(payment, (3, Some(name("two"))), tuesday),
+        ];
+        assert_eq!(all.iter().collect::<std::collections::BTreeSet<_>>().len(), all.len());
+        // It is stored: another derivation would let a repeated redate write a second one.
+        assert_eq!(all[0].to_string(), "d70cb5aa-8735-5e3a-90dd-7189b49e437e");
+        assert!("redate,1,,2026-12-29T00:00:00Z".parse::<IdempotencyKey>().is_err());
     }
 }

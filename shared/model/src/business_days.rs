@@ -15,7 +15,7 @@ pub use calendar_file::CalendarFileError;
 pub use closed_days::{Calendar, ClosedDate};
 pub use compiled::calendars;
 pub use cut_off::{CutOff, CutOffError};
-pub use due::{DateRefusal, Due};
+pub use due::{DateRefusal, Due, Stays};
 pub use rule::{DateRule, DateRuleError, MoveReason, MoveReasonError};
 pub use settings::{BusinessDays, BusinessDaysError, CurrencyCalendars, CutOffs, Rail};
 

@@ -21,6 +21,9 @@ pub const MAX_REASON_BESIDE_REFERENCE_BYTES: usize = 212;
 /// room for.
 pub const MAX_REASON_OF_AMENDED_BYTES: usize = 105;
 
+/// The field that the bank's own amendments change.
+pub const REDATED: &str = "dueAt";
+
 /// A client's request for one payment, as received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instruction {
@@ -140,6 +143,22 @@ impl Details {
         let name = AmendmentName { version: head.version + 1, id };
         let amendment = Some(Amendment { name, previous: head.amendment });
         Self { instruction, created_at: now, created_by: by, amendment, ..self.clone() }
+    }
+
+    /// The details of the bank's own amendment of a payment whose head is `head`, and whose details in force are these: the same content,
+    /// with another due time.
+    #[must_use]
+    pub fn redated(&self, head: &Head, due: Due, now: UtcSecond) -> Self {
+        let id = AmendmentId::of_redate(head.payment_id, (head.version, head.amendment), due.at);
+        let details = self.amended(head, id, self.instruction.clone(), (now, Actor::redate()));
+        Self { due_at: due.at, due_date: due.date, moved: due.moved, ..details }
+    }
+
+    /// The fields in which the details that follow differ, by their names in the API. The bank's own amendments change the due time
+    /// alone, and a client's change it only by what it asks for.
+    #[must_use]
+    pub fn changes(&self, next: &Self) -> Vec<&'static str> {
+        if next.created_by.is_redate() { vec![REDATED] } else { self.instruction.differences(&next.instruction) }
     }
 
     /// The key of the payment's head.

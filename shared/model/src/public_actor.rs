@@ -14,17 +14,18 @@ pub enum PublicActor {
         /// Its name.
         name: String,
     },
-    /// The bank, because the payment was due.
+    /// The bank, because the payment was due, or because its date was closed after it had been scheduled.
     Bank,
     /// The bank's transaction service.
     TransactionService,
 }
 
 impl PublicActor {
-    /// Returns what clients see of the actor of a transition into a status.
+    /// Returns what clients see of the actor of a transition into a status, or of an amendment.
     #[must_use]
     pub fn of(status: Status, by: &Actor) -> Self {
         match status {
+            Status::Scheduled if by.is_redate() => Self::Bank,
             Status::Scheduled | Status::Cancelled => Self::Client { name: by.to_string() },
             Status::Pending => Self::Bank,
             Status::Processed | Status::Failed => Self::TransactionService,

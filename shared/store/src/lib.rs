@@ -6,6 +6,7 @@
 //! | create a payment, once for ever | `payment-history` | [`Store::put_details`] |
 //! | give a created payment its head | `payments` | [`Store::put_head`] |
 //! | amend a scheduled payment, after its new details were put | `payments` | [`Store::amend`] |
+//! | move a scheduled payment, before its head names the details | `payment-history` | [`Store::stored_details`], [`Store::put_redated_details`] |
 //! | a payment by its id | `payment-history` | [`Store::details`] |
 //! | a payment's details in force, and those before | `payment-history` | [`Store::details_in_force`], [`Store::details_chain`] |
 //! | a payment's current state | `payments`, then `payment-history` | [`Store::head`] |
@@ -64,6 +65,7 @@ mod log;
 mod lookup;
 mod merge;
 mod recount;
+mod redate;
 mod repair;
 mod report_job;
 mod restored;
@@ -95,6 +97,7 @@ pub use log::{
 };
 pub use lookup::MAX_BATCH_GET;
 pub use recount::{DueRecount, Recounted};
+pub use redate::StoredDetails;
 pub use repair::{Evidence, Repaired, StoredEvidence};
 pub use report_job::{ReportCommit, ReportFile, ReportRun};
 pub use restored::{DetailsPage, EndedPage, PageEnd};

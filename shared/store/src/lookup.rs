@@ -138,12 +138,22 @@ impl Store {
         &self,
         wanted: &[DetailsKey],
     ) -> Result<HashMap<DetailsKey, Result<Details, StoreError>>, StoreError> {
+        let history = &self.tables.history;
+        let items = self.details_items(wanted, false).await?;
+        Ok(items.into_iter().map(|(key, item)| (key, decode_details(history, item))).collect())
+    }
+
+    /// Returns the items of up to 100 details, as far as they exist.
+    pub(crate) async fn details_items(
+        &self,
+        wanted: &[DetailsKey],
+        consistent: bool,
+    ) -> Result<Vec<(DetailsKey, Item)>, StoreError> {
         let distinct: BTreeSet<DetailsKey> = wanted.iter().copied().collect();
         let keys = distinct.into_iter().map(details_key).collect();
-        let items = self.batch_get(&self.tables.history, keys, Reading { projection: None, consistent: false }).await?;
         let history = &self.tables.history;
-        let keyed = |item: Item| Ok((key_of_details(history, &item)?, decode_details(history, item)));
-        items.into_iter().map(keyed).collect()
+        let items = self.batch_get(history, keys, Reading { projection: None, consistent }).await?;
+        items.into_iter().map(|item| Ok((key_of_details(history, &item)?, item))).collect()
     }
 
     /// Returns the heads at up to 100 keys of the hot table, as far as they exist. An unreadable item

@@ -38,7 +38,7 @@ impl Races {
     }
 
     /// Amends the first payment, whose id a client can derive before it is told.
-    fn amend<'r>(&'r self, task: usize, intents: &'r RefCell<Vec<Intent>>, place: usize) -> Task<'r> {
+    pub(super) fn amend<'r>(&'r self, task: usize, intents: &'r RefCell<Vec<Intent>>, place: usize) -> Task<'r> {
         let ask = amendment_of(&intents.borrow()[0], place);
         Box::pin(async move {
             let reply = self.fixture.world.send_to(&self.sandboxes[task], ask?).await?;

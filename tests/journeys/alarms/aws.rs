@@ -84,7 +84,12 @@ fn streams(day: &Day) -> Result<Vec<Fault>> {
 
 fn functions(day: &Day) -> Result<Vec<Fault>> {
     let mut faults = Vec::new();
-    for (package, alarm) in [("report", "ReportErrors"), ("archive", "ArchiveErrors"), ("recount", "RecountErrors")] {
+    for (package, alarm) in [
+        ("report", "ReportErrors"),
+        ("archive", "ArchiveErrors"),
+        ("recount", "RecountErrors"),
+        ("redate", "RedateErrors"),
+    ] {
         faults.push(with(day, &[alarm], &of_lambda("Errors", ids()?.function(package)?), 1, 1));
     }
     for package in [

@@ -14,7 +14,7 @@ use payments_local::Dependencies;
 use payments_model::EventFilter;
 use payments_model::webhook::EndpointUrl;
 use payments_store::{EndpointChoice, Item};
-use payments_tests::given::{ACCOUNT, Given};
+use payments_tests::given::{ACCOUNT, Given, event_text};
 use payments_tests::tables::{NO_DEADLINE, context, number, text};
 use payments_tests::trigger_events::{delivered, found_by, now_of, world_of};
 use payments_tests::{Ask, Bus, Reaction, Receivers, World};
@@ -62,6 +62,8 @@ pub(super) async fn faults(day: &Day) -> Result<Vec<Fault>> {
         ("a calendar that ends soon", "recount", ["CalendarEnds"], calendar_ends().await?),
         ("a recount without time", "recount", ["RecountUnfinished"], Box::pin(recounted(false, true)).await?),
         ("an entry that cannot be counted", "recount", ["DatesUnreadable"], Box::pin(recounted(true, false)).await?),
+        ("a holiday that was announced", "redate", ["WaitingForRedate"], event("redate/look").await?),
+        ("a move without time", "redate", ["RedateUnfinished"], Box::pin(redated_late()).await?),
         ("a damaged settled head", "report", ["ReportFailures"], Box::pin(damaged_settled()).await?),
         ("a file that is gone", "report", ["ReportFileAltered"], Box::pin(file_gone()).await?),
         ("a report after nine hours", "report", ["ReportsLate"], event("report/report").await?),
@@ -201,6 +203,16 @@ async fn recounted(damaged: bool, late: bool) -> Result<Vec<String>> {
     let deadline = if late { 0 } else { NO_DEADLINE };
     let done = world.functions().recount.handle(LambdaEvent::new(request, context(deadline))).await;
     done.map_err(anyhow::Error::msg)?;
+    Ok(world.outside.metrics.take())
+}
+
+/// Moves payments of a holiday, without time.
+async fn redated_late() -> Result<Vec<String>> {
+    let world = world_of(Given::HolidayAnnounced).await?;
+    world.set_clock(now_of("redate/move"))?;
+    let request = serde_json::from_str(&event_text("redate/move")?)?;
+    let done = world.functions().redate.handle(LambdaEvent::new(request, context(0))).await;
+    assert_eq!(done.map_err(anyhow::Error::msg)?.moved, 0);
     Ok(world.outside.metrics.take())
 }
 

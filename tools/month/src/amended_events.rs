@@ -101,7 +101,8 @@ mod tests {
         let mut intent = Intent::new("acc-1".to_owned(), 7, "2026-03-12".to_owned());
         let mut wanted = intent.made_for("2026-03-12T08:00:00Z".to_owned());
         (wanted.amount, wanted.payee) = (8, "tenant".to_owned());
-        let amendment = Amendment { key: "change".to_owned(), seen: 1, wanted: Box::new(wanted), accepted: false };
+        let amendment =
+            Amendment { key: "change".to_owned(), seen: 1, wanted: Box::new(wanted), accepted: false, redates: None };
         let name = amendment.name(ID).unwrap_or_default();
         intent.amendments.push(amendment);
         let first = json!({

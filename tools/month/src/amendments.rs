@@ -43,7 +43,7 @@ pub(crate) fn by_mistake(bank: &Bank, head: &Value) -> Option<Request> {
     wanted.amount = FIRST_WRONG_AMOUNT + intent.amount;
     let key = format!("mistake-of-{}", intent.amount);
     let request = Request::amend(&intent.account, id, (&key, u32::try_from(seen).ok()?), &wanted.body());
-    intent.amendments.push(Amendment { key, seen, wanted: Box::new(wanted), accepted: false });
+    intent.amendments.push(Amendment { key, seen, wanted: Box::new(wanted), accepted: false, redates: None });
     Some(request)
 }
 
@@ -208,7 +208,7 @@ impl Client<'_> {
         change(&mut wanted, new_amount, &mut self.random);
         let number = first.amendments.len();
         let key = format!("change-{number}-of-{}", first.amount);
-        let amendment = Amendment { key, seen, wanted: Box::new(wanted), accepted: false };
+        let amendment = Amendment { key, seen, wanted: Box::new(wanted), accepted: false, redates: None };
         state.intents[self.place].amendments.push(amendment);
         *state.amendments.entry(act).or_default() += 1;
         Some(number)

@@ -48,9 +48,11 @@ pub struct Intent {
     pub lost_details: Vec<String>,
     /// When the payment was to be made at first, if that was amended.
     first_for: Option<String>,
+    /// When it is due instead, if the bank moved it.
+    moved_to: Option<String>,
 }
 
-/// An amendment that a client asks for.
+/// An amendment that a client asks for, or that the bank makes.
 #[derive(Debug, Clone)]
 pub struct Amendment {
     /// Its idempotency key.
@@ -61,13 +63,23 @@ pub struct Amendment {
     pub wanted: Box<Intent>,
     /// Whether a client was told that it is done.
     pub accepted: bool,
+    /// Of the bank's own amendment, the name of the details that it follows; empty if they are the first ones.
+    pub redates: Option<String>,
 }
 
 impl Amendment {
     /// Returns the name that heads have for its details: its version and its id.
     #[must_use]
     pub fn name(&self, payment_id: &str) -> Option<String> {
-        let id = AmendmentId::derive(payment_id.parse::<PaymentId>().ok()?, &self.key.parse().ok()?);
+        let payment_id = payment_id.parse::<PaymentId>().ok()?;
+        let id = match self.redates.as_deref() {
+            None => AmendmentId::derive(payment_id, &self.key.parse().ok()?),
+            Some(before) => {
+                let before = if before.is_empty() { None } else { Some(before.parse().ok()?) };
+                let (version, due_at) = (u32::try_from(self.seen).ok()?, self.wanted.due_at()?.parse().ok()?);
+                AmendmentId::of_redate(payment_id, (version, before), due_at)
+            }
+        };
         Some(format!("{}#{id}", self.seen + 1))
     }
 }
@@ -93,6 +105,7 @@ impl Intent {
             amendments: Vec::new(),
             lost_details: Vec::new(),
             first_for: None,
+            moved_to: None,
         }
     }
 
@@ -118,7 +131,16 @@ impl Intent {
     #[must_use]
     pub fn made_for(&self, scheduled_for: String) -> Self {
         let first_for = self.first_for.clone().unwrap_or_else(|| self.scheduled_for.clone());
-        Self { scheduled_for, first_for: Some(first_for), amendments: Vec::new(), ..self.clone() }
+        Self { scheduled_for, first_for: Some(first_for), moved_to: None, amendments: Vec::new(), ..self.clone() }
+    }
+
+    /// Returns the amendment by which the bank lets this content be due at another instant, after the version that is `seen` and the
+    /// details of the name `before`.
+    #[must_use]
+    pub fn redated(&self, (seen, before): (u64, &str), due_at: String) -> Amendment {
+        let wanted = Self { moved_to: Some(due_at), ..self.made_for(self.scheduled_for.clone()) };
+        let (key, redates) = ("redate".to_owned(), Some(before.to_owned()));
+        Amendment { key, seen, wanted: Box::new(wanted), accepted: false, redates }
     }
 
     /// Returns what is wanted once the amendment of this name is in force; with an empty name, what was wanted at first. `None` if
@@ -212,10 +234,11 @@ impl Intent {
         }))
     }
 
-    /// Returns when the payment is due: at the instant that the client named, or as the date begins in the bank's zone.
+    /// Returns when the payment is due: at the instant that the client named, or as the date begins in the bank's zone, or where the bank
+    /// moved it.
     #[must_use]
     pub fn due(&self) -> Option<DateTime<Utc>> {
-        self.instant_of(&self.scheduled_for)
+        self.instant_of(self.moved_to.as_ref().unwrap_or(&self.scheduled_for))
     }
 
     fn instant_of(&self, scheduled_for: &str) -> Option<DateTime<Utc>> {

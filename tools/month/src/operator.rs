@@ -101,7 +101,8 @@ async fn take(bank: &Bank, alarm: &str, action: &Action) -> Result<()> {
         | Action::Raise(_)
         | Action::RestoreFile
         | Action::TellReaders
-        | Action::RenewCalendars => Ok(()),
+        | Action::RenewCalendars
+        | Action::Redate => Ok(()),
     }
 }
 
@@ -202,6 +203,7 @@ fn schedule_of(id: &str) -> Result<&'static str> {
         ("ArchiveFunctionArchiveBegins", "archive-begins"),
         ("ArchiveFunctionArchive", "archive"),
         ("RecountFunctionRecount", "recount"),
+        ("RedateFunctionLookForRedates", "look-for-redates"),
         ("PublishFunctionPublish", "publish"),
     ];
     known.into_iter().find(|(known, _)| *known == id).map(|(_, name)| name).with_context(|| id.to_owned())

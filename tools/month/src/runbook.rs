@@ -51,6 +51,8 @@ pub enum Action {
     TellReaders,
     /// Deploy newer calendars.
     RenewCalendars,
+    /// Move payments of closed dates.
+    Redate,
 }
 
 impl FromStr for Action {
@@ -82,6 +84,7 @@ impl FromStr for Action {
             "restore-file" => Self::RestoreFile,
             "tell-readers" => Self::TellReaders,
             "renew-calendars" => Self::RenewCalendars,
+            "redate" => Self::Redate,
             other => bail!("no action is {other}"),
         };
         ensure!(of.is_none(), "{name} is of nothing");
@@ -112,6 +115,7 @@ impl fmt::Display for Action {
             Self::RestoreFile => ("restore-file", None),
             Self::TellReaders => ("tell-readers", None),
             Self::RenewCalendars => ("renew-calendars", None),
+            Self::Redate => ("redate", None),
         };
         f.write_str(name)?;
         of.map_or(Ok(()), |of| write!(f, " {of}"))

@@ -48,7 +48,7 @@ pub(crate) fn of(bank: &Bank, violation: &str) -> Vec<String> {
     );
     let lines = lines.into_iter().map(|(at, what)| format!("{} {what}", at.format("%F %T%.3f")));
     let amendments = intent.amendments.iter().map(|amendment| {
-        let Amendment { key, seen, wanted, accepted } = amendment;
+        let Amendment { key, seen, wanted, accepted, .. } = amendment;
         format!("{key} of version {seen}: {} for {}, acknowledged: {accepted}", wanted.amount, wanted.scheduled_for)
     });
     std::iter::once(told).chain(amendments).chain(lines).take(LINES).collect()

@@ -81,6 +81,12 @@ impl Calendar {
         self.closed.binary_search_by_key(&date, |closed| closed.date).is_ok().then_some(MoveReason::Holiday)
     }
 
+    /// Whether it covers a date and is closed on it.
+    #[must_use]
+    pub fn is_closed(&self, date: BusinessDate) -> bool {
+        self.covers().contains(&date) && self.closed_for(date).is_some()
+    }
+
     /// The first open date from `date` on, if it covers one.
     #[must_use]
     pub fn open_from(&self, date: BusinessDate) -> Option<BusinessDate> {

@@ -38,6 +38,17 @@ pub enum DateRefusal {
     },
 }
 
+/// Why a payment of a closed date stays due on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stays {
+    /// Its rule is [`DateRule::None`].
+    None,
+    /// Its rule is [`DateRule::Refuse`]: it would be rejected today, but it was accepted.
+    Refuse,
+    /// The calendar covers no open date after it.
+    Uncovered,
+}
+
 impl Due {
     /// When a payment falls due that nothing moves.
     #[must_use]
@@ -65,6 +76,33 @@ impl BusinessDays {
             Some(rail) if rule != DateRule::None => self.adjusted(asked, rail, rule, now),
             _ => Ok(asked),
         }
+    }
+
+    /// Returns when a scheduled payment falls due by the calendar as it is now, if the date on which it is `due` is closed. `None` if
+    /// that is open or its currency has no calendar. With a date that has passed, the date on which it is due counts as asked for.
+    ///
+    /// # Errors
+    /// [`Stays`] if it stays due on the closed date.
+    pub fn due_again(
+        &self,
+        due: Due,
+        (scheduled_for, currency, rule): (ScheduledFor, Currency, Option<DateRule>),
+        now: UtcSecond,
+    ) -> Result<Option<Due>, Stays> {
+        let is_closed = |rail: &Rail| rail.calendar.is_closed(due.date);
+        if !self.rail(currency).is_some_and(is_closed) {
+            return Ok(None);
+        }
+        match rule.unwrap_or(self.rule()) {
+            DateRule::None => return Err(Stays::None),
+            DateRule::Refuse => return Err(Stays::Refuse),
+            DateRule::Following | DateRule::Preceding => {}
+        }
+        let has_passed = Due::as_asked(scheduled_for, self.zone()).date < self.date_of(now);
+        let asked = if has_passed { ScheduledFor::Date(due.date) } else { scheduled_for };
+        let again = self.due(asked, currency, rule, now).map_err(|_| Stays::Uncovered)?;
+        let moved = if has_passed { due.moved.or(again.moved) } else { again.moved };
+        Ok(Some(Due { moved, ..again }))
     }
 
     fn adjusted(&self, asked: Due, rail: &Rail, rule: DateRule, now: UtcSecond) -> Result<Due, DateRefusal> {

@@ -152,6 +152,45 @@ fn the_days_covered_are_those_of_the_calendar_that_ends_first() {
     assert_eq!((days("EUR=T2,GBP=GB"), CurrencyCalendars::default().days_covered(BusinessDate::MIN)), (Some(30), None));
 }
 
+/// A payment's rule, what was asked for, when it is due and why, when it is judged again, and what comes of it.
+type Again = (&'static str, &'static str, (&'static str, Option<MoveReason>), &'static str, &'static str);
+
+#[test]
+fn a_payment_of_a_date_that_was_closed_is_due_again_by_its_rule() {
+    let bank = bank("Europe/London", "GB", None, 0);
+    let (weekend, cut_off) = (Some(MoveReason::Weekend), Some(MoveReason::CutOff));
+    let rows: [Again; 11] = [
+        ("following", "2026-12-28", ("2026-12-28", None), "2026-11-24T10:00:00Z", "2026-12-29T00:00:00Z holiday"),
+        ("preceding", "2026-12-28", ("2026-12-28", None), "2026-11-24T10:00:00Z", "2026-12-24T00:00:00Z holiday"),
+        ("none", "2026-12-28", ("2026-12-28", None), "2026-11-24T10:00:00Z", "stays None"),
+        ("refuse", "2026-12-28", ("2026-12-28", None), "2026-11-24T10:00:00Z", "stays Refuse"),
+        ("following", "2026-12-29", ("2026-12-29", None), "2026-11-24T10:00:00Z", "open"),
+        ("following", "2036-01-05", ("2036-01-05", None), "2026-11-24T10:00:00Z", "open"),
+        // The day before has passed, or is today.
+        ("preceding", "2026-12-28", ("2026-12-28", None), "2026-12-28T10:00:00Z", "2026-12-29T00:00:00Z holiday"),
+        ("preceding", "2026-12-28", ("2026-12-28", None), "2026-12-24T10:00:00Z", "2026-12-24T10:00:00Z holiday"),
+        // It had moved to the holiday from a date that has not passed, and from one that has.
+        ("following", "2026-12-26", ("2026-12-28", weekend), "2026-12-20T10:00:00Z", "2026-12-29T00:00:00Z weekend"),
+        ("following", "2026-12-26", ("2026-12-28", weekend), "2026-12-27T10:00:00Z", "2026-12-29T00:00:00Z weekend"),
+        // The cut-off that had moved it is no more. It must not be due in the past.
+        ("following", "2026-12-24", ("2026-12-28", cut_off), "2026-12-26T10:00:00Z", "2026-12-29T00:00:00Z cut-off"),
+    ];
+    for (rule, asked, (date, moved), now, want) in rows {
+        let date: BusinessDate = date.parse().unwrap();
+        let due = Due { at: bank.zone().start_of(date), date, moved };
+        let asked = (asked.parse().unwrap(), eur(), Some(rule.parse().unwrap()));
+        let again = match bank.due_again(due, asked, now.parse().unwrap()) {
+            Ok(Some(due)) => format!("{} {}", due.at, due.moved.unwrap()),
+            Ok(None) => "open".to_owned(),
+            Err(stays) => format!("stays {stays:?}"),
+        };
+        assert_eq!(again, want, "{rule} {} {now}", due.date);
+    }
+    let due = Due { at: "2026-12-28T00:00:00Z".parse().unwrap(), date: "2026-12-28".parse().unwrap(), moved: None };
+    let dollars = (ScheduledFor::Date(due.date), "USD".parse().unwrap(), Some(DateRule::Following));
+    assert_eq!(bank.due_again(due, dollars, "2026-11-24T10:00:00Z".parse().unwrap()), Ok(None));
+}
+
 fn banks() -> impl Strategy<Value = BusinessDays> {
     let zones = ["Europe/London", "America/New_York", "Asia/Tokyo", "Pacific/Kiritimati", "Pacific/Honolulu"];
     let (zones, ids) = (prop::sample::select(zones.to_vec()), prop::sample::select(vec!["T2", "FED", "GB"]));

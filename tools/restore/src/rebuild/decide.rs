@@ -266,7 +266,7 @@ fn next(head: &StoredHead, version: &Version, seen: Seen<'_>) -> Result<Result<S
 /// for it, and least of all what the payment said before.
 fn amended_head(head: &StoredHead, amended: &LoggedAmendment, version: &Version, seen: Seen<'_>) -> Result<StoredHead> {
     let (known, name) = (head.known(), amended.name);
-    let logged = Amended { at: version.at, by: version.by_client(), changed: amended.changed.clone() };
+    let logged = Amended { at: version.at, by: version.by(), changed: amended.changed.clone() };
     let by_log = head.amended_by(name, &amended.stand_in(known, version)?, logged.clone())?;
     let key = DetailsKey { amendment: Some(name), ..known.details_key() };
     match seen.amended.get(&key) {

@@ -102,7 +102,7 @@ impl LoggedAmendment {
             moved: None,
             shard: head.shard,
             created_at: version.at,
-            created_by: version.by_client(),
+            created_by: version.by(),
             amendment: Some(Amendment { name: self.name, previous: head.amendment }),
         })
     }
@@ -113,15 +113,18 @@ impl Version {
     pub(crate) fn transition(&self) -> Option<(Event, Actor)> {
         Some(match (self.status, &self.settlement) {
             (Status::Pending, _) => (Event::Sweep, Actor::named(SWEEPER)),
-            (Status::Cancelled, _) => (Event::Cancel, self.by_client()),
+            (Status::Cancelled, _) => (Event::Cancel, self.by()),
             (_, Some(settlement)) => (Event::Settle(settlement.clone()), Actor::named(SETTLE)),
             _ => return None,
         })
     }
 
-    /// The client that created, amended or cancelled it.
-    pub(crate) fn by_client(&self) -> Actor {
-        Actor::named(self.client.as_deref().unwrap_or_default())
+    /// Who created, amended or cancelled it. An amendment without a client is the bank's own.
+    pub(crate) fn by(&self) -> Actor {
+        match (&self.client, &self.amendment) {
+            (None, Some(_)) => Actor::redate(),
+            (client, _) => Actor::named(client.as_deref().unwrap_or_default()),
+        }
     }
 
     /// Whether a payment in this state is at this version: of a failure, a part of the reason is enough.

@@ -1,0 +1,101 @@
+//! Judges one payment: whether it moves, and to which due time, or why it stays.
+
+use payments_boot::Deadline;
+use payments_model::{Currency, Details, Due, Head, Money, State, Stays, UtcSecond};
+use payments_store::{DueRow, StoredDetails};
+
+use crate::Redate;
+use crate::outcome::Notices;
+use crate::request::Plan;
+
+/// What the shards of a run share.
+pub(crate) struct Run<'a> {
+    pub(crate) redate: &'a Redate,
+    pub(crate) plan: &'a Plan,
+    pub(crate) deadline: &'a Deadline,
+    pub(crate) notices: Notices,
+}
+
+/// A payment to be moved.
+#[derive(Debug)]
+pub(crate) struct Move {
+    /// Its head as it was read.
+    pub(crate) head: Head,
+    /// Its details in force as they are stored.
+    pub(crate) in_force: StoredDetails,
+    /// Its details with the new due time.
+    pub(crate) redated: Details,
+}
+
+/// What is true of a payment.
+#[derive(Debug)]
+pub(crate) enum Judged {
+    /// It can be moved.
+    Moves(Box<Move>),
+    /// It stays on its date.
+    Stays(Stays),
+    /// It is not scheduled on that date any more, or not in a currency of this run.
+    Changed,
+    /// It cannot be moved until it is mended, for this reason.
+    Unreadable(String),
+}
+
+impl Run<'_> {
+    /// Whether an entry of the index is of a currency whose calendar is closed on its date, and is looked at by this run.
+    pub(crate) fn has(&self, row: &DueRow) -> bool {
+        let Money { currency, .. } = row.money;
+        self.has_currency(currency)
+            && self
+                .redate
+                .config
+                .business_days
+                .rail(currency)
+                .is_some_and(|rail| rail.calendar.is_closed(row.due.due_date))
+    }
+
+    fn has_currency(&self, currency: Currency) -> bool {
+        let rail = self.redate.config.business_days.rail(currency);
+        rail.is_some_and(|rail| self.plan.calendars.contains_key(rail.calendar.id()))
+    }
+
+    /// Whether a head is where the index showed it.
+    pub(crate) fn is_there(head: &Head, row: &DueRow) -> bool {
+        head.state == State::Scheduled && (head.due_at, head.due_date) == (row.due.due_at, row.due.due_date)
+    }
+
+    /// Judges a payment by its head and its details in force.
+    pub(crate) fn judge(&self, head: Head, in_force: StoredDetails, now: UtcSecond) -> Judged {
+        let details = in_force.known();
+        // A move would make the head agree with its details, and nobody would learn which was right.
+        let differences = head.differences(details);
+        if !differences.is_empty() {
+            return Judged::Unreadable(format!("its head and its details differ in {}", differences.join(", ")));
+        }
+        let order = &details.instruction;
+        let currency = order.money.currency;
+        if !self.has_currency(currency) {
+            return Judged::Changed;
+        }
+        let due = Due { at: head.due_at, date: head.due_date, moved: details.moved };
+        let asked = (order.scheduled_for, currency, order.date_rule);
+        match self.redate.config.business_days.due_again(due, asked, now) {
+            Ok(Some(due)) => {
+                let redated = details.redated(&head, due, now);
+                Judged::Moves(Box::new(Move { head, in_force, redated }))
+            }
+            Ok(None) => Judged::Changed,
+            Err(stays) => Judged::Stays(stays),
+        }
+    }
+}
+
+impl Move {
+    /// Whether details that an earlier run wrote under the same id say what these say. When it wrote them, and why the payment moved, may
+    /// differ: the first run decided it.
+    pub(crate) fn is_said_by(&self, known: &Details) -> bool {
+        let same = |details: &Details| (details.amendment, details.due_at, details.due_date, details.slot_at);
+        same(known) == same(&self.redated)
+            && known.created_by == self.redated.created_by
+            && known.instruction == self.redated.instruction
+    }
+}

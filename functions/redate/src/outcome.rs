@@ -1,0 +1,121 @@
+//! The outcome of a run, which the function answers and emits as metrics, and a limit on its log.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use metrique_writer::Entry;
+use payments_model::PaymentId;
+use serde::Serialize;
+
+use crate::request::Action;
+
+/// The most payments of each kind that an outcome names.
+const MAX_EXAMPLES: usize = 10;
+
+/// The most payments that the log of one run names: 30 KB at 300 bytes a line.
+const MAX_NOTICES: u64 = 100;
+
+/// The outcome of a run.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RedateOutcome {
+    /// Scheduled payments of closed dates that were looked at.
+    pub looked: u64,
+    /// Payments that were moved.
+    pub moved: u64,
+    /// Payments that a move would move. In the outcome of a move, those that it had judged and did not reach any more.
+    pub waiting: u64,
+    /// Payments that stay due on a closed date.
+    pub left: Left,
+    /// Payments that were claimed, cancelled or amended since the index showed them.
+    pub changed_meanwhile: u64,
+    /// Payments that cannot be read. The log names them.
+    pub unreadable: u64,
+    /// Whether all payments of all dates were looked at, and none is left that could be moved.
+    pub is_complete: bool,
+    /// The first date that is not complete, at which the next run can start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+    /// Payments that were moved or wait, at most ten.
+    pub examples: Vec<String>,
+    /// Payments that are left because of their rule `refuse`, or because the calendar ends, at most ten.
+    pub examples_left: Vec<String>,
+}
+
+/// Payments that stay due on a closed date, by reason.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
+pub struct Left {
+    /// Their rule is `none`.
+    pub none: u64,
+    /// Their rule is `refuse`.
+    pub refuse: u64,
+    /// Their calendar covers no open date after it.
+    pub uncovered: u64,
+}
+
+impl RedateOutcome {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.looked += other.looked;
+        self.moved += other.moved;
+        self.waiting += other.waiting;
+        self.left.none += other.left.none;
+        self.left.refuse += other.left.refuse;
+        self.left.uncovered += other.left.uncovered;
+        self.changed_meanwhile += other.changed_meanwhile;
+        self.unreadable += other.unreadable;
+        self.is_complete &= other.is_complete;
+        self.examples.extend(other.examples);
+        self.examples.truncate(MAX_EXAMPLES);
+        self.examples_left.extend(other.examples_left);
+        self.examples_left.truncate(MAX_EXAMPLES);
+    }
+
+    /// Names a payment that was moved or waits, if there is room.
+    pub(crate) fn add_example(&mut self, payment_id: PaymentId) {
+        add_to(&mut self.examples, payment_id);
+    }
+
+    /// Names a payment that is left, if there is room.
+    pub(crate) fn add_example_left(&mut self, payment_id: PaymentId) {
+        add_to(&mut self.examples_left, payment_id);
+    }
+}
+
+fn add_to(examples: &mut Vec<String>, payment_id: PaymentId) {
+    if examples.len() < MAX_EXAMPLES {
+        examples.push(payment_id.to_string());
+    }
+}
+
+/// The metrics of a run. Only a look says how many payments wait.
+#[derive(Debug, Entry)]
+#[entry(rename_all = "PascalCase")]
+pub(crate) struct RedateMetrics {
+    /// Payments that were moved.
+    redated: Option<u64>,
+    /// Payments that a move would move.
+    waiting_for_redate: Option<u64>,
+    /// 1 if payments were left out, or cannot be read.
+    redate_unfinished: u64,
+}
+
+impl RedateMetrics {
+    pub(crate) fn of(outcome: &RedateOutcome, action: Action) -> Self {
+        let is_look = action == Action::Look;
+        Self {
+            redated: (!is_look).then_some(outcome.moved),
+            waiting_for_redate: is_look.then_some(outcome.waiting),
+            redate_unfinished: u64::from(!outcome.is_complete || outcome.unreadable > 0),
+        }
+    }
+}
+
+/// The number of payments to be named in the log of a run, over all shards.
+#[derive(Debug, Default)]
+pub(crate) struct Notices(AtomicU64);
+
+impl Notices {
+    /// Counts a payment, and returns whether the log may name it.
+    pub(crate) fn one_more(&self) -> bool {
+        self.0.fetch_add(1, Ordering::Relaxed) < MAX_NOTICES
+    }
+}

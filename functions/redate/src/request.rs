@@ -1,0 +1,231 @@
+//! The request of a run: which calendars, which dates, and whether payments are moved.
+
+use std::collections::BTreeMap;
+use std::iter::successors;
+
+use payments_model::{BusinessDate, Calendar, UtcSecond};
+use serde::{Deserialize, Deserializer, de};
+
+use crate::Config;
+
+/// The most dates of one run: five weeks, of which ten days are Saturdays and Sundays. A look without dates covers as many from today
+/// on.
+pub const MAX_DATES: u32 = 35;
+
+/// The request of an operator, `{"calendar":"T2","from":"2026-12-28","to":"2026-12-28","action":"move"}`, or of the schedule,
+/// `{"action":"look"}`. Both dates are included.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// The action.
+    #[serde(default)]
+    pub action: Action,
+    /// The calendar; all that currencies have if there is none.
+    #[serde(default)]
+    pub calendar: Option<String>,
+    /// The first date.
+    #[serde(default, deserialize_with = "date")]
+    pub from: Option<BusinessDate>,
+    /// The last date.
+    #[serde(default, deserialize_with = "date")]
+    pub to: Option<BusinessDate>,
+}
+
+/// The function's actions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Action {
+    /// Count what a move would do.
+    #[default]
+    Look,
+    /// Move payments.
+    Move,
+}
+
+/// Why a request is invalid.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RequestError {
+    /// A move says too little.
+    #[error(
+        "a move needs a calendar and dates; send {{\"action\":\"move\",\"calendar\":\"T2\",\"from\":\"YYYY-MM-DD\",\"to\":\"YYYY-MM-DD\"}}"
+    )]
+    NotNamed,
+    /// The stack takes no amendments.
+    #[error(
+        "a move is an amendment, and Amendments is false: once no release is left that cannot read amended payments, deploy with \
+         Amendments=true and send the request again"
+    )]
+    NoAmendments,
+    /// No currency has the calendar.
+    #[error("no currency has the calendar {0:?}; the calendars in use are {1}")]
+    NoCalendar(String, String),
+    /// The first date is after the last.
+    #[error("\"from\" ({0}) is after \"to\" ({1}); send the earlier date as \"from\"")]
+    Reversed(BusinessDate, BusinessDate),
+    /// The first date has passed.
+    #[error("\"from\" ({0}) has passed, and the sweep claims what was due then; send {1} or a later date")]
+    Passed(BusinessDate, BusinessDate),
+    /// The range is too long.
+    #[error("{0} dates are too many for one run; send \"from\" and \"to\" with at most {MAX_DATES} dates")]
+    TooMany(i64),
+}
+
+/// What a run does: the calendars by their ids, the dates in order on which one of them is closed, and the action.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan {
+    pub(crate) calendars: BTreeMap<&'static str, &'static Calendar>,
+    pub(crate) dates: Vec<BusinessDate>,
+    pub(crate) action: Action,
+}
+
+fn date<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<BusinessDate>, D::Error> {
+    let text = Option::<String>::deserialize(deserializer)?;
+    text.map(|text| text.parse().map_err(de::Error::custom)).transpose()
+}
+
+impl Request {
+    /// Returns what the request asks for.
+    pub(crate) fn plan(&self, config: &Config, now: UtcSecond) -> Result<Plan, RequestError> {
+        let is_named = self.calendar.is_some() && self.from.is_some() && self.to.is_some();
+        if self.action == Action::Move && !is_named {
+            return Err(RequestError::NotNamed);
+        }
+        let in_use = config.business_days.calendars();
+        let mut calendars: BTreeMap<_, _> = in_use.iter().map(|(id, (rail, _))| (*id, rail.calendar)).collect();
+        if let Some(wanted) = &self.calendar {
+            let ids =
+                if calendars.is_empty() { "none".to_owned() } else { Vec::from_iter(in_use.into_keys()).join(", ") };
+            calendars.retain(|id, _| id == wanted);
+            if calendars.is_empty() {
+                return Err(RequestError::NoCalendar(wanted.clone(), ids));
+            }
+        }
+        if self.action == Action::Move && !config.amendments {
+            return Err(RequestError::NoAmendments);
+        }
+        let today = config.business_days.date_of(now);
+        let is_closed = |date: &BusinessDate| calendars.values().any(|calendar| calendar.is_closed(*date));
+        let dates = self.dates(today)?.filter(is_closed).collect();
+        Ok(Plan { calendars, dates, action: self.action })
+    }
+
+    /// Returns the dates in order.
+    fn dates(&self, today: BusinessDate) -> Result<impl Iterator<Item = BusinessDate> + use<>, RequestError> {
+        let from = self.from.unwrap_or(today);
+        let to = self.to.unwrap_or_else(|| from.plus_days(MAX_DATES - 1));
+        if from > to {
+            return Err(RequestError::Reversed(from, to));
+        }
+        if from < today {
+            return Err(RequestError::Passed(from, today));
+        }
+        let dates = to.days_since(from) + 1;
+        if dates > i64::from(MAX_DATES) {
+            return Err(RequestError::TooMany(dates));
+        }
+        Ok(successors(Some(from), move |date| (*date < to).then(|| date.plus_days(1))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use payments_boot::Lookup;
+
+    use super::*;
+
+    /// What a stack with these calendars answers on Friday, 20 November 2026.
+    fn plan(request: &str, calendars: &str, amendments: &str) -> String {
+        let request: Request = match serde_json::from_str(request) {
+            Ok(request) => request,
+            Err(error) => return error.to_string(),
+        };
+        let get = |name: &str| {
+            let value = match name {
+                "PAYMENTS_TABLE" | "HISTORY_TABLE" | "LOG_TABLE" => "any",
+                "BUSINESS_TIME_ZONE" => "Europe/London",
+                "READ_SHARDS" => "10",
+                "CALENDARS" => calendars,
+                "AMENDMENTS" => amendments,
+                _ => return None,
+            };
+            Some(value.to_owned())
+        };
+        let config = Config::read(&Lookup::new(&get)).unwrap();
+        match request.plan(&config, "2026-11-20T02:00:00Z".parse().unwrap()) {
+            Ok(Plan { calendars, dates, .. }) => {
+                let (ids, ends) = (Vec::from_iter(calendars.into_keys()).join(" "), [dates.first(), dates.last()]);
+                let [first, last] = ends.map(|date| date.map_or_else(String::new, ToString::to_string));
+                format!("{ids}: {} from {first} to {last}", dates.len())
+            }
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_plan_has_the_closed_dates_of_its_calendars() {
+        for (request, calendars, want) in [
+            (r#"{"action":"look"}"#, "EUR=T2,USD=FED", "FED T2: 11 from 2026-11-21 to 2026-12-20"),
+            ("{}", "EUR=T2", "T2: 10 from 2026-11-21 to 2026-12-20"),
+            (r#"{"calendar":"FED"}"#, "EUR=T2,USD=FED", "FED: 11 from 2026-11-21 to 2026-12-20"),
+            (r#"{"action":"look"}"#, "", ": 0 from  to "),
+            (r#"{"calendar":"GB","from":"2026-12-25"}"#, "GBP=GB", "GB: 13 from 2026-12-25 to 2027-01-24"),
+            (
+                r#"{"action":"move","calendar":"GB","from":"2026-12-23","to":"2026-12-29"}"#,
+                "GBP=GB",
+                "GB: 4 from 2026-12-25 to 2026-12-28",
+            ),
+            (
+                r#"{"calendar":"T2","from":"2035-12-28","to":"2036-01-06"}"#,
+                "EUR=T2",
+                "T2: 2 from 2035-12-29 to 2035-12-30",
+            ),
+        ] {
+            assert_eq!(plan(request, calendars, "true"), want, "{request}");
+        }
+    }
+
+    #[test]
+    fn errors_say_what_to_send() {
+        const MOVE: &str = r#"{"action":"move","calendar":"GB","from":"2026-12-28","to":"2026-12-28"}"#;
+        for (request, amendments, want) in [
+            (r#"{"action":"mave"}"#, "true", "unknown variant `mave`, expected `look` or `move`"),
+            (
+                r#"{"date":"2026-12-28"}"#,
+                "true",
+                "unknown field `date`, expected one of `action`, `calendar`, `from`, `to`",
+            ),
+            (r#"{"from":"Christmas"}"#, "true", "expected an existing date as YYYY-MM-DD, such as 2026-12-01"),
+            (
+                r#"{"action":"move"}"#,
+                "true",
+                "a move needs a calendar and dates; send {\"action\":\"move\",\"calendar\":",
+            ),
+            (
+                r#"{"action":"move","from":"2026-12-28","to":"2026-12-28"}"#,
+                "true",
+                "a move needs a calendar and dates; send ",
+            ),
+            (r#"{"calendar":"T2"}"#, "true", "no currency has the calendar \"T2\"; the calendars in use are GB"),
+            (MOVE, "false", "a move is an amendment, and Amendments is false: "),
+            (
+                r#"{"from":"2026-12-28","to":"2026-12-27"}"#,
+                "false",
+                "\"from\" (2026-12-28) is after \"to\" (2026-12-27); send ",
+            ),
+            (
+                r#"{"from":"2026-11-19"}"#,
+                "false",
+                "\"from\" (2026-11-19) has passed, and the sweep claims what was due ",
+            ),
+            (
+                r#"{"from":"2026-12-01","to":"2027-01-05"}"#,
+                "false",
+                "36 dates are too many for one run; send \"from\" and \"to\" with at most 35 dates",
+            ),
+        ] {
+            let said = plan(request, "GBP=GB", amendments);
+            assert!(said.starts_with(want), "{request}: {said}");
+        }
+        assert!(plan(MOVE, "", "true").ends_with("the calendars in use are none"));
+    }
+}

@@ -1,0 +1,262 @@
+//! One date of one shard: reads the index, judges the payments, writes new details, then lets the heads name them.
+//!
+//! Each step is one round of calls, so the deadline is checked between rounds. Details that were written before a run ended are found
+//! again by the next one. No head names them until then, so they were never in force.
+
+use std::collections::{HashMap, VecDeque};
+
+use futures::future::join_all;
+use payments_boot::{Retries, Stop};
+use payments_model::{
+    Actor, Amended, BusinessDate, HeadKey, Outage as _, OutageKind, PaymentId, REDATED, Shard, Status, Stays, causes,
+};
+use payments_store::{DueRange, DueRow, DueUntil, Moved, StoreError};
+
+use crate::Redate;
+use crate::judge::{Judged, Move, Run};
+use crate::outcome::RedateOutcome;
+use crate::request::Action;
+
+/// The index entries of one page, 300 KB.
+const PAGE: u16 = 1_000;
+
+/// The payments that are read at once: 25 details of 8 KB.
+const READS_AT_ONCE: usize = 25;
+
+/// The most writes of one shard in flight.
+const WRITES_AT_ONCE: usize = 16;
+
+/// One date of one shard.
+pub(crate) struct ShardDate<'a> {
+    run: &'a Run<'a>,
+    /// What of the index is not read yet.
+    unread: Option<DueRange>,
+    /// Index entries whose payments are not read yet.
+    entries: VecDeque<DueRow>,
+    /// Payments whose new details are not written yet.
+    ready: VecDeque<Move>,
+    /// Payments whose new details are written, and whose heads do not name them yet.
+    written: VecDeque<Move>,
+    retries: Retries,
+    outcome: RedateOutcome,
+}
+
+impl<'a> ShardDate<'a> {
+    pub(crate) fn of(run: &'a Run<'a>, date: BusinessDate, shard: Shard) -> Self {
+        let unread = DueRange { shard, status: Status::Scheduled, until: DueUntil::Date(date), after: None };
+        let (entries, ready, written) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
+        let (retries, outcome) = (Retries::default(), RedateOutcome::default());
+        Self { run, unread: Some(unread), entries, ready, written, retries, outcome }
+    }
+
+    /// Works until nothing is left, the deadline comes, or retries are exhausted. Returns the outcome so far, also with an error.
+    pub(crate) async fn run(mut self) -> (RedateOutcome, Option<StoreError>) {
+        let Run { redate, deadline, .. } = self.run;
+        let mut broken = None;
+        while !self.is_done() && !deadline.has_come() {
+            let started = redate.clock.instant();
+            let (written, failure) = self.step().await;
+            if failure.is_none() || written > 0 {
+                self.retries = Retries::default();
+            }
+            if let Some(error) = failure {
+                match self.retries.wait(&error, deadline).await {
+                    Ok(()) => {}
+                    Err(Stop::OutOfTime) => break,
+                    Err(Stop::Broken) => {
+                        broken = Some(error);
+                        break;
+                    }
+                    Err(Stop::GivenUp) => {
+                        let causes = causes(&error);
+                        tracing::warn!(?causes, "this run gives up a shard of a date; repeat it");
+                        break;
+                    }
+                }
+            }
+            // A move is two writes.
+            deadline.keep_rate(written, started, redate.config.moves_per_second.saturating_mul(2)).await;
+        }
+        self.outcome.is_complete = self.is_done();
+        self.outcome.waiting += u64::try_from(self.ready.len() + self.written.len()).unwrap_or(u64::MAX);
+        (self.outcome, broken)
+    }
+
+    fn is_done(&self) -> bool {
+        self.unread.is_none() && self.entries.is_empty() && self.ready.is_empty() && self.written.is_empty()
+    }
+
+    /// Makes one round of calls, for the payments that are furthest first. Returns how many writes were answered, and an error.
+    async fn step(&mut self) -> (u32, Option<StoreError>) {
+        if !self.written.is_empty() {
+            self.amend_some().await
+        } else if !self.ready.is_empty() {
+            self.write_some().await
+        } else if !self.entries.is_empty() {
+            (0, self.judge_some().await.err())
+        } else {
+            (0, self.read().await.err())
+        }
+    }
+
+    /// Reads the next page of the index.
+    async fn read(&mut self) -> Result<(), StoreError> {
+        let Some(range) = &mut self.unread else { return Ok(()) };
+        let page = self.run.redate.store.due_page(range, PAGE).await?;
+        match page.next {
+            Some(next) => range.after = Some(next),
+            None => self.unread = None,
+        }
+        for row in page.rows {
+            match row {
+                Ok(row) if self.run.has(&row) => self.entries.push_back(row),
+                Ok(_) => {}
+                Err(error) => self.count_unreadable(None, &error.to_string()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the heads of the next entries and their details, and judges by them, since the index lags.
+    async fn judge_some(&mut self) -> Result<(), StoreError> {
+        let store = &self.run.redate.store;
+        let some: Vec<DueRow> = self.entries.iter().take(READS_AT_ONCE).cloned().collect();
+        let keys: Vec<HeadKey> = some.iter().map(|row| row.head.clone()).collect();
+        let mut heads: HashMap<HeadKey, _> = store.hot_heads(&keys).await?.into_iter().collect();
+        let found: Vec<_> = some.iter().map(|row| (row, heads.remove(&row.head))).collect();
+        let there = found.iter().filter_map(|(row, head)| match head {
+            Some(Ok(head)) if Run::is_there(head, row) => Some(head.details_key()),
+            _ => None,
+        });
+        let there: Vec<_> = there.collect();
+        let mut details = if there.is_empty() { HashMap::new() } else { store.stored_details(&there).await? };
+        drop(self.entries.drain(..some.len()));
+        for (row, head) in found {
+            let payment_id = row.due.payment_id;
+            self.outcome.looked += 1;
+            let judged = match head {
+                Some(Ok(head)) if Run::is_there(&head, row) => match details.remove(&head.details_key()) {
+                    Some(Ok(in_force)) => self.run.judge(head, in_force, self.run.redate.clock.now()),
+                    Some(Err(error)) => Judged::Unreadable(error.to_string()),
+                    None => Judged::Unreadable("the details that its head names are missing".to_owned()),
+                },
+                Some(Err(error)) => Judged::Unreadable(error.to_string()),
+                Some(Ok(_)) | None => Judged::Changed,
+            };
+            self.take(payment_id, judged);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, payment_id: PaymentId, judged: Judged) {
+        match judged {
+            Judged::Moves(payment) if self.run.plan.action == Action::Move => self.ready.push_back(*payment),
+            Judged::Moves(_) => {
+                self.outcome.waiting += 1;
+                self.outcome.add_example(payment_id);
+            }
+            Judged::Stays(Stays::None) => self.outcome.left.none += 1,
+            Judged::Stays(Stays::Refuse) => {
+                self.outcome.left.refuse += 1;
+                self.notice_left(payment_id, "its rule is refuse");
+            }
+            Judged::Stays(Stays::Uncovered) => {
+                self.outcome.left.uncovered += 1;
+                self.notice_left(payment_id, "its calendar covers no open date after it");
+            }
+            Judged::Changed => self.outcome.changed_meanwhile += 1,
+            Judged::Unreadable(why) => self.count_unreadable(Some(payment_id), &why),
+        }
+    }
+
+    /// Writes the details of the next few payments. Those whose write was throttled or not answered stay queued.
+    async fn write_some(&mut self) -> (u32, Option<StoreError>) {
+        let some: Vec<Move> = self.ready.drain(..self.ready.len().min(WRITES_AT_ONCE)).collect();
+        let store = &self.run.redate.store;
+        let puts = join_all(some.iter().map(|it| store.put_redated_details(&it.in_force, &it.redated))).await;
+        let (mut answered, mut failure) = (0, None);
+        for (payment, put) in some.into_iter().zip(puts) {
+            match put {
+                Ok(None) => self.written.push_back(payment),
+                // An earlier run wrote them, and ended before the head named them.
+                Ok(Some(known)) if payment.is_said_by(&known) => {
+                    self.written.push_back(Move { redated: known, ..payment });
+                }
+                Ok(Some(_)) => {
+                    let why = "there are other details with the amendment's id";
+                    self.count_unreadable(Some(payment.head.payment_id), why);
+                }
+                Err(error @ StoreError::Unreadable { .. }) => {
+                    self.count_unreadable(Some(payment.head.payment_id), &error.to_string());
+                }
+                Err(error) => {
+                    self.ready.push_back(payment);
+                    failure = Some(worse(failure, error));
+                    continue;
+                }
+            }
+            answered += 1;
+        }
+        (answered, failure)
+    }
+
+    /// Lets the heads of the next few payments name their new details. Those whose write was throttled or not answered stay queued.
+    async fn amend_some(&mut self) -> (u32, Option<StoreError>) {
+        let some: Vec<Move> = self.written.drain(..self.written.len().min(WRITES_AT_ONCE)).collect();
+        let amends = join_all(some.iter().map(|payment| self.amend(payment))).await;
+        let (mut answered, mut failure) = (0, None);
+        for (payment, amended) in some.into_iter().zip(amends) {
+            let payment_id = payment.head.payment_id;
+            match amended {
+                Ok(true) => {
+                    self.outcome.moved += 1;
+                    self.outcome.add_example(payment_id);
+                }
+                Ok(false) => self.outcome.changed_meanwhile += 1,
+                Err(error @ StoreError::Unreadable { .. }) => {
+                    self.count_unreadable(Some(payment_id), &error.to_string());
+                }
+                Err(error) => {
+                    self.written.push_back(payment);
+                    failure = Some(worse(failure, error));
+                    continue;
+                }
+            }
+            answered += 1;
+        }
+        (answered, failure)
+    }
+
+    /// Returns whether the payment is moved. If an answer was lost, its head says so.
+    async fn amend(&self, payment: &Move) -> Result<bool, StoreError> {
+        let Some(amendment) = payment.redated.amendment else { return Ok(false) };
+        let Redate { store, clock, .. } = self.run.redate;
+        let amended = Amended { at: clock.now(), by: Actor::redate(), changed: vec![REDATED.to_owned()] };
+        let amended = payment.head.amended(amendment.name, &payment.redated, amended);
+        Ok(match store.amend(&payment.head, &amended).await? {
+            Moved::Done(_) => true,
+            Moved::Elsewhere(head) => head.is_some_and(|head| head.amendment == Some(amendment.name)),
+        })
+    }
+
+    fn notice_left(&mut self, payment_id: PaymentId, why: &str) {
+        self.outcome.add_example_left(payment_id);
+        if self.run.notices.one_more() {
+            tracing::warn!(%payment_id, why, "a payment stays due on a closed date");
+        }
+    }
+
+    /// Counts a payment that an operator has to repair.
+    fn count_unreadable(&mut self, payment_id: Option<PaymentId>, why: &str) {
+        self.outcome.unreadable += 1;
+        if self.run.notices.one_more() {
+            let payment_id = payment_id.map(|id| id.to_string());
+            tracing::error!(payment_id, why, "a payment of a closed date cannot be read");
+        }
+    }
+}
+
+/// Returns the error that decides what follows: one that a retry does not change.
+fn worse(known: Option<StoreError>, new: StoreError) -> StoreError {
+    known.filter(|known| known.kind() == OutageKind::Broken).unwrap_or(new)
+}
