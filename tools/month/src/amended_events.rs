@@ -80,6 +80,7 @@ fn differences(before: &Intent, after: &Intent) -> Vec<&'static str> {
         ("amountMinor", before.amount != after.amount),
         ("currency", before.currency != after.currency),
         ("scheduledFor", before.scheduled_for != after.scheduled_for),
+        ("dueAt", after.is_moved_since(before)),
         ("reference", before.reference != after.reference),
         ("data", before.data != after.data),
     ]

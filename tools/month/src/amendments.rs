@@ -19,6 +19,7 @@ use crate::intent::{Amendment, Intent};
 use crate::laws::{CLOCKS_AGREE, id_of};
 use crate::random::happens;
 use crate::readers::get;
+use crate::redated;
 use crate::time::pause;
 
 /// How many of a thousand payments their client amends.
@@ -239,6 +240,7 @@ impl Client<'_> {
     /// Notes what a client was told of an amendment. Returns whether that is final.
     fn told(&self, number: usize, reply: &Reply) -> bool {
         let (bank, place) = (self.bank, self.place);
+        redated::learn(bank);
         let complaint = match reply.status {
             500 | 502..=504 | 429 => return false,
             200 => {

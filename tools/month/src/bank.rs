@@ -59,6 +59,8 @@ pub(crate) struct Bank {
     pub(crate) alarms: Alarms,
     /// Whether clients amend payments: not where an outage damages heads.
     pub(crate) amends: bool,
+    /// Whether `redate` has a calendar, and an operator runs it.
+    pub(crate) redates: bool,
     /// The shards of the indexes.
     pub(crate) shards: ShardCount,
     /// The receiver of webhooks; none where an outage is planned.
@@ -86,6 +88,10 @@ pub(crate) struct State {
     pub(crate) by_hand: ByHand,
     /// The payments of which a restore lost what was not logged, or what has no details any more.
     pub(crate) lost: BTreeSet<String>,
+    /// How many payments the operator moved.
+    pub(crate) redated: u64,
+    /// How many changes were looked through for amendments by the bank.
+    pub(crate) learned: usize,
     /// The epoch of the log that was lost, if it was.
     pub(crate) lost_epoch: Option<u64>,
     /// What restores did, in words.
@@ -113,6 +119,8 @@ impl State {
             days: 0,
             by_hand: ByHand::default(),
             lost: BTreeSet::new(),
+            redated: 0,
+            learned: 0,
             lost_epoch: None,
             restores: Vec::new(),
             began: BTreeMap::new(),

@@ -16,6 +16,7 @@ use crate::changes::Change;
 use crate::files::Published;
 use crate::intent::Intent;
 use crate::laws::{self, CLOCKS_AGREE, Pending, Tables, due_of, id_of, is_of_head, is_settled};
+use crate::redated;
 use crate::reports;
 use crate::requests::Sent;
 
@@ -97,6 +98,7 @@ impl Checker {
             }
         }
         let tables = tables(bank)?;
+        redated::learn(bank);
         let intents = bank.state().intents.clone();
         let now = bank.time.now();
         laws::check_heads(&tables, &intents).iter().for_each(|problem| self.complain(now, problem));

@@ -74,6 +74,8 @@ pub enum FaultKind {
     Restored,
     /// The log's own table is lost with the hot table.
     LogLost,
+    /// Dates are closed on which payments are due, and an operator moves them.
+    DatesClosed,
     /// The stream's consumers stand still for hours.
     Stalled,
     /// DynamoDB and the report store fail at once, when a report is under way.

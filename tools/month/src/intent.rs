@@ -10,6 +10,8 @@ use payments_local::payload::DataKind;
 use payments_model::{AmendmentId, PaymentId};
 use serde_json::{Value, json};
 
+use crate::closed_dates::opens_after;
+
 /// The fewest bytes of a payment's data.
 const LEAST_DATA: usize = 50;
 
@@ -134,6 +136,16 @@ impl Intent {
         Self { scheduled_for, first_for: Some(first_for), moved_to: None, amendments: Vec::new(), ..self.clone() }
     }
 
+    /// Returns what the payment is with the bank's amendment of this name. `None` if it is not what the bank does.
+    pub(crate) fn redated_as(&self, payment_id: &str, (name, previous): (&str, &str), due_at: &str) -> Option<Self> {
+        let content = self.in_force(payment_id, previous)?;
+        let seen = name.split_once('#')?.0.parse::<u64>().ok()?.checked_sub(1)?;
+        let should = content.due().zip(self.zone).and_then(|(due, zone)| opens_after(due, zone))?;
+        let amendment = content.redated((seen, previous), due_at.to_owned());
+        let is_it = should == due_at && amendment.name(payment_id).as_deref() == Some(name);
+        is_it.then_some(*amendment.wanted)
+    }
+
     /// Returns the amendment by which the bank lets this content be due at another instant, after the version that is `seen` and the
     /// details of the name `before`.
     #[must_use]
@@ -141,6 +153,33 @@ impl Intent {
         let wanted = Self { moved_to: Some(due_at), ..self.made_for(self.scheduled_for.clone()) };
         let (key, redates) = ("redate".to_owned(), Some(before.to_owned()));
         Amendment { key, seen, wanted: Box::new(wanted), accepted: false, redates }
+    }
+
+    /// Leaves the content of an amendment due where the bank had moved the one before, if neither its date nor its currency is another.
+    pub(crate) fn keep_moved(&mut self, payment_id: &str, name: &str, previous: &str) {
+        let Some(kept) = self.following(payment_id, name, previous) else { return };
+        let is_it = |amendment: &&mut Amendment| amendment.name(payment_id).as_deref() == Some(name);
+        if let Some(amendment) = self.amendments.iter_mut().find(is_it) {
+            amendment.wanted.moved_to = kept.moved_to;
+        }
+    }
+
+    /// Returns what the amendment of a name wants if it follows another one; as [`Intent::in_force`] otherwise.
+    pub(crate) fn following(&self, payment_id: &str, name: &str, previous: &str) -> Option<Self> {
+        let (wanted, before) = (self.in_force(payment_id, name)?, self.in_force(payment_id, previous)?);
+        let is_redate =
+            |amendment: &Amendment| amendment.redates.is_some() && amendment.name(payment_id).as_deref() == Some(name);
+        if self.amendments.iter().any(is_redate) {
+            return Some(wanted);
+        }
+        let stays = (&wanted.scheduled_for, wanted.currency) == (&before.scheduled_for, before.currency);
+        Some(Self { moved_to: before.moved_to.filter(|_| stays), ..wanted })
+    }
+
+    /// Whether the bank moved this payment since it was the other one.
+    pub(crate) fn is_moved_since(&self, before: &Self) -> bool {
+        let same = (&self.scheduled_for, self.currency) == (&before.scheduled_for, before.currency);
+        same && self.moved_to != before.moved_to
     }
 
     /// Returns what is wanted once the amendment of this name is in force; with an empty name, what was wanted at first. `None` if

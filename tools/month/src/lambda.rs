@@ -11,7 +11,7 @@ use aws_sdk_dynamodb::config::retry::RetryPartition;
 use aws_smithy_runtime_api::client::auth::AuthSchemeId;
 use chrono::TimeDelta;
 use object_store::ObjectStore;
-use payments_local::{Dependencies, Functions, Stack};
+use payments_local::{Dependencies, Environment, Function, Functions, Stack};
 use payments_queue::TransactionQueue;
 use payments_store::Store;
 use serde_json::Value;
@@ -67,7 +67,7 @@ pub(crate) struct Lambda {
 impl Lambda {
     /// Creates the sandboxes over a network.
     pub(crate) fn new(
-        stack: &Stack,
+        (stack, closing): (&Stack, Option<&Environment>),
         network: &Network,
         reports: &Arc<dyn ObjectStore>,
         (seed, time, faults): (Seed, Time, &Faults),
@@ -76,7 +76,7 @@ impl Lambda {
         let mut sandboxes = Vec::new();
         for (sandbox, ahead) in AHEAD.into_iter().chain(AHEAD).enumerate() {
             let ahead = if faults.are_enabled() { ahead } else { 0 };
-            sandboxes.push(stack.environment.functions(|function| {
+            let own = |function: Function| {
                 let caller = Caller { function: function.as_str(), sandbox, is_older: sandbox >= AHEAD.len() };
                 let client = client(stack, network, caller);
                 let ahead = TimeDelta::milliseconds(ahead) + network.ahead(caller);
@@ -88,7 +88,12 @@ impl Lambda {
                     reports: Arc::clone(reports),
                     webhooks: stack.webhooks.clone(),
                 })
-            })?);
+            };
+            let mut functions = stack.environment.functions(own)?;
+            if let Some(closing) = closing {
+                functions.redate = closing.functions(own)?.redate;
+            }
+            sandboxes.push(functions);
         }
         let caller = Caller { function: RESTORE, sandbox: 0, is_older: false };
         let operator = Store::new(client(stack, network, caller), stack.environment.tables.clone());

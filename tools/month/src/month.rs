@@ -26,7 +26,9 @@ use crate::time::pause;
 use crate::trace::Trace;
 use crate::triggers;
 use crate::world::build;
-use crate::{amendments, clients, ending, expiry, hostile, journal, minutes, readers, restores, story, webhooks};
+use crate::{
+    amendments, clients, ending, expiry, hostile, journal, minutes, readers, redates, restores, story, webhooks,
+};
 
 /// When months begin: each has a change of some clocks in it.
 const BEGINS: [&str; 2] = ["2026-03-12T00:00:00Z", "2026-10-12T00:00:00Z"];
@@ -67,6 +69,8 @@ pub struct Month {
     /// When each planned outage began.
     #[serde(serialize_with = "by_name")]
     pub outages: BTreeMap<Outage, DateTime<Utc>>,
+    /// Payments that the bank moved off closed dates.
+    pub redated: u64,
     /// What restores of the tables did.
     pub restores: Vec<String>,
     /// The alarms that went off, and when.
@@ -126,6 +130,7 @@ async fn played(settings: &Settings, watch: &dyn Fn()) -> Result<Month> {
     spawn_local(hostile::run(Arc::clone(&bank), end));
     spawn_local(expiry::run(Arc::clone(&bank)));
     restores::start(&bank, &files, settings.days);
+    redates::start(&bank, settings.days);
     let mut checker = Checker::new(settings.outages.is_empty().then(|| settings.dispatch_attempts()));
     for _ in 0..settings.days {
         pause(TimeDelta::days(1)).await;
@@ -182,6 +187,7 @@ fn outcome(settings: &Settings, bank: &Bank, checker: Checker, trace: &Trace) ->
         days: state.days,
         story,
         outages: state.began.clone(),
+        redated: state.redated,
         restores: state.restores.clone(),
         alarms: bank.alarms.raised(),
         violations: checker.violations.into_iter().collect(),

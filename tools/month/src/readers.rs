@@ -13,6 +13,7 @@ use crate::clients::{ACCOUNTS, TRIES, ask, wait};
 use crate::intent::Intent;
 use crate::lag;
 use crate::laws::{due_of, id_of};
+use crate::redated;
 use crate::time::pause;
 
 /// How much longer than an index stands still a payment must have been due when it is, so that its list shows it there.
@@ -44,6 +45,7 @@ async fn list_account(bank: &Arc<Bank>, account: &str, random: &mut Rng) {
     let path = format!("/accounts/{account}/payments?from={first}&to={last}&limit={}", random.u8(2..20));
     let Some(shown) = pages(bank, &path, random).await else { return };
     let moving = moving_since(bank, began - lag::LONGEST - STILL);
+    redated::learn(bank);
     let known: Vec<Intent> = bank.state().intents.iter().filter(|intent| intent.account == account).cloned().collect();
     let mut places: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for payment in &shown {
@@ -104,9 +106,9 @@ async fn get_one(bank: &Arc<Bank>, random: &mut Rng) {
     let intent = bank.state().intents[place].clone();
     let id = intent.accepted.unwrap_or_default();
     let path = format!("/accounts/{}/payments/{id}", intent.account);
-    if let Some(payment) = get(bank, &path).await
-        && (payment["paymentId"] != id.as_str() || !bank.state().intents[place].is_shown_as(&payment))
-    {
+    let Some(payment) = get(bank, &path).await else { return };
+    redated::learn(bank);
+    if payment["paymentId"] != id.as_str() || !bank.state().intents[place].is_shown_as(&payment) {
         bank.complain(format!("payment {} is shown as {payment}", intent.amount));
     }
 }

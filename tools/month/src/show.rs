@@ -48,6 +48,9 @@ pub(crate) fn show(out: &mut impl Write, month: &Month, settings: &Settings) -> 
     for (outage, began) in &month.outages {
         writeln!(out, "  outage      {} at {} UTC", outage.name(), began.format("%F %H:%M"))?;
     }
+    if month.redated > 0 {
+        writeln!(out, "  redated     {} payments, off closed dates", month.redated)?;
+    }
     for restore in &month.restores {
         writeln!(out, "  restored    {restore}")?;
     }

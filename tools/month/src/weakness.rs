@@ -86,6 +86,8 @@ pub enum Weakness {
     UnversionedAmendment,
     /// Now and then an amendment's details are not written, and the head names them.
     LostAmendment,
+    /// Now and then the details of a redate are not written, and the head names them.
+    LostRedate,
     /// `dispatch` sends a payment's first details, and not those that its head names.
     FirstDetails,
     /// The list of an account does not read the index of the payments that moved.
@@ -201,7 +203,9 @@ impl Weakness {
         let is_of_head = |item: &str| is_of_head(text(&input[item], "pk"));
         let is_swallowed = match (self, function, operation) {
             (Self::LostHead, "ingest", "PutItem") => is_of_head("Item"),
-            (Self::LostAmendment, "ingest", "PutItem") => text(&input["Item"], "sk").starts_with("DETAILS#"),
+            (Self::LostAmendment, "ingest", "PutItem") | (Self::LostRedate, "redate", "PutItem") => {
+                text(&input["Item"], "sk").starts_with("DETAILS#")
+            }
             (Self::LostCopy, "archive", "PutItem") | (Self::HotFirst, "settle", "PutItem") => is_of_head("Item"),
             (Self::ForgottenMark, "report", "UpdateItem") => is_of_head("Key"),
             _ => false,

@@ -24,6 +24,7 @@ use crate::network::{Network, Shared};
 use crate::partitions::Partitions;
 use crate::random::Seed;
 use crate::receivers::Receivers;
+use crate::redates;
 use crate::requests::RequestQueue;
 use crate::settings::Settings;
 use crate::stream::Stream;
@@ -77,7 +78,10 @@ pub(crate) async fn build(
     });
     let files: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
     let faulty = faulty(&files, &faults, &switches, &broken, settings.weakness);
-    let lambda = Lambda::new(&stack, &network, &faulty, (seed, time, &faults), (&broken, &metrics, &switches))?;
+    let redates = redates::are_in(settings, seed);
+    let closing = redates.then(|| redates::closing(&stack.environment));
+    let (clocks, seen) = ((seed, time, &faults), (&broken, &metrics, &switches));
+    let lambda = Lambda::new((&stack, closing.as_ref()), &network, &faulty, clocks, seen)?;
     let queues = stack.queues.clone();
     let service = service_of(settings, &faults, &queues);
     let bank = Bank {
@@ -101,6 +105,7 @@ pub(crate) async fn build(
         metrics,
         alarms,
         amends: settings.outages.is_empty(),
+        redates,
         shards: stack.environment.shards.to_string().parse()?,
         receivers,
         state: Mutex::new(State::of(service)),

@@ -1,9 +1,11 @@
 //! Payments that are due at another time than at first: events and reports do not say where their heads are.
 
+use lambda_runtime::LambdaEvent;
+use payments_local::Environment;
 use payments_queue::Queue;
 use payments_queue::in_process::QueueSettings;
 use payments_restore::{Change, Finding};
-use payments_tests::tables::text;
+use payments_tests::tables::{NO_DEADLINE, context, text};
 
 use super::super::*;
 use super::bank::{Bank, TODAY, differences};
@@ -85,6 +87,33 @@ async fn what_was_amended_since_is_amended_again() -> Result<()> {
     let again = bank.amend("z", 1, "2026-12-02").await?;
     assert_eq!((again.header("idempotent-replayed"), again.field("dueDate")), (Some("true"), "2026-12-03"), "{again}");
     amend(&bank, "z", 3, "2026-12-05").await
+}
+
+/// The bank itself moved payments of a Saturday since: its events name no client.
+#[tokio::test]
+async fn what_was_redated_since_is_redated_again() -> Result<()> {
+    let bank = Bank::new().await?;
+    bank.create("w", "2026-12-05").await?;
+    amend(&bank, "z", 1, "2026-12-05").await?;
+    let dependencies = bank.world.dependencies_over(&bank.world.recorder).await;
+    let (calendars, date_rule) = ("GBP=GB".to_owned(), "following".to_owned());
+    let closing = Environment { calendars, date_rule, ..bank.world.environment.clone() };
+    let closing = closing.functions(|_| Ok(dependencies.clone()))?;
+    let request = json!({ "action": "move", "calendar": "GB", "from": "2026-12-05", "to": "2026-12-05" });
+    let request = LambdaEvent::new(serde_json::from_value(request)?, context(NO_DEADLINE));
+    assert_eq!(closing.redate.handle(request).await.map_err(anyhow::Error::msg)?.moved, 2);
+    bank.count().await?;
+    let wanted = bank.wanted().await?;
+    bank.lose_hot(&bank.at_t.hot).await?;
+    let (done, lines) = bank.told(|_| {}).await?;
+    assert_eq!(done.findings, BTreeMap::new(), "{lines:#?}");
+    bank.assert_hot(&wanted).await?;
+    for name in ["w", "z"] {
+        let head = bank.head_in(name, &wanted).context("no head")?;
+        assert!(head["due"]["S"].as_str().is_some_and(|due| due.contains("2026-12-07")), "{name}: {head}");
+    }
+    assert!(bank.apply().await?.is_nothing(), "it is done once");
+    bank.recount().await
 }
 
 /// A fault of a client amended payments.

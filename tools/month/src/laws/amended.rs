@@ -26,6 +26,9 @@ const CHANGING: [&str; 10] = [
 /// The fields of the API among them. A head does not say whether the others changed.
 const FIELDS: [&str; 5] = ["payeeAccountId", "amountMinor", "currency", "scheduledFor", "reference"];
 
+/// Who moves payments for the bank.
+const REDATE: &str = "redate";
+
 /// How many amendments a payment had, by the name of the last one.
 pub(crate) fn count(name: &str) -> u64 {
     name.split_once('#').and_then(|(version, _)| version.parse::<u64>().ok()).map_or(0, |version| version - 1)
@@ -76,7 +79,12 @@ pub(super) fn check_details<'i>(
     owner: impl Fn(u64) -> Option<&'i Intent>,
 ) -> Option<String> {
     let (id, name) = pk.strip_prefix("PAY#").zip(sk.strip_prefix("DETAILS#"))?;
-    let wanted = owner(number(details, "amountMinor")).and_then(|intent| intent.in_force(id, name));
+    let previous = text(details, "previous");
+    let wanted = owner(number(details, "amountMinor")).and_then(|intent| match intent.following(id, name, previous) {
+        // The head does not name it, or not yet.
+        None if text(details, "createdBy") == REDATE => intent.redated_as(id, (name, previous), text(details, "dueAt")),
+        wanted => wanted,
+    });
     let is_asked_for = wanted.is_some_and(|wanted| {
         let due = wanted.due_date().zip(wanted.due_at());
         let is_due =
