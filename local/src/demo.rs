@@ -2,9 +2,11 @@
 //!
 //! At 01:00 the feed creates half of the payments. In the early morning customers amend some of them. The others are created during the
 //! day, while payments are claimed, dispatched and settled. A receiver of webhooks is told of each change. At the end every payment is read, and the summary checks all of
-//! them, and what the receiver was told.
+//! them, and what the receiver was told. Then it is Sunday: payments of that day are due on Monday, and those of a holiday that the bank
+//! announces are moved.
 
 mod audit;
+mod closed_days;
 mod ingest;
 mod night;
 mod receiver;
@@ -37,6 +39,7 @@ use crate::stack::{EngineChoice, Stack};
 use crate::transaction_service::TransactionServiceSettings;
 use crate::triggers::{Queues, Tick, Triggers};
 use audit::Audit;
+use closed_days::ClosedDays;
 use ingest::Amended;
 use night::{Night, left_in_hot};
 use receiver::Receiver;
@@ -143,6 +146,8 @@ pub async fn run_watched(
     let audit = audit::audit(simulation.client.bank(), &script, &totals.acknowledged, &service).await?;
     let night = simulation.inspect(&audit, reports, day).await?;
     let received = simulation.receiver.judge(simulation.client.bank(), day.as_chrono()).await?;
+    let context = context(simulation.time.clock().instant() + TimeDelta::minutes(15));
+    let closed_days = ClosedDays::play(simulation.client.bank(), &simulation.stack, &context).await?;
     progress.clear();
     let summary = Summary {
         payments: settings.payments,
@@ -161,6 +166,7 @@ pub async fn run_watched(
         audit,
         night,
         received,
+        closed_days,
     };
     simulation.stop().await?;
     Ok(summary)

@@ -7,6 +7,7 @@ use payments_model::{BusinessDate, BusinessZone, Status, UtcSecond};
 use serde_json::{Map, Number, Value, json};
 
 use super::audit::Audit;
+use super::closed_days::ClosedDays;
 use super::ingest::Amended;
 use super::night::Night;
 use super::receiver::Received;
@@ -44,6 +45,7 @@ pub struct Summary {
     pub(super) audit: Audit,
     pub(super) night: Night,
     pub(super) received: Received,
+    pub(super) closed_days: ClosedDays,
 }
 
 impl Summary {
@@ -80,6 +82,8 @@ impl Summary {
             "altered": self.audit.altered,
             "webhookMessages": self.received.messages,
             "webhookEvents": self.received.events,
+            "movedOffWeekend": self.closed_days.weekend,
+            "movedOffHoliday": self.closed_days.moved,
             "writeUnits": units,
             "writeUnitTotals": totals,
             "seconds": {
@@ -119,6 +123,7 @@ impl Summary {
             (u64::from(!night.counters_equal_recount), "dates have counters that differ from a recount"),
             (self.received.rejected, "webhook messages could not be verified"),
             (self.received.differing, "payments differ from what the webhooks told of them"),
+            (self.closed_days.wrong, "payments of closed days are due on another date than they should"),
         ]
         .into_iter()
         .filter(|(count, _)| *count > 0)
@@ -175,6 +180,7 @@ mod tests {
                 ..Night::default()
             },
             received: Received { messages: 4, events: 9, ..Received::default() },
+            closed_days: ClosedDays { weekend: 20, waiting: 20, moved: 20, wrong: 0 },
         }
     }
 
@@ -189,7 +195,7 @@ mod tests {
             "amended": 1, "moved": 0, "amendmentWriteUnits": 4, "transactionIds": 2, "requestsSent": 3, "otherContents": 0, "results": 4, "repeatedResults": 1,
             "duplicateOutcomes": 0, "countersEqualRecount": true, "archived": 3, "leftInHotTable": 0,
             "reported": 3, "reports": "reports", "reportFiles": 1, "altered": 0,
-            "webhookMessages": 4, "webhookEvents": 9,
+            "webhookMessages": 4, "webhookEvents": 9, "movedOffWeekend": 20, "movedOffHoliday": 20,
             "writeUnits": units, "writeUnitTotals": totals,
             "seconds": { "ingest": 1.207, "sweep": 0.0, "dispatch": 0.0, "settle": 0.0, "count": 0.0, "report": 0.0 },
         });
@@ -200,7 +206,7 @@ mod tests {
     #[test]
     fn a_failed_check_is_in_the_error() {
         type Change = fn(&mut Summary);
-        let changes: [(Change, &str); 14] = [
+        let changes: [(Change, &str); 15] = [
             (|day| day.payments = 4, "1 payments are not exactly once PROCESSED or FAILED"),
             (|day| day.audit.misplaced = 2, "2 payments are missing"),
             (|day| day.audit.transaction_ids = 1, "1 transaction ids are not unique"),
@@ -215,6 +221,7 @@ mod tests {
             (|day| day.night.counters_equal_recount = false, "1 dates have counters"),
             (|day| day.received.rejected = 1, "1 webhook messages could not be verified"),
             (|day| day.received.differing = 2, "2 payments differ from what the webhooks told"),
+            (|day| day.closed_days.wrong = 3, "3 payments of closed days"),
         ];
         for (change, want) in changes {
             let mut day = summary();

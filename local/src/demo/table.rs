@@ -20,7 +20,8 @@ impl fmt::Display for Summary {
         self.statuses(f)?;
         self.phases(f)?;
         self.service(f)?;
-        self.night(f)
+        self.night(f)?;
+        self.closed_days(f)
     }
 }
 
@@ -118,6 +119,20 @@ impl Summary {
         writeln!(f, "{}", line("webhooks", self.received.events, &told))?;
         if let Some((transaction, payment)) = &night.read_back {
             writeln!(f, "  {:<22}{:>12}   is payment {payment}", transaction, "")?;
+        }
+        Ok(())
+    }
+
+    /// Writes what happened to payments of closed days.
+    fn closed_days(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let days = &self.closed_days;
+        writeln!(f, "\n  ON SUNDAY")?;
+        let line = |what: &str, count: u64, note: &str| format!("  {what:<22}{:>12}   {note}", grouped(count));
+        writeln!(f, "{}", line("for a Sunday", days.weekend, "are due on Monday, when they are created"))?;
+        let found = format!("of {} that a look found are moved, once the bank announces it", grouped(days.waiting));
+        writeln!(f, "{}", line("for a holiday", days.moved, &found))?;
+        if days.wrong > 0 {
+            writeln!(f, "{}", line("of both", days.wrong, "are due on ANOTHER date than they should"))?;
         }
         Ok(())
     }

@@ -1,0 +1,37 @@
+//! The dates on which banks in England are closed, as a client knows them.
+//!
+//! They are weekends, and the holidays of the months that are played.
+
+use chrono::{DateTime, Datelike as _, NaiveDate, NaiveTime, SecondsFormat, TimeZone as _, Utc, Weekday};
+use chrono_tz::Tz;
+
+/// Easter 2026.
+const HOLIDAYS: [&str; 2] = ["2026-04-03", "2026-04-06"];
+
+/// Returns the first instant of the next open date, if an instant is on a closed one.
+pub(crate) fn opens_after(due: DateTime<Utc>, tz: Tz) -> Option<String> {
+    let is_closed = |date: NaiveDate| {
+        matches!(date.weekday(), Weekday::Sat | Weekday::Sun) || HOLIDAYS.contains(&date.to_string().as_str())
+    };
+    let date = due.with_timezone(&tz).date_naive();
+    let open = date.iter_days().find(|date| !is_closed(*date)).filter(|open| *open != date)?;
+    // No clock of these zones is changed at midnight.
+    let begins = tz.from_local_datetime(&open.and_time(NaiveTime::MIN)).single()?;
+    Some(begins.to_utc().to_rfc3339_opts(SecondsFormat::Secs, true))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn easter_and_weekends_are_closed_in_the_banks_zone() {
+        let after = |due: &str, tz: Tz| opens_after(due.parse().unwrap_or_default(), tz);
+        let tuesday = Some("2026-04-06T23:00:00Z".to_owned());
+        assert_eq!(after("2026-04-03T10:00:00Z", Tz::Europe__London), tuesday);
+        assert_eq!(after("2026-04-06T22:59:59Z", Tz::Europe__London), tuesday);
+        assert_eq!(after("2026-04-06T23:00:00Z", Tz::Europe__London), None);
+        assert_eq!(after("2026-10-17T15:00:00Z", Tz::Asia__Tokyo), Some("2026-10-18T15:00:00Z".to_owned()));
+        assert_eq!(after("2026-10-16T14:59:59Z", Tz::Asia__Tokyo), None);
+    }
+}

@@ -1,0 +1,49 @@
+//! What the bank's own amendments make of payments, by the changes of their heads.
+
+use serde_json::json;
+
+use crate::attributes::{number, text};
+use crate::bank::Bank;
+use crate::closed_dates::opens_after;
+use crate::heads::{due_of, id_of, is_of_head};
+
+/// Who moves payments, as heads and details name it.
+const REDATE: &str = "redate";
+
+/// Notes the amendments by the bank that came into force, and which amendments left a payment where the bank had moved it.
+pub(crate) fn learn(bank: &Bank) {
+    if !bank.redates {
+        return;
+    }
+    let (begin, changes) = {
+        let mut state = bank.state();
+        let begin = state.learned;
+        let changes = bank.changes.from(begin);
+        state.learned += changes.len();
+        (begin, changes)
+    };
+    if changes.is_empty() {
+        return;
+    }
+    let by_hand = bank.state().by_hand.clone();
+    for (place, change) in (begin..).zip(changes) {
+        let (Some(before), Some(after)) = (change.before, change.after) else { continue };
+        let (name, previous) = (text(&after, "details"), text(&before, "details"));
+        if name == previous || !is_of_head(&change.key.0) || by_hand.made(place) {
+            continue;
+        }
+        let (id, amount, mut state) = (id_of(&change.key.1), json!(number(&after, "amountMinor")), bank.state());
+        let Some(intent) = state.intents.iter_mut().find(|intent| intent.has_amount(&amount)) else { continue };
+        if text(&after["amended"]["M"], "by") != REDATE {
+            intent.keep_moved(id, name, previous);
+            continue;
+        }
+        let (due_at, Some(content)) = (due_of(&after).1, intent.in_force(id, previous)) else { continue };
+        let should = content.due().filter(|_| content.currency == "GBP").and_then(|due| opens_after(due, bank.tz));
+        intent.amendments.push(content.redated((number(&before, "version"), previous), due_at.to_owned()));
+        drop(state);
+        if should.as_deref() != Some(due_at) {
+            bank.complain(format!("{id} was moved by the bank to {due_at}, and not to {should:?}"));
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Payments whose amendment a restore left without details.
+//!
+//! Nothing is sent for them. An operator ends them as the runbook says.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use anyhow::{Result, anyhow, ensure};
+use chrono::TimeDelta;
+use payments_model::{PaymentId, Settlement};
+use serde_json::{Value, json};
+
+use crate::attributes::{Key, number, text};
+use crate::bank::Bank;
+use crate::clients::cancel;
+use crate::laws::{Tables, id_of};
+use crate::time::pause;
+
+/// How long the operator waits for what was done to show.
+const LOOKS_EVERY: TimeDelta = TimeDelta::hours(1);
+
+/// How often the operator looks at most.
+const LOOKS: u32 = 72;
+
+/// What the transaction service says of a payment of which it has never heard.
+const REFUSED: &str = "its details are lost";
+
+/// Notes the details that heads name and the restored long-term table does not have.
+pub(crate) fn note(bank: &Bank, history: &BTreeMap<Key, Value>, after: &Tables) {
+    for ((_, sk), head) in after.heads() {
+        let (id, mut name) = (id_of(sk), text(head, "details"));
+        while !name.is_empty() {
+            match history.get(&(format!("PAY#{id}"), format!("DETAILS#{name}"))) {
+                Some(details) => name = text(details, "previous"),
+                None => break,
+            }
+        }
+        if !name.is_empty() {
+            let (mut state, amount) = (bank.state(), json!(number(head, "amountMinor")));
+            let owners = state.intents.iter_mut().filter(|intent| intent.has_amount(&amount));
+            owners.for_each(|intent| intent.lost_details.push(name.to_owned()));
+        }
+    }
+}
+
+/// Ends all of them.
+pub(crate) async fn end(bank: &Arc<Bank>) -> Result<()> {
+    for looked in 0.. {
+        let left = unsendable(bank);
+        let Some((place, head)) = left.first() else { return Ok(()) };
+        ensure!(looked < LOOKS, "{} of payment {place} is not over, and cannot be sent", text(head, "sk"));
+        for (place, head) in &left {
+            match text(head, "status") {
+                "SCHEDULED" => cancel(bank, *place).await,
+                _ => ask_the_service(bank, *place, id_of(text(head, "sk")))?,
+            }
+        }
+        pause(LOOKS_EVERY).await;
+    }
+    Ok(())
+}
+
+/// The payments that wait and cannot be sent, by the place of their intent.
+fn unsendable(bank: &Bank) -> Vec<(usize, Value)> {
+    let lost: Vec<(usize, Vec<String>)> =
+        bank.state().intents.iter().map(|intent| intent.lost_details.clone()).enumerate().collect();
+    let waiting = lost.into_iter().filter_map(|(place, lost)| {
+        let head = if lost.is_empty() { None } else { bank.head_of(place) };
+        let head = head.filter(|head| lost.iter().any(|lost| lost == text(head, "details")))?;
+        matches!(text(&head, "status"), "SCHEDULED" | "PENDING").then_some((place, head))
+    });
+    waiting.collect()
+}
+
+/// The transaction service sends the result again of a payment that it knows. It refuses another one for good.
+fn ask_the_service(bank: &Bank, place: usize, id: &str) -> Result<()> {
+    let is_known = bank.requests.from(0).iter().any(|sent| sent.request["paymentId"] == id);
+    let mut state = bank.state();
+    let settlement = state.service.settings().settlement_of(id.parse::<PaymentId>()?);
+    let result = match settlement {
+        Settlement::Processed(transaction) if is_known => {
+            json!({ "paymentId": id, "outcome": "PROCESSED", "transactionId": transaction.as_str() })
+        }
+        Settlement::Failed(reason) if is_known => {
+            json!({ "paymentId": id, "outcome": "FAILED", "reason": reason.as_str() })
+        }
+        _ => {
+            state.intents[place].contested = true;
+            state.by_hand.refused.insert(id.to_owned());
+            json!({ "paymentId": id, "outcome": "FAILED", "reason": REFUSED })
+        }
+    };
+    bank.queues.results.send(result.to_string(), bank.time.now()).map(drop).map_err(|error| anyhow!("{error}"))
+}
