@@ -67,7 +67,7 @@ pub(crate) struct Lambda {
 impl Lambda {
     /// Creates the sandboxes over a network.
     pub(crate) fn new(
-        (stack, closing): (&Stack, Option<&Environment>),
+        (stack, closing): (&Stack, Option<Environment>),
         network: &Network,
         reports: &Arc<dyn ObjectStore>,
         (seed, time, faults): (Seed, Time, &Faults),
@@ -90,7 +90,7 @@ impl Lambda {
                 })
             };
             let mut functions = stack.environment.functions(own)?;
-            if let Some(closing) = closing {
+            if let Some(closing) = &closing {
                 functions.redate = closing.functions(own)?.redate;
             }
             sandboxes.push(functions);

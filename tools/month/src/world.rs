@@ -78,11 +78,10 @@ pub(crate) async fn build(
     });
     let files: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
     let faulty = faulty(&files, &faults, &switches, &broken, settings.weakness);
-    let redates = redates::are_in(settings, seed);
-    let closing = redates.then(|| redates::closing(&stack.environment));
+    let (redates, queues) = (redates::are_in(settings, seed), stack.queues.clone());
+    let stacks = (&stack, redates.then(|| redates::closing(&stack.environment)));
     let (clocks, seen) = ((seed, time, &faults), (&broken, &metrics, &switches));
-    let lambda = Lambda::new((&stack, closing.as_ref()), &network, &faulty, clocks, seen)?;
-    let queues = stack.queues.clone();
+    let lambda = Lambda::new(stacks, &network, &faulty, clocks, seen)?;
     let service = service_of(settings, &faults, &queues);
     let bank = Bank {
         seed,
