@@ -69,6 +69,7 @@ impl Stack {
     pub(crate) fn raised() -> Result<Self> {
         let mut stack = Self { name: "prod, raised", ..Self::of_stage("prod")? };
         stack.claims *= 2;
+        stack.redrives *= 2;
         stack.settling.invocations *= 2;
         for index in ["payments/due", "payments/unreported"] {
             stack.partitions.insert(index, 2 * stack.partitions_of(index));

@@ -5,6 +5,9 @@
 use chrono::{DateTime, Datelike as _, NaiveDate, NaiveTime, SecondsFormat, TimeZone as _, Utc, Weekday};
 use chrono_tz::Tz;
 
+/// Who moves payments off closed dates for the bank, as heads and details name it.
+pub(crate) const REDATE: &str = "redate";
+
 /// Easter 2026.
 const HOLIDAYS: [&str; 2] = ["2026-04-03", "2026-04-06"];
 

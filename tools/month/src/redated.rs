@@ -4,11 +4,8 @@ use serde_json::json;
 
 use crate::attributes::{number, text};
 use crate::bank::Bank;
-use crate::closed_dates::opens_after;
+use crate::closed_dates::{REDATE, opens_after};
 use crate::heads::{due_of, id_of, is_of_head};
-
-/// Who moves payments, as heads and details name it.
-const REDATE: &str = "redate";
 
 /// Notes the amendments by the bank that came into force, and which amendments left a payment where the bank had moved it.
 pub(crate) fn learn(bank: &Bank) {

@@ -35,7 +35,7 @@ pub(crate) fn check(bank: &Bank, loss: &Loss) -> Result<()> {
     let Loss { history, before, logged, wrong, .. } = loss;
     let after = tables(bank)?;
     if let Some(history) = history {
-        unsendable::note(bank, history, &after);
+        unsendable::note(bank, (&before.history, history), &after);
     }
     let after = after.heads();
     for (key, head) in before.heads() {

@@ -25,17 +25,15 @@ const LOOKS: u32 = 72;
 /// What the transaction service says of a payment of which it has never heard.
 const REFUSED: &str = "its details are lost";
 
-/// Notes the details that heads name and the restored long-term table does not have.
-pub(crate) fn note(bank: &Bank, history: &BTreeMap<Key, Value>, after: &Tables) {
+/// Notes the details that heads name, and that the long-term table had before it was restored, and has no more.
+pub(crate) fn note(bank: &Bank, (before, restored): (&BTreeMap<Key, Value>, &BTreeMap<Key, Value>), after: &Tables) {
     for ((_, sk), head) in after.heads() {
         let (id, mut name) = (id_of(sk), text(head, "details"));
-        while !name.is_empty() {
-            match history.get(&(format!("PAY#{id}"), format!("DETAILS#{name}"))) {
-                Some(details) => name = text(details, "previous"),
-                None => break,
-            }
+        let key = |name: &str| (format!("PAY#{id}"), format!("DETAILS#{name}"));
+        while let Some(details) = restored.get(&key(name)) {
+            name = text(details, "previous");
         }
-        if !name.is_empty() {
+        if before.contains_key(&key(name)) {
             let (mut state, amount) = (bank.state(), json!(number(head, "amountMinor")));
             let owners = state.intents.iter_mut().filter(|intent| intent.has_amount(&amount));
             owners.for_each(|intent| intent.lost_details.push(name.to_owned()));
@@ -45,6 +43,12 @@ pub(crate) fn note(bank: &Bank, history: &BTreeMap<Key, Value>, after: &Tables) 
 
 /// Ends all of them.
 pub(crate) async fn end(bank: &Arc<Bank>) -> Result<()> {
+    let waiting = unsendable(bank).len();
+    if waiting > 0 {
+        bank.state()
+            .restores
+            .push(format!("{waiting} payments without the details of their amendment, which are ended by hand"));
+    }
     for looked in 0.. {
         let left = unsendable(bank);
         let Some((place, head)) = left.first() else { return Ok(()) };

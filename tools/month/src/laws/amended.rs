@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::attributes::{Key, number, text};
+use crate::closed_dates::REDATE;
 use crate::heads::{Tables, due_of, is_settled};
 use crate::intent::Intent;
 use crate::weakening::remove;
@@ -25,9 +26,6 @@ const CHANGING: [&str; 10] = [
 
 /// The fields of the API among them. A head does not say whether the others changed.
 const FIELDS: [&str; 5] = ["payeeAccountId", "amountMinor", "currency", "scheduledFor", "reference"];
-
-/// Who moves payments for the bank.
-const REDATE: &str = "redate";
 
 /// How many amendments a payment had, by the name of the last one.
 pub(crate) fn count(name: &str) -> u64 {
