@@ -8,7 +8,7 @@
 //! | absent (a machine's token) | every route whose scope it has, for every account |
 //! | present | routes of one account whose scope it has, for its own accounts; other accounts do not exist for it. And the calendars |
 //!
-//! No scope implies another. A claim that cannot be parsed allows nothing.
+//! The console's page, its scripts and styles are public: they show nothing of the bank. No scope implies another. A claim that cannot be parsed allows nothing.
 
 use std::collections::HashMap;
 
@@ -35,6 +35,7 @@ impl Access {
     /// scope, or has an account claim and the route is not of one account. [`Problem::no_such_payment`] if the
     /// token is for other accounts, whatever else the request holds.
     pub(crate) fn check(&self, event: &ApiGatewayV2httpRequest, spec: &RouteSpec) -> Result<(), Problem> {
+        let Some(scope) = spec.scope else { return Ok(()) };
         let Some(claims) = claims(event) else {
             if self.is_open && event.request_context.authorizer.is_none() {
                 return Ok(());
@@ -42,8 +43,8 @@ impl Access {
             let detail = "The request has no access token; send one as Authorization: Bearer <token>.";
             return Err(Problem::new(ProblemKind::TokenRequired, detail));
         };
-        if !scopes(claims).any(|scope| scope == spec.scope.as_str()) {
-            let detail = format!("The token lacks the scope {}; get a token with this scope.", spec.scope.as_str());
+        if !scopes(claims).any(|known| known == scope.as_str()) {
+            let detail = format!("The token lacks the scope {}; get a token with this scope.", scope.as_str());
             return Err(Problem::new(ProblemKind::Forbidden, detail));
         }
         let Some(own) = claims.get(&self.account_claim).filter(|_| !spec.is_of_no_account()) else { return Ok(()) };

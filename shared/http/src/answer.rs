@@ -46,6 +46,16 @@ impl Answer {
         Ok(Self::json(status, payment)?.header(ETAG, &payment.etag()))
     }
 
+    /// Creates an HTML page, or a part of one.
+    pub fn html(status: u16, html: String) -> Self {
+        Self::new(status, "text/html; charset=utf-8", html)
+    }
+
+    /// Creates a script or a style whose name changes with its content, so it may be cached for a year.
+    pub fn asset(content_type: &'static str, text: &str) -> Self {
+        Self::new(200, content_type, text.to_owned()).header(CACHE_CONTROL, "public, max-age=31536000, immutable")
+    }
+
     /// Creates a page for people.
     fn page(text: String) -> Self {
         Self::new(200, "text/plain; charset=utf-8", text)

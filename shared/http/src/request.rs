@@ -50,7 +50,9 @@ impl<'e> Request<'e> {
             return Ok(Self { event, route: spec.route });
         }
         let path = event.raw_path.as_deref().unwrap_or_default();
-        let mut methods: Vec<&str> = routes::at_path(path).map(|spec| spec.method.as_str()).collect();
+        // A bank without a console has none of its routes.
+        let of_the_api = routes::at_path(path).filter(|spec| spec.is_of_the_api());
+        let mut methods: Vec<&str> = of_the_api.map(|spec| spec.method.as_str()).collect();
         methods.sort_unstable();
         if methods.is_empty() {
             return Err(Problem::new(ProblemKind::NoSuchRoute, "The API has no route at this path; check the path."));
@@ -89,6 +91,12 @@ impl<'e> Request<'e> {
     /// The id of the calendar in the path, as it is.
     pub fn calendar(&self) -> &'e str {
         self.event.path_parameters.get("calendarId").map_or("", String::as_str)
+    }
+
+    /// The console's asset or view in the path, as it is.
+    pub fn console_name(&self) -> &'e str {
+        let name = |of| self.event.path_parameters.get(of).map(String::as_str);
+        name("asset").or_else(|| name("view")).unwrap_or_default()
     }
 
     fn path<T: FromStr<Err: Display>>(&self, name: &'static str) -> Result<T, Problem> {

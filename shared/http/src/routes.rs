@@ -51,6 +51,12 @@ pub enum Route {
     ListCalendars,
     /// Get one calendar with its closed dates.
     GetCalendar,
+    /// Get the console's page, which is empty without a token.
+    GetConsole,
+    /// Get a script or a style of the console.
+    GetConsoleAsset,
+    /// Get a view of the console.
+    GetConsoleView,
 }
 
 /// A function that answers HTTP requests.
@@ -64,6 +70,8 @@ pub enum HttpFunction {
     QueryDue,
     /// Administers webhook endpoints.
     Webhooks,
+    /// Shows the bank to its operators.
+    Console,
 }
 
 impl HttpFunction {
@@ -74,6 +82,7 @@ impl HttpFunction {
             Self::QueryAccount => "query-account",
             Self::QueryDue => "query-due",
             Self::Webhooks => "webhooks",
+            Self::Console => "console",
         }
     }
 }
@@ -89,17 +98,22 @@ pub struct RouteSpec {
     pub path: &'static str,
     /// The function that answers it.
     pub function: HttpFunction,
-    /// The scope that its tokens need.
-    pub scope: Scope,
+    /// The scope that its tokens need; none if it is public and needs no token.
+    pub scope: Option<Scope>,
 }
 
 const fn row(route: Route, method: Method, path: &'static str, function: HttpFunction, scope: Scope) -> RouteSpec {
-    RouteSpec { route, method, path, function, scope }
+    RouteSpec { route, method, path, function, scope: Some(scope) }
+}
+
+/// A public route of the console. It shows nothing of the bank.
+const fn public(route: Route, path: &'static str) -> RouteSpec {
+    RouteSpec { route, method: Method::GET, path, function: HttpFunction::Console, scope: None }
 }
 
 /// Every route.
-pub static ROUTES: [RouteSpec; 22] = {
-    use HttpFunction::{Ingest, QueryAccount, QueryDue, Webhooks};
+pub static ROUTES: [RouteSpec; 25] = {
+    use HttpFunction::{Console, Ingest, QueryAccount, QueryDue, Webhooks};
     use Scope::{Inspect, Operate, Read, Write};
     const PAYMENTS: &str = "/accounts/{accountId}/payments";
     const PAYMENT: &str = "/accounts/{accountId}/payments/{paymentId}";
@@ -129,6 +143,9 @@ pub static ROUTES: [RouteSpec; 22] = {
         row(Route::RotateSecret, Method::POST, "/webhook-endpoints/{endpointId}/rotate", Webhooks, Operate),
         row(Route::ListCalendars, Method::GET, "/calendars", QueryAccount, Read),
         row(Route::GetCalendar, Method::GET, "/calendars/{calendarId}", QueryAccount, Read),
+        public(Route::GetConsole, "/console"),
+        public(Route::GetConsoleAsset, "/console/assets/{asset}"),
+        row(Route::GetConsoleView, Method::GET, "/console/views/{view}", Console, Inspect),
     ]
 };
 
@@ -147,6 +164,11 @@ impl RouteSpec {
     /// Whether the route shows no payments at all, so a token of single accounts may use it.
     pub(crate) fn is_of_no_account(&self) -> bool {
         matches!(self.route, Route::ListCalendars | Route::GetCalendar)
+    }
+
+    /// Whether it is a route of the API, and not of the console.
+    pub fn is_of_the_api(&self) -> bool {
+        self.function != HttpFunction::Console
     }
 
     /// The route key that API Gateway gives a request to this route.

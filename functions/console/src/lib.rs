@@ -1,0 +1,74 @@
+//! `console`: shows the bank to its operators, in a browser.
+//!
+//! The page, its script and its style are public and show nothing of the bank. Each view is a part of the page, which the script
+//! gets with the operator's token. Everything here reads.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `shell` | the page, its headers, script and style |
+//! | `html` | what several views show: amounts, times, links |
+//! | `views` | one module for each view |
+
+mod config;
+mod html;
+mod shell;
+mod views;
+
+use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
+use payments_boot::{Clock, Deadline};
+use payments_http::{Answer, Problem, ProblemKind, Request, Route, serve};
+use payments_model::BusinessDate;
+use payments_store::Store;
+
+pub use config::{Config, Paused, SignIn};
+
+/// The function.
+#[derive(Debug, Clone)]
+pub struct Console {
+    config: Config,
+    store: Store,
+    clock: Clock,
+}
+
+impl Console {
+    /// Creates the function.
+    pub fn new(config: Config, store: Store, clock: Clock) -> Self {
+        Self { config, store, clock }
+    }
+
+    /// Answers one request.
+    pub async fn handle(&self, event: ApiGatewayV2httpRequest) -> ApiGatewayV2httpResponse {
+        let mut response = serve(&event, &self.config.access, |request| self.answer(request)).await;
+        // Also on a problem: a browser shows it in no frame and runs nothing in it.
+        response.headers.extend(shell::headers(self.config.sign_in.as_ref()));
+        response
+    }
+
+    async fn answer(&self, request: Request<'_>) -> Result<Answer, Problem> {
+        match request.route() {
+            Route::GetConsole => Ok(Answer::html(200, shell::page(self.config.sign_in.as_ref()).into_string())),
+            Route::GetConsoleAsset => {
+                request.query(&[])?;
+                shell::asset(request.console_name()).ok_or_else(no_such_page)
+            }
+            Route::GetConsoleView => {
+                let view = views::named(request.console_name()).ok_or_else(no_such_page)?;
+                Ok(Answer::html(200, self.view(view, &request).await?.into_string()))
+            }
+            _ => Err(Problem::wrong_function()),
+        }
+    }
+
+    /// The bank's date now.
+    fn today(&self) -> BusinessDate {
+        self.config.zone.date_of(self.clock.now())
+    }
+
+    fn deadline(&self) -> Deadline {
+        Deadline::of_http(&self.clock)
+    }
+}
+
+fn no_such_page() -> Problem {
+    Problem::new(ProblemKind::NoSuchRoute, "The console has no such page; open /console.")
+}

@@ -1,0 +1,17 @@
+//! The program of the `console` function.
+
+use std::convert::Infallible;
+
+use lambda_runtime::{Error, LambdaEvent, run, service_fn};
+use payments_boot::{Clock, Lookup, http_store, log_as_json};
+use console::{Config, Console};
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    log_as_json();
+    let lookup = Lookup::environment();
+    let config = Config::read(&lookup)?;
+    let store = http_store(&config.data).await;
+    let console = Console::new(config, store, Clock::system());
+    run(service_fn(|event: LambdaEvent<_>| async { Ok::<_, Infallible>(console.handle(event.payload).await) })).await
+}
