@@ -14,6 +14,7 @@ use aws_sdk_dynamodbstreams::config::{BehaviorVersion, Credentials, Region};
 use aws_smithy_http_client::Builder;
 use aws_smithy_runtime_api::client::http::HttpClient;
 use chrono::TimeDelta;
+use console::Console;
 use daily_due_sweeper::Sweeper;
 use dispatch::Dispatch;
 use ingest::Ingest;
@@ -58,6 +59,7 @@ pub struct Functions {
     pub(crate) query_account: QueryAccount,
     pub(crate) query_due: QueryDue,
     pub(crate) webhooks: webhooks::Webhooks,
+    pub(crate) console: Console,
     /// Claims due payments and redrives pending ones.
     pub sweeper: Sweeper,
     /// Moves heads of cancelled payments to the long-term table, and settled ones that did not expire.
@@ -121,6 +123,8 @@ impl Functions {
             of(Function::Http(HttpFunction::Webhooks))?;
         let webhooks = webhooks::Config::read(lookup)?;
         let webhooks = webhooks::Webhooks::new(webhooks, store, master, clock);
+        let (store, clock, _) = own(Function::Http(HttpFunction::Console))?;
+        let console = Console::new(console::Config::read(lookup)?, store, clock);
         let (store, clock, metrics) = own(Function::DailyDueSweeper)?;
         let sweeper = Sweeper::new(daily_due_sweeper::Config::read(lookup)?, store, clock, metrics);
         let (store, clock, metrics) = own(Function::Archive)?;
@@ -145,6 +149,7 @@ impl Functions {
             query_account,
             query_due,
             webhooks,
+            console,
             sweeper,
             archive,
             dispatch,
@@ -214,6 +219,7 @@ impl Functions {
             HttpFunction::QueryAccount => self.query_account.handle(event).await,
             HttpFunction::QueryDue => self.query_due.handle(event).await,
             HttpFunction::Webhooks => self.webhooks.handle(event).await,
+            HttpFunction::Console => self.console.handle(event).await,
         }
     }
 }
@@ -341,6 +347,7 @@ impl Environment {
             "CALENDARS" => self.calendars.clone(),
             "CUT_OFFS" => self.cut_offs.clone(),
             "DATE_RULE" => self.date_rule.clone(),
+            "PAUSED" => "none".to_owned(),
             "MAX_DISPATCH_ATTEMPTS" => self.dispatch_attempts.to_string(),
             _ => return None,
         })
