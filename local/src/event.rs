@@ -54,7 +54,7 @@ pub fn of(
 ) -> Result<(HttpFunction, ApiGatewayV2httpRequest)> {
     let path = decoded(parts.uri.path());
     let path = path.as_str();
-    let spec = routes::at_path(path).find(|spec| spec.method == parts.method);
+    let spec = routes::all().find(|spec| spec.method == parts.method && spec.parameters(path).is_some());
     let key = spec.map_or_else(|| "$default".to_owned(), RouteSpec::key);
     let headers = joined(
         parts

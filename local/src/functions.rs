@@ -348,6 +348,7 @@ impl Environment {
             "CUT_OFFS" => self.cut_offs.clone(),
             "DATE_RULE" => self.date_rule.clone(),
             "PAUSED" => "none".to_owned(),
+            "CONSOLE" => "true".to_owned(),
             "MAX_DISPATCH_ATTEMPTS" => self.dispatch_attempts.to_string(),
             _ => return None,
         })
