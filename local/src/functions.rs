@@ -279,6 +279,8 @@ pub struct Environment {
     pub event_log: bool,
     /// Whether they are delivered to webhook endpoints.
     pub webhooks: bool,
+    /// Whether there is a console.
+    pub console: bool,
     /// The calendars of currencies.
     pub calendars: String,
     /// The cut-offs of calendars.
@@ -313,6 +315,7 @@ impl Environment {
             amendments: true,
             event_log: true,
             webhooks: true,
+            console: true,
             calendars: String::new(),
             cut_offs: String::new(),
             date_rule: "none".to_owned(),
@@ -348,7 +351,7 @@ impl Environment {
             "CUT_OFFS" => self.cut_offs.clone(),
             "DATE_RULE" => self.date_rule.clone(),
             "PAUSED" => "none".to_owned(),
-            "CONSOLE" => "true".to_owned(),
+            "CONSOLE" => self.console.to_string(),
             "MAX_DISPATCH_ATTEMPTS" => self.dispatch_attempts.to_string(),
             _ => return None,
         })
