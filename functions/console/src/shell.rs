@@ -54,7 +54,7 @@ pub(crate) fn asset(name: &str) -> Option<Answer> {
 pub(crate) fn headers(sign_in: Option<&SignIn>) -> HeaderMap {
     let provider = sign_in.map(|sign_in| format!(" {}", sign_in.token_url.origin())).unwrap_or_default();
     let policy = format!(
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'{provider}; \
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'{provider}; \
          form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
     );
     let fixed = HeaderValue::from_static;
