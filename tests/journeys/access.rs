@@ -346,5 +346,6 @@ fn ask(route: Route, account: &str, id: &str) -> Ask {
         Route::GetConsole => Ask::get("/console"),
         Route::GetConsoleAsset => Ask::get("/console/assets/none"),
         Route::GetConsoleView => Ask::get("/console/views/day"),
+        Route::PostConsoleAction => Ask::post("/console/actions/cancel"),
     }
 }

@@ -1,4 +1,7 @@
-//! The console: who may see it, what it reads, and that what clients choose is shown as text.
+//! The console: who may see it, what it reads, what it does, and that what clients choose is shown as text.
+
+mod acting;
+mod deeds;
 
 use anyhow::{Context as _, Result, ensure};
 use http::Method;
@@ -10,12 +13,13 @@ use payments_tests::{Ask, Reply, World};
 use serde_json::{Value, json};
 
 /// Every view, and arguments with which it shows something.
-const VIEWS: [&str; 8] = [
+const VIEWS: [&str; 9] = [
     "day",
     "ahead",
     "waiting",
     "endpoints",
     "bank",
+    "audit",
     "list?date=2026-12-01&status=SCHEDULED",
     "find?text=nothing",
     "payment?id=00000000-0000-5000-8000-000000000000",
@@ -114,7 +118,7 @@ async fn nothing_is_kept_framed_or_run_inline() -> Result<()> {
 async fn a_bank_without_a_console_has_none_of_its_routes() -> Result<()> {
     let world = World::with(|environment| environment.console = false).await?;
     for spec in &CONSOLE_ROUTES {
-        let reply = world.send(Ask::get(&spec.path.replace(['{', '}'], ""))).await?;
+        let reply = world.send(Ask::new(spec.method.clone(), &spec.path.replace(['{', '}'], ""))).await?;
         assert_eq!((reply.status, reply.problem()), (404, "no-such-route"), "{}", spec.path);
     }
     Ok(())

@@ -68,6 +68,11 @@ async fn sample() -> Result<[Vec<Item>; 3]> {
     let result = json!({"paymentId": payment_id, "outcome": "PROCESSED", "transactionId": "TX-20900616-1"});
     let results = json!({"Records": [{"messageId": "result-1", "body": result.to_string()}]});
     functions.settle_batch(from_value(results)?).await;
+    // An operator is too late to cancel it.
+    let (at, action) = (world.now().to_string(), "5f1c1f6e-4f0e-5a37-9d0e-0a3f6b7c8d9e");
+    let cancel = json!({ "step": "do", "payments": payment_id, "at": at, "id": action });
+    let reply = world.send(Ask::post("/console/actions/cancel").json(&cancel)).await?;
+    ensure!(reply.status == 200, "{reply}");
     let mut rent = json!({
         "payeeAccountId": "GB94BARC10201530093459", "amountMinor": 125_000, "currency": "GBP",
         "scheduledFor": "2090-07-15", "data": {"reference": "Rent July 2090"},

@@ -169,17 +169,22 @@ impl World {
 
     /// Sends a request with an authorizer's statement; null for none.
     pub async fn send_authorized(&self, authorizer: &Value, ask: Ask) -> Result<Reply> {
-        self.replied(&self.functions, authorizer, &ask).await
+        self.replied(&self.functions, ("test-request", authorizer), &ask).await
+    }
+
+    /// Sends a request of another id, as API Gateway gives each its own.
+    pub async fn send_named(&self, functions: &Functions, request_id: &str, ask: Ask) -> Result<Reply> {
+        self.replied(functions, (request_id, &event::all_scopes(event::DEVELOPMENT_CLIENT)), &ask).await
     }
 
     /// Sends a request to other functions.
     pub async fn send_to(&self, functions: &Functions, ask: Ask) -> Result<Reply> {
-        self.replied(functions, &event::all_scopes(event::DEVELOPMENT_CLIENT), &ask).await
+        self.send_named(functions, "test-request", ask).await
     }
 
     /// A function's reply, which must conform to the API's description.
-    async fn replied(&self, functions: &Functions, authorizer: &Value, ask: &Ask) -> Result<Reply> {
-        let (function, event) = ask.event("test-request", self.stack.clock.instant(), authorizer)?;
+    async fn replied(&self, functions: &Functions, (id, authorizer): (&str, &Value), ask: &Ask) -> Result<Reply> {
+        let (function, event) = ask.event(id, self.stack.clock.instant(), authorizer)?;
         let key = event.route_key.clone().unwrap_or_default();
         // Boxed: a test makes many requests, and they must fit on its thread's stack.
         let reply = Reply::of(Box::pin(functions.invoke(function, event)).await)?;

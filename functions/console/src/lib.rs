@@ -1,14 +1,16 @@
 //! `console`: shows the bank to its operators, in a browser.
 //!
 //! The page, its script and its style are public and show nothing of the bank. Each view is a part of the page, which the script
-//! gets with the operator's token. Everything here reads.
+//! gets with the operator's token. Views only read. Actions are confirmed and kept in an audit trail.
 //!
 //! | module | holds |
 //! |---|---|
+//! | `actions` | what operators do: preview, confirmation, audit trail |
 //! | `shell` | the page, its headers, script and style |
 //! | `html` | what several views show: amounts, times, links |
 //! | `views` | one module for each view |
 
+mod actions;
 mod config;
 mod html;
 mod shell;
@@ -60,6 +62,7 @@ impl Console {
                 let view = views::named(request.console_name()).ok_or_else(no_such_page)?;
                 Ok(Answer::html(200, self.view(view, &request).await?.into_string()))
             }
+            Route::PostConsoleAction => self.act(&request).await,
             _ => Err(Problem::wrong_function()),
         }
     }

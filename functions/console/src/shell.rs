@@ -120,6 +120,11 @@ pub(crate) fn page(sign_in: Option<&SignIn>) -> Markup {
                     noscript { p { "The console needs JavaScript, because it keeps your token in the page and nowhere else." } }
                 }
                 p id="status" role="status" class="quiet" {}
+                dialog id="dialog" aria-labelledby="dialog-title" {
+                    p id="dialog-problem" role="alert" class="warn" {}
+                    div id="answer" {}
+                    button id="close" type="button" { "Close" }
+                }
             }
         }
     }

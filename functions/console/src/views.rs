@@ -1,6 +1,7 @@
 //! The views, each a part of the page.
 
 mod ahead;
+mod audit;
 mod bank;
 mod day;
 mod endpoints;
@@ -33,15 +34,17 @@ enum Kind {
     Waiting,
     Endpoints,
     Bank,
+    Audit,
 }
 
 /// Every view.
-pub(crate) static VIEWS: [View; 8] = [
+pub(crate) static VIEWS: [View; 9] = [
     View { name: "day", title: "Day", kind: Kind::Day },
     View { name: "ahead", title: "Dates ahead", kind: Kind::Ahead },
     View { name: "waiting", title: "Waiting", kind: Kind::Waiting },
     View { name: "endpoints", title: "Webhooks", kind: Kind::Endpoints },
     View { name: "bank", title: "Bank", kind: Kind::Bank },
+    View { name: "audit", title: "Audit", kind: Kind::Audit },
     View { name: "list", title: "", kind: Kind::List },
     View { name: "find", title: "", kind: Kind::Find },
     View { name: "payment", title: "", kind: Kind::Payment },
@@ -64,6 +67,7 @@ impl Console {
             Kind::Waiting => self.waiting(request).await,
             Kind::Endpoints => self.endpoints(request).await,
             Kind::Bank => self.bank(request).await,
+            Kind::Audit => self.audit(request).await,
         }
     }
 }

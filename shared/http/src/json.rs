@@ -125,6 +125,18 @@ impl<'b> Fields<'b> {
         text
     }
 
+    /// Takes all fields, each of which has to be a text. One of another type is at fault, and so is a repeated one to who takes it.
+    pub(crate) fn texts(&mut self) -> Vec<(String, String)> {
+        let mut texts = Vec::with_capacity(self.left.len());
+        for (name, value) in std::mem::take(&mut self.left) {
+            match serde_json::from_str(value.get()) {
+                Ok(text) => texts.push((name, text)),
+                Err(_) => self.misshapen(&name, format!("The field \"{}\" has the wrong type; send a string.", echoed(&name))),
+            }
+        }
+        texts
+    }
+
     /// Takes the text of a required number, so that no number is rounded.
     pub fn number(&mut self, name: &'static str) -> Option<&'b str> {
         let text = self.required(name)?.get();

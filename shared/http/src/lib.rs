@@ -8,6 +8,7 @@
 //! | [`request`] | requests: route, parameters, headers, body and caller, parsed |
 //! | [`json`] | JSON bodies, and the problems with them |
 //! | [`echo`] | texts of a request that its answer repeats |
+//! | [`form`] | forms of HTML pages |
 //! | [`pointer`](mod@pointer) | places in the body of a request |
 //! | [`problem`] | the kinds of problem, and their JSON |
 //! | [`answer`] | answers, and the boundary that logs and renders |
@@ -18,6 +19,7 @@ pub mod access;
 pub mod answer;
 pub mod cursor;
 pub mod echo;
+pub mod form;
 pub mod json;
 pub mod pointer;
 pub mod problem;
@@ -31,6 +33,7 @@ pub use access::Access;
 pub use answer::{Answer, serve};
 pub use cursor::{AccountCursor, DueCursor};
 pub use echo::bounded;
+pub use form::{Form, invalid_field};
 pub use pointer::Pointer;
 pub use problem::{Problem, ProblemKind};
 pub use request::{PageLimit, Query, Request};

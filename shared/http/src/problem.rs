@@ -336,6 +336,11 @@ impl Problem {
         self.0.kind.status()
     }
 
+    /// What the client is told to do.
+    pub fn detail(&self) -> &str {
+        &self.0.detail
+    }
+
     /// The field, parameter or header at fault.
     pub(crate) fn field(&self) -> Option<&str> {
         self.0.field.as_deref()

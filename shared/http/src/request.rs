@@ -14,6 +14,7 @@ use payments_model::{AccountId, Actor, BusinessDate, IdempotencyKey, PaymentId};
 
 use crate::access::{Access, claims};
 use crate::echo::echoed;
+use crate::form::Form;
 use crate::problem::{Problem, ProblemKind};
 use crate::problem_page;
 use crate::routes::{self, Route, RouteSpec};
@@ -71,6 +72,18 @@ impl<'e> Request<'e> {
         Actor::of_client(name.map_or("anonymous", String::as_str))
     }
 
+    /// The person whose token it is, if the token names one beside its client.
+    pub fn person(&self) -> Option<Actor> {
+        let claims = claims(self.event)?;
+        let name = claims.get("username").or_else(|| claims.get("sub"))?;
+        claims.get("client_id").is_some_and(|client| client != name).then(|| Actor::of_client(name))
+    }
+
+    /// API Gateway's id of the request, which no caller chooses.
+    pub fn gateway_id(&self) -> &'e str {
+        self.event.request_context.request_id.as_deref().unwrap_or_default()
+    }
+
     /// The account in the path, or [`ProblemKind::InvalidParameter`].
     pub fn account(&self) -> Result<AccountId, Problem> {
         self.path(RouteSpec::ACCOUNT)
@@ -91,10 +104,10 @@ impl<'e> Request<'e> {
         self.event.path_parameters.get("calendarId").map_or("", String::as_str)
     }
 
-    /// The console's asset or view in the path, as it is.
+    /// The console's asset, view or action in the path, as it is.
     pub fn console_name(&self) -> &'e str {
         let name = |of| self.event.path_parameters.get(of).map(String::as_str);
-        name("asset").or_else(|| name("view")).unwrap_or_default()
+        name("asset").or_else(|| name("view")).or_else(|| name("action")).unwrap_or_default()
     }
 
     fn path<T: FromStr<Err: Display>>(&self, name: &'static str) -> Result<T, Problem> {
@@ -173,6 +186,22 @@ impl<'e> Request<'e> {
             return Ok(Cow::Borrowed(&[]));
         }
         self.require_json()?;
+        self.body(limit)
+    }
+
+    /// The fields of a body of at most `limit` bytes: a form as a page sends it, or an object of texts.
+    ///
+    /// # Errors
+    /// [`ProblemKind::UnsupportedMediaType`], [`ProblemKind::BodyTooLarge`], or the problems of a JSON body.
+    pub fn form(&self, limit: usize) -> Result<Form, Problem> {
+        if self.media_type().eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+            return Ok(Form::of_page(&self.body(limit)?));
+        }
+        Form::of_json(&self.json_body(limit)?)
+    }
+
+    /// The body, decoded if API Gateway encoded it.
+    fn body(&self, limit: usize) -> Result<Cow<'e, [u8]>, Problem> {
         self.require_no_encoding()?;
         let body = self.event.body.as_deref().unwrap_or_default();
         let body = if self.event.is_base64_encoded {
@@ -190,10 +219,14 @@ impl<'e> Request<'e> {
         }
     }
 
-    fn require_json(&self) -> Result<(), Problem> {
+    /// The type of the body, without parameters.
+    fn media_type(&self) -> &'e str {
         let given = self.event.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let essence = given.split(';').next().unwrap_or_default().trim();
-        if essence.eq_ignore_ascii_case("application/json") {
+        given.split(';').next().unwrap_or_default().trim()
+    }
+
+    fn require_json(&self) -> Result<(), Problem> {
+        if self.media_type().eq_ignore_ascii_case("application/json") {
             return Ok(());
         }
         let detail = "The body is not declared as JSON; send it as Content-Type: application/json.";

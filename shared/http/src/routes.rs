@@ -57,6 +57,8 @@ pub enum Route {
     GetConsoleAsset,
     /// Get a view of the console.
     GetConsoleView,
+    /// Preview an action in the console, or do it.
+    PostConsoleAction,
 }
 
 /// A function that answers HTTP requests.
@@ -147,10 +149,11 @@ pub static ROUTES: [RouteSpec; 22] = {
 };
 
 /// The routes of the console. They are for its page alone, and no part of the API; a bank without a console has none of them.
-pub static CONSOLE_ROUTES: [RouteSpec; 3] = [
+pub static CONSOLE_ROUTES: [RouteSpec; 4] = [
     public(Route::GetConsole, "/console"),
     public(Route::GetConsoleAsset, "/console/assets/{asset}"),
     row(Route::GetConsoleView, Method::GET, "/console/views/{view}", HttpFunction::Console, Scope::Inspect),
+    row(Route::PostConsoleAction, Method::POST, "/console/actions/{action}", HttpFunction::Console, Scope::Operate),
 ];
 
 /// The function behind `$default`, which answers 404 and 405.

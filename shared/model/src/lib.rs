@@ -45,6 +45,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`account`] | account ids |
+//! | [`action`] | the ids of operators' actions |
 //! | [`actor`] | the actors of transitions |
 //! | [`amendment`] | amendments, and which details are in force |
 //! | [`business_days`] | calendars of payment rails, date rules, cut-offs |
@@ -85,6 +86,7 @@ macro_rules! as_text {
 }
 
 pub mod account;
+pub mod action;
 pub mod actor;
 pub mod amendment;
 pub mod business_days;
@@ -107,6 +109,7 @@ pub mod transition;
 pub mod webhook;
 
 pub use account::AccountId;
+pub use action::{ActionId, ActionIdError};
 pub use actor::Actor;
 pub use amendment::{Amended, Amendment, AmendmentId, AmendmentName, DetailsKey, MAX_AMENDMENTS};
 pub use business_days::{BusinessDays, Calendar, DateRefusal, DateRule, Due, MoveReason, Stays};

@@ -11,6 +11,8 @@ use payments_model::{
     AccountId, AmendmentName, BusinessDate, DuePayment, Head, HeadKey, PaymentId, Place, Slot, Status, UtcSecond,
 };
 
+use crate::audit::{ActionName, AuditMonth};
+
 /// The sort key of a payment's first details.
 pub(crate) const DETAILS_SORT: &str = "DETAILS";
 
@@ -73,6 +75,31 @@ pub(crate) fn checkpoint_partition(consumer: &str) -> String {
 /// number.
 pub(crate) fn log_partition(what: impl fmt::Display) -> String {
     format!("LOG#{what}")
+}
+
+/// The partition key of what operators did in a month: `AUDIT#<YYYY-MM>`.
+pub(crate) fn audit_partition(month: &AuditMonth) -> String {
+    format!("AUDIT#{month}")
+}
+
+/// The sort key of an action's intent: `<previewedAt>#<actionId>`.
+pub(crate) fn audit_sort(name: ActionName) -> String {
+    format!("{}#{}", name.previewed_at, name.id)
+}
+
+/// The sort key of an action's outcome, which follows that of its intent: `<previewedAt>#<actionId>#outcome`.
+pub(crate) fn audit_outcome_sort(name: ActionName) -> String {
+    format!("{}#outcome", audit_sort(name))
+}
+
+/// Parses [`audit_sort`] and [`audit_outcome_sort`]. Returns also whether it is that of an outcome.
+pub(crate) fn parse_audit_sort(text: &str) -> Result<(ActionName, bool), KeyError> {
+    let parse = || {
+        let (intent, is_outcome) = text.strip_suffix("#outcome").map_or((text, false), |intent| (intent, true));
+        let (at, id) = intent.split_once('#')?;
+        Some((ActionName { previewed_at: at.parse().ok()?, id: id.parse().ok()? }, is_outcome))
+    };
+    parse().ok_or_else(|| KeyError(text.to_owned(), "audit sort"))
 }
 
 /// The partition key of the counters of one lane: `COUNTS#<lane>`. Their sort key is the date.

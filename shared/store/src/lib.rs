@@ -17,7 +17,7 @@
 //! | the payment of a transaction id | `payment-history`/`transaction` | [`Store::payments_of_transaction`] |
 //! | many current states, many details | `payments`, `payment-history` | [`Store::hot_heads`], [`Store::details_of`] |
 //! | many current states, with attributes that this version does not know | `payments` | [`Store::stored_head`], [`Store::recent_head`], [`Store::stored_heads`] |
-//! | one claim or cancel | `payments` | [`Store::transition`] |
+//! | one claim or cancel | `payments` | [`Store::transition`], [`Store::cancel_payment`] |
 //! | one settlement | `payment-history`, then `payments` | [`Store::decide_settlement`], [`Store::follow_settlement`] |
 //! | many settlements | `payment-history` | [`Store::settled_heads`] |
 //! | one redrive | `payments` | [`Store::redrive`] |
@@ -36,6 +36,7 @@
 //! | the state of endpoints' deliveries | `payments-log` | [`Store::webhook_states`], [`Store::webhook_state`] |
 //! | deliver to an endpoint, one run at a time | `payments-log` | [`Store::take_webhook`], [`Store::commit_webhook`], [`Store::release_webhook`], [`Store::finish_webhook_test`] |
 //! | replay, skip, test an endpoint | `payments-log` | [`Store::replay_webhook`], [`Store::skip_webhook_event`], [`Store::ask_webhook_test`] |
+//! | the audit trail of the console | `payment-history` | [`Store::put_audit_intent`], [`Store::put_audit_outcome`], [`Store::audit_entry`], [`Store::audit_page`] |
 //! | recount a date | both tables' `due` | [`Store::recount_next`] |
 //! | evidence of drift, by date | `payments` | [`Store::evidence`], [`Store::keep_evidence`], [`Store::drop_evidence`] |
 //! | repair a date's counters | `payments` | [`Store::repair_counters`] |
@@ -48,7 +49,9 @@
 mod account;
 mod archive;
 mod attributes;
+mod audit;
 mod bounded;
+mod cancel;
 mod checkpoint;
 mod conditional;
 mod counted;
@@ -81,7 +84,9 @@ use aws_sdk_dynamodb::Client;
 pub use account::{AccountFilter, AccountPage, AccountQuery, ListOrder};
 pub use archive::{Archived, EXPIRES_AT, IN_HISTORY, Removed, StoredHead};
 pub use attributes::Item;
+pub use audit::{ActionName, AuditEntry, AuditIntent, AuditMonth, AuditMonthError, AuditOutcome, AuditPage};
 pub use bounded::CALL_TIMEOUT;
+pub use cancel::Cancelled;
 pub use checkpoint::{Committed, CountsCommit, MAX_DATES_PER_COMMIT, MAX_SUMS_PER_DATE};
 pub use counted::{Counted, Uncountable, counted};
 pub use counters::DateCounters;

@@ -5,11 +5,11 @@
 "use strict";
 (() => {
   const $ = (id) => document.getElementById(id);
-  const main = $("main"), problem = $("problem"), status = $("status"), live = $("live");
+  const main = $("main"), problem = $("problem"), status = $("status"), live = $("live"), dialog = $("dialog");
   const { clientId, authorizeUrl, tokenUrl } = document.body.dataset;
   const callback = location.origin + location.pathname;
   const scope = "openid payments/inspect payments/operate";
-  let token = null;
+  let token = null, acted = false;
 
   // ------------------------------------------------------------ signing in
 
@@ -68,6 +68,8 @@
 
   function signOut(why) {
     token = null;
+    acted = false;
+    dialog.close();
     main.replaceChildren();
     document.title = "Scheduled payments";
     showSession();
@@ -89,6 +91,11 @@
     problem.textContent = text;
     problem.hidden = text === "";
   }
+
+  // What a problem says.
+  const explain = (raw) =>
+    raw.json().then(({ detail, requestId }) => `${detail ?? "The bank refused this."} ${requestId ? `Request ${requestId}.` : ""}`)
+      .catch(() => `The bank answered ${raw.status}.`);
 
   // ------------------------------------------------------------ views
 
@@ -120,8 +127,7 @@
     if (raw.status === 200) return;
     event.preventDefault();
     if (raw.status === 401) return signOut("You are signed out. Sign in again to go on.");
-    raw.json().then(({ detail, requestId }) => tell(`${detail ?? "The view cannot be shown."} ${requestId ? `Request ${requestId}.` : ""}`))
-      .catch(() => tell(`The view cannot be shown: the bank answered ${raw.status}.`));
+    explain(raw).then(tell);
   });
 
   document.addEventListener("htmx:error", () => tell("The bank did not answer. The view is as it was; try again."));
@@ -141,9 +147,45 @@
     window.scrollTo(0, 0);
   });
 
-  // A form of a view, or of the page, names another view.
+  // ------------------------------------------------------------ actions
+
+  // The answer is a preview with a form of its own, or what was done. A problem leaves the form, so it can be sent again.
+  async function act(form) {
+    const warn = (text) => (dialog.open ? ($("dialog-problem").textContent = text) : tell(text));
+    if (!mayAsk()) return warn("Sign in to act.");
+    const buttons = form.querySelectorAll("button");
+    for (const button of buttons) button.disabled = true;
+    warn("");
+    try {
+      const response = await fetch("/console/actions/" + form.dataset.action, {
+        method: "POST", body: new URLSearchParams(new FormData(form)), cache: "no-store", credentials: "omit",
+        headers: token ? { Authorization: "Bearer " + token } : {},
+      });
+      acted ||= form.elements.step?.value === "do";
+      if (response.status === 401) return signOut("You are signed out. Sign in again to go on.");
+      if (!response.ok) return warn(await explain(response));
+      $("answer").innerHTML = await response.text();
+      if (!dialog.open) dialog.showModal();
+      $("dialog-title")?.focus();
+    } catch {
+      warn("The bank did not answer. Send it again: what was done is not done twice.");
+    } finally {
+      for (const button of buttons) button.disabled = false;
+    }
+  }
+
+  $("close").addEventListener("click", () => dialog.close());
+  dialog.addEventListener("close", () => {
+    $("answer").replaceChildren();
+    $("dialog-problem").textContent = "";
+    if (acted) show();
+    acted = false;
+  });
+
+  // A form names an action, or another view.
   document.addEventListener("submit", (event) => {
     event.preventDefault();
+    if (event.target.dataset.action) return act(event.target);
     const view = event.target.dataset.view ?? "find";
     const next = view + "?" + new URLSearchParams(new FormData(event.target));
     if (wanted() === next) show();
@@ -157,7 +199,11 @@
   });
   $("sign-in").addEventListener("click", signIn);
   $("sign-out").addEventListener("click", () => signOut("You are signed out."));
-  window.addEventListener("hashchange", show);
+  window.addEventListener("hashchange", () => {
+    acted = false;
+    dialog.close();
+    show();
+  });
 
   showSession();
   if (!clientId) document.addEventListener("DOMContentLoaded", show);

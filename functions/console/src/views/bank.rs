@@ -33,7 +33,21 @@ impl Console {
             }
             h2 { "Findings of the recount" }
             (found(&findings))
+            (actions())
         })
+    }
+}
+
+/// The forms that preview what an operator can do with the whole bank.
+fn actions() -> Markup {
+    html! {
+        h2 { "Cancel payments" }
+        form data-action="cancel" {
+            label for="payments" { "Ids of payments, one a line" }
+            textarea id="payments" name="payments" rows="4" cols="38" maxlength="8000" required {}
+            input type="hidden" name="step" value="preview";
+            button { "Cancel…" }
+        }
     }
 }
 

@@ -50,6 +50,7 @@ fn shown(endpoint: &WebhookEndpoint, state: &WebhookState, head: Option<&LogHead
                 (fact("Skipped", &html! { (instant(skipped.at)) ": " code { (skipped.event_id) } ", by " (skipped.by) }))
             }
         }
+        (actions(endpoint, state))
         @if !progress.deliveries.is_empty() {
             div class="scroll" { table {
                 caption { "Last deliveries" }
@@ -60,6 +61,31 @@ fn shown(endpoint: &WebhookEndpoint, state: &WebhookState, head: Option<&LogHead
                     td class="text" { (delivery.outcome.kind) " " @if let Some(status) = delivery.outcome.status { (status) } }
                 } } }
             } }
+        }
+    }
+}
+
+/// The forms that preview what an operator can do with an endpoint.
+fn actions(endpoint: &WebhookEndpoint, state: &WebhookState) -> Markup {
+    let id = &endpoint.id;
+    let named = html! {
+        input type="hidden" name="endpoint" value=(id);
+        input type="hidden" name="step" value="preview";
+    };
+    html! {
+        form data-action="test-endpoint" { (named) button { "Test…" } }
+        form data-action="replay-endpoint" {
+            (named)
+            label for={ "after-" (id) } { "Events after" }
+            input id={ "after-" (id) } name="after" maxlength="200" required placeholder="3637440.17.0";
+            button { "Replay…" }
+        }
+        @if let Some(blocking) = &state.progress.blocking {
+            form data-action="skip-event" {
+                (named)
+                input type="hidden" name="event" value=(blocking.event_id);
+                button { "Skip the event…" }
+            }
         }
     }
 }

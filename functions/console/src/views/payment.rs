@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use payments_http::request::invalid_parameter;
 use payments_http::{Problem, Request};
-use payments_model::{DateRule, Details, Head, MoveReason, PaymentId};
+use payments_model::{DateRule, Details, Head, MoveReason, PaymentId, Status};
 use payments_store::StoreError;
 
 use crate::Console;
@@ -60,7 +60,7 @@ fn page(found: &Found) -> Markup {
     html! {
         (heading(&format!("Payment {id}")))
         @match head {
-            Some(head) => { (facts(head, in_force)) (trail(head)) }
+            Some(head) => { (facts(head, in_force)) (cancel(head)) (trail(head)) }
             None => p class="warn" {
                 "It has no head: its create did not complete and was not acknowledged, or a restore lost the head. If its client repeats the create, the head is put."
             }
@@ -96,6 +96,17 @@ fn facts(head: &Head, in_force: Option<&Details>) -> Markup {
             (fact("Shard", &html! { (head.shard.get()) }))
         } }
     }
+}
+
+/// The form that previews a cancel.
+fn cancel(head: &Head) -> Markup {
+    html! { @if head.state.status() == Status::Scheduled {
+        form data-action="cancel" {
+            input type="hidden" name="payments" value=(head.payment_id);
+            input type="hidden" name="step" value="preview";
+            button { "Cancel…" }
+        }
+    } }
 }
 
 fn asked(details: &Details) -> Markup {

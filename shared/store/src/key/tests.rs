@@ -1,6 +1,6 @@
 //! Keys keep their values, and their order.
 
-use payments_model::{AmendmentId, BusinessZone, IdempotencyKey};
+use payments_model::{ActionId, AmendmentId, BusinessZone, IdempotencyKey};
 use proptest::prelude::*;
 
 use super::*;
@@ -34,6 +34,18 @@ prop_compose! {
 }
 
 proptest! {
+    #[test]
+    fn audit_keys_keep_value_and_order(a in instants(), b in instants(), request in "[a-z]{1,8}") {
+        let name = |at| ActionName { previewed_at: at, id: ActionId::derive(&request, at, "cancel") };
+        let (intent, outcome) = (audit_sort(name(a)), audit_outcome_sort(name(a)));
+        prop_assert_eq!(parse_audit_sort(&intent)?, (name(a), false));
+        prop_assert_eq!(parse_audit_sort(&outcome)?, (name(a), true));
+        prop_assert!(intent < outcome && outcome < "~".to_owned());
+        // Nothing of another action is between the two.
+        let other = audit_sort(name(b));
+        prop_assert!(a == b || (other < intent) == (b < a) && (other < outcome) == (b < a));
+    }
+
     #[test]
     fn head_keys_keep_value_and_order(a in slots(), b in slots()) {
         let (encoded_a, encoded_b) = (head_sort(a), head_sort(b));

@@ -1,0 +1,262 @@
+//! What operators do: each action is previewed, confirmed once, and kept in the audit trail.
+//!
+//! The intent is written before anything is done, and the outcome after it. A confirmation that comes again does nothing: it shows the
+//! outcome that the trail has. If there is none, the action may have happened. One that changes nothing when it is repeated is then done
+//! again, so that it ends.
+
+mod cancel;
+mod endpoint;
+
+use std::str::FromStr;
+
+use chrono::TimeDelta;
+use maud::{Markup, html};
+use payments_http::{Answer, Form, Problem, ProblemKind, Request};
+use payments_model::webhook::EndpointId;
+use payments_model::{ActionId, Actor, PaymentId};
+use payments_store::{ActionName, AuditEntry, AuditIntent, AuditOutcome};
+
+use crate::actions::endpoint::Deed;
+use crate::html::link;
+use crate::{Console, no_such_page};
+
+/// The longest body, in bytes: four times a hundred ids of payments, each on a line.
+const MAX_BODY_BYTES: usize = 16 * 1024;
+
+/// How long a preview can be confirmed. Later it may show what is no longer so, and the trail would have the action at a wrong place.
+const CONFIRMED_WITHIN: TimeDelta = TimeDelta::minutes(15);
+
+/// The longest time of a preview and the longest id of an action, in bytes.
+const MAX_AT_BYTES: usize = 20;
+const MAX_ID_BYTES: usize = 36;
+
+/// What a request is about.
+enum Step {
+    /// Say what would be done.
+    Preview,
+    /// Do it.
+    Do,
+}
+
+/// What an operator wants done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Action {
+    /// Cancel payments.
+    Cancel(Vec<PaymentId>),
+    /// Test a webhook endpoint, replay events to it, or skip one.
+    Endpoint(EndpointId, Deed),
+}
+
+/// What an action would do.
+struct Preview {
+    /// What will be touched.
+    shown: Markup,
+    /// What the button says; none if there is nothing to do.
+    button: Option<String>,
+}
+
+impl FromStr for Step {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "preview" => Ok(Self::Preview),
+            "do" => Ok(Self::Do),
+            _ => Err("it has to be preview or do"),
+        }
+    }
+}
+
+impl Action {
+    /// Reads the action of this name.
+    fn read(name: &str, form: &mut Form) -> Result<Self, Problem> {
+        match name {
+            "cancel" => Ok(Self::Cancel(cancel::read(form)?)),
+            _ => {
+                let (id, deed) = Deed::read(name, form).ok_or_else(no_such_page)??;
+                Ok(Self::Endpoint(id, deed))
+            }
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Cancel(_) => "cancel",
+            Self::Endpoint(_, deed) => deed.name(),
+        }
+    }
+
+    /// The heading of what is shown of it.
+    fn title(&self) -> String {
+        match self {
+            Self::Cancel(payments) => format!("Cancel {}", counted(payments.len(), "payment")),
+            Self::Endpoint(id, deed) => deed.title(id),
+        }
+    }
+
+    /// The fields from which [`Self::read`] reads the same again. The trail keeps them.
+    fn fields(&self) -> Vec<(&'static str, String)> {
+        match self {
+            Self::Cancel(payments) => vec![("payments", cancel::lines(payments))],
+            Self::Endpoint(id, deed) => deed.fields(id),
+        }
+    }
+
+    /// Whether it changes nothing when it is done again.
+    fn can_be_repeated(&self) -> bool {
+        match self {
+            Self::Cancel(_) => true,
+            Self::Endpoint(_, deed) => deed.can_be_repeated(),
+        }
+    }
+
+    /// The fields as the trail keeps them.
+    fn arguments(&self) -> String {
+        let lines = self.fields().into_iter().map(|(name, value)| format!("{name}: {}", value.replace('\n', " ")));
+        lines.collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl Console {
+    /// Answers a request for an action.
+    pub(crate) async fn act(&self, request: &Request<'_>) -> Result<Answer, Problem> {
+        request.query(&[])?;
+        let mut form = request.form(MAX_BODY_BYTES)?;
+        let step = form.get("step", MAX_ID_BYTES)?;
+        let action = Action::read(request.console_name(), &mut form)?;
+        let shown = match step {
+            Step::Preview => {
+                form.end()?;
+                self.previewed(request, &action).await?
+            }
+            Step::Do => {
+                let name =
+                    ActionName { previewed_at: form.get("at", MAX_AT_BYTES)?, id: form.get("id", MAX_ID_BYTES)? };
+                form.end()?;
+                self.confirmed(request, name, &action).await?
+            }
+        };
+        Ok(Answer::html(200, shown.into_string()))
+    }
+
+    async fn previewed(&self, request: &Request<'_>, action: &Action) -> Result<Markup, Problem> {
+        let preview = match action {
+            Action::Cancel(payments) => self.preview_cancel(payments).await?,
+            Action::Endpoint(id, deed) => self.preview_endpoint(id, deed).await?,
+        };
+        let at = self.clock.now();
+        let what = format!("{}\n{}", action.name(), action.arguments());
+        let id = ActionId::derive(request.gateway_id(), at, &what);
+        Ok(html! {
+            (title(&action.title()))
+            (preview.shown)
+            @match preview.button {
+                Some(button) => form data-action=(action.name()) {
+                    @for (name, value) in action.fields() { input type="hidden" name=(name) value=(value); }
+                    input type="hidden" name="at" value=(at);
+                    input type="hidden" name="id" value=(id);
+                    input type="hidden" name="step" value="do";
+                    button { (button) }
+                },
+                None => p { "There is nothing to do." },
+            }
+        })
+    }
+
+    /// Does a confirmed action, unless that was done.
+    async fn confirmed(&self, request: &Request<'_>, name: ActionName, action: &Action) -> Result<Markup, Problem> {
+        let (now, by) = (self.clock.now(), request.caller());
+        let intent = AuditIntent {
+            name,
+            at: now,
+            by: by.to_string(),
+            subject: request.person().map(|person| person.to_string()),
+            request: request.gateway_id().to_owned(),
+            action: action.name().to_owned(),
+            arguments: action.arguments(),
+        };
+        let is_late = name.previewed_at > now || name.previewed_at.saturating_add(CONFIRMED_WITHIN) < now;
+        let known =
+            if is_late { self.entry(name).await? } else { self.store.put_audit_intent(&intent).await? };
+        match known {
+            None if is_late => return Err(expired()),
+            None => {}
+            Some(known) if !known.is_same_as(&intent) => return Err(another_action()),
+            Some(known) => {
+                // The SDK repeats a call whose reply was lost, and meets what it wrote itself.
+                let is_own = !intent.request.is_empty() && known.request == intent.request;
+                let entry = AuditEntry { outcome: self.outcome(name).await?, intent: known };
+                let goes_on = !is_late && (is_own || action.can_be_repeated());
+                if entry.outcome.is_some() || !goes_on {
+                    return Ok(ended(action, entry.outcome.as_ref()));
+                }
+            }
+        }
+        let result = match self.perform(action, &by).await {
+            Ok(lines) => lines.join("\n"),
+            Err(problem) if problem.status() < 500 => format!("refused: {}", problem.detail()),
+            // It may have happened, so the trail has no outcome.
+            Err(problem) => return Err(problem),
+        };
+        let outcome = AuditOutcome { at: self.clock.now(), result };
+        self.store.put_audit_outcome(name, &outcome).await?;
+        Ok(ended(action, Some(&outcome)))
+    }
+
+    async fn entry(&self, name: ActionName) -> Result<Option<AuditIntent>, Problem> {
+        Ok(self.store.audit_entry(name).await?.map(|entry| entry.intent))
+    }
+
+    async fn outcome(&self, name: ActionName) -> Result<Option<AuditOutcome>, Problem> {
+        Ok(self.store.audit_entry(name).await?.and_then(|entry| entry.outcome))
+    }
+
+    /// Does an action, and says what came of it. A problem of 500 and above says that it may have happened.
+    async fn perform(&self, action: &Action, by: &Actor) -> Result<Vec<String>, Problem> {
+        match action {
+            Action::Cancel(payments) => self.cancel_all(payments, by).await,
+            Action::Endpoint(id, deed) => Ok(vec![self.do_to_endpoint(id, deed, by).await?]),
+        }
+    }
+}
+
+fn expired() -> Problem {
+    let minutes = CONFIRMED_WITHIN.num_minutes();
+    let detail = format!("The preview is older than {minutes} minutes, or from the future; preview the action again.");
+    Problem::new(ProblemKind::InvalidShape, detail).at("at")
+}
+
+fn another_action() -> Problem {
+    let detail = "This id belongs to another action, or to another operator's; preview the action again.";
+    Problem::new(ProblemKind::IdempotencyKeyReused, detail).at("id")
+}
+
+/// The heading of an answer, to which the script moves the reader.
+fn title(text: &str) -> Markup {
+    html! { h2 id="dialog-title" tabindex="-1" { (text) } }
+}
+
+/// What came of an action.
+fn ended(action: &Action, outcome: Option<&AuditOutcome>) -> Markup {
+    html! {
+        (title(&action.title()))
+        @match outcome {
+            Some(outcome) => (result(outcome)),
+            None => p class="warn" { (UNKNOWN) ". Look before you preview it again." },
+        }
+        p { a href=(link("audit", &[])) { "Audit trail" } }
+    }
+}
+
+/// What is known of an intent without an outcome.
+pub(crate) const UNKNOWN: &str = "Unknown: it may have happened";
+
+/// A recorded outcome.
+pub(crate) fn result(outcome: &AuditOutcome) -> Markup {
+    html! { ul { @for line in outcome.result.lines() { li { (line) } } } }
+}
+
+/// A number of things, in words.
+pub(crate) fn counted(number: usize, thing: &str) -> String {
+    if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
+}

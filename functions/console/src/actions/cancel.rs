@@ -1,0 +1,146 @@
+//! Cancelling payments: up to a hundred, each as its client would.
+
+use futures::stream::{StreamExt as _, iter};
+use maud::{Markup, html};
+use payments_boot::Deadline;
+use payments_http::{Form, Problem, invalid_field};
+use payments_model::{Actor, Details, Head, PaymentId, Status};
+use payments_store::{Cancelled, StoreError};
+
+use crate::Console;
+use crate::actions::{Preview, counted};
+use crate::html::{instant, minor, payment_link, status};
+
+/// The most payments of one action.
+const MAX_PAYMENTS: usize = 100;
+
+/// The longest field of ids, in bytes: two ids for each payment.
+const MAX_FIELD_BYTES: usize = 8_000;
+
+/// How many payments are read or cancelled at once.
+const AT_ONCE: usize = 16;
+
+/// A payment that may be cancelled.
+struct Candidate {
+    id: PaymentId,
+    /// Its first details and its head, as far as they exist.
+    found: Option<(Details, Option<Head>)>,
+}
+
+/// Reads the ids, one a line. A repeated one counts once.
+pub(super) fn read(form: &mut Form) -> Result<Vec<PaymentId>, Problem> {
+    const FIELD: &str = "payments";
+    let text = form.take(FIELD, MAX_FIELD_BYTES)?;
+    let mut payments = Vec::new();
+    for (place, line) in text.lines().enumerate() {
+        if line.trim().is_empty() {
+            continue;
+        }
+        let why = |error| invalid_field(FIELD, &format!("line {}: {error}", place + 1));
+        let id: PaymentId = line.trim().parse().map_err(why)?;
+        if !payments.contains(&id) {
+            payments.push(id);
+        }
+    }
+    if payments.is_empty() || payments.len() > MAX_PAYMENTS {
+        let why = format!("it has to be 1 to {MAX_PAYMENTS} ids of payments, each on a line");
+        return Err(invalid_field(FIELD, &why));
+    }
+    Ok(payments)
+}
+
+/// The ids as [`read`] reads them.
+pub(super) fn lines(payments: &[PaymentId]) -> String {
+    payments.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+impl Console {
+    /// Shows each payment, and whether it can be cancelled: two reads for each, and one more for each in the long-term table alone.
+    pub(super) async fn preview_cancel(&self, payments: &[PaymentId]) -> Result<Preview, Problem> {
+        let deadline = self.deadline();
+        let deadline = &deadline;
+        let read = iter(payments.iter().copied().map(|id| async move {
+            if deadline.has_come() {
+                return Err(Problem::repeat());
+            }
+            Ok(self.candidate(id).await?)
+        }));
+        let candidates: Vec<Result<Candidate, Problem>> = read.buffered(AT_ONCE).collect().await;
+        let candidates = candidates.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let can = candidates.iter().filter(|candidate| candidate.can_be_cancelled()).count();
+        let of = format!("{can} of {} can be cancelled. A cancelled payment is never paid.", counted(payments.len(), "payment"));
+        let shown = html! { p { (of) } (table(&candidates)) };
+        let button = (can > 0).then(|| format!("Cancel {}", counted(can, "payment")));
+        Ok(Preview { shown, button })
+    }
+
+    async fn candidate(&self, id: PaymentId) -> Result<Candidate, StoreError> {
+        let Some(first) = self.store.details(id).await? else { return Ok(Candidate { id, found: None }) };
+        let head = self.store.head(&first.key()).await?;
+        Ok(Candidate { id, found: Some((first, head)) })
+    }
+
+    /// Cancels those of the payments that are still scheduled: one read and one write for each.
+    ///
+    /// # Errors
+    /// The first problem after which a payment may be cancelled or not. The others are tried all the same.
+    pub(super) async fn cancel_all(&self, payments: &[PaymentId], by: &Actor) -> Result<Vec<String>, Problem> {
+        let deadline = self.deadline();
+        let each = iter(payments.iter().copied().map(|id| self.cancel_one(id, by, &deadline)));
+        // The whole stream is collected, so that no write is in flight when the request is answered.
+        let lines: Vec<Result<String, Problem>> = each.buffered(AT_ONCE).collect().await;
+        lines.into_iter().collect()
+    }
+
+    async fn cancel_one(&self, id: PaymentId, by: &Actor, deadline: &Deadline) -> Result<String, Problem> {
+        if deadline.has_come() {
+            return Err(Problem::repeat());
+        }
+        let Some(first) = self.store.details(id).await? else { return Ok(format!("{id}: there is no such payment")) };
+        Ok(match self.store.cancel_payment(&first, self.clock.now(), by).await? {
+            Cancelled::Done(_) => format!("{id}: {}", Status::Cancelled),
+            Cancelled::TooLate(status) => format!("{id}: not cancelled, it is {status}"),
+            Cancelled::NoHead => format!("{id}: not cancelled, its create did not complete"),
+            Cancelled::Stuck(why) => {
+                tracing::error!(payment = %id, why, "a payment cannot be cancelled");
+                format!("{id}: not cancelled; the function's log says why")
+            }
+        })
+    }
+}
+
+impl Candidate {
+    fn head(&self) -> Option<&Head> {
+        self.found.as_ref().and_then(|(_, head)| head.as_ref())
+    }
+
+    fn can_be_cancelled(&self) -> bool {
+        self.head().is_some_and(|head| head.state.status() == Status::Scheduled)
+    }
+}
+
+fn table(candidates: &[Candidate]) -> Markup {
+    html! {
+        div class="scroll" { table {
+            caption { "The payments as they are now" }
+            thead { tr {
+                th scope="col" { "Payment" } th scope="col" { "Status" } th scope="col" { "Account" }
+                th scope="col" class="number" { "Amount" } th scope="col" { "Due" } th scope="col" { "Will be" }
+            } }
+            tbody { @for candidate in candidates { tr {
+                td { (payment_link(candidate.id)) }
+                @match (&candidate.found, candidate.head()) {
+                    (Some((first, _)), Some(head)) => {
+                        td { (status(head.state.status())) }
+                        td class="text" { (first.instruction.account) }
+                        td class="number" { (minor(head.money.amount.get().into(), head.money.currency)) }
+                        td { (instant(head.due_at)) }
+                    }
+                    (Some(_), None) => { td colspan="4" class="warn" { "its create did not complete" } }
+                    (None, _) => { td colspan="4" class="warn" { "there is no such payment" } }
+                }
+                td { @if candidate.can_be_cancelled() { "cancelled" } @else { "left as it is" } }
+            } } }
+        } }
+    }
+}

@@ -1,0 +1,246 @@
+//! The audit trail of the console: what operators did, written before it was done, and what came of it.
+//!
+//! | item | pk | sk |
+//! |---|---|---|
+//! | intent | `AUDIT#<YYYY-MM>` | `<previewedAt>#<actionId>` |
+//! | outcome | `AUDIT#<YYYY-MM>` | `<previewedAt>#<actionId>#outcome` |
+//!
+//! Both are put if they are absent, and no role can change or delete them. An intent without an outcome may have happened.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use payments_model::{ActionId, BusinessDate, UtcSecond};
+use serde::{Deserialize, Serialize};
+
+use crate::attributes::Fault;
+use crate::error::failed;
+use crate::item::{item_key, key_of, text_of};
+use crate::key::{audit_outcome_sort, audit_partition, audit_sort, parse_audit_sort};
+use crate::{Item, Store, StoreError};
+
+/// A month of the trail: that of an action's preview, in UTC.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AuditMonth(String);
+
+/// Why a text is not a month.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("expected a month as YYYY-MM, such as 2026-12")]
+pub struct AuditMonthError;
+
+/// What names an action: when it was previewed, and its id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ActionName {
+    /// When it was previewed.
+    pub previewed_at: UtcSecond,
+    /// Its id.
+    pub id: ActionId,
+}
+
+/// What an operator wants done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditIntent {
+    /// The action's name.
+    pub name: ActionName,
+    /// When it was confirmed.
+    pub at: UtcSecond,
+    /// Who confirmed it, as the trails of payments name callers.
+    pub by: String,
+    /// The person whose token it was, if the token names one.
+    pub subject: Option<String>,
+    /// The request that confirmed it: another one does not do it again.
+    pub request: String,
+    /// What: the action.
+    pub action: String,
+    /// What: its arguments, each `name: value` on a line.
+    pub arguments: String,
+}
+
+impl AuditIntent {
+    /// Whether both want the same of one preview, whichever request says so.
+    pub fn is_same_as(&self, other: &Self) -> bool {
+        let wanted = |intent: &Self| {
+            (intent.name, intent.by.clone(), intent.subject.clone(), intent.action.clone(), intent.arguments.clone())
+        };
+        wanted(self) == wanted(other)
+    }
+}
+
+/// What came of an action.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditOutcome {
+    /// When it was written.
+    pub at: UtcSecond,
+    /// What came of it, one thing on each line.
+    pub result: String,
+}
+
+/// An action in the trail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditEntry {
+    /// What was wanted.
+    pub intent: AuditIntent,
+    /// What came of it; without one, it may have happened.
+    pub outcome: Option<AuditOutcome>,
+}
+
+/// A page of the trail.
+#[derive(Debug)]
+pub struct AuditPage {
+    /// The entries, the newest first. One that cannot be read is an error in its place.
+    pub entries: Vec<Result<AuditEntry, StoreError>>,
+    /// Where the next page begins, if there may be more.
+    pub next: Option<ActionName>,
+}
+
+/// The attributes of an intent beside its key.
+#[derive(Debug, Serialize, Deserialize)]
+struct IntentItem {
+    at: String,
+    by: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subject: Option<String>,
+    request: String,
+    action: String,
+    arguments: String,
+}
+
+/// The attributes of an outcome beside its key.
+#[derive(Debug, Serialize, Deserialize)]
+struct OutcomeItem {
+    at: String,
+    result: String,
+}
+
+impl AuditMonth {
+    /// The month of an instant.
+    pub fn of(at: UtcSecond) -> Self {
+        Self(at.to_string().chars().take(7).collect())
+    }
+}
+
+impl FromStr for AuditMonth {
+    type Err = AuditMonthError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        format!("{text}-01").parse::<BusinessDate>().map(|_| Self(text.to_owned())).map_err(|_| AuditMonthError)
+    }
+}
+
+impl fmt::Display for AuditMonth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Store {
+    /// Writes an intent, unless the action has one: 1 write unit for each KB. Returns the one that it has.
+    pub async fn put_audit_intent(&self, intent: &AuditIntent) -> Result<Option<AuditIntent>, StoreError> {
+        let AuditIntent { name, at, by, subject, request, action, arguments } = intent.clone();
+        let attributes = IntentItem { at: at.to_string(), by, subject, request, action, arguments };
+        let mut item = item_key(audit_partition(&AuditMonth::of(name.previewed_at)), audit_sort(name));
+        item.extend(self.audit_attributes(&attributes)?);
+        let existing = self.put_if_absent(&self.tables.history, item).await?;
+        existing.map(|item| self.parse_audit(item, parse_intent)).transpose()
+    }
+
+    /// Writes an outcome, unless the action has one, which then stays: 1 write unit for each KB.
+    pub async fn put_audit_outcome(&self, name: ActionName, outcome: &AuditOutcome) -> Result<(), StoreError> {
+        let attributes = OutcomeItem { at: outcome.at.to_string(), result: outcome.result.clone() };
+        let mut item = item_key(audit_partition(&AuditMonth::of(name.previewed_at)), audit_outcome_sort(name));
+        item.extend(self.audit_attributes(&attributes)?);
+        self.put_if_absent(&self.tables.history, item).await.map(drop)
+    }
+
+    /// Returns what the trail has of an action, strongly consistent: 1 read unit for each 4 KB.
+    pub async fn audit_entry(&self, name: ActionName) -> Result<Option<AuditEntry>, StoreError> {
+        let query = self
+            .client
+            .query()
+            .table_name(&self.tables.history)
+            .consistent_read(true)
+            .key_condition_expression("pk = :pk AND sk BETWEEN :from AND :to")
+            .expression_attribute_values(
+                ":pk",
+                AttributeValue::S(audit_partition(&AuditMonth::of(name.previewed_at))),
+            )
+            .expression_attribute_values(":from", AttributeValue::S(audit_sort(name)))
+            .expression_attribute_values(":to", AttributeValue::S(audit_outcome_sort(name)));
+        let items = query.send().await.map_err(failed("Query"))?.items.unwrap_or_default();
+        self.audit_entries(items).pop().map(|(_, entry)| entry).transpose()
+    }
+
+    /// Returns the actions of a month before `before`, the newest first: 1 read unit for each 8 KB. It reads `most` items and at most a
+    /// megabyte, and an action has two.
+    pub async fn audit_page(
+        &self,
+        month: &AuditMonth,
+        before: Option<ActionName>,
+        most: u16,
+    ) -> Result<AuditPage, StoreError> {
+        let query = self
+            .client
+            .query()
+            .table_name(&self.tables.history)
+            .scan_index_forward(false)
+            .limit(most.into())
+            .key_condition_expression("pk = :pk AND sk < :before")
+            .expression_attribute_values(":pk", AttributeValue::S(audit_partition(month)))
+            // Every sort key begins with a digit.
+            .expression_attribute_values(":before", AttributeValue::S(before.map_or("~".to_owned(), audit_sort)));
+        let answer = query.send().await.map_err(failed("Query"))?;
+        let (mut items, more) = (answer.items.unwrap_or_default(), answer.last_evaluated_key.is_some());
+        // An outcome comes before its intent here. If that is not on this page, both are on the next one.
+        if more && items.len() > 1 && items.last().is_some_and(|item| text_of(item, "sk").ends_with("#outcome")) {
+            items.pop();
+        }
+        let last = items.last().and_then(|item| parse_audit_sort(text_of(item, "sk")).ok());
+        let mut entries = self.audit_entries(items);
+        entries.reverse();
+        let entries = entries.into_iter().map(|(_, entry)| entry).collect();
+        Ok(AuditPage { entries, next: last.map(|(name, _)| name).filter(|_| more) })
+    }
+
+    /// The actions of these items, by their keys.
+    fn audit_entries(&self, items: Vec<Item>) -> Vec<(String, Result<AuditEntry, StoreError>)> {
+        let (mut intents, mut outcomes) = (BTreeMap::new(), BTreeMap::new());
+        for item in items {
+            let sort = text_of(&item, "sk").to_owned();
+            match sort.strip_suffix("#outcome") {
+                Some(intent) => {
+                    outcomes.insert(intent.to_owned(), self.parse_audit(item, parse_outcome));
+                }
+                None => {
+                    intents.insert(sort, self.parse_audit(item, parse_intent));
+                }
+            }
+        }
+        let entry = |(sort, intent): (String, Result<AuditIntent, StoreError>)| {
+            let outcome = outcomes.remove(&sort).transpose();
+            (sort, intent.and_then(|intent| Ok(AuditEntry { intent, outcome: outcome? })))
+        };
+        intents.into_iter().map(entry).collect()
+    }
+
+    fn audit_attributes(&self, attributes: &impl Serialize) -> Result<Item, StoreError> {
+        serde_dynamo::to_item(attributes).map_err(|error| StoreError::unreadable(&self.tables.history, "(new)", error))
+    }
+
+    fn parse_audit<T>(&self, item: Item, parse: impl FnOnce(Item) -> Result<T, Fault>) -> Result<T, StoreError> {
+        let key = key_of(&item);
+        parse(item).map_err(|fault| StoreError::unreadable(&self.tables.history, key, fault))
+    }
+}
+
+fn parse_intent(item: Item) -> Result<AuditIntent, Fault> {
+    let (name, _) = parse_audit_sort(text_of(&item, "sk"))?;
+    let IntentItem { at, by, subject, request, action, arguments } = serde_dynamo::from_item(item)?;
+    Ok(AuditIntent { name, at: at.parse()?, by, subject, request, action, arguments })
+}
+
+fn parse_outcome(item: Item) -> Result<AuditOutcome, Fault> {
+    let OutcomeItem { at, result } = serde_dynamo::from_item(item)?;
+    Ok(AuditOutcome { at: at.parse()?, result })
+}
