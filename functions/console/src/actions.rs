@@ -176,8 +176,7 @@ impl Console {
             arguments: action.arguments(),
         };
         let is_late = name.previewed_at > now || name.previewed_at.saturating_add(CONFIRMED_WITHIN) < now;
-        let known =
-            if is_late { self.entry(name).await? } else { self.store.put_audit_intent(&intent).await? };
+        let known = if is_late { self.entry(name).await? } else { self.store.put_audit_intent(&intent).await? };
         match known {
             None if is_late => return Err(expired()),
             None => {}

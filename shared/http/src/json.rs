@@ -131,7 +131,9 @@ impl<'b> Fields<'b> {
         for (name, value) in std::mem::take(&mut self.left) {
             match serde_json::from_str(value.get()) {
                 Ok(text) => texts.push((name, text)),
-                Err(_) => self.misshapen(&name, format!("The field \"{}\" has the wrong type; send a string.", echoed(&name))),
+                Err(_) => {
+                    self.misshapen(&name, format!("The field \"{}\" has the wrong type; send a string.", echoed(&name)))
+                }
             }
         }
         texts

@@ -162,10 +162,7 @@ impl Store {
             .table_name(&self.tables.history)
             .consistent_read(true)
             .key_condition_expression("pk = :pk AND sk BETWEEN :from AND :to")
-            .expression_attribute_values(
-                ":pk",
-                AttributeValue::S(audit_partition(&AuditMonth::of(name.previewed_at))),
-            )
+            .expression_attribute_values(":pk", AttributeValue::S(audit_partition(&AuditMonth::of(name.previewed_at))))
             .expression_attribute_values(":from", AttributeValue::S(audit_sort(name)))
             .expression_attribute_values(":to", AttributeValue::S(audit_outcome_sort(name)));
         let items = query.send().await.map_err(failed("Query"))?.items.unwrap_or_default();

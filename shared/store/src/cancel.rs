@@ -25,12 +25,7 @@ pub enum Cancelled {
 impl Store {
     /// Cancels the payment of these first details, if it is scheduled: 1 write unit for its head, and 2 for its `due` key. It reads
     /// nothing if the head is as it was created.
-    pub async fn cancel_payment(
-        &self,
-        details: &Details,
-        now: UtcSecond,
-        by: &Actor,
-    ) -> Result<Cancelled, StoreError> {
+    pub async fn cancel_payment(&self, details: &Details, now: UtcSecond, by: &Actor) -> Result<Cancelled, StoreError> {
         // Most heads are as they were created before their first transition. So the details give the expected status,
         // version and due key, without a read.
         let key = details.key();

@@ -68,7 +68,10 @@ impl Console {
         let candidates: Vec<Result<Candidate, Problem>> = read.buffered(AT_ONCE).collect().await;
         let candidates = candidates.into_iter().collect::<Result<Vec<_>, _>>()?;
         let can = candidates.iter().filter(|candidate| candidate.can_be_cancelled()).count();
-        let of = format!("{can} of {} can be cancelled. A cancelled payment is never paid.", counted(payments.len(), "payment"));
+        let of = format!(
+            "{can} of {} can be cancelled. A cancelled payment is never paid.",
+            counted(payments.len(), "payment")
+        );
         let shown = html! { p { (of) } (table(&candidates)) };
         let button = (can > 0).then(|| format!("Cancel {}", counted(can, "payment")));
         Ok(Preview { shown, button })

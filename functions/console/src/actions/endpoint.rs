@@ -92,9 +92,10 @@ impl Console {
                 };
                 (what, Some("Replay"))
             }
-            Deed::Skip(event) if is_blocked_by(&found.state, event) => {
-                (html! { "It never gets the event " code { (event) } ", and goes on with the next one." }, Some("Skip the event"))
-            }
+            Deed::Skip(event) if is_blocked_by(&found.state, event) => (
+                html! { "It never gets the event " code { (event) } ", and goes on with the next one." },
+                Some("Skip the event"),
+            ),
             Deed::Skip(event) => (html! { "It does not fail at the event " code { (event) } "." }, None),
         };
         let shown: Markup = html! {
@@ -130,8 +131,7 @@ impl Console {
         let blocking = found.state.progress.blocking.as_ref().filter(|blocking| blocking.event_id == event);
         let is_skipped = match blocking {
             Some(blocking) => {
-                let skipped =
-                    SkippedEvent { at: self.clock.now(), event_id: event.to_owned(), by: by.to_string() };
+                let skipped = SkippedEvent { at: self.clock.now(), event_id: event.to_owned(), by: by.to_string() };
                 self.store.skip_webhook_event(id, &found.state, blocking, skipped).await?
             }
             // The same confirmation again.

@@ -39,8 +39,8 @@ impl Console {
 /// The place before which a page begins, as the link before has it.
 fn place(text: &str) -> Result<ActionName, Problem> {
     let parsed = text.split_once('_').and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
-    let (previewed_at, id) =
-        parsed.ok_or_else(|| invalid_parameter("before", &"it is no place of this list; begin again with the month"))?;
+    let (previewed_at, id) = parsed
+        .ok_or_else(|| invalid_parameter("before", &"it is no place of this list; begin again with the month"))?;
     Ok(ActionName { previewed_at, id })
 }
 
