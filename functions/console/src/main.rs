@@ -2,9 +2,9 @@
 
 use std::convert::Infallible;
 
+use console::{Config, Console};
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use payments_boot::{Clock, Lookup, http_store, log_as_json};
-use console::{Config, Console};
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {

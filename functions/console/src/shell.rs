@@ -1,8 +1,6 @@
 //! The console's page without a view, its headers, and its script and style.
 
-use http::header::{
-    CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
-};
+use http::header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use maud::{DOCTYPE, Markup, html};
 use payments_http::Answer;

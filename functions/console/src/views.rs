@@ -1,0 +1,69 @@
+//! The views, each a part of the page.
+
+mod ahead;
+mod bank;
+mod day;
+mod endpoints;
+mod find;
+mod list;
+mod payment;
+mod waiting;
+
+use maud::Markup;
+use payments_http::{Problem, Request};
+
+use crate::Console;
+
+/// A view.
+pub(crate) struct View {
+    /// Its name, in the address.
+    pub(crate) name: &'static str,
+    /// Its name among the links of the page; empty if another view leads to it.
+    pub(crate) title: &'static str,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Day,
+    Ahead,
+    List,
+    Find,
+    Payment,
+    Waiting,
+    Endpoints,
+    Bank,
+}
+
+/// Every view.
+pub(crate) static VIEWS: [View; 8] = [
+    View { name: "day", title: "Day", kind: Kind::Day },
+    View { name: "ahead", title: "Dates ahead", kind: Kind::Ahead },
+    View { name: "waiting", title: "Waiting", kind: Kind::Waiting },
+    View { name: "endpoints", title: "Webhooks", kind: Kind::Endpoints },
+    View { name: "bank", title: "Bank", kind: Kind::Bank },
+    View { name: "list", title: "", kind: Kind::List },
+    View { name: "find", title: "", kind: Kind::Find },
+    View { name: "payment", title: "", kind: Kind::Payment },
+];
+
+/// The view of this name.
+pub(crate) fn named(name: &str) -> Option<&'static View> {
+    VIEWS.iter().find(|view| view.name == name)
+}
+
+impl Console {
+    /// Renders a view.
+    pub(crate) async fn view(&self, view: &View, request: &Request<'_>) -> Result<Markup, Problem> {
+        match view.kind {
+            Kind::Day => self.day(request).await,
+            Kind::Ahead => self.ahead(request).await,
+            Kind::List => self.list(request).await,
+            Kind::Find => self.find(request).await,
+            Kind::Payment => self.payment(request).await,
+            Kind::Waiting => self.waiting(request).await,
+            Kind::Endpoints => self.endpoints(request).await,
+            Kind::Bank => self.bank(request).await,
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The bank: what is paused, the last report, findings of the recount, and the log.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+use payments_http::{Problem, Request};
+use payments_model::{BusinessDate, Status};
+use payments_store::{LogHead, ReportRun, StoredEvidence};
+
+use crate::Console;
+use crate::config::Paused;
+use crate::html::{fact, grouped, heading, instant, link};
+
+/// Of how many days back and ahead the recount's findings are shown. It recounts no date outside of these.
+const DAYS_BACK: u32 = 400;
+const DAYS_AHEAD: u32 = 800;
+
+impl Console {
+    /// The view of the bank. It reads the report's last run, the recount's findings, and the head of the log.
+    pub(crate) async fn bank(&self, request: &Request<'_>) -> Result<Markup, Problem> {
+        request.query(&[])?;
+        let today = self.today();
+        let findings = self.store.evidence(today.minus_days(DAYS_BACK), today.plus_days(DAYS_AHEAD)).await?;
+        let (run, log) = (self.store.last_report_run().await?, self.store.log_head().await?);
+        Ok(html! {
+            (heading("Bank"))
+            dl {
+                (fact("Time", &html! { (instant(self.clock.now())) ", " (today) " at the bank" }))
+                (fact("Paused", &paused(self.config.paused)))
+                (fact("Last report", &report(run.as_ref())))
+                (fact("Event log", &event_log(log.as_ref())))
+                (fact("Shards read", &html! { (self.config.read_shards.get()) }))
+            }
+            h2 { "Findings of the recount" }
+            (found(&findings))
+        })
+    }
+}
+
+fn paused(paused: Paused) -> Markup {
+    match paused {
+        Paused::None => html! { "nothing" },
+        Paused::Sending => {
+            html! { span class="warn" { "sending" } ": nothing is swept, sent, reported, archived or recounted" }
+        }
+        Paused::Settling => {
+            html! { span class="warn" { "settling" } ": the same, and settlement results wait in their queue" }
+        }
+    }
+}
+
+fn report(run: Option<&ReportRun>) -> Markup {
+    let Some(run) = run else { return html! { "none yet" } };
+    html! {
+        "number " (run.number) ", committed " (instant(run.committed_at)) ": " (grouped(run.rows.into())) " settlements from "
+        (instant(run.first_settled_at)) " to " (instant(run.last_settled_at)) ", " code { (run.csv.published) }
+        @if !run.finished { ". " span class="warn" { "Not published yet" } ": the next run finishes it" }
+    }
+}
+
+fn event_log(log: Option<&LogHead>) -> Markup {
+    let Some(log) = log else { return html! { "none" } };
+    html! {
+        "epoch " (log.epoch) ", next segment " (grouped(log.next.into()))
+        @if log.missed.is_some() { ". " span class="warn" { "Changes are missing" } ": the next segment says so" }
+    }
+}
+
+fn found(findings: &BTreeMap<BusinessDate, StoredEvidence>) -> Markup {
+    html! {
+        @if findings.is_empty() { p { "None: every date that was recounted agrees with its counters." } } @else {
+            div class="scroll" { table {
+                caption { "Dates whose counters differed from a recount. See the runbook, under CounterDrift." }
+                thead { tr { th scope="col" { "Date" } th scope="col" { "First found" } th scope="col" { "Recounted" } } }
+                tbody { @for (date, finding) in findings { (finding_row(*date, finding)) } }
+            } }
+        }
+    }
+}
+
+fn finding_row(date: BusinessDate, finding: &StoredEvidence) -> Markup {
+    let text = date.to_string();
+    html! { tr {
+        th scope="row" { a href=(link("day", &[("date", &text)])) { (text) } }
+        @match &finding.evidence {
+            Some(evidence) => {
+                td { (instant(evidence.found_at)) }
+                td { @for status in Status::ALL { (status.as_str()) " " (grouped(evidence.recounted.count(status).into())) " " } }
+            }
+            None => { td { "unknown" } td class="warn" { "it cannot be read" } }
+        }
+    } }
+}

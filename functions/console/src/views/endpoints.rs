@@ -1,0 +1,79 @@
+//! The webhook endpoints: how far each is, and what came of its last deliveries.
+
+use maud::{Markup, html};
+use payments_http::{Problem, Request};
+use payments_store::{LogHead, WebhookEndpoint, WebhookState};
+
+use crate::Console;
+use crate::html::{fact, grouped, heading, instant};
+
+impl Console {
+    /// The view of all endpoints. It reads them, their states, and the head of the log.
+    pub(crate) async fn endpoints(&self, request: &Request<'_>) -> Result<Markup, Problem> {
+        request.query(&[])?;
+        let endpoints = self.store.webhook_endpoints().await?;
+        let (mut states, head) = (self.store.webhook_states().await?, self.store.log_head().await?);
+        Ok(html! {
+            div data-live data-hx-get="/console/views/endpoints" data-hx-trigger="every 15s" data-hx-target="#main" data-hx-swap="innerMorph" {
+                (heading("Webhook endpoints"))
+                @if endpoints.is_empty() { p { "None." } }
+                @for (id, endpoint) in endpoints {
+                    h2 { (id) }
+                    @match (endpoint, states.remove(&id)) {
+                        (Ok(endpoint), Some(Ok(state))) => (shown(&endpoint, &state, head.as_ref())),
+                        (Ok(_), None) => p { "It was deleted a moment ago." },
+                        _ => p class="warn" { "It cannot be read. A PUT of the endpoint writes it anew." },
+                    }
+                }
+            }
+        })
+    }
+}
+
+fn shown(endpoint: &WebhookEndpoint, state: &WebhookState, head: Option<&LogHead>) -> Markup {
+    let progress = &state.progress;
+    let behind = head.map_or(0, |head| head.segments_after(state.position));
+    html! {
+        dl {
+            (fact("URL", &html! { (endpoint.chosen.url) }))
+            @if !endpoint.chosen.description.is_empty() { (fact("Description", &html! { (endpoint.chosen.description) })) }
+            (fact("State", &standing(state)))
+            (fact("Behind", &html! { (grouped(behind.into())) " segments of the log, after " code { (state.position) } }))
+            @if let Some(error) = &progress.last_error {
+                (fact("Last error", &html! { (instant(error.at)) ": " (error.outcome.kind) " " @if let Some(status) = error.outcome.status { (status) } }))
+            }
+            @if let Some(blocking) = &progress.blocking { (fact("Not accepted", &html! { code { (blocking.event_id) } })) }
+            @if let Some(missed) = &progress.missed {
+                (fact("Missed", &html! { span class="warn" { "events after " code { (missed.from) } " up to " code { (missed.to) } ", because the log no longer had them" } }))
+            }
+            @for skipped in &state.skipped {
+                (fact("Skipped", &html! { (instant(skipped.at)) ": " code { (skipped.event_id) } ", by " (skipped.by) }))
+            }
+        }
+        @if !progress.deliveries.is_empty() {
+            div class="scroll" { table {
+                caption { "Last deliveries" }
+                thead { tr { th scope="col" { "At" } th scope="col" class="number" { "Events" } th scope="col" { "Result" } } }
+                tbody { @for delivery in &progress.deliveries { tr {
+                    td { (instant(delivery.at)) }
+                    td class="number" { (delivery.events) }
+                    td class="text" { (delivery.outcome.kind) " " @if let Some(status) = delivery.outcome.status { (status) } }
+                } } }
+            } }
+        }
+    }
+}
+
+fn standing(state: &WebhookState) -> Markup {
+    let progress = &state.progress;
+    html! {
+        @if let Some(at) = state.disabled_at {
+            span class="warn" { "disabled" } " since " (instant(at))
+            @if let Some(by) = state.disabled_by { ", by " (by.as_str()) }
+        } @else if progress.failures > 0 {
+            span class="warn" { "failing" } ", " (progress.failures) " tries"
+            @if let Some(since) = progress.failing_since { " since " (instant(since)) }
+            @if let Some(next) = progress.next_try_at { "; next try at " (instant(next)) }
+        } @else { "enabled" }
+    }
+}

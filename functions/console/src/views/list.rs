@@ -1,0 +1,123 @@
+//! The payments of a date in a status, across accounts, earliest due first.
+
+use futures::stream::{StreamExt as _, TryStreamExt as _, iter};
+use maud::{Markup, html};
+use payments_http::request::invalid_parameter;
+use payments_http::{Problem, Request};
+use payments_model::{BusinessDate, PaymentId, Status, UtcSecond};
+use payments_store::{DueRange, DueRow, DueSort, DueUntil};
+
+use crate::Console;
+use crate::html::{heading, instant, link, minor, payment_link, status};
+use crate::views::waiting::SHARDS_AT_ONCE;
+
+/// The payments of one page.
+const SHOWN: u16 = 50;
+
+/// A page of the list.
+struct Page {
+    rows: Vec<DueRow>,
+    unreadable: usize,
+    next: Option<DueSort>,
+}
+
+impl Console {
+    /// The view of a list. Each page reads the next payments of each shard once, because the shards share one order; past dates
+    /// also have payments in the long-term table.
+    pub(crate) async fn list(&self, request: &Request<'_>) -> Result<Markup, Problem> {
+        let query = request.query(&["date", "status", "after"])?;
+        let date: BusinessDate = query.get("date")?.ok_or_else(|| invalid_parameter("date", &"it is missing"))?;
+        let wanted: Status = query.get("status")?.ok_or_else(|| invalid_parameter("status", &"it is missing"))?;
+        let after = query.text("after")?.map(|text| place(wanted, date, text)).transpose()?;
+        let page = self.page(date, wanted, after).await?;
+        let (date, name) = (date.to_string(), wanted.as_str());
+        Ok(html! {
+            (heading(&format!("{date}: {}", name.to_lowercase())))
+            p { a href=(link("day", &[("date", &date)])) { "All of " (date) } }
+            @if page.unreadable > 0 {
+                p class="warn" { (page.unreadable) " payments cannot be read. The function's log names them." }
+            }
+            @if page.rows.is_empty() { p { "None." } } @else { (table(&page.rows)) }
+            @if let Some(next) = page.next {
+                p {
+                    a href=(link("list", &[("date", &date), ("status", name), ("after", &format!("{}_{}", next.due_at, next.payment_id))])) {
+                        "Next " (SHOWN)
+                    }
+                }
+            }
+        })
+    }
+
+    async fn page(&self, date: BusinessDate, status: Status, after: Option<DueSort>) -> Result<Page, Problem> {
+        // Only payments of past days are archived.
+        let with_history = date < self.today();
+        let pages = iter(self.config.read_shards.all())
+            .map(|shard| async move {
+                let range = DueRange { shard, status, until: DueUntil::Date(date), after };
+                if with_history {
+                    self.store.due_page_of_both(&range, SHOWN).await
+                } else {
+                    self.store.due_page(&range, SHOWN).await
+                }
+            })
+            .buffered(SHARDS_AT_ONCE);
+        let pages: Vec<_> = pages.try_collect().await?;
+        let (mut rows, mut unreadable) = (Vec::new(), 0);
+        // No shard is read beyond its page, so the list is complete up to the earliest end of a page.
+        let mut end: Option<DueSort> = None;
+        for page in pages {
+            end = [end, page.next].into_iter().flatten().min_by_key(order);
+            for row in page.rows {
+                match row {
+                    Ok(row) => rows.push(row),
+                    Err(error) => {
+                        tracing::error!(%error, "a payment cannot be read and is left out of the console's list");
+                        unreadable += 1;
+                    }
+                }
+            }
+        }
+        rows.sort_unstable_by_key(|row| order(&row.due));
+        if let Some(end) = &end {
+            rows.retain(|row| order(&row.due) <= order(end));
+        }
+        if rows.len() > SHOWN.into() {
+            rows.truncate(SHOWN.into());
+            end = rows.last().map(|row| row.due);
+        }
+        Ok(Page { rows, unreadable, next: end })
+    }
+}
+
+fn order(due: &DueSort) -> (UtcSecond, PaymentId) {
+    (due.due_at, due.payment_id)
+}
+
+/// The place after which a page begins, as the link before has it.
+fn place(status: Status, due_date: BusinessDate, text: &str) -> Result<DueSort, Problem> {
+    let parsed = text.split_once('_').and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
+    let (due_at, payment_id) =
+        parsed.ok_or_else(|| invalid_parameter("after", &"it is no place of this list; begin again with the date"))?;
+    Ok(DueSort { status, due_date, due_at, payment_id })
+}
+
+/// A table of payments.
+pub(crate) fn table(rows: &[DueRow]) -> Markup {
+    html! {
+        div class="scroll" { table {
+            caption { "Earliest due first" }
+            thead { tr {
+                th scope="col" { "Due" } th scope="col" { "Status" } th scope="col" { "Payment" }
+                th scope="col" { "Account" } th scope="col" { "Payee" } th scope="col" class="number" { "Amount" }
+            } }
+            tbody { @for row in rows { tr {
+                td { (instant(row.due.due_at)) }
+                td { (status(row.due.status)) }
+                td { (payment_link(row.due.payment_id)) }
+                td class="text" { (row.head.account) }
+                td class="text" { (row.payee) }
+                td class="number" { (minor(row.money.amount.get().into(), row.money.currency)) }
+            } } }
+        } }
+    }
+}

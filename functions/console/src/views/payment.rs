@@ -1,0 +1,162 @@
+//! One payment: what it is, what happened to it, and what its client said.
+
+use maud::{Markup, html};
+use payments_http::request::invalid_parameter;
+use payments_http::{Problem, Request};
+use payments_model::{DateRule, Details, Head, MoveReason, PaymentId};
+use payments_store::StoreError;
+
+use crate::Console;
+use crate::html::{fact, grouped, heading, instant, link, minor, status};
+
+/// What is stored of a payment.
+struct Found {
+    /// Its first details.
+    first: Details,
+    /// Its head; none if the create did not complete, or the head is lost.
+    head: Option<Head>,
+    /// The details in force and before, the latest first, without the first ones; or why they cannot be shown.
+    chain: Result<Vec<Details>, String>,
+}
+
+impl Console {
+    /// The view of one payment: one read for its first details, one or two for its head, and one for each amendment.
+    pub(crate) async fn payment(&self, request: &Request<'_>) -> Result<Markup, Problem> {
+        let query = request.query(&["id"])?;
+        let id: PaymentId = query.get("id")?.ok_or_else(|| invalid_parameter("id", &"it is missing"))?;
+        self.shown(id).await?.ok_or_else(Problem::no_such_payment)
+    }
+
+    /// The view of a payment, if there is one of this id.
+    pub(crate) async fn shown(&self, id: PaymentId) -> Result<Option<Markup>, Problem> {
+        let Some(first) = self.store.details(id).await? else { return Ok(None) };
+        let head = self.store.head(&first.key()).await?;
+        let deadline = self.deadline();
+        let chain = match &head {
+            None => Ok(Vec::new()),
+            Some(head) => match self.store.details_chain(head, || !deadline.has_come()).await {
+                Ok(Some(chain)) => Ok(chain),
+                Ok(None) => Err("DynamoDB is slow, so what the payment was is not shown; try again".to_owned()),
+                // What a restore lost hides nothing else.
+                Err(error @ StoreError::Unreadable { .. }) => {
+                    tracing::error!(payment = %id, %error, "the details of an amendment cannot be read");
+                    Err("what the payment was cannot be read; the function's log says why".to_owned())
+                }
+                Err(error) => return Err(error.into()),
+            },
+        };
+        Ok(Some(page(&Found { first, head, chain })))
+    }
+}
+
+fn page(found: &Found) -> Markup {
+    let Found { first, head, chain } = found;
+    let in_force = match (head, chain) {
+        (Some(head), Ok(chain)) if head.amendment.is_some() => chain.first(),
+        (Some(head), Err(_)) if head.amendment.is_some() => None,
+        _ => Some(first),
+    };
+    let id = first.payment_id.to_string();
+    html! {
+        (heading(&format!("Payment {id}")))
+        @match head {
+            Some(head) => { (facts(head, in_force)) (trail(head)) }
+            None => p class="warn" {
+                "It has no head: its create did not complete and was not acknowledged, or a restore lost the head. If its client repeats the create, the head is put."
+            }
+        }
+        h2 { "What it was" }
+        @if let Err(why) = chain { p class="warn" { (why) "." } }
+        (versions(first, chain.as_deref().unwrap_or_default()))
+        @if let Some(details) = in_force { (data(details)) }
+    }
+}
+
+fn facts(head: &Head, in_force: Option<&Details>) -> Markup {
+    let date = head.due_date.to_string();
+    html! {
+        div class="facts" { dl {
+            (fact("Status", &status(head.state.status())))
+            (fact("Amount", &minor(head.money.amount.get().into(), head.money.currency)))
+            (fact("Account", &html! { (head.account) }))
+            (fact("Payee", &html! { (head.payee) }))
+            @if let Some(reference) = &head.reference { (fact("Reference", &html! { (reference) })) }
+            (fact("Asked for", &html! { (head.scheduled_for) @if let Some(details) = in_force { (asked(details)) } }))
+            (fact("Due", &html! {
+                (instant(head.due_at)) ", on " a href=(link("day", &[("date", &date)])) { (date) }
+                @if let Some(moved) = in_force.and_then(|details| details.moved) { ", moved: " (why_moved(moved)) }
+            }))
+            @if let Some(attempt) = head.dispatch_attempt { (fact("Requests sent", &html! { "up to number " (attempt) })) }
+            @if let Some(id) = head.transaction_id() { (fact("Transaction", &html! { code { (id) } })) }
+            @if let Some(reason) = head.failure_reason() { (fact("Reason", &html! { (reason.as_str()) })) }
+            @if head.state.status().is_settled() {
+                (fact("Report", &html! { @if head.unreported { "not reported yet" } @else { "reported" } }))
+            }
+            (fact("Version", &html! { (head.version) }))
+            (fact("Shard", &html! { (head.shard.get()) }))
+        } }
+    }
+}
+
+fn asked(details: &Details) -> Markup {
+    html! { @if let Some(rule) = details.instruction.date_rule { ", rule " (DateRule::as_str(rule)) } }
+}
+
+fn why_moved(reason: MoveReason) -> &'static str {
+    match reason {
+        MoveReason::Weekend => "the date is a weekend",
+        MoveReason::Holiday => "the date is a holiday",
+        MoveReason::CutOff => "the cut-off had passed",
+    }
+}
+
+fn trail(head: &Head) -> Markup {
+    html! {
+        h2 { "What happened" }
+        div class="scroll" { table {
+            caption { "The statuses that it entered" }
+            thead { tr { th scope="col" { "Status" } th scope="col" { "When" } th scope="col" { "By" } } }
+            tbody { @for entry in head.trail() { tr {
+                td { (status(entry.status)) }
+                td { (instant(entry.at)) }
+                td class="text" { (entry.by) }
+            } } }
+        } }
+    }
+}
+
+/// What the payment was, the first version first.
+fn versions(first: &Details, chain: &[Details]) -> Markup {
+    let all: Vec<&Details> = std::iter::once(first).chain(chain.iter().rev()).collect();
+    let before = std::iter::once(None).chain(all.iter().copied().map(Some));
+    html! {
+        div class="scroll" { table {
+            caption { "Its content, the first version first" }
+            thead { tr {
+                th scope="col" class="number" { "Version" } th scope="col" { "When" } th scope="col" { "By" } th scope="col" { "Changed" }
+                th scope="col" { "Payee" } th scope="col" class="number" { "Amount" } th scope="col" { "Due" }
+            } }
+            tbody { @for (details, before) in all.iter().zip(before) { tr {
+                td class="number" { (details.amendment.map_or(1, |amendment| amendment.name.version)) }
+                td { (instant(details.created_at)) }
+                td class="text" { (details.created_by) }
+                td { (before.map(|before| before.changes(details)).unwrap_or_default().join(", ")) }
+                td class="text" { (details.instruction.payee) }
+                td class="number" { (minor(details.instruction.money.amount.get().into(), details.instruction.money.currency)) }
+                td { (instant(details.due_at)) }
+            } } }
+        } }
+    }
+}
+
+/// The client's own data, as it was sent.
+fn data(details: &Details) -> Markup {
+    let Some(data) = &details.instruction.data else { return html! {} };
+    let bytes = i128::try_from(data.as_str().len()).unwrap_or_default();
+    html! {
+        details {
+            summary { "The client's data, " (grouped(bytes)) " bytes" }
+            pre tabindex="0" { (data.as_str()) }
+        }
+    }
+}

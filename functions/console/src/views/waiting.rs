@@ -1,0 +1,134 @@
+//! What is late: payments that are due and not claimed yet, and pending ones whose settlement has not come.
+
+use futures::stream::{StreamExt as _, TryStreamExt as _, iter};
+use maud::{Markup, html};
+use payments_http::{Problem, Request};
+use payments_model::{Status, UtcSecond};
+use payments_store::{DueRange, DueRow, DueUntil, StoreError};
+
+use crate::Console;
+use crate::html::{heading, instant, minor, payment_link};
+
+/// How many shards are read at once.
+pub(crate) const SHARDS_AT_ONCE: usize = 32;
+
+/// How many payments of each kind are shown.
+const SHOWN: u16 = 20;
+
+/// The payments of a status that have been due for the longest time, across all shards.
+#[derive(Debug)]
+pub(crate) struct Late {
+    /// The earliest due first.
+    rows: Vec<DueRow>,
+    /// How many entries of those that were read cannot be read.
+    unreadable: usize,
+    /// Whether there are more.
+    more: bool,
+    now: UtcSecond,
+}
+
+impl Console {
+    /// The view of what waits. It reads each shard of the `due` index twice.
+    pub(crate) async fn waiting(&self, request: &Request<'_>) -> Result<Markup, Problem> {
+        request.query(&[])?;
+        let (scheduled, pending) =
+            (self.late(Status::Scheduled, SHOWN).await?, self.late(Status::Pending, SHOWN).await?);
+        Ok(html! {
+            div data-live data-hx-get="/console/views/waiting" data-hx-trigger="every 15s" data-hx-target="#main" data-hx-swap="innerMorph" {
+                (heading("Waiting"))
+                h2 { "Due and not claimed yet" }
+                (late_table(&scheduled, "The sweep claims these. More than a few minutes late means that it does not keep up, is paused, or fails."))
+                h2 { "Sent, and not settled yet" }
+                (late_table(&pending, "The transaction service has these, or will be asked again. See the runbook, under PendingTooLong, if it has had one for hours."))
+            }
+        })
+    }
+
+    /// The payments of a status that have been due for the longest time: one read for each shard.
+    pub(crate) async fn late(&self, status: Status, most: u16) -> Result<Late, StoreError> {
+        let now = self.clock.now();
+        let until = DueUntil::Instant(self.config.zone.date_of(now), now);
+        let pages = iter(self.config.read_shards.all())
+            .map(|shard| async move {
+                let range = DueRange { shard, status, until, after: None };
+                self.store.due_page(&range, most).await
+            })
+            .buffered(SHARDS_AT_ONCE);
+        let pages: Vec<_> = pages.try_collect().await?;
+        let mut late = Late { rows: Vec::new(), unreadable: 0, more: false, now };
+        for page in pages {
+            late.more |= page.next.is_some();
+            for row in page.rows {
+                match row {
+                    Ok(row) => late.rows.push(row),
+                    Err(error) => {
+                        tracing::error!(%error, "a payment cannot be read and is left out of the console's view");
+                        late.unreadable += 1;
+                    }
+                }
+            }
+        }
+        late.rows.sort_unstable_by_key(|row| (row.due.due_at, row.due.payment_id));
+        late.more |= late.rows.len() > most.into();
+        late.rows.truncate(most.into());
+        Ok(late)
+    }
+}
+
+/// A table of late payments.
+pub(crate) fn late_table(late: &Late, caption: &str) -> Markup {
+    html! {
+        @if late.unreadable > 0 {
+            p class="warn" { (late.unreadable) " payments cannot be read. The function's log names them." }
+        }
+        @if late.rows.is_empty() { p { "None." } } @else {
+            div class="scroll" { table {
+                caption { (caption) }
+                thead { tr {
+                    th scope="col" { "Due" } th scope="col" { "Late by" } th scope="col" { "Payment" }
+                    th scope="col" { "Account" } th scope="col" class="number" { "Amount" }
+                } }
+                tbody { @for row in &late.rows { tr {
+                    td { (instant(row.due.due_at)) }
+                    td { (since(row.due.due_at, late.now)) }
+                    td { (payment_link(row.due.payment_id)) }
+                    td class="text" { (row.head.account) }
+                    td class="number" { (minor(row.money.amount.get().into(), row.money.currency)) }
+                } } }
+            } }
+            @if late.more { p class="quiet" { "There are more." } }
+        }
+    }
+}
+
+/// How long ago an instant was, in the largest unit that fits.
+fn since(at: UtcSecond, now: UtcSecond) -> String {
+    let seconds = (now.as_chrono() - at.as_chrono()).num_seconds().max(0);
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7_200 => format!("{} min", seconds / 60),
+        7_200..172_800 => format!("{} h", seconds / 3_600),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_late_is_said_in_one_unit() {
+        let now: UtcSecond = "2026-11-25T12:00:00Z".parse().unwrap();
+        for (at, want) in [
+            ("2026-11-25T12:00:05Z", "0 s"),
+            ("2026-11-25T11:58:01Z", "119 s"),
+            ("2026-11-25T11:58:00Z", "2 min"),
+            ("2026-11-25T10:00:01Z", "119 min"),
+            ("2026-11-25T10:00:00Z", "2 h"),
+            ("2026-11-23T12:00:01Z", "47 h"),
+            ("2026-11-23T12:00:00Z", "2 days"),
+        ] {
+            assert_eq!(since(at.parse().unwrap(), now), want);
+        }
+    }
+}
