@@ -50,7 +50,7 @@ pub(crate) fn is_public(parts: &Parts) -> bool {
 }
 
 fn route(parts: &Parts, path: &str) -> Option<&'static RouteSpec> {
-    routes::at_path(path).find(|spec| spec.method == parts.method)
+    routes::all().find(|spec| spec.method == parts.method && spec.parameters(path).is_some())
 }
 
 /// Returns the event of a request, and the function that it goes to. Without an authorizer its part is null.

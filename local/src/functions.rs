@@ -342,6 +342,7 @@ impl Environment {
             "CONSOLE_AUTHORIZE_URL" => AUTHORIZE_PATH.to_owned(),
             "CONSOLE_TOKEN_URL" => TOKEN_PATH.to_owned(),
             "PAUSED" => "none".to_owned(),
+            "CONSOLE" => "true".to_owned(),
             "MAX_DISPATCH_ATTEMPTS" => self.dispatch_attempts.to_string(),
             _ => return None,
         })

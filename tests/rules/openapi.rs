@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use payments_http::problem::TYPE_BASE;
 use payments_http::routes::{ROUTES, RouteSpec};
-use payments_http::{PageLimit, ProblemKind, Route};
+use payments_http::{PageLimit, ProblemKind, Route, Scope};
 use payments_model::webhook::EndpointId;
 use payments_model::{
     AccountId, AmountMinor, BusinessDate, Currency, DateRule, IdempotencyKey, MoveReason, PaymentId, ScheduledFor,
@@ -46,7 +46,7 @@ fn operations_are_the_routes_with_their_scopes() -> Result<()> {
     for (key, operation) in contract.operations()?.into_iter().filter(|(key, _)| key != "$default") {
         found.insert((key, operation["security"].to_string()));
     }
-    let scope = |spec: &RouteSpec| json!([{ "accessToken": [spec.scope.as_str()] }]).to_string();
+    let scope = |spec: &RouteSpec| json!([{ "accessToken": [spec.scope.map(Scope::as_str)] }]).to_string();
     let wanted: BTreeSet<_> = ROUTES.iter().map(|spec| (spec.key(), scope(spec))).collect();
     assert_eq!(found, wanted);
     Ok(())

@@ -29,6 +29,7 @@ pub fn read_configuration(package: &str, lookup: &Lookup<'_>) -> Result<()> {
         "archive" => archive::Config::read(lookup).map(drop),
         "webhooks" => webhooks::Config::read(lookup).map(drop),
         "publish" => publish::Config::read(lookup).map(drop),
+        "console" => console::Config::read(lookup).map(drop),
         "report" => report::Config::read(lookup).map(drop),
         other => bail!("which configuration does {other} read?"),
     }?;

@@ -18,6 +18,8 @@ pub struct Config {
     pub zone: BusinessZone,
     /// The number of shards to read.
     pub read_shards: ShardCount,
+    /// `CONSOLE`: whether the bank has a console. Without it, each of its routes is unknown.
+    pub is_on: bool,
     /// How operators sign in. Without it, the browser sends no token: on one machine only, because elsewhere every view needs
     /// one.
     pub sign_in: Option<SignIn>,
@@ -65,7 +67,8 @@ impl Config {
         let access = Access { account_claim: lookup.account_claim()?, is_open: lookup.is_sam_local() };
         let paused = lookup.optional("PAUSED")?.unwrap_or(Paused::None);
         let (data, zone, read_shards) = (lookup.data()?, lookup.zone()?, lookup.read_shards()?);
-        Ok(Self { data, access, zone, read_shards, sign_in: SignIn::read(lookup)?, paused })
+        let is_on = lookup.optional("CONSOLE")?.unwrap_or(false);
+        Ok(Self { is_on, data, access, zone, read_shards, sign_in: SignIn::read(lookup)?, paused })
     }
 }
 

@@ -50,9 +50,7 @@ impl<'e> Request<'e> {
             return Ok(Self { event, route: spec.route });
         }
         let path = event.raw_path.as_deref().unwrap_or_default();
-        // A bank without a console has none of its routes.
-        let of_the_api = routes::at_path(path).filter(|spec| spec.is_of_the_api());
-        let mut methods: Vec<&str> = of_the_api.map(|spec| spec.method.as_str()).collect();
+        let mut methods: Vec<&str> = routes::at_path(path).map(|spec| spec.method.as_str()).collect();
         methods.sort_unstable();
         if methods.is_empty() {
             return Err(Problem::new(ProblemKind::NoSuchRoute, "The API has no route at this path; check the path."));

@@ -111,9 +111,9 @@ const fn public(route: Route, path: &'static str) -> RouteSpec {
     RouteSpec { route, method: Method::GET, path, function: HttpFunction::Console, scope: None }
 }
 
-/// Every route.
-pub static ROUTES: [RouteSpec; 25] = {
-    use HttpFunction::{Console, Ingest, QueryAccount, QueryDue, Webhooks};
+/// Every route of the API.
+pub static ROUTES: [RouteSpec; 22] = {
+    use HttpFunction::{Ingest, QueryAccount, QueryDue, Webhooks};
     use Scope::{Inspect, Operate, Read, Write};
     const PAYMENTS: &str = "/accounts/{accountId}/payments";
     const PAYMENT: &str = "/accounts/{accountId}/payments/{paymentId}";
@@ -143,11 +143,15 @@ pub static ROUTES: [RouteSpec; 25] = {
         row(Route::RotateSecret, Method::POST, "/webhook-endpoints/{endpointId}/rotate", Webhooks, Operate),
         row(Route::ListCalendars, Method::GET, "/calendars", QueryAccount, Read),
         row(Route::GetCalendar, Method::GET, "/calendars/{calendarId}", QueryAccount, Read),
-        public(Route::GetConsole, "/console"),
-        public(Route::GetConsoleAsset, "/console/assets/{asset}"),
-        row(Route::GetConsoleView, Method::GET, "/console/views/{view}", Console, Inspect),
     ]
 };
+
+/// The routes of the console. They are for its page alone, and no part of the API; a bank without a console has none of them.
+pub static CONSOLE_ROUTES: [RouteSpec; 3] = [
+    public(Route::GetConsole, "/console"),
+    public(Route::GetConsoleAsset, "/console/assets/{asset}"),
+    row(Route::GetConsoleView, Method::GET, "/console/views/{view}", HttpFunction::Console, Scope::Inspect),
+];
 
 /// The function behind `$default`, which answers 404 and 405.
 pub const DEFAULT_FUNCTION: HttpFunction = HttpFunction::QueryAccount;
@@ -164,11 +168,6 @@ impl RouteSpec {
     /// Whether the route shows no payments at all, so a token of single accounts may use it.
     pub(crate) fn is_of_no_account(&self) -> bool {
         matches!(self.route, Route::ListCalendars | Route::GetCalendar)
-    }
-
-    /// Whether it is a route of the API, and not of the console.
-    pub fn is_of_the_api(&self) -> bool {
-        self.function != HttpFunction::Console
     }
 
     /// The route key that API Gateway gives a request to this route.
@@ -194,12 +193,17 @@ impl RouteSpec {
     }
 }
 
-/// The route with this route key.
-pub fn by_key(key: &str) -> Option<&'static RouteSpec> {
-    ROUTES.iter().find(|spec| spec.key() == key)
+/// Every route, of the API and of the console.
+pub fn all() -> impl Iterator<Item = &'static RouteSpec> {
+    ROUTES.iter().chain(&CONSOLE_ROUTES)
 }
 
-/// The routes at this path, whatever their method.
+/// The route with this route key.
+pub fn by_key(key: &str) -> Option<&'static RouteSpec> {
+    all().find(|spec| spec.key() == key)
+}
+
+/// The API's routes at this path, whatever their method.
 pub fn at_path(path: &str) -> impl Iterator<Item = &'static RouteSpec> {
     ROUTES.iter().filter(move |spec| spec.parameters(path).is_some())
 }
@@ -232,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_key_finds_its_route() {
-        for spec in &ROUTES {
+        for spec in all() {
             assert_eq!(by_key(&spec.key()).map(|found| found.route), Some(spec.route));
         }
         assert_eq!(by_key("$default"), None);
