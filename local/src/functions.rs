@@ -263,6 +263,8 @@ pub struct Environment {
     pub event_log: bool,
     /// Whether they are delivered to webhook endpoints.
     pub webhooks: bool,
+    /// Whether there is a console.
+    pub console: bool,
     /// The calendars of currencies.
     pub calendars: String,
     /// The cut-offs of calendars.
@@ -299,6 +301,7 @@ impl Environment {
             amendments: true,
             event_log: true,
             webhooks: true,
+            console: true,
             calendars: String::new(),
             cut_offs: String::new(),
             date_rule: "none".to_owned(),
@@ -342,7 +345,7 @@ impl Environment {
             "CONSOLE_AUTHORIZE_URL" => AUTHORIZE_PATH.to_owned(),
             "CONSOLE_TOKEN_URL" => TOKEN_PATH.to_owned(),
             "PAUSED" => "none".to_owned(),
-            "CONSOLE" => "true".to_owned(),
+            "CONSOLE" => self.console.to_string(),
             "MAX_DISPATCH_ATTEMPTS" => self.dispatch_attempts.to_string(),
             _ => return None,
         })

@@ -344,5 +344,8 @@ fn ask(route: Route, account: &str, id: &str) -> Ask {
         Route::RotateSecret => Ask::post("/webhook-endpoints/shop/rotate").json(&json!({ "generation": 1 })),
         Route::ListCalendars => Ask::get("/calendars"),
         Route::GetCalendar => Ask::get("/calendars/T2"),
+        Route::GetConsole => Ask::get("/console"),
+        Route::GetConsoleAsset => Ask::get("/console/assets/none"),
+        Route::GetConsoleView => Ask::get("/console/views/day"),
     }
 }

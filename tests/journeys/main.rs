@@ -8,6 +8,7 @@ mod bodies;
 mod business_days;
 mod characters;
 mod connection;
+mod console;
 mod counts;
 mod create;
 mod demo;

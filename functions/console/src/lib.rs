@@ -47,7 +47,8 @@ impl Console {
     async fn answer(&self, request: Request<'_>) -> Result<Answer, Problem> {
         match request.route() {
             _ if !self.config.is_on => {
-                let detail = "This bank has no console; its operator can switch it on with the parameter ConsoleClientId.";
+                let detail =
+                    "This bank has no console; its operator can switch it on with the parameter ConsoleClientId.";
                 Err(Problem::new(ProblemKind::NoSuchRoute, detail))
             }
             Route::GetConsole => Ok(Answer::html(200, shell::page(self.config.sign_in.as_ref()).into_string())),

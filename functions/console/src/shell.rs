@@ -50,12 +50,12 @@ pub(crate) fn asset(name: &str) -> Option<Answer> {
 /// The headers of everything that the console answers.
 ///
 /// Scripts, styles and requests are the console's own, and the token comes from the provider. No frame shows the page, no form is
-/// sent, and nothing inline runs. The only image is the icon, which is empty.
+/// sent, and nothing inline runs.
 pub(crate) fn headers(sign_in: Option<&SignIn>) -> HeaderMap {
     let provider = sign_in.map(|sign_in| sign_in.token_url.origin()).filter(|origin| !origin.is_empty());
     let provider = provider.map(|origin| format!(" {origin}")).unwrap_or_default();
     let policy = format!(
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'{provider}; \
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'{provider}; \
          form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
     );
     let fixed = HeaderValue::from_static;
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn the_script_library_is_as_it_was_published() {
-        assert_eq!((HTMX.len(), fingerprint(HTMX)), (37_448, 0));
+        assert_eq!((HTMX.len(), fingerprint(HTMX)), (37_448, 0x0a58_ac9a));
     }
 
     #[test]

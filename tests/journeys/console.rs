@@ -1,0 +1,264 @@
+//! The console: who may see it, what it reads, and that what clients choose is shown as text.
+
+use anyhow::{Context as _, Result, ensure};
+use http::Method;
+use payments_http::ProblemKind;
+use payments_http::routes::CONSOLE_ROUTES;
+use payments_model::{AccountId, Event, PaymentId, Settlement};
+use payments_tests::given::move_on;
+use payments_tests::{Ask, Reply, World};
+use serde_json::{Value, json};
+
+/// Every view, and arguments with which it shows something.
+const VIEWS: [&str; 8] = [
+    "day",
+    "ahead",
+    "waiting",
+    "endpoints",
+    "bank",
+    "list?date=2026-12-01&status=SCHEDULED",
+    "find?text=nothing",
+    "payment?id=00000000-0000-5000-8000-000000000000",
+];
+
+/// The worlds' shards, and the lanes of a date's counters.
+const SHARDS: usize = 10;
+const LANES: usize = 8;
+
+/// Texts that a page would run, follow or break on if it took them for anything but text.
+const HOSTILE: [&str; 12] = [
+    "<script>window.pwned=1</script>",
+    "\"><script>window.pwned=1</script>",
+    "'><img src=x onerror=window.pwned=1>",
+    "<svg onload=window.pwned=1>",
+    "</pre></main><iframe srcdoc='<script>parent.pwned=1</script>'>",
+    "<a href=javascript:window.pwned=1>x</a>",
+    "<div data-hx-get=/console/views/day data-hx-trigger=load>",
+    "<div hx-on:click=window.pwned=1>",
+    "{{constructor.constructor('window.pwned=1')()}}",
+    "${window.pwned=1}",
+    "<!--",
+    "&lt;script&gt;window.pwned=1&lt;/script&gt;",
+];
+
+fn payment(scheduled_for: &str) -> Value {
+    json!({ "payeeAccountId": "shop", "amountMinor": 1_234_567, "currency": "EUR", "scheduledFor": scheduled_for })
+}
+
+async fn view(world: &World, view: &str) -> Result<Reply> {
+    world.send(Ask::get(&format!("/console/views/{view}"))).await
+}
+
+/// A view that is shown.
+async fn page(world: &World, wanted: &str) -> Result<String> {
+    let reply = view(world, wanted).await?;
+    ensure!(reply.status == 200, "{wanted}: {reply}");
+    Ok(reply.text)
+}
+
+/// The attributes of an authorizer whose token has these claims.
+fn token(claims: &Value) -> Value {
+    json!({ "jwt": { "claims": claims, "scopes": null } })
+}
+
+#[tokio::test]
+async fn the_page_is_public_and_its_views_are_not() -> Result<()> {
+    let world = World::open().await?;
+    let shell = world.send_authorized(&Value::Null, Ask::get("/console")).await?;
+    assert_eq!(shell.status, 200, "{shell}");
+    let assets: Vec<&str> = shell.text.split('"').filter(|text| text.starts_with("/console/assets/")).collect();
+    assert_eq!(assets.len(), 3, "{shell}");
+    for asset in assets {
+        let asset = world.send_authorized(&Value::Null, Ask::get(asset)).await?;
+        assert_eq!(asset.status, 200);
+        assert_eq!(asset.header("cache-control"), Some("public, max-age=31536000, immutable"));
+    }
+    let forbidden = ProblemKind::Forbidden.slug();
+    for wanted in VIEWS {
+        for (authorizer, status, problem) in [
+            (Value::Null, 401, ProblemKind::TokenRequired.slug()),
+            (token(&json!({ "scope": "payments/read payments/write payments/operate" })), 403, forbidden),
+            (token(&json!({ "scope": "payments/inspect", "custom:accounts": "tenant" })), 403, forbidden),
+        ] {
+            let reply = world.send_authorized(&authorizer, Ask::get(&format!("/console/views/{wanted}"))).await?;
+            assert_eq!((reply.status, reply.problem()), (status, problem), "{wanted}");
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn nothing_is_kept_framed_or_run_inline() -> Result<()> {
+    let world = World::open().await?;
+    for path in ["/console", "/console/views/day", "/console/views/unknown", "/console/assets/unknown"] {
+        let reply = world.send(Ask::get(path)).await?;
+        assert_eq!(reply.header("cache-control"), Some("no-store"), "{path}");
+        assert_eq!(reply.header("x-frame-options"), Some("DENY"), "{path}");
+        assert_eq!(reply.header("x-content-type-options"), Some("nosniff"), "{path}");
+        let policy = reply.header("content-security-policy").context("a policy")?;
+        for part in ["default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'"] {
+            assert!(policy.split("; ").any(|known| known == part), "{path}: {policy}");
+        }
+        assert!(!policy.contains("unsafe"), "{path}: {policy}");
+    }
+    for view in VIEWS {
+        let text = world.send(Ask::get(&format!("/console/views/{view}"))).await?.text;
+        for inline in ["<script", "<style", " style=", " onclick=", "javascript:"] {
+            assert!(!text.contains(inline), "{view}: {inline}");
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_bank_without_a_console_has_none_of_its_routes() -> Result<()> {
+    let world = World::with(|environment| environment.console = false).await?;
+    for spec in &CONSOLE_ROUTES {
+        let reply = world.send(Ask::get(&spec.path.replace(['{', '}'], ""))).await?;
+        assert_eq!((reply.status, reply.problem()), (404, "no-such-route"), "{}", spec.path);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_days_view_reads_each_lane_and_each_shard_once() -> Result<()> {
+    let world = World::open().await?;
+    for (wanted, reads) in [
+        ("day", LANES + SHARDS),
+        ("day?date=2026-12-24", LANES),
+        ("ahead", LANES),
+        ("waiting", 2 * SHARDS),
+        ("list?date=2026-12-24&status=SCHEDULED", SHARDS),
+        // Both tables.
+        ("list?date=2026-10-01&status=CANCELLED", 2 * SHARDS),
+    ] {
+        drop(world.recorder.take_operations());
+        page(&world, wanted).await?;
+        assert_eq!(world.recorder.take_operations(), vec!["Query"; reads], "{wanted}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_payment_is_found_by_each_of_its_names() -> Result<()> {
+    let world = World::open().await?;
+    let id = world.create("tenant", "rent-1", &payment("2026-12-01")).await?;
+    let payment_id: PaymentId = id.parse()?;
+    let processed = Settlement::Processed("TX-77".parse()?);
+    move_on(&world, payment_id, vec![Event::Sweep, Event::Settle(processed)], "2026-12-01T10:00:00Z").await?;
+    for wanted in [
+        format!("payment?id={id}"),
+        format!("find?text={id}"),
+        format!("find?text=+{id}+"),
+        format!("find?text=3637440-{id}-2"),
+        "find?text=TX-77".to_owned(),
+        "find?account=tenant&key=rent-1".to_owned(),
+    ] {
+        let text = page(&world, &wanted).await?;
+        assert!(text.contains(&format!("Payment {id}")), "{wanted}: {text}");
+        assert!(text.contains("PROCESSED") && text.contains("TX-77"), "{wanted}: {text}");
+    }
+    for wanted in ["find?text=TX-78", "find?text=", "find?account=tenant&key=rent-2", "find?text=%3Cscript%3E"] {
+        let text = page(&world, wanted).await?;
+        assert!(text.contains("Nothing was found"), "{wanted}: {text}");
+    }
+    for (wanted, status) in [
+        ("payment?id=1", 400),
+        ("payment", 400),
+        ("payment?id=00000000-0000-5000-8000-000000000000", 404),
+        ("find?account=tenant", 400),
+        ("day?date=today", 400),
+        ("list?date=2026-12-01&status=LATE", 400),
+        ("list?date=2026-12-01&status=PENDING&after=x", 400),
+        ("day?other=1", 400),
+        ("unknown", 404),
+    ] {
+        assert_eq!(view(&world, wanted).await?.status, status, "{wanted}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_list_shows_each_payment_once_in_the_order_of_due_times() -> Result<()> {
+    let world = World::open().await?;
+    let entry = |n: usize| {
+        let second = n % 60;
+        let mut entry = payment(&format!("2026-12-01T12:00:{second:02}Z"));
+        entry["accountId"] = json!(format!("payer-{}", n % 7));
+        entry["idempotencyKey"] = json!(format!("key-{n}"));
+        entry
+    };
+    let mut created = world.create_all((0..230).map(entry)).await?;
+    let (mut shown, mut pages) = (Vec::new(), 0);
+    let mut next = Some("list?date=2026-12-01&status=SCHEDULED".to_owned());
+    while let Some(wanted) = next {
+        let text = page(&world, &wanted).await?;
+        let links = text.split("href=\"#").skip(1).filter_map(|link| link.split('"').next());
+        let links: Vec<String> = links.map(|link| link.replace("&amp;", "&")).collect();
+        shown.extend(links.iter().filter_map(|link| link.strip_prefix("payment?id=").map(str::to_owned)));
+        next = links.into_iter().find(|link| link.contains("after="));
+        pages += 1;
+        ensure!(pages < 20, "the list does not end");
+    }
+    assert_eq!(shown.len(), 230);
+    let times = |id: &String| {
+        let place = created.iter().position(|known| known == id).unwrap_or(usize::MAX);
+        (place % 60, id.clone())
+    };
+    assert!(shown.is_sorted_by_key(times), "{shown:?}");
+    created.sort_unstable();
+    shown.sort_unstable();
+    assert_eq!(shown, created);
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_clients_choose_is_shown_as_text() -> Result<()> {
+    let world = World::open().await?;
+    for (n, text) in HOSTILE.iter().enumerate() {
+        // A key has no spaces.
+        let own_key = format!("{n}{}", text.replace(' ', "/"));
+        let mut body = payment("2026-12-01");
+        body["data"] = json!({ "note": text, (*text): [text] });
+        // A reference has at most 35 characters, of fewer kinds.
+        body["reference"] = json!(format!("rent {n} - (paid) + ? :"));
+        let created = world.send_as(text, Ask::create("tenant", &own_key, &body)).await?;
+        ensure!(created.status == 201, "{text}: {created}");
+        let id = created.field("paymentId");
+        let shown = page(&world, &format!("payment?id={id}")).await?;
+        let account: AccountId = "tenant".parse()?;
+        let key = own_key.parse()?;
+        assert_eq!(PaymentId::derive(&account, &key).to_string(), id);
+        for raw in ["<script", "<img", "<svg", "<iframe", "<a href=j", "<div data-hx-get=/", "<div hx-on", "<!--"] {
+            assert!(!shown.contains(raw), "{text}: {raw}");
+        }
+        let found = page(&world, &format!("find?{}", form(&[("account", "tenant"), ("key", &own_key)]))).await?;
+        assert_eq!(found, shown);
+        // Nothing that a request holds is shown raw either.
+        let missing = view(&world, &format!("find?{}", form(&[("text", text)]))).await?;
+        assert!(!missing.text.contains(text), "{text}");
+        let refused = view(&world, &format!("day?{}", form(&[("date", text)]))).await?;
+        assert_eq!(refused.header("content-type"), Some("application/problem+json"), "{text}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn hostile_endpoints_are_shown_as_text() -> Result<()> {
+    let world = World::open().await?;
+    for (n, text) in HOSTILE.iter().enumerate() {
+        let body = json!({ "url": "https://receiver.example.com/hook", "description": text });
+        let put = world.send(Ask::new(Method::PUT, &format!("/webhook-endpoints/end-{n}")).json(&body)).await?;
+        ensure!(put.status == 201, "{text}: {put}");
+    }
+    let shown = page(&world, "endpoints").await?;
+    assert_eq!(shown.matches("https://receiver.example.com/hook").count(), HOSTILE.len());
+    for raw in ["<script", "<img", "<svg", "<iframe", "<a href=j", "<div data-hx-get=/", "<div hx-on", "<!--"] {
+        assert!(!shown.contains(raw), "{raw}");
+    }
+    Ok(())
+}
+
+fn form(pairs: &[(&str, &str)]) -> String {
+    form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
+}
