@@ -18,6 +18,12 @@ export const must = (is, what) => {
   if (!is) throw new Error(what);
 };
 
+/** Waits for something, but not for ever. */
+export const within = (seconds, promise, what) =>
+  Promise.race([promise, new Promise((_, reject) => setTimeout(reject, seconds * 1_000, new Error(`${what}: not within ${seconds} s`)))]);
+
+export const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
 export const PHONE = { width: 390, height: 844, isMobile: true, hasTouch: true, deviceScaleFactor: 2 };
 export const DESK = { width: 1280, height: 900 };
 
@@ -79,7 +85,7 @@ export class Console {
     } else {
       await page.click("#sign-in");
     }
-    const popup = await opened;
+    const popup = await within(15, opened, "the popup");
     this.#watch(popup);
     const button = `button[value="${role}"]`;
     await popup.waitForSelector(button);
@@ -92,7 +98,7 @@ export class Console {
       // The popup may be gone before the click is reported.
       await popup.click(button).catch(() => {});
     }
-    await closed;
+    await within(15, closed, "the popup's end");
     await page.bringToFront();
     await page.waitForSelector("#sign-out:not([hidden])");
   }

@@ -3,7 +3,7 @@
 import { createServer } from "node:http";
 import { gzipSync } from "node:zlib";
 import { HOSTILE, PROCESSED, bank, create, filled } from "./bank.mjs";
-import { Console, DESK, PHONE, must, start } from "./browser.mjs";
+import { Console, DESK, PHONE, must, pause, start, within } from "./browser.mjs";
 
 const { BANK_URL, OPEN_URL } = process.env;
 /** The most that a first visit may load, compressed. */
@@ -88,7 +88,7 @@ await check("without a token there is no view", async (console) => {
   await console.page.evaluate(() => {
     location.hash = "#bank";
   });
-  await new Promise((resolve) => setTimeout(resolve, 500));
+  await pause(500);
   must((await console.page.$("#main h1")) === null, "a view is there");
   must(!console.responses.some((response) => response.url().includes("/views/")), "a view was asked for");
   for (const view of VIEWS) {
@@ -107,7 +107,7 @@ await check("a customer is refused", async (console) => {
 await check("a second sign-in after one that was given up", async (console) => {
   const opened = new Promise((resolve) => console.page.once("popup", resolve));
   await console.page.click("#sign-in");
-  const popup = await opened;
+  const popup = await within(15, opened, "the popup");
   await popup.waitForSelector("button");
   await popup.close();
   await console.signIn("look");
@@ -129,7 +129,7 @@ await check("signed out, nothing is left", async (console) => {
   const page = await console.page.evaluate(() => document.documentElement.outerHTML);
   must(!page.includes("another-payee") && (await console.page.$("#main h1")) === null, "the view is still there");
   await console.page.goBack().catch(() => {});
-  await new Promise((resolve) => setTimeout(resolve, 500));
+  await pause(500);
   must((await console.page.$("#main h1")) === null, "the view came back");
 });
 
@@ -198,7 +198,7 @@ await check("the skip link leads to the view", async (console) => {
   await console.page.focus(".skip");
   await console.page.keyboard.press("Enter");
   must(await console.page.evaluate(() => document.activeElement?.id === "main"), "the focus is elsewhere");
-  await new Promise((resolve) => setTimeout(resolve, 300));
+  await pause(300);
   must((await console.text("#main h1")) === "Bank", "the view is gone");
 });
 
@@ -247,6 +247,24 @@ async function inert(console) {
   must(console.responses.every((response) => !response.url().includes("/evil")), "a text sent a request");
 }
 
+await check("nothing inline runs", async (console) => {
+  const { page } = console;
+  await page.evaluate(() => {
+    const script = document.createElement("script");
+    script.textContent = "window.__inline = 1";
+    document.head.append(script);
+    const outside = document.createElement("script");
+    outside.src = "https://example.com/x.js";
+    document.head.append(outside);
+    document.querySelector("#main").insertAdjacentHTML("beforeend", "<img src=x onerror=window.__inline=2><b onclick=window.__inline=3 style=color:red>x</b>");
+    document.querySelector("#main b").click();
+  });
+  await pause(300);
+  const violations = await page.evaluate(() => window.__violations);
+  must(violations.some((line) => line.startsWith("script-src")), "the policy blocks no script");
+  must((await page.evaluate(() => window.__inline)) === undefined, "a script ran");
+}, { expected: [/Content Security Policy/, /^(script|style|img)-src/, /example\.com/, /status of 40[14]/] });
+
 await check("an address leads to views alone", async (console) => {
   await console.signIn("act");
   await console.heading();
@@ -256,7 +274,7 @@ await check("an address leads to views alone", async (console) => {
       await console.page.evaluate((hash) => {
         location.hash = hash;
       }, up + path);
-      await new Promise((resolve) => setTimeout(resolve, 100));
+      await pause(100);
       await inert(console);
       const outside = console.responses.map((response) => new URL(response.url()).pathname)
         .filter((path, place) => /^http/.test(console.responses[place].url()) && !/^\/(console(\/assets\/[^/]+|\/views\/[^/]+)?|oauth2\/(authorize|token))$/.test(path));
@@ -275,9 +293,9 @@ await check("a view refreshes itself until it is paused", async (console) => {
   must(await console.page.evaluate(() => document.activeElement?.id === "date"), "the refresh took the focus");
   await console.page.click("#live");
   const count = () => console.responses.filter((response) => response.url().includes("/views/")).length;
-  await new Promise((resolve) => setTimeout(resolve, 500));
+  await pause(500);
   const before = count();
-  await new Promise((resolve) => setTimeout(resolve, 12_000));
+  await pause(12_000);
   must(count() === before, "it was refreshed while paused");
 });
 
