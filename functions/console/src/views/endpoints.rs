@@ -51,7 +51,7 @@ fn shown(endpoint: &WebhookEndpoint, state: &WebhookState, head: Option<&LogHead
             }
         }
         @if !progress.deliveries.is_empty() {
-            div class="scroll" { table {
+            div class="scroll" tabindex="0" { table {
                 caption { "Last deliveries" }
                 thead { tr { th scope="col" { "At" } th scope="col" class="number" { "Events" } th scope="col" { "Result" } } }
                 tbody { @for delivery in &progress.deliveries { tr {
