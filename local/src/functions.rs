@@ -39,9 +39,8 @@ use settle::Settle;
 use stream_aggregator::Aggregator;
 
 use crate::function::Function;
-use crate::gateway::{AUTHORIZE_PATH, TOKEN_PATH};
 use crate::invocation::{context, read, written};
-use crate::token::CONSOLE_CLIENT;
+use crate::token::{AUTHORIZE_PATH, CONSOLE_CLIENT, TOKEN_PATH};
 
 /// The longest that one read of the stream may take. A page has at most a thousand records.
 const STREAM_TIMEOUT: Duration = Duration::from_secs(10);

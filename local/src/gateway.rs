@@ -37,14 +37,7 @@ use crate::event;
 use crate::functions::Functions;
 use crate::provider::Provider;
 use crate::sandbox::{CLOCK_PATH, Sandbox};
-use crate::token::Issuer;
-
-/// The path that issues tokens, if the API requires them. It is not a path of the bank's API: on AWS it belongs to the
-/// identity provider.
-pub const TOKEN_PATH: &str = "/oauth2/token";
-
-/// The path where a person signs in to the console, and gets a code for a token. It is the identity provider's, too.
-pub const AUTHORIZE_PATH: &str = "/oauth2/authorize";
+use crate::token::{AUTHORIZE_PATH, Issuer, TOKEN_PATH};
 
 /// API Gateway's limit on a request's body, in bytes.
 const MAX_BODY_BYTES: usize = 10 * 1024 * 1024;

@@ -1,4 +1,4 @@
-//! The OpenID provider of `cargo local --require-tokens`, as far as the console needs it: authorization codes with PKCE.
+//! The OpenID provider of `cargo local --require-tokens`: authorization codes with PKCE, for the console.
 //!
 //! Sources: RFC 6749, sections 3, 4.1 and 5, and RFC 7636. The console is a public client, so it has no secret: a code is worth
 //! something only to whoever knows the verifier of its challenge. The method `plain` is not accepted. Nobody has a password here:
@@ -8,6 +8,7 @@ mod asked;
 mod codes;
 mod form;
 mod page;
+mod role;
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,6 +27,7 @@ use crate::token::{CONSOLE_CLIENT, CONSOLE_LIFETIME, Grant, Issuer};
 use asked::{Asked, Wrong};
 use codes::{Code, Codes};
 use form::Form;
+use role::Role;
 
 /// Says from which site a request comes. Browsers set it, and pages cannot.
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -41,52 +43,6 @@ pub(crate) struct Provider {
 impl fmt::Debug for Provider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Provider({:?})", self.redirects)
-    }
-}
-
-/// What a person can be here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Role {
-    /// An operator who sees everything and changes nothing.
-    Look,
-    /// An operator who may also act.
-    Act,
-    /// A customer, who is refused: nothing of the console is a customer's.
-    Customer,
-}
-
-impl Role {
-    const ALL: [Self; 3] = [Self::Look, Self::Act, Self::Customer];
-
-    /// The role as the form names it.
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Look => "look",
-            Self::Act => "act",
-            Self::Customer => "customer",
-        }
-    }
-
-    /// Whether a client that asks for these scopes can have a person of this role.
-    fn is_asked_for(self, asked: &[Scope]) -> bool {
-        match self {
-            Self::Look => asked.contains(&Scope::Inspect),
-            Self::Act => asked.contains(&Scope::Operate),
-            Self::Customer => true,
-        }
-    }
-
-    /// What a person of this role grants to a client that asks for these scopes.
-    fn grant(self, asked: &[Scope]) -> Grant {
-        let (own, subject, accounts): (&[Scope], _, _) = match self {
-            Self::Look => (&[Scope::Inspect], "operator@example.com", vec![]),
-            Self::Act => (&[Scope::Inspect, Scope::Operate], "operator@example.com", vec![]),
-            // Asked for or not, so that what it leads to can be seen.
-            Self::Customer => (&[Scope::Read], "customer@example.com", vec!["acc-1".to_owned()]),
-        };
-        let granted = own.iter().filter(|scope| self == Self::Customer || asked.contains(scope));
-        let scopes = granted.map(|scope| scope.as_str()).collect::<Vec<_>>().join(" ");
-        Grant { client: CONSOLE_CLIENT, subject, scopes, accounts, lifetime: CONSOLE_LIFETIME }
     }
 }
 

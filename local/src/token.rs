@@ -28,6 +28,13 @@ pub const CONSOLE_CLIENT: &str = "local-console";
 /// What a token is accepted for: API Gateway takes several audiences, too.
 const AUDIENCES: [&str; 2] = [AUDIENCE, CONSOLE_CLIENT];
 
+/// The path that issues tokens, if the API requires them. It is not a path of the bank's API: on AWS it belongs to the
+/// identity provider.
+pub const TOKEN_PATH: &str = "/oauth2/token";
+
+/// The path where a person signs in to the console, and gets a code for a token. It is the identity provider's, too.
+pub const AUTHORIZE_PATH: &str = "/oauth2/authorize";
+
 /// The id of the key.
 const KEY_ID: &str = "local";
 

@@ -5,7 +5,7 @@ use payments_model::{AccountId, BusinessDate, IdempotencyKey, PaymentId, Settlem
 
 use crate::TRANSACTION_SERVICE;
 use crate::docs::PAGE;
-use crate::gateway::TOKEN_PATH;
+use crate::token::TOKEN_PATH;
 
 /// The path of the console's page.
 const CONSOLE: &str = "/console";

@@ -75,9 +75,12 @@ impl Config {
 impl SignIn {
     /// Reads `CONSOLE_CLIENT_ID`, `CONSOLE_AUTHORIZE_URL` and `CONSOLE_TOKEN_URL`: all three, or none.
     fn read(lookup: &Lookup<'_>) -> Result<Option<Self>, ConfigError> {
+        let (authorize, token) = ("CONSOLE_AUTHORIZE_URL", "CONSOLE_TOKEN_URL");
+        let (authorize_url, token_url) = (lookup.optional(authorize)?, lookup.optional(token)?);
         let Some(client_id) = lookup.text("CONSOLE_CLIENT_ID") else { return Ok(None) };
-        let authorize_url = lookup.required("CONSOLE_AUTHORIZE_URL", "where the OpenID provider issues codes")?;
-        let token_url = lookup.required("CONSOLE_TOKEN_URL", "where the OpenID provider issues tokens")?;
+        let missing = |name| ConfigError::Missing(name, "an address of the OpenID provider");
+        let authorize_url = authorize_url.ok_or_else(|| missing(authorize))?;
+        let token_url = token_url.ok_or_else(|| missing(token))?;
         Ok(Some(Self { client_id, authorize_url, token_url }))
     }
 }

@@ -10,10 +10,9 @@ use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest as _, Sha256};
 
-use super::Role;
 use super::asked::Asked;
-use crate::gateway::AUTHORIZE_PATH;
-use crate::token::CONSOLE_CLIENT;
+use super::role::Role;
+use crate::token::{AUTHORIZE_PATH, CONSOLE_CLIENT};
 
 /// The style of both pages. The content security policy names its hash.
 const STYLE: &str = "

@@ -7,8 +7,8 @@ use payments_http::{Problem, Request};
 use payments_model::{BusinessDate, Status};
 use payments_store::{LogHead, ReportRun, StoredEvidence};
 
-use crate::Console;
 use crate::config::Paused;
+use crate::function::Console;
 use crate::html::{fact, grouped, heading, instant, link};
 
 /// Of how many days back and ahead the recount's findings are shown. It recounts no date outside of these.

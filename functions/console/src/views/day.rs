@@ -5,7 +5,7 @@ use payments_http::{Problem, Request};
 use payments_model::{BusinessDate, DayCounts, Status};
 use payments_store::DateCounters;
 
-use crate::Console;
+use crate::function::Console;
 use crate::html::{grouped, heading, link, minor, status};
 use crate::views::waiting::{Late, late_table};
 

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use payments_http::{Problem, Request};
 use payments_store::{LogHead, WebhookEndpoint, WebhookState};
 
-use crate::Console;
+use crate::function::Console;
 use crate::html::{fact, grouped, heading, instant};
 
 impl Console {

@@ -6,7 +6,7 @@ use payments_http::{Problem, Request};
 use payments_model::{DateRule, Details, Head, MoveReason, PaymentId};
 use payments_store::StoreError;
 
-use crate::Console;
+use crate::function::Console;
 use crate::html::{fact, grouped, heading, instant, link, minor, status};
 
 /// What is stored of a payment.
