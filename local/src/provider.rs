@@ -20,10 +20,9 @@ use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use chrono::{DateTime, Utc};
 use form_urlencoded::Serializer;
-use payments_http::Scope;
 use serde_json::json;
 
-use crate::token::{CONSOLE_CLIENT, CONSOLE_LIFETIME, Grant, Issuer};
+use crate::token::{CONSOLE_CLIENT, Issuer};
 use asked::{Asked, Wrong};
 use codes::{Code, Codes};
 use form::Form;

@@ -141,7 +141,7 @@ async fn a_person_signs_in_to_the_console() -> Result<()> {
     // Only what the console asks for is offered.
     let page = provider.page(&[("scope", Some("payments/inspect"))]).await?;
     assert!(page.contains("value=\"look\"") && !page.contains("value=\"act\""), "{page}");
-    Ok(provider.gateway.stop().await?)
+    provider.gateway.stop().await
 }
 
 #[tokio::test]
@@ -209,7 +209,7 @@ async fn a_wrong_request_for_a_code_is_refused() -> Result<()> {
         let reply = post(api, "/oauth2/authorize", headers, &form).await?;
         assert!(reply.starts_with("HTTP/1.1 400 "), "{headers}{role}: {reply}");
     }
-    Ok(provider.gateway.stop().await?)
+    provider.gateway.stop().await
 }
 
 #[tokio::test]
@@ -240,7 +240,7 @@ async fn a_code_is_worth_nothing_to_anybody_else() -> Result<()> {
     let old = provider.code("look", &[]).await?;
     provider.wait(60);
     assert_eq!(provider.change(&old, &[]).await?, refused, "an expired code");
-    Ok(provider.gateway.stop().await?)
+    provider.gateway.stop().await
 }
 
 #[tokio::test]
@@ -258,7 +258,7 @@ async fn the_page_needs_no_token_and_each_view_does() -> Result<()> {
         let reply = get(&provider.api, path, "").await?;
         assert!(reply.starts_with("HTTP/1.1 401 "), "{path}: {reply}");
     }
-    Ok(provider.gateway.stop().await?)
+    provider.gateway.stop().await
 }
 
 fn encoded(good: &[(&str, &str)], changes: &[Change<'_>]) -> String {
