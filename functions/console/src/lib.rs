@@ -12,32 +12,18 @@
 
 mod actions;
 mod config;
+mod function;
 mod html;
 mod shell;
 mod views;
 
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
-use payments_boot::{Clock, Deadline};
 use payments_http::{Answer, Problem, ProblemKind, Request, Route, serve};
-use payments_model::BusinessDate;
-use payments_store::Store;
 
 pub use config::{Config, Paused, SignIn};
-
-/// The function.
-#[derive(Debug, Clone)]
-pub struct Console {
-    config: Config,
-    store: Store,
-    clock: Clock,
-}
+pub use function::Console;
 
 impl Console {
-    /// Creates the function.
-    pub fn new(config: Config, store: Store, clock: Clock) -> Self {
-        Self { config, store, clock }
-    }
-
     /// Answers one request.
     pub async fn handle(&self, event: ApiGatewayV2httpRequest) -> ApiGatewayV2httpResponse {
         let mut response = serve(&event, &self.config.access, |request| self.answer(request)).await;
@@ -65,15 +51,6 @@ impl Console {
             Route::PostConsoleAction => self.act(&request).await,
             _ => Err(Problem::wrong_function()),
         }
-    }
-
-    /// The bank's date now.
-    fn today(&self) -> BusinessDate {
-        self.config.zone.date_of(self.clock.now())
-    }
-
-    fn deadline(&self) -> Deadline {
-        Deadline::of_http(&self.clock)
     }
 }
 
