@@ -1,6 +1,7 @@
 //! The function, as its views see it.
 
 use payments_boot::{Clock, Deadline};
+use payments_http::{Problem, ProblemKind};
 use payments_model::BusinessDate;
 use payments_store::Store;
 
@@ -29,4 +30,9 @@ impl Console {
     pub(crate) fn deadline(&self) -> Deadline {
         Deadline::of_http(&self.clock)
     }
+}
+
+/// A page or an action that the console does not have.
+pub(crate) fn no_such_page() -> Problem {
+    Problem::new(ProblemKind::NoSuchRoute, "The console has no such page; open /console.")
 }

@@ -22,6 +22,7 @@ use payments_http::{Answer, Problem, ProblemKind, Request, Route, serve};
 
 pub use config::{Config, Paused, SignIn};
 pub use function::Console;
+use function::no_such_page;
 
 impl Console {
     /// Answers one request.
@@ -52,8 +53,4 @@ impl Console {
             _ => Err(Problem::wrong_function()),
         }
     }
-}
-
-fn no_such_page() -> Problem {
-    Problem::new(ProblemKind::NoSuchRoute, "The console has no such page; open /console.")
 }
