@@ -101,6 +101,11 @@ clients:
     cargo build --workspace --locked --bin local
     .ci/try-clients.sh target/debug/local
 
+# Check the console in Chromium.
+console:
+    cargo build --workspace --locked --bin local
+    .ci/try-console.sh target/debug/local
+
 # Check licences, banned crates and sources.
 licences:
     cargo-deny --locked check --hide-inclusion-graph licenses bans sources

@@ -41,6 +41,11 @@ FAULTS = [
         "FunctionResponseTypes: [ReportBatchItemFailure]\n            # A record",
     ),
     ("an authorizer that nobody defined", "DefaultAuthorizer: AccessToken", "DefaultAuthorizer: AccessTokens"),
+    (
+        "a view of the console that is open to the world",
+        "            Path: /console/views/{view}\n",
+        "            Path: /console/views/{view}\n            Auth:\n              Authorizer: NONE\n",
+    ),
     ("a misspelt property of a function", "Timeout: 290", "Timout: 290"),
     ("a misspelt property of an event", "MaximumConcurrency: !Ref", "MaxConcurrency: !Ref"),
     ("a resource that does not exist", "WRITE_SHARDS: !Ref WriteShards", "WRITE_SHARDS: !Ref WriteShard"),

@@ -31,10 +31,11 @@ pub use crate::progress::Progress;
 pub use summary::Summary;
 
 use crate::client::Client;
-use crate::functions::{CALENDARS, Dependencies, Functions, without_reports};
+use crate::functions::{CALENDARS, Dependencies, Functions};
 use crate::interceptor::client_over;
 use crate::invocation::context;
 use crate::payload::DataKind;
+use crate::reports::without_reports;
 use crate::stack::{EngineChoice, Stack};
 use crate::transaction_service::TransactionServiceSettings;
 use crate::triggers::{Queues, Tick, Triggers};

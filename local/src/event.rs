@@ -44,6 +44,15 @@ fn as_text(claim: &Value) -> String {
     }
 }
 
+/// Whether a request is for a public route. API Gateway asks no authorizer about it, so its event has no authorizer's part.
+pub(crate) fn is_public(parts: &Parts) -> bool {
+    route(parts, &decoded(parts.uri.path())).is_some_and(|spec| spec.scope.is_none())
+}
+
+fn route(parts: &Parts, path: &str) -> Option<&'static RouteSpec> {
+    routes::all().find(|spec| spec.method == parts.method && spec.parameters(path).is_some())
+}
+
 /// Returns the event of a request, and the function that it goes to. Without an authorizer its part is null.
 pub fn of(
     parts: &Parts,
@@ -54,7 +63,7 @@ pub fn of(
 ) -> Result<(HttpFunction, ApiGatewayV2httpRequest)> {
     let path = decoded(parts.uri.path());
     let path = path.as_str();
-    let spec = routes::all().find(|spec| spec.method == parts.method && spec.parameters(path).is_some());
+    let spec = route(parts, path);
     let key = spec.map_or_else(|| "$default".to_owned(), RouteSpec::key);
     let headers = joined(
         parts

@@ -1,10 +1,9 @@
 //! The functions, with the environment that `template.yaml` gives them.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::Result;
 use archive::Archive;
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
@@ -22,7 +21,6 @@ use lambda_runtime::{Context, LambdaEvent};
 use object_store::ObjectStore;
 use payments_boot::{Clock, Lookup, Metrics, WebhookMaster, dynamodb_at};
 use payments_delivery::DynamoDbStream;
-use payments_files::Storage;
 use payments_http::HttpFunction;
 use payments_model::causes;
 use payments_queue::TransactionQueue;
@@ -42,6 +40,7 @@ use stream_aggregator::Aggregator;
 
 use crate::function::Function;
 use crate::invocation::{context, read, written};
+use crate::token::{AUTHORIZE_PATH, CONSOLE_CLIENT, TOKEN_PATH};
 
 /// The longest that one read of the stream may take. A page has at most a thousand records.
 const STREAM_TIMEOUT: Duration = Duration::from_secs(10);
@@ -224,22 +223,6 @@ impl Functions {
     }
 }
 
-/// Rejects a folder with reports, for a bank that begins empty: it would find another bank's reports under its own names.
-pub(crate) fn without_reports(folder: &Path) -> Result<()> {
-    if ["reports", "journal"].iter().any(|name| folder.join(name).exists()) {
-        bail!("{} contains the reports or the journal of another bank: give --reports a new folder", folder.display());
-    }
-    Ok(())
-}
-
-/// Opens a report store in a folder, which is created if it is missing.
-pub(crate) fn reports_in(folder: &Path) -> Result<Arc<dyn ObjectStore>> {
-    let explain = || format!("cannot keep reports in {}: give --reports a writable folder", folder.display());
-    let folder = std::path::absolute(folder).with_context(explain)?;
-    std::fs::create_dir_all(&folder).and_then(|()| tempfile::tempfile_in(&folder)).with_context(explain)?;
-    Storage::Folder(folder.clone()).open("REPORTS_URL", &Lookup::environment()).with_context(explain)
-}
-
 /// The calendars of a bank on one machine. Its rule is `none`, so only requests with a rule of their own move.
 pub(crate) const CALENDARS: &str = "EUR=T2,GBP=GB,USD=FED";
 
@@ -287,6 +270,8 @@ pub struct Environment {
     pub cut_offs: String,
     /// What happens to payments of closed dates, if their requests do not say so.
     pub date_rule: String,
+    /// Whether the gateway requires tokens, so that operators sign in to the console.
+    pub require_tokens: bool,
 }
 
 impl Environment {
@@ -319,6 +304,7 @@ impl Environment {
             calendars: String::new(),
             cut_offs: String::new(),
             date_rule: "none".to_owned(),
+            require_tokens: false,
         }
     }
 
@@ -350,6 +336,13 @@ impl Environment {
             "CALENDARS" => self.calendars.clone(),
             "CUT_OFFS" => self.cut_offs.clone(),
             "DATE_RULE" => self.date_rule.clone(),
+            // Without tokens nobody signs in. The port is not known yet, so the provider's addresses are paths.
+            "CONSOLE_CLIENT_ID" | "CONSOLE_AUTHORIZE_URL" | "CONSOLE_TOKEN_URL" if !self.require_tokens => {
+                String::new()
+            }
+            "CONSOLE_CLIENT_ID" => CONSOLE_CLIENT.to_owned(),
+            "CONSOLE_AUTHORIZE_URL" => AUTHORIZE_PATH.to_owned(),
+            "CONSOLE_TOKEN_URL" => TOKEN_PATH.to_owned(),
             "PAUSED" => "none".to_owned(),
             "CONSOLE" => self.console.to_string(),
             "MAX_DISPATCH_ATTEMPTS" => self.dispatch_attempts.to_string(),

@@ -25,6 +25,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use payments_boot::Clock;
 use payments_model::BusinessZone;
+use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
@@ -34,12 +35,9 @@ use crate::docs;
 use crate::engine::listen;
 use crate::event;
 use crate::functions::Functions;
+use crate::provider::Provider;
 use crate::sandbox::{CLOCK_PATH, Sandbox};
-use crate::token::Issuer;
-
-/// The path that issues tokens, if the API requires them. It is not a path of the bank's API: on AWS it belongs to the
-/// identity provider.
-pub const TOKEN_PATH: &str = "/oauth2/token";
+use crate::token::{AUTHORIZE_PATH, Issuer, TOKEN_PATH};
 
 /// API Gateway's limit on a request's body, in bytes.
 const MAX_BODY_BYTES: usize = 10 * 1024 * 1024;
@@ -74,7 +72,7 @@ pub struct Bank {
 struct Shared {
     bank: Bank,
     requests: AtomicU64,
-    issuer: Option<Arc<Issuer>>,
+    provider: Option<Provider>,
     sandbox: Option<Sandbox>,
 }
 
@@ -84,7 +82,8 @@ impl Gateway {
     pub async fn start(port: u16, bank: Bank, issuer: Option<Arc<Issuer>>, sandbox: Option<Sandbox>) -> Result<Self> {
         let listener = listen(port, "--api-port").await?;
         let address = listener.local_addr()?;
-        let shared = Arc::new(Shared { bank, requests: AtomicU64::new(0), issuer, sandbox });
+        let provider = issuer.map(|issuer| Provider::new(issuer, address.port()));
+        let shared = Arc::new(Shared { bank, requests: AtomicU64::new(0), provider, sandbox });
         let router = Router::new().fallback(answer).with_state(shared);
         let (stop, stopped) = oneshot::channel::<()>();
         Ok(Self { address, stop, server: tokio::spawn(serve(listener, router, stopped)) })
@@ -161,12 +160,14 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
         let (status, json) = sandbox.answer(&parts.method, &body).await;
         return (status, [(CONTENT_TYPE, "application/json")], json).into_response();
     }
-    let authorizer = match &shared.issuer {
+    let authorizer = match &shared.provider {
+        Some(provider) if parts.uri.path() == AUTHORIZE_PATH => return provider.authorize(&parts, &body, token_now),
+        Some(provider) if parts.uri.path() == TOKEN_PATH => return token(provider, &body, token_now),
+        _ if event::is_public(&parts) => Value::Null,
         None => event::all_scopes(event::DEVELOPMENT_CLIENT),
-        Some(issuer) if parts.uri.path() == TOKEN_PATH => return token(issuer, &body, token_now),
-        Some(issuer) => {
+        Some(provider) => {
             let header = parts.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
-            let Some(claims) = issuer.accept(header, token_now) else { return unauthorized() };
+            let Some(claims) = provider.issuer().accept(header, token_now) else { return unauthorized() };
             event::jwt(&claims)
         }
     };
@@ -183,8 +184,11 @@ fn unauthorized() -> Response {
     response
 }
 
-fn token(issuer: &Issuer, form: &[u8], now: DateTime<Utc>) -> Response {
-    match issuer.answer(form, now) {
+fn token(provider: &Provider, form: &[u8], now: DateTime<Utc>) -> Response {
+    if let Some(answer) = provider.change(form, now) {
+        return answer;
+    }
+    match provider.issuer().answer(form, now) {
         Ok(token) => ([(CONTENT_TYPE, "application/json")], token).into_response(),
         Err(error) => gateway_error(StatusCode::BAD_REQUEST, &error.to_string()),
     }

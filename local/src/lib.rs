@@ -15,7 +15,9 @@ pub mod interceptor;
 pub mod invocation;
 pub mod payload;
 pub mod progress;
+pub mod provider;
 pub mod recorder;
+mod reports;
 pub mod sandbox;
 pub mod signals;
 pub mod stack;
@@ -102,7 +104,7 @@ impl System {
     /// Starts everything.
     pub async fn start(options: &Options, clock: &Clock) -> Result<Self> {
         if options.data.is_none() && options.endpoint.is_none() {
-            functions::without_reports(&options.reports)?;
+            reports::without_reports(&options.reports)?;
         }
         let (sandbox, moves) = options.sandbox.then(|| Sandbox::new(clock)).unzip();
         let clock = sandbox.as_ref().map_or_else(|| clock.clone(), Sandbox::clock);
@@ -111,6 +113,7 @@ impl System {
             .environment(|environment| {
                 environment.time_zone = options.time_zone.to_string();
                 environment.calendars = CALENDARS.to_owned();
+                environment.require_tokens = options.require_tokens;
             })
             .clock(&clock)
             .reports(&options.reports)

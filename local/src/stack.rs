@@ -15,9 +15,10 @@ use publish::Webhooks;
 
 use crate::engine::{Direct, Engine};
 use crate::function::Function;
-use crate::functions::{Dependencies, Environment, Functions, loopback_webhooks, reports_in};
+use crate::functions::{Dependencies, Environment, Functions, loopback_webhooks};
 use crate::interceptor::client_over;
 use crate::recorder::Recorder;
+use crate::reports::reports_in;
 use crate::triggers::queues::Queues;
 
 /// The engine that holds the tables.

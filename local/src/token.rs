@@ -22,11 +22,42 @@ pub const ISSUER: &str = "http://localhost/payments";
 /// The `aud` of a token, or its `client_id` if it has no `aud`.
 pub const AUDIENCE: &str = "local-client";
 
+/// The `client_id` of the tokens with which operators use the console. It is a public client: it has no secret.
+pub const CONSOLE_CLIENT: &str = "local-console";
+
+/// What a token is accepted for: API Gateway takes several audiences, too.
+const AUDIENCES: [&str; 2] = [AUDIENCE, CONSOLE_CLIENT];
+
+/// The path that issues tokens, if the API requires them. It is not a path of the bank's API: on AWS it belongs to the
+/// identity provider.
+pub const TOKEN_PATH: &str = "/oauth2/token";
+
+/// The path where a person signs in to the console, and gets a code for a token. It is the identity provider's, too.
+pub const AUTHORIZE_PATH: &str = "/oauth2/authorize";
+
 /// The id of the key.
 const KEY_ID: &str = "local";
 
 /// How long a token is valid, in seconds: twelve hours.
 const LIFETIME: i64 = 12 * 60 * 60;
+
+/// How long a token of the console is valid, in seconds: an hour, as on Amazon Cognito.
+pub(crate) const CONSOLE_LIFETIME: i64 = 60 * 60;
+
+/// What a token is for.
+#[derive(Debug, Clone)]
+pub(crate) struct Grant {
+    /// The client that uses it.
+    pub(crate) client: &'static str,
+    /// Whose it is.
+    pub(crate) subject: &'static str,
+    /// What it allows, separated by spaces.
+    pub(crate) scopes: String,
+    /// The accounts of a customer; none if it is no customer's.
+    pub(crate) accounts: Vec<String>,
+    /// How long it is valid, in seconds.
+    pub(crate) lifetime: i64,
+}
 
 /// An issuer of access tokens, which also checks them.
 pub struct Issuer {
@@ -50,13 +81,18 @@ impl Issuer {
 
     /// Returns the claims of a token that is valid from now on. With accounts it is a customer's, otherwise a machine's.
     pub fn claims(&self, scopes: &str, accounts: &[String], now: DateTime<Utc>) -> Value {
+        let (scopes, accounts) = (scopes.to_owned(), accounts.to_vec());
+        self.claims_of(&Grant { client: AUDIENCE, subject: AUDIENCE, scopes, accounts, lifetime: LIFETIME }, now)
+    }
+
+    fn claims_of(&self, grant: &Grant, now: DateTime<Utc>) -> Value {
         let now = now.timestamp();
         let mut claims = json!({
-            "iss": ISSUER, "client_id": AUDIENCE, "sub": AUDIENCE, "scope": scopes,
-            "iat": now, "exp": now + LIFETIME, "token_use": "access",
+            "iss": ISSUER, "client_id": grant.client, "sub": grant.subject, "scope": grant.scopes,
+            "iat": now, "exp": now + grant.lifetime, "token_use": "access",
         });
-        if !accounts.is_empty() {
-            claims[self.account_claim.as_str()] = json!(accounts);
+        if !grant.accounts.is_empty() {
+            claims[self.account_claim.as_str()] = json!(grant.accounts);
         }
         claims
     }
@@ -96,6 +132,15 @@ impl Issuer {
         let token = self.sign(&self.claims(&scope, &accounts, now))?;
         Ok(json!({ "access_token": token, "expires_in": LIFETIME, "token_type": "Bearer" }).to_string())
     }
+
+    /// Returns what a token endpoint answers with the token of a grant.
+    pub(crate) fn answer_with(&self, grant: &Grant, now: DateTime<Utc>) -> Result<String> {
+        let token = self.sign(&self.claims_of(grant, now))?;
+        // The scopes can be fewer than the client asked for, so they are named (RFC 6749, section 5.1).
+        let (lifetime, scopes) = (grant.lifetime, &grant.scopes);
+        let answer = json!({ "access_token": token, "expires_in": lifetime, "token_type": "Bearer", "scope": scopes });
+        Ok(answer.to_string())
+    }
 }
 
 fn decoded(part: &str) -> Option<Value> {
@@ -105,10 +150,11 @@ fn decoded(part: &str) -> Option<Value> {
 /// Whether claims are valid, apart from their signature.
 fn is_valid(claims: &Value, now: i64) -> bool {
     let (audience, client) = (&claims["aud"], &claims["client_id"]);
+    let is_ours = |name: &Value| AUDIENCES.iter().any(|audience| name == audience);
     let is_audience = match audience {
-        Value::Null => client == AUDIENCE,
-        Value::Array(several) => several.iter().any(|audience| audience == AUDIENCE),
-        one => one == AUDIENCE,
+        Value::Null => is_ours(client),
+        Value::Array(several) => several.iter().any(is_ours),
+        one => is_ours(one),
     };
     let has_begun = |name: &str| claims[name].is_null() || claims[name].as_i64().is_some_and(|time| time <= now);
     let has_expired = claims["exp"].as_i64().is_none_or(|end| end <= now);

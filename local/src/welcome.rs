@@ -5,7 +5,10 @@ use payments_model::{AccountId, BusinessDate, IdempotencyKey, PaymentId, Settlem
 
 use crate::TRANSACTION_SERVICE;
 use crate::docs::PAGE;
-use crate::gateway::TOKEN_PATH;
+use crate::token::TOKEN_PATH;
+
+/// The path of the console's page.
+const CONSOLE: &str = "/console";
 
 /// Returns the text, whose commands work as they stand.
 pub fn text(api: &str, dynamodb: &str, kept: &str, reports: &str, today: BusinessDate) -> Result<String> {
@@ -18,6 +21,7 @@ pub fn text(api: &str, dynamodb: &str, kept: &str, reports: &str, today: Busines
         r#"The system is running.
 
   HTTP API      {api}   described on {api}{PAGE}
+  Console       {api}{CONSOLE}   what the payments are doing, in a browser
   DynamoDB API  {dynamodb}   {kept}
   Reports       {reports}   with the journal of events
 

@@ -1,5 +1,6 @@
 //! Access: every route with every kind of token, and nothing of one account for another.
 
+mod sign_in;
 mod tokens;
 
 use anyhow::{Context as _, Result};

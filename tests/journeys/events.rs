@@ -81,6 +81,7 @@ fn assert_is_whole(name: &str, reply: &Reply) {
     let is_refusal = reply.status >= 400;
     let content_type = match (is_refusal, reply.body.is_string()) {
         (true, _) => "application/problem+json",
+        (false, true) if function_of(name) == "console" => "text/html; charset=utf-8",
         (false, true) => "text/plain; charset=utf-8",
         (false, false) => "application/json",
     };

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result};
-use payments_http::routes::ROUTES;
+use payments_http::routes;
 
 use crate::World;
 use crate::given::{Given, HORIZON_DAYS, events, function_of, given, prepare};
@@ -104,6 +104,7 @@ pub const GIVEN: [(Given, &[&str]); 17] = [
     (
         Given::Endpoint,
         &[
+            "console/endpoints",
             "webhooks/delete",
             "webhooks/get",
             "webhooks/list-of-one",
@@ -165,6 +166,13 @@ pub const GIVEN: [(Given, &[&str]); 17] = [
     (
         Given::ADay,
         &[
+            "console/ahead",
+            "console/bank",
+            "console/day",
+            "console/find-nothing",
+            "console/list",
+            "console/payment-unknown",
+            "console/waiting",
             "query-due/list",
             "query-due/list-cursor-alone",
             "query-due/list-date-empty",
@@ -200,6 +208,6 @@ pub async fn world_of(name: &str) -> Result<(World, Given, bool)> {
 
 /// The names of the events of functions that answer HTTP.
 pub fn http_events() -> Result<BTreeSet<String>> {
-    let is_http = |name: &String| ROUTES.iter().any(|spec| spec.function.name() == function_of(name));
+    let is_http = |name: &String| routes::all().any(|spec| spec.function.name() == function_of(name));
     Ok(events()?.into_iter().filter(is_http).collect())
 }

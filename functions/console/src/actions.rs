@@ -6,6 +6,7 @@
 
 mod cancel;
 mod endpoint;
+mod preview;
 
 use std::str::FromStr;
 
@@ -17,8 +18,9 @@ use payments_model::{ActionId, Actor, PaymentId};
 use payments_store::{ActionName, AuditEntry, AuditIntent, AuditOutcome};
 
 use crate::actions::endpoint::Deed;
+use crate::actions::preview::counted;
+use crate::function::{Console, no_such_page};
 use crate::html::link;
-use crate::{Console, no_such_page};
 
 /// The longest body, in bytes: four times a hundred ids of payments, each on a line.
 const MAX_BODY_BYTES: usize = 16 * 1024;
@@ -45,14 +47,6 @@ enum Action {
     Cancel(Vec<PaymentId>),
     /// Test a webhook endpoint, replay events to it, or skip one.
     Endpoint(EndpointId, Deed),
-}
-
-/// What an action would do.
-struct Preview {
-    /// What will be touched.
-    shown: Markup,
-    /// What the button says; none if there is nothing to do.
-    button: Option<String>,
 }
 
 impl FromStr for Step {
@@ -253,9 +247,4 @@ pub(crate) const UNKNOWN: &str = "Unknown: it may have happened";
 /// A recorded outcome.
 pub(crate) fn result(outcome: &AuditOutcome) -> Markup {
     html! { ul { @for line in outcome.result.lines() { li { (line) } } } }
-}
-
-/// A number of things, in words.
-pub(crate) fn counted(number: usize, thing: &str) -> String {
-    if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
 }

@@ -38,13 +38,16 @@ pub struct SignIn {
     pub token_url: ProviderUrl,
 }
 
-/// An address of the OpenID provider. Its characters are those of a plain URL, so it fits into a header and an attribute.
+/// An address of the OpenID provider: an https URL, or a path, which the console's own host serves. Its characters are those of a
+/// plain URL, so it fits into a header and an attribute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderUrl(String);
 
 /// Why a text is no address of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("it has to be an https URL without a query, such as https://login.example.com/oauth2/token")]
+#[error(
+    "it has to be an https URL without a query, such as https://login.example.com/oauth2/token, or a path on the console's host"
+)]
 pub struct ProviderUrlError;
 
 /// What the parameter `Paused` pauses.
@@ -72,9 +75,12 @@ impl Config {
 impl SignIn {
     /// Reads `CONSOLE_CLIENT_ID`, `CONSOLE_AUTHORIZE_URL` and `CONSOLE_TOKEN_URL`: all three, or none.
     fn read(lookup: &Lookup<'_>) -> Result<Option<Self>, ConfigError> {
+        let (authorize, token) = ("CONSOLE_AUTHORIZE_URL", "CONSOLE_TOKEN_URL");
+        let (authorize_url, token_url) = (lookup.optional(authorize)?, lookup.optional(token)?);
         let Some(client_id) = lookup.text("CONSOLE_CLIENT_ID") else { return Ok(None) };
-        let authorize_url = lookup.required("CONSOLE_AUTHORIZE_URL", "where the OpenID provider issues codes")?;
-        let token_url = lookup.required("CONSOLE_TOKEN_URL", "where the OpenID provider issues tokens")?;
+        let missing = |name| ConfigError::Missing(name, "an address of the OpenID provider");
+        let authorize_url = authorize_url.ok_or_else(|| missing(authorize))?;
+        let token_url = token_url.ok_or_else(|| missing(token))?;
         Ok(Some(Self { client_id, authorize_url, token_url }))
     }
 }
@@ -83,25 +89,22 @@ impl FromStr for ProviderUrl {
     type Err = ProviderUrlError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let rest = text.strip_prefix("https://").or_else(|| {
-            // The provider of `cargo local`.
-            text.strip_prefix("http://").filter(|rest| rest.starts_with("127.0.0.1:") || rest.starts_with("localhost:"))
-        });
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/:".contains(&byte);
-        match rest {
-            Some(rest) if !rest.is_empty() && !rest.starts_with('/') && rest.bytes().all(plain) => {
-                Ok(Self(text.to_owned()))
-            }
-            _ => Err(ProviderUrlError),
+        // A second slash would begin the name of another host.
+        let after = text.strip_prefix("https://").or_else(|| text.strip_prefix('/'));
+        let is_one = |after: &str| text == "/" || !(after.is_empty() || after.starts_with('/'));
+        if text.bytes().all(plain) && after.is_some_and(is_one) {
+            return Ok(Self(text.to_owned()));
         }
+        Err(ProviderUrlError)
     }
 }
 
 impl ProviderUrl {
-    /// The address without its path, as a content security policy names it.
+    /// The address without its path, as a content security policy names it: empty if it is on the console's own host.
     pub(crate) fn origin(&self) -> &str {
-        let host = self.0.find("://").map_or(0, |scheme| scheme + 3);
-        self.0[host..].find('/').map_or(self.0.as_str(), |path| &self.0[..host + path])
+        let Some(host) = self.0.strip_prefix("https://") else { return "" };
+        host.find('/').map_or(self.0.as_str(), |path| &self.0[..self.0.len() - host.len() + path])
     }
 }
 
@@ -129,14 +132,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_provider_is_reached_by_https_alone() {
+    fn a_provider_is_reached_by_https_or_on_the_same_host() {
         for (text, origin) in [
             ("https://login.example.com/oauth2/token", Some("https://login.example.com")),
             ("https://login.example.com:8443/token", Some("https://login.example.com:8443")),
             ("https://login.example.com", Some("https://login.example.com")),
-            ("http://127.0.0.1:3000/oauth2/token", Some("http://127.0.0.1:3000")),
+            ("/oauth2/token", Some("")),
+            ("/", Some("")),
+            ("/a://b/c", Some("")),
             ("http://login.example.com/token", None),
-            ("http://127.0.0.1.example.com/token", None),
+            ("http://127.0.0.1:3000/token", None),
+            ("//login.example.com/token", None),
+            ("/\\login.example.com/token", None),
+            ("/token?a=b", None),
+            ("/token; script-src *", None),
+            ("oauth2/token", None),
             ("https://login.example.com/token?a=b", None),
             ("https://login.example.com; script-src *", None),
             ("https://user@login.example.com/", None),

@@ -12,32 +12,19 @@
 
 mod actions;
 mod config;
+mod function;
 mod html;
 mod shell;
 mod views;
 
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
-use payments_boot::{Clock, Deadline};
 use payments_http::{Answer, Problem, ProblemKind, Request, Route, serve};
-use payments_model::BusinessDate;
-use payments_store::Store;
 
 pub use config::{Config, Paused, SignIn};
-
-/// The function.
-#[derive(Debug, Clone)]
-pub struct Console {
-    config: Config,
-    store: Store,
-    clock: Clock,
-}
+pub use function::Console;
+use function::no_such_page;
 
 impl Console {
-    /// Creates the function.
-    pub fn new(config: Config, store: Store, clock: Clock) -> Self {
-        Self { config, store, clock }
-    }
-
     /// Answers one request.
     pub async fn handle(&self, event: ApiGatewayV2httpRequest) -> ApiGatewayV2httpResponse {
         let mut response = serve(&event, &self.config.access, |request| self.answer(request)).await;
@@ -66,17 +53,4 @@ impl Console {
             _ => Err(Problem::wrong_function()),
         }
     }
-
-    /// The bank's date now.
-    fn today(&self) -> BusinessDate {
-        self.config.zone.date_of(self.clock.now())
-    }
-
-    fn deadline(&self) -> Deadline {
-        Deadline::of_http(&self.clock)
-    }
-}
-
-fn no_such_page() -> Problem {
-    Problem::new(ProblemKind::NoSuchRoute, "The console has no such page; open /console.")
 }

@@ -52,7 +52,8 @@ pub(crate) fn asset(name: &str) -> Option<Answer> {
 /// Scripts, styles and requests are the console's own, and the token comes from the provider. No frame shows the page, no form is
 /// sent, and nothing inline runs.
 pub(crate) fn headers(sign_in: Option<&SignIn>) -> HeaderMap {
-    let provider = sign_in.map(|sign_in| format!(" {}", sign_in.token_url.origin())).unwrap_or_default();
+    let provider = sign_in.map(|sign_in| sign_in.token_url.origin()).filter(|origin| !origin.is_empty());
+    let provider = provider.map(|origin| format!(" {origin}")).unwrap_or_default();
     let policy = format!(
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'{provider}; \
          form-action 'none'; base-uri 'none'; frame-ancestors 'none'"

@@ -13,7 +13,7 @@ mod waiting;
 use maud::Markup;
 use payments_http::{Problem, Request};
 
-use crate::Console;
+use crate::function::Console;
 
 /// A view.
 pub(crate) struct View {

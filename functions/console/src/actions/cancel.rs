@@ -7,8 +7,8 @@ use payments_http::{Form, Problem, invalid_field};
 use payments_model::{Actor, Details, Head, PaymentId, Status};
 use payments_store::{Cancelled, StoreError};
 
-use crate::Console;
-use crate::actions::{Preview, counted};
+use crate::actions::preview::{Preview, counted};
+use crate::function::Console;
 use crate::html::{instant, minor, payment_link, status};
 
 /// The most payments of one action.
@@ -124,7 +124,7 @@ impl Candidate {
 
 fn table(candidates: &[Candidate]) -> Markup {
     html! {
-        div class="scroll" { table {
+        div class="scroll" tabindex="0" { table {
             caption { "The payments as they are now" }
             thead { tr {
                 th scope="col" { "Payment" } th scope="col" { "Status" } th scope="col" { "Account" }

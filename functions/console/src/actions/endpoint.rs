@@ -8,8 +8,8 @@ use payments_model::Actor;
 use payments_model::webhook::EndpointId;
 use payments_store::{LogHead, LogPosition, LogRead, SkippedEvent, WebhookEndpoint, WebhookState};
 
-use crate::Console;
-use crate::actions::Preview;
+use crate::actions::preview::Preview;
+use crate::function::Console;
 use crate::html::{fact, grouped};
 
 /// The longest id of an endpoint, cursor and id of an event, in bytes. Those of payments' events have 60.

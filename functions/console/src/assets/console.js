@@ -99,7 +99,9 @@
 
   // ------------------------------------------------------------ views
 
-  const wanted = () => location.hash.slice(1) || "day";
+  // The name of a view and its parameters. Nothing else is asked for: `../` would lead out of the views, to answers that are no part
+  // of a page, and the token would go with it.
+  const wanted = () => /^[a-z]+(\?.*)?$/.exec(location.hash.slice(1))?.[0] ?? "day";
   const mayAsk = () => !clientId || token !== null;
 
   function show() {
@@ -190,6 +192,12 @@
     const next = view + "?" + new URLSearchParams(new FormData(event.target));
     if (wanted() === next) show();
     else location.hash = next;
+  });
+
+  // Not by its address, which would name a view.
+  document.querySelector(".skip").addEventListener("click", (event) => {
+    event.preventDefault();
+    main.focus();
   });
 
   live.addEventListener("click", () => {

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use payments_http::{Problem, Request};
 use payments_model::{BusinessDate, DayCounts, Status};
 
-use crate::Console;
+use crate::function::Console;
 use crate::html::{grouped, heading, link};
 
 /// How many dates one view shows. All lanes of these dates are about 250 KB.

@@ -5,8 +5,8 @@ use payments_http::request::invalid_parameter;
 use payments_http::{Problem, Request};
 use payments_store::{ActionName, AuditEntry, AuditMonth, AuditPage, StoreError};
 
-use crate::Console;
 use crate::actions::{UNKNOWN, result};
+use crate::function::Console;
 use crate::html::{heading, instant, link};
 
 /// The items of one page: intents and outcomes of up to 50 actions.
@@ -46,7 +46,7 @@ fn place(text: &str) -> Result<ActionName, Problem> {
 
 fn table(entries: &[Result<AuditEntry, StoreError>]) -> Markup {
     html! {
-        div class="scroll" { table {
+        div class="scroll" tabindex="0" { table {
             caption { "The newest first" }
             thead { tr {
                 th scope="col" { "Confirmed" } th scope="col" { "By" } th scope="col" { "Action" } th scope="col" { "Outcome" }

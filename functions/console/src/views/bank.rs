@@ -7,8 +7,8 @@ use payments_http::{Problem, Request};
 use payments_model::{BusinessDate, Status};
 use payments_store::{LogHead, ReportRun, StoredEvidence};
 
-use crate::Console;
 use crate::config::Paused;
+use crate::function::Console;
 use crate::html::{fact, grouped, heading, instant, link};
 
 /// Of how many days back and ahead the recount's findings are shown. It recounts no date outside of these.
@@ -83,7 +83,7 @@ fn event_log(log: Option<&LogHead>) -> Markup {
 fn found(findings: &BTreeMap<BusinessDate, StoredEvidence>) -> Markup {
     html! {
         @if findings.is_empty() { p { "None: every date that was recounted agrees with its counters." } } @else {
-            div class="scroll" { table {
+            div class="scroll" tabindex="0" { table {
                 caption { "Dates whose counters differed from a recount. See the runbook, under CounterDrift." }
                 thead { tr { th scope="col" { "Date" } th scope="col" { "First found" } th scope="col" { "Recounted" } } }
                 tbody { @for (date, finding) in findings { (finding_row(*date, finding)) } }

@@ -5,7 +5,7 @@ use payments_http::{Problem, Request};
 use payments_model::{BusinessDate, DayCounts, Status};
 use payments_store::DateCounters;
 
-use crate::Console;
+use crate::function::Console;
 use crate::html::{grouped, heading, link, minor, status};
 use crate::views::waiting::{Late, late_table};
 
@@ -74,7 +74,7 @@ fn statuses(date: &str, counts: &DayCounts) -> Markup {
 fn sums(counts: &DayCounts) -> Markup {
     html! {
         h2 { "Sums" }
-        div class="scroll" { table {
+        div class="scroll" tabindex="0" { table {
             caption { "In minor units, by currency and status" }
             thead { tr { th scope="col" { "Status" } th scope="col" class="number" { "Sum" } } }
             tbody {

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use payments_http::{Problem, Request};
 use payments_store::{LogHead, WebhookEndpoint, WebhookState};
 
-use crate::Console;
+use crate::function::Console;
 use crate::html::{fact, grouped, heading, instant};
 
 impl Console {
@@ -52,7 +52,7 @@ fn shown(endpoint: &WebhookEndpoint, state: &WebhookState, head: Option<&LogHead
         }
         (actions(endpoint, state))
         @if !progress.deliveries.is_empty() {
-            div class="scroll" { table {
+            div class="scroll" tabindex="0" { table {
                 caption { "Last deliveries" }
                 thead { tr { th scope="col" { "At" } th scope="col" class="number" { "Events" } th scope="col" { "Result" } } }
                 tbody { @for delivery in &progress.deliveries { tr {

@@ -5,7 +5,7 @@ use payments_http::request::invalid_parameter;
 use payments_http::{Problem, Request};
 use payments_model::{AccountId, IdempotencyKey, PaymentId, TransactionId};
 
-use crate::Console;
+use crate::function::Console;
 use crate::html::{heading, payment_link};
 
 impl Console {

@@ -7,7 +7,7 @@ use payments_http::{Problem, Request};
 use payments_model::{BusinessDate, PaymentId, Status, UtcSecond};
 use payments_store::{DueRange, DueRow, DueSort, DueUntil};
 
-use crate::Console;
+use crate::function::Console;
 use crate::html::{heading, instant, link, minor, payment_link, status};
 use crate::views::waiting::SHARDS_AT_ONCE;
 

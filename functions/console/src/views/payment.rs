@@ -6,7 +6,7 @@ use payments_http::{Problem, Request};
 use payments_model::{DateRule, Details, Head, MoveReason, PaymentId, Status};
 use payments_store::StoreError;
 
-use crate::Console;
+use crate::function::Console;
 use crate::html::{fact, grouped, heading, instant, link, minor, status};
 
 /// What is stored of a payment.
@@ -124,7 +124,7 @@ fn why_moved(reason: MoveReason) -> &'static str {
 fn trail(head: &Head) -> Markup {
     html! {
         h2 { "What happened" }
-        div class="scroll" { table {
+        div class="scroll" tabindex="0" { table {
             caption { "The statuses that it entered" }
             thead { tr { th scope="col" { "Status" } th scope="col" { "When" } th scope="col" { "By" } } }
             tbody { @for entry in head.trail() { tr {
@@ -141,7 +141,7 @@ fn versions(first: &Details, chain: &[Details]) -> Markup {
     let all: Vec<&Details> = std::iter::once(first).chain(chain.iter().rev()).collect();
     let before = std::iter::once(None).chain(all.iter().copied().map(Some));
     html! {
-        div class="scroll" { table {
+        div class="scroll" tabindex="0" { table {
             caption { "Its content, the first version first" }
             thead { tr {
                 th scope="col" class="number" { "Version" } th scope="col" { "When" } th scope="col" { "By" } th scope="col" { "Changed" }

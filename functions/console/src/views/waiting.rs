@@ -6,7 +6,7 @@ use payments_http::{Problem, Request};
 use payments_model::{Status, UtcSecond};
 use payments_store::{DueRange, DueRow, DueUntil, StoreError};
 
-use crate::Console;
+use crate::function::Console;
 use crate::html::{heading, instant, minor, payment_link};
 
 /// How many shards are read at once.

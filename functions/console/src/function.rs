@@ -1,0 +1,38 @@
+//! The function, as its views see it.
+
+use payments_boot::{Clock, Deadline};
+use payments_http::{Problem, ProblemKind};
+use payments_model::BusinessDate;
+use payments_store::Store;
+
+use crate::config::Config;
+
+/// The function.
+#[derive(Debug, Clone)]
+pub struct Console {
+    pub(crate) config: Config,
+    pub(crate) store: Store,
+    pub(crate) clock: Clock,
+}
+
+impl Console {
+    /// Creates the function.
+    pub fn new(config: Config, store: Store, clock: Clock) -> Self {
+        Self { config, store, clock }
+    }
+
+    /// The bank's date now.
+    pub(crate) fn today(&self) -> BusinessDate {
+        self.config.zone.date_of(self.clock.now())
+    }
+
+    /// When a request stops starting work.
+    pub(crate) fn deadline(&self) -> Deadline {
+        Deadline::of_http(&self.clock)
+    }
+}
+
+/// A page or an action that the console does not have.
+pub(crate) fn no_such_page() -> Problem {
+    Problem::new(ProblemKind::NoSuchRoute, "The console has no such page; open /console.")
+}

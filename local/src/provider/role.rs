@@ -1,0 +1,52 @@
+//! What a person can be at the provider of one machine.
+
+use payments_http::Scope;
+
+use crate::token::{CONSOLE_CLIENT, CONSOLE_LIFETIME, Grant};
+
+/// What a person can be here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// An operator who sees everything and changes nothing.
+    Look,
+    /// An operator who may also act.
+    Act,
+    /// A customer, who is refused: nothing of the console is a customer's.
+    Customer,
+}
+
+impl Role {
+    /// Every role.
+    pub(super) const ALL: [Self; 3] = [Self::Look, Self::Act, Self::Customer];
+
+    /// The role as the form names it.
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Look => "look",
+            Self::Act => "act",
+            Self::Customer => "customer",
+        }
+    }
+
+    /// Whether a client that asks for these scopes can have a person of this role.
+    pub(super) fn is_asked_for(self, asked: &[Scope]) -> bool {
+        match self {
+            Self::Look => asked.contains(&Scope::Inspect),
+            Self::Act => asked.contains(&Scope::Operate),
+            Self::Customer => true,
+        }
+    }
+
+    /// What a person of this role grants to a client that asks for these scopes.
+    pub(super) fn grant(self, asked: &[Scope]) -> Grant {
+        let (own, subject, accounts): (&[Scope], _, _) = match self {
+            Self::Look => (&[Scope::Inspect], "operator@example.com", vec![]),
+            Self::Act => (&[Scope::Inspect, Scope::Operate], "operator@example.com", vec![]),
+            // Asked for or not, so that what it leads to can be seen.
+            Self::Customer => (&[Scope::Read], "customer@example.com", vec!["acc-1".to_owned()]),
+        };
+        let granted = own.iter().filter(|scope| self == Self::Customer || asked.contains(scope));
+        let scopes = granted.map(|scope| scope.as_str()).collect::<Vec<_>>().join(" ");
+        Grant { client: CONSOLE_CLIENT, subject, scopes, accounts, lifetime: CONSOLE_LIFETIME }
+    }
+}
