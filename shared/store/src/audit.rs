@@ -50,7 +50,7 @@ pub struct AuditIntent {
     pub by: String,
     /// The person whose token it was, if the token names one.
     pub subject: Option<String>,
-    /// The request that confirmed it: another one does not do it again.
+    /// The request that confirmed it: another one finds it.
     pub request: String,
     /// What: the action.
     pub action: String,

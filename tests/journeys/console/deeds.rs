@@ -5,7 +5,7 @@ use payments_local::Fate;
 use payments_model::webhook::EndpointId;
 use payments_store::{LogPosition, WebhookState};
 use payments_tests::World;
-use payments_tests::given::{Given, prepare};
+use payments_tests::given::{Given, HORIZON_DAYS, prepare};
 
 use super::acting::{confirm, offered, preview, trail, troubled};
 use super::page;
@@ -14,8 +14,9 @@ use super::page;
 const ENDPOINT: (&str, &str) = ("endpoint", "shop");
 
 async fn failing() -> Result<World> {
-    let world = World::open().await?;
-    prepare(&world, Given::Endpoint, "2026-11-20T09:00:00Z").await?;
+    let world = World::with(|environment| environment.horizon_days = HORIZON_DAYS).await?;
+    prepare(&world, Given::Endpoint, "2026-11-20T08:30:00Z").await?;
+    world.set_clock("2026-11-20T09:00:00Z")?;
     Ok(world)
 }
 
