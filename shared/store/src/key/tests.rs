@@ -40,7 +40,7 @@ proptest! {
         let (intent, outcome) = (audit_sort(name(a)), audit_outcome_sort(name(a)));
         prop_assert_eq!(parse_audit_sort(&intent)?, (name(a), false));
         prop_assert_eq!(parse_audit_sort(&outcome)?, (name(a), true));
-        prop_assert!(intent < outcome && outcome < "~".to_owned());
+        prop_assert!(intent < outcome && outcome.as_str() < "~");
         // Nothing of another action is between the two.
         let other = audit_sort(name(b));
         prop_assert!(a == b || (other < intent) == (b < a) && (other < outcome) == (b < a));
