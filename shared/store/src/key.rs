@@ -11,7 +11,7 @@ use payments_model::{
     AccountId, AmendmentName, BusinessDate, DuePayment, Head, HeadKey, PaymentId, Place, Slot, Status, UtcSecond,
 };
 
-use crate::audit::{ActionName, AuditMonth};
+use crate::audit_name::{ActionName, AuditMonth};
 
 /// The sort key of a payment's first details.
 pub(crate) const DETAILS_SORT: &str = "DETAILS";
