@@ -79,7 +79,8 @@ impl BusinessDays {
     }
 
     /// Returns when a scheduled payment falls due by the calendar as it is now, if the date on which it is `due` is closed. `None` if
-    /// that is open or its currency has no calendar. With a date that has passed, the date on which it is due counts as asked for.
+    /// that is open or its currency has no calendar. With a date that has passed, the date on which it is due counts as asked for. If that
+    /// has passed, too, because nothing was swept, the payment is due today if today is open and takes payments, like a new one for today.
     ///
     /// # Errors
     /// [`Stays`] if it stays due on the closed date.
@@ -126,12 +127,18 @@ impl BusinessDays {
             return Ok(due);
         }
         // Between the chosen date and the asked one, all dates are closed.
-        let next = calendar.open_from(asked.date.max(today).plus_days(1)).ok_or_else(uncovered)?;
+        let next = self.open_after(rail, asked.date, now).ok_or_else(uncovered)?;
         let reason = closed.unwrap_or(MoveReason::CutOff);
         if rule == DateRule::Refuse {
             return Err(DateRefusal::Closed { date: asked.date, reason, next });
         }
         Ok(Due { at: self.zone().start_of(next), date: next, moved: Some(reason) })
+    }
+
+    /// The first open date after `date` that has not passed, and whose last call has not, if the calendar covers one.
+    fn open_after(&self, rail: &Rail, date: BusinessDate, now: UtcSecond) -> Option<BusinessDate> {
+        let next = rail.calendar.open_from(date.plus_days(1).max(self.zone().date_of(now)))?;
+        if self.is_in_time(rail, next, now) { Some(next) } else { rail.calendar.open_from(next.plus_days(1)) }
     }
 
     /// Whether what is sent at `at` makes the cut-off of a date.
