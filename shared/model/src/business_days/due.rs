@@ -141,6 +141,20 @@ impl BusinessDays {
         if self.is_in_time(rail, next, now) { Some(next) } else { rail.calendar.open_from(next.plus_days(1)) }
     }
 
+    /// Whether a payment that is due on a date would still be accepted for it: the date is open, and its last call has not passed. So it is
+    /// if the rule is [`DateRule::None`], or the currency has no calendar.
+    #[must_use]
+    pub fn takes(
+        &self,
+        (at, date): (UtcSecond, BusinessDate),
+        (currency, rule): (Currency, Option<DateRule>),
+        now: UtcSecond,
+    ) -> bool {
+        let is_open = |rail: &Rail| rail.calendar.covers().contains(&date) && !rail.calendar.is_closed(date);
+        let rail = self.rail(currency).filter(|_| rule.unwrap_or(self.rule()) != DateRule::None);
+        rail.is_none_or(|rail| is_open(rail) && self.is_in_time(rail, date, at.max(now)))
+    }
+
     /// Whether what is sent at `at` makes the cut-off of a date.
     fn is_in_time(&self, rail: &Rail, date: BusinessDate, at: UtcSecond) -> bool {
         self.last_call(rail, date).is_none_or(|last| at <= last)
