@@ -58,7 +58,7 @@ def settle_order(order, account):
     order["currency"] = ["GBP", "EUR", "JPY", "KWD"][sum(map(ord, order["currency"])) % 4]
     asked = order["scheduledFor"]
     order["scheduledFor"] = f"{ahead(asked)}{asked[10:]}"
-    # A closed day would be rejected.
+    # A closed date would be rejected.
     if order.get("dateRule") == "refuse":
         order["dateRule"] = "following"
 

@@ -51,7 +51,7 @@ pub enum DateRule {
     None,
     /// It is due on the next open date.
     Following,
-    /// It is due on the last open date before, or on the next one if that has passed.
+    /// It is due on the last open date before, or on the next one if that date or its cut-off has passed.
     Preceding,
     /// It is rejected.
     Refuse,

@@ -190,8 +190,8 @@ fn refused(refusal: DateRefusal) -> Problem {
         }
         DateRefusal::Uncovered { date, calendar, last } => {
             let detail = format!(
-                "The calendar {calendar} covers dates up to {last}, and no open date from {date} on; choose an earlier date, or the \
-                 dateRule none."
+                "The calendar {calendar} ends on {last}, and has no open date left for {date}; choose an earlier date, or the dateRule \
+                 none."
             );
             (ProblemKind::DateBeyondCalendar, detail)
         }

@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 /// The most payments of one batch: at 8 KB each they stay below a megabyte.
 const MAX_BATCH: usize = 100;
 
-/// A well-formed create request. Its size and date, and whether a new payment may have its amount and currency, are not
+/// A well-formed create or amendment. Its size and date, and whether a new payment may have its amount and currency, are not
 /// checked yet: a retry of a payment that was accepted once needs none of them.
 #[derive(Debug, Clone)]
 pub(crate) struct Order {

@@ -22,13 +22,13 @@ pub struct RedateOutcome {
     pub looked: u64,
     /// Payments that were moved.
     pub moved: u64,
-    /// Payments that a move would move. In the outcome of a move, those that it had judged and did not reach any more.
+    /// Payments that a move would move. In a move: those that it judged and had no time to move.
     pub waiting: u64,
     /// Payments that stay due on a closed date.
     pub left: Left,
     /// Payments that were claimed, cancelled or amended since the index showed them.
     pub changed_meanwhile: u64,
-    /// Payments that cannot be read. The log names them.
+    /// Payments that cannot be read or judged. The log names them.
     pub unreadable: u64,
     /// Whether all payments of all dates were looked at, and none is left that could be moved.
     pub is_complete: bool,
@@ -105,7 +105,7 @@ pub(crate) struct RedateMetrics {
     waiting_for_redate: Option<u64>,
     /// Payments that stay due on a closed date, although their clients did not ask for that.
     left_on_closed_date: Option<u64>,
-    /// 1 if payments were left out, or cannot be read.
+    /// 1 if payments were left out, or cannot be read or judged.
     redate_unfinished: u64,
 }
 

@@ -23,7 +23,7 @@ pub struct Request {
     /// The action.
     #[serde(default)]
     pub action: Action,
-    /// The calendar; all that currencies have if there is none.
+    /// The calendar. Without it, every calendar in use.
     #[serde(default)]
     pub calendar: Option<String>,
     /// The first date.
@@ -62,6 +62,9 @@ pub enum RequestError {
     /// No currency has the calendar.
     #[error("no currency has the calendar {0:?}; the calendars in use are {1}")]
     NoCalendar(String, String),
+    /// No currency has any calendar.
+    #[error("no calendar is in use, because the parameter Calendars is empty")]
+    NoCalendars,
     /// The first date is after the last.
     #[error("\"from\" ({0}) is after \"to\" ({1}); send the earlier date as \"from\"")]
     Reversed(BusinessDate, BusinessDate),
@@ -96,10 +99,12 @@ impl Request {
         let in_use = config.business_days.calendars();
         let mut calendars: BTreeMap<_, _> = in_use.iter().map(|(id, (rail, _))| (*id, rail.calendar)).collect();
         if let Some(wanted) = &self.calendar {
-            let ids =
-                if calendars.is_empty() { "none".to_owned() } else { Vec::from_iter(in_use.into_keys()).join(", ") };
+            if calendars.is_empty() {
+                return Err(RequestError::NoCalendars);
+            }
             calendars.retain(|id, _| id == wanted);
             if calendars.is_empty() {
+                let ids = Vec::from_iter(in_use.into_keys()).join(", ");
                 return Err(RequestError::NoCalendar(wanted.clone(), ids));
             }
         }
@@ -231,6 +236,6 @@ mod tests {
             let said = plan(request, "GBP=GB", amendments);
             assert!(said.starts_with(want), "{request}: {said}");
         }
-        assert!(plan(MOVE, "", "true").ends_with("the calendars in use are none"));
+        assert_eq!(plan(MOVE, "", "true"), "no calendar is in use, because the parameter Calendars is empty");
     }
 }

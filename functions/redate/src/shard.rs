@@ -29,6 +29,8 @@ const WRITES_AT_ONCE: usize = 16;
 /// One date of one shard.
 pub(crate) struct ShardDate<'a> {
     run: &'a Run<'a>,
+    date: BusinessDate,
+    shard: Shard,
     /// What of the index is not read yet.
     unread: Option<DueRange>,
     /// Index entries whose payments are not read yet.
@@ -46,7 +48,7 @@ impl<'a> ShardDate<'a> {
         let unread = DueRange { shard, status: Status::Scheduled, until: DueUntil::Date(date), after: None };
         let (entries, ready, written) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
         let (retries, outcome) = (Retries::default(), RedateOutcome::default());
-        Self { run, unread: Some(unread), entries, ready, written, retries, outcome }
+        Self { run, date, shard, unread: Some(unread), entries, ready, written, retries, outcome }
     }
 
     /// Works until nothing is left, the deadline comes, or retries are exhausted. Returns the outcome so far, also with an error.
@@ -68,8 +70,8 @@ impl<'a> ShardDate<'a> {
                         break;
                     }
                     Err(Stop::GivenUp) => {
-                        let causes = causes(&error);
-                        tracing::warn!(?causes, "this run gives up a shard of a date; repeat it");
+                        let (date, shard, causes) = (self.date, self.shard.get(), causes(&error));
+                        tracing::warn!(%date, shard, ?causes, "this run gives up a shard of a date; repeat it");
                         break;
                     }
                 }
@@ -252,7 +254,11 @@ impl<'a> ShardDate<'a> {
         payment_id.into_iter().for_each(|id| self.outcome.add_example_unreadable(id));
         if self.run.unreadable.one_more() {
             let payment_id = payment_id.map(|id| id.to_string());
-            tracing::error!(payment_id, why, "a payment of a closed date cannot be read");
+            tracing::error!(
+                payment_id,
+                why,
+                "a payment of a closed date cannot be judged; see docs/runbook.md, RedateUnfinished"
+            );
         }
     }
 }

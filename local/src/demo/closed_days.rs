@@ -1,4 +1,4 @@
-//! Closed days: payments of a Sunday are due on Monday, and those of a holiday that is announced later are moved.
+//! Closed dates: payments of a Sunday are due on Monday, and those of a holiday that is announced later are moved.
 
 use anyhow::{Context as _, Result, ensure};
 use lambda_runtime::Context;

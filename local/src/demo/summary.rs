@@ -123,7 +123,7 @@ impl Summary {
             (u64::from(!night.counters_equal_recount), "dates have counters that differ from a recount"),
             (self.received.rejected, "webhook messages could not be verified"),
             (self.received.differing, "payments differ from what the webhooks told of them"),
-            (self.closed_days.wrong, "payments of closed days are due on another date than they should"),
+            (self.closed_days.wrong, "payments of closed dates are due on another date than they should"),
         ]
         .into_iter()
         .filter(|(count, _)| *count > 0)
@@ -221,7 +221,7 @@ mod tests {
             (|day| day.night.counters_equal_recount = false, "1 dates have counters"),
             (|day| day.received.rejected = 1, "1 webhook messages could not be verified"),
             (|day| day.received.differing = 2, "2 payments differ from what the webhooks told"),
-            (|day| day.closed_days.wrong = 3, "3 payments of closed days"),
+            (|day| day.closed_days.wrong = 3, "3 payments of closed dates"),
         ];
         for (change, want) in changes {
             let mut day = summary();

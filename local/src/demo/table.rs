@@ -123,7 +123,7 @@ impl Summary {
         Ok(())
     }
 
-    /// Writes what happened to payments of closed days.
+    /// Writes what happened to payments of closed dates.
     fn closed_days(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let days = &self.closed_days;
         writeln!(f, "\n  ON SUNDAY")?;

@@ -6,7 +6,9 @@ T2 follows the ECB's rule of 14 December 2000, with Easter computed here. FED an
 its financial calendar XFED, and its country GB with the subdivision ENG. Its country US is not used: it closes Fridays before
 a holiday that falls on a Saturday, on which the Federal Reserve Banks are open.
 
-Change `MADE` when you run it, `PUBLISHED` when the sources below publish a further year, and then the lists in `published/`.
+Change `MADE` when you run it, and `LAST` to cover more years (and T2's `PUBLISHED` with it, because T2 follows a rule). Change
+`PUBLISHED` of the others when the sources below publish a further year, and then the lists in `published/`. A holiday that is
+announced goes into `ANNOUNCED`, and if its date is within the list in `published/`, there too.
 """
 
 import datetime
@@ -20,6 +22,10 @@ FIRST, LAST = 2026, 2035
 
 # Until when the calendar's owner has published its closed dates. Later ones are projected by the same rules.
 PUBLISHED = {"T2": "2035-12-31", "FED": "2030-12-31", "GB": "2027-12-31"}
+
+# One-off closed dates that were announced, by calendar: date, name, and where it was announced. Neither a rule nor the package
+# has them. A date that the package of a later version has is removed here.
+ANNOUNCED: dict[str, list[tuple[str, str, str]]] = {"T2": [], "FED": [], "GB": []}
 
 
 def easter(year: int) -> datetime.date:
@@ -74,8 +80,22 @@ CALENDARS = {
 }
 
 
+def announced(id: str, known: dict[datetime.date, str]) -> dict[datetime.date, str]:
+    found: dict[datetime.date, str] = {}
+    for text, name, _ in ANNOUNCED[id]:
+        date = datetime.date.fromisoformat(text)
+        if date in known or date in found:
+            raise SystemExit(f"{id} is closed on {date} without the line of ANNOUNCED; remove the line")
+        if date.weekday() >= 5 or date.year not in YEARS:
+            raise SystemExit(f"ANNOUNCED has {date} for {id}, which is a weekend or not of {FIRST} to {LAST}; correct the date")
+        found[date] = name
+    return found
+
+
 def text(id: str) -> str:
     name, zone, source, licence, dates = CALENDARS[id]
+    source = "; ".join([source] + [f"{date}: {where}" for date, _, where in ANNOUNCED[id]])
+    dates = dates | announced(id, dates)
     header = {
         "calendar": id, "name": name, "zone": zone, "source": source, "licence": licence, "made": MADE,
         "first": f"{FIRST}-01-01", "published": PUBLISHED[id], "covered": f"{LAST}-12-31",

@@ -10,8 +10,7 @@ use uuid::Uuid;
 
 use crate::{Actor, IdempotencyKey, PaymentId, UtcSecond};
 
-/// The most amendments of one payment by its clients. So what a payment was is read with at most as many calls, and one for each time
-/// that the bank moved it because a holiday was announced.
+/// The most amendments of one payment by its clients. Reading all that was in force takes one call for each, and one for each redate.
 pub const MAX_AMENDMENTS: u32 = 20;
 
 /// An amendment's id: the version 5 UUID of its idempotency key within its payment. So a retry has the id of the first try.

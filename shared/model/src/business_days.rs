@@ -1,7 +1,7 @@
-//! Business days: the calendars of payment rails, rules for closed days, and cut-offs.
+//! Business days: the calendars of payment rails, rules for closed dates, and cut-offs.
 //!
 //! A calendar belongs to a rail, such as T2. A bank maps its currencies to calendars; a currency without one has no
-//! closed days. `docs/dates.md` has a table of examples.
+//! closed dates. `docs/dates.md` has a table of examples.
 
 mod calendar_file;
 mod closed_days;

@@ -1,7 +1,7 @@
 //! Instants, business dates and the bank's time zone.
 //!
 //! A new payment's `dueAt` and `dueDate` are computed here, once: a UTC instant in whole seconds, and
-//! its date on the bank's calendar.
+//! its date in the bank's time zone.
 
 mod scheduled_for;
 
@@ -122,7 +122,7 @@ impl FromStr for UtcSecond {
     }
 }
 
-/// A date on the bank's calendar within [`YEARS`], encoded as `2026-12-01`.
+/// A date in the bank's time zone within [`YEARS`], encoded as `2026-12-01`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BusinessDate(NaiveDate);
 

@@ -70,7 +70,7 @@ static SCENARIOS: [Scenario; 5] = [
     },
 ];
 
-/// What closed days hold back comes at once.
+/// What closed dates hold back comes at once.
 static AFTER_CLOSED_DAYS: [Scenario; 2] = [
     Scenario {
         title: "Sunday's feed due on Monday at midnight, and Monday's own feed",

@@ -6,7 +6,7 @@ use super::cut_off::CutOff;
 use super::rule::MoveReason;
 use crate::{BusinessDate, BusinessZone, UtcSecond};
 
-/// The closed days of a payment rail.
+/// The closed dates of a payment rail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Calendar {
     pub(super) id: &'static str,
@@ -20,7 +20,7 @@ pub struct Calendar {
     pub(super) closed: Vec<ClosedDate>,
 }
 
-/// A date that is closed and no Saturday or Sunday.
+/// A closed date that is neither a Saturday nor a Sunday.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClosedDate {
     /// The date.
@@ -60,7 +60,7 @@ impl Calendar {
         self.first..=self.covered
     }
 
-    /// The first date whose closing its owner has not published, if it covers any. From then on its dates are projected.
+    /// The first date that the calendar's owner has not published, if the calendar covers it.
     #[must_use]
     pub fn projected_from(&self) -> Option<BusinessDate> {
         (self.published < self.covered).then(|| self.published.plus_days(1))

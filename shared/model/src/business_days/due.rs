@@ -50,7 +50,7 @@ pub enum Stays {
 }
 
 impl Due {
-    /// When a payment falls due that nothing moves.
+    /// When a payment falls due if nothing moves it.
     #[must_use]
     pub fn as_asked(scheduled_for: ScheduledFor, zone: BusinessZone) -> Self {
         let (at, date) = scheduled_for.due(zone);

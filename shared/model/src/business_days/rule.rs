@@ -10,7 +10,7 @@ pub enum DateRule {
     None,
     /// It moves to the next open date.
     Following,
-    /// It moves to the last open date before, or to the next one if that has passed.
+    /// It moves to the last open date before, or to the next one if that date or its cut-off has passed.
     Preceding,
     /// It is rejected.
     Refuse,
