@@ -73,7 +73,10 @@ mod tests {
     #[test]
     fn what_the_functions_reject_is_rejected_before_it_is_deployed() {
         let rejected = check("America/Los_Angeles", "EUR=T2", "T2=08:00").expect_err("before the day").to_string();
-        assert!(rejected.starts_with("CUT_OFFS is \"T2=08:00\": on 2026-01-02 the cut-off of T2 comes before"), "{rejected}");
+        assert!(
+            rejected.starts_with("CUT_OFFS is \"T2=08:00\": on 2026-01-02 the cut-off of T2 comes before"),
+            "{rejected}"
+        );
         assert!(check("Europe/Berlin", "EUR=T9", "").is_err() && check("Europe/Berln", "", "").is_err());
         let valid = "The parameters are valid. Without a dateRule, the rule is following.\n\
                      GB (GBP) has no cut-off\nT2 (EUR) takes the next payment until 2026-11-25T14:50:00Z";

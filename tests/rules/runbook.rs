@@ -72,7 +72,8 @@ fn the_script_for_a_rollback_leaves_a_template_without_redate() -> Result<()> {
     let gone: Vec<String> = resources(&before)?.difference(&resources(&after)?).cloned().collect();
     let of_redate = ["LeftOnClosedDate", "RedateErrors", "RedateFunction", "RedateLog", "RedateRole", "RedateStopped"];
     assert_eq!(gone, [&of_redate[..], &["RedateUnfinished", "WaitingForRedate"]].concat());
-    let metrics = |template: &Value| template["Resources"]["FunctionErrors"]["Properties"]["Metrics"].as_array().map(Vec::len);
+    let metrics =
+        |template: &Value| template["Resources"]["FunctionErrors"]["Properties"]["Metrics"].as_array().map(Vec::len);
     assert_eq!(metrics(&after).map(|metrics| metrics + 1), metrics(&before));
     for section in ["Parameters", "Rules", "Conditions", "Outputs"] {
         assert_eq!(before[section], after[section], "{section}");

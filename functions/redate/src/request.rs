@@ -176,7 +176,11 @@ mod tests {
             (r#"{"action":"look"}"#, "EUR=T2,USD=FED", "FED T2: 13 from 2026-11-14 to 2026-12-20"),
             ("{}", "EUR=T2", "T2: 12 from 2026-11-14 to 2026-12-20"),
             (r#"{"calendar":"FED"}"#, "EUR=T2,USD=FED", "FED: 13 from 2026-11-14 to 2026-12-20"),
-            (r#"{"calendar":"T2","from":"2026-11-13","to":"2026-11-19"}"#, "EUR=T2", "T2: 2 from 2026-11-14 to 2026-11-15"),
+            (
+                r#"{"calendar":"T2","from":"2026-11-13","to":"2026-11-19"}"#,
+                "EUR=T2",
+                "T2: 2 from 2026-11-14 to 2026-11-15",
+            ),
             (r#"{"action":"look"}"#, "", ": 0 from  to "),
             (r#"{"calendar":"GB","from":"2026-12-25"}"#, "GBP=GB", "GB: 15 from 2026-12-25 to 2027-01-31"),
             (

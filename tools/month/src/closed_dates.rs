@@ -39,7 +39,9 @@ mod tests {
         assert_eq!(after("2026-04-06T22:59:59Z", Tz::Europe__London), tuesday);
         assert_eq!(after("2026-04-06T23:00:00Z", Tz::Europe__London), None);
         // What was not swept goes to today, if it is open.
-        for (now, want) in [("2026-04-06T23:05:00Z", "2026-04-06T23:00:00Z"), ("2026-04-11T09:00:00Z", "2026-04-12T23:00:00Z")] {
+        for (now, want) in
+            [("2026-04-06T23:05:00Z", "2026-04-06T23:00:00Z"), ("2026-04-11T09:00:00Z", "2026-04-12T23:00:00Z")]
+        {
             assert_eq!(after_at("2026-04-03T10:00:00Z", now, Tz::Europe__London).as_deref(), Some(want));
         }
         assert_eq!(after("2026-10-17T15:00:00Z", Tz::Asia__Tokyo), Some("2026-10-18T15:00:00Z".to_owned()));

@@ -177,7 +177,13 @@ fn a_payment_of_a_date_that_was_closed_is_due_again_by_its_rule() {
         // Nothing was swept on the holiday. Today is open, or the next open date is.
         ("following", "2026-12-28", ("2026-12-28", None), "2026-12-29T00:05:00Z", "2026-12-29T00:00:00Z holiday"),
         ("preceding", "2026-12-28", ("2026-12-28", None), "2026-12-29T00:05:00Z", "2026-12-29T00:00:00Z holiday"),
-        ("following", "2026-12-25T23:30:00Z", ("2026-12-25", None), "2026-12-26T10:00:00Z", "2026-12-29T00:00:00Z holiday"),
+        (
+            "following",
+            "2026-12-25T23:30:00Z",
+            ("2026-12-25", None),
+            "2026-12-26T10:00:00Z",
+            "2026-12-29T00:00:00Z holiday",
+        ),
         ("following", "2026-12-27", ("2026-12-27", None), "2026-12-30T10:00:00Z", "2026-12-30T00:00:00Z weekend"),
     ];
     for (rule, asked, (date, moved), now, want) in rows {

@@ -17,8 +17,8 @@ use super::decide::{Decision, Rules, Seen, Write, decide};
 use super::except::Except;
 use super::known::{Known, Payments, date_of};
 use super::outcome::{Finding, Line, Outcome};
-use super::source::{Source, read};
 use super::redates::Contents;
+use super::source::{Source, read};
 use super::{details, reports};
 
 /// How many payments are written at once.
