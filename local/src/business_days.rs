@@ -1,4 +1,6 @@
-//! Checks a stack's parameters of business days before they are deployed: CloudFormation accepts what the functions reject at their start.
+//! Checks a stack's parameters of business days before they are deployed.
+//!
+//! CloudFormation accepts what the functions reject when they start.
 
 use anyhow::Result;
 use payments_boot::Lookup;

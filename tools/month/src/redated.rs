@@ -7,7 +7,9 @@ use crate::attributes::{number, text};
 use crate::bank::Bank;
 use crate::closed_dates::{REDATE, opens_after};
 use crate::heads::{due_of, id_of, is_of_head};
-use crate::triggers::SCHEDULED_TIMEOUT;
+
+/// How long a run takes at most.
+const LONGEST_RUN: TimeDelta = TimeDelta::minutes(15);
 
 /// Notes the amendments by the bank that came into force, and which amendments left a payment where the bank had moved it.
 pub(crate) fn learn(bank: &Bank) {
@@ -38,9 +40,9 @@ pub(crate) fn learn(bank: &Bank) {
             continue;
         }
         let (due_at, Some(content)) = (due_of(&after).1, intent.in_force(id, previous)) else { continue };
-        // It was judged when it changed, or up to a quarter of an hour before.
+        // It was judged when it changed, or before, in the same run.
         let due = content.due().filter(|_| content.currency == "GBP");
-        let should = [SCHEDULED_TIMEOUT, TimeDelta::zero()]
+        let should = [LONGEST_RUN, TimeDelta::zero()]
             .map(|before| due.and_then(|due| opens_after(due, change.at - before, bank.tz)));
         intent.amendments.push(content.redated((number(&before, "version"), previous), due_at.to_owned()));
         drop(state);

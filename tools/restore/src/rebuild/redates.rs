@@ -1,6 +1,6 @@
-//! The bank's own amendments whose details are lost: their content is that of the details before, and their event has the due time.
+//! Redates whose details are lost: they are built anew.
 //!
-//! What a client amended is in the client's details alone. So those are not built anew.
+//! Their content is that of the details before, and their event has the due time. What a client amended is in the client's details alone. So those are not built anew.
 
 use std::collections::HashMap;
 
