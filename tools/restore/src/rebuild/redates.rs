@@ -1,6 +1,7 @@
 //! Redates whose details are lost: they are built anew.
 //!
-//! Their content is that of the details before, and their event has the due time. What a client amended is in the client's details alone. So those are not built anew.
+//! Their content is that of the details before, and their event has the due time. What a client amended is in the
+//! client's details alone. So those are not built anew.
 
 use std::collections::HashMap;
 
