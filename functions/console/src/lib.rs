@@ -52,5 +52,5 @@ impl Console {
 }
 
 fn no_such_page() -> Problem {
-    Problem::new(ProblemKind::NoSuchRoute, "The console has no such page; open /console.")
+    Problem::new(ProblemKind::NoSuchRoute, "The console has no such page; check the address, or open /console.")
 }

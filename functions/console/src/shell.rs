@@ -110,16 +110,17 @@ pub(crate) fn page(sign_in: Option<&SignIn>) -> Markup {
                         button { "Find" }
                     }
                     div class="session" {
-                        button id="live" type="button" aria-pressed="true" { "Live" }
+                        button id="live" type="button" aria-pressed="true" hidden { "Refresh: on" }
                         button id="sign-in" type="button" hidden { "Sign in" }
                         button id="sign-out" type="button" hidden { "Sign out" }
                     }
                 }
                 div id="problem" role="alert" hidden {}
-                main id="main" tabindex="-1" {
+                main id="main" tabindex="-1" data-hx-sync="this:replace" {
                     p id="welcome" { "The console shows what the bank's payments are doing. It loads a view once you are signed in." }
                     noscript { p { "The console needs JavaScript, because it keeps your token in the page and nowhere else." } }
                 }
+                p id="read" class="quiet" {}
                 p id="status" role="status" class="quiet" {}
             }
         }

@@ -5,11 +5,17 @@
 "use strict";
 (() => {
   const $ = (id) => document.getElementById(id);
-  const main = $("main"), problem = $("problem"), status = $("status"), live = $("live");
+  const main = $("main"), problem = $("problem"), status = $("status"), read = $("read"), live = $("live");
   const { clientId, authorizeUrl, tokenUrl } = document.body.dataset;
   const callback = location.origin + location.pathname;
-  const scope = "openid payments/inspect payments/operate";
+  const scope = "openid payments/inspect";
   let token = null;
+  // Raised by all that makes an answer under way useless: another view, and signing out.
+  let era = 0;
+  // Whether a view was shown with this token.
+  let isAccepted = false;
+  // Where the last sign-in waits for its code.
+  let channel = null;
 
   // ------------------------------------------------------------ signing in
 
@@ -41,25 +47,31 @@
       code_challenge: challenge, code_challenge_method: "S256",
     };
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
-    const channel = new BroadcastChannel("console-sign-in");
+    // An earlier sign-in is given up: nobody hears its code any more.
+    channel?.close();
+    const mine = (channel = new BroadcastChannel("console-sign-in"));
     const answer = new Promise((resolve) => {
-      channel.onmessage = ({ data }) => data.state === state && resolve(data);
+      mine.onmessage = ({ data }) => data.state === state && resolve(data);
     });
     if (!popup) return tell("The browser blocked the window in which you sign in. Allow it for this site, and try again.");
+    popup.opener = null;
     popup.location = url;
-    say("Sign in in the other window.");
+    say("Sign in in the other window. If it is closed, press Sign in again.");
     const { code, error } = await answer;
-    channel.close();
+    mine.close();
     if (!code) return tell(`The provider did not sign you in: ${error ?? "it sent no code"}.`);
     const form = new URLSearchParams({
       grant_type: "authorization_code", code, client_id: clientId, redirect_uri: callback, code_verifier: verifier,
     });
+    let given = null;
     try {
       const response = await fetch(tokenUrl, { method: "POST", body: form, cache: "no-store", credentials: "omit" });
-      token = response.ok ? ((await response.json()).access_token ?? null) : null;
+      given = response.ok ? ((await response.json()).access_token ?? null) : null;
     } catch {
-      token = null;
+      // Told below.
     }
+    if (channel !== mine) return;
+    [token, isAccepted] = [given, false];
     if (!token) return tell("The provider gave no token. Try again; if that does not help, see the console's client there.");
     say("Signed in.");
     showSession();
@@ -67,8 +79,8 @@
   }
 
   function signOut(why) {
-    token = null;
-    main.replaceChildren();
+    [token, channel] = [null, channel?.close() ?? null];
+    clear();
     document.title = "Scheduled payments";
     showSession();
     say(why);
@@ -77,6 +89,15 @@
   function showSession() {
     $("sign-in").hidden = !clientId || token !== null;
     $("sign-out").hidden = !clientId || token === null;
+  }
+
+  // Empties the page, and refuses what is under way.
+  function clear() {
+    era += 1;
+    main.replaceChildren();
+    read.textContent = "";
+    live.hidden = true;
+    tell("");
   }
 
   // ------------------------------------------------------------ telling
@@ -98,46 +119,62 @@
   const mayAsk = () => !clientId || token !== null;
 
   function show() {
+    clear();
     if (!mayAsk()) return say("Sign in to see a view.");
-    tell("");
-    htmx.ajax("GET", "/console/views/" + wanted(), { target: "#main", swap: "innerHTML" });
+    const name = wanted().split("?")[0];
+    for (const link of document.querySelectorAll("nav a")) {
+      if (link.dataset.view === name) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    }
+    say("Loading");
+    htmx.ajax("GET", "/console/views/" + wanted(), { source: main, target: "#main", swap: "innerHTML" });
   }
 
-  document.addEventListener("htmx:config:request", ({ detail: { ctx } }) => {
+  // The token goes with nothing but views.
+  document.addEventListener("htmx:config:request", (event) => {
+    const { ctx } = event.detail;
+    if (ctx.request.method !== "GET" || !String(ctx.request.action).startsWith("/console/views/")) return event.preventDefault();
+    ctx.era = era;
     ctx.request.cache = "no-store";
     ctx.request.credentials = "omit";
     if (token) ctx.request.headers.Authorization = "Bearer " + token;
   });
 
-  // A view that refreshes itself does not while it is paused, or nobody sees it.
+  // A view that refreshes itself does not while that is off, or nobody sees it.
   document.addEventListener("htmx:before:request", (event) => {
     const isRefresh = event.detail.ctx.sourceElement?.hasAttribute?.("data-live");
     const isOn = live.getAttribute("aria-pressed") === "true" && !document.hidden && mayAsk();
     if (isRefresh && !isOn) event.preventDefault();
   });
 
-  // What is no view is never put into the page.
+  // What is no view is never put into the page, and nothing late is.
   document.addEventListener("htmx:before:response", (event) => {
-    const { raw } = event.detail.ctx.response;
-    if (raw.status === 200) return;
+    const { ctx } = event.detail, { raw } = ctx.response;
+    if (ctx.era === era && raw.status === 200) return;
     event.preventDefault();
-    if (raw.status === 401) return signOut("You are signed out. Sign in again to go on.");
+    if (ctx.era !== era) return;
+    say("");
+    if (raw.status === 401) {
+      return signOut(isAccepted ? "You are signed out. Sign in again to go on."
+        : "The bank does not accept the provider's token. It must be an access token for an audience in JwtAudience.");
+    }
+    if (raw.status === 403) return tell("You may not see this. The console needs a token with payments/inspect, and without accounts of its own.");
     raw.json().then(({ detail, requestId }) => tell(`${detail ?? "The view cannot be shown."} ${requestId ? `Request ${requestId}.` : ""}`))
       .catch(() => tell(`The view cannot be shown: the bank answered ${raw.status}.`));
   });
 
-  document.addEventListener("htmx:error", () => tell("The bank did not answer. The view is as it was; try again."));
+  document.addEventListener("htmx:error", ({ detail: { ctx } }) => {
+    if (ctx?.era === era) [say(""), tell("The bank did not answer. Try again.")];
+  });
 
   document.addEventListener("htmx:after:swap", ({ detail: { ctx } }) => {
     const heading = main.querySelector("h1");
     document.title = (heading ? heading.textContent + " · " : "") + "Scheduled payments";
-    const name = wanted().split("?")[0];
-    for (const link of document.querySelectorAll("nav a")) {
-      if (link.dataset.view === name) link.setAttribute("aria-current", "page");
-      else link.removeAttribute("aria-current");
-    }
-    if (ctx.sourceElement?.hasAttribute?.("data-live")) return;
+    isAccepted = true;
     tell("");
+    live.hidden = main.querySelector("[data-live]") === null;
+    read.textContent = `Read at ${new Date().toISOString().slice(0, 19)}Z. All times are UTC.`;
+    if (ctx.sourceElement?.hasAttribute?.("data-live")) return;
     say("");
     heading?.focus({ preventScroll: true });
     window.scrollTo(0, 0);
@@ -161,7 +198,7 @@
   live.addEventListener("click", () => {
     const isOn = live.getAttribute("aria-pressed") !== "true";
     live.setAttribute("aria-pressed", String(isOn));
-    live.textContent = isOn ? "Live" : "Paused";
+    live.textContent = isOn ? "Refresh: on" : "Refresh: off";
   });
   $("sign-in").addEventListener("click", signIn);
   $("sign-out").addEventListener("click", () => signOut("You are signed out."));
