@@ -54,7 +54,7 @@ const CANCEL: Chain =
 
 /// All of them. One payment takes two reads, one more if it was amended, and its versions as many as the budget allows. A page of a list takes
 /// one, and then one for the data of some of its payments.
-const CHAINS: [Chain; 8] = [
+const CHAINS: [Chain; 11] = [
     CREATE,
     AMEND,
     CANCEL,
