@@ -62,7 +62,7 @@ ON = MAPPINGS | {
     "ArchiveFunctionArchiveBegins": SENDING,
     "ArchiveFunctionArchive": SENDING,
     "RecountFunctionRecount": SENDING,
-    "RedateFunctionLookForRedates": SENDING,
+    "RedateFunctionLookForRedates": ALWAYS,
     "PublishFunctionPublish": ALWAYS,
 }
 # The emulator's stack in place of the one that the runbook deploys.

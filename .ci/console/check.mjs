@@ -69,7 +69,7 @@ for (const scheme of ["light", "dark"]) {
 }
 
 await check("the day's numbers", async (console) => {
-  await console.signIn("act");
+  await console.signIn("look");
   await console.view(`day?date=${day.today}`);
   const rows = await console.page.$$eval("#main tr", (rows) => rows.map((row) => row.textContent.replaceAll("\u202f", "")));
   for (const [status, count] of [["PROCESSED", PROCESSED], ["FAILED", 20], ["PENDING", 20]]) {
@@ -122,7 +122,7 @@ await check("what no sign-in asked for is ignored", async (console) => {
 });
 
 await check("signed out, nothing is left", async (console) => {
-  await console.signIn("act");
+  await console.signIn("look");
   await console.view(`payment?id=${day.amended}`);
   await console.page.click("#sign-out");
   await console.page.waitForSelector("#sign-in:not([hidden])");
@@ -146,8 +146,49 @@ await check("a token that has ended signs out", async (console) => {
   must((await console.page.$("#main h1")) === null, "the view is still there");
 }, { expected: [REFUSED] });
 
+/** Delays the answers of a view. */
+async function slow(console, view) {
+  await console.page.setRequestInterception(true);
+  console.page.on("request", async (request) => {
+    if (request.url().includes(`/views/${view}`)) await pause(1500);
+    await request.continue().catch(() => {});
+  });
+}
+
+await check("what comes late is not shown", async (console) => {
+  await console.signIn("look");
+  await console.heading();
+  await slow(console, "waiting");
+  for (const hash of ["#waiting", "#endpoints", "#bank"]) {
+    await console.page.evaluate((hash) => {
+      location.hash = hash;
+    }, hash);
+    await pause(50);
+  }
+  await pause(2500);
+  must((await console.text("#main h1")) === "Bank", "another view than the address says is shown");
+  await console.page.evaluate(() => {
+    location.hash = "#waiting";
+  });
+  await pause(50);
+  await console.page.click("#sign-out");
+  await pause(2500);
+  must((await console.page.$("#main h1")) === null, "a view came after signing out");
+}, { expected: [/ERR_ABORTED/] });
+
+await check("it asks for no right to act", async (console) => {
+  const opened = new Promise((resolve) => console.page.once("popup", resolve));
+  await console.page.waitForSelector("#sign-in:not([hidden])");
+  await console.page.click("#sign-in");
+  const popup = await opened;
+  await popup.waitForSelector("button[value=look]");
+  must(new URL(popup.url()).searchParams.get("scope") === "openid payments/inspect", `it asks for ${popup.url()}`);
+  must(await popup.evaluate(() => window.opener === null), "the provider has hold of the console's window");
+  await popup.close();
+});
+
 await check("nothing is stored", async (console) => {
-  await console.signIn("act");
+  await console.signIn("look");
   for (const view of VIEWS) await console.view(view);
   const stored = await console.stored();
   const want = { local: 0, session: 0, cookie: "", databases: 0, caches: 0, workers: 0, name: "", state: null, cookies: 0 };
@@ -203,7 +244,7 @@ await check("the skip link leads to the view", async (console) => {
 });
 
 await check("hostile texts are texts", async (console) => {
-  await console.signIn("act");
+  await console.signIn("look");
   await console.view(`payment?id=${day.hostile.id}`);
   await console.page.$$eval("#main details", (all) => all.forEach((details) => details.setAttribute("open", "")));
   const shown = await console.text("#main");
@@ -266,7 +307,7 @@ await check("nothing inline runs", async (console) => {
 }, { expected: [/Content Security Policy/, /^(script|style|img)-src/, /example\.com/, /status of 40[14]/] });
 
 await check("an address leads to views alone", async (console) => {
-  await console.signIn("act");
+  await console.signIn("look");
   await console.heading();
   const paths = [`payments?dueDate=${day.today}`, "webhook-endpoints", "docs", "console"];
   for (const path of paths) {

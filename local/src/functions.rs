@@ -337,10 +337,12 @@ impl Environment {
             "CUT_OFFS" => self.cut_offs.clone(),
             "DATE_RULE" => self.date_rule.clone(),
             // Without tokens nobody signs in. The port is not known yet, so the provider's addresses are paths.
-            "CONSOLE_CLIENT_ID" | "CONSOLE_AUTHORIZE_URL" | "CONSOLE_TOKEN_URL" if !self.require_tokens => {
+            "CONSOLE_CLIENT_ID" | "CONSOLE_OPERATE_CLIENT_ID" | "CONSOLE_AUTHORIZE_URL" | "CONSOLE_TOKEN_URL"
+                if !self.require_tokens =>
+            {
                 String::new()
             }
-            "CONSOLE_CLIENT_ID" => CONSOLE_CLIENT.to_owned(),
+            "CONSOLE_CLIENT_ID" | "CONSOLE_OPERATE_CLIENT_ID" => CONSOLE_CLIENT.to_owned(),
             "CONSOLE_AUTHORIZE_URL" => AUTHORIZE_PATH.to_owned(),
             "CONSOLE_TOKEN_URL" => TOKEN_PATH.to_owned(),
             "PAUSED" => "none".to_owned(),

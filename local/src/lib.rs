@@ -3,6 +3,7 @@
 //! As on AWS, requests, schedules, a stream and queues invoke the handlers.
 
 pub mod background;
+pub mod business_days;
 pub mod client;
 pub mod demo;
 pub mod docs;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::{Parser, Subcommand};
 use payments_boot::{Clock, Lookup};
+use payments_local::business_days::Parameters;
 use payments_local::demo::{self, Progress};
 use payments_local::payload::DataKind;
 use payments_local::sandbox::CLOCK_PATH;
@@ -80,6 +81,8 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Checks a stack's parameters of business days, as its functions do when they start. Deploy them only if it accepts them.
+    BusinessDays(Parameters),
 }
 
 /// The most payments of a demo. All are in memory, where 10,000 took 224 MB.
@@ -94,14 +97,17 @@ const DEFAULT_LOG: &str = "info,dynoxide=error,aws_smithy_runtime::client::http:
 #[tokio::main]
 async fn main() -> Result<()> {
     let arguments = Arguments::parse();
-    let is_demo = arguments.command.is_some();
-    let default = if is_demo { "error" } else { DEFAULT_LOG };
+    let default = if arguments.command.is_some() { "error" } else { DEFAULT_LOG };
     let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| default.into());
     let log = tracing_subscriber::fmt().with_env_filter(filter).compact();
     match arguments.command {
         Some(Command::Demo { payments, seed, data_kind, reports, json }) => {
             log.with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal()).init();
             play(&demo::Settings { payments, seed, data_bytes: None, data_kind }, reports, json).await
+        }
+        Some(Command::BusinessDays(parameters)) => {
+            println!("{}", parameters.check(Clock::system().now())?);
+            Ok(())
         }
         None => {
             log.with_ansi(std::io::stdout().is_terminal()).init();

@@ -2,6 +2,7 @@
 
 mod chain;
 mod paging;
+mod retried;
 mod units;
 
 use anyhow::{Context as _, Result};

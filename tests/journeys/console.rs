@@ -9,6 +9,7 @@ use payments_http::ProblemKind;
 use payments_http::routes::CONSOLE_ROUTES;
 use payments_model::{AccountId, Event, PaymentId, Settlement};
 use payments_tests::given::move_on;
+use payments_tests::tables::details_key;
 use payments_tests::{Ask, Reply, World};
 use serde_json::{Value, json};
 
@@ -183,6 +184,49 @@ async fn a_payment_is_found_by_each_of_its_names() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_transaction_that_looks_like_a_payment_is_found() -> Result<()> {
+    let world = World::open().await?;
+    let id = world.create("tenant", "rent-1", &payment("2026-12-01")).await?;
+    let transaction = "3fa85f64-5717-4562-b3fc-2c963f66afa6";
+    let processed = Settlement::Processed(transaction.parse()?);
+    move_on(&world, id.parse()?, vec![Event::Sweep, Event::Settle(processed)], "2026-12-01T10:00:00Z").await?;
+    assert!(page(&world, &format!("find?text={transaction}")).await?.contains(&format!("Payment {id}")));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_payment_whose_details_are_lost_or_damaged_is_shown_from_its_head() -> Result<()> {
+    let world = World::open().await?;
+    for (key, is_lost) in [("lost", true), ("damaged", false)] {
+        let id = world.create("tenant", key, &payment("2026-12-01")).await?;
+        let (client, table) = (world.client().await, world.environment.tables.history.clone());
+        let details = details_key(&id);
+        if is_lost {
+            client.delete_item().table_name(table).set_key(Some(details)).send().await?;
+        } else {
+            let damage = client.update_item().table_name(table).set_key(Some(details));
+            damage.update_expression("REMOVE currency").send().await?;
+        }
+        let list = page(&world, "list?date=2026-12-01&status=SCHEDULED").await?;
+        let mut links = list.split("href=\"#").skip(1).filter_map(|link| link.split('"').next());
+        let link = links.find(|link| link.contains(&id)).context("a link")?.replace("&amp;", "&");
+        let shown = page(&world, &link).await?;
+        assert!(shown.contains("SCHEDULED") && shown.contains("are missing or cannot be read"), "{key}: {shown}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn today_stays_today() -> Result<()> {
+    let world = World::open().await?;
+    let today = page(&world, "day").await?;
+    assert!(today.contains(r#"data-hx-get="/console/views/day""#), "{today}");
+    let chosen = page(&world, "day?date=2026-12-01").await?;
+    assert!(chosen.contains(r#"data-hx-get="/console/views/day?date=2026-12-01""#), "{chosen}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_list_shows_each_payment_once_in_the_order_of_due_times() -> Result<()> {
     let world = World::open().await?;
     let entry = |n: usize| {
@@ -199,7 +243,8 @@ async fn a_list_shows_each_payment_once_in_the_order_of_due_times() -> Result<()
         let text = page(&world, &wanted).await?;
         let links = text.split("href=\"#").skip(1).filter_map(|link| link.split('"').next());
         let links: Vec<String> = links.map(|link| link.replace("&amp;", "&")).collect();
-        shown.extend(links.iter().filter_map(|link| link.strip_prefix("payment?id=").map(str::to_owned)));
+        let ids = links.iter().filter_map(|link| link.strip_prefix("payment?id=")?.split('&').next());
+        shown.extend(ids.map(str::to_owned));
         next = links.into_iter().find(|link| link.contains("after="));
         pages += 1;
         ensure!(pages < 20, "the list does not end");

@@ -54,7 +54,7 @@ const CANCEL: Chain =
 
 /// All of them. One payment takes two reads, one more if it was amended, and its versions as many as the budget allows. A page of a list takes
 /// one, and then one for the data of some of its payments.
-const CHAINS: [Chain; 10] = [
+const CHAINS: [Chain; 13] = [
     CREATE,
     AMEND,
     CANCEL,
@@ -98,6 +98,24 @@ const CHAINS: [Chain; 10] = [
         has_budget: false,
     },
     Chain { package: "query-due", path: "functions/query-due/src/date.rs", calls: 2, longest: 1, has_budget: true },
+    Chain { package: "console", path: "functions/console/src/views/list.rs", calls: 2, longest: 1, has_budget: true },
+    // Twice one after the other, and each as long as there is time.
+    Chain {
+        package: "console",
+        path: "functions/console/src/views/waiting.rs",
+        calls: 1,
+        longest: 2,
+        has_budget: true,
+    },
+    // A transaction is looked up after a payment of the same id was not found. Then that payment's details and head are read, and those
+    // of its amendments while there is time.
+    Chain {
+        package: "console",
+        path: "functions/console/src/views/payment.rs",
+        calls: 3,
+        longest: 5,
+        has_budget: false,
+    },
 ];
 
 impl Chain {

@@ -8,6 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 use payments_month::Action;
+use payments_tests::template_of;
 use serde_json::Value;
 
 use crate::template::{FUNCTION, resources, template};
@@ -43,6 +44,41 @@ fn shell_blocks(text: &str) -> Vec<String> {
         }
     }
     blocks
+}
+
+/// The script between `<<'END'` and `END` of the shell block that has this text.
+fn script(text: &str, about: &str) -> Result<String> {
+    let block = shell_blocks(text).into_iter().find(|block| block.contains(about)).context("no such block")?;
+    let (_, rest) = block.split_once("<<'END'\n").context("no script")?;
+    Ok(rest.split_once("\nEND\n").context("no end of the script")?.0.to_owned())
+}
+
+/// Release 4f3a44b has no folder `functions/redate`: `sam build` would end there.
+#[test]
+fn the_script_for_a_rollback_leaves_a_template_without_redate() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let (script, before) = (script(&read("docs/runbook.md")?, "of_redate")?, read("template.yaml")?);
+    std::fs::write(folder.path().join("template.yaml"), &before)?;
+    let done = Command::new("python3").args(["-c", &script]).current_dir(folder.path()).output()?;
+    ensure!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let after = std::fs::read_to_string(folder.path().join("template.yaml"))?;
+    for of_redate in ["functions/redate", "!Ref Redate", "!GetAtt Redate", "${Redate"] {
+        ensure!(!after.contains(of_redate), "{of_redate} is left");
+    }
+    let (before, after) = (template_of(&before)?, template_of(&after)?);
+    let resources = |template: &Value| -> Result<BTreeSet<String>> {
+        Ok(template["Resources"].as_object().context("no resources")?.keys().cloned().collect())
+    };
+    let gone: Vec<String> = resources(&before)?.difference(&resources(&after)?).cloned().collect();
+    let of_redate = ["LeftOnClosedDate", "RedateErrors", "RedateFunction", "RedateLog", "RedateRole", "RedateStopped"];
+    assert_eq!(gone, [&of_redate[..], &["RedateUnfinished", "WaitingForRedate"]].concat());
+    let metrics =
+        |template: &Value| template["Resources"]["FunctionErrors"]["Properties"]["Metrics"].as_array().map(Vec::len);
+    assert_eq!(metrics(&after).map(|metrics| metrics + 1), metrics(&before));
+    for section in ["Parameters", "Rules", "Conditions", "Outputs"] {
+        assert_eq!(before[section], after[section], "{section}");
+    }
+    Ok(())
 }
 
 /// What follows a word of the commands, up to a space or a bracket.

@@ -22,5 +22,5 @@ pub use counting::Counting;
 pub use payments_month::receivers::{Message, Reaction, Receivers};
 pub use role::{Permission, Role};
 pub use role_check::with_role;
-pub use template::{read_configuration, template};
+pub use template::{read_configuration, template, template_of};
 pub use world::{Outside, World};

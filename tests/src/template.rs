@@ -10,7 +10,12 @@ pub fn template() -> Result<Value> {
     let ours = concat!(env!("CARGO_MANIFEST_DIR"), "/../template.yaml");
     let path = Lookup::environment().text("PAYMENTS_TEMPLATE").unwrap_or_else(|| ours.to_owned());
     let yaml = std::fs::read_to_string(&path).with_context(|| path.clone())?;
-    let yaml: serde_yaml_ng::Value = serde_yaml_ng::from_str(&yaml).with_context(|| path)?;
+    template_of(&yaml).with_context(|| path)
+}
+
+/// Returns the template of a text as JSON.
+pub fn template_of(yaml: &str) -> Result<Value> {
+    let yaml: serde_yaml_ng::Value = serde_yaml_ng::from_str(yaml)?;
     Ok(serde_json::to_value(yaml)?)
 }
 

@@ -55,7 +55,7 @@ pub const GIVEN: [(Given, &[&str]); 14] = [
         &[
             "redate/calendar-unknown",
             "redate/from-after-to",
-            "redate/from-has-passed",
+            "redate/from-too-long-ago",
             "redate/look",
             "redate/look-at-a-calendar",
             "redate/move",

@@ -30,8 +30,10 @@ pub struct Config {
 /// How operators sign in: the bank's OpenID provider, with PKCE.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignIn {
-    /// The public client of the console.
+    /// The public client of those who look.
     pub client_id: String,
+    /// The public client of those who also act. Without it, nobody acts through the console.
+    pub operate_client_id: Option<String>,
     /// Where the browser asks for a code.
     pub authorize_url: ProviderUrl,
     /// Where it changes the code for a token.
@@ -73,15 +75,16 @@ impl Config {
 }
 
 impl SignIn {
-    /// Reads `CONSOLE_CLIENT_ID`, `CONSOLE_AUTHORIZE_URL` and `CONSOLE_TOKEN_URL`: all three, or none.
+    /// Reads `CONSOLE_CLIENT_ID`, `CONSOLE_AUTHORIZE_URL` and `CONSOLE_TOKEN_URL`: all three, or none. `CONSOLE_OPERATE_CLIENT_ID` is optional.
     fn read(lookup: &Lookup<'_>) -> Result<Option<Self>, ConfigError> {
         let (authorize, token) = ("CONSOLE_AUTHORIZE_URL", "CONSOLE_TOKEN_URL");
         let (authorize_url, token_url) = (lookup.optional(authorize)?, lookup.optional(token)?);
+        let operate_client_id = lookup.text("CONSOLE_OPERATE_CLIENT_ID");
         let Some(client_id) = lookup.text("CONSOLE_CLIENT_ID") else { return Ok(None) };
         let missing = |name| ConfigError::Missing(name, "an address of the OpenID provider");
         let authorize_url = authorize_url.ok_or_else(|| missing(authorize))?;
         let token_url = token_url.ok_or_else(|| missing(token))?;
-        Ok(Some(Self { client_id, authorize_url, token_url }))
+        Ok(Some(Self { client_id, operate_client_id, authorize_url, token_url }))
     }
 }
 

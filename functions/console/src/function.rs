@@ -34,5 +34,5 @@ impl Console {
 
 /// A page or an action that the console does not have.
 pub(crate) fn no_such_page() -> Problem {
-    Problem::new(ProblemKind::NoSuchRoute, "The console has no such page; open /console.")
+    Problem::new(ProblemKind::NoSuchRoute, "The console has no such page; check the address, or open /console.")
 }

@@ -2,7 +2,7 @@
 
 use form_urlencoded::Serializer;
 use maud::{Markup, html};
-use payments_model::{Currency, PaymentId, Status, UtcSecond};
+use payments_model::{Currency, HeadKey, PaymentId, Status, UtcSecond};
 
 /// A link to another view, or to the same one of something else. The script loads it.
 pub(crate) fn link(view: &str, arguments: &[(&str, &str)]) -> String {
@@ -22,6 +22,16 @@ pub(crate) fn payment_link(id: PaymentId) -> Markup {
     html! { a class="id" href=(link("payment", &[("id", &id)])) { (id) } }
 }
 
+/// A payment's id, which leads to the payment also if its first details are lost: the key of its head goes with it.
+pub(crate) fn head_link(head: &HeadKey) -> Markup {
+    let (id, at) = (head.slot.payment_id.to_string(), head.slot.at.to_string());
+    let arguments = [("id", id.as_str()), ("account", head.account.as_str()), ("at", &at)];
+    html! { a class="id" href=(link("payment", &arguments)) { (id) } }
+}
+
+/// The heading of amounts: they are as everywhere in the API.
+pub(crate) const AMOUNT: &str = "Amount in minor units";
+
 /// An instant, as UTC.
 pub(crate) fn instant(at: UtcSecond) -> Markup {
     let text = at.to_string();
@@ -34,9 +44,9 @@ pub(crate) fn status(status: Status) -> Markup {
     html! { span class={ "status " (name.to_ascii_lowercase()) } { (name) } }
 }
 
-/// An amount in minor units, as everywhere in the API, with its currency.
+/// An amount in minor units with its currency.
 pub(crate) fn minor(amount: i128, currency: Currency) -> Markup {
-    html! { span class="number" { (grouped(amount)) } " " abbr title="minor units" { (currency) } }
+    html! { span class="number" { (grouped(amount)) } " " (currency) }
 }
 
 /// A whole number with thin spaces between thousands, so that it breaks nowhere.

@@ -92,6 +92,7 @@ pub(crate) fn page(sign_in: Option<&SignIn>) -> Markup {
             }
             body
                 data-client-id=[sign_in.map(|sign_in| &sign_in.client_id)]
+                data-operate-client-id=[sign_in.and_then(|sign_in| sign_in.operate_client_id.as_ref())]
                 data-authorize-url=[sign_in.map(|sign_in| sign_in.authorize_url.to_string())]
                 data-token-url=[sign_in.map(|sign_in| sign_in.token_url.to_string())]
             {
@@ -110,16 +111,18 @@ pub(crate) fn page(sign_in: Option<&SignIn>) -> Markup {
                         button { "Find" }
                     }
                     div class="session" {
-                        button id="live" type="button" aria-pressed="true" { "Live" }
+                        button id="live" type="button" aria-pressed="true" hidden { "Refresh: on" }
                         button id="sign-in" type="button" hidden { "Sign in" }
+                        button id="sign-in-to-act" type="button" hidden { "Sign in to act" }
                         button id="sign-out" type="button" hidden { "Sign out" }
                     }
                 }
                 div id="problem" role="alert" hidden {}
-                main id="main" tabindex="-1" {
+                main id="main" tabindex="-1" data-hx-sync="this:replace" {
                     p id="welcome" { "The console shows what the bank's payments are doing. It loads a view once you are signed in." }
                     noscript { p { "The console needs JavaScript, because it keeps your token in the page and nowhere else." } }
                 }
+                p id="read" class="quiet" {}
                 p id="status" role="status" class="quiet" {}
                 dialog id="dialog" aria-labelledby="dialog-title" {
                     p id="dialog-problem" role="alert" class="warn" {}

@@ -109,7 +109,24 @@ impl Ingest {
         if known.due_at != in_force.due_at {
             self.check_open(&known, order)?;
         }
+        if decides_date(&in_force.instruction.differences(wanted)) {
+            self.check_takes(&known, now)?;
+        }
         Ok(known)
+    }
+
+    /// Checks that what an earlier try wrote could still be accepted for its date: a calendar may have closed it since, or its cut-off may
+    /// have passed. Details never change, so the key is of no use any more.
+    fn check_takes(&self, known: &Details, now: UtcSecond) -> Result<(), Problem> {
+        let (days, order) = (&self.config.business_days, &known.instruction);
+        if days.takes((known.due_at, known.due_date), (order.money.currency, order.date_rule), now) {
+            return Ok(());
+        }
+        let detail = format!(
+            "The idempotency key belongs to an amendment that never came into force, and its date {} takes no more payments; use a new key.",
+            known.due_date
+        );
+        Err(Problem::new(ProblemKind::IdempotencyKeyReused, detail))
     }
 
     /// Returns when the payment is due by what is wanted, and what is wrong with that. A new date is judged now. What decides a date,
@@ -125,7 +142,7 @@ impl Ingest {
         if has("dateRule") {
             faults.extend(check_rule(wanted.date_rule, &self.config.business_days).err());
         }
-        if !(has("scheduledFor") || has("dateRule") || has("currency")) {
+        if !decides_date(&changed) {
             return (as_it_is, faults);
         }
         let due = self.due(wanted, now).unwrap_or_else(|fault| {
@@ -134,6 +151,11 @@ impl Ingest {
         });
         (due, faults)
     }
+}
+
+/// Whether one of the fields that changed decides when a payment is due.
+fn decides_date(changed: &[&str]) -> bool {
+    ["scheduledFor", "dateRule", "currency"].iter().any(|field| changed.contains(field))
 }
 
 fn is_of(details: &Details, id: AmendmentId) -> bool {

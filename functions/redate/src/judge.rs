@@ -13,7 +13,10 @@ pub(crate) struct Run<'a> {
     pub(crate) redate: &'a Redate,
     pub(crate) plan: &'a Plan,
     pub(crate) deadline: &'a Deadline,
-    pub(crate) notices: Notices,
+    /// Those that stay due on a closed date. They must not use up the lines of the others.
+    pub(crate) left: Notices,
+    /// Those that cannot be read.
+    pub(crate) unreadable: Notices,
 }
 
 /// A payment to be moved.

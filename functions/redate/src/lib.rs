@@ -1,6 +1,6 @@
 //! `redate`: moves scheduled payments whose date was closed after they had been created, when an operator asks for it.
 //!
-//! A payment's date is decided once. If a calendar changes later, nothing moves by itself: every night this function counts the
+//! A payment's date is decided once. If a calendar changes later, nothing moves by itself: several times a day this function counts the
 //! payments that wait for its operator.
 
 mod config;
@@ -16,7 +16,7 @@ use payments_store::Store;
 
 pub use config::Config;
 pub use outcome::{Left, RedateOutcome};
-pub use request::{Action, MAX_DATES, Request, RequestError};
+pub use request::{Action, DAYS_BACK, MAX_DATES, Request, RequestError};
 
 /// The function.
 #[derive(Debug, Clone)]

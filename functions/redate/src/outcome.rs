@@ -11,7 +11,7 @@ use crate::request::Action;
 /// The most payments of each kind that an outcome names.
 const MAX_EXAMPLES: usize = 10;
 
-/// The most payments that the log of one run names: 30 KB at 300 bytes a line.
+/// The most payments of each kind that the log of one run names: 30 KB at 300 bytes a line.
 const MAX_NOTICES: u64 = 100;
 
 /// The outcome of a run.
@@ -39,6 +39,8 @@ pub struct RedateOutcome {
     pub examples: Vec<String>,
     /// Payments that are left because of their rule `refuse`, or because the calendar ends, at most ten.
     pub examples_left: Vec<String>,
+    /// Payments that cannot be read, at most ten.
+    pub examples_unreadable: Vec<String>,
 }
 
 /// Payments that stay due on a closed date, by reason.
@@ -67,6 +69,8 @@ impl RedateOutcome {
         self.examples.truncate(MAX_EXAMPLES);
         self.examples_left.extend(other.examples_left);
         self.examples_left.truncate(MAX_EXAMPLES);
+        self.examples_unreadable.extend(other.examples_unreadable);
+        self.examples_unreadable.truncate(MAX_EXAMPLES);
     }
 
     /// Names a payment that was moved or waits, if there is room.
@@ -78,6 +82,11 @@ impl RedateOutcome {
     pub(crate) fn add_example_left(&mut self, payment_id: PaymentId) {
         add_to(&mut self.examples_left, payment_id);
     }
+
+    /// Names a payment that cannot be read, if there is room.
+    pub(crate) fn add_example_unreadable(&mut self, payment_id: PaymentId) {
+        add_to(&mut self.examples_unreadable, payment_id);
+    }
 }
 
 fn add_to(examples: &mut Vec<String>, payment_id: PaymentId) {
@@ -86,7 +95,7 @@ fn add_to(examples: &mut Vec<String>, payment_id: PaymentId) {
     }
 }
 
-/// The metrics of a run. Only a look says how many payments wait.
+/// The metrics of a run. Only a look says how many payments wait, or stay by the rule `refuse` or because the calendar ends.
 #[derive(Debug, Entry)]
 #[entry(rename_all = "PascalCase")]
 pub(crate) struct RedateMetrics {
@@ -94,6 +103,8 @@ pub(crate) struct RedateMetrics {
     redated: Option<u64>,
     /// Payments that a move would move.
     waiting_for_redate: Option<u64>,
+    /// Payments that stay due on a closed date, although their clients did not ask for that.
+    left_on_closed_date: Option<u64>,
     /// 1 if payments were left out, or cannot be read or judged.
     redate_unfinished: u64,
 }
@@ -104,12 +115,13 @@ impl RedateMetrics {
         Self {
             redated: (!is_look).then_some(outcome.moved),
             waiting_for_redate: is_look.then_some(outcome.waiting),
+            left_on_closed_date: is_look.then_some(outcome.left.refuse + outcome.left.uncovered),
             redate_unfinished: u64::from(!outcome.is_complete || outcome.unreadable > 0),
         }
     }
 }
 
-/// The number of payments to be named in the log of a run, over all shards.
+/// The number of payments of one kind that were to be named in the log of a run, over all shards.
 #[derive(Debug, Default)]
 pub(crate) struct Notices(AtomicU64);
 

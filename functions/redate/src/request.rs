@@ -8,9 +8,12 @@ use serde::{Deserialize, Deserializer, de};
 
 use crate::Config;
 
-/// The most dates of one run: five weeks, of which ten days are Saturdays and Sundays. A look without dates covers as many from today
-/// on.
-pub const MAX_DATES: u32 = 35;
+/// The most dates of one run: six weeks, of which twelve days are Saturdays and Sundays. A look without dates covers as many, from the
+/// earliest one on.
+pub const MAX_DATES: u32 = 42;
+
+/// For how many days before today payments can be looked at and moved. The sweep claims what was due then, unless it is paused.
+pub const DAYS_BACK: u32 = 7;
 
 /// The request of an operator, `{"calendar":"T2","from":"2026-12-28","to":"2026-12-28","action":"move"}`, or of the schedule,
 /// `{"action":"look"}`. Both dates are included.
@@ -65,9 +68,9 @@ pub enum RequestError {
     /// The first date is after the last.
     #[error("\"from\" ({0}) is after \"to\" ({1}); send the earlier date as \"from\"")]
     Reversed(BusinessDate, BusinessDate),
-    /// The first date has passed.
-    #[error("\"from\" ({0}) has passed, and the sweep claims what was due then; send {1} or a later date")]
-    Passed(BusinessDate, BusinessDate),
+    /// The first date is too long ago.
+    #[error("\"from\" ({0}) is more than {DAYS_BACK} days ago; send {1} or a later date")]
+    TooLongAgo(BusinessDate, BusinessDate),
     /// The range is too long.
     #[error("{0} dates are too many for one run; send \"from\" and \"to\" with at most {MAX_DATES} dates")]
     TooMany(i64),
@@ -114,15 +117,16 @@ impl Request {
         Ok(Plan { calendars, dates, action: self.action })
     }
 
-    /// Returns the dates in order.
+    /// Returns the dates in order. Some may have passed: payments are scheduled on them if the sweep was paused.
     fn dates(&self, today: BusinessDate) -> Result<impl Iterator<Item = BusinessDate> + use<>, RequestError> {
-        let from = self.from.unwrap_or(today);
+        let earliest = today.minus_days(DAYS_BACK);
+        let from = self.from.unwrap_or(earliest);
         let to = self.to.unwrap_or_else(|| from.plus_days(MAX_DATES - 1));
         if from > to {
             return Err(RequestError::Reversed(from, to));
         }
-        if from < today {
-            return Err(RequestError::Passed(from, today));
+        if from < earliest {
+            return Err(RequestError::TooLongAgo(from, earliest));
         }
         let dates = to.days_since(from) + 1;
         if dates > i64::from(MAX_DATES) {
@@ -169,11 +173,16 @@ mod tests {
     #[test]
     fn a_plan_has_the_closed_dates_of_its_calendars() {
         for (request, calendars, want) in [
-            (r#"{"action":"look"}"#, "EUR=T2,USD=FED", "FED T2: 11 from 2026-11-21 to 2026-12-20"),
-            ("{}", "EUR=T2", "T2: 10 from 2026-11-21 to 2026-12-20"),
-            (r#"{"calendar":"FED"}"#, "EUR=T2,USD=FED", "FED: 11 from 2026-11-21 to 2026-12-20"),
+            (r#"{"action":"look"}"#, "EUR=T2,USD=FED", "FED T2: 13 from 2026-11-14 to 2026-12-20"),
+            ("{}", "EUR=T2", "T2: 12 from 2026-11-14 to 2026-12-20"),
+            (r#"{"calendar":"FED"}"#, "EUR=T2,USD=FED", "FED: 13 from 2026-11-14 to 2026-12-20"),
+            (
+                r#"{"calendar":"T2","from":"2026-11-13","to":"2026-11-19"}"#,
+                "EUR=T2",
+                "T2: 2 from 2026-11-14 to 2026-11-15",
+            ),
             (r#"{"action":"look"}"#, "", ": 0 from  to "),
-            (r#"{"calendar":"GB","from":"2026-12-25"}"#, "GBP=GB", "GB: 13 from 2026-12-25 to 2027-01-24"),
+            (r#"{"calendar":"GB","from":"2026-12-25"}"#, "GBP=GB", "GB: 15 from 2026-12-25 to 2027-01-31"),
             (
                 r#"{"action":"move","calendar":"GB","from":"2026-12-23","to":"2026-12-29"}"#,
                 "GBP=GB",
@@ -218,14 +227,14 @@ mod tests {
                 "\"from\" (2026-12-28) is after \"to\" (2026-12-27); send ",
             ),
             (
-                r#"{"from":"2026-11-19"}"#,
+                r#"{"from":"2026-11-12"}"#,
                 "false",
-                "\"from\" (2026-11-19) has passed, and the sweep claims what was due ",
+                "\"from\" (2026-11-12) is more than 7 days ago; send 2026-11-13 or a later date",
             ),
             (
-                r#"{"from":"2026-12-01","to":"2027-01-05"}"#,
+                r#"{"from":"2026-12-01","to":"2027-01-12"}"#,
                 "false",
-                "36 dates are too many for one run; send \"from\" and \"to\" with at most 35 dates",
+                "43 dates are too many for one run; send \"from\" and \"to\" with at most 42 dates",
             ),
         ] {
             let said = plan(request, "GBP=GB", amendments);

@@ -18,7 +18,8 @@ const SHARDS_AT_ONCE: usize = 8;
 impl Redate {
     /// Looks at the payments of a plan's dates, and moves them.
     pub(crate) async fn run(&self, plan: &Plan, deadline: &Deadline) -> Result<RedateOutcome, StoreError> {
-        let run = Run { redate: self, plan, deadline, notices: Notices::default() };
+        let (left, unreadable) = (Notices::default(), Notices::default());
+        let run = Run { redate: self, plan, deadline, left, unreadable };
         let (mut total, mut broken) = (RedateOutcome { is_complete: true, ..RedateOutcome::default() }, None);
         for date in &plan.dates {
             let (outcome, error) = run.date(*date).await;

@@ -243,7 +243,7 @@ impl<'a> ShardDate<'a> {
 
     fn notice_left(&mut self, payment_id: PaymentId, why: &str) {
         self.outcome.add_example_left(payment_id);
-        if self.run.notices.one_more() {
+        if self.run.left.one_more() {
             tracing::warn!(%payment_id, why, "a payment stays due on a closed date");
         }
     }
@@ -251,7 +251,8 @@ impl<'a> ShardDate<'a> {
     /// Counts a payment that an operator has to repair.
     fn count_unreadable(&mut self, payment_id: Option<PaymentId>, why: &str) {
         self.outcome.unreadable += 1;
-        if self.run.notices.one_more() {
+        payment_id.into_iter().for_each(|id| self.outcome.add_example_unreadable(id));
+        if self.run.unreadable.one_more() {
             let payment_id = payment_id.map(|id| id.to_string());
             tracing::error!(
                 payment_id,

@@ -130,6 +130,7 @@ fn silence(day: &Day) -> Vec<Fault> {
     vec![
         without(&["ArchiveStopped"], of_lambda("Invocations", "ArchiveFunction")),
         without(&["RecountStopped"], recounts.clone()),
+        without(&["RedateStopped"], of_lambda("Invocations", "RedateFunction")),
         Fault {
             samples: vec![night(-30), night(25 * 60 - 30)],
             what: "a day of 25 hours".to_owned(),

@@ -62,7 +62,7 @@ pub(super) async fn faults(day: &Day) -> Result<Vec<Fault>> {
         ("a calendar that ends soon", "recount", ["CalendarEnds"], calendar_ends().await?),
         ("a recount without time", "recount", ["RecountUnfinished"], Box::pin(recounted(false, true)).await?),
         ("an entry that cannot be counted", "recount", ["DatesUnreadable"], Box::pin(recounted(true, false)).await?),
-        ("a holiday that was announced", "redate", ["WaitingForRedate"], event("redate/look").await?),
+        ("payments that refuse another date", "redate", ["LeftOnClosedDate"], Box::pin(left()).await?),
         ("a move without time", "redate", ["RedateUnfinished"], Box::pin(redated_late()).await?),
         ("a damaged settled head", "report", ["ReportFailures"], Box::pin(damaged_settled()).await?),
         ("a file that is gone", "report", ["ReportFileAltered"], Box::pin(file_gone()).await?),
@@ -75,6 +75,10 @@ pub(super) async fn faults(day: &Day) -> Result<Vec<Fault>> {
     ] {
         faults.push(of_lines(day, what, ids.function(function)?, &alarms, &lines)?);
     }
+    // One of the payments has the rule refuse.
+    let announced = event("redate/look").await?;
+    let (what, alarms) = ("a holiday that was announced", ["WaitingForRedate", "LeftOnClosedDate"]);
+    faults.push(of_lines(day, what, ids.function("redate")?, &alarms, &announced)?);
     let (aggregator, irregular) = (ids.function("stream-aggregator")?, "ChangesIrregular");
     for (what, alarms, (pointer, value)) in [
         ("a damaged image", &["ChangesUnparsed", irregular][..], ("/NewImage/amountMinor/N", json!("0.5"))),
@@ -203,6 +207,17 @@ async fn recounted(damaged: bool, late: bool) -> Result<Vec<String>> {
     let deadline = if late { 0 } else { NO_DEADLINE };
     let done = world.functions().recount.handle(LambdaEvent::new(request, context(deadline))).await;
     done.map_err(anyhow::Error::msg)?;
+    Ok(world.outside.metrics.take())
+}
+
+/// Looks at a holiday off which all payments were moved that can be.
+async fn left() -> Result<Vec<String>> {
+    let world = world_of(Given::HolidayAnnounced).await?;
+    world.set_clock(now_of("redate/look"))?;
+    for name in ["redate/move", "redate/look"] {
+        drop(world.outside.metrics.take());
+        Box::pin(run(&world, name)).await?;
+    }
     Ok(world.outside.metrics.take())
 }
 

@@ -243,6 +243,8 @@ pub(crate) async fn cancel(bank: &Arc<Bank>, place: usize) {
             Some(409) if bank.is_scheduled(place) => return bank.complain(format!("the cancel of {id} was refused")),
             Some(409) => return,
             None | Some(500 | 502..=504 | 429) => {}
+            // A restore left nothing of the payment meanwhile.
+            Some(404) if bank.switches.is_restoring() || bank.state().lost.contains(&id) => return,
             Some(other) => return bank.complain(format!("the cancel of {id} was answered {other}")),
         }
         wait(tried).await;

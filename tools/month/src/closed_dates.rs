@@ -11,13 +11,14 @@ pub(crate) const REDATE: &str = "redate";
 /// Easter 2026.
 const HOLIDAYS: [&str; 2] = ["2026-04-03", "2026-04-06"];
 
-/// Returns the first instant of the next open date, if an instant is on a closed one.
-pub(crate) fn opens_after(due: DateTime<Utc>, tz: Tz) -> Option<String> {
+/// Returns the first instant of the next open date that has not passed, if a payment is due on a closed one.
+pub(crate) fn opens_after(due: DateTime<Utc>, now: DateTime<Utc>, tz: Tz) -> Option<String> {
     let is_closed = |date: NaiveDate| {
         matches!(date.weekday(), Weekday::Sat | Weekday::Sun) || HOLIDAYS.contains(&date.to_string().as_str())
     };
-    let date = due.with_timezone(&tz).date_naive();
-    let open = date.iter_days().find(|date| !is_closed(*date)).filter(|open| *open != date)?;
+    let date_of = |at: DateTime<Utc>| at.with_timezone(&tz).date_naive();
+    let from = Some(date_of(due)).filter(|date| is_closed(*date))?.max(date_of(now));
+    let open = from.iter_days().find(|date| !is_closed(*date))?;
     // No clock of these zones is changed at midnight.
     let begins = tz.from_local_datetime(&open.and_time(NaiveTime::MIN)).single()?;
     Some(begins.to_utc().to_rfc3339_opts(SecondsFormat::Secs, true))
@@ -29,11 +30,20 @@ mod tests {
 
     #[test]
     fn easter_and_weekends_are_closed_in_the_banks_zone() {
-        let after = |due: &str, tz: Tz| opens_after(due.parse().unwrap_or_default(), tz);
+        let after_at = |due: &str, now: &str, tz: Tz| {
+            opens_after(due.parse().unwrap_or_default(), now.parse().unwrap_or_default(), tz)
+        };
+        let after = |due: &str, tz: Tz| after_at(due, due, tz);
         let tuesday = Some("2026-04-06T23:00:00Z".to_owned());
         assert_eq!(after("2026-04-03T10:00:00Z", Tz::Europe__London), tuesday);
         assert_eq!(after("2026-04-06T22:59:59Z", Tz::Europe__London), tuesday);
         assert_eq!(after("2026-04-06T23:00:00Z", Tz::Europe__London), None);
+        // What was not swept goes to today, if it is open.
+        for (now, want) in
+            [("2026-04-06T23:05:00Z", "2026-04-06T23:00:00Z"), ("2026-04-11T09:00:00Z", "2026-04-12T23:00:00Z")]
+        {
+            assert_eq!(after_at("2026-04-03T10:00:00Z", now, Tz::Europe__London).as_deref(), Some(want));
+        }
         assert_eq!(after("2026-10-17T15:00:00Z", Tz::Asia__Tokyo), Some("2026-10-18T15:00:00Z".to_owned()));
         assert_eq!(after("2026-10-16T14:59:59Z", Tz::Asia__Tokyo), None);
     }

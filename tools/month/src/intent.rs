@@ -136,11 +136,18 @@ impl Intent {
         Self { scheduled_for, first_for: Some(first_for), moved_to: None, amendments: Vec::new(), ..self.clone() }
     }
 
-    /// Returns what the payment is with the bank's amendment of this name. `None` if it is not what the bank does.
-    pub(crate) fn redated_as(&self, payment_id: &str, (name, previous): (&str, &str), due_at: &str) -> Option<Self> {
+    /// Returns what the payment is with the bank's amendment of this name, which it made at an instant. `None` if it is not what the bank
+    /// does.
+    pub(crate) fn redated_as(
+        &self,
+        payment_id: &str,
+        (name, previous): (&str, &str),
+        (due_at, made_at): (&str, &str),
+    ) -> Option<Self> {
         let content = self.in_force(payment_id, previous)?;
         let seen = name.split_once('#')?.0.parse::<u64>().ok()?.checked_sub(1)?;
-        let should = content.due().zip(self.zone).and_then(|(due, zone)| opens_after(due, zone))?;
+        let (made_at, (due, zone)) = (made_at.parse().ok()?, content.due().zip(self.zone)?);
+        let should = opens_after(due, made_at, zone)?;
         let amendment = content.redated((seen, previous), due_at.to_owned());
         let is_it = should == due_at && amendment.name(payment_id).as_deref() == Some(name);
         is_it.then_some(*amendment.wanted)

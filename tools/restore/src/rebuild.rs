@@ -18,6 +18,7 @@ mod details;
 mod except;
 mod known;
 mod outcome;
+mod redates;
 mod reports;
 mod run;
 mod source;

@@ -51,6 +51,16 @@ fn actions() -> Markup {
     }
 }
 
+impl Console {
+    /// Says in other views that something is paused, if it is.
+    pub(crate) fn paused_notice(&self) -> Markup {
+        match self.config.paused {
+            Paused::None => html! {},
+            other => html! { p { "Paused: " (paused(other)) "." } },
+        }
+    }
+}
+
 fn paused(paused: Paused) -> Markup {
     match paused {
         Paused::None => html! { "nothing" },
@@ -82,7 +92,7 @@ fn event_log(log: Option<&LogHead>) -> Markup {
 
 fn found(findings: &BTreeMap<BusinessDate, StoredEvidence>) -> Markup {
     html! {
-        @if findings.is_empty() { p { "None: every date that was recounted agrees with its counters." } } @else {
+        @if findings.is_empty() { p { "None. Whether the recount ran is told by its alarms." } } @else {
             div class="scroll" tabindex="0" { table {
                 caption { "Dates whose counters differed from a recount. See the runbook, under CounterDrift." }
                 thead { tr { th scope="col" { "Date" } th scope="col" { "First found" } th scope="col" { "Recounted" } } }

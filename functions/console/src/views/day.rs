@@ -16,21 +16,33 @@ impl Console {
     /// The view of a date, by default today. It reads each lane of the date's counters once; today's also each shard of the
     /// `due` index.
     pub(crate) async fn day(&self, request: &Request<'_>) -> Result<Markup, Problem> {
-        let date = request.query(&["date"])?.get("date")?.unwrap_or_else(|| self.today());
+        let asked: Option<BusinessDate> = request.query(&["date"])?.get("date")?;
+        let date = asked.unwrap_or_else(|| self.today());
         let counters = self.store.counters(date, date).await?.remove(&date).unwrap_or_default();
         let late = if date == self.today() { Some(self.late(Status::Scheduled, LATE_SHOWN).await?) } else { None };
-        Ok(page(date, self.today(), &counters, late.as_ref()))
+        // Without a date it is today's also after midnight.
+        let address =
+            asked.map_or_else(|| "/console/views/day".to_owned(), |date| format!("/console/views/day?date={date}"));
+        let paused = self.paused_notice();
+        Ok(html! {
+            div data-live data-hx-get=(address) data-hx-trigger="every 10s" data-hx-target="#main" data-hx-swap="innerMorph" {
+                (page(date, self.today(), &counters, (&paused, late.as_ref())))
+            }
+        })
     }
 }
 
-fn page(date: BusinessDate, today: BusinessDate, counters: &DateCounters, late: Option<&Late>) -> Markup {
+fn page(
+    date: BusinessDate,
+    today: BusinessDate,
+    counters: &DateCounters,
+    (paused, late): (&Markup, Option<&Late>),
+) -> Markup {
     let counts = &counters.counts;
     let text = date.to_string();
-    let view = format!("/console/views/day?date={text}");
     let [before, after] = [date.minus_days(1), date.plus_days(1)].map(|date| date.to_string());
     html! {
-        div data-live data-hx-get=(view) data-hx-trigger="every 10s" data-hx-target="#main" data-hx-swap="innerMorph" {
-            (heading(&format!("{text}{}", if date == today { ", today" } else { "" })))
+        (heading(&format!("{text}{}", if date == today { ", today" } else { "" })))
             form data-view="day" {
                 a href=(link("day", &[("date", &before)])) { "Day before" }
                 label for="date" { "Date" }
@@ -38,6 +50,7 @@ fn page(date: BusinessDate, today: BusinessDate, counters: &DateCounters, late: 
                 button { "Show" }
                 a href=(link("day", &[("date", &after)])) { "Day after" }
             }
+            (paused)
             (bar(counts))
             (statuses(&text, counts))
             @if counts.sums().next().is_some() { (sums(counts)) }
@@ -48,14 +61,13 @@ fn page(date: BusinessDate, today: BusinessDate, counters: &DateCounters, late: 
                 h2 { "Due and not claimed yet" }
                 (late_table(late, "The payment that has been due for the longest time"))
             }
-        }
     }
 }
 
 fn statuses(date: &str, counts: &DayCounts) -> Markup {
     html! {
         div class="scroll" { table {
-            caption { "Payments that are due on this date. Archived ones are counted in their status, too." }
+            caption { "Payments that are due on this date. A change is counted within seconds, or later while the alarm CountsBehind is on. Archived payments, which are in the long-term table alone, are counted in their status, too." }
             thead { tr { th scope="col" { "Status" } th scope="col" class="number" { "Payments" } } }
             tbody {
                 @for known in Status::ALL {

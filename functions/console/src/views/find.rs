@@ -20,8 +20,11 @@ impl Console {
             let key: IdempotencyKey = key.parse().map_err(|error| invalid_parameter("key", &error))?;
             return self.one_or_form(&[PaymentId::derive(&account, &key)]).await;
         }
-        if let Some(id) = payment_named(text) {
-            return self.one_or_form(&[id]).await;
+        // A transaction id can look like a payment's.
+        if let Some(id) = payment_named(text)
+            && let Some(shown) = self.shown(id, None).await?
+        {
+            return Ok(shown);
         }
         let found = match text.parse::<TransactionId>() {
             Ok(id) => self.store.payments_of_transaction(&id).await?,
@@ -34,10 +37,10 @@ impl Console {
     async fn one_or_form(&self, found: &[PaymentId]) -> Result<Markup, Problem> {
         match found {
             [] => Ok(form(true)),
-            [one] => Ok(self.shown(*one).await?.unwrap_or_else(|| form(true))),
+            [one] => Ok(self.shown(*one, None).await?.unwrap_or_else(|| form(true))),
             several => Ok(html! {
                 (heading("Several payments"))
-                p class="warn" { "The transaction service gave this id to more than one payment. See the runbook, under SharedTransactionIds." }
+                p class="warn" { "The transaction service gave this id to more than one payment; two are shown. See the runbook, under SharedTransactionIds." }
                 ul { @for id in several { li { (payment_link(*id)) } } }
             }),
         }

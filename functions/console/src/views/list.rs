@@ -8,7 +8,7 @@ use payments_model::{BusinessDate, PaymentId, Status, UtcSecond};
 use payments_store::{DueRange, DueRow, DueSort, DueUntil};
 
 use crate::function::Console;
-use crate::html::{heading, instant, link, minor, payment_link, status};
+use crate::html::{AMOUNT, head_link, heading, instant, link, minor, status};
 use crate::views::waiting::SHARDS_AT_ONCE;
 
 /// The payments of one page.
@@ -37,7 +37,8 @@ impl Console {
             @if page.unreadable > 0 {
                 p class="warn" { (page.unreadable) " payments cannot be read. The function's log names them." }
             }
-            @if page.rows.is_empty() { p { "None." } } @else { (table(&page.rows)) }
+            @if page.rows.is_empty() && page.next.is_none() { p { "None." } }
+            @if !page.rows.is_empty() { (table(&page.rows)) }
             @if let Some(next) = page.next {
                 p {
                     a href=(link("list", &[("date", &date), ("status", name), ("after", &format!("{}_{}", next.due_at, next.payment_id))])) {
@@ -51,14 +52,21 @@ impl Console {
     async fn page(&self, date: BusinessDate, status: Status, after: Option<DueSort>) -> Result<Page, Problem> {
         // Only payments of past days are archived.
         let with_history = date < self.today();
+        let deadline = self.deadline();
+        let deadline = &deadline;
         let pages = iter(self.config.read_shards.all())
             .map(|shard| async move {
+                // Without one shard, nothing is known of the order.
+                if deadline.has_come() {
+                    return Err(Problem::out_of_time());
+                }
                 let range = DueRange { shard, status, until: DueUntil::Date(date), after };
-                if with_history {
+                let page = if with_history {
                     self.store.due_page_of_both(&range, SHOWN).await
                 } else {
                     self.store.due_page(&range, SHOWN).await
-                }
+                };
+                Ok(page?)
             })
             .buffered(SHARDS_AT_ONCE);
         let pages: Vec<_> = pages.try_collect().await?;
@@ -108,12 +116,12 @@ pub(crate) fn table(rows: &[DueRow]) -> Markup {
             caption { "Earliest due first" }
             thead { tr {
                 th scope="col" { "Due" } th scope="col" { "Status" } th scope="col" { "Payment" }
-                th scope="col" { "Account" } th scope="col" { "Payee" } th scope="col" class="number" { "Amount" }
+                th scope="col" { "Account" } th scope="col" { "Payee" } th scope="col" class="number" { (AMOUNT) }
             } }
             tbody { @for row in rows { tr {
                 td { (instant(row.due.due_at)) }
                 td { (status(row.due.status)) }
-                td { (payment_link(row.due.payment_id)) }
+                td { (head_link(&row.head)) }
                 td class="text" { (row.head.account) }
                 td class="text" { (row.payee) }
                 td class="number" { (minor(row.money.amount.get().into(), row.money.currency)) }

@@ -2,72 +2,89 @@
 
 use maud::{Markup, html};
 use payments_http::request::invalid_parameter;
-use payments_http::{Problem, Request};
-use payments_model::{DateRule, Details, Head, MoveReason, PaymentId, Status};
+use payments_http::{Problem, ProblemKind, Request};
+use payments_model::{AccountId, DateRule, Details, Head, HeadKey, MoveReason, PaymentId, Slot, SlotAt, Status};
 use payments_store::StoreError;
 
 use crate::function::Console;
-use crate::html::{fact, grouped, heading, instant, link, minor, status};
+use crate::html::{AMOUNT, fact, grouped, heading, instant, link, minor, status};
 
 /// What is stored of a payment.
 struct Found {
-    /// Its first details.
-    first: Details,
+    id: PaymentId,
+    /// Its first details, if they are there and can be read.
+    first: Option<Details>,
     /// Its head; none if the create did not complete, or the head is lost.
     head: Option<Head>,
     /// The details in force and before, the latest first, without the first ones; or why they cannot be shown.
-    chain: Result<Vec<Details>, String>,
+    chain: Result<Vec<Details>, &'static str>,
 }
 
 impl Console {
     /// The view of one payment: one read for its first details, one or two for its head, and one for each amendment.
     pub(crate) async fn payment(&self, request: &Request<'_>) -> Result<Markup, Problem> {
-        let query = request.query(&["id"])?;
-        let id: PaymentId = query.get("id")?.ok_or_else(|| invalid_parameter("id", &"it is missing"))?;
-        self.shown(id).await?.ok_or_else(Problem::no_such_payment)
+        let query = request.query(&["id", "account", "at"])?;
+        let payment_id: PaymentId = query.get("id")?.ok_or_else(|| invalid_parameter("id", &"it is missing"))?;
+        let (account, at): (Option<AccountId>, Option<SlotAt>) = (query.get("account")?, query.get("at")?);
+        let key = account.zip(at).map(|(account, at)| HeadKey { account, slot: Slot { at, payment_id } });
+        let missing = || Problem::new(ProblemKind::NoSuchPayment, "There is no payment with this id; check the id.");
+        self.shown(payment_id, key).await?.ok_or_else(missing)
     }
 
-    /// The view of a payment, if there is one of this id.
-    pub(crate) async fn shown(&self, id: PaymentId) -> Result<Option<Markup>, Problem> {
-        let Some(first) = self.store.details(id).await? else { return Ok(None) };
-        let head = self.store.head(&first.key()).await?;
+    /// The view of a payment, if there is one of this id. Its first details give the key of its head, or else whoever links to it.
+    pub(crate) async fn shown(&self, id: PaymentId, key: Option<HeadKey>) -> Result<Option<Markup>, Problem> {
+        let first = readable(id, self.store.details(id).await)?.flatten();
+        let Some(key) = first.as_ref().map(Details::key).or(key) else { return Ok(None) };
+        let head = self.store.head(&key).await?;
+        if first.is_none() && head.is_none() {
+            return Ok(None);
+        }
         let deadline = self.deadline();
         let chain = match &head {
             None => Ok(Vec::new()),
-            Some(head) => match self.store.details_chain(head, || !deadline.has_come()).await {
-                Ok(Some(chain)) => Ok(chain),
-                Ok(None) => Err("DynamoDB is slow, so what the payment was is not shown; try again".to_owned()),
-                // What a restore lost hides nothing else.
-                Err(error @ StoreError::Unreadable { .. }) => {
-                    tracing::error!(payment = %id, %error, "the details of an amendment cannot be read");
-                    Err("what the payment was cannot be read; the function's log says why".to_owned())
-                }
-                Err(error) => return Err(error.into()),
+            Some(head) => match readable(id, self.store.details_chain(head, || !deadline.has_come()).await)? {
+                Some(Some(chain)) => Ok(chain),
+                Some(None) => Err("DynamoDB is slow, so what the payment was is not shown; try again"),
+                None => Err("What the payment was cannot be read; the function's log says why"),
             },
         };
-        Ok(Some(page(&Found { first, head, chain })))
+        Ok(Some(page(&Found { id, first, head, chain })))
+    }
+}
+
+/// What was read, if it can be read. What is damaged or lost hides nothing else.
+fn readable<T>(id: PaymentId, read: Result<T, StoreError>) -> Result<Option<T>, Problem> {
+    match read {
+        Ok(read) => Ok(Some(read)),
+        Err(error @ StoreError::Unreadable { .. }) => {
+            tracing::error!(payment = %id, %error, "details of a payment cannot be read");
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
     }
 }
 
 fn page(found: &Found) -> Markup {
-    let Found { first, head, chain } = found;
+    let Found { id, first, head, chain } = found;
     let in_force = match (head, chain) {
         (Some(head), Ok(chain)) if head.amendment.is_some() => chain.first(),
         (Some(head), Err(_)) if head.amendment.is_some() => None,
-        _ => Some(first),
+        _ => first.as_ref(),
     };
-    let id = first.payment_id.to_string();
     html! {
         (heading(&format!("Payment {id}")))
         @match head {
             Some(head) => { (facts(head, in_force)) (cancel(head)) (trail(head)) }
             None => p class="warn" {
-                "It has no head: its create did not complete and was not acknowledged, or a restore lost the head. If its client repeats the create, the head is put."
+                "It has no head, which holds its status: its create did not complete and was not acknowledged, or a restore lost the head. If its client repeats the create, the head is put."
             }
         }
         h2 { "What it was" }
         @if let Err(why) = chain { p class="warn" { (why) "." } }
-        (versions(first, chain.as_deref().unwrap_or_default()))
+        @match first {
+            Some(first) => (versions(first, chain.as_deref().unwrap_or_default())),
+            None => p class="warn" { "Its first details are missing or cannot be read, so it is not sent. See the runbook, under DispatchFailuresAlarm." }
+        }
         @if let Some(details) = in_force { (data(details)) }
     }
 }
@@ -77,7 +94,7 @@ fn facts(head: &Head, in_force: Option<&Details>) -> Markup {
     html! {
         div class="facts" { dl {
             (fact("Status", &status(head.state.status())))
-            (fact("Amount", &minor(head.money.amount.get().into(), head.money.currency)))
+            (fact(AMOUNT, &minor(head.money.amount.get().into(), head.money.currency)))
             (fact("Account", &html! { (head.account) }))
             (fact("Payee", &html! { (head.payee) }))
             @if let Some(reference) = &head.reference { (fact("Reference", &html! { (reference) })) }
@@ -86,7 +103,7 @@ fn facts(head: &Head, in_force: Option<&Details>) -> Markup {
                 (instant(head.due_at)) ", on " a href=(link("day", &[("date", &date)])) { (date) }
                 @if let Some(moved) = in_force.and_then(|details| details.moved) { ", moved: " (why_moved(moved)) }
             }))
-            @if let Some(attempt) = head.dispatch_attempt { (fact("Requests sent", &html! { "up to number " (attempt) })) }
+            @if let Some(attempt) = head.dispatch_attempt { (fact("Requests sent", &html! { "the last one has number " (attempt) })) }
             @if let Some(id) = head.transaction_id() { (fact("Transaction", &html! { code { (id) } })) }
             @if let Some(reason) = head.failure_reason() { (fact("Reason", &html! { (reason.as_str()) })) }
             @if head.state.status().is_settled() {
@@ -145,7 +162,7 @@ fn versions(first: &Details, chain: &[Details]) -> Markup {
             caption { "Its content, the first version first" }
             thead { tr {
                 th scope="col" class="number" { "Version" } th scope="col" { "When" } th scope="col" { "By" } th scope="col" { "Changed" }
-                th scope="col" { "Payee" } th scope="col" class="number" { "Amount" } th scope="col" { "Due" }
+                th scope="col" { "Payee" } th scope="col" class="number" { (AMOUNT) } th scope="col" { "Due" }
             } }
             tbody { @for (details, before) in all.iter().zip(before) { tr {
                 td class="number" { (details.amendment.map_or(1, |amendment| amendment.name.version)) }

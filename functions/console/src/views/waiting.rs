@@ -7,7 +7,7 @@ use payments_model::{Status, UtcSecond};
 use payments_store::{DueRange, DueRow, DueUntil, StoreError};
 
 use crate::function::Console;
-use crate::html::{heading, instant, minor, payment_link};
+use crate::html::{AMOUNT, head_link, heading, instant, minor};
 
 /// How many shards are read at once.
 pub(crate) const SHARDS_AT_ONCE: usize = 32;
@@ -24,6 +24,8 @@ pub(crate) struct Late {
     unreadable: usize,
     /// Whether there are more.
     more: bool,
+    /// How many shards were not read, because there was no time.
+    unread: usize,
     now: UtcSecond,
 }
 
@@ -36,6 +38,7 @@ impl Console {
         Ok(html! {
             div data-live data-hx-get="/console/views/waiting" data-hx-trigger="every 15s" data-hx-target="#main" data-hx-swap="innerMorph" {
                 (heading("Waiting"))
+                (self.paused_notice())
                 h2 { "Due and not claimed yet" }
                 (late_table(&scheduled, "The sweep claims these. More than a few minutes late means that it does not keep up, is paused, or fails."))
                 h2 { "Sent, and not settled yet" }
@@ -48,15 +51,21 @@ impl Console {
     pub(crate) async fn late(&self, status: Status, most: u16) -> Result<Late, StoreError> {
         let now = self.clock.now();
         let until = DueUntil::Instant(self.config.zone.date_of(now), now);
+        let deadline = self.deadline();
+        let deadline = &deadline;
         let pages = iter(self.config.read_shards.all())
             .map(|shard| async move {
+                if deadline.has_come() {
+                    return Ok(None);
+                }
                 let range = DueRange { shard, status, until, after: None };
-                self.store.due_page(&range, most).await
+                self.store.due_page(&range, most).await.map(Some)
             })
             .buffered(SHARDS_AT_ONCE);
         let pages: Vec<_> = pages.try_collect().await?;
-        let mut late = Late { rows: Vec::new(), unreadable: 0, more: false, now };
-        for page in pages {
+        let unread = pages.iter().filter(|page| page.is_none()).count();
+        let mut late = Late { rows: Vec::new(), unreadable: 0, more: false, unread, now };
+        for page in pages.into_iter().flatten() {
             late.more |= page.next.is_some();
             for row in page.rows {
                 match row {
@@ -81,17 +90,20 @@ pub(crate) fn late_table(late: &Late, caption: &str) -> Markup {
         @if late.unreadable > 0 {
             p class="warn" { (late.unreadable) " payments cannot be read. The function's log names them." }
         }
+        @if late.unread > 0 {
+            p class="warn" { (late.unread) " shards were not read, because DynamoDB is slow. They may have more." }
+        }
         @if late.rows.is_empty() { p { "None." } } @else {
             div class="scroll" { table {
                 caption { (caption) }
                 thead { tr {
                     th scope="col" { "Due" } th scope="col" { "Late by" } th scope="col" { "Payment" }
-                    th scope="col" { "Account" } th scope="col" class="number" { "Amount" }
+                    th scope="col" { "Account" } th scope="col" class="number" { (AMOUNT) }
                 } }
                 tbody { @for row in &late.rows { tr {
                     td { (instant(row.due.due_at)) }
                     td { (since(row.due.due_at, late.now)) }
-                    td { (payment_link(row.due.payment_id)) }
+                    td { (head_link(&row.head)) }
                     td class="text" { (row.head.account) }
                     td class="number" { (minor(row.money.amount.get().into(), row.money.currency)) }
                 } } }

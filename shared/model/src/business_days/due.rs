@@ -79,7 +79,8 @@ impl BusinessDays {
     }
 
     /// Returns when a scheduled payment falls due by the calendar as it is now, if the date on which it is `due` is closed. `None` if
-    /// that is open or its currency has no calendar. With a date that has passed, the date on which it is due counts as asked for.
+    /// that is open or its currency has no calendar. With a date that has passed, the date on which it is due counts as asked for. If that
+    /// has passed, too, because nothing was swept, the payment is due today if today is open and takes payments, like a new one for today.
     ///
     /// # Errors
     /// [`Stays`] if it stays due on the closed date.
@@ -126,12 +127,32 @@ impl BusinessDays {
             return Ok(due);
         }
         // Between the chosen date and the asked one, all dates are closed.
-        let next = calendar.open_from(asked.date.max(today).plus_days(1)).ok_or_else(uncovered)?;
+        let next = self.open_after(rail, asked.date, now).ok_or_else(uncovered)?;
         let reason = closed.unwrap_or(MoveReason::CutOff);
         if rule == DateRule::Refuse {
             return Err(DateRefusal::Closed { date: asked.date, reason, next });
         }
         Ok(Due { at: self.zone().start_of(next), date: next, moved: Some(reason) })
+    }
+
+    /// The first open date after `date` that has not passed, and whose last call has not, if the calendar covers one.
+    fn open_after(&self, rail: &Rail, date: BusinessDate, now: UtcSecond) -> Option<BusinessDate> {
+        let next = rail.calendar.open_from(date.plus_days(1).max(self.zone().date_of(now)))?;
+        if self.is_in_time(rail, next, now) { Some(next) } else { rail.calendar.open_from(next.plus_days(1)) }
+    }
+
+    /// Whether a payment that is due on a date would still be accepted for it: the date is open, and its last call has not passed. So it is
+    /// if the rule is [`DateRule::None`], or the currency has no calendar.
+    #[must_use]
+    pub fn takes(
+        &self,
+        (at, date): (UtcSecond, BusinessDate),
+        (currency, rule): (Currency, Option<DateRule>),
+        now: UtcSecond,
+    ) -> bool {
+        let is_open = |rail: &Rail| rail.calendar.covers().contains(&date) && !rail.calendar.is_closed(date);
+        let rail = self.rail(currency).filter(|_| rule.unwrap_or(self.rule()) != DateRule::None);
+        rail.is_none_or(|rail| is_open(rail) && self.is_in_time(rail, date, at.max(now)))
     }
 
     /// Whether what is sent at `at` makes the cut-off of a date.

@@ -159,7 +159,7 @@ type Again = (&'static str, &'static str, (&'static str, Option<MoveReason>), &'
 fn a_payment_of_a_date_that_was_closed_is_due_again_by_its_rule() {
     let bank = bank("Europe/London", "GB", None, 0);
     let (weekend, cut_off) = (Some(MoveReason::Weekend), Some(MoveReason::CutOff));
-    let rows: [Again; 11] = [
+    let rows: [Again; 15] = [
         ("following", "2026-12-28", ("2026-12-28", None), "2026-11-24T10:00:00Z", "2026-12-29T00:00:00Z holiday"),
         ("preceding", "2026-12-28", ("2026-12-28", None), "2026-11-24T10:00:00Z", "2026-12-24T00:00:00Z holiday"),
         ("none", "2026-12-28", ("2026-12-28", None), "2026-11-24T10:00:00Z", "stays None"),
@@ -174,6 +174,17 @@ fn a_payment_of_a_date_that_was_closed_is_due_again_by_its_rule() {
         ("following", "2026-12-26", ("2026-12-28", weekend), "2026-12-27T10:00:00Z", "2026-12-29T00:00:00Z weekend"),
         // The cut-off that had moved it is no more. It must not be due in the past.
         ("following", "2026-12-24", ("2026-12-28", cut_off), "2026-12-26T10:00:00Z", "2026-12-29T00:00:00Z cut-off"),
+        // Nothing was swept on the holiday. Today is open, or the next open date is.
+        ("following", "2026-12-28", ("2026-12-28", None), "2026-12-29T00:05:00Z", "2026-12-29T00:00:00Z holiday"),
+        ("preceding", "2026-12-28", ("2026-12-28", None), "2026-12-29T00:05:00Z", "2026-12-29T00:00:00Z holiday"),
+        (
+            "following",
+            "2026-12-25T23:30:00Z",
+            ("2026-12-25", None),
+            "2026-12-26T10:00:00Z",
+            "2026-12-29T00:00:00Z holiday",
+        ),
+        ("following", "2026-12-27", ("2026-12-27", None), "2026-12-30T10:00:00Z", "2026-12-30T00:00:00Z weekend"),
     ];
     for (rule, asked, (date, moved), now, want) in rows {
         let date: BusinessDate = date.parse().unwrap();
@@ -189,6 +200,19 @@ fn a_payment_of_a_date_that_was_closed_is_due_again_by_its_rule() {
     let due = Due { at: "2026-12-28T00:00:00Z".parse().unwrap(), date: "2026-12-28".parse().unwrap(), moved: None };
     let dollars = (ScheduledFor::Date(due.date), "USD".parse().unwrap(), Some(DateRule::Following));
     assert_eq!(bank.due_again(due, dollars, "2026-11-24T10:00:00Z".parse().unwrap()), Ok(None));
+}
+
+#[test]
+fn a_payment_that_was_not_swept_does_not_move_to_a_day_that_takes_no_more_payments() {
+    let bank = bank("Europe/London", "GB", Some("16:00"), 10);
+    let date: BusinessDate = "2026-12-28".parse().unwrap();
+    for rule in [DateRule::Following, DateRule::Preceding] {
+        for (now, want) in [("2026-12-29T15:50:00Z", "2026-12-29"), ("2026-12-29T15:50:01Z", "2026-12-30")] {
+            let due = Due { at: bank.zone().start_of(date), date, moved: None };
+            let again = bank.due_again(due, (ScheduledFor::Date(date), eur(), Some(rule)), now.parse().unwrap());
+            assert_eq!(again.unwrap().unwrap().date.to_string(), want, "{rule} {now}");
+        }
+    }
 }
 
 fn banks() -> impl Strategy<Value = BusinessDays> {
@@ -250,6 +274,30 @@ proptest! {
             }
             Err(refusal) => prop_assert!(false, "{:?}", refusal),
         }
+    }
+
+    #[test]
+    fn what_is_due_again_is_due_on_an_open_day_and_no_later_than_following_says(
+        bank in banks(), rule in prop::sample::select(vec![DateRule::Following, DateRule::Preceding]),
+        now in instants(), seconds in -7 * 86_400..FIFTY_DAYS, by_date: bool,
+    ) {
+        let asked = asked(&bank, now, seconds, by_date);
+        let due = Due::as_asked(asked, bank.zone());
+        let (rail, today) = (bank.rail(eur()).unwrap(), bank.date_of(now));
+        let again = bank.due_again(due, (asked, eur(), Some(rule)), now).unwrap();
+        prop_assert_eq!(again.is_some(), rail.calendar.is_closed(due.date));
+        let Some(again) = again else { return Ok(()) };
+        prop_assert!(rail.calendar.closed_for(again.date).is_none() && again.date >= today, "{:?}", again);
+        prop_assert_eq!((bank.date_of(again.at), again.moved), (again.date, rail.calendar.closed_for(due.date)));
+        let in_time = |date: &BusinessDate| bank.last_call(rail, *date).is_none_or(|last| now <= last);
+        prop_assert!(in_time(&again.date));
+        let first = rail.calendar.open_from(due.date.max(today)).unwrap();
+        let following = if in_time(&first) { first } else { rail.calendar.open_from(first.plus_days(1)).unwrap() };
+        // There is no day before today to move to.
+        if rule == DateRule::Following || due.date < today {
+            prop_assert_eq!(again.date, following);
+        }
+        prop_assert!(again.date <= following);
     }
 
     #[test]

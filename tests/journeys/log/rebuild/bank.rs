@@ -206,6 +206,13 @@ impl Bank {
         Ok(items)
     }
 
+    /// The details of all payments.
+    pub(super) async fn details(&self) -> Result<Items> {
+        let mut items = self.by_key(&self.world.environment.tables.history).await?;
+        items.retain(|key, _| key.starts_with("PAY#"));
+        Ok(items)
+    }
+
     async fn by_key(&self, table: &str) -> Result<Items> {
         let keyed = |item: &Item| (format!("{} / {}", text_of(item, "pk"), text_of(item, "sk")), json_of_item(item));
         Ok(self.items(table).await?.iter().map(keyed).collect())

@@ -8,7 +8,7 @@ use payments_restore::{Change, Finding};
 use payments_tests::tables::{NO_DEADLINE, context, text};
 
 use super::super::*;
-use super::bank::{Bank, TODAY, differences};
+use super::bank::{Bank, PAYER, TODAY, differences};
 use crate::report::settlements;
 
 /// When these payments were due at first.
@@ -89,20 +89,26 @@ async fn what_was_amended_since_is_amended_again() -> Result<()> {
     amend(&bank, "z", 3, "2026-12-05").await
 }
 
+/// Moves payments of a date by a calendar, and counts that.
+async fn redate(bank: &Bank, calendar: &str, date: &str) -> Result<u64> {
+    let dependencies = bank.world.dependencies_over(&bank.world.recorder).await;
+    let (calendars, date_rule) = (format!("GBP={calendar}"), "following".to_owned());
+    let closing = Environment { calendars, date_rule, ..bank.world.environment.clone() };
+    let closing = closing.functions(|_| Ok(dependencies.clone()))?;
+    let request = json!({ "action": "move", "calendar": calendar, "from": date, "to": date });
+    let request = LambdaEvent::new(serde_json::from_value(request)?, context(NO_DEADLINE));
+    let moved = closing.redate.handle(request).await.map_err(anyhow::Error::msg)?.moved;
+    bank.count().await?;
+    Ok(moved)
+}
+
 /// The bank itself moved payments of a Saturday since: its events name no client.
 #[tokio::test]
 async fn what_was_redated_since_is_redated_again() -> Result<()> {
     let bank = Bank::new().await?;
     bank.create("w", "2026-12-05").await?;
     amend(&bank, "z", 1, "2026-12-05").await?;
-    let dependencies = bank.world.dependencies_over(&bank.world.recorder).await;
-    let (calendars, date_rule) = ("GBP=GB".to_owned(), "following".to_owned());
-    let closing = Environment { calendars, date_rule, ..bank.world.environment.clone() };
-    let closing = closing.functions(|_| Ok(dependencies.clone()))?;
-    let request = json!({ "action": "move", "calendar": "GB", "from": "2026-12-05", "to": "2026-12-05" });
-    let request = LambdaEvent::new(serde_json::from_value(request)?, context(NO_DEADLINE));
-    assert_eq!(closing.redate.handle(request).await.map_err(anyhow::Error::msg)?.moved, 2);
-    bank.count().await?;
+    assert_eq!(redate(&bank, "GB", "2026-12-05").await?, 2);
     let wanted = bank.wanted().await?;
     bank.lose_hot(&bank.at_t.hot).await?;
     let (done, lines) = bank.told(|_| {}).await?;
@@ -114,6 +120,47 @@ async fn what_was_redated_since_is_redated_again() -> Result<()> {
     }
     assert!(bank.apply().await?.is_nothing(), "it is done once");
     bank.recount().await
+}
+
+/// The long-term table was restored, too, to before the redates. What a client amended is lost, and what the bank did is done again: w was
+/// scheduled for a Friday that is a holiday in England and for T2, k was amended before, and z since.
+#[tokio::test]
+async fn redates_whose_details_are_lost_are_built_anew() -> Result<()> {
+    let bank = Bank::new().await?;
+    bank.create("w", "2026-12-25").await?;
+    bank.create("k", FIRST).await?;
+    amend(&bank, "k", 1, "2026-12-05").await?;
+    let behind = bank.copies().await?.history;
+    amend(&bank, "z", 1, "2026-12-05").await?;
+    assert_eq!(redate(&bank, "GB", "2026-12-05").await?, 2);
+    // T2 is open on the Monday after Christmas, and England's banks are not.
+    assert_eq!([redate(&bank, "T2", "2026-12-25").await?, redate(&bank, "GB", "2026-12-28").await?], [1, 1]);
+    let (wanted, details) = (bank.wanted().await?, bank.details().await?);
+    bank.lose_hot(&bank.at_t.hot).await?;
+    bank.lose_history(&behind).await?;
+    let (done, lines) = bank.told(|_| {}).await?;
+    // Of z nobody knows the details that the redate followed.
+    assert_eq!(done.findings, [(Finding::DetailsLost, 1)].into(), "{lines:#?}");
+    let found = bank.details().await?;
+    let of_z = bank.id("z");
+    let lost: Vec<_> = differences(&found, &details).into_iter().filter(|it| !it.contains(&of_z)).collect();
+    assert_eq!(lost, [""; 0], "each item is as it was");
+    for (name, due) in [("w", "2026-12-29"), ("k", "2026-12-07"), ("z", "2026-12-07")] {
+        let (have, want) = (bank.head_of(name).await?, bank.head_in(name, &wanted));
+        assert_eq!(have.as_ref().map(|head| &head["due"]), want.as_ref().map(|head| &head["due"]), "{name}");
+        assert!(have.is_some_and(|head| head["due"]["S"].as_str().is_some_and(|it| it.contains(due))), "{name}");
+    }
+    assert!(bank.apply().await?.changes.is_empty(), "it is done once");
+    bank.recount().await?;
+    bank.open().await?;
+    let again = bank.amend("w", 3, "2026-12-30").await?;
+    assert_eq!((again.status, again.field("dueDate")), (200, "2026-12-30"), "{again}");
+    for (name, versions) in [("k", 3), ("w", 4)] {
+        let path = format!("/accounts/{PAYER}/payments/{}/versions", bank.id(name));
+        let listed = bank.world.send(Ask::get(&path)).await?;
+        assert_eq!(listed.body["versions"].as_array().map(Vec::len), Some(versions), "{listed}");
+    }
+    Ok(())
 }
 
 /// A fault of a client amended payments.

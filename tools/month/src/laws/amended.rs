@@ -80,7 +80,9 @@ pub(super) fn check_details<'i>(
     let previous = text(details, "previous");
     let wanted = owner(number(details, "amountMinor")).and_then(|intent| match intent.following(id, name, previous) {
         // The head does not name it, or not yet.
-        None if text(details, "createdBy") == REDATE => intent.redated_as(id, (name, previous), text(details, "dueAt")),
+        None if text(details, "createdBy") == REDATE => {
+            intent.redated_as(id, (name, previous), (text(details, "dueAt"), text(details, "createdAt")))
+        }
         wanted => wanted,
     });
     let is_asked_for = wanted.is_some_and(|wanted| {

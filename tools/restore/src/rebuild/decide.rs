@@ -12,6 +12,7 @@ use payments_store::{StoreError, StoredHead, expiry_of_reported};
 use super::except::{Except, Rest, without};
 use super::known::{Known, LoggedAmendment, Version};
 use super::outcome::{Change, Finding};
+use super::redates::{Contents, Redate, rebuilt};
 
 /// What there is of a payment.
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +26,8 @@ pub(crate) struct Seen<'s> {
     pub(crate) details: Option<&'s Details>,
     /// The details of its amendments, and of others'.
     pub(crate) amended: &'s HashMap<DetailsKey, Result<Details, StoreError>>,
+    /// What its redates follow whose details are lost.
+    pub(crate) contents: &'s Contents,
 }
 
 /// What decides beside it.
@@ -39,6 +42,8 @@ pub(crate) struct Rules {
 /// One write. They are made in their order.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Write {
+    /// The details of a redate are put into the long-term table, if that has none.
+    Details(Box<Redate>),
     /// The settled head is put into the long-term table, if that has none.
     ToHistory(StoredHead),
     /// The head takes the place of the one that was read in the hot table.
@@ -238,11 +243,18 @@ fn unsettled(decision: Decision) -> Decision {
     )
 }
 
-/// The head at its next version, or why it cannot be there.
-fn next(head: &StoredHead, version: &Version, seen: Seen<'_>) -> Result<Result<StoredHead, (Finding, String)>> {
+/// The head at its next version, or why it cannot be there. Adds the details of a redate that are built anew.
+fn next(
+    head: &StoredHead,
+    version: &Version,
+    seen: Seen<'_>,
+    anew: &mut Vec<Redate>,
+) -> Result<Result<StoredHead, (Finding, String)>> {
     let known = head.known();
     let next = match (&version.amendment, version.transition()) {
-        (Some(amended), _) if known.state == State::Scheduled => Some(amended_head(head, amended, version, seen)?),
+        (Some(amended), _) if known.state == State::Scheduled => {
+            Some(amended_head(head, (amended, version), seen, anew)?)
+        }
         (None, Some((event, by))) => match known.transition(&event, version.at, by) {
             Ok(step) => Some(head.moved_by(&step)?),
             Err(_) => None,
@@ -262,24 +274,35 @@ fn next(head: &StoredHead, version: &Version, seen: Seen<'_>) -> Result<Result<S
     })
 }
 
-/// The head after an amendment. If its details are lost, or say something else than the log, it is what the log says: then nothing is sent
-/// for it, and least of all what the payment said before.
-fn amended_head(head: &StoredHead, amended: &LoggedAmendment, version: &Version, seen: Seen<'_>) -> Result<StoredHead> {
+/// The head after an amendment. If the details of a redate are lost, they are built anew. If a client's are, or say something else than the
+/// log, it is what the log says: then nothing is sent for it, and least of all what the payment said before.
+fn amended_head(
+    head: &StoredHead,
+    (amended, version): (&LoggedAmendment, &Version),
+    seen: Seen<'_>,
+    anew: &mut Vec<Redate>,
+) -> Result<StoredHead> {
     let (known, name) = (head.known(), amended.name);
     let logged = Amended { at: version.at, by: version.by(), changed: amended.changed.clone() };
     let by_log = head.amended_by(name, &amended.stand_in(known, version)?, logged.clone())?;
     let key = DetailsKey { amendment: Some(name), ..known.details_key() };
-    match seen.amended.get(&key) {
-        Some(Ok(details)) if by_log.known().differences(details).is_empty() => {
-            Ok(head.amended_by(name, details, logged)?)
-        }
-        _ => Ok(by_log),
+    let lost = !seen.amended.contains_key(&key);
+    let built = rebuilt(known, version, seen.contents, anew).filter(|_| lost);
+    anew.extend(built);
+    let redate = anew.last().map(|redate| &redate.details).filter(|details| details.details_key() == key);
+    let details = seen.amended.get(&key).and_then(|details| details.as_ref().ok()).or(redate);
+    match details.filter(|details| by_log.known().differences(details).is_empty()) {
+        Some(details) => Ok(head.amended_by(name, details, logged)?),
+        None => Ok(by_log),
     }
 }
 
 /// Why `dispatch` sends nothing for a head that names an amendment of the log, if so, and what the operator does.
-fn unsendable(head: &Head, seen: Seen<'_>) -> Option<(Finding, String)> {
+fn unsendable(head: &Head, seen: Seen<'_>, anew: &[Redate]) -> Option<(Finding, String)> {
     let key = head.details_key();
+    if anew.iter().any(|redate| redate.details.details_key() == key) {
+        return None;
+    }
     let name = key.amendment.filter(|_| seen.known.amended_details().any(|logged| logged == key))?;
     let why = match seen.amended.get(&key) {
         None => "are lost".to_owned(),
@@ -315,16 +338,17 @@ fn moved(
     (base, is_built): (&StoredHead, bool),
     missing: &[&Version],
 ) -> Result<Decision> {
-    let mut new = base.clone();
+    let (mut new, mut anew) = (base.clone(), Vec::new());
     for version in missing {
-        new = match next(&new, version, seen)? {
+        new = match next(&new, version, seen, &mut anew)? {
             Ok(next) => next,
             Err((finding, why)) => return Ok(decision.finds(finding, why)),
         };
     }
-    if let Some((finding, why)) = unsendable(new.known(), seen) {
+    if let Some((finding, why)) = unsendable(new.known(), seen, &anew) {
         decision = decision.finds(finding, why);
     }
+    let mut writes: Vec<Write> = anew.into_iter().map(|redate| Write::Details(Box::new(redate))).collect();
     let status = new.known().state.status();
     let read = seen.hot.cloned().map(Box::new);
     if status.is_settled() {
@@ -345,7 +369,7 @@ fn moved(
         } else {
             Change::Moved
         };
-        let writes = vec![Write::ToHistory(new.in_history_table()?), Write::ToHot { read, new: Box::new(in_hot) }];
+        writes.extend([Write::ToHistory(new.in_history_table()?), Write::ToHot { read, new: Box::new(in_hot) }]);
         return Ok(decision.changes(change, status, writes));
     }
     let decision = if seen.known.reported.is_some() { unsettled(decision) } else { decision };
@@ -353,7 +377,8 @@ fn moved(
         return Ok(decision);
     }
     let change = if is_built { Change::Built } else { Change::Moved };
-    Ok(decision.changes(change, status, vec![Write::ToHot { read, new: Box::new(new) }]))
+    writes.push(Write::ToHot { read, new: Box::new(new) });
+    Ok(decision.changes(change, status, writes))
 }
 
 #[cfg(test)]

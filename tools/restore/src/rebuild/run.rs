@@ -17,6 +17,7 @@ use super::decide::{Decision, Rules, Seen, Write, decide};
 use super::except::Except;
 use super::known::{Known, Payments, date_of};
 use super::outcome::{Finding, Line, Outcome};
+use super::redates::Contents;
 use super::source::{Source, read};
 use super::{details, reports};
 
@@ -276,6 +277,10 @@ impl Rebuild {
         Ok(match write {
             Write::ToHistory(head) => matches!(self.store.put_archived_head(&head).await?, Archived::Done),
             Write::ToHot { read, new } => self.store.put_restored_head(read.as_deref(), &new).await?,
+            Write::Details(redate) => {
+                let known = self.store.put_redated_details(&redate.content, &redate.details).await?;
+                known.is_none_or(|known| known == redate.details)
+            }
             Write::Remove(head) => matches!(self.store.remove_head(&head).await?, Removed::Done | Removed::Gone),
         })
     }
@@ -289,7 +294,7 @@ impl Rebuild {
         let first = |known: &&Known| DetailsKey { payment_id: known.payment.payment_id, amendment: None };
         let without: Vec<DetailsKey> = some.iter().filter(is_without).map(first).collect();
         let details = if without.is_empty() { HashMap::new() } else { self.store.details_of(&without).await? };
-        let mut amended = HashMap::new();
+        let mut amended = Amended::new();
         let wanted: Vec<DetailsKey> = some.iter().flat_map(|known| known.amended_details()).collect();
         for wanted in wanted.chunks(MAX_BATCH_GET) {
             amended.extend(self.store.details_of(wanted).await?);
@@ -301,7 +306,29 @@ impl Rebuild {
             hot.extend(self.store.stored_heads(&elsewhere).await?);
             history.extend(self.store.settled_heads(&elsewhere).await?);
         }
-        Ok(Found { hot, history, details, amended })
+        let contents = self.contents(some, &hot, &amended).await?;
+        Ok(Found { hot, history, details, amended, contents })
+    }
+
+    /// Reads what redates follow whose details are lost.
+    async fn contents(&self, some: &[&Known], hot: &Heads, amended: &Amended) -> Result<Contents> {
+        let has_lost = |known: &&&Known| known.redates().any(|key| !amended.contains_key(&key));
+        let mut wanted = Vec::new();
+        for known in some.iter().filter(has_lost) {
+            let payment_id = known.payment.payment_id;
+            wanted.push(DetailsKey { payment_id, amendment: None });
+            wanted.extend(known.amended_details().filter(|key| amended.contains_key(key)));
+            let heads = hot.values().flatten().map(|head| head.known().details_key());
+            wanted.extend(heads.filter(|key| key.payment_id == payment_id));
+        }
+        wanted.sort_unstable();
+        wanted.dedup();
+        let mut contents = Contents::new();
+        for wanted in wanted.chunks(MAX_BATCH_GET) {
+            let read = self.store.stored_details(wanted).await?;
+            contents.extend(read.into_iter().filter_map(|(key, details)| Some((key, details.ok()?))));
+        }
+        Ok(contents)
     }
 
     /// The report's last run becomes the last one that was published, if that is later. Returns its number if so.
@@ -321,13 +348,15 @@ impl Rebuild {
 }
 
 type Heads = HashMap<HeadKey, Result<StoredHead, StoreError>>;
+type Amended = HashMap<DetailsKey, Result<Details, StoreError>>;
 
 /// What there is of some payments.
 struct Found {
     hot: Heads,
     history: Heads,
     details: HashMap<DetailsKey, Result<Details, StoreError>>,
-    amended: HashMap<DetailsKey, Result<Details, StoreError>>,
+    amended: Amended,
+    contents: Contents,
 }
 
 impl Found {
@@ -351,6 +380,7 @@ impl Found {
             history: self.history.get(&key).map(Result::as_ref).transpose()?,
             details,
             amended: &self.amended,
+            contents: &self.contents,
         })
     }
 }

@@ -69,8 +69,9 @@ fn decided(
     let details = details();
     let rules =
         Rules { excepts: Vec::new(), since: SINCE.parse().unwrap(), now: "2026-11-20T10:00:00Z".parse().unwrap() };
-    let amended = HashMap::new();
-    let decision = decide(Seen { known, hot, history, details: Some(&details), amended: &amended }, &rules).unwrap();
+    let (amended, contents) = (HashMap::new(), Contents::new());
+    let seen = Seen { known, hot, history, details: Some(&details), amended: &amended, contents: &contents };
+    let decision = decide(seen, &rules).unwrap();
     let findings = decision.findings.iter().map(|(kind, _)| *kind).collect();
     (decision.change.map(|(change, _)| change), decision.writes.len(), findings)
 }

@@ -69,7 +69,8 @@ fn decision(
     let rules =
         Rules { excepts: Vec::new(), since: SINCE.parse().unwrap(), now: "2026-11-20T10:00:00Z".parse().unwrap() };
     let amended = details_left.iter().map(|details| (details.details_key(), Ok(details.clone()))).collect();
-    decide(Seen { known, hot, history, details: Some(&first), amended: &amended }, &rules).unwrap()
+    let contents = Contents::new();
+    decide(Seen { known, hot, history, details: Some(&first), amended: &amended, contents: &contents }, &rules).unwrap()
 }
 
 fn kinds(decision: &Decision) -> Vec<Finding> {

@@ -1,0 +1,56 @@
+//! Redates whose details are lost: they are built anew.
+//!
+//! Their content is that of the details before, and their event has the due time. What a client amended is in the
+//! client's details alone. So those are not built anew.
+
+use std::collections::HashMap;
+
+use chrono::{Datelike as _, Weekday};
+use payments_model::{BusinessDate, DetailsKey, Due, Head, MoveReason};
+use payments_store::StoredDetails;
+
+use super::known::{Known, Version};
+
+/// Details that redates follow, as they are stored.
+pub(crate) type Contents = HashMap<DetailsKey, StoredDetails>;
+
+/// The details of a redate.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Redate {
+    /// Details that are stored and have the same content.
+    pub(crate) content: StoredDetails,
+    pub(crate) details: payments_model::Details,
+}
+
+impl Known {
+    /// The details of the redates that the log has.
+    pub(crate) fn redates(&self) -> impl Iterator<Item = DetailsKey> + '_ {
+        let payment_id = self.payment.payment_id;
+        let redates = self.versions.iter().filter(|version| version.by().is_redate());
+        let names = redates.filter_map(|version| version.amendment.as_ref());
+        names.map(move |amended| DetailsKey { payment_id, amendment: Some(amended.name) })
+    }
+}
+
+/// Builds the details of a redate that follows a head, if its content is known. Its id proves that it follows this version and these
+/// details, and moves the payment to this time.
+pub(crate) fn rebuilt(head: &Head, version: &Version, contents: &Contents, earlier: &[Redate]) -> Option<Redate> {
+    let name = version.amendment.as_ref().filter(|_| version.by().is_redate())?.name;
+    let ((at, date), key) = (version.due?, head.details_key());
+    let (content, before) = match earlier.iter().find(|redate| redate.details.details_key() == key) {
+        Some(earlier) => (&earlier.content, &earlier.details),
+        None => contents.get(&key).map(|content| (content, content.known()))?,
+    };
+    let moved = before.moved.or(Some(reason(before.due_date)));
+    let details = before.redated(head, Due { at, date, moved }, version.at);
+    let is_it = details.amendment.map(|amendment| amendment.name) == Some(name) && head.differences(before).is_empty();
+    is_it.then(|| Redate { content: content.clone(), details })
+}
+
+/// Why the date was closed: events do not say it.
+fn reason(closed: BusinessDate) -> MoveReason {
+    match closed.as_chrono().weekday() {
+        Weekday::Sat | Weekday::Sun => MoveReason::Weekend,
+        _ => MoveReason::Holiday,
+    }
+}
