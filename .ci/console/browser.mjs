@@ -77,13 +77,14 @@ export class Console {
   /** Signs in through the popup, by mouse or by keyboard. */
   async signIn(role, { keyboard = false } = {}) {
     const { page } = this;
-    await page.waitForSelector("#sign-in:not([hidden])");
+    const start = role === "act" ? "#sign-in-to-act" : "#sign-in";
+    await page.waitForSelector(`${start}:not([hidden])`);
     const opened = new Promise((resolve) => page.once("popup", resolve));
     if (keyboard) {
-      await this.tabTo("#sign-in");
+      await this.tabTo(start);
       await page.keyboard.press("Enter");
     } else {
-      await page.click("#sign-in");
+      await page.click(start);
     }
     const popup = await within(15, opened, "the popup");
     this.#watch(popup);

@@ -17,7 +17,7 @@ const VIEWS = [
   "day", `day?date=${day.later(5)}`, "ahead", `ahead?from=${day.later(31)}`, `list?date=${day.today}&status=PROCESSED`,
   `list?date=${day.later(400)}&status=SCHEDULED`, "find", "find?text=nothing", `find?text=${day.settled.transactionId}`,
   `find?account=acc-1&key=amended`, `payment?id=${day.settled.paymentId}`, `payment?id=${day.amended}`, `payment?id=${day.cancelled}`,
-  `payment?id=${day.hostile.id}`, `payment?id=${day.hostile.long}`, "waiting", "endpoints", "bank",
+  `payment?id=${day.hostile.id}`, `payment?id=${day.hostile.long}`, "waiting", "endpoints", "bank", "audit",
 ];
 
 /** Runs a check in a page of its own. */
@@ -186,6 +186,38 @@ await check("it asks for no right to act", async (console) => {
   must(await popup.evaluate(() => window.opener === null), "the provider has hold of the console's window");
   await popup.close();
 });
+
+await check("who only looks is shown no action", async (console) => {
+  await console.signIn("look");
+  for (const view of ["bank", "endpoints", `payment?id=${day.amended}`]) {
+    await console.view(view);
+    const shown = await console.page.$$eval("form[data-action]", (forms) => forms.filter((form) => form.checkVisibility()).length);
+    must(shown === 0, `${view} shows ${shown}`);
+  }
+});
+
+for (const where of [PHONE, DESK]) {
+  await check(`a payment is cancelled after a preview, and the trail says so, ${where === PHONE ? "phone" : "desk"}`, async (console) => {
+    const id = await create(own, "acc-1", `to-cancel-${where.width}`, day.order({ scheduledFor: day.later(20) }));
+    await console.signIn("act");
+    await console.view(`payment?id=${id}`);
+    await console.page.click("form[data-action=cancel] button");
+    await console.page.waitForSelector("#dialog[open] #dialog-title");
+    must((await console.text("#dialog")).includes(id), "the preview does not name it");
+    must((await own.ask(`/accounts/acc-1/payments/${id}`)).json.status === "SCHEDULED", "the preview did it");
+    await console.accessible();
+    await console.fits();
+    await console.page.click("#dialog form[data-action=cancel] button");
+    await console.page.waitForFunction(() => document.querySelector("#dialog form[data-action]") === null);
+    must((await own.ask(`/accounts/acc-1/payments/${id}`)).json.status === "CANCELLED", "it is not cancelled");
+    await console.accessible();
+    await console.page.keyboard.press("Escape");
+    await console.page.waitForFunction(() => !document.querySelector("#dialog").open);
+    await console.page.waitForFunction(() => document.querySelector("#main").textContent.includes("CANCELLED"));
+    await console.view("audit");
+    must((await console.text("#main")).includes(id), "the trail does not have it");
+  }, { viewport: where });
+}
 
 await check("nothing is stored", async (console) => {
   await console.signIn("look");
