@@ -17,11 +17,12 @@ use crate::tools::Tools;
 
 /// The first event of each function, and what the row adds to its name: an event file, or in its place a text that
 /// finds nothing to do, so that the start is compared and not the work.
-const FIRST: [(&str, &str, Option<&str>); 15] = [
+const FIRST: [(&str, &str, Option<&str>); 16] = [
     ("ingest/create", "", None),
     ("query-account/list", "", None),
     ("query-due/transaction", "", None),
     ("webhooks/get-unknown", "", None),
+    ("console/payment-unknown", "", None),
     ("daily-due-sweeper/action-unknown", "", Some(r#"{"action":"sweep"}"#)),
     ("dispatch/became-pending", "", None),
     ("settle/processed", "", None),
