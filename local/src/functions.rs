@@ -346,6 +346,7 @@ impl Environment {
             "CONSOLE_AUTHORIZE_URL" => AUTHORIZE_PATH.to_owned(),
             "CONSOLE_TOKEN_URL" => TOKEN_PATH.to_owned(),
             "PAUSED" => "none".to_owned(),
+            "WEBHOOKS" => self.webhooks.to_string(),
             "CONSOLE" => self.console.to_string(),
             "MAX_DISPATCH_ATTEMPTS" => self.dispatch_attempts.to_string(),
             _ => return None,

@@ -53,32 +53,61 @@ fn script(text: &str, about: &str) -> Result<String> {
     Ok(rest.split_once("\nEND\n").context("no end of the script")?.0.to_owned())
 }
 
+/// The resources that go with functions which a release lacks.
+const OF_REDATE: [&str; 8] = [
+    "LeftOnClosedDate",
+    "RedateErrors",
+    "RedateFunction",
+    "RedateLog",
+    "RedateRole",
+    "RedateStopped",
+    "RedateUnfinished",
+    "WaitingForRedate",
+];
+const OF_CONSOLE: [&str; 3] = ["ConsoleFunction", "ConsoleLog", "ConsoleRole"];
+
 /// Release 4f3a44b has no folder `functions/redate`: `sam build` would end there.
 #[test]
-fn the_script_for_a_rollback_leaves_a_template_without_redate() -> Result<()> {
-    let folder = tempfile::tempdir()?;
-    let (script, before) = (script(&read("docs/runbook.md")?, "of_redate")?, read("template.yaml")?);
-    std::fs::write(folder.path().join("template.yaml"), &before)?;
-    let done = Command::new("python3").args(["-c", &script]).current_dir(folder.path()).output()?;
-    ensure!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    let after = std::fs::read_to_string(folder.path().join("template.yaml"))?;
-    for of_redate in ["functions/redate", "!Ref Redate", "!GetAtt Redate", "${Redate"] {
-        ensure!(!after.contains(of_redate), "{of_redate} is left");
-    }
-    let (before, after) = (template_of(&before)?, template_of(&after)?);
-    let resources = |template: &Value| -> Result<BTreeSet<String>> {
-        Ok(template["Resources"].as_object().context("no resources")?.keys().cloned().collect())
-    };
-    let gone: Vec<String> = resources(&before)?.difference(&resources(&after)?).cloned().collect();
-    let of_redate = ["LeftOnClosedDate", "RedateErrors", "RedateFunction", "RedateLog", "RedateRole", "RedateStopped"];
-    assert_eq!(gone, [&of_redate[..], &["RedateUnfinished", "WaitingForRedate"]].concat());
-    let metrics =
-        |template: &Value| template["Resources"]["FunctionErrors"]["Properties"]["Metrics"].as_array().map(Vec::len);
-    assert_eq!(metrics(&after).map(|metrics| metrics + 1), metrics(&before));
-    for section in ["Parameters", "Rules", "Conditions", "Outputs"] {
-        assert_eq!(before[section], after[section], "{section}");
+fn the_script_for_a_rollback_leaves_a_template_without_what_the_release_lacks() -> Result<()> {
+    let both: Vec<&str> = OF_CONSOLE.into_iter().chain(OF_REDATE).collect();
+    for (lacks, wanted) in
+        [(&["redate"][..], &OF_REDATE[..]), (&["console"], &OF_CONSOLE), (&["redate", "console"], &both), (&[], &[])]
+    {
+        let (before, after) = (read("template.yaml")?, rolled_back(lacks)?);
+        for name in lacks {
+            let capital = format!("{}{}", name[..1].to_uppercase(), &name[1..]);
+            for rest in [format!("functions/{name}"), format!("!GetAtt {capital}"), format!("!Ref {capital}Function")] {
+                ensure!(!after.contains(&rest), "{rest} is left");
+            }
+        }
+        ensure!(!lacks.contains(&"console") || !after.contains(" /console"), "a route of the console is left");
+        let (before, after) = (template_of(&before)?, template_of(&after)?);
+        let resources = |template: &Value| -> Result<BTreeSet<String>> {
+            Ok(template["Resources"].as_object().context("no resources")?.keys().cloned().collect())
+        };
+        let gone: Vec<String> = resources(&before)?.difference(&resources(&after)?).cloned().collect();
+        assert_eq!(gone, wanted);
+        let errors = |template: &Value| template["Resources"]["FunctionErrors"]["Properties"]["Metrics"].clone();
+        let metrics = |template: &Value| errors(template).as_array().map(Vec::len);
+        assert_eq!(metrics(&after).map(|metrics| metrics + lacks.len()), metrics(&before));
+        for section in ["Parameters", "Rules", "Conditions", "Outputs"] {
+            assert_eq!(before[section], after[section], "{section}");
+        }
     }
     Ok(())
+}
+
+/// The template after the runbook's script, where the folders of these functions are missing.
+fn rolled_back(lacks: &[&str]) -> Result<String> {
+    let folder = tempfile::tempdir()?;
+    for name in ["redate", "console"].iter().filter(|name| !lacks.contains(name)) {
+        std::fs::create_dir_all(folder.path().join("functions").join(name))?;
+    }
+    let script = script(&read("docs/runbook.md")?, "lacking")?;
+    std::fs::write(folder.path().join("template.yaml"), read("template.yaml")?)?;
+    let done = Command::new("python3").args(["-c", &script]).current_dir(folder.path()).output()?;
+    ensure!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    Ok(std::fs::read_to_string(folder.path().join("template.yaml"))?)
 }
 
 /// What follows a word of the commands, up to a space or a bracket.

@@ -12,9 +12,9 @@ use std::str::FromStr;
 
 use chrono::TimeDelta;
 use maud::{Markup, html};
-use payments_http::{Answer, Form, Problem, ProblemKind, Request};
+use payments_http::{Answer, Form, Problem, ProblemKind, Request, Scope};
 use payments_model::webhook::EndpointId;
-use payments_model::{ActionId, Actor, PaymentId};
+use payments_model::{ActionId, Actor, PaymentId, UtcSecond};
 use payments_store::{ActionName, AuditEntry, AuditIntent, AuditOutcome};
 
 use crate::actions::endpoint::Deed;
@@ -27,6 +27,9 @@ const MAX_BODY_BYTES: usize = 16 * 1024;
 
 /// How long a preview can be confirmed. Later it may show what is no longer so, and the trail would have the action at a wrong place.
 const CONFIRMED_WITHIN: TimeDelta = TimeDelta::minutes(15);
+
+/// By how much the clocks of two sandboxes may differ.
+const CLOCKS_DIFFER: TimeDelta = TimeDelta::seconds(5);
 
 /// The longest time of a preview and the longest id of an action, in bytes.
 const MAX_AT_BYTES: usize = 20;
@@ -114,6 +117,7 @@ impl Action {
 impl Console {
     /// Answers a request for an action.
     pub(crate) async fn act(&self, request: &Request<'_>) -> Result<Answer, Problem> {
+        self.require_rights(request)?;
         request.query(&[])?;
         let mut form = request.form(MAX_BODY_BYTES)?;
         let step = form.get("step", MAX_ID_BYTES)?;
@@ -133,16 +137,36 @@ impl Console {
         Ok(Answer::html(200, shown.into_string()))
     }
 
-    async fn previewed(&self, request: &Request<'_>, action: &Action) -> Result<Markup, Problem> {
-        let preview = match action {
-            Action::Cancel(payments) => self.preview_cancel(payments).await?,
-            Action::Endpoint(id, deed) => self.preview_endpoint(id, deed).await?,
+    /// Who acts here also sees what the console shows, and has a token of the client for that. Machines have scopes for the API.
+    fn require_rights(&self, request: &Request<'_>) -> Result<(), Problem> {
+        let refused = |detail: &str| Err(Problem::new(ProblemKind::Forbidden, detail));
+        if !request.has(Scope::Inspect) {
+            return refused("The token lacks the scope payments/inspect; sign in to act.");
+        }
+        let Some(sign_in) = &self.config.sign_in else { return Ok(()) };
+        match &sign_in.operate_client_id {
+            None => refused(
+                "Nobody acts in this console; its operator can change that with the parameter ConsoleOperateClientId.",
+            ),
+            Some(client) if request.is_of_client(client) => Ok(()),
+            Some(_) => refused("The token is not of the client that acts in the console; sign in to act."),
+        }
+    }
+
+    async fn previewed(&self, request: &Request<'_>, asked: &Action) -> Result<Markup, Problem> {
+        // What is left as it is stays so, whatever happens to it meanwhile.
+        let (preview, action) = match asked {
+            Action::Cancel(payments) => {
+                let (preview, can) = self.preview_cancel(payments).await?;
+                (preview, Action::Cancel(can))
+            }
+            Action::Endpoint(id, deed) => (self.preview_endpoint(id, deed).await?, asked.clone()),
         };
         let at = self.clock.now();
         let what = format!("{}\n{}", action.name(), action.arguments());
         let id = ActionId::derive(request.gateway_id(), at, &what);
         Ok(html! {
-            (title(&action.title()))
+            (title(&asked.title()))
             (preview.shown)
             @match preview.button {
                 Some(button) => form data-action=(action.name()) {
@@ -164,18 +188,21 @@ impl Console {
             name,
             at: now,
             by: by.to_string(),
-            subject: request.person().map(|person| person.to_string()),
+            subject: request.person(),
             request: request.gateway_id().to_owned(),
             action: action.name().to_owned(),
             arguments: action.arguments(),
         };
-        let is_late = name.previewed_at > now || name.previewed_at.saturating_add(CONFIRMED_WITHIN) < now;
+        let is_late = name.previewed_at > now.saturating_add(CLOCKS_DIFFER)
+            || name.previewed_at.saturating_add(CONFIRMED_WITHIN) < now;
+        let mut since = now;
         let known = if is_late { self.entry(name).await? } else { self.store.put_audit_intent(&intent).await? };
         match known {
             None if is_late => return Err(expired()),
             None => {}
             Some(known) if !known.is_same_as(&intent) => return Err(another_action()),
             Some(known) => {
+                since = known.at;
                 // The SDK repeats a call whose reply was lost, and meets what it wrote itself.
                 let is_own = !intent.request.is_empty() && known.request == intent.request;
                 let entry = AuditEntry { outcome: self.outcome(name).await?, intent: known };
@@ -185,14 +212,15 @@ impl Console {
                 }
             }
         }
-        let result = match self.perform(action, &by).await {
+        let result = match self.perform(action, &by, since).await {
             Ok(lines) => lines.join("\n"),
             Err(problem) if problem.status() < 500 => format!("refused: {}", problem.detail()),
             // It may have happened, so the trail has no outcome.
             Err(problem) => return Err(problem),
         };
         let outcome = AuditOutcome { at: self.clock.now(), result };
-        self.store.put_audit_outcome(name, &outcome).await?;
+        // If another confirmation was faster, the trail has what came of that.
+        let outcome = self.store.put_audit_outcome(name, &outcome).await?.unwrap_or(outcome);
         Ok(ended(action, Some(&outcome)))
     }
 
@@ -204,10 +232,10 @@ impl Console {
         Ok(self.store.audit_entry(name).await?.and_then(|entry| entry.outcome))
     }
 
-    /// Does an action, and says what came of it. A problem of 500 and above says that it may have happened.
-    async fn perform(&self, action: &Action, by: &Actor) -> Result<Vec<String>, Problem> {
+    /// Does an action that was first confirmed at `since`, and says what came of it. A problem of 500 and above says that it may have happened.
+    async fn perform(&self, action: &Action, by: &Actor, since: UtcSecond) -> Result<Vec<String>, Problem> {
         match action {
-            Action::Cancel(payments) => self.cancel_all(payments, by).await,
+            Action::Cancel(payments) => self.cancel_all(payments, by, since).await,
             Action::Endpoint(id, deed) => Ok(vec![self.do_to_endpoint(id, deed, by).await?]),
         }
     }

@@ -23,6 +23,8 @@ pub struct Config {
     /// How operators sign in. Without it, the browser sends no token: on one machine only, because elsewhere every view needs
     /// one.
     pub sign_in: Option<SignIn>,
+    /// `WEBHOOKS`: whether events are sent to webhook endpoints.
+    pub webhooks: bool,
     /// What is paused, as the parameter `Paused` says.
     pub paused: Paused,
 }
@@ -70,7 +72,8 @@ impl Config {
         let paused = lookup.optional("PAUSED")?.unwrap_or(Paused::None);
         let (data, zone, read_shards) = (lookup.data()?, lookup.zone()?, lookup.read_shards()?);
         let is_on = lookup.optional("CONSOLE")?.unwrap_or(false);
-        Ok(Self { is_on, data, access, zone, read_shards, sign_in: SignIn::read(lookup)?, paused })
+        let webhooks = lookup.optional("WEBHOOKS")?.unwrap_or(false);
+        Ok(Self { is_on, webhooks, data, access, zone, read_shards, sign_in: SignIn::read(lookup)?, paused })
     }
 }
 

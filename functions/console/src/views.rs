@@ -4,7 +4,7 @@ mod ahead;
 mod audit;
 mod bank;
 mod day;
-mod endpoints;
+pub(crate) mod endpoints;
 mod find;
 mod list;
 mod payment;

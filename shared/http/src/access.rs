@@ -17,6 +17,7 @@ use payments_model::AccountId;
 
 use crate::problem::{Problem, ProblemKind};
 use crate::routes::RouteSpec;
+use crate::scope::Scope;
 
 /// The access rules of a function of the HTTP API.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +44,7 @@ impl Access {
             let detail = "The request has no access token; send one as Authorization: Bearer <token>.";
             return Err(Problem::new(ProblemKind::TokenRequired, detail));
         };
-        if !scopes(claims).any(|known| known == scope.as_str()) {
+        if !has_scope(claims, scope) {
             let detail = format!("The token lacks the scope {}; get a token with this scope.", scope.as_str());
             return Err(Problem::new(ProblemKind::Forbidden, detail));
         }
@@ -64,6 +65,11 @@ impl Access {
 pub(crate) fn claims(event: &ApiGatewayV2httpRequest) -> Option<&HashMap<String, String>> {
     let authorizer = event.request_context.authorizer.as_ref()?;
     authorizer.jwt.as_ref().map(|jwt| &jwt.claims)
+}
+
+/// Whether the token's claims have a scope.
+pub(crate) fn has_scope(claims: &HashMap<String, String>, scope: Scope) -> bool {
+    scopes(claims).any(|known| known == scope.as_str())
 }
 
 /// The scopes in the token's claims: `scope` is OAuth 2.0's claim (RFC 8693), `scp` that of some providers.
@@ -92,7 +98,6 @@ fn words(claim: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scope::Scope;
 
     #[test]
     fn an_invalid_account_claim_names_no_account() {

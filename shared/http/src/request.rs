@@ -1,6 +1,7 @@
 //! Requests: route, parameters, headers, body and caller, parsed.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt::Display;
 use std::str::FromStr;
 
@@ -12,15 +13,19 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE, IF_MATCH};
 use payments_model::webhook::EndpointId;
 use payments_model::{AccountId, Actor, BusinessDate, IdempotencyKey, PaymentId};
 
-use crate::access::{Access, claims};
-use crate::echo::echoed;
+use crate::access::{Access, claims, has_scope};
+use crate::echo::{bounded, echoed};
 use crate::form::Form;
 use crate::problem::{Problem, ProblemKind};
 use crate::problem_page;
 use crate::routes::{self, Route, RouteSpec};
+use crate::scope::Scope;
 
 /// The header of an encoded body, as problems name it.
 pub(crate) const ENCODING: &str = "Content-Encoding";
+
+/// The longest name of a person that is kept, in bytes.
+const MAX_PERSON_BYTES: usize = 256;
 
 /// The highest version that `If-Match` takes: nine digits, as `openapi.yaml` says. No payment has as many.
 const MAX_IF_MATCH: u32 = 999_999_999;
@@ -72,11 +77,24 @@ impl<'e> Request<'e> {
         Actor::of_client(name.map_or("anonymous", String::as_str))
     }
 
-    /// The person whose token it is, if the token names one beside its client.
-    pub fn person(&self) -> Option<Actor> {
+    /// The person whose token it is, if the token names one beside its client, as the provider has it: at most 256 bytes of that.
+    pub fn person(&self) -> Option<String> {
         let claims = claims(self.event)?;
         let name = claims.get("username").or_else(|| claims.get("sub"))?;
-        claims.get("client_id").is_some_and(|client| client != name).then(|| Actor::of_client(name))
+        (claims.get("client_id") != Some(name)).then(|| bounded(name, MAX_PERSON_BYTES))
+    }
+
+    /// Whether the token has a scope. On one machine a request without a token has every scope.
+    pub fn has(&self, scope: Scope) -> bool {
+        claims(self.event).is_none_or(|claims| has_scope(claims, scope))
+    }
+
+    /// Whether the token was given to this client. Providers name it in one of three claims.
+    pub fn is_of_client(&self, client: &str) -> bool {
+        let named = |claims: &HashMap<String, String>| {
+            ["client_id", "azp", "cid"].into_iter().any(|name| claims.get(name).is_some_and(|known| known == client))
+        };
+        claims(self.event).is_none_or(named)
     }
 
     /// API Gateway's id of the request, which no caller chooses.

@@ -5,7 +5,7 @@
 //! | intent | `AUDIT#<YYYY-MM>` | `<previewedAt>#<actionId>` |
 //! | outcome | `AUDIT#<YYYY-MM>` | `<previewedAt>#<actionId>#outcome` |
 //!
-//! Both are put if they are absent, and no role can change or delete them. An intent without an outcome may have happened.
+//! Both are put if they are absent, and no role may update or delete them. (A put could replace one: that none does is up to this code.) An intent without an outcome may have happened.
 
 use std::collections::BTreeMap;
 
@@ -106,12 +106,17 @@ impl Store {
         existing.map(|item| self.parse_audit(item, parse_intent)).transpose()
     }
 
-    /// Writes an outcome, unless the action has one, which then stays: 1 write unit for each KB.
-    pub async fn put_audit_outcome(&self, name: ActionName, outcome: &AuditOutcome) -> Result<(), StoreError> {
+    /// Writes an outcome, unless the action has one, which then stays and is returned: 1 write unit for each KB.
+    pub async fn put_audit_outcome(
+        &self,
+        name: ActionName,
+        outcome: &AuditOutcome,
+    ) -> Result<Option<AuditOutcome>, StoreError> {
         let attributes = OutcomeItem { at: outcome.at.to_string(), result: outcome.result.clone() };
         let mut item = item_key(audit_partition(&AuditMonth::of(name.previewed_at)), audit_outcome_sort(name));
         item.extend(self.audit_attributes(&attributes)?);
-        self.put_if_absent(&self.tables.history, item).await.map(drop)
+        let existing = self.put_if_absent(&self.tables.history, item).await?;
+        existing.map(|item| self.parse_audit(item, parse_outcome)).transpose()
     }
 
     /// Returns what the trail has of an action, strongly consistent: 1 read unit for each 4 KB.
@@ -129,7 +134,7 @@ impl Store {
         self.audit_entries(items).pop().map(|(_, entry)| entry).transpose()
     }
 
-    /// Returns the actions of a month before `before`, the newest first: 1 read unit for each 8 KB. It reads `most` items and at most a
+    /// Returns the actions of a month before `before`, the newest first: strongly consistent, 1 read unit for each 4 KB. It reads `most` items and at most a
     /// megabyte, and an action has two.
     pub async fn audit_page(
         &self,
@@ -142,6 +147,7 @@ impl Store {
             .query()
             .table_name(&self.tables.history)
             .scan_index_forward(false)
+            .consistent_read(true)
             .limit(most.into())
             .key_condition_expression("pk = :pk AND sk < :before")
             .expression_attribute_values(":pk", AttributeValue::S(audit_partition(month)))

@@ -9,6 +9,7 @@ use payments_local::{Fate, Functions, Recorder};
 use payments_model::{Event, PaymentId};
 use payments_store::{AuditEntry, AuditMonth};
 use payments_tests::given::move_on;
+use payments_tests::tables::details_key;
 use payments_tests::{Ask, Reply, Role, World, template};
 use serde_json::{Value, json};
 
@@ -119,18 +120,16 @@ async fn a_cancel_says_what_it_will_touch_and_what_it_did() -> Result<()> {
     ensure!(done.status == 200, "{done}");
     let operations = world.recorder.take_operations();
     let writes = |operation: &&String| *operation != "GetItem";
-    // Two of the others are not scheduled, so the write that cancels them changes nothing.
-    let wanted = ["PutItem", "UpdateItem", "UpdateItem", "UpdateItem", "PutItem"];
+    // What the preview left as it is is not even tried.
+    let wanted = ["PutItem", "UpdateItem", "PutItem"];
     assert_eq!(operations.iter().filter(writes).collect::<Vec<_>>(), wanted);
-    let [scheduled, cancelled, pending, unknown] = &ids;
-    let wanted = format!(
-        "{scheduled}: CANCELLED\n{cancelled}: CANCELLED\n{pending}: not cancelled, it is PENDING\n{unknown}: there is no such payment"
-    );
+    let [scheduled, ..] = &ids;
+    let wanted = format!("{scheduled}: CANCELLED");
     let all = trail(&world).await?;
     let [entry] = all.as_slice() else { anyhow::bail!("{all:?}") };
     assert_eq!(entry.outcome.as_ref().map(|outcome| outcome.result.as_str()), Some(wanted.as_str()));
     assert_eq!((entry.intent.by.as_str(), entry.intent.action.as_str()), ("local-development", "cancel"));
-    assert_eq!(entry.intent.arguments, format!("payments: {}", ids.join(" ")));
+    assert_eq!(entry.intent.arguments, format!("payments: {scheduled}"));
     let view = page(&world, "audit").await?;
     for line in wanted.lines() {
         assert!(done.text.contains(line), "{line}: {done}");
@@ -145,6 +144,37 @@ async fn a_cancel_says_what_it_will_touch_and_what_it_did() -> Result<()> {
     assert_eq!((again.status, &again.text), (200, &done.text));
     assert_eq!(world.recorder.take_operations(), ["PutItem", "Query"]);
     assert_eq!(trail(&world).await?, all);
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_changed_since_the_preview_is_said() -> Result<()> {
+    let world = World::open().await?;
+    let mut ids = Vec::new();
+    for key in ["a", "b", "c", "d"] {
+        ids.push(world.create("tenant", key, &payment("2026-12-01")).await?);
+    }
+    let offered = offered(&world, "cancel", &[("payments", &ids.join("\n"))]).await?;
+    world.set_clock("2026-11-20T10:01:00Z")?;
+    world.cancel("tenant", &ids[1]).await?;
+    let pending: PaymentId = ids[2].parse()?;
+    move_on(&world, pending, vec![Event::Sweep], "2026-12-01T10:00:00Z").await?;
+    let (client, table) = (world.client().await, world.environment.tables.history.clone());
+    let damage = client.update_item().table_name(table).set_key(Some(details_key(&ids[3])));
+    damage.update_expression("REMOVE currency").send().await?;
+    world.set_clock("2026-11-20T10:02:00Z")?;
+    let done = confirm(&world, "first", &offered).await?;
+    ensure!(done.status == 200, "{done}");
+    let [scheduled, cancelled, pending, damaged] = ids.as_slice() else { anyhow::bail!("{ids:?}") };
+    let wanted = format!(
+        "{scheduled}: CANCELLED\n{cancelled}: CANCELLED already\n{pending}: not cancelled, it is PENDING\n\
+         {damaged}: not cancelled, it cannot be read; the function's log says why"
+    );
+    let all = trail(&world).await?;
+    assert_eq!(all[0].outcome.as_ref().map(|outcome| outcome.result.as_str()), Some(wanted.as_str()));
+    // One that cannot be read hides none of the others, in a preview either.
+    let shown = preview(&world, "cancel", &[("payments", &ids.join("\n"))]).await?;
+    assert!(shown.contains("it cannot be read"), "{shown}");
     Ok(())
 }
 
@@ -324,7 +354,9 @@ async fn only_who_may_operate_acts() -> Result<()> {
     for (authorizer, status) in [
         (Value::Null, 401),
         (token(&json!({ "scope": others })), 403),
-        (token(&json!({ "scope": "payments/operate", "custom:accounts": "tenant" })), 403),
+        // Who acts also sees what the console shows.
+        (token(&json!({ "scope": "payments/operate" })), 403),
+        (token(&json!({ "scope": "payments/inspect payments/operate", "custom:accounts": "tenant" })), 403),
     ] {
         for ask in [preview.clone(), offered.ask(), action("unknown", &[])] {
             drop(world.recorder.take_operations());
@@ -335,10 +367,28 @@ async fn only_who_may_operate_acts() -> Result<()> {
     }
     assert_eq!(trail(&world).await?, []);
     // Who did it is shown as text, and a person beside the client.
-    let claims = json!({ "client_id": "<script>", "username": "<b>eve", "scope": "payments/operate" });
+    let claims = json!({ "client_id": "<script>", "username": "<b>eve", "scope": "payments/inspect payments/operate" });
     assert_eq!(world.send_authorized(&token(&claims), offered.ask()).await?.status, 200);
     let view = page(&world, "audit").await?;
     assert!(view.contains("&lt;script&gt;, &lt;b&gt;eve"), "{view}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn where_operators_sign_in_a_machine_does_not_act() -> Result<()> {
+    let world = World::with(|environment| environment.require_tokens = true).await?;
+    let id = world.create("tenant", "a", &payment("2026-12-01")).await?;
+    let preview = action("cancel", &[("step", "preview"), ("payments", &id)]);
+    let scope = "payments/inspect payments/operate";
+    for (claims, status) in [
+        (json!({ "client_id": "local-console", "scope": scope }), 200),
+        (json!({ "azp": "local-console", "sub": "eve", "scope": scope }), 200),
+        (json!({ "client_id": "the-feed", "scope": scope }), 403),
+        (json!({ "sub": "local-console", "scope": scope }), 403),
+    ] {
+        let reply = world.send_authorized(&token(&claims), preview.clone()).await?;
+        assert_eq!(reply.status, status, "{claims}: {reply}");
+    }
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use futures::stream::{StreamExt as _, iter};
 use maud::{Markup, html};
 use payments_boot::Deadline;
 use payments_http::{Form, Problem, invalid_field};
-use payments_model::{Actor, Details, Head, PaymentId, Status};
+use payments_model::{Actor, Details, Head, PaymentId, Status, UtcSecond};
 use payments_store::{Cancelled, StoreError};
 
 use crate::actions::preview::{Preview, counted};
@@ -23,8 +23,8 @@ const AT_ONCE: usize = 16;
 /// A payment that may be cancelled.
 struct Candidate {
     id: PaymentId,
-    /// Its first details and its head, as far as they exist.
-    found: Option<(Details, Option<Head>)>,
+    /// Its first details and its head, as far as they exist; or none if they cannot be read.
+    found: Option<Option<(Details, Option<Head>)>>,
 }
 
 /// Reads the ids, one a line. A repeated one counts once.
@@ -56,7 +56,8 @@ pub(super) fn lines(payments: &[PaymentId]) -> String {
 
 impl Console {
     /// Shows each payment, and whether it can be cancelled: two reads for each, and one more for each in the long-term table alone.
-    pub(super) async fn preview_cancel(&self, payments: &[PaymentId]) -> Result<Preview, Problem> {
+    /// Also returns those that can be.
+    pub(super) async fn preview_cancel(&self, payments: &[PaymentId]) -> Result<(Preview, Vec<PaymentId>), Problem> {
         let deadline = self.deadline();
         let deadline = &deadline;
         let read = iter(payments.iter().copied().map(|id| async move {
@@ -67,54 +68,90 @@ impl Console {
         }));
         let candidates: Vec<Result<Candidate, Problem>> = read.buffered(AT_ONCE).collect().await;
         let candidates = candidates.into_iter().collect::<Result<Vec<_>, _>>()?;
-        let can = candidates.iter().filter(|candidate| candidate.can_be_cancelled()).count();
+        let can: Vec<_> =
+            candidates.iter().filter(|candidate| candidate.can_be_cancelled()).map(|can| can.id).collect();
         let of = format!(
-            "{can} of {} can be cancelled. A cancelled payment is never paid.",
+            "{} of {} can be cancelled. A cancelled payment is never paid.",
+            can.len(),
             counted(payments.len(), "payment")
         );
         let shown = html! { p { (of) } (table(&candidates)) };
-        let button = (can > 0).then(|| format!("Cancel {}", counted(can, "payment")));
-        Ok(Preview { shown, button })
+        let button = (!can.is_empty()).then(|| format!("Cancel {}", counted(can.len(), "payment")));
+        Ok((Preview { shown, button }, can))
     }
 
     async fn candidate(&self, id: PaymentId) -> Result<Candidate, StoreError> {
-        let Some(first) = self.store.details(id).await? else { return Ok(Candidate { id, found: None }) };
-        let head = self.store.head(&first.key()).await?;
-        Ok(Candidate { id, found: Some((first, head)) })
+        let read = async {
+            let Some(first) = self.store.details(id).await? else { return Ok(None) };
+            let head = self.store.head(&first.key()).await?;
+            Ok(Some((first, head)))
+        };
+        match read.await {
+            Ok(found) => Ok(Candidate { id, found: Some(found) }),
+            Err(error @ StoreError::Unreadable { .. }) => {
+                tracing::error!(payment = %id, %error, "a payment cannot be read, and is not offered to be cancelled");
+                Ok(Candidate { id, found: None })
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Cancels those of the payments that are still scheduled: one read and one write for each.
     ///
     /// # Errors
     /// The first problem after which a payment may be cancelled or not. The others are tried all the same.
-    pub(super) async fn cancel_all(&self, payments: &[PaymentId], by: &Actor) -> Result<Vec<String>, Problem> {
+    pub(super) async fn cancel_all(
+        &self,
+        payments: &[PaymentId],
+        by: &Actor,
+        since: UtcSecond,
+    ) -> Result<Vec<String>, Problem> {
         let deadline = self.deadline();
-        let each = iter(payments.iter().copied().map(|id| self.cancel_one(id, by, &deadline)));
+        let each = iter(payments.iter().copied().map(|id| self.cancel_one(id, (by, since), &deadline)));
         // The whole stream is collected, so that no write is in flight when the request is answered.
         let lines: Vec<Result<String, Problem>> = each.buffered(AT_ONCE).collect().await;
         lines.into_iter().collect()
     }
 
-    async fn cancel_one(&self, id: PaymentId, by: &Actor, deadline: &Deadline) -> Result<String, Problem> {
+    async fn cancel_one(
+        &self,
+        id: PaymentId,
+        (by, since): (&Actor, UtcSecond),
+        deadline: &Deadline,
+    ) -> Result<String, Problem> {
         if deadline.has_come() {
             return Err(Problem::repeat());
         }
-        let Some(first) = self.store.details(id).await? else { return Ok(format!("{id}: there is no such payment")) };
-        Ok(match self.store.cancel_payment(&first, self.clock.now(), by).await? {
-            Cancelled::Done(_) => format!("{id}: {}", Status::Cancelled),
-            Cancelled::TooLate(status) => format!("{id}: not cancelled, it is {status}"),
-            Cancelled::NoHead => format!("{id}: not cancelled, its create did not complete"),
-            Cancelled::Stuck(why) => {
+        let cancel = async {
+            let Some(first) = self.store.details(id).await? else { return Ok(None) };
+            self.store.cancel_payment(&first, self.clock.now(), by).await.map(Some)
+        };
+        Ok(match cancel.await {
+            Ok(None) => format!("{id}: there is no such payment"),
+            Ok(Some(Cancelled::Done(head))) => {
+                let (at, who) = head.last_change();
+                let already = if at >= since && who == by { "" } else { " already" };
+                format!("{id}: {}{already}", Status::Cancelled)
+            }
+            Ok(Some(Cancelled::TooLate(status))) => format!("{id}: not cancelled, it is {status}"),
+            Ok(Some(Cancelled::NoHead)) => format!("{id}: not cancelled, its create did not complete"),
+            Ok(Some(Cancelled::Stuck(why))) => {
                 tracing::error!(payment = %id, why, "a payment cannot be cancelled");
                 format!("{id}: not cancelled; the function's log says why")
             }
+            // It is not written to, and hides nothing of the others.
+            Err(error @ StoreError::Unreadable { .. }) => {
+                tracing::error!(payment = %id, %error, "a payment cannot be cancelled");
+                format!("{id}: not cancelled, it cannot be read; the function's log says why")
+            }
+            Err(error) => return Err(error.into()),
         })
     }
 }
 
 impl Candidate {
     fn head(&self) -> Option<&Head> {
-        self.found.as_ref().and_then(|(_, head)| head.as_ref())
+        self.found.as_ref()?.as_ref().and_then(|(_, head)| head.as_ref())
     }
 
     fn can_be_cancelled(&self) -> bool {
@@ -133,14 +170,15 @@ fn table(candidates: &[Candidate]) -> Markup {
             tbody { @for candidate in candidates { tr {
                 td { (payment_link(candidate.id)) }
                 @match (&candidate.found, candidate.head()) {
-                    (Some((first, _)), Some(head)) => {
+                    (Some(Some((first, _))), Some(head)) => {
                         td { (status(head.state.status())) }
                         td class="text" { (first.instruction.account) }
                         td class="number" { (minor(head.money.amount.get().into(), head.money.currency)) }
                         td { (instant(head.due_at)) }
                     }
-                    (Some(_), None) => { td colspan="4" class="warn" { "its create did not complete" } }
-                    (None, _) => { td colspan="4" class="warn" { "there is no such payment" } }
+                    (Some(Some(_)), None) => { td colspan="4" class="warn" { "its create did not complete" } }
+                    (Some(None), _) => { td colspan="4" class="warn" { "there is no such payment" } }
+                    (None, _) => { td colspan="4" class="warn" { "it cannot be read; the function's log says why" } }
                 }
                 td { @if candidate.can_be_cancelled() { "cancelled" } @else { "left as it is" } }
             } } }

@@ -11,6 +11,7 @@ use payments_store::{LogHead, LogPosition, LogRead, SkippedEvent, WebhookEndpoin
 use crate::actions::preview::Preview;
 use crate::function::Console;
 use crate::html::{fact, grouped};
+use crate::views::endpoints::standing;
 
 /// The longest id of an endpoint, cursor and id of an event, in bytes. Those of payments' events have 60.
 const MAX_FIELD_BYTES: usize = 200;
@@ -102,6 +103,7 @@ impl Console {
             dl {
                 (fact("Endpoint", &html! { (id) }))
                 (fact("URL", &html! { (url) }))
+                (fact("State", &standing(&found.state)))
                 (fact("Has got", &html! { "the events up to " code { (found.state.position) } }))
             }
             p { (what) }
@@ -113,6 +115,7 @@ impl Console {
     pub(super) async fn do_to_endpoint(&self, id: &EndpointId, deed: &Deed, by: &Actor) -> Result<String, Problem> {
         match deed {
             Deed::Test => {
+                drop(self.found(id).await?);
                 let is_asked = self.store.ask_webhook_test(id, self.clock.now()).await?;
                 is_asked.then(|| format!("{id}: a test is sent within a minute")).ok_or_else(no_such_endpoint)
             }
@@ -129,15 +132,14 @@ impl Console {
     async fn skip(&self, id: &EndpointId, event: &str, by: &Actor) -> Result<String, Problem> {
         let found = self.found(id).await?;
         let blocking = found.state.progress.blocking.as_ref().filter(|blocking| blocking.event_id == event);
+        let skipped = SkippedEvent { at: self.clock.now(), event_id: event.to_owned(), by: by.to_string() };
         let is_skipped = match blocking {
-            Some(blocking) => {
-                let skipped = SkippedEvent { at: self.clock.now(), event_id: event.to_owned(), by: by.to_string() };
-                self.store.skip_webhook_event(id, &found.state, blocking, skipped).await?
-            }
-            // The same confirmation again.
-            None => found.state.skipped.iter().any(|skipped| skipped.event_id == event),
+            Some(blocking) => self.store.skip_webhook_event(id, &found.state, blocking, skipped).await?,
+            None => false,
         };
-        if is_skipped {
+        // The same confirmation again, or at the same time.
+        let has_skipped = |state: &WebhookState| state.skipped.iter().any(|skipped| skipped.event_id == event);
+        if is_skipped || has_skipped(&self.found(id).await?.state) {
             return Ok(format!("{id}: the event {event} is skipped"));
         }
         let detail = "The endpoint does not fail at this event; look at the endpoint again.";
@@ -145,6 +147,10 @@ impl Console {
     }
 
     async fn found(&self, id: &EndpointId) -> Result<Found, Problem> {
+        if !self.config.webhooks {
+            let detail = "This bank sends no webhooks; its operator can switch them on with the parameters Webhooks and EventLog.";
+            return Err(Problem::new(ProblemKind::NoWebhooks, detail));
+        }
         let endpoint = self.store.webhook_endpoint(id).await?.ok_or_else(no_such_endpoint)?;
         // Both are deleted together.
         let state = self.store.webhook_state(id).await?.ok_or_else(no_such_endpoint)?;

@@ -8,7 +8,7 @@
   const main = $("main"), problem = $("problem"), status = $("status"), read = $("read"), live = $("live"), dialog = $("dialog");
   const { clientId, operateClientId, authorizeUrl, tokenUrl } = document.body.dataset;
   const callback = location.origin + location.pathname;
-  let token = null, acted = false;
+  let token = null, acted = false, turns = 0;
   // Raised by all that makes an answer under way useless: another view, and signing out.
   let era = 0;
   // Whether a view was shown with this token.
@@ -200,7 +200,7 @@
   async function act(form) {
     const warn = (text) => (dialog.open ? ($("dialog-problem").textContent = text) : tell(text));
     if (!mayAsk()) return warn("Sign in to act.");
-    const mine = token;
+    const mine = token, turn = (turns += 1), isPreview = form.elements.step?.value !== "do";
     const buttons = form.querySelectorAll("button");
     for (const button of buttons) button.disabled = true;
     warn("");
@@ -209,7 +209,8 @@
         method: "POST", body: new URLSearchParams(new FormData(form)), cache: "no-store", credentials: "omit",
         headers: token ? { Authorization: "Bearer " + token } : {},
       });
-      if (token !== mine) return;
+      // Another preview was asked for, or another view: this one would take its place.
+      if (token !== mine || (isPreview && turn !== turns)) return;
       acted ||= form.elements.step?.value === "do";
       if (response.status === 401) return signOut("You are signed out. Sign in again to go on.");
       if (!response.ok) return warn(await explain(response));
@@ -257,6 +258,7 @@
   $("sign-out").addEventListener("click", () => signOut("You are signed out."));
   window.addEventListener("hashchange", () => {
     acted = false;
+    turns += 1;
     dialog.close();
     show();
   });

@@ -27,7 +27,7 @@ impl Console {
                 input id="month" name="month" type="month" value=(name) required;
                 button { "Show" }
             }
-            p class="quiet" { "What operators did here, by the time of its preview in UTC. Nobody can change or delete it." }
+            p class="quiet" { "What operators did here, by the time of its preview in UTC. What is written here stays." }
             @if entries.is_empty() { p { "None." } } @else { (table(&entries)) }
             @if let Some(next) = next {
                 p { a href=(link("audit", &[("month", &name), ("before", &format!("{}_{}", next.previewed_at, next.id))])) { "Earlier" } }

@@ -90,7 +90,8 @@ fn actions(endpoint: &WebhookEndpoint, state: &WebhookState) -> Markup {
     }
 }
 
-fn standing(state: &WebhookState) -> Markup {
+/// Whether an endpoint gets events.
+pub(crate) fn standing(state: &WebhookState) -> Markup {
     let progress = &state.progress;
     html! {
         @if let Some(at) = state.disabled_at {
