@@ -2,6 +2,7 @@
 
 mod acting;
 mod deeds;
+mod rights;
 
 use anyhow::{Context as _, Result, ensure};
 use http::Method;

@@ -1,0 +1,77 @@
+//! Who may act in the console, and who writes its trail.
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use payments_http::Scope;
+use payments_tests::{Role, World, template};
+use serde_json::{Value, json};
+
+use super::acting::{action, offered, trail};
+use super::{page, payment, token};
+
+#[tokio::test]
+async fn only_who_may_operate_acts() -> Result<()> {
+    let world = World::open().await?;
+    let id = world.create("tenant", "a", &payment("2026-12-01")).await?;
+    let offered = offered(&world, "cancel", &[("payments", &id)]).await?;
+    let others = Scope::ALL.into_iter().filter(|scope| *scope != Scope::Operate).map(Scope::as_str);
+    let others = others.collect::<Vec<_>>().join(" ");
+    let preview = action("cancel", &[("step", "preview"), ("payments", &id)]);
+    for (authorizer, status) in [
+        (Value::Null, 401),
+        (token(&json!({ "scope": others })), 403),
+        // Who acts also sees what the console shows.
+        (token(&json!({ "scope": "payments/operate" })), 403),
+        (token(&json!({ "scope": "payments/inspect payments/operate", "custom:accounts": "tenant" })), 403),
+    ] {
+        for ask in [preview.clone(), offered.ask(), action("unknown", &[])] {
+            drop(world.recorder.take_operations());
+            let reply = world.send_authorized(&authorizer, ask).await?;
+            assert_eq!(reply.status, status, "{reply}");
+            assert_eq!(world.recorder.take_operations(), Vec::<String>::new());
+        }
+    }
+    assert_eq!(trail(&world).await?, []);
+    // Who did it is shown as text, and a person beside the client.
+    let claims = json!({ "client_id": "<script>", "username": "<b>eve", "scope": "payments/inspect payments/operate" });
+    assert_eq!(world.send_authorized(&token(&claims), offered.ask()).await?.status, 200);
+    let view = page(&world, "audit").await?;
+    assert!(view.contains("&lt;script&gt;, &lt;b&gt;eve"), "{view}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn where_operators_sign_in_a_machine_does_not_act() -> Result<()> {
+    let world = World::with(|environment| environment.require_tokens = true).await?;
+    let id = world.create("tenant", "a", &payment("2026-12-01")).await?;
+    let preview = action("cancel", &[("step", "preview"), ("payments", &id)]);
+    let scope = "payments/inspect payments/operate";
+    for (claims, status) in [
+        (json!({ "client_id": "local-console", "scope": scope }), 200),
+        (json!({ "azp": "local-console", "sub": "eve", "scope": scope }), 200),
+        (json!({ "client_id": "the-feed", "scope": scope }), 403),
+        (json!({ "sub": "local-console", "scope": scope }), 403),
+    ] {
+        let reply = world.send_authorized(&token(&claims), preview.clone()).await?;
+        assert_eq!(reply.status, status, "{claims}: {reply}");
+    }
+    Ok(())
+}
+
+#[test]
+fn no_role_can_change_or_delete_the_trail() -> Result<()> {
+    let keys = ["AUDIT#2026-11".to_owned()];
+    let may = |role: &Role, action: &str| role.allows(&format!("dynamodb:{action}"), "HistoryTable", &keys);
+    let mut writers = BTreeSet::new();
+    for (function, role) in Role::all(&template()?)? {
+        for action in ["UpdateItem", "DeleteItem", "BatchWriteItem", "PartiQLUpdate", "PartiQLDelete"] {
+            assert!(!may(&role, action), "{function} may {action}");
+        }
+        if may(&role, "PutItem") {
+            writers.insert(function);
+        }
+    }
+    assert_eq!(writers, BTreeSet::from(["console".to_owned()]));
+    Ok(())
+}
