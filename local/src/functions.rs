@@ -13,7 +13,7 @@ use aws_sdk_dynamodbstreams::config::{BehaviorVersion, Credentials, Region};
 use aws_smithy_http_client::Builder;
 use aws_smithy_runtime_api::client::http::HttpClient;
 use chrono::TimeDelta;
-use console::Console;
+use console::{Console, Operations};
 use daily_due_sweeper::Sweeper;
 use dispatch::Dispatch;
 use ingest::Ingest;
@@ -96,6 +96,8 @@ pub struct Dependencies {
     pub reports: Arc<dyn ObjectStore>,
     /// What signs and sends webhooks.
     pub webhooks: Webhooks,
+    /// What operators reach in the console.
+    pub operations: Arc<dyn Operations>,
 }
 
 /// The master secret of webhooks on one machine. It is no secret: receivers of one machine derive theirs from it.
@@ -122,8 +124,8 @@ impl Functions {
             of(Function::Http(HttpFunction::Webhooks))?;
         let webhooks = webhooks::Config::read(lookup)?;
         let webhooks = webhooks::Webhooks::new(webhooks, store, master, clock);
-        let (store, clock, _) = own(Function::Http(HttpFunction::Console))?;
-        let console = Console::new(console::Config::read(lookup)?, store, clock);
+        let Dependencies { store, clock, operations, .. } = of(Function::Http(HttpFunction::Console))?;
+        let console = Console::new(console::Config::read(lookup)?, store, operations, clock);
         let (store, clock, metrics) = own(Function::DailyDueSweeper)?;
         let sweeper = Sweeper::new(daily_due_sweeper::Config::read(lookup)?, store, clock, metrics);
         let (store, clock, metrics) = own(Function::Archive)?;
@@ -272,6 +274,8 @@ pub struct Environment {
     pub date_rule: String,
     /// Whether the gateway requires tokens, so that operators sign in to the console.
     pub require_tokens: bool,
+    /// What the console says is paused: `none`, `sending` or `settling`.
+    pub paused: &'static str,
 }
 
 impl Environment {
@@ -305,6 +309,7 @@ impl Environment {
             cut_offs: String::new(),
             date_rule: "none".to_owned(),
             require_tokens: false,
+            paused: "none",
         }
     }
 
@@ -345,7 +350,11 @@ impl Environment {
             "CONSOLE_CLIENT_ID" | "CONSOLE_OPERATE_CLIENT_ID" => CONSOLE_CLIENT.to_owned(),
             "CONSOLE_AUTHORIZE_URL" => AUTHORIZE_PATH.to_owned(),
             "CONSOLE_TOKEN_URL" => TOKEN_PATH.to_owned(),
-            "PAUSED" => "none".to_owned(),
+            "PAUSED" => self.paused.to_owned(),
+            // In this process, what operators reach is one of the dependencies.
+            "SWEEPER_FUNCTION" | "REPORT_FUNCTION" | "ARCHIVE_FUNCTION" | "RECOUNT_FUNCTION" | "REDATE_FUNCTION"
+            | "REQUEST_QUEUE_URL" | "REQUEST_DEAD_LETTERS_URL" | "RESULT_QUEUE_URL" | "RESULT_DEAD_LETTERS_URL"
+            | "DISPATCH_FAILURES_URL" => "in-this-process".to_owned(),
             "WEBHOOKS" => self.webhooks.to_string(),
             "CONSOLE" => self.console.to_string(),
             "MAX_DISPATCH_ATTEMPTS" => self.dispatch_attempts.to_string(),

@@ -15,8 +15,8 @@ use aws_lambda_events::encodings::Body as LambdaBody;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::header::{AUTHORIZATION, CONTENT_DISPOSITION, CONTENT_TYPE, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use chrono::{DateTime, Utc};
 use http_body_util::LengthLimitError;
@@ -35,6 +35,7 @@ use crate::docs;
 use crate::engine::listen;
 use crate::event;
 use crate::functions::Functions;
+use crate::operations::{REPORTS_PATH, ReportLinks};
 use crate::provider::Provider;
 use crate::sandbox::{CLOCK_PATH, Sandbox};
 use crate::token::{AUTHORIZE_PATH, Issuer, TOKEN_PATH};
@@ -66,6 +67,8 @@ pub struct Bank {
     pub clock: Clock,
     /// The bank's time zone.
     pub zone: BusinessZone,
+    /// The reports that the console has addresses for.
+    pub reports: ReportLinks,
 }
 
 /// The state that requests share.
@@ -160,6 +163,9 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
         let (status, json) = sandbox.answer(&parts.method, &body).await;
         return (status, [(CONTENT_TYPE, "application/json")], json).into_response();
     }
+    if let Some(code) = parts.uri.path().strip_prefix(REPORTS_PATH).filter(|_| parts.method == Method::GET) {
+        return file(shared.bank.reports.file(code, &shared.bank.clock).await);
+    }
     let authorizer = match &shared.provider {
         Some(provider) if parts.uri.path() == AUTHORIZE_PATH => return provider.authorize(&parts, &body, token_now),
         Some(provider) if parts.uri.path() == TOKEN_PATH => return token(provider, &body, token_now),
@@ -175,6 +181,16 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
         Ok((function, event)) => rendered(shared.bank.functions.invoke(function, event).await),
         Err(_) => gateway_error(StatusCode::BAD_REQUEST, "Bad Request"),
     }
+}
+
+/// Returns a file of a report, as S3 does from a signed address.
+fn file(found: Option<(String, Vec<u8>)>) -> Response {
+    let Some((name, bytes)) = found else {
+        return gateway_error(StatusCode::FORBIDDEN, "The address has expired; load the report's view again");
+    };
+    let disposition = format!("attachment; filename=\"{name}\"");
+    let headers = [(CONTENT_TYPE, "application/octet-stream".to_owned()), (CONTENT_DISPOSITION, disposition)];
+    (headers, bytes).into_response()
 }
 
 /// Returns the response of API Gateway to a request without a valid token.

@@ -5,6 +5,7 @@
 pub mod background;
 pub mod business_days;
 pub mod client;
+mod codes;
 pub mod demo;
 pub mod docs;
 pub mod engine;
@@ -14,6 +15,7 @@ pub mod functions;
 pub mod gateway;
 pub mod interceptor;
 pub mod invocation;
+pub mod operations;
 pub mod payload;
 pub mod progress;
 pub mod provider;
@@ -123,7 +125,12 @@ impl System {
         let functions = stack.functions(&stack.client())?;
         let account_claim = &stack.environment.account_claim;
         let issuer = options.require_tokens.then(|| Issuer::new(account_claim)).transpose()?.map(Arc::new);
-        let bank = Bank { functions: functions.clone(), clock: clock.clone(), zone: options.time_zone };
+        let bank = Bank {
+            functions: functions.clone(),
+            clock: clock.clone(),
+            zone: options.time_zone,
+            reports: stack.operations().links,
+        };
         let gateway = Gateway::start(options.api_port, bank, issuer, sandbox.clone()).await?;
         let service = if options.sandbox { SANDBOX_SERVICE } else { TRANSACTION_SERVICE };
         let mut triggers = Triggers::new(&stack, functions, service).await?.with_period("sweep", SWEEP_PERIOD);

@@ -5,7 +5,7 @@
 //! a person chooses a role.
 
 mod asked;
-mod codes;
+mod code;
 mod form;
 mod page;
 mod role;
@@ -22,9 +22,10 @@ use chrono::{DateTime, Utc};
 use form_urlencoded::Serializer;
 use serde_json::json;
 
+use crate::codes::Codes;
 use crate::token::{CONSOLE_CLIENT, Issuer};
 use asked::{Asked, Wrong};
-use codes::{Code, Codes};
+use code::Code;
 use form::Form;
 use role::Role;
 
@@ -36,7 +37,7 @@ pub(crate) struct Provider {
     issuer: Arc<Issuer>,
     /// Where a code may be sent: the console's page, by each name of this machine.
     redirects: [String; 2],
-    codes: Codes,
+    codes: Codes<Code>,
 }
 
 impl fmt::Debug for Provider {
@@ -81,8 +82,8 @@ impl Provider {
         };
         let grant = role.grant(&asked.scopes);
         let code =
-            Code { grant, redirect: asked.redirect.to_owned(), challenge: asked.challenge.to_owned(), made: now };
-        match self.codes.open(code) {
+            Code { grant, redirect: asked.redirect.to_owned(), challenge: asked.challenge.to_owned() };
+        match self.codes.open(code, now) {
             Ok(code) => redirect(asked.redirect, &[("code", &code)], asked.state),
             Err(_) => redirect(asked.redirect, &[("error", "server_error")], asked.state),
         }

@@ -17,6 +17,7 @@ use crate::engine::{Direct, Engine};
 use crate::function::Function;
 use crate::functions::{Dependencies, Environment, Functions, loopback_webhooks};
 use crate::interceptor::client_over;
+use crate::operations::{OneMachine, ReportLinks, Started};
 use crate::recorder::Recorder;
 use crate::reports::reports_in;
 use crate::triggers::queues::Queues;
@@ -71,6 +72,9 @@ pub struct Stack {
     pub reports: Arc<dyn ObjectStore>,
     /// What signs and sends webhooks.
     pub webhooks: Webhooks,
+    /// The functions that operators started.
+    pub started: Started,
+    links: ReportLinks,
 }
 
 impl StackBuilder {
@@ -125,7 +129,9 @@ impl StackBuilder {
         let reports = reports.map_or_else(|| Ok(Arc::new(InMemory::new()) as _), |folder| reports_in(&folder))?;
         let (metrics, queues) = (Metrics::captured(), Queues::empty());
         let webhooks = loopback_webhooks()?;
-        Ok(Stack { engine, environment, clock, metrics, queues, reports, webhooks })
+        let links = ReportLinks::over(Arc::clone(&reports));
+        let started = Started::default();
+        Ok(Stack { engine, environment, clock, metrics, queues, reports, webhooks, started, links })
     }
 }
 
@@ -150,6 +156,17 @@ impl Stack {
             metrics: self.metrics.clone(),
             reports: Arc::clone(&self.reports),
             webhooks: self.webhooks.clone(),
+            operations: Arc::new(self.operations()),
+        }
+    }
+
+    /// Returns what operators reach in the console.
+    pub fn operations(&self) -> OneMachine {
+        OneMachine {
+            queues: self.queues.clone(),
+            started: self.started.clone(),
+            links: self.links.clone(),
+            clock: self.clock.clone(),
         }
     }
 

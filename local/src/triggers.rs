@@ -26,6 +26,7 @@ use crate::client::Client;
 use crate::function::Function;
 use crate::functions::Functions;
 use crate::invocation::context;
+use crate::operations::Started;
 use crate::stack::Stack;
 use crate::transaction_service::{TransactionService, TransactionServiceSettings};
 use crate::triggers::expiry::Expiry;
@@ -105,6 +106,7 @@ pub struct Triggers {
     service: TransactionService,
     publishing: Publishing,
     expiry: Expiry,
+    started: Started,
 }
 
 impl Triggers {
@@ -128,6 +130,7 @@ impl Triggers {
             settle: QueueMapping::new(settle, queues.results.clone()),
             service: TransactionService::new(service, queues.requests.clone(), queues.results.clone()),
             expiry: Expiry::of(stack),
+            started: stack.started.clone(),
             queues,
         })
     }
@@ -203,13 +206,16 @@ impl Triggers {
     async fn run_schedules(&mut self, now: DateTime<Utc>, tick: &mut Tick) {
         let due: Vec<ScheduleSpec> =
             self.schedules.iter_mut().filter_map(|it| it.falls_due(now).then_some(it.spec())).collect();
-        for spec in due {
-            let started = Instant::now();
-            if let Err(error) = self.run(&spec).await {
-                tick.troubles.push(format!("{}: {error}", spec.name));
+        let due = due.iter().map(|spec| (spec.name, spec.function, spec.input.to_owned()));
+        let started = std::iter::from_fn(|| self.started.take()).map(|(function, input)| (function.as_str(), function, input));
+        let runs: Vec<_> = due.chain(started).collect();
+        for (name, function, input) in runs {
+            let began = Instant::now();
+            if let Err(error) = self.run(function, &input).await {
+                tick.troubles.push(format!("{name}: {error}"));
             }
             let took = &mut tick.took;
-            let took = match spec.function {
+            let took = match function {
                 Function::Archive => &mut took.archive,
                 Function::Report => &mut took.report,
                 Function::Recount => &mut took.recount,
@@ -217,17 +223,17 @@ impl Triggers {
                 Function::Publish => &mut took.publish,
                 _ => &mut took.sweep,
             };
-            *took += started.elapsed();
+            *took += began.elapsed();
         }
     }
 
-    /// Invokes the function of a schedule with its input.
-    async fn run(&mut self, spec: &ScheduleSpec) -> Result<(), String> {
-        let input: Value = serde_json::from_str(spec.input).map_err(|error| causes(&error).join(": "))?;
-        if spec.function == Function::Publish {
+    /// Invokes the function of a schedule, or one that an operator started, with its input.
+    async fn run(&mut self, function: Function, input: &str) -> Result<(), String> {
+        let input: Value = serde_json::from_str(input).map_err(|error| causes(&error).join(": "))?;
+        if function == Function::Publish {
             return self.publishing.invoke(input).await;
         }
-        self.functions.scheduled(spec.function, input, context(self.clock.instant() + TIMEOUT)).await.map(drop)
+        self.functions.scheduled(function, input, context(self.clock.instant() + TIMEOUT)).await.map(drop)
     }
 
     /// Delivers the stream to `dispatch` until nothing is left. Returns whether there was anything.

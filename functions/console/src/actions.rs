@@ -6,7 +6,9 @@
 
 mod cancel;
 mod endpoint;
+mod letters;
 mod preview;
+mod run;
 
 use std::str::FromStr;
 
@@ -19,8 +21,10 @@ use payments_store::{ActionName, AuditEntry, AuditIntent, AuditOutcome};
 
 use crate::actions::endpoint::Deed;
 use crate::actions::preview::counted;
+use crate::actions::run::Run;
 use crate::function::{Console, no_such_page};
 use crate::html::link;
+use crate::operations::BankQueue;
 
 /// The longest body, in bytes: four times a hundred ids of payments, each on a line.
 const MAX_BODY_BYTES: usize = 16 * 1024;
@@ -34,6 +38,9 @@ const CLOCKS_DIFFER: TimeDelta = TimeDelta::seconds(5);
 /// The longest time of a preview and the longest id of an action, in bytes.
 const MAX_AT_BYTES: usize = 20;
 const MAX_ID_BYTES: usize = 36;
+
+/// The name of the action that moves dead letters back.
+const MOVE_LETTERS: &str = "move-dead-letters";
 
 /// What a request is about.
 enum Step {
@@ -50,6 +57,10 @@ enum Action {
     Cancel(Vec<PaymentId>),
     /// Test a webhook endpoint, replay events to it, or skip one.
     Endpoint(EndpointId, Deed),
+    /// Move dead letters back.
+    MoveLetters(BankQueue),
+    /// Start a function.
+    Start(Run),
 }
 
 impl FromStr for Step {
@@ -69,7 +80,11 @@ impl Action {
     fn read(name: &str, form: &mut Form) -> Result<Self, Problem> {
         match name {
             "cancel" => Ok(Self::Cancel(cancel::read(form)?)),
+            MOVE_LETTERS => Ok(Self::MoveLetters(letters::read(form)?)),
             _ => {
+                if let Some(run) = Run::read(name, form) {
+                    return run.map(Self::Start);
+                }
                 let (id, deed) = Deed::read(name, form).ok_or_else(no_such_page)??;
                 Ok(Self::Endpoint(id, deed))
             }
@@ -80,6 +95,8 @@ impl Action {
         match self {
             Self::Cancel(_) => "cancel",
             Self::Endpoint(_, deed) => deed.name(),
+            Self::MoveLetters(_) => MOVE_LETTERS,
+            Self::Start(run) => run.name(),
         }
     }
 
@@ -88,6 +105,8 @@ impl Action {
         match self {
             Self::Cancel(payments) => format!("Cancel {}", counted(payments.len(), "payment")),
             Self::Endpoint(id, deed) => deed.title(id),
+            Self::MoveLetters(queue) => format!("Move the messages of {queue} back"),
+            Self::Start(run) => run.title(),
         }
     }
 
@@ -96,6 +115,8 @@ impl Action {
         match self {
             Self::Cancel(payments) => vec![("payments", cancel::lines(payments))],
             Self::Endpoint(id, deed) => deed.fields(id),
+            Self::MoveLetters(queue) => vec![("queue", queue.to_string())],
+            Self::Start(run) => run.fields(),
         }
     }
 
@@ -104,6 +125,8 @@ impl Action {
         match self {
             Self::Cancel(_) => true,
             Self::Endpoint(_, deed) => deed.can_be_repeated(),
+            // Messages that came since would be moved, too, and a second run would go beside the first.
+            Self::MoveLetters(_) | Self::Start(_) => false,
         }
     }
 
@@ -161,6 +184,8 @@ impl Console {
                 (preview, Action::Cancel(can))
             }
             Action::Endpoint(id, deed) => (self.preview_endpoint(id, deed).await?, asked.clone()),
+            Action::MoveLetters(queue) => (self.preview_letters(*queue).await?, asked.clone()),
+            Action::Start(run) => (self.preview_run(run).await?, asked.clone()),
         };
         let at = self.clock.now();
         let what = format!("{}\n{}", action.name(), action.arguments());
@@ -237,6 +262,8 @@ impl Console {
         match action {
             Action::Cancel(payments) => self.cancel_all(payments, by, since).await,
             Action::Endpoint(id, deed) => Ok(vec![self.do_to_endpoint(id, deed, by).await?]),
+            Action::MoveLetters(queue) => Ok(vec![self.move_letters(*queue).await?]),
+            Action::Start(run) => Ok(vec![self.start(run).await?]),
         }
     }
 }

@@ -3,9 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 
+use chrono::TimeDelta;
 use payments_boot::{ConfigError, DataConfig, Lookup};
 use payments_http::Access;
-use payments_model::{BusinessZone, ShardCount};
+use payments_model::business_days::CutOffs;
+use payments_model::{BusinessDays, DateRule, ShardCount};
+
+use crate::resources::Resources;
 
 /// The configuration of `console`.
 #[derive(Debug, Clone)]
@@ -14,8 +18,10 @@ pub struct Config {
     pub data: DataConfig,
     /// The access rules.
     pub access: Access,
-    /// The bank's time zone.
-    pub zone: BusinessZone,
+    /// The bank's time zone and its calendars.
+    pub business_days: BusinessDays,
+    /// `AMENDMENTS`: whether payments can be amended, and so moved.
+    pub amendments: bool,
     /// The number of shards to read.
     pub read_shards: ShardCount,
     /// `CONSOLE`: whether the bank has a console. Without it, each of its routes is unknown.
@@ -27,6 +33,8 @@ pub struct Config {
     pub webhooks: bool,
     /// What is paused, as the parameter `Paused` says.
     pub paused: Paused,
+    /// What operators reach besides the tables.
+    pub resources: Resources,
 }
 
 /// How operators sign in: the bank's OpenID provider, with PKCE.
@@ -68,13 +76,26 @@ pub enum Paused {
 impl Config {
     /// Reads the configuration. An error names the variable.
     pub fn read(lookup: &Lookup<'_>) -> Result<Self, ConfigError> {
-        let access = Access { account_claim: lookup.account_claim()?, is_open: lookup.is_sam_local() };
-        let paused = lookup.optional("PAUSED")?.unwrap_or(Paused::None);
-        let (data, zone, read_shards) = (lookup.data()?, lookup.zone()?, lookup.read_shards()?);
-        let is_on = lookup.optional("CONSOLE")?.unwrap_or(false);
-        let webhooks = lookup.optional("WEBHOOKS")?.unwrap_or(false);
-        Ok(Self { is_on, webhooks, data, access, zone, read_shards, sign_in: SignIn::read(lookup)?, paused })
+        Ok(Self {
+            data: lookup.data()?,
+            access: Access { account_claim: lookup.account_claim()?, is_open: lookup.is_sam_local() },
+            business_days: business_days(lookup)?,
+            amendments: lookup.optional("AMENDMENTS")?.unwrap_or(false),
+            read_shards: lookup.read_shards()?,
+            is_on: lookup.optional("CONSOLE")?.unwrap_or(false),
+            sign_in: SignIn::read(lookup)?,
+            webhooks: lookup.optional("WEBHOOKS")?.unwrap_or(false),
+            paused: lookup.optional("PAUSED")?.unwrap_or(Paused::None),
+            resources: Resources::read(lookup)?,
+        })
     }
+}
+
+/// The bank's dates and calendars. No payment's date is decided here, so cut-offs and the default rule are not read.
+fn business_days(lookup: &Lookup<'_>) -> Result<BusinessDays, ConfigError> {
+    let calendars = lookup.calendars()?;
+    let days = BusinessDays::new(lookup.zone()?, calendars, CutOffs::default(), DateRule::None, TimeDelta::zero());
+    days.map_err(|error| ConfigError::Invalid("CALENDARS", lookup.text("CALENDARS").unwrap_or_default(), error.to_string()))
 }
 
 impl SignIn {

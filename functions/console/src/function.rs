@@ -1,29 +1,33 @@
 //! The function, as its views see it.
 
+use std::sync::Arc;
+
 use payments_boot::{Clock, Deadline};
 use payments_http::{Problem, ProblemKind};
 use payments_model::BusinessDate;
 use payments_store::Store;
 
 use crate::config::Config;
+use crate::operations::Operations;
 
 /// The function.
 #[derive(Debug, Clone)]
 pub struct Console {
     pub(crate) config: Config,
     pub(crate) store: Store,
+    pub(crate) operations: Arc<dyn Operations>,
     pub(crate) clock: Clock,
 }
 
 impl Console {
     /// Creates the function.
-    pub fn new(config: Config, store: Store, clock: Clock) -> Self {
-        Self { config, store, clock }
+    pub fn new(config: Config, store: Store, operations: Arc<dyn Operations>, clock: Clock) -> Self {
+        Self { config, store, operations, clock }
     }
 
     /// The bank's date now.
     pub(crate) fn today(&self) -> BusinessDate {
-        self.config.zone.date_of(self.clock.now())
+        self.config.business_days.date_of(self.clock.now())
     }
 
     /// When a request stops starting work.

@@ -8,12 +8,15 @@
 //! | `actions` | what operators do: preview, confirmation, audit trail |
 //! | `shell` | the page, its headers, script and style |
 //! | `html` | what several views show: amounts, times, links |
+//! | `operations` | what operators reach besides the tables: functions, queues, reports |
 //! | `views` | one module for each view |
 
 mod actions;
 mod config;
 mod function;
 mod html;
+mod operations;
+mod resources;
 mod shell;
 mod views;
 
@@ -22,6 +25,12 @@ use payments_http::{Answer, Problem, ProblemKind, Request, Route, serve};
 
 pub use config::{Config, Paused, SignIn};
 pub use function::Console;
+#[cfg(feature = "aws")]
+pub use operations::AwsOperations;
+pub use operations::{
+    BankQueue, LastMove, MoveBack, OperationError, Operations, QueueState, ReportFile, SampledMessage, Startable,
+};
+pub use resources::Resources;
 use function::no_such_page;
 
 impl Console {

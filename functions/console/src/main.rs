@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use console::{Config, Console};
+use console::{AwsOperations, Config, Console};
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use payments_boot::{Clock, Lookup, http_store, log_as_json};
 
@@ -12,6 +12,7 @@ async fn main() -> Result<(), Error> {
     let lookup = Lookup::environment();
     let config = Config::read(&lookup)?;
     let store = http_store(&config.data).await;
-    let console = Console::new(config, store, Clock::system());
+    let operations = AwsOperations::configured(&config.resources, &lookup).await?;
+    let console = Console::new(config, store, operations, Clock::system());
     run(service_fn(|event: LambdaEvent<_>| async { Ok::<_, Infallible>(console.handle(event.payload).await) })).await
 }

@@ -2,13 +2,15 @@
 
 mod ahead;
 mod audit;
-mod bank;
+pub(crate) mod bank;
 mod day;
 pub(crate) mod endpoints;
 mod find;
 mod list;
 mod payment;
-mod waiting;
+pub(crate) mod queues;
+mod reports;
+pub(crate) mod waiting;
 
 use maud::Markup;
 use payments_http::{Problem, Request};
@@ -33,21 +35,29 @@ enum Kind {
     Payment,
     Waiting,
     Endpoints,
+    Queues,
+    Letters,
+    Reports,
+    Report,
     Bank,
     Audit,
 }
 
 /// Every view.
-pub(crate) static VIEWS: [View; 9] = [
+pub(crate) static VIEWS: [View; 13] = [
     View { name: "day", title: "Day", kind: Kind::Day },
     View { name: "ahead", title: "Dates ahead", kind: Kind::Ahead },
     View { name: "waiting", title: "Waiting", kind: Kind::Waiting },
     View { name: "endpoints", title: "Webhooks", kind: Kind::Endpoints },
+    View { name: "queues", title: "Queues", kind: Kind::Queues },
+    View { name: "reports", title: "Reports", kind: Kind::Reports },
     View { name: "bank", title: "Bank", kind: Kind::Bank },
     View { name: "audit", title: "Audit", kind: Kind::Audit },
     View { name: "list", title: "", kind: Kind::List },
     View { name: "find", title: "", kind: Kind::Find },
     View { name: "payment", title: "", kind: Kind::Payment },
+    View { name: "letters", title: "", kind: Kind::Letters },
+    View { name: "report", title: "", kind: Kind::Report },
 ];
 
 /// The view of this name.
@@ -66,6 +76,10 @@ impl Console {
             Kind::Payment => self.payment(request).await,
             Kind::Waiting => self.waiting(request).await,
             Kind::Endpoints => self.endpoints(request).await,
+            Kind::Queues => self.queues(request).await,
+            Kind::Letters => self.letters(request).await,
+            Kind::Reports => self.reports(request).await,
+            Kind::Report => self.report(request).await,
             Kind::Bank => self.bank(request).await,
             Kind::Audit => self.audit(request).await,
         }

@@ -5,16 +5,15 @@
 mod config;
 mod look;
 mod outcome;
-mod request;
 mod run;
 
 use lambda_runtime::{Error, LambdaEvent};
 use payments_boot::{Clock, Deadline, Metrics};
+use payments_model::recount::Request;
 use payments_store::Store;
 
 pub use config::Config;
 pub use outcome::{Drift, RecountOutcome};
-pub use request::{Action, Request, RequestError};
 
 /// The function.
 #[derive(Debug, Clone)]
@@ -34,7 +33,7 @@ impl Recount {
     /// Recounts the requested dates, or as many as there is time for.
     ///
     /// # Errors
-    /// [`RequestError`] for invalid dates. [`StoreError`](payments_store::StoreError) if DynamoDB fails in a
+    /// [`RequestError`](payments_model::recount::RequestError) for invalid dates. [`StoreError`](payments_store::StoreError) if DynamoDB fails in a
     /// way that a retry does not change. Completed work stays.
     pub async fn handle(&self, event: LambdaEvent<Request>) -> Result<RecountOutcome, Error> {
         let deadline = Deadline::before(event.context.deadline, &self.clock);

@@ -2,11 +2,11 @@
 
 use payments_boot::Deadline;
 use payments_model::{Currency, Details, Due, Head, Money, State, Stays, UtcSecond};
+use payments_model::redate::Plan;
 use payments_store::{DueRow, StoredDetails};
 
 use crate::Redate;
 use crate::outcome::Notices;
-use crate::request::Plan;
 
 /// What the shards of a run share.
 pub(crate) struct Run<'a> {

@@ -6,17 +6,16 @@
 mod config;
 mod judge;
 mod outcome;
-mod request;
 mod run;
 mod shard;
 
 use lambda_runtime::{Error, LambdaEvent};
 use payments_boot::{Clock, Deadline, Metrics};
+use payments_model::redate::Request;
 use payments_store::Store;
 
 pub use config::Config;
 pub use outcome::{Left, RedateOutcome};
-pub use request::{Action, DAYS_BACK, MAX_DATES, Request, RequestError};
 
 /// The function.
 #[derive(Debug, Clone)]
@@ -36,11 +35,11 @@ impl Redate {
     /// Looks at the payments of closed dates, and moves them if the request says so, as far as there is time.
     ///
     /// # Errors
-    /// [`RequestError`] for an invalid request. [`StoreError`](payments_store::StoreError) if DynamoDB fails in a
+    /// [`RequestError`](payments_model::redate::RequestError) for an invalid request. [`StoreError`](payments_store::StoreError) if DynamoDB fails in a
     /// way that a retry does not change. Completed work stays.
     pub async fn handle(&self, event: LambdaEvent<Request>) -> Result<RedateOutcome, Error> {
         let deadline = Deadline::before(event.context.deadline, &self.clock);
-        let plan = event.payload.plan(&self.config, self.clock.now())?;
+        let plan = event.payload.plan(&self.config.business_days, self.config.amendments, self.clock.now())?;
         // Boxed because the future is as large as all the calls it may wait for.
         Ok(Box::pin(self.run(&plan, &deadline)).await?)
     }

@@ -4,9 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use metrique_writer::Entry;
 use payments_model::PaymentId;
+use payments_model::redate::Action;
 use serde::Serialize;
-
-use crate::request::Action;
 
 /// The most payments of each kind that an outcome names.
 const MAX_EXAMPLES: usize = 10;

@@ -3,12 +3,12 @@
 use futures::StreamExt as _;
 use payments_boot::Deadline;
 use payments_model::BusinessDate;
+use payments_model::redate::Plan;
 use payments_store::StoreError;
 
 use crate::Redate;
 use crate::judge::Run;
 use crate::outcome::{Notices, RedateMetrics, RedateOutcome};
-use crate::request::Plan;
 use crate::shard::ShardDate;
 
 /// The most shards at once: 8 with a page of 1,000 entries of 0.3 KB, and 25 details of 8 KB that are held three times, take 7 MB.

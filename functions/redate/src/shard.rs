@@ -10,12 +10,12 @@ use payments_boot::{Retries, Stop};
 use payments_model::{
     Actor, Amended, BusinessDate, HeadKey, Outage as _, OutageKind, PaymentId, REDATED, Shard, Status, Stays, causes,
 };
+use payments_model::redate::Action;
 use payments_store::{DueRange, DueRow, DueUntil, Moved, StoreError};
 
 use crate::Redate;
 use crate::judge::{Judged, Move, Run};
 use crate::outcome::RedateOutcome;
-use crate::request::Action;
 
 /// The index entries of one page, 300 KB.
 const PAGE: u16 = 1_000;

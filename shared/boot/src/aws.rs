@@ -46,6 +46,11 @@ pub async fn sqs() -> aws_sdk_sqs::Client {
     aws_sdk_sqs::Client::new(&settings(&connector()).load().await)
 }
 
+/// Creates a client of Lambda with the function's own role.
+pub async fn lambda() -> aws_sdk_lambda::Client {
+    aws_sdk_lambda::Client::new(&settings(&connector()).load().await)
+}
+
 /// Creates a client of EventBridge with the function's own role.
 pub async fn event_bridge() -> aws_sdk_eventbridge::Client {
     aws_sdk_eventbridge::Client::new(&settings(&connector()).load().await)

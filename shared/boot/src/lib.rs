@@ -15,7 +15,7 @@ mod telemetry;
 mod webhook_master;
 
 #[cfg(feature = "aws")]
-pub use aws::{connector, dynamodb, event_bridge, http_store, sqs, store};
+pub use aws::{connector, dynamodb, event_bridge, http_store, lambda, sqs, store};
 pub use client::{HTTP_CALL_TIMEOUT, dynamodb_at};
 pub use clock::Clock;
 pub use config::{ConfigError, DataConfig, Lookup};

@@ -4,11 +4,13 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::TimeDelta;
-use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
+use object_store::signer::{Method, Signer};
+use object_store::{Error, ObjectStore};
 use payments_boot::{ConfigError, Lookup};
 
 #[cfg(feature = "aws")]
@@ -31,6 +33,15 @@ pub enum Storage {
     },
     /// `file:///folder`.
     Folder(PathBuf),
+}
+
+/// Files with addresses from which anybody can read them for a while.
+#[derive(Debug, Clone)]
+pub struct LinkedFiles {
+    files: Arc<dyn ObjectStore>,
+    /// None for a folder, whose files have no addresses.
+    signer: Option<Arc<dyn Signer>>,
+    prefix: Path,
 }
 
 /// Why a text is not a storage of files.
@@ -76,7 +87,7 @@ impl Storage {
         let invalid = |error: &dyn fmt::Display| ConfigError::Invalid(variable, self.to_string(), error.to_string());
         match self {
             #[cfg(feature = "aws")]
-            Self::S3 { bucket, prefix } => s3::open(lookup, bucket, prefix, &invalid),
+            Self::S3 { bucket, prefix } => Ok(s3::below(prefix, s3::open(lookup, bucket, &invalid)?)),
             #[cfg(not(feature = "aws"))]
             Self::S3 { .. } => Err(invalid(&"this program is built for one machine, without S3; use file:///FOLDER")),
             Self::Folder(folder) => {
@@ -85,5 +96,46 @@ impl Storage {
                 Ok(Arc::new(files.with_fsync(true)))
             }
         }
+    }
+    /// Opens the storage as [`open`](Self::open) does, with the addresses of its files.
+    ///
+    /// # Errors
+    /// [`ConfigError`], which names the variable.
+    pub fn open_with_links(&self, variable: &'static str, lookup: &Lookup<'_>) -> Result<LinkedFiles, ConfigError> {
+        match self {
+            #[cfg(feature = "aws")]
+            Self::S3 { bucket, prefix } => {
+                let invalid =
+                    |error: &dyn fmt::Display| ConfigError::Invalid(variable, self.to_string(), error.to_string());
+                let bucket = s3::open(lookup, bucket, &invalid)?;
+                let files = s3::below(prefix, Arc::clone(&bucket));
+                Ok(LinkedFiles { files, signer: Some(bucket), prefix: prefix.clone() })
+            }
+            _ => Ok(LinkedFiles { files: self.open(variable, lookup)?, signer: None, prefix: Path::default() }),
+        }
+    }
+}
+
+impl LinkedFiles {
+    /// The files.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn ObjectStore> {
+        &self.files
+    }
+
+    /// Whether a list of the files is in the order of their paths, as S3's is (*ListObjectsV2*, for general purpose buckets).
+    #[must_use]
+    pub fn lists_in_order(&self) -> bool {
+        self.signer.is_some()
+    }
+
+    /// An address from which anybody can read a file for `lasts`; none for a folder. Whether there is such a file is not asked.
+    ///
+    /// # Errors
+    /// When the address cannot be signed.
+    pub async fn link(&self, path: &Path, lasts: Duration) -> Result<Option<String>, Error> {
+        let Some(signer) = &self.signer else { return Ok(None) };
+        let path = self.prefix.parts().chain(path.parts()).collect();
+        Ok(Some(signer.signed_url(Method::GET, &path, lasts).await?.into()))
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
-use object_store::aws::{AmazonS3Builder, S3CopyIfNotExists};
+use object_store::aws::{AmazonS3, AmazonS3Builder, S3CopyIfNotExists};
 use object_store::path::Path;
 use object_store::prefix::PrefixStore;
 use object_store::{BackoffConfig, ObjectStore, RetryConfig};
@@ -29,9 +29,8 @@ const ROLE: &str = "the credentials of the function's role, which Lambda sets";
 pub(super) fn open(
     lookup: &Lookup<'_>,
     bucket: &str,
-    prefix: &Path,
     invalid: &dyn Fn(&dyn Display) -> ConfigError,
-) -> Result<Arc<dyn ObjectStore>, ConfigError> {
+) -> Result<Arc<AmazonS3>, ConfigError> {
     let mut builder = AmazonS3Builder::new()
         .with_bucket_name(bucket)
         .with_region(lookup.required::<String>("AWS_REGION", "the region, which Lambda sets")?)
@@ -45,17 +44,21 @@ pub(super) fn open(
     if let Some(url) = lookup.text("AWS_ENDPOINT_URL_S3").or_else(|| lookup.text("AWS_ENDPOINT_URL")) {
         builder = builder.with_allow_http(url.starts_with("http:")).with_endpoint(url);
     }
-    bounded(builder, prefix).map_err(|error| invalid(&error))
+    bounded(builder).map(Arc::new).map_err(|error| invalid(&error))
 }
 
 /// S3 over the SDK's transport, with bounded retries, and copies that never overwrite.
-fn bounded(builder: AmazonS3Builder, prefix: &Path) -> Result<Arc<dyn ObjectStore>, object_store::Error> {
+fn bounded(builder: AmazonS3Builder) -> Result<AmazonS3, object_store::Error> {
     let backoff = BackoffConfig { max_backoff: LONGEST_WAIT, ..BackoffConfig::default() };
     let retry = RetryConfig { backoff, max_retries: MAX_RETRIES, retry_timeout: RETRY_TIMEOUT };
     let builder = builder.with_http_connector(SdkTransport).with_retry(retry);
     // A multipart upload that copies one part, and whose completion says "If-None-Match: *".
-    let files = builder.with_copy_if_not_exists(S3CopyIfNotExists::Multipart).build()?;
-    Ok(if prefix.as_ref().is_empty() { Arc::new(files) } else { Arc::new(PrefixStore::new(files, prefix.clone())) })
+    builder.with_copy_if_not_exists(S3CopyIfNotExists::Multipart).build()
+}
+
+/// The files below a prefix.
+pub(super) fn below(prefix: &Path, files: Arc<AmazonS3>) -> Arc<dyn ObjectStore> {
+    if prefix.as_ref().is_empty() { files } else { Arc::new(PrefixStore::new(files, prefix.clone())) }
 }
 
 #[cfg(test)]

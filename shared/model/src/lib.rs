@@ -59,6 +59,8 @@
 //! | [`payment`] | instructions, details and heads |
 //! | [`payment_id`] | payment ids, idempotency keys, shards |
 //! | [`public_actor`] | the actors as clients see them |
+//! | [`recount`] | what a recount is asked for |
+//! | [`redate`] | what a redate is asked for |
 //! | [`reference`](mod@reference) | clients' references of payments |
 //! | [`sequence_number`] | places in a shard of the table's stream |
 //! | [`settlement`] | settlements, transaction ids, failure reasons |
@@ -101,6 +103,8 @@ pub mod outage;
 pub mod payment;
 pub mod payment_id;
 pub mod public_actor;
+pub mod recount;
+pub mod redate;
 pub mod reference;
 pub mod sequence_number;
 pub mod settlement;

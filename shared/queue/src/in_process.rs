@@ -167,12 +167,16 @@ impl Queue {
             1..=MAX_MESSAGE_BYTES => {}
             bytes => return Err(SendError::TooLong(bytes)),
         }
+        Ok(self.put_new(body, now))
+    }
+
+    fn put_new(&self, body: String, now: DateTime<Utc>) -> MessageId {
         let mut contents = self.contents();
         contents.sent += 1;
         let name = format!("{}/{}", self.settings.name, contents.sent);
         let id = MessageId(Uuid::new_v5(&NAMESPACE, name.as_bytes()));
         contents.put(id, body, now);
-        Ok(id)
+        id
     }
 
     /// Receives up to `max` messages, at most [`MAX_RECEIVED`], and hides them until the visibility
@@ -202,6 +206,28 @@ impl Queue {
             dead.into_iter().for_each(|(id, message)| contents.put(id, message.body, message.sent_at));
         }
         received
+    }
+
+    /// Receives up to [`MAX_RECEIVED`] messages that are visible again at once, as with a visibility timeout of zero.
+    pub fn sample(&self, now: DateTime<Utc>) -> Vec<Received> {
+        let mut contents = self.contents();
+        contents.surface(now);
+        let most = contents.visible.len().min(MAX_RECEIVED);
+        let ids: Vec<_> = contents.visible.drain(..most).collect();
+        ids.into_iter().filter_map(|id| contents.receive(id, now, TimeDelta::zero())).collect()
+    }
+
+    /// Moves all visible messages to another queue, where each is a new one (*StartMessageMoveTask*). SQS does so in the background.
+    pub fn move_all_to(&self, other: &Self, now: DateTime<Utc>) {
+        let bodies: Vec<_> = {
+            let mut contents = self.contents();
+            contents.surface(now);
+            let ids: Vec<_> = contents.visible.drain(..).collect();
+            ids.iter().filter_map(|id| contents.messages.remove(id)).map(|message| message.body).collect()
+        };
+        for body in bodies {
+            other.put_new(body, now);
+        }
     }
 
     /// Deletes a message by the handle of its latest receive. As in SQS, any other handle is accepted

@@ -9,7 +9,7 @@ use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::types::{BatchResultErrorEntry, SendMessageBatchRequestEntry};
 use futures::StreamExt as _;
-use payments_model::AccountId;
+use payments_model::{AccountId, OutageKind};
 use payments_model::account::MAX_ACCOUNT_ID_BYTES;
 
 use crate::error::QueueError;
@@ -119,25 +119,34 @@ const THROTTLES: [&str; 5] = ["RequestThrottled", "ThrottlingException", "Thrott
 /// Error codes of SQS's own failures, in either protocol.
 const TROUBLES: [&str; 4] = ["InternalError", "InternalFailure", "ServiceUnavailable", "InternalServerError"];
 
+/// How a call of SQS or Lambda failed.
+pub fn kind_of<E: ProvideErrorMetadata>(error: &SdkError<E>) -> OutageKind {
+    let status = error.raw_response().map(|response| response.status().as_u16());
+    let code = error.as_service_error().and_then(ProvideErrorMetadata::code).map(bare);
+    // An unreadable reply is a service error too, with the status of a success.
+    let ours = matches!(error, SdkError::ConstructionFailure(_))
+        || (matches!(error, SdkError::ServiceError(_)) && status.is_some_and(|status| (400..500).contains(&status)));
+    match code {
+        Some(code) if THROTTLES.contains(&code) => OutageKind::Throttled,
+        _ if status == Some(429) => OutageKind::Throttled,
+        Some(code) if TROUBLES.contains(&code) => OutageKind::Unavailable,
+        _ if ours => OutageKind::Broken,
+        _ => OutageKind::Unavailable,
+    }
+}
+
 impl QueueError {
     /// The error of a failed call.
     pub(crate) fn of_call<E>(error: SdkError<E>) -> Self
     where
         E: ProvideErrorMetadata + Error + Send + Sync + 'static,
     {
-        let status = error.raw_response().map(|response| response.status().as_u16());
-        let code = error.as_service_error().and_then(ProvideErrorMetadata::code).map(str::to_owned);
-        // An unreadable reply is a service error too, with the status of a success.
-        let ours = matches!(error, SdkError::ConstructionFailure(_))
-            || (matches!(error, SdkError::ServiceError(_))
-                && status.is_some_and(|status| (400..500).contains(&status)));
+        let kind = kind_of(&error);
         let cause = Arc::new(error);
-        match code.as_deref().map(bare) {
-            Some(code) if THROTTLES.contains(&code) => Self::Throttled(cause),
-            _ if status == Some(429) => Self::Throttled(cause),
-            Some(code) if TROUBLES.contains(&code) => Self::Unavailable(cause),
-            _ if ours => Self::Refused(cause),
-            _ => Self::Unavailable(cause),
+        match kind {
+            OutageKind::Throttled => Self::Throttled(cause),
+            OutageKind::Unavailable => Self::Unavailable(cause),
+            OutageKind::Broken => Self::Refused(cause),
         }
     }
 

@@ -9,6 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::DateTime;
 use form_urlencoded::{Serializer, parse};
 use payments_boot::Clock;
+use payments_local::operations::ReportLinks;
 use payments_local::token::Issuer;
 use payments_local::{Bank, Gateway};
 use payments_tests::World;
@@ -48,6 +49,7 @@ impl Provider {
             functions: world.functions().clone(),
             clock: Clock::simulated(now, |_| {}),
             zone: "Europe/London".parse()?,
+            reports: ReportLinks::over(Arc::clone(&world.outside.reports)),
         };
         let issuer = Arc::new(Issuer::new("custom:accounts")?);
         let gateway = Gateway::start(0, bank, Some(issuer), None).await?;

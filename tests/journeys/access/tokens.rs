@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use chrono::{DateTime, TimeDelta, Utc};
+use payments_local::operations::ReportLinks;
 use payments_local::token::{AUDIENCE, Issuer};
 use payments_local::{Bank, Gateway, Options, System, welcome};
 use payments_tests::World;
@@ -21,7 +22,8 @@ async fn the_gateway_accepts_only_valid_tokens_of_its_issuer() -> Result<()> {
     let now = clock.instant();
     let issuer = Arc::new(Issuer::new("custom:accounts")?);
     let stranger = Issuer::new("custom:accounts")?;
-    let bank = Bank { functions: world.functions().clone(), clock, zone: "Europe/London".parse()? };
+    let reports = ReportLinks::over(Arc::clone(&world.outside.reports));
+    let bank = Bank { functions: world.functions().clone(), clock, zone: "Europe/London".parse()?, reports };
     let gateway = Gateway::start(0, bank, Some(Arc::clone(&issuer)), None).await?;
     let good = issuer.claims("payments/read", &["acc-1".to_owned()], now);
     let changed = |change: Change| {

@@ -87,6 +87,7 @@ impl Lambda {
                     metrics: stack.metrics.of_function(caller.function),
                     reports: Arc::clone(reports),
                     webhooks: stack.webhooks.clone(),
+                    operations: Arc::new(stack.operations()),
                 })
             };
             let mut functions = stack.environment.functions(own)?;

@@ -27,7 +27,7 @@ impl Console {
             dl {
                 (fact("Time", &html! { (instant(self.clock.now())) ", " (today) " at the bank" }))
                 (fact("Paused", &paused(self.config.paused)))
-                (fact("Last report", &report(run.as_ref())))
+                (fact("Last report", &html! { (report(run.as_ref())) ". " a href=(link("reports", &[])) { "Reports" } }))
                 (fact("Event log", &event_log(log.as_ref())))
                 (fact("Shards read", &html! { (self.config.read_shards.get()) }))
             }
@@ -38,15 +38,45 @@ impl Console {
     }
 }
 
+/// What starts without a choice: the action, and what its button says.
+const RUNS: [(&str, &str); 5] = [
+    ("start-sweep", "Sweep…"),
+    ("start-redrive", "Redrive…"),
+    ("start-report", "Report…"),
+    ("start-archive", "Archive…"),
+    ("look-for-redates", "Count what waits for a redate…"),
+];
+
 /// The forms that preview what an operator can do with the whole bank.
 fn actions() -> Markup {
+    let preview = html! { input type="hidden" name="step" value="preview"; };
+    let dates = |of: &str, required: bool| {
+        html! {
+            @for name in ["from", "to"] {
+                label for={ (of) "-" (name) } { (name) }
+                input id={ (of) "-" (name) } name=(name) type="date" required[required];
+            }
+        }
+    };
     html! {
-        h2 { "Cancel payments" }
-        form data-action="cancel" {
-            label for="payments" { "Ids of payments, one a line" }
-            textarea id="payments" name="payments" rows="4" cols="38" maxlength="8000" required {}
-            input type="hidden" name="step" value="preview";
-            button { "Cancel…" }
+        div class="acts" {
+            h2 { "Cancel payments" }
+            form data-action="cancel" {
+                label for="payments" { "Ids of payments, one a line" }
+                textarea id="payments" name="payments" rows="4" cols="38" maxlength="8000" required {}
+                (preview)
+                button { "Cancel…" }
+            }
+            h2 { "Start a run" }
+            div class="row" { @for (action, says) in RUNS { form data-action=(action) { (preview) button { (says) } } } }
+            form data-action="start-recount" { (dates("recount", false)) (preview) button { "Recount…" } }
+            form data-action="redate" {
+                label for="calendar" { "Calendar" }
+                input id="calendar" name="calendar" maxlength="20" size="5" required;
+                (dates("redate", true))
+                (preview)
+                button { "Redate…" }
+            }
         }
     }
 }
@@ -73,7 +103,8 @@ fn paused(paused: Paused) -> Markup {
     }
 }
 
-fn report(run: Option<&ReportRun>) -> Markup {
+/// The last run of the report.
+pub(crate) fn report(run: Option<&ReportRun>) -> Markup {
     let Some(run) = run else { return html! { "none yet" } };
     html! {
         "number " (run.number) ", committed " (instant(run.committed_at)) ": " (grouped(run.rows.into())) " settlements from "

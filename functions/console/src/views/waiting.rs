@@ -50,7 +50,7 @@ impl Console {
     /// The payments of a status that have been due for the longest time: one read for each shard.
     pub(crate) async fn late(&self, status: Status, most: u16) -> Result<Late, StoreError> {
         let now = self.clock.now();
-        let until = DueUntil::Instant(self.config.zone.date_of(now), now);
+        let until = DueUntil::Instant(self.config.business_days.date_of(now), now);
         let deadline = self.deadline();
         let deadline = &deadline;
         let pages = iter(self.config.read_shards.all())

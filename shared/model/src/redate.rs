@@ -1,12 +1,11 @@
-//! The request of a run: which calendars, which dates, and whether payments are moved.
+//! What a redate is asked for: which calendars, which dates, and whether payments are moved.
 
 use std::collections::BTreeMap;
 use std::iter::successors;
 
-use payments_model::{BusinessDate, Calendar, UtcSecond};
 use serde::{Deserialize, Deserializer, de};
 
-use crate::Config;
+use crate::{BusinessDate, BusinessDays, Calendar, UtcSecond};
 
 /// The most dates of one run: six weeks, of which twelve days are Saturdays and Sundays. A look without dates covers as many, from the
 /// earliest one on.
@@ -76,12 +75,15 @@ pub enum RequestError {
     TooMany(i64),
 }
 
-/// What a run does: the calendars by their ids, the dates in order on which one of them is closed, and the action.
+/// What a run does: with which calendars, on which dates of which one of them is closed, and the action.
 #[derive(Debug, Clone)]
-pub(crate) struct Plan {
-    pub(crate) calendars: BTreeMap<&'static str, &'static Calendar>,
-    pub(crate) dates: Vec<BusinessDate>,
-    pub(crate) action: Action,
+pub struct Plan {
+    /// The calendars by their ids.
+    pub calendars: BTreeMap<&'static str, &'static Calendar>,
+    /// The dates, in order.
+    pub dates: Vec<BusinessDate>,
+    /// The action.
+    pub action: Action,
 }
 
 fn date<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<BusinessDate>, D::Error> {
@@ -90,13 +92,16 @@ fn date<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<BusinessDat
 }
 
 impl Request {
-    /// Returns what the request asks for.
-    pub(crate) fn plan(&self, config: &Config, now: UtcSecond) -> Result<Plan, RequestError> {
+    /// Returns what the request asks for, in a bank with these business days that permits amendments or not.
+    ///
+    /// # Errors
+    /// When the request names too little, too much, or what this bank does not have.
+    pub fn plan(&self, days: &BusinessDays, amendments: bool, now: UtcSecond) -> Result<Plan, RequestError> {
         let is_named = self.calendar.is_some() && self.from.is_some() && self.to.is_some();
         if self.action == Action::Move && !is_named {
             return Err(RequestError::NotNamed);
         }
-        let in_use = config.business_days.calendars();
+        let in_use = days.calendars();
         let mut calendars: BTreeMap<_, _> = in_use.iter().map(|(id, (rail, _))| (*id, rail.calendar)).collect();
         if let Some(wanted) = &self.calendar {
             if calendars.is_empty() {
@@ -108,10 +113,10 @@ impl Request {
                 return Err(RequestError::NoCalendar(wanted.clone(), ids));
             }
         }
-        if self.action == Action::Move && !config.amendments {
+        if self.action == Action::Move && !amendments {
             return Err(RequestError::NoAmendments);
         }
-        let today = config.business_days.date_of(now);
+        let today = days.date_of(now);
         let is_closed = |date: &BusinessDate| calendars.values().any(|calendar| calendar.is_closed(*date));
         let dates = self.dates(today)?.filter(is_closed).collect();
         Ok(Plan { calendars, dates, action: self.action })
@@ -138,29 +143,21 @@ impl Request {
 
 #[cfg(test)]
 mod tests {
-    use payments_boot::Lookup;
+    use chrono::TimeDelta;
 
     use super::*;
+    use crate::DateRule;
 
     /// What a stack with these calendars answers on Friday, 20 November 2026.
-    fn plan(request: &str, calendars: &str, amendments: &str) -> String {
+    fn plan(request: &str, calendars: &str, amendments: bool) -> String {
         let request: Request = match serde_json::from_str(request) {
             Ok(request) => request,
             Err(error) => return error.to_string(),
         };
-        let get = |name: &str| {
-            let value = match name {
-                "PAYMENTS_TABLE" | "HISTORY_TABLE" | "LOG_TABLE" => "any",
-                "BUSINESS_TIME_ZONE" => "Europe/London",
-                "READ_SHARDS" => "10",
-                "CALENDARS" => calendars,
-                "AMENDMENTS" => amendments,
-                _ => return None,
-            };
-            Some(value.to_owned())
-        };
-        let config = Config::read(&Lookup::new(&get)).unwrap();
-        match request.plan(&config, "2026-11-20T02:00:00Z".parse().unwrap()) {
+        let zone = "Europe/London".parse().unwrap();
+        let calendars = if calendars.is_empty() { Default::default() } else { calendars.parse().unwrap() };
+        let days = BusinessDays::new(zone, calendars, Default::default(), DateRule::None, TimeDelta::zero()).unwrap();
+        match request.plan(&days, amendments, "2026-11-20T02:00:00Z".parse().unwrap()) {
             Ok(Plan { calendars, dates, .. }) => {
                 let (ids, ends) = (Vec::from_iter(calendars.into_keys()).join(" "), [dates.first(), dates.last()]);
                 let [first, last] = ends.map(|date| date.map_or_else(String::new, ToString::to_string));
@@ -194,7 +191,7 @@ mod tests {
                 "T2: 2 from 2035-12-29 to 2035-12-30",
             ),
         ] {
-            assert_eq!(plan(request, calendars, "true"), want, "{request}");
+            assert_eq!(plan(request, calendars, true), want, "{request}");
         }
     }
 
@@ -202,44 +199,44 @@ mod tests {
     fn errors_say_what_to_send() {
         const MOVE: &str = r#"{"action":"move","calendar":"GB","from":"2026-12-28","to":"2026-12-28"}"#;
         for (request, amendments, want) in [
-            (r#"{"action":"mave"}"#, "true", "unknown variant `mave`, expected `look` or `move`"),
+            (r#"{"action":"mave"}"#, true, "unknown variant `mave`, expected `look` or `move`"),
             (
                 r#"{"date":"2026-12-28"}"#,
-                "true",
+                true,
                 "unknown field `date`, expected one of `action`, `calendar`, `from`, `to`",
             ),
-            (r#"{"from":"Christmas"}"#, "true", "expected an existing date as YYYY-MM-DD, such as 2026-12-01"),
+            (r#"{"from":"Christmas"}"#, true, "expected an existing date as YYYY-MM-DD, such as 2026-12-01"),
             (
                 r#"{"action":"move"}"#,
-                "true",
+                true,
                 "a move needs a calendar and dates; send {\"action\":\"move\",\"calendar\":",
             ),
             (
                 r#"{"action":"move","from":"2026-12-28","to":"2026-12-28"}"#,
-                "true",
+                true,
                 "a move needs a calendar and dates; send ",
             ),
-            (r#"{"calendar":"T2"}"#, "true", "no currency has the calendar \"T2\"; the calendars in use are GB"),
-            (MOVE, "false", "a move is an amendment, and Amendments is false: "),
+            (r#"{"calendar":"T2"}"#, true, "no currency has the calendar \"T2\"; the calendars in use are GB"),
+            (MOVE, false, "a move is an amendment, and Amendments is false: "),
             (
                 r#"{"from":"2026-12-28","to":"2026-12-27"}"#,
-                "false",
+                false,
                 "\"from\" (2026-12-28) is after \"to\" (2026-12-27); send ",
             ),
             (
                 r#"{"from":"2026-11-12"}"#,
-                "false",
+                false,
                 "\"from\" (2026-11-12) is more than 7 days ago; send 2026-11-13 or a later date",
             ),
             (
                 r#"{"from":"2026-12-01","to":"2027-01-12"}"#,
-                "false",
+                false,
                 "43 dates are too many for one run; send \"from\" and \"to\" with at most 42 dates",
             ),
         ] {
             let said = plan(request, "GBP=GB", amendments);
             assert!(said.starts_with(want), "{request}: {said}");
         }
-        assert_eq!(plan(MOVE, "", "true"), "no calendar is in use, because the parameter Calendars is empty");
+        assert_eq!(plan(MOVE, "", true), "no calendar is in use, because the parameter Calendars is empty");
     }
 }

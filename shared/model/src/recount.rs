@@ -1,10 +1,11 @@
-//! The request of a run, and the dates it covers.
+//! What a recount is asked for: which dates, and whether counters are corrected.
 
 use std::iter::successors;
 
 use chrono::TimeDelta;
-use payments_model::{BusinessDate, BusinessZone, UtcSecond};
 use serde::{Deserialize, Deserializer, de};
+
+use crate::{BusinessDate, BusinessZone, UtcSecond};
 
 /// How far back a recount goes without `from`: longer than settlement, report, expiry and archive take, so each date is
 /// recounted once more after its last change. A payment that is settled after its redrive of the 127th hour expires a
@@ -63,7 +64,10 @@ fn date<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<BusinessDat
 
 impl Request {
     /// Returns the dates in order.
-    pub(crate) fn dates(&self, zone: BusinessZone, now: UtcSecond) -> Result<Vec<BusinessDate>, RequestError> {
+    ///
+    /// # Errors
+    /// When the dates are missing, in the wrong order or too many.
+    pub fn dates(&self, zone: BusinessZone, now: UtcSecond) -> Result<Vec<BusinessDate>, RequestError> {
         if self.action == Action::Repair && (self.from.is_none() || self.to.is_none()) {
             return Err(RequestError::NoDates);
         }

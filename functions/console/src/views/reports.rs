@@ -1,0 +1,188 @@
+//! The published reports, and addresses from which each can be read.
+
+use std::fmt;
+use std::str::FromStr;
+
+use maud::{Markup, html};
+use payments_http::request::invalid_parameter;
+use payments_http::{Problem, ProblemKind, Request};
+use payments_model::BusinessDate;
+
+use crate::function::Console;
+use crate::html::{fact, grouped, heading, link};
+use crate::operations::ReportFile;
+
+/// The most files of one list: a day of reports every quarter of an hour, with their summaries.
+const LISTED: usize = 200;
+
+/// The endings of a report's two files: the settlements, and their sums.
+const ENDINGS: [&str; 2] = [".csv.gz", ".summary.json"];
+
+/// The name of a report: that of its files without their endings.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct ReportName(String);
+
+impl FromStr for ReportName {
+    type Err = &'static str;
+
+    /// Nothing else in the storage gets an address, such as the journal or the attempts of a run.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let is_instant = |text: &str| {
+            let shape: String = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+            shape == "0000-00-00T000000Z"
+        };
+        let is_name = || {
+            let (span, number) = text.split_once("-run-")?;
+            let (first, last) = span.split_once("--")?;
+            let is_number = (6..=20).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit());
+            Some(is_instant(first) && is_instant(last) && is_number)
+        };
+        if is_name() == Some(true) { Ok(Self(text.to_owned())) } else { Err("it is no name of a report") }
+    }
+}
+
+impl fmt::Display for ReportName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl ReportName {
+    /// The report to which a file belongs.
+    fn of(path: &str) -> Option<Self> {
+        let name = path.strip_prefix("reports/")?;
+        ENDINGS.iter().find_map(|ending| name.strip_suffix(ending))?.parse().ok()
+    }
+
+    /// The date of its first settlement, in UTC.
+    fn date(&self) -> &str {
+        self.0.split_once('T').map_or("", |(date, _)| date)
+    }
+
+    fn path(&self, ending: &str) -> String {
+        format!("reports/{self}{ending}")
+    }
+}
+
+impl Console {
+    /// The view of the reports from a date on, by default that of the last one: one call, and without a date one read.
+    pub(crate) async fn reports(&self, request: &Request<'_>) -> Result<Markup, Problem> {
+        let query = request.query(&["from", "after"])?;
+        let (asked, after): (Option<BusinessDate>, Option<ReportName>) = (query.get("from")?, query.get("after")?);
+        let from = match (&after, asked) {
+            (Some(name), _) => name.date().to_owned(),
+            (None, Some(date)) => date.to_string(),
+            (None, None) => {
+                let last = self.store.last_report_run().await?;
+                last.map_or_else(|| self.clock.now(), |run| run.first_settled_at).as_chrono().format("%F").to_string()
+            }
+        };
+        let place = after.map_or_else(|| from.clone(), |name| name.0);
+        let files = self.operations.reports(&format!("reports/{place}"), LISTED).await?;
+        let is_cut = files.len() == LISTED;
+        let mut reports: Vec<(ReportName, u64)> = files.iter().filter_map(settlements).collect();
+        // Its summary may be missing here, so the next list begins with it.
+        let next = if is_cut { reports.pop() } else { None };
+        Ok(html! {
+            (heading("Reports"))
+            form data-view="reports" {
+                label for="from" { "First settlement from" }
+                input id="from" name="from" type="date" value=(from) required;
+                button { "Show" }
+            }
+            @if reports.is_empty() { p { "None." } } @else { (table(&reports)) }
+            @if let Some((next, _)) = next {
+                p { a href=(link("reports", &[("after", &next.0)])) { "Later" } }
+            }
+        })
+    }
+
+    /// The view of a report: one call, and addresses that are made without one.
+    pub(crate) async fn report(&self, request: &Request<'_>) -> Result<Markup, Problem> {
+        const PARAMETER: &str = "name";
+        let name: ReportName =
+            request.query(&[PARAMETER])?.get(PARAMETER)?.ok_or_else(|| invalid_parameter(PARAMETER, &"it is missing"))?;
+        // The files of a name follow each other, and this is the text before them.
+        let files = self.operations.reports(&format!("reports/{name}"), ENDINGS.len()).await?;
+        let files: Vec<ReportFile> =
+            files.into_iter().filter(|file| ENDINGS.iter().any(|ending| file.path == name.path(ending))).collect();
+        if files.is_empty() {
+            return Err(Problem::new(ProblemKind::NoSuchRoute, "There is no such report; look at the list again."));
+        }
+        let mut links = Vec::new();
+        for file in &files {
+            links.push((file, self.operations.report_link(&file.path).await?));
+        }
+        Ok(html! {
+            (heading(&format!("Report {name}")))
+            dl { @for (file, address) in links {
+                (fact(kind(&file.path), &html! {
+                    @match address {
+                        Some(address) => { a href=(address) rel="noreferrer" target="_blank" { "Download" } },
+                        None => { "in the bank's folder of reports: " code { (file.path) } },
+                    }
+                    ", " (grouped(file.bytes.into())) " bytes"
+                }))
+            } }
+            p class="quiet" { "An address works for a minute, for whoever has it. Load the view again for another." }
+            p { a href=(link("reports", &[("from", name.date())])) { "Reports of this day" } }
+        })
+    }
+}
+
+fn kind(path: &str) -> &'static str {
+    if path.ends_with(ENDINGS[0]) { "Settlements" } else { "Sums" }
+}
+
+/// The report of a file with settlements, and its size.
+fn settlements(file: &ReportFile) -> Option<(ReportName, u64)> {
+    let name = ReportName::of(&file.path)?;
+    (file.path == name.path(ENDINGS[0])).then_some((name, file.bytes))
+}
+
+fn table(reports: &[(ReportName, u64)]) -> Markup {
+    html! {
+        div class="scroll" tabindex="0" { table {
+            caption { "By the time of their first settlement, in UTC" }
+            thead { tr {
+                th scope="col" { "Settled from" } th scope="col" { "to" } th scope="col" { "Run" }
+                th scope="col" class="number" { "Bytes" }
+            } }
+            tbody { @for (name, bytes) in reports { (row(name, *bytes)) } }
+        } }
+    }
+}
+
+fn row(name: &ReportName, bytes: u64) -> Markup {
+    let (span, number) = name.0.split_once("-run-").unwrap_or((&name.0, ""));
+    let (first, last) = span.split_once("--").unwrap_or((span, ""));
+    html! { tr {
+        td { (first) } td { (last) }
+        td { a href=(link("report", &[("name", &name.0)])) { (number) } }
+        td class="number" { (grouped(bytes.into())) }
+    } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_published_reports_have_names() {
+        let name = "2026-11-20T010203Z--2026-11-20T020203Z-run-000042";
+        for (path, want) in [
+            ("reports/2026-11-20T010203Z--2026-11-20T020203Z-run-000042.csv.gz", Some(name)),
+            ("reports/2026-11-20T010203Z--2026-11-20T020203Z-run-000042.summary.json", Some(name)),
+            ("reports/2026-11-20T010203Z--2026-11-20T020203Z-run-000042", None),
+            ("attempts/2026-11-20T010203Z--2026-11-20T020203Z-run-000042.csv.gz", None),
+            ("journal/3637440/000000000001", None),
+            ("reports/../journal/a.csv.gz", None),
+            ("reports/2026-11-20T010203Z--2026-11-20T020203Z-run-42.csv.gz", None),
+            ("reports/2026-11-20T010203Z--x-run-000042.csv.gz", None),
+            ("reports/<script>--<script>-run-000042.csv.gz", None),
+            ("", None),
+        ] {
+            assert_eq!(ReportName::of(path).map(|name| name.0).as_deref(), want, "{path}");
+        }
+    }
+}
