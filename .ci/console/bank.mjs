@@ -85,7 +85,19 @@ export async function filled(bank) {
   await refuses(bank, order);
   must(await ask("/sandbox/clock", { method: "POST", body: { advanceSeconds: 120 } }), 200);
   const settled = await settlement(bank, today);
-  return { today, later, cancelled, amended, hostile, settled, order };
+  const { cursor } = must(await ask("/webhook-endpoints/shop"), 200).json;
+  return { today, later, cancelled, amended, hostile, settled, cursor, report: await reported(bank, today), order };
+}
+
+/** Waits until a report is published, and returns its name. */
+async function reported({ ask, url }, today) {
+  for (let attempt = 0; attempt < 60; attempt += 1) {
+    const list = must(await ask(`/console/views/reports?from=${today}`), 200).text;
+    const name = /#report\?name=([^"]+)"/.exec(list)?.[1];
+    if (name) return name;
+    must(await ask("/sandbox/clock", { method: "POST", body: { advanceSeconds: 600 } }), 200);
+  }
+  throw new Error(`no report of ${today} is published at ${url}`);
 }
 
 /** What could be a script never gets into the other fields. */

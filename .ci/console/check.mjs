@@ -1,7 +1,7 @@
 // Checks the console in Chromium. Needs BANK_URL, a sandbox that requires tokens, OPEN_URL, one that does not, and CHROMIUM.
 
 import { createServer } from "node:http";
-import { gzipSync } from "node:zlib";
+import { gunzipSync, gzipSync } from "node:zlib";
 import { HOSTILE, PROCESSED, bank, create, filled } from "./bank.mjs";
 import { Console, DESK, PHONE, must, pause, start, within } from "./browser.mjs";
 
@@ -18,6 +18,7 @@ const VIEWS = [
   `list?date=${day.later(400)}&status=SCHEDULED`, "find", "find?text=nothing", `find?text=${day.settled.transactionId}`,
   `find?account=acc-1&key=amended`, `payment?id=${day.settled.paymentId}`, `payment?id=${day.amended}`, `payment?id=${day.cancelled}`,
   `payment?id=${day.hostile.id}`, `payment?id=${day.hostile.long}`, "waiting", "endpoints", "bank", "audit",
+  "queues", "letters?queue=dispatch-failures", "reports", `reports?from=${day.today}`, `report?name=${day.report}`,
 ];
 
 /** Runs a check in a page of its own. */
@@ -189,7 +190,7 @@ await check("it asks for no right to act", async (console) => {
 
 await check("who only looks is shown no action", async (console) => {
   await console.signIn("look");
-  for (const view of ["bank", "endpoints", `payment?id=${day.amended}`]) {
+  for (const view of ["bank", "endpoints", "queues", `payment?id=${day.amended}`]) {
     await console.view(view);
     const shown = await console.page.$$eval("form[data-action]", (forms) => forms.filter((form) => form.checkVisibility()).length);
     must(shown === 0, `${view} shows ${shown}`);
@@ -218,6 +219,61 @@ for (const where of [PHONE, DESK]) {
     must((await console.text("#main")).includes(id), "the trail does not have it");
   }, { viewport: where });
 }
+
+/** Every other action: where its form is, and what an operator types into it. */
+const ACTS = [
+  ["bank", "start-sweep"], ["bank", "start-redrive"], ["bank", "start-report"], ["bank", "start-archive"], ["bank", "look-for-redates"],
+  ["bank", "start-recount", { from: day.today, to: day.today }],
+  ["bank", "redate", { calendar: "GB", from: day.later(1), to: day.later(14) }],
+  ["queues", "move-dead-letters"],
+  ["endpoints", "test-endpoint"], ["endpoints", "replay-endpoint", { after: day.cursor }],
+];
+
+await check("every action is previewed, done and in the trail, phone", async (console) => {
+  await console.signIn("act");
+  for (const [view, action, typed] of ACTS) {
+    await console.view(view);
+    await console.accessible();
+    for (const [name, value] of Object.entries(typed ?? {})) {
+      // As a date field takes it from a script, whatever the browser's language is.
+      await console.page.$eval(`form[data-action=${action}] [name=${name}]`, (field, value) => (field.value = value), value);
+    }
+    await console.page.click(`form[data-action=${action}] button`);
+    await console.page.waitForSelector(`#dialog[open] form[data-action=${action}] button`, { timeout: 15_000 }).catch(async () => {
+      throw new Error(`${action} has no preview: ${await console.text("#problem")} ${await console.text("#dialog")}`);
+    });
+    await console.accessible();
+    await console.fits();
+    await console.page.click(`#dialog form[data-action=${action}] button`);
+    await console.page.waitForSelector("#dialog[open] ul li", { timeout: 15_000 });
+    must(!(await console.text("#dialog ul")).includes("refused"), `${action}: ${await console.text("#dialog ul")}`);
+    await console.accessible();
+    await console.page.keyboard.press("Escape");
+    await console.page.waitForFunction(() => !document.querySelector("#dialog").open);
+  }
+  await console.view("audit");
+  const trail = await console.page.$$eval("#main tbody tr", (rows) => rows.map((row) => row.textContent));
+  for (const [, action] of ACTS) must(trail.some((row) => row.includes(action)), `the trail does not have ${action}`);
+}, { viewport: PHONE });
+
+await check("what cannot be done says why", async (console) => {
+  await console.signIn("act");
+  await console.view("bank");
+  await console.page.$eval("form[data-action=start-recount] [name=from]", (field) => (field.value = "2026-01-01"));
+  await console.page.click("form[data-action=start-recount] button");
+  must((await console.problem()).includes("are too many for one run"), "it does not say that the dates are too many");
+}, { expected: [REFUSED] });
+
+await check("a report is found and downloaded", async (console) => {
+  await console.signIn("look");
+  await console.view("reports");
+  await console.page.click("#main td a[href^='#report?']");
+  await console.page.waitForFunction(() => document.querySelector("#main h1")?.textContent.startsWith("Report "));
+  const [link] = await console.page.$$eval("#main a[target=_blank]", (links) => links.map((link) => link.href));
+  const file = await fetch(link);
+  const text = gunzipSync(Buffer.from(await file.arrayBuffer())).toString();
+  must(file.status === 200 && text.startsWith("paymentId,"), `the report begins with ${text.slice(0, 40)}`);
+});
 
 await check("nothing is stored", async (console) => {
   await console.signIn("look");

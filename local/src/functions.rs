@@ -351,10 +351,17 @@ impl Environment {
             "CONSOLE_AUTHORIZE_URL" => AUTHORIZE_PATH.to_owned(),
             "CONSOLE_TOKEN_URL" => TOKEN_PATH.to_owned(),
             "PAUSED" => self.paused.to_owned(),
-            // In this process, what operators reach is one of the dependencies.
-            "SWEEPER_FUNCTION" | "REPORT_FUNCTION" | "ARCHIVE_FUNCTION" | "RECOUNT_FUNCTION" | "REDATE_FUNCTION"
-            | "REQUEST_QUEUE_URL" | "REQUEST_DEAD_LETTERS_URL" | "RESULT_QUEUE_URL" | "RESULT_DEAD_LETTERS_URL"
-            | "DISPATCH_FAILURES_URL" => "in-this-process".to_owned(),
+            // In this process, what operators reach is one of the dependencies, and so is the queue of requests.
+            "SWEEPER_FUNCTION" => Function::DailyDueSweeper.as_str().to_owned(),
+            "REPORT_FUNCTION" => Function::Report.as_str().to_owned(),
+            "ARCHIVE_FUNCTION" => Function::Archive.as_str().to_owned(),
+            "RECOUNT_FUNCTION" => Function::Recount.as_str().to_owned(),
+            "REDATE_FUNCTION" => Function::Redate.as_str().to_owned(),
+            "REQUEST_QUEUE_URL" => "https://queue.invalid/payment-requests".to_owned(),
+            "REQUEST_DEAD_LETTERS_URL" => "https://queue.invalid/payment-requests-dead-letters".to_owned(),
+            "RESULT_QUEUE_URL" => "https://queue.invalid/payment-results".to_owned(),
+            "RESULT_DEAD_LETTERS_URL" => "https://queue.invalid/payment-results-dead-letters".to_owned(),
+            "DISPATCH_FAILURES_URL" => "https://queue.invalid/dispatch-failures".to_owned(),
             "WEBHOOKS" => self.webhooks.to_string(),
             "CONSOLE" => self.console.to_string(),
             "MAX_DISPATCH_ATTEMPTS" => self.dispatch_attempts.to_string(),

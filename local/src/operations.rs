@@ -6,11 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
 use async_trait::async_trait;
-use console::{BankQueue, MoveBack, OperationError, Operations, QueueState, ReportFile, SampledMessage, Startable};
-use futures::TryStreamExt as _;
+use console::{
+    BankQueue, MoveBack, OperationError, Operations, QueueState, REPORTS, ReportFile, SampledMessage, Startable,
+};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt as _};
 use payments_boot::Clock;
+use payments_files::LinkedFiles;
 use payments_model::{OutageKind, UtcSecond};
 use payments_queue::Queue;
 
@@ -48,20 +50,20 @@ impl Started {
 /// The reports, and the codes under which their files are served for a minute.
 #[derive(Debug, Clone)]
 pub struct ReportLinks {
-    reports: Arc<dyn ObjectStore>,
+    reports: LinkedFiles,
     codes: Arc<Codes<Path>>,
 }
 
 impl ReportLinks {
     /// Serves the files of a storage.
     pub fn over(reports: Arc<dyn ObjectStore>) -> Self {
-        Self { reports, codes: Arc::default() }
+        Self { reports: LinkedFiles::without_links(reports), codes: Arc::default() }
     }
 
     /// Reads the file that a code stands for, with its name. None if there is no such code, or no longer.
     pub(crate) async fn file(&self, code: &str, clock: &Clock) -> Option<(String, Vec<u8>)> {
         let path = self.codes.look(code, clock.instant())?;
-        let bytes = self.reports.get(&path).await.ok()?.bytes().await.ok()?;
+        let bytes = self.reports.store().get(&path).await.ok()?.bytes().await.ok()?;
         Some((path.filename()?.to_owned(), bytes.into()))
     }
 }
@@ -114,11 +116,8 @@ impl Operations for OneMachine {
     }
 
     async fn reports(&self, after: &str, most: usize) -> Result<Vec<ReportFile>, OperationError> {
-        let (folder, after) = (Path::from("reports"), Path::from(after));
-        let found: Result<Vec<_>, _> = self.links.reports.list_with_offset(Some(&folder), &after).try_collect().await;
-        let mut found = found.map_err(|error| failed("a list", error))?;
-        found.sort_unstable_by(|one, other| one.location.cmp(&other.location));
-        let files = found.into_iter().take(most);
+        let found = self.links.reports.list(REPORTS, after, most).await.map_err(|error| failed("a list", error))?;
+        let files = found.into_iter();
         Ok(files.map(|file| ReportFile { path: file.location.to_string(), bytes: file.size }).collect())
     }
 

@@ -81,8 +81,7 @@ impl Provider {
             return page::refusal("The form has no role of this page.");
         };
         let grant = role.grant(&asked.scopes);
-        let code =
-            Code { grant, redirect: asked.redirect.to_owned(), challenge: asked.challenge.to_owned() };
+        let code = Code { grant, redirect: asked.redirect.to_owned(), challenge: asked.challenge.to_owned() };
         match self.codes.open(code, now) {
             Ok(code) => redirect(asked.redirect, &[("code", &code)], asked.state),
             Err(_) => redirect(asked.redirect, &[("error", "server_error")], asked.state),

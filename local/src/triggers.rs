@@ -207,7 +207,8 @@ impl Triggers {
         let due: Vec<ScheduleSpec> =
             self.schedules.iter_mut().filter_map(|it| it.falls_due(now).then_some(it.spec())).collect();
         let due = due.iter().map(|spec| (spec.name, spec.function, spec.input.to_owned()));
-        let started = std::iter::from_fn(|| self.started.take()).map(|(function, input)| (function.as_str(), function, input));
+        let started =
+            std::iter::from_fn(|| self.started.take()).map(|(function, input)| (function.as_str(), function, input));
         let runs: Vec<_> = due.chain(started).collect();
         for (name, function, input) in runs {
             let began = Instant::now();

@@ -21,8 +21,6 @@ pub(crate) struct Deployed {
 /// Values that only the test knows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Places<'p> {
-    /// The queue to the transaction service.
-    pub(crate) queue_url: &'p str,
     /// The folder of the reports.
     pub(crate) reports: &'p str,
 }
@@ -70,7 +68,6 @@ impl Deployed {
     pub(crate) fn variables(&self, environment: &Environment, places: Places<'_>) -> Result<BTreeMap<String, String>> {
         let value = |name: &str, written: &Value| match name {
             "REPORTS_URL" | "JOURNAL_URL" => Some(format!("file://{}", places.reports)),
-            "REQUEST_QUEUE_URL" => Some(places.queue_url.to_owned()),
             _ => environment.get(name).or_else(|| match written {
                 Value::String(text) => Some(text.clone()),
                 Value::Number(number) => Some(number.to_string()),

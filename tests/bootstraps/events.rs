@@ -19,8 +19,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::deployed::{Deployed, Places};
-use crate::requests::Requests;
 use crate::sandbox::{Sandbox, Times};
+use crate::services::Services;
 use crate::tools::Tools;
 use crate::trial::trial;
 
@@ -88,7 +88,8 @@ pub(crate) struct Arranged {
     /// Variables that differ from the template's.
     pub(crate) other: BTreeMap<String, String>,
     reports: TempDir,
-    requests: Requests,
+    /// Until the test ends.
+    _services: Services,
 }
 
 /// The result of an event.
@@ -109,15 +110,15 @@ impl Arranged {
             let times = Times { now: instant(now_of(name))?, deadline: deadline_of(name)? };
             (triggers::world_of(found_by(name)).await?, times)
         };
-        let requests = Requests::start(world.outside.requests.clone(), times.now).await?;
+        let services = Services::start(world.outside.operations.queues.clone(), times.now).await?;
         let (function, event) = (Deployed::of_package(function_of(name))?, delivered(&world, name)?);
-        let other = BTreeMap::from([("AWS_ENDPOINT_URL_SQS".to_owned(), requests.endpoint())]);
-        Ok(Self { world, function, event, times, other, reports: tempfile::tempdir()?, requests })
+        let other = BTreeMap::from(services.variables());
+        Ok(Self { world, function, event, times, other, reports: tempfile::tempdir()?, _services: services })
     }
 
     /// Starts a sandbox with this program and the function's variables.
     pub(crate) async fn sandbox(&self, tools: &Tools, program: &Path) -> Result<Sandbox> {
-        let places = Places { queue_url: &self.requests.queue_url, reports: text(self.reports.path())? };
+        let places = Places { reports: text(self.reports.path())? };
         let mut variables = self.function.variables(&self.world.environment, places)?;
         variables.extend(self.other.clone());
         Sandbox::start(tools, program, self.times, &variables).await

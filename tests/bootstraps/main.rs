@@ -9,8 +9,9 @@
 mod cold;
 mod deployed;
 mod events;
-mod requests;
+
 mod sandbox;
+mod services;
 mod starts;
 mod tools;
 mod trial;

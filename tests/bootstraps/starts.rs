@@ -41,13 +41,13 @@ pub(crate) fn trials(tools: &Arc<Tools>) -> Result<Vec<Trial>> {
 
 /// The value of a function's variable.
 fn value(function: &Deployed, name: &str) -> Option<String> {
-    let places = Places { queue_url: NOWHERE, reports: "/reports" };
+    let places = Places { reports: "/reports" };
     function.variables(&Environment::at(NOWHERE.to_owned()), places).ok()?.remove(name)
 }
 
 /// A function without a variable answers no event, and its log says why.
 async fn says(tools: &Tools, function: &Deployed, missing: &str, wanted: &str) -> Result<()> {
-    let places = Places { queue_url: NOWHERE, reports: "/reports" };
+    let places = Places { reports: "/reports" };
     let mut variables = function.variables(&Environment::at(NOWHERE.to_owned()), places)?;
     ensure!(variables.remove(missing).is_some(), "{missing} is not even there");
     ensure!(wanted.contains(missing), "in process nobody would know what is missing: {wanted}");

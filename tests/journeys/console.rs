@@ -2,6 +2,8 @@
 
 mod acting;
 mod deeds;
+mod looking;
+mod operating;
 mod rights;
 
 use anyhow::{Context as _, Result, ensure};
@@ -15,11 +17,15 @@ use payments_tests::{Ask, Reply, World};
 use serde_json::{Value, json};
 
 /// Every view, and arguments with which it shows something.
-const VIEWS: [&str; 9] = [
+const VIEWS: [&str; 13] = [
     "day",
     "ahead",
     "waiting",
     "endpoints",
+    "queues",
+    "letters?queue=dispatch-failures",
+    "reports",
+    "report?name=2026-11-20T080203Z--2026-11-20T085959Z-run-000042",
     "bank",
     "audit",
     "list?date=2026-12-01&status=SCHEDULED",

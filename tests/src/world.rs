@@ -13,6 +13,7 @@ use object_store::ObjectStore;
 use payments_boot::{Clock, Lookup, Metrics};
 use payments_delivery::DynamoDbStream;
 use payments_http::routes::CONSOLE_ROUTES;
+use payments_local::operations::OneMachine;
 use payments_local::{Dependencies, EngineChoice, Environment, Functions, Recorder, Stack, event};
 use payments_model::UtcSecond;
 use payments_queue::Queue;
@@ -35,6 +36,8 @@ pub struct Outside {
     pub metrics: Metrics,
     /// The report store.
     pub reports: Arc<dyn ObjectStore>,
+    /// What operators reach in the console: all queues, and functions that they started.
+    pub operations: OneMachine,
 }
 
 /// A world.
@@ -78,7 +81,8 @@ impl World {
         let recorder = stack.recorder();
         let functions = with_roles(&stack, &client(&stack.environment, &recorder).await)?;
         let requests = stack.queues.requests.clone();
-        let outside = Outside { requests, metrics: stack.metrics.clone(), reports: Arc::clone(&stack.reports) };
+        let (metrics, reports) = (stack.metrics.clone(), Arc::clone(&stack.reports));
+        let outside = Outside { requests, metrics, reports, operations: stack.operations() };
         let environment = stack.environment.clone();
         let world = Self { stack, environment, seconds, recorder, outside, functions };
         world.set_clock(MORNING)?;

@@ -95,7 +95,9 @@ impl Config {
 fn business_days(lookup: &Lookup<'_>) -> Result<BusinessDays, ConfigError> {
     let calendars = lookup.calendars()?;
     let days = BusinessDays::new(lookup.zone()?, calendars, CutOffs::default(), DateRule::None, TimeDelta::zero());
-    days.map_err(|error| ConfigError::Invalid("CALENDARS", lookup.text("CALENDARS").unwrap_or_default(), error.to_string()))
+    days.map_err(|error| {
+        ConfigError::Invalid("CALENDARS", lookup.text("CALENDARS").unwrap_or_default(), error.to_string())
+    })
 }
 
 impl SignIn {

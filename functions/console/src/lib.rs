@@ -25,13 +25,14 @@ use payments_http::{Answer, Problem, ProblemKind, Request, Route, serve};
 
 pub use config::{Config, Paused, SignIn};
 pub use function::Console;
+use function::no_such_page;
 #[cfg(feature = "aws")]
 pub use operations::AwsOperations;
 pub use operations::{
-    BankQueue, LastMove, MoveBack, OperationError, Operations, QueueState, ReportFile, SampledMessage, Startable,
+    BankQueue, LastMove, MoveBack, OperationError, Operations, QueueState, REPORTS, ReportFile, SampledMessage,
+    Startable,
 };
 pub use resources::Resources;
-use function::no_such_page;
 
 impl Console {
     /// Answers one request.

@@ -13,6 +13,9 @@ use payments_model::{Outage, OutageKind, UtcSecond};
 #[cfg(feature = "aws")]
 pub use aws::AwsOperations;
 
+/// The folder of the published reports.
+pub const REPORTS: &str = "reports";
+
 /// A function that operators start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Startable {

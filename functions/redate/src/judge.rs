@@ -1,8 +1,8 @@
 //! Judges one payment: whether it moves, and to which due time, or why it stays.
 
 use payments_boot::Deadline;
-use payments_model::{Currency, Details, Due, Head, Money, State, Stays, UtcSecond};
 use payments_model::redate::Plan;
+use payments_model::{Currency, Details, Due, Head, Money, State, Stays, UtcSecond};
 use payments_store::{DueRow, StoredDetails};
 
 use crate::Redate;

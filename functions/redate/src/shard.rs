@@ -7,10 +7,10 @@ use std::collections::{HashMap, VecDeque};
 
 use futures::future::join_all;
 use payments_boot::{Retries, Stop};
+use payments_model::redate::Action;
 use payments_model::{
     Actor, Amended, BusinessDate, HeadKey, Outage as _, OutageKind, PaymentId, REDATED, Shard, Status, Stays, causes,
 };
-use payments_model::redate::Action;
 use payments_store::{DueRange, DueRow, DueUntil, Moved, StoreError};
 
 use crate::Redate;

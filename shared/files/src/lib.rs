@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
+use futures::{StreamExt as _, TryStreamExt as _};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::signer::{Method, Signer};
-use object_store::{Error, ObjectStore};
+use object_store::{Error, ObjectMeta, ObjectStore};
 use payments_boot::{ConfigError, Lookup};
 
 #[cfg(feature = "aws")]
@@ -111,31 +112,44 @@ impl Storage {
                 let files = s3::below(prefix, Arc::clone(&bucket));
                 Ok(LinkedFiles { files, signer: Some(bucket), prefix: prefix.clone() })
             }
-            _ => Ok(LinkedFiles { files: self.open(variable, lookup)?, signer: None, prefix: Path::default() }),
+            _ => self.open(variable, lookup).map(LinkedFiles::without_links),
         }
     }
 }
 
 impl LinkedFiles {
+    /// Files without addresses.
+    pub fn without_links(files: Arc<dyn ObjectStore>) -> Self {
+        Self { files, signer: None, prefix: Path::default() }
+    }
+
     /// The files.
     #[must_use]
     pub fn store(&self) -> &Arc<dyn ObjectStore> {
         &self.files
     }
 
-    /// Whether a list of the files is in the order of their paths, as S3's is (*ListObjectsV2*, for general purpose buckets).
-    #[must_use]
-    pub fn lists_in_order(&self) -> bool {
-        self.signer.is_some()
+    /// The files below a folder whose paths follow `after`, in the order of their paths, at most `most`: a call for each thousand.
+    ///
+    /// # Errors
+    /// When the storage does not answer.
+    pub async fn list(&self, folder: &str, after: &str, most: usize) -> Result<Vec<ObjectMeta>, Error> {
+        let found = self.files.list_with_offset(Some(&Path::from(folder)), &Path::from(after));
+        // S3 lists in this order (*ListObjectsV2*, general purpose buckets). A folder does not, and has all of them at hand.
+        let most_listed = if self.signer.is_some() { most } else { usize::MAX };
+        let mut files: Vec<_> = found.take(most_listed).try_collect().await?;
+        files.sort_unstable_by(|one, other| one.location.cmp(&other.location));
+        files.truncate(most);
+        Ok(files)
     }
 
     /// An address from which anybody can read a file for `lasts`; none for a folder. Whether there is such a file is not asked.
     ///
     /// # Errors
     /// When the address cannot be signed.
-    pub async fn link(&self, path: &Path, lasts: Duration) -> Result<Option<String>, Error> {
+    pub async fn link(&self, path: &str, lasts: Duration) -> Result<Option<String>, Error> {
         let Some(signer) = &self.signer else { return Ok(None) };
-        let path = self.prefix.parts().chain(path.parts()).collect();
+        let path = self.prefix.parts().chain(Path::from(path).parts()).collect();
         Ok(Some(signer.signed_url(Method::GET, &path, lasts).await?.into()))
     }
 }

@@ -9,8 +9,8 @@ use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::types::{BatchResultErrorEntry, SendMessageBatchRequestEntry};
 use futures::StreamExt as _;
-use payments_model::{AccountId, OutageKind};
 use payments_model::account::MAX_ACCOUNT_ID_BYTES;
+use payments_model::{AccountId, OutageKind};
 
 use crate::error::QueueError;
 

@@ -24,7 +24,8 @@ pub(super) fn read(form: &mut Form) -> Result<BankQueue, Problem> {
 }
 
 /// Why nothing is moved during a pause: the transaction service receives what is in the queue of requests.
-const PAUSED: &str = "Sending is paused, and these messages would be sent. End the pause first, with the parameter Paused.";
+const PAUSED: &str =
+    "Sending is paused, and these messages would be sent. End the pause first, with the parameter Paused.";
 
 impl Console {
     /// Shows how many messages there are: one or two calls.

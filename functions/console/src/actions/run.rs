@@ -51,9 +51,7 @@ impl Run {
             "start-redrive" => Ok(Self::Redrive),
             "start-report" => Ok(Self::Report),
             "start-archive" => Ok(Self::Archive),
-            "start-recount" => {
-                date(form, "from").and_then(|from| Ok(Self::Recount { from, to: date(form, "to")? }))
-            }
+            "start-recount" => date(form, "from").and_then(|from| Ok(Self::Recount { from, to: date(form, "to")? })),
             "look-for-redates" => Ok(Self::Look),
             "redate" => form.get("calendar", MAX_CALENDAR_BYTES).and_then(|calendar| {
                 let (from, to) = (form.get("from", MAX_DATE_BYTES)?, form.get("to", MAX_DATE_BYTES)?);
@@ -164,7 +162,9 @@ impl Console {
                     dl { (fact("Last report", &report(last.as_ref()))) }
                 }
             }
-            Run::Archive => html! { p { "It moves what is over into the long-term table: cancelled payments, and settled ones that did not expire." } },
+            Run::Archive => {
+                html! { p { "It moves what is over into the long-term table: cancelled payments, and settled ones that did not expire." } }
+            }
             Run::Recount { from, to } => self.recounted(*from, *to)?,
             Run::Look | Run::Redate { .. } => self.redated(run)?,
         };
@@ -239,7 +239,8 @@ impl Console {
 }
 
 /// Why nothing starts during a pause.
-const PAUSED: &str = "The bank is paused, and this would go on in spite of it. End the pause first, with the parameter Paused.";
+const PAUSED: &str =
+    "The bank is paused, and this would go on in spite of it. End the pause first, with the parameter Paused.";
 
 fn wrong_dates(error: impl std::fmt::Display) -> Problem {
     Problem::new(ProblemKind::InvalidShape, format!("This cannot be started: {error}."))

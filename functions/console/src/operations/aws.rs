@@ -8,8 +8,6 @@ use async_trait::async_trait;
 use aws_sdk_lambda::types::InvocationType;
 use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::types::{MessageSystemAttributeName, QueueAttributeName};
-use futures::{StreamExt as _, TryStreamExt as _};
-use object_store::path::Path;
 use payments_boot::{ConfigError, Lookup};
 use payments_files::LinkedFiles;
 use payments_model::{OutageKind, UtcSecond};
@@ -17,7 +15,8 @@ use payments_queue::in_process::MAX_RECEIVED;
 use payments_queue::sqs::kind_of;
 
 use super::{
-    BankQueue, LastMove, MoveBack, OperationError, Operations, QueueState, ReportFile, SampledMessage, Startable,
+    BankQueue, LastMove, MoveBack, OperationError, Operations, QueueState, REPORTS, ReportFile, SampledMessage,
+    Startable,
 };
 use crate::resources::Resources;
 
@@ -120,29 +119,17 @@ impl Operations for AwsOperations {
     }
 
     async fn reports(&self, after: &str, most: usize) -> Result<Vec<ReportFile>, OperationError> {
-        // S3 lists in the order of the paths; a folder does not, and has all of them at hand.
-        let (folder, after) = (Path::from(REPORTS), Path::from(after));
-        let found = self.files.store().list_with_offset(Some(&folder), &after);
-        let found = if self.files.lists_in_order() { found.take(most).boxed() } else { found };
-        let found: Result<Vec<_>, _> = found.try_collect().await;
+        let found = self.files.list(REPORTS, after, most).await;
         let found = found.map_err(|error| not_stored("ListObjectsV2", error))?;
-        let mut files: Vec<_> = found
-            .into_iter()
-            .map(|file| ReportFile { path: file.location.to_string(), bytes: file.size })
-            .collect();
-        files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
-        files.truncate(most);
-        Ok(files)
+        let files = found.into_iter();
+        Ok(files.map(|file| ReportFile { path: file.location.to_string(), bytes: file.size }).collect())
     }
 
     async fn report_link(&self, path: &str) -> Result<Option<String>, OperationError> {
-        let link = self.files.link(&Path::from(path), LINK_LASTS).await;
+        let link = self.files.link(path, LINK_LASTS).await;
         link.map_err(|error| not_stored("a signature", error))
     }
 }
-
-/// The folder of the published reports.
-const REPORTS: &str = "reports";
 
 fn sampled(message: aws_sdk_sqs::types::Message) -> SampledMessage {
     let mut attributes = message.attributes.unwrap_or_default();
@@ -179,8 +166,15 @@ fn not_stored(call: &'static str, error: object_store::Error) -> OperationError 
     use object_store::Error::{InvalidPath, NotImplemented, NotSupported, PermissionDenied, Unauthenticated};
     let is_broken = matches!(
         error,
-        InvalidPath { .. } | NotImplemented { .. } | NotSupported { .. } | PermissionDenied { .. } | Unauthenticated { .. }
+        InvalidPath { .. }
+            | NotImplemented { .. }
+            | NotSupported { .. }
+            | PermissionDenied { .. }
+            | Unauthenticated { .. }
     );
     let kind = if is_broken { OutageKind::Broken } else { OutageKind::Unavailable };
     OperationError { service: "S3", call, kind, cause: Arc::new(error) }
 }
+
+#[cfg(test)]
+mod tests;

@@ -41,8 +41,10 @@ impl Console {
     /// The view of some messages of a queue: one call, which counts as a receive of each.
     pub(crate) async fn letters(&self, request: &Request<'_>) -> Result<Markup, Problem> {
         const PARAMETER: &str = "queue";
-        let queue: BankQueue =
-            request.query(&[PARAMETER])?.get(PARAMETER)?.ok_or_else(|| invalid_parameter(PARAMETER, &"it is missing"))?;
+        let queue: BankQueue = request
+            .query(&[PARAMETER])?
+            .get(PARAMETER)?
+            .ok_or_else(|| invalid_parameter(PARAMETER, &"it is missing"))?;
         if !BankQueue::UNRECEIVED.contains(&queue) {
             let why = "its messages are received by a program, and looking at them would count as that";
             return Err(invalid_parameter(PARAMETER, &why));

@@ -100,8 +100,10 @@ impl Console {
     /// The view of a report: one call, and addresses that are made without one.
     pub(crate) async fn report(&self, request: &Request<'_>) -> Result<Markup, Problem> {
         const PARAMETER: &str = "name";
-        let name: ReportName =
-            request.query(&[PARAMETER])?.get(PARAMETER)?.ok_or_else(|| invalid_parameter(PARAMETER, &"it is missing"))?;
+        let name: ReportName = request
+            .query(&[PARAMETER])?
+            .get(PARAMETER)?
+            .ok_or_else(|| invalid_parameter(PARAMETER, &"it is missing"))?;
         // The files of a name follow each other, and this is the text before them.
         let files = self.operations.reports(&format!("reports/{name}"), ENDINGS.len()).await?;
         let files: Vec<ReportFile> =

@@ -6,6 +6,8 @@ use object_store::{Error, GetOptions, GetRange, ObjectStoreExt as _, PutMode};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
+use payments_boot::Lookup;
+
 use super::*;
 use crate::{Storage, StorageError};
 
@@ -50,6 +52,10 @@ async fn read(connection: &mut TcpStream) -> String {
 
 /// The bucket of a server, with the credentials of a role.
 fn bucket(url: &str) -> Arc<dyn ObjectStore> {
+    below(&Path::from("billing"), whole_bucket(url))
+}
+
+fn whole_bucket(url: &str) -> Arc<AmazonS3> {
     let builder = AmazonS3Builder::new()
         .with_bucket_name("reports")
         .with_region("eu-west-2")
@@ -58,7 +64,7 @@ fn bucket(url: &str) -> Arc<dyn ObjectStore> {
         .with_token("the-session-token")
         .with_endpoint(url)
         .with_allow_http(true);
-    bounded(builder, &Path::from("billing")).unwrap()
+    Arc::new(bounded(builder).unwrap())
 }
 
 fn header<'r>(request: &'r str, name: &str) -> Option<&'r str> {
@@ -118,6 +124,64 @@ async fn requests_are_signed_and_files_are_read_by_range_and_version() {
     assert!(asked[0].starts_with("PUT /reports/billing/a ") && asked[0].ends_with("\r\n\r\nabcdefgh"), "{}", asked[0]);
     assert_eq!(header(&asked[1], "range"), Some("bytes=2-5"), "{}", asked[1]);
     assert_eq!(header(&asked[1], "if-match"), Some("\"v1\""), "{}", asked[1]);
+}
+
+#[tokio::test]
+async fn an_address_names_the_file_and_is_signed_for_a_minute() {
+    // Nobody is asked, so nobody need be there.
+    let bucket = whole_bucket("http://127.0.0.1:9");
+    let prefix = Path::from("billing");
+    let files = crate::LinkedFiles { files: below(&prefix, Arc::clone(&bucket)), signer: Some(bucket), prefix };
+    let path = "reports/2026-11-20T010203Z--2026-11-20T020203Z-run-000042.csv.gz";
+    let link = files.link(path, Duration::from_secs(60)).await.unwrap().unwrap();
+    let (address, query) = link.split_once('?').unwrap();
+    assert_eq!(address, format!("http://127.0.0.1:9/reports/billing/{path}"));
+    for part in
+        ["X-Amz-Expires=60", "X-Amz-Security-Token=the-session-token", "X-Amz-SignedHeaders=host", "X-Amz-Signature="]
+    {
+        assert!(query.contains(part), "{part}: {query}");
+    }
+    assert!(query.contains("X-Amz-Credential=ASIAEXAMPLE%2F") && !query.contains("secret"), "{query}");
+    let folder = tempfile::tempdir().unwrap();
+    let storage: Storage = format!("file://{}", folder.path().display()).parse().unwrap();
+    let none = |_: &str| None;
+    let files = storage.open_with_links("REPORTS_URL", &Lookup::new(&none)).unwrap();
+    assert!(files.link(path, Duration::from_secs(60)).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn files_are_listed_in_the_order_of_their_paths() {
+    let folder = tempfile::tempdir().unwrap();
+    let storage: Storage = format!("file://{}", folder.path().display()).parse().unwrap();
+    let none = |_: &str| None;
+    let files = storage.open_with_links("REPORTS_URL", &Lookup::new(&none)).unwrap();
+    for path in ["reports/c", "reports/a", "reports/d", "reports/b", "journal/b", "reports-old/b"] {
+        files.store().put(&Path::from(path), "1".into()).await.unwrap();
+    }
+    let listed = files.list("reports", "reports/a", 2).await.unwrap();
+    assert_eq!(listed.iter().map(|file| file.location.as_ref()).collect::<Vec<_>>(), ["reports/b", "reports/c"]);
+    let content = |name: &str| {
+        format!(
+            "<Contents><Key>billing/reports/{name}</Key><Size>1</Size><LastModified>2026-11-20T09:00:00.000Z</LastModified></Contents>"
+        )
+    };
+    let page = format!(
+        "<ListBucketResult>{}{}<IsTruncated>true</IsTruncated><NextContinuationToken>t</NextContinuationToken></ListBucketResult>",
+        content("b"),
+        content("c")
+    );
+    let (url, asked) = serve(vec![("200 OK", "", page.leak())]).await;
+    let bucket = whole_bucket(&url);
+    let prefix = Path::from("billing");
+    let files = crate::LinkedFiles { files: below(&prefix, Arc::clone(&bucket)), signer: Some(bucket), prefix };
+    let listed = files.list("reports", "reports/a", 2).await.unwrap();
+    assert_eq!(listed.iter().map(|file| file.location.as_ref()).collect::<Vec<_>>(), ["reports/b", "reports/c"]);
+    let asked = asked.lock().unwrap();
+    // One call, although there are more files; and with the prefix that the console's role may list.
+    assert_eq!(asked.len(), 1);
+    for part in ["list-type=2", "prefix=billing%2Freports%2F", "start-after=billing%2Freports%2Fa"] {
+        assert!(asked[0].contains(part), "{part}: {}", asked[0]);
+    }
 }
 
 #[tokio::test]

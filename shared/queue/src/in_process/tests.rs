@@ -155,3 +155,30 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn a_sample_leaves_messages_where_they_are() {
+    let queue = queue(30);
+    for number in 0..12 {
+        queue.send(number.to_string(), at(0)).unwrap();
+    }
+    let first = queue.sample(at(1));
+    assert_eq!((first.len(), first[0].receive_count, first[0].sent_at), (10, 1, at(0)));
+    assert_eq!(queue.counts(at(1)), counts(12, 0));
+    // Those that nobody looked at come first.
+    assert_eq!(bodies(&queue.sample(at(1)))[..2], ["10", "11"]);
+    assert_eq!(queue.receive(10, at(1)).len(), 10);
+}
+
+#[test]
+fn what_is_visible_moves_to_another_queue_as_new_messages() {
+    let (from, to) = (queue(30), Queue::new(QueueSettings::named("source")));
+    let old = ["a", "b", "c"].map(|body| from.send(body, at(0)).unwrap());
+    assert_eq!(bodies(&from.receive(1, at(1))), ["a"]);
+    from.move_all_to(&to, at(2));
+    assert_eq!((from.counts(at(2)), to.counts(at(2))), (counts(0, 1), counts(2, 0)));
+    let moved = to.receive(10, at(3));
+    assert_eq!(bodies(&moved), ["b", "c"]);
+    assert!(moved.iter().all(|message| message.sent_at == at(2) && message.receive_count == 1));
+    assert!(moved.iter().all(|message| !old.contains(&message.message_id)));
+}
