@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 document=docs/performance.md
-parts="machine feed mixed compare sweep-rate memory counting cold-starts capacity"
+parts="machine feed mixed compare sweep-rate console-views memory counting cold-starts capacity"
 
 machine() {
     local processor memory
@@ -38,6 +38,10 @@ compare() {
 
 sweep-rate() {
     cargo sweep-rate | grep '^|'
+}
+
+console-views() {
+    cargo console-views | grep '^|'
 }
 
 memory() {

@@ -18,7 +18,7 @@ const VIEWS = [
   `list?date=${day.later(400)}&status=SCHEDULED`, "find", "find?text=nothing", `find?text=${day.settled.transactionId}`,
   `find?account=acc-1&key=amended`, `payment?id=${day.settled.paymentId}`, `payment?id=${day.amended}`, `payment?id=${day.cancelled}`,
   `payment?id=${day.hostile.id}`, `payment?id=${day.hostile.long}`, "waiting", "endpoints", "bank", "audit",
-  "queues", "letters?queue=dispatch-failures", "reports", `reports?from=${day.today}`, `report?name=${day.report}`,
+  "queues", "sample?queue=dispatch-failures", "reports", `reports?from=${day.today}`, `report?name=${day.report}`,
 ];
 
 /** Runs a check in a page of its own. */
@@ -261,7 +261,7 @@ await check("what cannot be done says why", async (console) => {
   await console.view("bank");
   await console.page.$eval("form[data-action=start-recount] [name=from]", (field) => (field.value = "2026-01-01"));
   await console.page.click("form[data-action=start-recount] button");
-  must((await console.problem()).includes("are too many for one run"), "it does not say that the dates are too many");
+  must((await console.problem()).includes("too many for one run"), "it does not say that the dates are too many");
 }, { expected: [REFUSED] });
 
 await check("a report is found and downloaded", async (console) => {

@@ -31,7 +31,8 @@ pub use crate::progress::Progress;
 pub use summary::Summary;
 
 use crate::client::Client;
-use crate::functions::{CALENDARS, Dependencies, Functions};
+use crate::environment::CALENDARS;
+use crate::functions::{Dependencies, Functions};
 use crate::interceptor::client_over;
 use crate::invocation::context;
 use crate::payload::DataKind;

@@ -1,5 +1,4 @@
-//! What operators reach in the console on one machine: the queues of this process, the reports, and functions that the next tick
-//! invokes.
+//! What operators reach in the console on one machine: queues, reports, and functions that the next tick invokes.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -101,6 +100,7 @@ impl Operations for OneMachine {
     async fn sample(&self, queue: BankQueue) -> Result<Vec<SampledMessage>, OperationError> {
         let received = queue_of(&self.queues, queue).sample(self.clock.instant());
         let sampled = received.into_iter().map(|message| SampledMessage {
+            id: message.message_id.to_string(),
             sent_at: UtcSecond::of(message.sent_at).ok(),
             receives: Some(message.receive_count),
             body: message.body,
@@ -116,14 +116,15 @@ impl Operations for OneMachine {
     }
 
     async fn reports(&self, after: &str, most: usize) -> Result<Vec<ReportFile>, OperationError> {
-        let found = self.links.reports.list(REPORTS, after, most).await.map_err(|error| failed("a list", error))?;
+        let found =
+            self.links.reports.list(REPORTS, after, most).await.map_err(|error| failed("list reports", error))?;
         let files = found.into_iter();
         Ok(files.map(|file| ReportFile { path: file.location.to_string(), bytes: file.size }).collect())
     }
 
     async fn report_link(&self, path: &str) -> Result<Option<String>, OperationError> {
         let code = self.links.codes.open(Path::from(path), self.clock.instant());
-        code.map(|code| Some(format!("{REPORTS_PATH}{code}"))).map_err(|error| failed("a code", error))
+        code.map(|code| Some(format!("{REPORTS_PATH}{code}"))).map_err(|error| failed("open a code", error))
     }
 }
 

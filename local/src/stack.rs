@@ -14,8 +14,9 @@ use payments_store::Store;
 use publish::Webhooks;
 
 use crate::engine::{Direct, Engine};
+use crate::environment::Environment;
 use crate::function::Function;
-use crate::functions::{Dependencies, Environment, Functions, loopback_webhooks};
+use crate::functions::{Dependencies, Functions, loopback_webhooks};
 use crate::interceptor::client_over;
 use crate::operations::{OneMachine, ReportLinks, Started};
 use crate::recorder::Recorder;

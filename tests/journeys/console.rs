@@ -23,7 +23,7 @@ const VIEWS: [&str; 13] = [
     "waiting",
     "endpoints",
     "queues",
-    "letters?queue=dispatch-failures",
+    "sample?queue=dispatch-failures",
     "reports",
     "report?name=2026-11-20T080203Z--2026-11-20T085959Z-run-000042",
     "bank",

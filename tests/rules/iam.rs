@@ -37,10 +37,24 @@ type Calls = &'static [(&'static str, &'static [&'static str])];
 
 /// The calls beside the store and what they require, in functions that use the type. A failed part of an upload is
 /// aborted. S3 answers 404 for a missing file only to those who may list.
-const BESIDE_THE_STORE: [(&str, Calls); 4] = [
+const BESIDE_THE_STORE: [(&str, Calls); 5] = [
     ("EventBus", &[("describe_event_bus", &["events:DescribeEventBus"]), ("put_events", &["events:PutEvents"])]),
     ("WebhookMaster", &[("get_secret", &["secretsmanager:GetSecretValue"])]),
     ("TransactionQueue", &[("send", &["sqs:SendMessage"])]),
+    (
+        "AwsOperations",
+        &[
+            ("invoke", &["lambda:InvokeFunction"]),
+            ("get_queue_attributes", &["sqs:GetQueueAttributes"]),
+            ("receive_message", &["sqs:ReceiveMessage"]),
+            // *StartMessageMoveTask*: SQS receives, sends and deletes with the caller's permissions.
+            ("start_message_move_task", &["sqs:StartMessageMoveTask", "sqs:DeleteMessage", "sqs:SendMessage"]),
+            ("list_message_move_tasks", &["sqs:ListMessageMoveTasks"]),
+            ("list", &["s3:ListBucket"]),
+            // Whoever has the signed address reads with the signer's permissions.
+            ("link", &["s3:GetObject"]),
+        ],
+    ),
     (
         "ObjectStore",
         &[
@@ -62,11 +76,26 @@ const BESIDE_THE_STORE: [(&str, Calls); 4] = [
 ];
 
 /// The resources of these actions, in each function.
-const PLACES: [(&str, &str, &[&str]); 8] = [
+const PLACES: [(&str, &str, &[&str]); 15] = [
     ("publish", "events:", &["EventBus"]),
     ("publish", "secretsmanager:", &["WebhookMaster"]),
     ("webhooks", "secretsmanager:", &["WebhookMaster"]),
     ("dispatch", "sqs:", &["RequestQueue"]),
+    (
+        "console",
+        "lambda:",
+        &["DailyDueSweeperFunction", "ReportFunction", "ArchiveFunction", "RecountFunction", "RedateFunction"],
+    ),
+    (
+        "console",
+        "sqs:GetQueueAttributes",
+        &["RequestQueue", "RequestDeadLetters", "ResultQueue", "ResultDeadLetters", "DispatchFailures"],
+    ),
+    ("console", "sqs:ReceiveMessage", &["RequestDeadLetters", "ResultDeadLetters", "DispatchFailures"]),
+    ("console", "sqs:SendMessage", &["RequestQueue", "ResultQueue"]),
+    ("console", "sqs:", &["RequestDeadLetters", "ResultDeadLetters"]),
+    ("console", "s3:ListBucket", &["ReportsBucket"]),
+    ("console", "s3:", &["ReportsBucket/reports/*"]),
     ("report", "s3:ListBucket", &["ReportsBucket"]),
     ("report", "s3:", &["ReportsBucket/attempts/*", "ReportsBucket/reports/*"]),
     ("publish", "s3:ListBucket", &["ReportsBucket"]),

@@ -70,9 +70,8 @@ const OF_CONSOLE: [&str; 3] = ["ConsoleFunction", "ConsoleLog", "ConsoleRole"];
 #[test]
 fn the_script_for_a_rollback_leaves_a_template_without_what_the_release_lacks() -> Result<()> {
     let both: Vec<&str> = OF_CONSOLE.into_iter().chain(OF_REDATE).collect();
-    for (lacks, wanted) in
-        [(&["redate"][..], &OF_REDATE[..]), (&["console"], &OF_CONSOLE), (&["redate", "console"], &both), (&[], &[])]
-    {
+    // No release with the console lacks `redate`, which the console starts.
+    for (lacks, wanted) in [(&["console"][..], &OF_CONSOLE[..]), (&["redate", "console"], &both), (&[], &[])] {
         let (before, after) = (read("template.yaml")?, rolled_back(lacks)?);
         for name in lacks {
             let capital = format!("{}{}", name[..1].to_uppercase(), &name[1..]);

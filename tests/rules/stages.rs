@@ -101,6 +101,7 @@ fn functions_use_the_key_through_the_services_that_they_call() -> Result<()> {
         let wanted: &[&str] = match package(function)? {
             "dispatch" | "settle" => &["dynamodb", "sqs"],
             "publish" | "report" => &["dynamodb", "s3"],
+            "console" => &["dynamodb", "sqs", "s3"],
             _ => &["dynamodb"],
         };
         assert_eq!(found, wanted, "{name}");

@@ -105,7 +105,7 @@ impl Action {
         match self {
             Self::Cancel(payments) => format!("Cancel {}", counted(payments.len(), "payment")),
             Self::Endpoint(id, deed) => deed.title(id),
-            Self::MoveLetters(queue) => format!("Move the messages of {queue} back"),
+            Self::MoveLetters(queue) => letters::title(*queue),
             Self::Start(run) => run.title(),
         }
     }
@@ -125,8 +125,18 @@ impl Action {
         match self {
             Self::Cancel(_) => true,
             Self::Endpoint(_, deed) => deed.can_be_repeated(),
-            // Messages that came since would be moved, too, and a second run would go beside the first.
+            // Messages that came since would be moved, too, and nobody asked for a second run.
             Self::MoveLetters(_) | Self::Start(_) => false,
+        }
+    }
+
+    /// Where an operator sees whether it happened.
+    fn place_to_look(&self) -> &'static str {
+        match self {
+            Self::Cancel(_) => "Look at the payments",
+            Self::Endpoint(..) => "Look at the endpoint",
+            Self::MoveLetters(_) => "Look at Queues",
+            Self::Start(_) => "Look at the function's log",
         }
     }
 
@@ -169,7 +179,7 @@ impl Console {
         let Some(sign_in) = &self.config.sign_in else { return Ok(()) };
         match &sign_in.operate_client_id {
             None => refused(
-                "Nobody acts in this console; its operator can change that with the parameter ConsoleOperateClientId.",
+                "This console only shows; deploy with the parameter ConsoleOperateClientId to let operators act.",
             ),
             Some(client) if request.is_of_client(client) => Ok(()),
             Some(_) => refused("The token is not of the client that acts in the console; sign in to act."),
@@ -241,7 +251,11 @@ impl Console {
             Ok(lines) => lines.join("\n"),
             Err(problem) if problem.status() < 500 => format!("refused: {}", problem.detail()),
             // It may have happened, so the trail has no outcome.
-            Err(problem) => return Err(problem),
+            Err(problem) if action.can_be_repeated() => return Err(problem),
+            Err(problem) => {
+                let detail = format!("{UNKNOWN}. {} before you preview it again.", action.place_to_look());
+                return Err(problem.saying(detail));
+            }
         };
         let outcome = AuditOutcome { at: self.clock.now(), result };
         // If another confirmation was faster, the trail has what came of that.
@@ -290,7 +304,7 @@ fn ended(action: &Action, outcome: Option<&AuditOutcome>) -> Markup {
         (title(&action.title()))
         @match outcome {
             Some(outcome) => (result(outcome)),
-            None => p class="warn" { (UNKNOWN) ". Look before you preview it again." },
+            None => p class="warn" { (UNKNOWN) ". " (action.place_to_look()) " before you preview it again." },
         }
         p { a href=(link("audit", &[])) { "Audit trail" } }
     }

@@ -1,7 +1,7 @@
 //! `console`: shows the bank to its operators, in a browser.
 //!
 //! The page, its script and its style are public and show nothing of the bank. Each view is a part of the page, which the script
-//! gets with the operator's token. Views only read. Actions are confirmed and kept in an audit trail.
+//! gets with the operator's token. Views only read, and a sample of a queue counts as a receive there. Actions are confirmed and kept in an audit trail.
 //!
 //! | module | holds |
 //! |---|---|
@@ -46,8 +46,7 @@ impl Console {
     async fn answer(&self, request: Request<'_>) -> Result<Answer, Problem> {
         match request.route() {
             _ if !self.config.is_on => {
-                let detail =
-                    "This bank has no console; its operator can switch it on with the parameter ConsoleClientId.";
+                let detail = "The console is off; deploy with the parameter ConsoleClientId to switch it on.";
                 Err(Problem::new(ProblemKind::NoSuchRoute, detail))
             }
             Route::GetConsole => Ok(Answer::html(200, shell::page(self.config.sign_in.as_ref()).into_string())),

@@ -129,6 +129,8 @@ impl LastMove {
 /// A message, as an operator looks at it. It stays in its queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SampledMessage {
+    /// Its id.
+    pub id: String,
     /// Its text.
     pub body: String,
     /// When it was sent.
@@ -157,7 +159,7 @@ pub enum MoveBack {
 
 /// A call that failed.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("{service} did not do {call}")]
+#[error("the call {call} of {service} failed")]
 pub struct OperationError {
     /// The service.
     pub service: &'static str,
@@ -185,7 +187,7 @@ pub trait Operations: Debug + Send + Sync {
     /// What a queue holds.
     async fn queue(&self, queue: BankQueue) -> Result<QueueState, OperationError>;
 
-    /// Some messages of a queue that nothing receives from, at most 10. They stay in it, but count as received once more.
+    /// Some messages of a queue that nothing receives from, at most 10. They stay in it, but count as received again.
     async fn sample(&self, queue: BankQueue) -> Result<Vec<SampledMessage>, OperationError>;
 
     /// Moves all messages of a queue of dead letters back to where they came from. It goes on after the call.
@@ -194,6 +196,6 @@ pub trait Operations: Debug + Send + Sync {
     /// The files of reports whose paths follow `after`, in the order of their paths, at most `most`.
     async fn reports(&self, after: &str, most: usize) -> Result<Vec<ReportFile>, OperationError>;
 
-    /// An address from which anybody can read a file of a report for a minute. None if the storage gives no addresses.
+    /// A link with which anybody can download a file of a report for a minute. None if the storage gives no links.
     async fn report_link(&self, path: &str) -> Result<Option<String>, OperationError>;
 }

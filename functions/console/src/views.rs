@@ -36,7 +36,7 @@ enum Kind {
     Waiting,
     Endpoints,
     Queues,
-    Letters,
+    Sample,
     Reports,
     Report,
     Bank,
@@ -56,7 +56,7 @@ pub(crate) static VIEWS: [View; 13] = [
     View { name: "list", title: "", kind: Kind::List },
     View { name: "find", title: "", kind: Kind::Find },
     View { name: "payment", title: "", kind: Kind::Payment },
-    View { name: "letters", title: "", kind: Kind::Letters },
+    View { name: "sample", title: "", kind: Kind::Sample },
     View { name: "report", title: "", kind: Kind::Report },
 ];
 
@@ -77,7 +77,7 @@ impl Console {
             Kind::Waiting => self.waiting(request).await,
             Kind::Endpoints => self.endpoints(request).await,
             Kind::Queues => self.queues(request).await,
-            Kind::Letters => self.letters(request).await,
+            Kind::Sample => self.sample(request).await,
             Kind::Reports => self.reports(request).await,
             Kind::Report => self.report(request).await,
             Kind::Bank => self.bank(request).await,

@@ -6,8 +6,9 @@ use payments_model::BusinessDate;
 use scheduled_payments::{Bank, DateRule, DueFilter, Payment, PaymentOrder};
 use serde_json::{Value, json};
 
+use crate::environment::CALENDARS;
 use crate::function::Function;
-use crate::functions::{CALENDARS, Dependencies, Functions};
+use crate::functions::{Dependencies, Functions};
 use crate::stack::Stack;
 
 /// How many payments each date gets.

@@ -326,6 +326,13 @@ impl Problem {
         &self.0.allow
     }
 
+    /// The same problem in other words.
+    #[must_use]
+    pub fn saying(mut self, detail: impl Into<String>) -> Self {
+        self.0.detail = detail.into();
+        self
+    }
+
     /// The kind.
     pub fn kind(&self) -> ProblemKind {
         self.0.kind

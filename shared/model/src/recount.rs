@@ -50,11 +50,11 @@ pub enum RequestError {
     #[error("a repair needs dates; send {{\"action\":\"repair\",\"from\":\"YYYY-MM-DD\",\"to\":\"YYYY-MM-DD\"}}")]
     NoDates,
     /// The first date is after the last.
-    #[error("\"from\" ({0}) is after \"to\" ({1}); send the earlier date as \"from\"")]
+    #[error("\"from\" ({0}) is after \"to\" ({1}); give the earlier date as \"from\"")]
     Reversed(BusinessDate, BusinessDate),
     /// The range is too long.
-    #[error("{0} dates are too many for one run; send \"from\" and \"to\" with at most {MAX_DATES} dates")]
-    TooMany(i64),
+    #[error("{1} to {2} are {0} dates, too many for one run; give \"from\" and \"to\" with at most {MAX_DATES} dates")]
+    TooMany(i64, BusinessDate, BusinessDate),
 }
 
 fn date<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<BusinessDate>, D::Error> {
@@ -81,7 +81,7 @@ impl Request {
         }
         let dates = to.days_since(from) + 1;
         if dates > MAX_DATES {
-            return Err(RequestError::TooMany(dates));
+            return Err(RequestError::TooMany(dates, from, to));
         }
         Ok(successors(Some(from), |date| (*date < to).then(|| date.plus_days(1))).collect())
     }
@@ -152,12 +152,15 @@ mod tests {
             (r#"{"action":"repair","to":"2026-12-01"}"#, "a repair needs dates; send "),
             (
                 r#"{"action":"repair","from":"2026-12-02","to":"2026-12-01"}"#,
-                "\"from\" (2026-12-02) is after \"to\" (2026-12-01); send ",
+                "\"from\" (2026-12-02) is after \"to\" (2026-12-01); give ",
             ),
-            (r#"{"action":"recount","from":"2026-01-01"}"#, "414 dates are too many for one run; send "),
+            (
+                r#"{"action":"recount","from":"2026-01-01"}"#,
+                "2026-01-01 to 2027-02-18 are 414 dates, too many for one run; give ",
+            ),
             (
                 r#"{"action":"repair","from":"2027-01-01","to":"2028-01-02"}"#,
-                "367 dates are too many for one run; send \"from\" and \"to\" with at most 366 dates",
+                "2027-01-01 to 2028-01-02 are 367 dates, too many for one run; give \"from\" and \"to\" with at most 366 dates",
             ),
         ] {
             let said = dates(request, "2026-11-20T02:00:00Z");

@@ -62,16 +62,16 @@ pub enum RequestError {
     #[error("no currency has the calendar {0:?}; the calendars in use are {1}")]
     NoCalendar(String, String),
     /// No currency has any calendar.
-    #[error("no calendar is in use, because the parameter Calendars is empty")]
+    #[error("no calendar is in use, because the parameter Calendars is empty; name the calendar there, and deploy")]
     NoCalendars,
     /// The first date is after the last.
-    #[error("\"from\" ({0}) is after \"to\" ({1}); send the earlier date as \"from\"")]
+    #[error("\"from\" ({0}) is after \"to\" ({1}); give the earlier date as \"from\"")]
     Reversed(BusinessDate, BusinessDate),
     /// The first date is too long ago.
-    #[error("\"from\" ({0}) is more than {DAYS_BACK} days ago; send {1} or a later date")]
+    #[error("\"from\" ({0}) is more than {DAYS_BACK} days ago; give {1} or a later date")]
     TooLongAgo(BusinessDate, BusinessDate),
     /// The range is too long.
-    #[error("{0} dates are too many for one run; send \"from\" and \"to\" with at most {MAX_DATES} dates")]
+    #[error("{0} dates are too many for one run; give \"from\" and \"to\" with at most {MAX_DATES} dates")]
     TooMany(i64),
 }
 
@@ -221,22 +221,25 @@ mod tests {
             (
                 r#"{"from":"2026-12-28","to":"2026-12-27"}"#,
                 false,
-                "\"from\" (2026-12-28) is after \"to\" (2026-12-27); send ",
+                "\"from\" (2026-12-28) is after \"to\" (2026-12-27); give ",
             ),
             (
                 r#"{"from":"2026-11-12"}"#,
                 false,
-                "\"from\" (2026-11-12) is more than 7 days ago; send 2026-11-13 or a later date",
+                "\"from\" (2026-11-12) is more than 7 days ago; give 2026-11-13 or a later date",
             ),
             (
                 r#"{"from":"2026-12-01","to":"2027-01-12"}"#,
                 false,
-                "43 dates are too many for one run; send \"from\" and \"to\" with at most 42 dates",
+                "43 dates are too many for one run; give \"from\" and \"to\" with at most 42 dates",
             ),
         ] {
             let said = plan(request, "GBP=GB", amendments);
             assert!(said.starts_with(want), "{request}: {said}");
         }
-        assert_eq!(plan(MOVE, "", true), "no calendar is in use, because the parameter Calendars is empty");
+        assert_eq!(
+            plan(MOVE, "", true),
+            "no calendar is in use, because the parameter Calendars is empty; name the calendar there, and deploy"
+        );
     }
 }

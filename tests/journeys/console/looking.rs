@@ -31,7 +31,7 @@ async fn some_messages_of_a_queue_are_shown_as_text_and_stay() -> Result<()> {
     }
     queues.result_dead_letters.send(json!({ "paymentId": id, "outcome": "x".repeat(9_000) }).to_string(), now)?;
     for (queue, links) in [("result-dead-letters", 1), ("dispatch-failures", 0), ("request-dead-letters", 0)] {
-        let shown = page(&world, &format!("letters?queue={queue}")).await?;
+        let shown = page(&world, &format!("sample?queue={queue}")).await?;
         for raw in ["<script", "<img", "<svg", "<iframe", "<a href=j", "<div data-hx-get=/", "<div hx-on", "<!--"] {
             assert!(!shown.contains(raw), "{queue}: {raw}");
         }
@@ -43,10 +43,10 @@ async fn some_messages_of_a_queue_are_shown_as_text_and_stay() -> Result<()> {
     assert_eq!(queues.result_dead_letters.counts(now).visible, 10);
     // A look at a queue that a program receives from could make a dead letter of a message.
     for (wanted, status) in [
-        ("letters?queue=results", 400),
-        ("letters?queue=requests", 400),
-        ("letters?queue=other", 400),
-        ("letters", 400),
+        ("sample?queue=results", 400),
+        ("sample?queue=requests", 400),
+        ("sample?queue=other", 400),
+        ("sample", 400),
         ("queues?queue=results", 400),
     ] {
         assert_eq!(view(&world, wanted).await?.status, status, "{wanted}");

@@ -14,8 +14,8 @@ use payments_local::interceptor::client_over;
 use payments_local::invocation::context;
 use payments_local::payload::DataKind;
 use payments_local::{EngineChoice, Function, Functions, Recorder, Stack, event};
-use payments_model::{Actor, BusinessZone, Details, Head, PaymentId, ShardCount, UtcSecond};
-use payments_store::Store;
+use payments_model::{Actor, BusinessZone, DayCounts, Details, Head, PaymentId, ShardCount, Status, UtcSecond};
+use payments_store::{DateCounters, Store};
 use serde_json::json;
 
 use crate::calls::{AT_ONCE, Collector, Work};
@@ -119,6 +119,23 @@ impl Fixture {
     /// Creates so many due payments.
     pub async fn fill(&self, size: u64) -> Result<()> {
         self.put(&self.due(size)?).await
+    }
+
+    /// Writes today's counters and those of the day before, as if so many payments were scheduled on each.
+    pub async fn count(&self, size: u64) -> Result<()> {
+        let mut counts = DayCounts::default();
+        counts.shift(Status::Scheduled, size.try_into()?);
+        counts.shift_sum("EUR".parse()?, Status::Scheduled, i128::from(size) * 125_000);
+        for date in [PAST.parse()?, self.zone.date_of(self.now)] {
+            let is_written = self.store.correct_counters(date, &DateCounters::default(), &counts).await?;
+            ensure!(is_written, "the counters of {date} are there already");
+        }
+        Ok(())
+    }
+
+    /// Asks the console for a view.
+    pub async fn show(&self, view: &str) -> Result<()> {
+        self.answer(vec![Ok(Request::get(&format!("/console/views/{view}")))], 1, 200)?.await
     }
 
     /// Runs the sweeper once, and returns how many payments it claimed.

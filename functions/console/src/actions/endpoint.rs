@@ -148,7 +148,7 @@ impl Console {
 
     async fn found(&self, id: &EndpointId) -> Result<Found, Problem> {
         if !self.config.webhooks {
-            let detail = "This bank sends no webhooks; its operator can switch them on with the parameters Webhooks and EventLog.";
+            let detail = "Webhooks are off; deploy with the parameters Webhooks and EventLog to switch them on.";
             return Err(Problem::new(ProblemKind::NoWebhooks, detail));
         }
         let endpoint = self.store.webhook_endpoint(id).await?.ok_or_else(no_such_endpoint)?;

@@ -8,7 +8,7 @@ use crate::config::Paused;
 use crate::function::Console;
 use crate::html::{fact, grouped};
 use crate::operations::{BankQueue, MoveBack};
-use crate::views::queues::{last_move, title};
+use crate::views::queues::{last_move, title as queue_title};
 
 /// The longest name of a queue, in bytes.
 const MAX_QUEUE_BYTES: usize = 40;
@@ -19,13 +19,21 @@ pub(super) fn read(form: &mut Form) -> Result<BankQueue, Problem> {
     let queue: BankQueue = form.get(FIELD, MAX_QUEUE_BYTES)?;
     match queue.source() {
         Some(_) => Ok(queue),
-        None => Err(invalid_field(FIELD, &"its messages came from no queue")),
+        None => Err(invalid_field(
+            FIELD,
+            &"its messages cannot be moved back; choose request-dead-letters or result-dead-letters",
+        )),
     }
 }
 
 /// Why nothing is moved during a pause: the transaction service receives what is in the queue of requests.
-const PAUSED: &str =
-    "Sending is paused, and these messages would be sent. End the pause first, with the parameter Paused.";
+const PAUSED: &str = "The parameter Paused is set, and these requests would go to the transaction service. Resume with Paused=none, then move them back.";
+
+/// The heading of what is shown of a move.
+pub(super) fn title(queue: BankQueue) -> String {
+    let from = queue_title(queue).to_ascii_lowercase();
+    format!("Move the {from} back to the queue {}", queue.source().map_or("", queue_title))
+}
 
 impl Console {
     /// Shows how many messages there are: one or two calls.
@@ -37,12 +45,12 @@ impl Console {
         let shown = html! {
             dl {
                 (fact("Messages", &html! { "about " (grouped(state.waiting.into())) }))
-                @if let Some(source) = queue.source() { (fact("Go back to", &html! { (title(source)) })) }
                 @if let Some(last) = &state.last_move { (fact("Last move", &last_move(last))) }
             }
             p {
-                "All messages go back, also those that come meanwhile. Each is then handled again: what was handled already changes "
-                "nothing, and what cannot be handled comes back here. End what made them fail first."
+                "Remove the cause first, and look at a sample. All messages move back, perhaps also those that arrive during the move. Each is then "
+                "processed again: a repeat changes nothing, and a message that fails again returns here. They can be weeks old. "
+                "A pause does not stop a move; the runbook does, under Move dead letters back."
             }
         };
         Ok(Preview { shown, button: Some("Move all back".to_owned()) })
@@ -54,8 +62,8 @@ impl Console {
             return Err(Problem::new(ProblemKind::InvalidShape, PAUSED));
         }
         Ok(match self.operations.move_back(queue).await? {
-            MoveBack::Begun => format!("{queue}: its messages are moved back"),
-            MoveBack::UnderWay => format!("{queue}: its messages are being moved back already"),
+            MoveBack::Begun => format!("{queue}: the move has begun. Queues shows how far it is."),
+            MoveBack::UnderWay => format!("{queue}: a move is already under way. Queues shows how far it is."),
         })
     }
 

@@ -1,6 +1,6 @@
 //! Runs that an operator starts: what a schedule starts by itself, and moves of payments whose date was closed.
 //!
-//! The function is invoked asynchronously, so nobody waits for its answer. Its log has it.
+//! The function is invoked asynchronously, so nobody waits for its answer, and Lambda discards it.
 
 use maud::{Markup, html};
 use payments_http::{Form, Problem, ProblemKind, invalid_field};
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::actions::preview::{Preview, counted};
 use crate::config::Paused;
 use crate::function::Console;
-use crate::html::{fact, instant};
+use crate::html::{fact, grouped};
 use crate::operations::Startable;
 use crate::views::bank::report;
 use crate::views::waiting::late_table;
@@ -113,7 +113,7 @@ impl Run {
         }
     }
 
-    /// The function's input, as a schedule has it.
+    /// The function's input: that of its schedule, if it has one.
     fn input(&self) -> String {
         let fields = self.fields().into_iter().map(|(name, value)| (name.to_owned(), Value::String(value)));
         let mut input = Map::from_iter(fields);
@@ -121,14 +121,10 @@ impl Run {
         Value::Object(input).to_string()
     }
 
-    /// Whether a pause forbids it. A look moves nothing. What fell due on a closed date while sending is paused is moved before the
-    /// pause ends, or the sweep claims it.
+    /// Whether a pause forbids it. `Paused` pauses no redate: what falls due on a closed date meanwhile is moved before the pause ends,
+    /// or the sweep claims it.
     fn is_forbidden_while(&self, paused: Paused) -> bool {
-        match paused {
-            Paused::None => false,
-            Paused::Sending => !matches!(self, Self::Look | Self::Redate { .. }),
-            Paused::Settling => !matches!(self, Self::Look),
-        }
+        paused != Paused::None && !matches!(self, Self::Look | Self::Redate { .. })
     }
 }
 
@@ -141,18 +137,21 @@ fn date(form: &mut Form, name: &'static str) -> Result<Option<BusinessDate>, Pro
 }
 
 impl Console {
-    /// Shows what a run would do: for a sweep and a redrive it reads each shard once, for a report the last run, for others nothing.
+    /// Shows what a run would do. For a sweep and a redrive it reads each shard once, for a report the last run, for a redate each lane
+    /// of the counters.
     pub(super) async fn preview_run(&self, run: &Run) -> Result<Preview, Problem> {
         if run.is_forbidden_while(self.config.paused) {
             return Ok(Preview { shown: html! { p class="warn" { (PAUSED) } }, button: None });
         }
         let shown = match run {
             Run::Sweep => html! {
-                p { "It claims payments that are due, the earliest first, and they are sent to the transaction service." }
+                p { "It claims payments that are due, the earliest first, and they are sent to the transaction service. The schedule starts one every five minutes. Start one only if none ran: a second one beside it doubles the pace of writes. See the runbook, under PaymentsOverdue." }
+                p class="warn" { (BY_HAND) }
                 (late_table(&self.late(Status::Scheduled, LATE_SHOWN).await?, "The payment that has been due for the longest time"))
             },
             Run::Redrive => html! {
-                p { "It sends the requests of pending payments again whose wait is over: an hour after the first dispatch, then three, seven, …" }
+                p { "It sends requests of pending payments again, if their wait is over: 1, 3, 7, 15, … hours after the payment became pending. It has the pace of a sweep, too." }
+                p class="warn" { (BY_HAND) }
                 (late_table(&self.late(Status::Pending, LATE_SHOWN).await?, "The pending payment that was due first"))
             },
             Run::Report => {
@@ -162,17 +161,28 @@ impl Console {
                     dl { (fact("Last report", &report(last.as_ref()))) }
                 }
             }
-            Run::Archive => {
-                html! { p { "It moves what is over into the long-term table: cancelled payments, and settled ones that did not expire." } }
-            }
+            Run::Archive => html! {
+                p { "It moves heads whose day is over to the long-term table: those of cancelled payments, and of settled ones that should have expired. Its schedule runs it by night, when little else writes." }
+            },
             Run::Recount { from, to } => self.recounted(*from, *to)?,
-            Run::Look | Run::Redate { .. } => self.redated(run)?,
+            Run::Look => self.looked()?,
+            Run::Redate { .. } => self.redated(run).await?,
         };
         let shown = html! {
             (shown)
-            p class="quiet" { "It is invoked as its schedule does it, so it may run beside that one: both together do nothing twice." }
+            p class="quiet" { "If the function is busy, this waits up to five minutes, and is then dropped. A scheduled run that comes meanwhile waits in the same way. No payment is handled twice." }
         };
-        Ok(Preview { shown, button: Some("Start".to_owned()) })
+        Ok(Preview { shown, button: self.button(run).map(str::to_owned) })
+    }
+
+    /// What the button says that starts it; none if there is nothing to do.
+    fn button(&self, run: &Run) -> Option<&'static str> {
+        match run {
+            Run::Redate { .. } => {
+                self.plan(run).is_ok_and(|plan| !plan.dates.is_empty()).then_some("Move the payments")
+            }
+            _ => Some("Start"),
+        }
     }
 
     /// Lets the function run, unless a pause began meanwhile.
@@ -182,12 +192,12 @@ impl Console {
         }
         match run {
             Run::Recount { from, to } => drop(self.recounted(*from, *to)?),
-            Run::Look | Run::Redate { .. } => drop(self.redated(run)?),
+            Run::Look | Run::Redate { .. } => drop(self.plan(run)?),
             Run::Sweep | Run::Redrive | Run::Report | Run::Archive => {}
         }
-        let (function, action) = run.function();
+        let (function, _) = run.function();
         self.operations.start(function, &run.input()).await?;
-        Ok(format!("{action}: begins within five minutes, or not at all; the function's log says what it did"))
+        Ok(format!("{}: accepted. It begins within five minutes, or is dropped. See the function's log.", run.title()))
     }
 
     /// What a recount recounts, if it can.
@@ -198,13 +208,13 @@ impl Console {
         Ok(html! {
             p {
                 "It compares the counters of " (counted(dates.len(), "date")) ", from " (first) " to " (last)
-                ", with their payments. What differs is among the findings under Bank. It corrects nothing."
+                ", with their payments. Bank shows what differs, under Findings of the recount. It corrects nothing."
             }
         })
     }
 
-    /// What a redate moves, or counts, if it can.
-    fn redated(&self, run: &Run) -> Result<Markup, Problem> {
+    /// What a redate looks at, if it can.
+    fn plan(&self, run: &Run) -> Result<redate::Plan, Problem> {
         let asked = match run {
             Run::Redate { calendar, from, to } => redate::Request {
                 action: redate::Action::Move,
@@ -215,33 +225,54 @@ impl Console {
             _ => redate::Request { action: redate::Action::Look, calendar: None, from: None, to: None },
         };
         let plan = asked.plan(&self.config.business_days, self.config.amendments, self.clock.now());
-        let plan = plan.map_err(wrong_dates)?;
-        let closed = counted(plan.dates.len(), "closed date");
+        plan.map_err(wrong_dates)
+    }
+
+    /// What a count for a redate looks at, if it can.
+    fn looked(&self) -> Result<Markup, Problem> {
+        let plan = self.plan(&Run::Look)?;
         Ok(html! {
-            @match plan.action {
-                redate::Action::Look => p {
-                    "It counts the payments that are due on a closed date, as the metric WaitingForRedate says it every four hours: "
-                    (closed) " of " (counted(plan.calendars.len(), "calendar")) "."
-                },
-                redate::Action::Move => {
-                    p {
-                        "Payments that are due on these dates, and whose rule is " code { "following" } " or " code { "preceding" }
-                        ", move to an open one. Each move is an amendment of the bank, and an event. Nothing moves them back."
-                    }
-                    dl {
-                        (fact("Closed", &html! { (closed) @for date in &plan.dates { ", " (date) } }))
-                        (fact("Now", &instant(self.clock.now())))
-                    }
-                }
+            p {
+                "It counts the payments that a redate would move, on " (counted(plan.dates.len(), "closed date")) " of "
+                (counted(plan.calendars.len(), "calendar"))
+                ". It moves nothing. The log of redate has the number, as WaitingForRedate."
             }
+        })
+    }
+
+    /// What a redate moves, if it can.
+    async fn redated(&self, run: &Run) -> Result<Markup, Problem> {
+        let dates = self.plan(run)?.dates;
+        let (Some(first), Some(last)) = (dates.first(), dates.last()) else {
+            return Ok(html! {
+                p class="warn" { "The calendar is open on all these dates, so no payment moves. Is the release with the new calendar deployed?" }
+            });
+        };
+        let counters = self.store.counters(*first, *last).await?;
+        let scheduled = |date| counters.get(date).map_or(0, |known| known.counts.count(Status::Scheduled));
+        Ok(html! {
+            p {
+                "Payments in this calendar's currencies that are due on these dates move to an open date, if their rule, or the parameter DateRule, is "
+                code { "following" } " or " code { "preceding" } ". Each move is an amendment and an event. Nothing takes it back."
+            }
+            p { "How many of them move is not known here. Count them first: see the runbook, under A holiday is announced." }
+            dl { @for date in &dates {
+                (fact(&date.to_string(), &html! {
+                    "closed; it has " (grouped(scheduled(date).into())) " SCHEDULED payments, in all currencies"
+                }))
+            } }
         })
     }
 }
 
+/// What the console does not know of pauses.
+const BY_HAND: &str = "The console does not know whether somebody disabled the schedule or the mapping by hand, as for a holiday that is today. Ask first.";
+
 /// Why nothing starts during a pause.
 const PAUSED: &str =
-    "The bank is paused, and this would go on in spite of it. End the pause first, with the parameter Paused.";
+    "The parameter Paused is set, so this is not started. Resume with Paused=none, then preview it again.";
 
+/// Why a run cannot be started.
 fn wrong_dates(error: impl std::fmt::Display) -> Problem {
     Problem::new(ProblemKind::InvalidShape, format!("This cannot be started: {error}."))
 }

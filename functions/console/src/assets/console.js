@@ -173,7 +173,7 @@
       return signOut(isAccepted ? "You are signed out. Sign in again to go on."
         : "The bank does not accept the provider's token. It must be an access token for an audience in JwtAudience.");
     }
-    if (raw.status === 403) return tell("You may not see this. The console needs a token with payments/inspect, and without accounts of its own.");
+    if (raw.status === 403) return tell("You may not see this. The console needs a token with payments/inspect, and without the account claim.");
     explain(raw).then(tell);
   });
 
@@ -218,7 +218,7 @@
       if (!dialog.open) dialog.showModal();
       $("dialog-title")?.focus();
     } catch {
-      warn("The bank did not answer. Send it again: what was done is not done twice.");
+      warn("There was no answer. Press the button again to see whether it was done: nothing is done twice.");
     } finally {
       for (const button of buttons) button.disabled = false;
     }

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::resources::Resources;
 
-/// How long a report's address can be used: as long as it takes to click it.
+/// How long a report can be downloaded. Chosen, not measured: it has to be clicked.
 const LINK_LASTS: Duration = Duration::from_secs(60);
 
 /// How long SQS looks for messages. Without a wait it asks some of its servers alone, and may find none of a few.
@@ -102,7 +102,15 @@ impl Operations for AwsOperations {
         let asked = [MessageSystemAttributeName::SentTimestamp, MessageSystemAttributeName::ApproximateReceiveCount];
         let answer = call.set_message_system_attribute_names(Some(asked.into())).send().await;
         let messages = answer.map_err(failed("SQS", "ReceiveMessage"))?.messages.unwrap_or_default();
-        Ok(messages.into_iter().map(sampled).collect())
+        // With such a timeout SQS returns a message several times at once (aws-sdk-java, issue 705).
+        let mut sampled: Vec<SampledMessage> = Vec::new();
+        for message in messages.into_iter().map(sampled_message) {
+            match sampled.iter_mut().find(|known| known.id == message.id) {
+                Some(known) => known.receives = known.receives.max(message.receives),
+                None => sampled.push(message),
+            }
+        }
+        Ok(sampled)
     }
 
     async fn move_back(&self, dead_letters: BankQueue) -> Result<MoveBack, OperationError> {
@@ -127,15 +135,16 @@ impl Operations for AwsOperations {
 
     async fn report_link(&self, path: &str) -> Result<Option<String>, OperationError> {
         let link = self.files.link(path, LINK_LASTS).await;
-        link.map_err(|error| not_stored("a signature", error))
+        link.map_err(|error| not_stored("presign", error))
     }
 }
 
-fn sampled(message: aws_sdk_sqs::types::Message) -> SampledMessage {
+fn sampled_message(message: aws_sdk_sqs::types::Message) -> SampledMessage {
     let mut attributes = message.attributes.unwrap_or_default();
     let sent_at = attributes.remove(&MessageSystemAttributeName::SentTimestamp).and_then(|text| text.parse().ok());
     let receives = attributes.remove(&MessageSystemAttributeName::ApproximateReceiveCount);
     SampledMessage {
+        id: message.message_id.unwrap_or_default(),
         body: message.body.unwrap_or_default(),
         sent_at: sent_at.and_then(millis),
         receives: receives.and_then(|text| text.parse().ok()),

@@ -11,7 +11,8 @@ use crate::config::Paused;
 use crate::function::Console;
 use crate::html::{fact, grouped, heading, instant, link};
 
-/// Of how many days back and ahead the recount's findings are shown. It recounts no date outside of these.
+/// Of how many days back and ahead the recount's findings are shown. An operator can recount other dates; those findings are in the
+/// function's log alone.
 const DAYS_BACK: u32 = 400;
 const DAYS_AHEAD: u32 = 800;
 
@@ -26,7 +27,7 @@ impl Console {
             (heading("Bank"))
             dl {
                 (fact("Time", &html! { (instant(self.clock.now())) ", " (today) " at the bank" }))
-                (fact("Paused", &paused(self.config.paused)))
+                (fact("Paused by the parameter", &paused(self.config.paused)))
                 (fact("Last report", &html! { (report(run.as_ref())) ". " a href=(link("reports", &[])) { "Reports" } }))
                 (fact("Event log", &event_log(log.as_ref())))
                 (fact("Shards read", &html! { (self.config.read_shards.get()) }))
@@ -44,16 +45,16 @@ const RUNS: [(&str, &str); 5] = [
     ("start-redrive", "Redrive…"),
     ("start-report", "Report…"),
     ("start-archive", "Archive…"),
-    ("look-for-redates", "Count what waits for a redate…"),
+    ("look-for-redates", "Count for a redate…"),
 ];
 
 /// The forms that preview what an operator can do with the whole bank.
 fn actions() -> Markup {
     let preview = html! { input type="hidden" name="step" value="preview"; };
-    let dates = |of: &str, required: bool| {
+    let dates = |of: &str, labels: [&str; 2], required: bool| {
         html! {
-            @for name in ["from", "to"] {
-                label for={ (of) "-" (name) } { (name) }
+            @for (name, label) in ["from", "to"].into_iter().zip(labels) {
+                label for={ (of) "-" (name) } { (label) }
                 input id={ (of) "-" (name) } name=(name) type="date" required[required];
             }
         }
@@ -67,13 +68,14 @@ fn actions() -> Markup {
                 (preview)
                 button { "Cancel…" }
             }
-            h2 { "Start a run" }
+            h2 { "Start what a schedule starts" }
             div class="row" { @for (action, says) in RUNS { form data-action=(action) { (preview) button { (says) } } } }
-            form data-action="start-recount" { (dates("recount", false)) (preview) button { "Recount…" } }
+            form data-action="start-recount" { (dates("recount", ["Dates from", "to (both empty: those of each night)"], false)) (preview) button { "Recount…" } }
+            h2 { "Move payments of closed dates" }
             form data-action="redate" {
                 label for="calendar" { "Calendar" }
                 input id="calendar" name="calendar" maxlength="20" size="5" required;
-                (dates("redate", true))
+                (dates("redate", ["Closed dates from", "to"], true))
                 (preview)
                 button { "Redate…" }
             }
@@ -123,9 +125,9 @@ fn event_log(log: Option<&LogHead>) -> Markup {
 
 fn found(findings: &BTreeMap<BusinessDate, StoredEvidence>) -> Markup {
     html! {
-        @if findings.is_empty() { p { "None. Whether the recount ran is told by its alarms." } } @else {
+        @if findings.is_empty() { p { "None. This does not say that a recount ran: see the log of recount, and the alarms RecountStopped and RecountUnfinished." } } @else {
             div class="scroll" tabindex="0" { table {
-                caption { "Dates whose counters differed from a recount. See the runbook, under CounterDrift." }
+                caption { "Dates whose counters differed from a recount. See the runbook, under CountsDrifted." }
                 thead { tr { th scope="col" { "Date" } th scope="col" { "First found" } th scope="col" { "Recounted" } } }
                 tbody { @for (date, finding) in findings { (finding_row(*date, finding)) } }
             } }

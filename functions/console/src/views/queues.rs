@@ -3,12 +3,12 @@
 use maud::{Markup, html};
 use payments_http::request::invalid_parameter;
 use payments_http::{Problem, Request};
-use payments_model::PaymentId;
+use payments_model::{PaymentId, causes};
 use serde::Deserialize;
 
 use crate::function::Console;
 use crate::html::{grouped, heading, instant, link, payment_link};
-use crate::operations::{BankQueue, LastMove, QueueState, SampledMessage};
+use crate::operations::{BankQueue, LastMove, OperationError, QueueState, SampledMessage};
 
 /// How much of a message is shown, in characters. A request has up to 8 KB of its client's data.
 const SHOWN: usize = 2_000;
@@ -18,7 +18,7 @@ impl Console {
     pub(crate) async fn queues(&self, request: &Request<'_>) -> Result<Markup, Problem> {
         request.query(&[])?;
         let states = BankQueue::ALL.map(|queue| self.operations.queue(queue));
-        let states = futures::future::try_join_all(states).await?;
+        let states = futures::future::join_all(states).await;
         Ok(html! {
             div data-live data-hx-get="/console/views/queues" data-hx-trigger="every 15s" data-hx-target="#main" data-hx-swap="innerMorph" {
                 (heading("Queues"))
@@ -26,29 +26,31 @@ impl Console {
                 div class="scroll" tabindex="0" { table {
                     caption { "About as many messages, as SQS counts them" }
                     thead { tr {
-                        th scope="col" { "Queue" } th scope="col" class="number" { "Waiting" }
-                        th scope="col" class="number" { "In flight" } th scope="col" { "Last moved back" } th scope="col" { "More" }
+                        th scope="col" { "Queue" } th scope="col" class="number" { "Messages" }
+                        th scope="col" class="number" { "In flight" } th scope="col" { "Last moved back" } th scope="col" { "Actions" }
                     } }
-                    tbody { @for (queue, state) in BankQueue::ALL.into_iter().zip(states) { (row(queue, &state)) } }
+                    tbody { @for (queue, state) in BankQueue::ALL.into_iter().zip(states) { (row(queue, known(queue, state).as_ref())) } }
                 } }
                 p class="quiet" {
-                    "In flight is what was received and is not done yet. The runbook says what to do with dead letters, under the alarm of their queue."
+                    "In flight: received, and neither deleted nor visible again; the other messages are in the first column. For dead letters see the "
+                    "runbook, under RequestDeadLettersAlarm, ResultDeadLettersAlarm and DispatchFailuresAlarm."
                 }
             }
         })
     }
 
     /// The view of some messages of a queue: one call, which counts as a receive of each.
-    pub(crate) async fn letters(&self, request: &Request<'_>) -> Result<Markup, Problem> {
+    pub(crate) async fn sample(&self, request: &Request<'_>) -> Result<Markup, Problem> {
         const PARAMETER: &str = "queue";
         let queue: BankQueue = request
             .query(&[PARAMETER])?
             .get(PARAMETER)?
             .ok_or_else(|| invalid_parameter(PARAMETER, &"it is missing"))?;
         if !BankQueue::UNRECEIVED.contains(&queue) {
-            let why = "its messages are received by a program, and looking at them would count as that";
+            let why = "a program receives from this queue, and a sample would count as a receive; choose request-dead-letters, result-dead-letters or dispatch-failures";
             return Err(invalid_parameter(PARAMETER, &why));
         }
+        tracing::info!(by = %request.caller(), person = request.person(), %queue, "messages are shown");
         let messages = self.operations.sample(queue).await?;
         Ok(html! {
             (heading(title(queue)))
@@ -56,21 +58,35 @@ impl Console {
                 "A sample: up to ten messages, in no order, and another time perhaps others. They stay in the queue. "
                 a href=(link("queues", &[])) { "All queues" }
             }
-            @if messages.is_empty() { p { "SQS returned none. A message that was just looked at comes again in a moment." } }
+            @if messages.is_empty() { p { "No message was returned: the queue is empty, or its messages are in flight. Load the view again." } }
             @for message in &messages { (shown(message)) }
         })
     }
 }
 
-fn row(queue: BankQueue, state: &QueueState) -> Markup {
+/// What a queue holds; none if SQS did not say. The other queues are shown all the same.
+fn known(queue: BankQueue, state: Result<QueueState, OperationError>) -> Option<QueueState> {
+    state
+        .inspect_err(
+            |error| tracing::error!(%queue, error = ?causes(error), "a queue is unknown to the console's view"),
+        )
+        .ok()
+}
+
+fn row(queue: BankQueue, state: Option<&QueueState>) -> Markup {
     html! { tr {
         th scope="row" { (title(queue)) }
-        td class="number" { (grouped(state.waiting.into())) }
-        td class="number" { (grouped(state.in_flight.into())) }
-        td { @if let Some(last) = &state.last_move { (last_move(last)) } }
+        @match state {
+            Some(state) => {
+                td class="number" { (grouped(state.waiting.into())) }
+                td class="number" { (grouped(state.in_flight.into())) }
+                td { @if let Some(last) = &state.last_move { (last_move(last)) } }
+            }
+            None => { td colspan="3" class="warn" { "unknown; the function's log says why" } }
+        }
         td {
             @if BankQueue::UNRECEIVED.contains(&queue) {
-                a href=(link("letters", &[("queue", queue.as_str())])) { "Look at some" }
+                a href=(link("sample", &[("queue", queue.as_str())])) { "Show a sample" }
             }
             @if queue.source().is_some() {
                 form data-action="move-dead-letters" {
@@ -83,14 +99,14 @@ fn row(queue: BankQueue, state: &QueueState) -> Markup {
     } }
 }
 
-/// What a queue holds, in words.
+/// A queue, in words.
 pub(crate) fn title(queue: BankQueue) -> &'static str {
     match queue {
-        BankQueue::Requests => "Requests to the transaction service",
-        BankQueue::RequestDeadLetters => "Requests that it could not process",
+        BankQueue::Requests => "Requests",
+        BankQueue::RequestDeadLetters => "Request dead letters",
         BankQueue::Results => "Settlement results",
-        BankQueue::ResultDeadLetters => "Settlement results that could not be processed",
-        BankQueue::DispatchFailures => "Stream records that could not be dispatched",
+        BankQueue::ResultDeadLetters => "Result dead letters",
+        BankQueue::DispatchFailures => "Dispatch failures",
     }
 }
 
@@ -118,7 +134,7 @@ fn shown(message: &SampledMessage) -> Markup {
     html! {
         h2 {
             @match message.sent_at { Some(at) => { "Sent " (instant(at)) }, None => "A message" }
-            @if let Some(receives) = message.receives { ", received " (receives) " times" }
+            @if let Some(receives) = message.receives { ", received " (if receives == 1 { "once".to_owned() } else { format!("{receives} times") }) ", this sample included" }
         }
         @if let Some(id) = payment { p { "Payment " (payment_link(id)) } }
         pre tabindex="0" { (message.body.chars().take(SHOWN).collect::<String>()) }

@@ -1,4 +1,4 @@
-//! The published reports, and addresses from which each can be read.
+//! The published reports, and links to download each.
 
 use std::fmt;
 use std::str::FromStr;
@@ -25,7 +25,7 @@ struct ReportName(String);
 impl FromStr for ReportName {
     type Err = &'static str;
 
-    /// Nothing else in the storage gets an address, such as the journal or the attempts of a run.
+    /// Nothing else in the storage gets a link, such as the journal or the attempts of a run.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let is_instant = |text: &str| {
             let shape: String = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
@@ -37,7 +37,11 @@ impl FromStr for ReportName {
             let is_number = (6..=20).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit());
             Some(is_instant(first) && is_instant(last) && is_number)
         };
-        if is_name() == Some(true) { Ok(Self(text.to_owned())) } else { Err("it is no name of a report") }
+        if is_name() == Some(true) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err("it is not the name of a report; choose one in Reports")
+        }
     }
 }
 
@@ -97,7 +101,7 @@ impl Console {
         })
     }
 
-    /// The view of a report: one call, and addresses that are made without one.
+    /// The view of a report: one call, and links that are made without one.
     pub(crate) async fn report(&self, request: &Request<'_>) -> Result<Markup, Problem> {
         const PARAMETER: &str = "name";
         let name: ReportName = request
@@ -111,22 +115,23 @@ impl Console {
         if files.is_empty() {
             return Err(Problem::new(ProblemKind::NoSuchRoute, "There is no such report; look at the list again."));
         }
+        tracing::info!(by = %request.caller(), person = request.person(), report = %name, "links to a report are shown");
         let mut links = Vec::new();
         for file in &files {
             links.push((file, self.operations.report_link(&file.path).await?));
         }
         Ok(html! {
             (heading(&format!("Report {name}")))
-            dl { @for (file, address) in links {
+            dl { @for (file, link) in links {
                 (fact(kind(&file.path), &html! {
-                    @match address {
-                        Some(address) => { a href=(address) rel="noreferrer" target="_blank" { "Download" } },
+                    @match link {
+                        Some(link) => { a href=(link) rel="noreferrer" target="_blank" { "Download" } },
                         None => { "in the bank's folder of reports: " code { (file.path) } },
                     }
                     ", " (grouped(file.bytes.into())) " bytes"
                 }))
             } }
-            p class="quiet" { "An address works for a minute, for whoever has it. Load the view again for another." }
+            p class="quiet" { "A download link works for a minute, for whoever has it. Load the view again for a new one." }
             p { a href=(link("reports", &[("from", name.date())])) { "Reports of this day" } }
         })
     }

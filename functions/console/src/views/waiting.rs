@@ -42,7 +42,7 @@ impl Console {
                 h2 { "Due and not claimed yet" }
                 (late_table(&scheduled, "The sweep claims these. More than a few minutes late means that it does not keep up, is paused, or fails."))
                 h2 { "Sent, and not settled yet" }
-                (late_table(&pending, "The transaction service has these, or will be asked again. See the runbook, under PendingTooLong, if it has had one for hours."))
+                (late_table(&pending, "These were sent to the transaction service and wait for its result. Redrives send them again after 1, 3, 7, … hours. If many are hours late, see the runbook, under RequestsWaiting, ResultsWaiting and PaymentsStuckPending."))
             }
         })
     }

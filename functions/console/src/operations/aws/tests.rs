@@ -116,26 +116,42 @@ async fn a_queue_has_numbers_and_the_last_move() {
 }
 
 #[tokio::test]
-async fn a_sample_hides_nothing() {
-    let message = json!({
-        "MessageId": "1", "Body": "<b>", "Attributes": { "SentTimestamp": "1795165200000", "ApproximateReceiveCount": "4" },
-    });
-    let (operations, scripted) = services(vec![("ReceiveMessage", 200, json!({ "Messages": [message] }))]);
+async fn a_sample_hides_nothing_and_has_each_message_once() {
+    let message = |id: &str, receives: &str| {
+        json!({
+            "MessageId": id, "Body": format!("<{id}>"),
+            "Attributes": { "SentTimestamp": "1795165200000", "ApproximateReceiveCount": receives },
+        })
+    };
+    let messages = [message("a", "4"), message("b", "1"), message("a", "5")];
+    let (operations, scripted) = services(vec![("ReceiveMessage", 200, json!({ "Messages": messages }))]);
     let sampled = operations.sample(BankQueue::DispatchFailures).await.unwrap();
     let sent_at = "2026-11-20T09:00:00Z".parse().ok();
-    assert_eq!(sampled, [SampledMessage { body: "<b>".to_owned(), sent_at, receives: Some(4) }]);
+    let known = |id: &str, receives| {
+        let (id, body) = (id.to_owned(), format!("<{id}>"));
+        SampledMessage { id, body, sent_at, receives: Some(receives) }
+    };
+    assert_eq!(sampled, [known("a", 5), known("b", 1)]);
     let input = &scripted.calls.lock().unwrap()[0].1;
-    assert_eq!((&input["VisibilityTimeout"], &input["MaxNumberOfMessages"]), (&json!(0), &json!(10)));
+    for (name, value) in [("VisibilityTimeout", 0), ("MaxNumberOfMessages", 10), ("WaitTimeSeconds", 1)] {
+        assert_eq!(input[name], value, "{name}");
+    }
     assert_eq!(input["QueueUrl"], "https://any.example/dispatch_failures_url");
 }
 
 #[tokio::test]
 async fn dead_letters_are_moved_once_at_a_time() {
     const START: &str = "StartMessageMoveTask";
-    let moved = |last: Answers| services(std::iter::once(attributes("1")).chain(last).collect()).0;
-    let begun = moved(vec![(START, 200, json!({ "TaskHandle": "t" }))]);
+    let moved = |last: Answers| services(std::iter::once(attributes("1")).chain(last).collect());
+    let (begun, scripted) = moved(vec![(START, 200, json!({ "TaskHandle": "t" }))]);
     assert_eq!(begun.move_back(BankQueue::ResultDeadLetters).await.unwrap(), MoveBack::Begun);
-    let running = moved(vec![rejected(START, 400, "InvalidParameterValue"), tasks("RUNNING")]);
+    {
+        let calls = scripted.calls.lock().unwrap();
+        assert_eq!(calls[0].1["QueueUrl"], "https://any.example/result_dead_letters_url");
+        // Nothing but the source, so each message goes to where it came from, as fast as SQS moves them.
+        assert_eq!(calls[1].1, json!({ "SourceArn": "arn:any" }));
+    }
+    let (running, _) = moved(vec![rejected(START, 400, "InvalidParameterValue"), tasks("RUNNING")]);
     assert_eq!(running.move_back(BankQueue::ResultDeadLetters).await.unwrap(), MoveBack::UnderWay);
     for (last, kind) in [
         (vec![rejected(START, 400, "InvalidParameterValue"), tasks("COMPLETED")], OutageKind::Broken),
@@ -143,7 +159,7 @@ async fn dead_letters_are_moved_once_at_a_time() {
         (vec![rejected(START, 400, "RequestThrottled")], OutageKind::Throttled),
         (vec![rejected(START, 500, "InternalError")], OutageKind::Unavailable),
     ] {
-        assert_eq!(moved(last).move_back(BankQueue::ResultDeadLetters).await.unwrap_err().kind, kind);
+        assert_eq!(moved(last).0.move_back(BankQueue::ResultDeadLetters).await.unwrap_err().kind, kind);
     }
 }
 
