@@ -172,6 +172,7 @@ pub const GIVEN: [(Given, &[&str]); 17] = [
             "console/find-nothing",
             "console/list",
             "console/payment-unknown",
+            "console/start-sweep",
             "console/waiting",
             "query-due/list",
             "query-due/list-cursor-alone",
