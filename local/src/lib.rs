@@ -46,6 +46,7 @@ pub use function::Function;
 pub use functions::{Dependencies, Environment, Functions};
 pub use gateway::{Bank, Gateway};
 pub use interceptor::{Call, Fate, Interceptor};
+pub use invocation::{LocalRun, Run};
 pub use recorder::{CapacityUse, Recorder};
 pub use stack::{EngineChoice, Stack};
 
