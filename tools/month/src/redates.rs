@@ -117,7 +117,8 @@ async fn ask(bank: &Arc<Bank>, action: &str, from: NaiveDate, to: NaiveDate) -> 
         }
         let request = json!({ "action": action, "calendar": "GB", "from": from, "to": to });
         let context = context(bank.time.now() + SCHEDULED_TIMEOUT);
-        let run = |functions: Functions| async move { functions.scheduled(Function::Redate, request, context).await };
+        let run =
+            |functions: Arc<Functions>| async move { functions.scheduled(Function::Redate, request, context).await };
         let done = bank.lambda.invoke(Function::Redate.as_str(), SCHEDULED_TIMEOUT, run).await;
         match done.and_then(|done| done) {
             Ok(outcome) => return Ok(outcome),

@@ -330,7 +330,7 @@ impl Operator<'_> {
         for _ in 0..TRIES {
             pause(lag::LONGEST).await;
             let context = context(self.bank.time.now() + SCHEDULED_TIMEOUT);
-            let run = |functions: Functions| async move {
+            let run = |functions: Arc<Functions>| async move {
                 functions.scheduled(Function::DailyDueSweeper, json!({ "action": "sweep" }), context).await
             };
             let done = self.bank.lambda.invoke("daily-due-sweeper", SCHEDULED_TIMEOUT, run).await;
