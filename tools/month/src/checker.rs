@@ -100,13 +100,12 @@ impl Checker {
         drop(changes);
         let tables = tables(bank)?;
         redated::learn(bank);
-        let intents = bank.state().intents.clone();
+        let mut state = bank.state();
         let now = bank.time.now();
-        laws::check_heads(&tables, &intents).iter().for_each(|problem| self.complain(now, problem));
+        laws::check_heads(&tables, &state.intents).iter().for_each(|problem| self.complain(now, problem));
         self.check_archived(now, &tables);
-        self.check_requests(&sent, &intents);
-        let complaints = std::mem::take(&mut bank.state().complaints);
-        self.violations.extend(complaints);
+        self.check_requests(&sent, &state.intents);
+        self.violations.extend(std::mem::take(&mut state.complaints));
         self.violations.extend(bank.network.complaints());
         Ok(tables)
     }
