@@ -232,6 +232,8 @@ const ACTS = [
 await check("every action is previewed, done and in the trail, phone", async (console) => {
   await console.signIn("act");
   for (const [view, action, typed] of ACTS) {
+    // From another view: the address of this one may be there already, and is asked for again when the dialog closes.
+    await console.view("ahead");
     await console.view(view);
     await console.accessible();
     for (const [name, value] of Object.entries(typed ?? {})) {
@@ -245,7 +247,9 @@ await check("every action is previewed, done and in the trail, phone", async (co
     await console.accessible();
     await console.fits();
     await console.page.click(`#dialog form[data-action=${action}] button`);
-    await console.page.waitForSelector("#dialog[open] ul li", { timeout: 15_000 });
+    await console.page.waitForSelector("#dialog[open] ul li", { timeout: 15_000 }).catch(async () => {
+      throw new Error(`nothing came of ${action}: ${await console.text("#dialog")}`);
+    });
     must(!(await console.text("#dialog ul")).includes("refused"), `${action}: ${await console.text("#dialog ul")}`);
     await console.accessible();
     await console.page.keyboard.press("Escape");

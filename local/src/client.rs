@@ -185,7 +185,7 @@ impl Transport for InProcess {
         let (parts, body) = request.into_parts();
         let (function, event) = event::of(&parts, &body, &id, self.clock.instant(), &authorizer)?;
         // Boxed: the chain of calls is deeper than the compiler follows in one type.
-        Ok(http_response(Box::pin(self.functions.invoke(function, event)).await)?)
+        Ok(http_response(self.functions.invoke(function, event).await)?)
     }
 }
 

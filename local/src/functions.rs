@@ -10,6 +10,8 @@ use chrono::TimeDelta;
 use console::{Console, Operations};
 use daily_due_sweeper::Sweeper;
 use dispatch::Dispatch;
+use futures::FutureExt as _;
+use futures::future::ready;
 use ingest::Ingest;
 use lambda_runtime::{Context, LambdaEvent};
 use object_store::ObjectStore;
@@ -32,7 +34,7 @@ use settle::Settle;
 use stream_aggregator::Aggregator;
 
 use crate::function::Function;
-use crate::invocation::{context, read, written};
+use crate::invocation::{LocalRun, Run, context, read, written};
 
 /// The timeouts of the functions that streams and queues invoke, as in `template.yaml`. `dispatch` needs none: its
 /// batches are small.
@@ -154,7 +156,7 @@ impl Functions {
     }
 
     /// Invokes a scheduled function with a schedule's input, and returns its outcome.
-    pub async fn scheduled(&self, function: Function, input: Value, context: Context) -> Result<Value, String> {
+    pub fn scheduled(&self, function: Function, input: Value, context: Context) -> LocalRun<'_, Result<Value, String>> {
         async fn run<Request: DeserializeOwned, Outcome: Serialize, Answer>(
             input: Value,
             context: Context,
@@ -167,34 +169,37 @@ impl Functions {
             written(&outcome.map_err(|error| causes(&*error).join(": "))?)
         }
         match function {
-            Function::DailyDueSweeper => run(input, context, |event| self.sweeper.handle(event)).await,
-            Function::Archive => run(input, context, |event| self.archive.handle(event)).await,
-            Function::Report => run(input, context, |event| self.report.handle(event)).await,
-            Function::Recount => run(input, context, |event| self.recount.handle(event)).await,
-            Function::Redate => run(input, context, |event| self.redate.handle(event)).await,
-            Function::Publish => run(input, context, |event| self.publish.handle(event)).await,
-            other => Err(format!("no schedule invokes {other}")),
+            Function::DailyDueSweeper => run(input, context, |event| self.sweeper.handle(event)).boxed_local(),
+            Function::Archive => run(input, context, |event| self.archive.handle(event)).boxed_local(),
+            Function::Report => run(input, context, |event| self.report.handle(event)).boxed_local(),
+            Function::Recount => run(input, context, |event| self.recount.handle(event)).boxed_local(),
+            Function::Redate => run(input, context, |event| self.redate.handle(event)).boxed_local(),
+            Function::Publish => run(input, context, |event| self.publish.handle(event)).boxed_local(),
+            other => ready(Err(format!("no schedule invokes {other}"))).boxed_local(),
         }
     }
 
     /// Invokes a function with the event of a stream or a queue, and returns its response.
-    pub async fn deliver(&self, function: Function, event: Value) -> Result<Value, String> {
-        match function {
-            Function::Dispatch => {
-                written(&self.dispatch.handle(read(event)?).await.map_err(|error| causes(&*error).join(": "))?)
+    pub fn deliver(&self, function: Function, event: Value) -> Run<'_, Result<Value, String>> {
+        let run = async move {
+            match function {
+                Function::Dispatch => {
+                    written(&self.dispatch.handle(read(event)?).await.map_err(|error| causes(&*error).join(": "))?)
+                }
+                Function::StreamAggregator => {
+                    let event = LambdaEvent::new(read(event)?, self.context(AGGREGATOR_TIMEOUT));
+                    written(&self.aggregator.handle(event).await.map_err(|error| causes(&*error).join(": "))?)
+                }
+                Function::Settle => written(&self.settle_batch(read(event)?).await),
+                other => Err(format!("no stream and no queue invokes {other}")),
             }
-            Function::StreamAggregator => {
-                let event = LambdaEvent::new(read(event)?, self.context(AGGREGATOR_TIMEOUT));
-                written(&self.aggregator.handle(event).await.map_err(|error| causes(&*error).join(": "))?)
-            }
-            Function::Settle => written(&self.settle_batch(read(event)?).await),
-            other => Err(format!("no stream and no queue invokes {other}")),
-        }
+        };
+        run.boxed()
     }
 
     /// Invokes `settle` with a batch of settlement results.
-    pub async fn settle_batch(&self, event: SqsEvent) -> SqsBatchResponse {
-        self.settle.handle(LambdaEvent::new(event, self.context(SETTLE_TIMEOUT))).await
+    pub fn settle_batch(&self, event: SqsEvent) -> Run<'_, SqsBatchResponse> {
+        self.settle.handle(LambdaEvent::new(event, self.context(SETTLE_TIMEOUT))).boxed()
     }
 
     /// The context of an invocation that may take this long.
@@ -203,13 +208,13 @@ impl Functions {
     }
 
     /// Invokes an HTTP function with an API Gateway event.
-    pub async fn invoke(&self, function: HttpFunction, event: ApiGatewayV2httpRequest) -> ApiGatewayV2httpResponse {
+    pub fn invoke(&self, function: HttpFunction, event: ApiGatewayV2httpRequest) -> Run<'_, ApiGatewayV2httpResponse> {
         match function {
-            HttpFunction::Ingest => self.ingest.handle(event).await,
-            HttpFunction::QueryAccount => self.query_account.handle(event).await,
-            HttpFunction::QueryDue => self.query_due.handle(event).await,
-            HttpFunction::Webhooks => self.webhooks.handle(event).await,
-            HttpFunction::Console => self.console.handle(event).await,
+            HttpFunction::Ingest => self.ingest.handle(event).boxed(),
+            HttpFunction::QueryAccount => self.query_account.handle(event).boxed(),
+            HttpFunction::QueryDue => self.query_due.handle(event).boxed(),
+            HttpFunction::Webhooks => self.webhooks.handle(event).boxed(),
+            HttpFunction::Console => self.console.handle(event).boxed(),
         }
     }
 }

@@ -34,7 +34,7 @@ pub struct Call {
     /// The operation, such as `PutItem`.
     pub operation: String,
     request: HttpRequest,
-    input: OnceLock<Value>,
+    input: OnceLock<Arc<Value>>,
 }
 
 /// The way on to the engine.
@@ -100,14 +100,23 @@ impl Call {
 
     /// The input. It is parsed on first use, because parsing takes about as long as the rest of the call.
     pub fn input(&self) -> &Value {
+        self.parsed()
+    }
+
+    /// The input, for those who need it after the call was sent.
+    pub fn shared_input(&self) -> Arc<Value> {
+        Arc::clone(self.parsed())
+    }
+
+    fn parsed(&self) -> &Arc<Value> {
         let body = || self.request.body().bytes().unwrap_or_default();
-        self.input.get_or_init(|| serde_json::from_slice(body()).unwrap_or(Value::Null))
+        self.input.get_or_init(|| serde_json::from_slice(body()).unwrap_or(Value::Null).into())
     }
 
     /// Replaces the input.
     pub fn set_input(&mut self, input: Value) {
         self.set_body(input.to_string().into_bytes());
-        self.input = input.into();
+        self.input = Arc::new(input).into();
     }
 
     /// Lets DynamoDB say what the call uses, of the table and of each index. [`Self::input`] stays as it was, if it was

@@ -50,6 +50,7 @@ pub use function::Function;
 pub use functions::{Dependencies, Functions};
 pub use gateway::{Bank, Gateway};
 pub use interceptor::{Call, Fate, Interceptor};
+pub use invocation::{LocalRun, Run};
 pub use recorder::{CapacityUse, Recorder};
 pub use stack::{EngineChoice, Stack};
 

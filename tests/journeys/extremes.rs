@@ -22,7 +22,7 @@ const BATCH_BYTES: usize = 2 * 1024 * 1024;
 async fn send(world: &World, ask: Ask) -> Result<(Reply, usize)> {
     let authorizer = event::all_scopes(event::DEVELOPMENT_CLIENT);
     let (function, event) = ask.event("test", chrono::DateTime::UNIX_EPOCH, &authorizer)?;
-    let response = Box::pin(world.functions().invoke(function, event)).await;
+    let response = world.functions().invoke(function, event).await;
     let json = serde_json::to_string(&response)?.len();
     let reply = Reply::of(response)?;
     Ok((reply.clone(), json.max(STANDARD.encode(&reply.text).len())))

@@ -310,7 +310,7 @@ pub async fn run(world: &World, name: &str) -> Result<Reply> {
     let function =
         by_key(event.route_key.as_deref().unwrap_or_default()).map_or(DEFAULT_FUNCTION, |spec| spec.function);
     // Boxed: a preparation makes many requests, and they must fit on its thread's stack.
-    let response = Box::pin(world.functions().invoke(function, event)).await;
+    let response = world.functions().invoke(function, event).await;
     Reply::of(response).with_context(|| name.to_owned())
 }
 

@@ -191,7 +191,7 @@ impl World {
         let (function, event) = ask.event(id, self.stack.clock.instant(), authorizer)?;
         let key = event.route_key.clone().unwrap_or_default();
         // Boxed: a test makes many requests, and they must fit on its thread's stack.
-        let reply = Reply::of(Box::pin(functions.invoke(function, event)).await)?;
+        let reply = Reply::of(functions.invoke(function, event).await)?;
         // The console's routes are no part of the API.
         if CONSOLE_ROUTES.iter().all(|spec| spec.key() != key) {
             Contract::get()?.check(&key, &reply)?;

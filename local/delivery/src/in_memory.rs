@@ -1,5 +1,6 @@
 //! A stream in memory, with several shards that split. The stream of an embedded engine has one shard.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, Utc};
@@ -13,6 +14,8 @@ use payments_model::sequence_number::SequenceNumber;
 pub struct InMemoryStream {
     arn: Arc<str>,
     shards: Arc<Mutex<Vec<Shard>>>,
+    /// How often the list of shards has changed.
+    changes: Arc<AtomicU64>,
 }
 
 #[derive(Debug)]
@@ -43,7 +46,7 @@ pub enum InMemoryError {
 impl InMemoryStream {
     /// Creates a stream without shards.
     pub fn new(arn: &str) -> Self {
-        Self { arn: arn.into(), shards: Arc::default() }
+        Self { arn: arn.into(), shards: Arc::default(), changes: Arc::default() }
     }
 
     /// Returns the stream's ARN.
@@ -58,6 +61,7 @@ impl InMemoryStream {
             return Err(InMemoryError::ShardExists(id));
         }
         shards.push(Shard { place: StreamShard { id, parent }, records: Vec::new(), ended_at: None });
+        self.changes.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
@@ -93,7 +97,13 @@ impl InMemoryStream {
             trimmed += shard.records.drain(..kept.unwrap_or(shard.records.len())).count();
         }
         shards.retain(|shard| shard.ended_at.is_none_or(|at| at >= instant) || !shard.records.is_empty());
+        self.changes.fetch_add(1, Ordering::Relaxed);
         trimmed
+    }
+
+    /// Returns how often the list of shards has changed.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Relaxed)
     }
 
     pub(crate) fn shards(&self) -> Vec<StreamShard> {

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::sync::Arc;
 
 use payments_model::sequence_number::SequenceNumber;
 
@@ -9,11 +10,11 @@ use crate::record::{Record, RecordError};
 
 /// A shard's id.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ShardId(String);
+pub struct ShardId(Arc<str>);
 
 impl From<&str> for ShardId {
     fn from(id: &str) -> Self {
-        Self(id.to_owned())
+        Self(id.into())
     }
 }
 

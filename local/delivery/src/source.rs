@@ -46,6 +46,14 @@ impl Source {
         }
     }
 
+    /// Returns how often the list of the shards of a stream in memory has changed.
+    pub(crate) fn changes(&self) -> Option<u64> {
+        match self {
+            Self::DynamoDb(_) => None,
+            Self::InMemory(stream) => Some(stream.changes()),
+        }
+    }
+
     /// Reads up to `limit` records of a shard, at most [`MAX_READ`], and moves the cursor past them.
     pub async fn read(&self, shard: &ShardId, cursor: &mut Cursor, limit: usize) -> Result<Page, SourceError> {
         let limit = limit.clamp(1, MAX_READ);

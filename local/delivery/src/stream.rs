@@ -28,6 +28,8 @@ pub struct StreamMapping {
     settings: StreamSettings,
     source: Source,
     shards: Vec<ShardReader>,
+    /// How often the list of a stream in memory had changed when it was read, and every shard here was on it.
+    listed: Option<u64>,
     cuts: Option<Mutex<Box<Cut>>>,
     discards: AtomicU64,
 }
@@ -36,7 +38,8 @@ impl StreamMapping {
     /// Creates a mapping that has read nothing yet.
     pub fn new(settings: StreamSettings, source: impl Into<Source>) -> Result<Self, SettingsError> {
         settings.check()?;
-        Ok(Self { settings, source: source.into(), shards: Vec::new(), cuts: None, discards: AtomicU64::new(0) })
+        let (source, discards) = (source.into(), AtomicU64::new(0));
+        Ok(Self { settings, source, shards: Vec::new(), listed: None, cuts: None, discards })
     }
 
     /// Lets the caller cut batches: `cut` gets the number of records that a batch could have and returns how many it has.
@@ -67,8 +70,8 @@ impl StreamMapping {
         now: DateTime<Utc>,
         function: impl Fn(Value) -> Answer,
     ) -> Result<Vec<Delivery>, SourceError> {
-        let ready: BTreeSet<ShardId> = self.ready().await?.into_iter().collect();
-        let Self { settings, source, shards, cuts, discards } = self;
+        let ready = self.ready().await?;
+        let Self { settings, source, shards, cuts, discards, .. } = self;
         let steps = shards.iter_mut().filter(|reader| ready.contains(&reader.id)).map(|reader| {
             let context = Context { settings: &*settings, source: &*source, cuts: cuts.as_ref(), discards, now };
             reader.step(context, &function)
@@ -116,20 +119,30 @@ impl StreamMapping {
 
     /// Finds new shards, and returns the shards that can be read now: not finished, and without an unfinished parent.
     pub async fn ready(&mut self) -> Result<Vec<ShardId>, SourceError> {
-        // Children appear when a shard ends. A shard in memory can appear at any time.
-        let childless = |id: &ShardId| !self.shards.iter().any(|shard| shard.parent.as_ref() == Some(id));
-        let ended = self.shards.iter().any(|shard| shard.is_closed() && childless(&shard.id));
-        if self.shards.is_empty() || ended || matches!(self.source, Source::InMemory(_)) {
+        if self.may_have_changed() {
+            let changes = self.source.changes();
             let listed = self.source.shards().await?;
             self.forget_trimmed(&listed);
             let known: BTreeSet<ShardId> = self.shards.iter().map(|shard| shard.id.clone()).collect();
-            self.shards.extend(listed.into_iter().filter(|found| !known.contains(&found.id)).map(ShardReader::new));
+            let new = listed.iter().filter(|found| !known.contains(&found.id));
+            self.shards.extend(new.cloned().map(ShardReader::new));
+            self.listed = changes.filter(|_| self.shards.len() == listed.len());
         }
-        let unfinished: BTreeSet<&ShardId> =
+        let unfinished: Vec<&ShardId> =
             self.shards.iter().filter(|shard| !shard.is_finished()).map(|shard| &shard.id).collect();
-        let waits = |shard: &ShardReader| shard.parent.as_ref().is_some_and(|parent| unfinished.contains(parent));
+        let waits = |shard: &ShardReader| shard.parent.as_ref().is_some_and(|parent| unfinished.contains(&parent));
         let ready = |shard: &&ShardReader| !shard.is_finished() && !waits(shard);
         Ok(self.shards.iter().filter(ready).map(|shard| shard.id.clone()).collect())
+    }
+
+    /// Whether the stream may list other shards than it did: children appear when a shard ends, and a shard in memory can appear at any
+    /// time.
+    fn may_have_changed(&self) -> bool {
+        if let changes @ Some(_) = self.source.changes() {
+            return self.listed != changes;
+        }
+        let childless = |id: &ShardId| !self.shards.iter().any(|shard| shard.parent.as_ref() == Some(id));
+        self.shards.is_empty() || self.shards.iter().any(|shard| shard.is_closed() && childless(&shard.id))
     }
 
     /// Forgets shards that the stream no longer lists, once nothing of them is left to deliver.

@@ -51,20 +51,19 @@ impl HttpConnector for Direct {
 impl Direct {
     /// Runs an operation on JSON.
     pub fn call(&self, operation: &str, input: &Value) -> Result<Value, DynoxideError> {
-        let output = self.run(operation, input.to_string().as_bytes())?;
-        serde_json::from_str(&output).map_err(|error| DynoxideError::InternalServerError(error.to_string()))
+        self.run(operation, input.to_string().as_bytes())
     }
 
     fn answer(&self, request: &HttpRequest) -> Answer {
         let operation = request.headers().get("x-amz-target").unwrap_or_default().rsplit('.').next();
-        match self.run(operation.unwrap_or_default(), request.body().bytes().unwrap_or_default()) {
+        match self.run::<String>(operation.unwrap_or_default(), request.body().bytes().unwrap_or_default()) {
             Ok(body) => respond(200, body),
             Err(error) => respond(error.status_code(), error.to_json()),
         }
     }
 
     /// Runs an operation that this system uses.
-    fn run(&self, operation: &str, input: &[u8]) -> Result<String, DynoxideError> {
+    fn run<Form: OutputForm>(&self, operation: &str, input: &[u8]) -> Result<Form, DynoxideError> {
         let Self(database) = self;
         match operation {
             "PutItem" => run(input, |input| database.put_item(input)),
@@ -90,12 +89,31 @@ impl Direct {
     }
 }
 
-fn run<Input: DeserializeOwned, Output: Serialize>(
+/// What an operation's output is made into.
+trait OutputForm: Sized {
+    fn of(output: &impl Serialize) -> serde_json::Result<Self>;
+}
+
+/// The body of a response.
+impl OutputForm for String {
+    fn of(output: &impl Serialize) -> serde_json::Result<Self> {
+        serde_json::to_string(output)
+    }
+}
+
+/// JSON that nobody needs as text: whole tables are read in this form.
+impl OutputForm for Value {
+    fn of(output: &impl Serialize) -> serde_json::Result<Self> {
+        serde_json::to_value(output)
+    }
+}
+
+fn run<Input: DeserializeOwned, Output: Serialize, Form: OutputForm>(
     input: &[u8],
     operation: impl FnOnce(Input) -> Result<Output, DynoxideError>,
-) -> Result<String, DynoxideError> {
+) -> Result<Form, DynoxideError> {
     let input =
         serde_json::from_slice(input).map_err(|error| DynoxideError::SerializationException(error.to_string()))?;
     let output = operation(input)?;
-    serde_json::to_string(&output).map_err(|error| DynoxideError::InternalServerError(error.to_string()))
+    Form::of(&output).map_err(|error| DynoxideError::InternalServerError(error.to_string()))
 }

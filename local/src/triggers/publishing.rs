@@ -121,5 +121,5 @@ impl Publishing {
 
 async fn run(functions: &Functions, input: Value, deadline: DateTime<Utc>) -> Result<(), String> {
     // Boxed: the chain of calls is deeper than the compiler follows in one type.
-    Box::pin(functions.scheduled(Function::Publish, input, context(deadline))).await.map(drop)
+    functions.scheduled(Function::Publish, input, context(deadline)).await.map(drop)
 }

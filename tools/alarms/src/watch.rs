@@ -81,9 +81,16 @@ impl Watch {
 
     /// Evaluates the alarm at the end of a minute, with the samples of that minute. No minute may be left out.
     pub fn step(&mut self, at: DateTime<Utc>, samples: &Samples) -> AlarmState {
+        let [state] = Self::step_each(std::array::from_mut(self), at, samples);
+        state
+    }
+
+    /// As [`step`](Self::step), for watches of the same alarm: its samples are looked up once.
+    pub fn step_each<const N: usize>(watches: &mut [Self; N], at: DateTime<Utc>, samples: &Samples) -> [AlarmState; N] {
         let end = minute_of(at);
-        let series: Vec<_> = self.alarm.series().iter().map(|series| samples.minute(&series.metric, end - 1)).collect();
-        self.minute(end, |place| series.get(place).copied().flatten())
+        let metrics = watches.first().map(|watch| watch.alarm.series()).unwrap_or_default();
+        let series: Vec<_> = metrics.iter().map(|series| samples.minute(&series.metric, end - 1)).collect();
+        watches.each_mut().map(|watch| watch.minute(end, |place| series.get(place).copied().flatten()))
     }
 
     /// How many minutes back the alarm looks.

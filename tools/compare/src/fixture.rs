@@ -155,7 +155,7 @@ impl Fixture {
         let event = |request: Result<Request>| request?.event("compare", self.now.as_chrono(), &authorizer);
         let events: Vec<_> = requests.into_iter().map(event).collect::<Result<_>>()?;
         let answers = futures::stream::iter(events).map(move |(function, event)| async move {
-            let response = Box::pin(self.functions.invoke(function, event)).await;
+            let response = self.functions.invoke(function, event).await;
             ensure!(response.status_code == status, "{} returned {response:?}", function.name());
             Ok(())
         });

@@ -56,7 +56,7 @@ impl Alarms {
         let State { watches, raised } = &mut *state;
         let mut new = Vec::new();
         for both in watches {
-            let on = both.each_mut().map(|watch| watch.step(at, samples) == AlarmState::Alarm);
+            let on = Watch::step_each(both, at, samples).map(|state| state == AlarmState::Alarm);
             let name = &both[0].alarm().name;
             let times = raised.get_mut(name);
             let last = times.and_then(|times| times.last_mut()).filter(|last| last.to.is_none());

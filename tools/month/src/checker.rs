@@ -59,10 +59,10 @@ pub(crate) fn scan(bank: &Bank, table: &str) -> Result<BTreeMap<Key, Value>> {
         if !start.is_null() {
             input["ExclusiveStartKey"] = start;
         }
-        let page = bank.engine.call("Scan", &input).map_err(|error| anyhow::anyhow!("{error}"))?;
-        let found = page["Items"].as_array().cloned().unwrap_or_default();
+        let mut page = bank.engine.call("Scan", &input).map_err(|error| anyhow::anyhow!("{error}"))?;
+        let found = page["Items"].as_array_mut().map(std::mem::take).unwrap_or_default();
         items.extend(found.into_iter().map(|item| (key_of(&item), item)));
-        start = page["LastEvaluatedKey"].clone();
+        start = page["LastEvaluatedKey"].take();
         if start.is_null() {
             return Ok(items);
         }
@@ -88,24 +88,24 @@ impl Checker {
         for Sent { at, request } in &sent {
             self.sent.entry(request["paymentId"].as_str().unwrap_or_default().to_owned()).or_insert(*at);
         }
-        let (begin, changes) = (self.followed, bank.changes.from(self.followed));
-        self.followed += changes.len();
         let by_hand = bank.state().by_hand.clone();
         self.lost.clone_from(&bank.state().lost);
-        for (place, change) in (begin..).zip(&changes) {
+        let changes = bank.changes.log();
+        for (place, change) in changes.iter().enumerate().skip(self.followed) {
             if is_of_head(&change.key.0) && !by_hand.made(place) {
                 self.follow(change, bank.zone, &by_hand);
             }
         }
+        self.followed = changes.len();
+        drop(changes);
         let tables = tables(bank)?;
         redated::learn(bank);
-        let intents = bank.state().intents.clone();
+        let mut state = bank.state();
         let now = bank.time.now();
-        laws::check_heads(&tables, &intents).iter().for_each(|problem| self.complain(now, problem));
+        laws::check_heads(&tables, &state.intents).iter().for_each(|problem| self.complain(now, problem));
         self.check_archived(now, &tables);
-        self.check_requests(&sent, &intents);
-        let complaints = std::mem::take(&mut bank.state().complaints);
-        self.violations.extend(complaints);
+        self.check_requests(&sent, &state.intents);
+        self.violations.extend(std::mem::take(&mut state.complaints));
         self.violations.extend(bank.network.complaints());
         Ok(tables)
     }

@@ -268,7 +268,7 @@ pub(crate) async fn ask_as(bank: &Arc<Bank>, client: &str, request: &Request) ->
     }
     let authorizer = event::all_scopes(client);
     let (function, event) = request.event("month", bank.time.now(), &authorizer).ok()?;
-    let run = |functions: Functions| async move { Box::pin(functions.invoke(function, event)).await };
+    let run = |functions: Arc<Functions>| async move { functions.invoke(function, event).await };
     let done = bank.lambda.invoke(Function::Http(function).as_str(), TIMEOUT, run).await;
     // API Gateway answers for a function that fails.
     bank.metrics.answered(done.as_ref().map_or(503, |response| response.status_code.try_into().unwrap_or(500)));

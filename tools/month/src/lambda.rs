@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::Result;
 use aws_lambda_events::apigw::ApiGatewayV2httpResponse;
 use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::endpoint::{Endpoint, EndpointFuture, Params, ResolveEndpoint};
 use aws_sdk_dynamodb::config::retry::RetryPartition;
 use aws_smithy_runtime_api::client::auth::AuthSchemeId;
 use chrono::TimeDelta;
@@ -53,7 +54,7 @@ impl Ended for ApiGatewayV2httpResponse {
 #[derive(Clone)]
 pub(crate) struct Lambda {
     /// Those of this release, and as many of the one before.
-    sandboxes: Arc<[Functions]>,
+    sandboxes: Arc<[Arc<Functions>]>,
     switches: Switches,
     faults: Faults,
     seed: Seed,
@@ -94,7 +95,7 @@ impl Lambda {
             if let Some(closing) = &closing {
                 functions.redate = closing.functions(own)?.redate;
             }
-            sandboxes.push(functions);
+            sandboxes.push(Arc::new(functions));
         }
         let caller = Caller { function: RESTORE, sandbox: 0, is_older: false };
         let operator = Store::new(client(stack, network, caller), stack.environment.tables.clone());
@@ -108,7 +109,7 @@ impl Lambda {
         &self,
         what: &'static str,
         timeout: TimeDelta,
-        run: impl FnOnce(Functions) -> Done,
+        run: impl FnOnce(Arc<Functions>) -> Done,
     ) -> Result<Done::Output, String>
     where
         Done::Output: Ended,
@@ -129,7 +130,7 @@ impl Lambda {
         // Most invocations are short, some take minutes.
         let longest = if self.faults.millis(0..4).is_zero() { timeout.num_milliseconds() } else { 1_500 };
         let limit = if killed { self.faults.millis(1..longest) } else { timeout };
-        let run = run(self.sandboxes[sandbox].clone());
+        let run = run(Arc::clone(&self.sandboxes[sandbox]));
         let limit = limit.to_std().unwrap_or_default();
         let done = tokio::time::timeout(limit, run).await.map_err(|_| format!("{what} was killed"));
         self.seen.invoked(what, done.as_ref().map_or(true, Ended::has_failed));
@@ -147,12 +148,24 @@ impl Lambda {
     }
 }
 
+/// The engine's only endpoint. The rules of AWS's regions would find it again for each call.
+#[derive(Debug)]
+struct EngineEndpoint(Endpoint);
+
+impl ResolveEndpoint for EngineEndpoint {
+    fn resolve_endpoint<'a>(&'a self, _: &'a Params) -> EndpointFuture<'a> {
+        EndpointFuture::ready(Ok(self.0.clone()))
+    }
+}
+
 /// A sandbox's client of DynamoDB. Its process has a retry quota of its own.
 fn client(stack: &Stack, network: &Network, caller: Caller) -> Client {
     let quota = RetryPartition::new(quota());
+    let endpoint = EngineEndpoint(Endpoint::builder().url(stack.environment.endpoint.clone()).build());
     // The engine reads no signature, and making one takes a twentieth of a month.
     let config =
         stack.client().config().to_builder().allow_no_auth().auth_scheme_preference([AuthSchemeId::new("noAuth")]);
+    let config = config.endpoint_resolver(endpoint);
     Client::from_conf(config.http_client(network.interceptor(caller)).retry_partition(quota).build())
 }
 

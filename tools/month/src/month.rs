@@ -105,11 +105,16 @@ pub fn play(settings: &Settings) -> Result<Month> {
 /// # Errors
 /// As [`play`].
 pub fn play_watched(settings: &Settings, watch: impl Fn()) -> Result<Month> {
+    play_on_thread(settings, &watch)
+}
+
+/// The month itself, which is compiled in this crate and not again in each that watches it.
+fn play_on_thread(settings: &Settings, watch: &dyn Fn()) -> Result<Month> {
     // The SDK draws its waits and ids from this thread's generator.
     fastrand::seed(settings.seed);
     let started = Instant::now();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
-    let month = LocalSet::new().block_on(&runtime, played(settings, &watch));
+    let month = LocalSet::new().block_on(&runtime, played(settings, watch));
     drop(runtime);
     month.map(|month| Month { took_ms: started.elapsed().as_millis(), ..month })
 }

@@ -102,18 +102,12 @@ impl Network {
         let (fate, there, back) = self.fate(&call, caller);
         pause(there).await;
         let (operation, service) = (call.operation.clone(), call.service().to_owned());
-        let mut input = call.input().clone();
-        if self.weaken(caller, &operation, &mut input) {
-            call.set_input(input.clone());
-        }
-        let held = if shared.weakness == Some(Weakness::Lanes) { lanes::take(&mut input) } else { None };
-        if held.is_some() {
-            call.set_input(input.clone());
-        }
-        let is_made = !caller.is_older || as_older(caller.function, &operation, &mut input);
-        if caller.is_older {
-            call.set_input(input.clone());
-        }
+        let mut input = call.shared_input();
+        let (held, is_made) = if shared.weakness.is_some() || caller.is_older {
+            self.alter(caller, &mut call, Arc::make_mut(&mut input))
+        } else {
+            (None, true)
+        };
         lock(&shared.complaints).extend(check_write(&operation, &input));
         // What the engine answered, parsed, so that it is parsed once.
         let shown = Mutex::new(None);
@@ -161,6 +155,22 @@ impl Network {
         shared.trace.add(shared.time.now(), &what, &[&json!([caller.sandbox, status]), &input, told]);
         pause(back).await;
         answer
+    }
+
+    /// Makes a call what a weakness or an older release makes of it. Returns what a weakness holds back, and whether the call is made.
+    fn alter(&self, caller: Caller, call: &mut Call, input: &mut Value) -> (Option<Value>, bool) {
+        if self.weaken(caller, &call.operation, input) {
+            call.set_input(input.clone());
+        }
+        let held = if self.0.weakness == Some(Weakness::Lanes) { lanes::take(input) } else { None };
+        if held.is_some() {
+            call.set_input(input.clone());
+        }
+        let is_made = !caller.is_older || as_older(caller.function, &call.operation, input);
+        if caller.is_older {
+            call.set_input(input.clone());
+        }
+        (held, is_made)
     }
 
     /// Takes the keys of throttled partitions out of a BatchGetItem, if it has others: DynamoDB answers those, and returns
@@ -224,7 +234,7 @@ impl Network {
         let is_dynamodb = call.service() != "AmazonSQS";
         let fate = if caller.function == "settle" && self.0.switches.is_cut_off() {
             Fate::LoseRequest
-        } else if is_dynamodb && self.0.switches.is_log_lost() && names_log(call.input()) {
+        } else if is_dynamodb && self.0.switches.is_log_lost() && names(call.input(), LOG) {
             Fate::Refuse(400, "ResourceNotFoundException")
         } else if is_dynamodb && let Some(place) = self.throttled_at(call, is_write, caller) {
             if is_write {
@@ -297,8 +307,11 @@ impl Network {
             return Ok((status, answer, body.into()));
         }
         if WRITES.contains(&operation) {
-            let followed = shared.engine_stream.follow(shared.time.now());
-            followed.map_err(|error| ConnectorError::other(error.into(), None))?;
+            // Only the hot table has a stream that is followed.
+            if names(input, HOT) {
+                let followed = shared.engine_stream.follow(shared.time.now());
+                followed.map_err(|error| ConnectorError::other(error.into(), None))?;
+            }
             return Ok((status, answer, body.into()));
         }
         let trusts = shared.weakness.is_some_and(|weakness| weakness.trusts_index(caller.function));
@@ -344,11 +357,14 @@ impl Network {
 /// The log's table.
 pub(crate) const LOG: &str = "payments-log";
 
-/// Whether a call is about the log's table.
-fn names_log(input: &Value) -> bool {
+/// The hot table.
+const HOT: &str = "payments";
+
+/// Whether a call is about a table.
+fn names(input: &Value, table: &str) -> bool {
     let transaction = input["TransactItems"].as_array().into_iter().flatten();
     let of_transaction = transaction.flat_map(|action| action.as_object().into_iter().flat_map(|all| all.values()));
-    of_transaction.chain([input]).any(|action| action["TableName"] == LOG)
+    of_transaction.chain([input]).any(|action| action["TableName"] == table)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

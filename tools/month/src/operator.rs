@@ -110,7 +110,7 @@ async fn take(bank: &Bank, alarm: &str, action: &Action) -> Result<()> {
 async fn run(bank: &Bank, function: Function, input: Value) -> Result<Value> {
     let timeout = TimeDelta::minutes(15);
     let context = context(bank.time.now() + timeout);
-    let run = |functions: Functions| async move { functions.scheduled(function, input, context).await };
+    let run = |functions: Arc<Functions>| async move { functions.scheduled(function, input, context).await };
     let done = bank.lambda.invoke(function.as_str(), timeout, run).await;
     done.and_then(|done| done).map_err(|error| anyhow!("{function}: {error}"))
 }

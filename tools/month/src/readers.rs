@@ -39,31 +39,31 @@ async fn list_account(bank: &Arc<Bank>, account: &str, random: &mut Rng) {
     let today = bank.time.now().date_naive();
     let (from, to) = (today - Days::new(5), today + Days::new(14));
     let within = |due_at: &str| due_at > from.to_string().as_str() && due_at < to.to_string().as_str();
-    let (began, before) = (bank.time.now(), bank.state().intents.clone());
+    let (began, before) = (bank.time.now(), of_account(bank, account));
     // Dates of other zones may begin or end within a day of the list's edges.
     let (first, last) = (from - Days::new(1), to + Days::new(1));
     let path = format!("/accounts/{account}/payments?from={first}&to={last}&limit={}", random.u8(2..20));
     let Some(shown) = pages(bank, &path, random).await else { return };
     let moving = moving_since(bank, began - lag::LONGEST - STILL);
     redated::learn(bank);
-    let known: Vec<Intent> = bank.state().intents.iter().filter(|intent| intent.account == account).cloned().collect();
+    let known = of_account(bank, account);
     let mut places: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for payment in &shown {
         let of = |name: &str| payment[name].as_str().unwrap_or_default();
         let id = of("paymentId");
         let seen = places.entry(id).or_default();
         seen.push(of("dueAt"));
-        let told = before.iter().find(|intent| intent.has_amount(&payment["amountMinor"]));
-        let is_revived = told.is_some_and(|intent| intent.cancelled) && of("status") != "CANCELLED";
-        let is_known = known.iter().any(|intent| intent.is_shown_as(payment));
+        let told = before.iter().find(|(_, intent)| intent.has_amount(&payment["amountMinor"]));
+        let is_revived = told.is_some_and(|(_, intent)| intent.cancelled) && of("status") != "CANCELLED";
+        let is_known = known.iter().any(|(_, intent)| intent.is_shown_as(payment));
         if (seen.len() > 1 && !moving.contains(id)) || is_revived || !is_known {
             let (amount, times) = (&payment["amountMinor"], seen.len());
             bank.complain(format!("a list of {account} shows payment {amount}, its {times}. time: {payment}"));
         }
     }
-    for (place, intent) in before.iter().enumerate().filter(|(_, intent)| intent.account == account) {
+    for (place, intent) in &before {
         let Some(id) = intent.accepted.as_deref().filter(|id| !moving.contains(*id)) else { continue };
-        let Some(head) = bank.head_of(place) else { continue };
+        let Some(head) = bank.head_of(*place) else { continue };
         let seen = places.get(id).map_or(&[][..], Vec::as_slice);
         if within(due_of(&head).1) && seen != [due_of(&head).1] {
             let (amount, due_at, times) = (intent.amount, due_of(&head).1, seen.len());
@@ -74,6 +74,13 @@ async fn list_account(bank: &Arc<Bank>, account: &str, random: &mut Rng) {
     }
     check_order(bank, account, &shown);
     bank.state().lists += 1;
+}
+
+/// Returns what an account's clients have asked for, with its place. A payment of another account is not known in its list.
+fn of_account(bank: &Bank, account: &str) -> Vec<(usize, Intent)> {
+    let state = bank.state();
+    let intents = state.intents.iter().enumerate().filter(|(_, intent)| intent.account == account);
+    intents.map(|(place, intent)| (place, intent.clone())).collect()
 }
 
 /// Each payment of a list comes after the one before it.
@@ -88,7 +95,9 @@ fn check_order(bank: &Bank, account: &str, shown: &[Value]) {
 
 /// Returns the payments that were due at another time since an instant.
 fn moving_since(bank: &Bank, since: DateTime<Utc>) -> BTreeSet<String> {
-    let moves = bank.changes.since(since).into_iter().filter(|change| match (&change.before, &change.after) {
+    let changes = bank.changes.log();
+    let recent = changes.iter().rev().take_while(|change| change.at > since);
+    let moves = recent.filter(|change| match (&change.before, &change.after) {
         (Some(before), Some(after)) => due_of(before) != due_of(after),
         _ => false,
     });

@@ -12,7 +12,7 @@ use tokio::task::spawn_local;
 
 use crate::attributes::text;
 use crate::bank::Bank;
-use crate::checker::tables;
+use crate::checker::scan;
 use crate::closed_dates::opens_after;
 use crate::faults::FaultKind;
 use crate::heads::{due_of, id_of, is_of_head};
@@ -117,7 +117,8 @@ async fn ask(bank: &Arc<Bank>, action: &str, from: NaiveDate, to: NaiveDate) -> 
         }
         let request = json!({ "action": action, "calendar": "GB", "from": from, "to": to });
         let context = context(bank.time.now() + SCHEDULED_TIMEOUT);
-        let run = |functions: Functions| async move { functions.scheduled(Function::Redate, request, context).await };
+        let run =
+            |functions: Arc<Functions>| async move { functions.scheduled(Function::Redate, request, context).await };
         let done = bank.lambda.invoke(Function::Redate.as_str(), SCHEDULED_TIMEOUT, run).await;
         match done.and_then(|done| done) {
             Ok(outcome) => return Ok(outcome),
@@ -134,7 +135,7 @@ async fn ask(bank: &Arc<Bank>, action: &str, from: NaiveDate, to: NaiveDate) -> 
 fn none_left(bank: &Bank, (from, to): (NaiveDate, NaiveDate), since: DateTime<Utc>) -> Result<()> {
     let touched: Vec<String> =
         bank.changes.since(since).into_iter().map(|change| id_of(&change.key.1).to_owned()).collect();
-    for ((pk, sk), head) in tables(bank)?.hot {
+    for ((pk, sk), head) in scan(bank, "payments")? {
         let (date, at) = due_of(&head);
         let (Ok(date), Ok(due)) = (date.parse::<NaiveDate>(), at.parse::<DateTime<Utc>>()) else { continue };
         let is_left = is_of_head(&pk)

@@ -10,7 +10,7 @@ use chrono::TimeDelta;
 use serde_json::Value;
 use tokio::task::spawn_local;
 
-use crate::attributes::text;
+use crate::attributes::{Key, text};
 use crate::bank::Bank;
 use crate::checker;
 use crate::faults::FaultKind;
@@ -69,10 +69,10 @@ async fn pause_settling(bank: &Bank) {
 
 /// Whether the long-term table has no settlement of a payment that is pending in the hot table.
 fn none_in_between(bank: &Bank) -> bool {
-    let Ok(tables) = checker::tables(bank) else { return false };
-    let is_in_between = |(key, head): (_, &Value)| {
-        let settled = tables.history.get(key).is_some_and(|head| is_settled(text(head, "status")));
-        settled && text(head, "status") == "PENDING"
+    let Ok(hot) = checker::scan(bank, "payments") else { return false };
+    let is_in_between = |((pk, sk), head): (&Key, &Value)| {
+        let is_settled = || bank.item("payment-history", pk, sk).is_some_and(|head| is_settled(text(&head, "status")));
+        text(head, "status") == "PENDING" && is_settled()
     };
-    !tables.hot.iter().any(is_in_between)
+    !hot.iter().any(is_in_between)
 }

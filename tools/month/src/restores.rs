@@ -25,7 +25,7 @@ use crate::amendments;
 use crate::attributes::{Key, number, text};
 use crate::bank::Bank;
 use crate::by_hand::heads;
-use crate::checker::tables;
+use crate::checker::{scan, tables};
 use crate::clients::{TRIES as ASKED, ask_as, wait};
 use crate::faults::FaultKind;
 use crate::journal::journaled;
@@ -188,7 +188,7 @@ impl Operator<'_> {
         pause(LONGEST_INVOCATION).await;
         while self.bank.time.now() < until {
             let logged = self.logged().await?;
-            let heads = tables(self.bank)?.hot;
+            let heads = scan(self.bank, "payments")?;
             let mut heads = heads.iter().filter(|((pk, _), _)| is_of_head(pk));
             if heads.all(|((_, sk), head)| logged.get(id_of(sk)) == Some(&number(head, "version"))) {
                 return Ok(());
@@ -330,7 +330,7 @@ impl Operator<'_> {
         for _ in 0..TRIES {
             pause(lag::LONGEST).await;
             let context = context(self.bank.time.now() + SCHEDULED_TIMEOUT);
-            let run = |functions: Functions| async move {
+            let run = |functions: Arc<Functions>| async move {
                 functions.scheduled(Function::DailyDueSweeper, json!({ "action": "sweep" }), context).await
             };
             let done = self.bank.lambda.invoke("daily-due-sweeper", SCHEDULED_TIMEOUT, run).await;

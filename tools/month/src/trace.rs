@@ -13,7 +13,7 @@ pub(crate) struct Trace(Arc<Mutex<Sha256>>);
 impl Trace {
     /// Adds what happened at an instant.
     pub(crate) fn add(&self, at: DateTime<Utc>, what: &str, values: &[&Value]) {
-        let mut text = format!("{} {what}", at.timestamp_millis());
+        let mut text = format!("{} {what}", at.timestamp_millis()).into_bytes();
         values.iter().for_each(|value| write(value, &mut text));
         self.0.lock().unwrap_or_else(PoisonError::into_inner).update(text);
     }
@@ -26,30 +26,37 @@ impl Trace {
 }
 
 /// Writes canonical JSON: the SDK's maps have no order.
-fn write(value: &Value, text: &mut String) {
+fn write(value: &Value, text: &mut Vec<u8>) {
     match value {
         Value::Object(fields) => {
-            let mut fields: Vec<_> = fields.iter().collect();
-            fields.sort_by_key(|(name, _)| *name);
-            text.push('{');
-            for (name, value) in fields {
-                text.push_str(name);
-                text.push(':');
-                write(value, text);
-                text.push(',');
+            text.push(b'{');
+            if fields.keys().is_sorted() {
+                fields.iter().for_each(|field| write_field(field, text));
+            } else {
+                let mut fields: Vec<_> = fields.iter().collect();
+                fields.sort_by_key(|(name, _)| *name);
+                fields.into_iter().for_each(|field| write_field(field, text));
             }
-            text.push('}');
+            text.push(b'}');
         }
         Value::Array(values) => {
-            text.push('[');
+            text.push(b'[');
             for value in values {
                 write(value, text);
-                text.push(',');
+                text.push(b',');
             }
-            text.push(']');
+            text.push(b']');
         }
-        other => text.push_str(&other.to_string()),
+        // A buffer in memory takes everything.
+        other => drop(serde_json::to_writer(text, other)),
     }
+}
+
+fn write_field((name, value): (&String, &Value), text: &mut Vec<u8>) {
+    text.extend_from_slice(name.as_bytes());
+    text.push(b':');
+    write(value, text);
+    text.push(b',');
 }
 
 #[cfg(test)]

@@ -182,7 +182,7 @@ async fn repeat(bank: &Arc<Bank>, mapping: &mut StreamMapping, function: Functio
 
 /// Invokes a consumer of the stream.
 async fn consume(bank: &Bank, function: Function, event: Value) -> Result<Value, String> {
-    let run = |functions: Functions| async move { functions.deliver(function, event).await };
+    let run = |functions: Arc<Functions>| async move { functions.deliver(function, event).await };
     bank.lambda.invoke(function.as_str(), STREAM_TIMEOUT, run).await?
 }
 
@@ -194,7 +194,7 @@ async fn settle(bank: Arc<Bank>) {
         let invoke = |event: Value| {
             let bank = Arc::clone(&bank);
             async move {
-                let run = |functions: Functions| async move { functions.deliver(Function::Settle, event).await };
+                let run = |functions: Arc<Functions>| async move { functions.deliver(Function::Settle, event).await };
                 let done = bank.lambda.invoke("settle", SETTLE_TIMEOUT, run).await?;
                 if bank.faults.draw(FaultKind::MessageRepeated, 20) {
                     return Err("the messages are not deleted".to_owned());
@@ -353,7 +353,7 @@ async fn invoke(bank: &Bank, spec: ScheduleSpec) {
     let ahead = bank.weakness.map_or(TimeDelta::zero(), |weakness| weakness.ahead(spec.function.as_str()));
     let context = context(bank.time.now() + ahead + SCHEDULED_TIMEOUT);
     let began = bank.time.now();
-    let run = |functions: Functions| async move { functions.scheduled(spec.function, input, context).await };
+    let run = |functions: Arc<Functions>| async move { functions.scheduled(spec.function, input, context).await };
     match bank.lambda.invoke(spec.function.as_str(), SCHEDULED_TIMEOUT, run).await {
         Ok(Ok(outcome)) if spec.function == Function::Recount => recounts::check(bank, began, &outcome),
         Ok(Ok(_)) => {}
