@@ -83,7 +83,7 @@ async fn a_week_is_as_far_back_as_a_run_looks() -> Result<()> {
     announced.create("following").await?;
     announced.world.set_clock("2027-01-05T10:00:00Z")?;
     let refused = run(&announced.after, "move").await.expect_err("eight days ago").to_string();
-    let want = "\"from\" (2026-12-28) is more than 7 days ago; send 2026-12-29 or a later date";
+    let want = "\"from\" (2026-12-28) is more than 7 days ago; give 2026-12-29 or a later date";
     assert!(refused.ends_with(want), "{refused}");
     Ok(())
 }
