@@ -24,7 +24,7 @@ impl Console {
                 (heading("Queues"))
                 (self.paused_notice())
                 div class="scroll" tabindex="0" { table {
-                    caption { "About as many messages, as SQS counts them" }
+                    caption { "The numbers are approximate, as SQS counts them" }
                     thead { tr {
                         th scope="col" { "Queue" } th scope="col" class="number" { "Messages" }
                         th scope="col" class="number" { "In flight" } th scope="col" { "Last moved back" } th scope="col" { "Actions" }
