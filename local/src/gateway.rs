@@ -15,7 +15,9 @@ use aws_lambda_events::encodings::Body as LambdaBody;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::header::{AUTHORIZATION, CONTENT_DISPOSITION, CONTENT_TYPE, WWW_AUTHENTICATE};
+use axum::http::header::{
+    AUTHORIZATION, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+};
 use axum::http::{HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use chrono::{DateTime, Utc};
@@ -74,6 +76,8 @@ pub struct Bank {
 /// The state that requests share.
 struct Shared {
     bank: Bank,
+    /// When the API started, in milliseconds of the machine: another start makes other ids of requests.
+    started: i64,
     requests: AtomicU64,
     provider: Option<Provider>,
     sandbox: Option<Sandbox>,
@@ -86,7 +90,8 @@ impl Gateway {
         let listener = listen(port, "--api-port").await?;
         let address = listener.local_addr()?;
         let provider = issuer.map(|issuer| Provider::new(issuer, address.port()));
-        let shared = Arc::new(Shared { bank, requests: AtomicU64::new(0), provider, sandbox });
+        let started = Clock::system().instant().timestamp_millis();
+        let shared = Arc::new(Shared { bank, started, requests: AtomicU64::new(0), provider, sandbox });
         let router = Router::new().fallback(answer).with_state(shared);
         let (stop, stopped) = oneshot::channel::<()>();
         Ok(Self { address, stop, server: tokio::spawn(serve(listener, router, stopped)) })
@@ -157,7 +162,7 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
         Err(_) => return gateway_error(StatusCode::REQUEST_TIMEOUT, "Request Timeout"),
     };
     let number = shared.requests.fetch_add(1, Ordering::Relaxed) + 1;
-    let (request_id, now) = (format!("local-{number}"), shared.bank.clock.instant());
+    let (request_id, now) = (format!("local-{}-{number}", shared.started), shared.bank.clock.instant());
     let token_now = shared.sandbox.as_ref().map_or(now, Sandbox::machine_now);
     if let Some(sandbox) = shared.sandbox.as_ref().filter(|_| parts.uri.path() == CLOCK_PATH) {
         let (status, json) = sandbox.answer(&parts.method, &body).await;
@@ -189,7 +194,12 @@ fn file(found: Option<(String, Vec<u8>)>) -> Response {
         return gateway_error(StatusCode::FORBIDDEN, "The address has expired; load the report's view again");
     };
     let disposition = format!("attachment; filename=\"{name}\"");
-    let headers = [(CONTENT_TYPE, "application/octet-stream".to_owned()), (CONTENT_DISPOSITION, disposition)];
+    let headers = [
+        (CONTENT_TYPE, "application/octet-stream".to_owned()),
+        (CONTENT_DISPOSITION, disposition),
+        (CACHE_CONTROL, "no-store".to_owned()),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned()),
+    ];
     (headers, bytes).into_response()
 }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
 use async_trait::async_trait;
+use chrono::{DateTime, TimeDelta, Utc};
 use console::{
     BankQueue, MoveBack, OperationError, Operations, QueueState, REPORTS, ReportFile, SampledMessage, Startable,
 };
@@ -35,14 +36,22 @@ pub struct OneMachine {
     pub clock: Clock,
 }
 
-/// Functions that operators started and nobody has invoked yet, with their inputs.
+/// What was started: when, which function, and its input.
+type Start = (DateTime<Utc>, Function, String);
+
+/// Functions that operators started and nobody has invoked yet, the oldest first.
 #[derive(Debug, Clone, Default)]
-pub struct Started(Arc<Mutex<VecDeque<(Function, String)>>>);
+pub struct Started(Arc<Mutex<VecDeque<Start>>>);
+
+/// How long a start waits for the one before it. Then it is dropped, as the template's `MaximumEventAgeInSeconds` says.
+const STARTS_WAIT: TimeDelta = TimeDelta::seconds(300);
 
 impl Started {
-    /// Takes the oldest one.
-    pub fn take(&self) -> Option<(Function, String)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    /// Takes the oldest one that has not waited for too long.
+    pub fn take(&self, now: DateTime<Utc>) -> Option<(Function, String)> {
+        let mut started = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = std::iter::from_fn(|| started.pop_front()).find(|(at, ..)| now - *at < STARTS_WAIT);
+        next.map(|(_, function, input)| (function, input))
     }
 }
 
@@ -87,7 +96,8 @@ impl Operations for OneMachine {
             Startable::Recount => Function::Recount,
             Startable::Redate => Function::Redate,
         };
-        self.started.0.lock().unwrap_or_else(PoisonError::into_inner).push_back((function, input.to_owned()));
+        let start = (self.clock.instant(), function, input.to_owned());
+        self.started.0.lock().unwrap_or_else(PoisonError::into_inner).push_back(start);
         Ok(())
     }
 

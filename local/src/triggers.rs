@@ -9,6 +9,7 @@ mod expiry;
 mod publishing;
 pub mod queues;
 mod schedule;
+mod starting;
 mod tick;
 
 use std::time::Instant;
@@ -26,11 +27,11 @@ use crate::client::Client;
 use crate::function::Function;
 use crate::functions::Functions;
 use crate::invocation::context;
-use crate::operations::Started;
 use crate::stack::Stack;
 use crate::transaction_service::{TransactionService, TransactionServiceSettings};
 use crate::triggers::expiry::Expiry;
 use crate::triggers::publishing::Publishing;
+use crate::triggers::starting::Starting;
 
 pub use publishing::{PUBLISH_BATCH, PUBLISH_FILTER, publish_settings};
 pub use queues::Queues;
@@ -106,7 +107,7 @@ pub struct Triggers {
     service: TransactionService,
     publishing: Publishing,
     expiry: Expiry,
-    started: Started,
+    starting: Starting,
 }
 
 impl Triggers {
@@ -121,6 +122,7 @@ impl Triggers {
         let settle = QueueMappingSettings { batch_size: SETTLE_BATCH, report_batch_item_failures: true };
         Ok(Self {
             publishing: Publishing::of(stack, functions.clone(), TIMEOUT).await?,
+            starting: Starting::of(stack, functions.clone(), TIMEOUT),
             functions,
             clock: stack.clock.clone(),
             metrics: stack.metrics.clone(),
@@ -130,7 +132,6 @@ impl Triggers {
             settle: QueueMapping::new(settle, queues.results.clone()),
             service: TransactionService::new(service, queues.requests.clone(), queues.results.clone()),
             expiry: Expiry::of(stack),
-            started: stack.started.clone(),
             queues,
         })
     }
@@ -149,16 +150,18 @@ impl Triggers {
         self
     }
 
-    /// Lets `publish` run beside the rest, so that a webhook endpoint that hangs holds nothing up. [`end`](Self::end) waits for it.
+    /// Lets `publish` and what operators start run beside the rest, so that a webhook endpoint that hangs holds nothing up. [`end`](Self::end) waits for it.
     #[must_use]
     pub fn in_background(mut self) -> Self {
         self.publishing.in_background();
+        self.starting.in_background();
         self
     }
 
     /// Waits for what runs beside the ticks.
     pub async fn end(&mut self) {
         self.publishing.end().await;
+        self.starting.end().await;
     }
 
     /// Returns the transaction service.
@@ -190,6 +193,8 @@ impl Triggers {
                 break;
             }
         }
+        // After all that is there was counted: where nothing runs in the background, a recount meets counters that stand still.
+        tick.troubles.extend(self.starting.step(now).await);
         let started = Instant::now();
         if let Err(error) = self.publishing.wake(now).await {
             tick.troubles.push(format!("publish: {error}"));
@@ -206,17 +211,13 @@ impl Triggers {
     async fn run_schedules(&mut self, now: DateTime<Utc>, tick: &mut Tick) {
         let due: Vec<ScheduleSpec> =
             self.schedules.iter_mut().filter_map(|it| it.falls_due(now).then_some(it.spec())).collect();
-        let due = due.iter().map(|spec| (spec.name, spec.function, spec.input.to_owned()));
-        let started =
-            std::iter::from_fn(|| self.started.take()).map(|(function, input)| (function.as_str(), function, input));
-        let runs: Vec<_> = due.chain(started).collect();
-        for (name, function, input) in runs {
+        for spec in due {
             let began = Instant::now();
-            if let Err(error) = self.run(function, &input).await {
-                tick.troubles.push(format!("{name}: {error}"));
+            if let Err(error) = self.run(&spec).await {
+                tick.troubles.push(format!("{}: {error}", spec.name));
             }
             let took = &mut tick.took;
-            let took = match function {
+            let took = match spec.function {
                 Function::Archive => &mut took.archive,
                 Function::Report => &mut took.report,
                 Function::Recount => &mut took.recount,
@@ -228,13 +229,13 @@ impl Triggers {
         }
     }
 
-    /// Invokes the function of a schedule, or one that an operator started, with its input.
-    async fn run(&mut self, function: Function, input: &str) -> Result<(), String> {
-        let input: Value = serde_json::from_str(input).map_err(|error| causes(&error).join(": "))?;
-        if function == Function::Publish {
+    /// Invokes the function of a schedule with its input.
+    async fn run(&mut self, spec: &ScheduleSpec) -> Result<(), String> {
+        let input: Value = serde_json::from_str(spec.input).map_err(|error| causes(&error).join(": "))?;
+        if spec.function == Function::Publish {
             return self.publishing.invoke(input).await;
         }
-        self.functions.scheduled(function, input, context(self.clock.instant() + TIMEOUT)).await.map(drop)
+        self.functions.scheduled(spec.function, input, context(self.clock.instant() + TIMEOUT)).await.map(drop)
     }
 
     /// Delivers the stream to `dispatch` until nothing is left. Returns whether there was anything.

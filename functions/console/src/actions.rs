@@ -17,7 +17,7 @@ use maud::{Markup, html};
 use payments_http::{Answer, Form, Problem, ProblemKind, Request, Scope};
 use payments_model::webhook::EndpointId;
 use payments_model::{ActionId, Actor, PaymentId, UtcSecond};
-use payments_store::{ActionName, AuditEntry, AuditIntent, AuditOutcome};
+use payments_store::{ActionName, AuditEntry, AuditIntent, AuditMonth, AuditOutcome};
 
 use crate::actions::endpoint::Deed;
 use crate::actions::preview::counted;
@@ -31,6 +31,9 @@ const MAX_BODY_BYTES: usize = 16 * 1024;
 
 /// How long a preview can be confirmed. Later it may show what is no longer so, and the trail would have the action at a wrong place.
 const CONFIRMED_WITHIN: TimeDelta = TimeDelta::minutes(15);
+
+/// For how long after its confirmation an action may be under way: as long as a request lasts.
+const UNDER_WAY: TimeDelta = TimeDelta::seconds(30);
 
 /// By how much the clocks of two sandboxes may differ.
 const CLOCKS_DIFFER: TimeDelta = TimeDelta::seconds(5);
@@ -173,6 +176,10 @@ impl Console {
     /// Who acts here also sees what the console shows, and has a token of the client for that. Machines have scopes for the API.
     fn require_rights(&self, request: &Request<'_>) -> Result<(), Problem> {
         let refused = |detail: &str| Err(Problem::new(ProblemKind::Forbidden, detail));
+        // A browser says where a request comes from. On one machine without tokens, another site could send one.
+        if request.is_of_another_site() {
+            return refused("This comes from another site; act in the console itself.");
+        }
         if !request.has(Scope::Inspect) {
             return refused("The token lacks the scope payments/inspect; sign in to act.");
         }
@@ -243,7 +250,8 @@ impl Console {
                 let entry = AuditEntry { outcome: self.outcome(name).await?, intent: known };
                 let goes_on = !is_late && (is_own || action.can_be_repeated());
                 if entry.outcome.is_some() || !goes_on {
-                    return Ok(ended(action, entry.outcome.as_ref()));
+                    let is_recent = since.saturating_add(UNDER_WAY) > now;
+                    return Ok(ended(action, name, entry.outcome.as_ref(), is_recent));
                 }
             }
         }
@@ -260,7 +268,7 @@ impl Console {
         let outcome = AuditOutcome { at: self.clock.now(), result };
         // If another confirmation was faster, the trail has what came of that.
         let outcome = self.store.put_audit_outcome(name, &outcome).await?.unwrap_or(outcome);
-        Ok(ended(action, Some(&outcome)))
+        Ok(ended(action, name, Some(&outcome), false))
     }
 
     async fn entry(&self, name: ActionName) -> Result<Option<AuditIntent>, Problem> {
@@ -298,15 +306,17 @@ fn title(text: &str) -> Markup {
     html! { h2 id="dialog-title" tabindex="-1" { (text) } }
 }
 
-/// What came of an action.
-fn ended(action: &Action, outcome: Option<&AuditOutcome>) -> Markup {
+/// What came of an action. One that was confirmed a moment ago may be under way.
+fn ended(action: &Action, name: ActionName, outcome: Option<&AuditOutcome>, is_recent: bool) -> Markup {
+    let month = AuditMonth::of(name.previewed_at).to_string();
     html! {
         (title(&action.title()))
         @match outcome {
             Some(outcome) => (result(outcome)),
+            None if is_recent => p class="warn" { "It was confirmed a moment ago, and may be under way. The audit trail shows what came of it." },
             None => p class="warn" { (UNKNOWN) ". " (action.place_to_look()) " before you preview it again." },
         }
-        p { a href=(link("audit", &[])) { "Audit trail" } }
+        p { a href=(link("audit", &[("month", &month)])) { "Audit trail" } }
     }
 }
 

@@ -84,6 +84,11 @@ impl<'e> Request<'e> {
         (claims.get("client_id") != Some(name)).then(|| bounded(name, MAX_PERSON_BYTES))
     }
 
+    /// Whether a browser says that another site sent this (*Fetch Metadata*). Programs say nothing.
+    pub fn is_of_another_site(&self) -> bool {
+        self.event.headers.get("sec-fetch-site").is_some_and(|site| site != "same-origin")
+    }
+
     /// Whether the token has a scope. On one machine a request without a token has every scope.
     pub fn has(&self, scope: Scope) -> bool {
         claims(self.event).is_none_or(|claims| has_scope(claims, scope))

@@ -54,7 +54,7 @@ async fn paused(paused: &'static str) -> Result<World> {
 
 /// What was started and not invoked yet.
 fn started(world: &World) -> Vec<(Function, Value)> {
-    let taken = std::iter::from_fn(|| world.outside.operations.started.take());
+    let taken = std::iter::from_fn(|| world.outside.operations.started.take(world.now().as_chrono()));
     taken.map(|(function, input)| (function, serde_json::from_str(&input).unwrap_or_default())).collect()
 }
 

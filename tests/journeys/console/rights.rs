@@ -41,6 +41,18 @@ async fn only_who_may_operate_acts() -> Result<()> {
     Ok(())
 }
 
+/// On one machine no token is needed, so any page that its user opens could send a form.
+#[tokio::test]
+async fn no_other_site_acts() -> Result<()> {
+    let world = World::open().await?;
+    for (site, status) in [("cross-site", 403), ("same-site", 403), ("none", 403), ("same-origin", 200)] {
+        let ask = action("start-report", &[("step", "preview")]).header("Sec-Fetch-Site", site);
+        let reply = world.send(ask).await?;
+        assert_eq!(reply.status, status, "{site}: {reply}");
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn where_operators_sign_in_a_machine_does_not_act() -> Result<()> {
     let world = World::with(|environment| environment.require_tokens = true).await?;

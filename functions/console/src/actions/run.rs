@@ -208,7 +208,7 @@ impl Console {
         Ok(html! {
             p {
                 "It compares the counters of " (counted(dates.len(), "date")) ", from " (first) " to " (last)
-                ", with their payments. Bank shows what differs, under Findings of the recount. It corrects nothing."
+                ", with their payments. Bank shows what differs, under Findings of the recount, for dates up to 400 days ago. It corrects nothing."
             }
         })
     }
@@ -245,7 +245,7 @@ impl Console {
         let dates = self.plan(run)?.dates;
         let (Some(first), Some(last)) = (dates.first(), dates.last()) else {
             return Ok(html! {
-                p class="warn" { "The calendar is open on all these dates, so no payment moves. Is the release with the new calendar deployed?" }
+                p class="warn" { "The calendar is open on all these dates, or does not cover them, so no payment moves. Is the release with the new calendar deployed?" }
             });
         };
         let counters = self.store.counters(*first, *last).await?;
@@ -256,11 +256,12 @@ impl Console {
                 code { "following" } " or " code { "preceding" } ". Each move is an amendment and an event. Nothing takes it back."
             }
             p { "How many of them move is not known here. Count them first: see the runbook, under A holiday is announced." }
-            dl { @for date in &dates {
-                (fact(&date.to_string(), &html! {
-                    "closed; it has " (grouped(scheduled(date).into())) " SCHEDULED payments, in all currencies"
-                }))
-            } }
+            dl {
+                (fact("Closed dates", &html! { (dates.len()) ", from " (first) " to " (last) }))
+                @for date in dates.iter().filter(|date| scheduled(date) != 0) {
+                    (fact(&date.to_string(), &html! { "SCHEDULED, in all currencies: about " (grouped(scheduled(date).into())) }))
+                }
+            }
         })
     }
 }

@@ -70,7 +70,7 @@ fn actions() -> Markup {
             }
             h2 { "Start what a schedule starts" }
             div class="row" { @for (action, says) in RUNS { form data-action=(action) { (preview) button { (says) } } } }
-            form data-action="start-recount" { (dates("recount", ["Dates from", "to (both empty: those of each night)"], false)) (preview) button { "Recount…" } }
+            form data-action="start-recount" { (dates("recount", ["Dates from", "to (or neither)"], false)) (preview) button { "Recount…" } }
             h2 { "Move payments of closed dates" }
             form data-action="redate" {
                 label for="calendar" { "Calendar" }

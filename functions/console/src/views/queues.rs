@@ -27,7 +27,7 @@ impl Console {
                     caption { "The numbers are approximate, as SQS counts them" }
                     thead { tr {
                         th scope="col" { "Queue" } th scope="col" class="number" { "Messages" }
-                        th scope="col" class="number" { "In flight" } th scope="col" { "Last moved back" } th scope="col" { "Actions" }
+                        th scope="col" class="number" { "In flight" }
                     } }
                     tbody { @for (queue, state) in BankQueue::ALL.into_iter().zip(states) { (row(queue, known(queue, state).as_ref())) } }
                 } }
@@ -75,18 +75,13 @@ fn known(queue: BankQueue, state: Result<QueueState, OperationError>) -> Option<
 
 fn row(queue: BankQueue, state: Option<&QueueState>) -> Markup {
     html! { tr {
-        th scope="row" { (title(queue)) }
-        @match state {
-            Some(state) => {
-                td class="number" { (grouped(state.waiting.into())) }
-                td class="number" { (grouped(state.in_flight.into())) }
-                td { @if let Some(last) = &state.last_move { (last_move(last)) } }
+        th scope="row" {
+            (title(queue))
+            @if let Some(last) = state.and_then(|state| state.last_move.as_ref()) {
+                div class="quiet" { "Last moved back: " (last_move(last)) }
             }
-            None => { td colspan="3" class="warn" { "unknown; the function's log says why" } }
-        }
-        td {
             @if BankQueue::UNRECEIVED.contains(&queue) {
-                a href=(link("sample", &[("queue", queue.as_str())])) { "Show a sample" }
+                div { a href=(link("sample", &[("queue", queue.as_str())])) { "Show a sample" } }
             }
             @if queue.source().is_some() {
                 form data-action="move-dead-letters" {
@@ -95,6 +90,13 @@ fn row(queue: BankQueue, state: Option<&QueueState>) -> Markup {
                     button { "Move back…" }
                 }
             }
+        }
+        @match state {
+            Some(state) => {
+                td class="number" { (grouped(state.waiting.into())) }
+                td class="number" { (grouped(state.in_flight.into())) }
+            }
+            None => { td colspan="2" class="warn" { "unknown; the function's log says why" } }
         }
     } }
 }

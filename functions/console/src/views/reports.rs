@@ -122,6 +122,7 @@ impl Console {
         }
         Ok(html! {
             (heading(&format!("Report {name}")))
+            @if links.len() < ENDINGS.len() { p class="warn" { "One of its two files is missing, settlements or sums." } }
             dl { @for (file, link) in links {
                 (fact(kind(&file.path), &html! {
                     @match link {

@@ -93,7 +93,7 @@ pub(crate) fn late_table(late: &Late, caption: &str) -> Markup {
         @if late.unread > 0 {
             p class="warn" { (late.unread) " shards were not read, because DynamoDB is slow. They may have more." }
         }
-        @if late.rows.is_empty() { p { "None." } } @else {
+        @if late.rows.is_empty() { p { "No payment." } } @else {
             div class="scroll" { table {
                 caption { (caption) }
                 thead { tr {
