@@ -10,7 +10,6 @@ use chrono::TimeDelta;
 use futures::{StreamExt as _, TryStreamExt as _};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
-use object_store::signer::{Method, Signer};
 use object_store::{Error, ObjectMeta, ObjectStore};
 use payments_boot::{ConfigError, Lookup};
 
@@ -36,13 +35,13 @@ pub enum Storage {
     Folder(PathBuf),
 }
 
-/// Files with addresses from which anybody can read them for a while.
+/// Files that can be listed, and downloaded with a link by whoever has it.
 #[derive(Debug, Clone)]
 pub struct LinkedFiles {
     files: Arc<dyn ObjectStore>,
-    /// None for a folder, whose files have no addresses.
-    signer: Option<Arc<dyn Signer>>,
-    prefix: Path,
+    /// None for a folder, whose files have no links.
+    #[cfg(feature = "aws")]
+    bucket: Option<(Arc<object_store::aws::AmazonS3>, Path)>,
 }
 
 /// Why a text is not a storage of files.
@@ -98,7 +97,7 @@ impl Storage {
             }
         }
     }
-    /// Opens the storage as [`open`](Self::open) does, with the addresses of its files.
+    /// Opens the storage as [`open`](Self::open) does, with links to its files.
     ///
     /// # Errors
     /// [`ConfigError`], which names the variable.
@@ -109,8 +108,7 @@ impl Storage {
                 let invalid =
                     |error: &dyn fmt::Display| ConfigError::Invalid(variable, self.to_string(), error.to_string());
                 let bucket = s3::open(lookup, bucket, &invalid)?;
-                let files = s3::below(prefix, Arc::clone(&bucket));
-                Ok(LinkedFiles { files, signer: Some(bucket), prefix: prefix.clone() })
+                Ok(LinkedFiles::of_bucket(bucket, prefix.clone()))
             }
             _ => self.open(variable, lookup).map(LinkedFiles::without_links),
         }
@@ -118,9 +116,26 @@ impl Storage {
 }
 
 impl LinkedFiles {
-    /// Files without addresses.
+    /// Files without links.
     pub fn without_links(files: Arc<dyn ObjectStore>) -> Self {
-        Self { files, signer: None, prefix: Path::default() }
+        Self {
+            files,
+            #[cfg(feature = "aws")]
+            bucket: None,
+        }
+    }
+
+    #[cfg(feature = "aws")]
+    fn of_bucket(bucket: Arc<object_store::aws::AmazonS3>, prefix: Path) -> Self {
+        Self { files: s3::below(&prefix, Arc::clone(&bucket)), bucket: Some((bucket, prefix)) }
+    }
+
+    /// Whether a list is in the order of the paths. S3's is (*ListObjectsV2*, general purpose buckets), a folder's is not.
+    fn is_in_order(&self) -> bool {
+        #[cfg(feature = "aws")]
+        return self.bucket.is_some();
+        #[cfg(not(feature = "aws"))]
+        false
     }
 
     /// The files.
@@ -135,21 +150,24 @@ impl LinkedFiles {
     /// When the storage does not answer.
     pub async fn list(&self, folder: &str, after: &str, most: usize) -> Result<Vec<ObjectMeta>, Error> {
         let found = self.files.list_with_offset(Some(&Path::from(folder)), &Path::from(after));
-        // S3 lists in this order (*ListObjectsV2*, general purpose buckets). A folder does not, and has all of them at hand.
-        let most_listed = if self.signer.is_some() { most } else { usize::MAX };
+        // A folder has all of them at hand.
+        let most_listed = if self.is_in_order() { most } else { usize::MAX };
         let mut files: Vec<_> = found.take(most_listed).try_collect().await?;
         files.sort_unstable_by(|one, other| one.location.cmp(&other.location));
         files.truncate(most);
         Ok(files)
     }
 
-    /// An address from which anybody can read a file for `lasts`; none for a folder. Whether there is such a file is not asked.
+    /// A link with which anybody can download a file for `lasts`; none for a folder. Whether there is such a file is not asked.
     ///
     /// # Errors
-    /// When the address cannot be signed.
+    /// When the link cannot be signed.
+    #[cfg_attr(not(feature = "aws"), expect(unused_variables, reason = "only a bucket of S3 has links"))]
     pub async fn link(&self, path: &str, lasts: Duration) -> Result<Option<String>, Error> {
-        let Some(signer) = &self.signer else { return Ok(None) };
-        let path = self.prefix.parts().chain(Path::from(path).parts()).collect();
-        Ok(Some(signer.signed_url(Method::GET, &path, lasts).await?.into()))
+        #[cfg(feature = "aws")]
+        if let Some((bucket, prefix)) = &self.bucket {
+            return s3::link(bucket, prefix, path, lasts).await.map(Some);
+        }
+        Ok(None)
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use object_store::aws::{AmazonS3, AmazonS3Builder, S3CopyIfNotExists};
 use object_store::path::Path;
 use object_store::prefix::PrefixStore;
+use object_store::signer::{Method, Signer as _};
 use object_store::{BackoffConfig, ObjectStore, RetryConfig};
 use payments_boot::{ConfigError, Lookup};
 
@@ -59,6 +60,17 @@ fn bounded(builder: AmazonS3Builder) -> Result<AmazonS3, object_store::Error> {
 /// The files below a prefix.
 pub(super) fn below(prefix: &Path, files: Arc<AmazonS3>) -> Arc<dyn ObjectStore> {
     if prefix.as_ref().is_empty() { files } else { Arc::new(PrefixStore::new(files, prefix.clone())) }
+}
+
+/// A link with which anybody can download a file below a prefix for `lasts`.
+pub(super) async fn link(
+    bucket: &AmazonS3,
+    prefix: &Path,
+    path: &str,
+    lasts: Duration,
+) -> Result<String, object_store::Error> {
+    let path = prefix.parts().chain(Path::from(path).parts()).collect();
+    Ok(bucket.signed_url(Method::GET, &path, lasts).await?.into())
 }
 
 #[cfg(test)]

@@ -129,9 +129,7 @@ async fn requests_are_signed_and_files_are_read_by_range_and_version() {
 #[tokio::test]
 async fn an_address_names_the_file_and_is_signed_for_a_minute() {
     // Nobody is asked, so nobody need be there.
-    let bucket = whole_bucket("http://127.0.0.1:9");
-    let prefix = Path::from("billing");
-    let files = crate::LinkedFiles { files: below(&prefix, Arc::clone(&bucket)), signer: Some(bucket), prefix };
+    let files = crate::LinkedFiles::of_bucket(whole_bucket("http://127.0.0.1:9"), Path::from("billing"));
     let path = "reports/2026-11-20T010203Z--2026-11-20T020203Z-run-000042.csv.gz";
     let link = files.link(path, Duration::from_secs(60)).await.unwrap().unwrap();
     let (address, query) = link.split_once('?').unwrap();
@@ -171,9 +169,7 @@ async fn files_are_listed_in_the_order_of_their_paths() {
         content("c")
     );
     let (url, asked) = serve(vec![("200 OK", "", page.leak())]).await;
-    let bucket = whole_bucket(&url);
-    let prefix = Path::from("billing");
-    let files = crate::LinkedFiles { files: below(&prefix, Arc::clone(&bucket)), signer: Some(bucket), prefix };
+    let files = crate::LinkedFiles::of_bucket(whole_bucket(&url), Path::from("billing"));
     let listed = files.list("reports", "reports/a", 2).await.unwrap();
     assert_eq!(listed.iter().map(|file| file.location.as_ref()).collect::<Vec<_>>(), ["reports/b", "reports/c"]);
     let asked = asked.lock().unwrap();
