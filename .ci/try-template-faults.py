@@ -46,6 +46,11 @@ FAULTS = [
         "            Path: /console/views/{view}\n",
         "            Path: /console/views/{view}\n            Auth:\n              Authorizer: NONE\n",
     ),
+    (
+        "a queue of the console under another's name",
+        "RESULT_DEAD_LETTERS_URL: !Ref ResultDeadLetters",
+        "RESULT_DEAD_LETTERS_URL: !Ref RequestDeadLetters",
+    ),
     ("a misspelt property of a function", "Timeout: 290", "Timout: 290"),
     ("a misspelt property of an event", "MaximumConcurrency: !Ref", "MaxConcurrency: !Ref"),
     ("a resource that does not exist", "WRITE_SHARDS: !Ref WriteShards", "WRITE_SHARDS: !Ref WriteShard"),
