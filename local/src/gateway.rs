@@ -69,7 +69,7 @@ pub struct Bank {
     pub clock: Clock,
     /// The bank's time zone.
     pub zone: BusinessZone,
-    /// The reports that the console has addresses for.
+    /// The reports that the console has links to.
     pub reports: ReportLinks,
 }
 
@@ -188,10 +188,10 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
     }
 }
 
-/// Returns a file of a report, as S3 does from a signed address.
+/// Returns a file of a report, as S3 does for a signed link.
 fn file(found: Option<(String, Vec<u8>)>) -> Response {
     let Some((name, bytes)) = found else {
-        return gateway_error(StatusCode::FORBIDDEN, "The address has expired; load the report's view again");
+        return gateway_error(StatusCode::FORBIDDEN, "The link has expired; load the report's view again");
     };
     let disposition = format!("attachment; filename=\"{name}\"");
     let headers = [
