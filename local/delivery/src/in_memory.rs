@@ -120,10 +120,9 @@ impl InMemoryStream {
         };
         let end = shard.records.len().min(start + limit);
         let records = shard.records[start..end].to_vec();
-        cursor.position = match shard.records[..end].last() {
-            Some(last) => Position::After(last.sequence_number().clone()),
-            None => Position::TrimHorizon,
-        };
+        if let Some(last) = records.last() {
+            cursor.position = Position::After(last.sequence_number().clone());
+        }
         Ok(Page { records, closed: shard.ended_at.is_some() && end == shard.records.len() })
     }
 

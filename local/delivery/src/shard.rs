@@ -121,8 +121,8 @@ impl ShardReader {
             batch.invocations += 1;
             let window = self.window.as_ref();
             let event = window::event(&batch.records, window, &self.id, context.source.arn(), Invocation::Batch);
-            // The batch stays in flight meanwhile: a caller that drops this future kills the function.
-            let answer = function(event).await;
+            // The batch stays in flight meanwhile: a caller that drops this future kills the function. In a box, so that an idle step is small.
+            let answer = Box::pin(function(event)).await;
             let batch = self.in_flight.pop_front().unwrap_or_default();
             let records = batch.records.len();
             let outcome = self.settle(batch, &answer, &context);
@@ -299,7 +299,7 @@ impl ShardReader {
         function: impl Fn(Value) -> Answer,
     ) -> Delivery {
         let event = window::event([], self.window.as_ref(), &self.id, arn, Invocation::WindowEnd);
-        let outcome = match batch::state(&function(event).await) {
+        let outcome = match batch::state(&Box::pin(function(event)).await) {
             Ok(_) => {
                 self.window = None;
                 DeliveryOutcome::Succeeded

@@ -58,7 +58,8 @@ impl Source {
     pub async fn read(&self, shard: &ShardId, cursor: &mut Cursor, limit: usize) -> Result<Page, SourceError> {
         let limit = limit.clamp(1, MAX_READ);
         match self {
-            Self::DynamoDb(stream) => stream.read(shard, cursor, limit).await,
+            // In a box: readers of a stream in memory, which are many and mostly idle, stay small.
+            Self::DynamoDb(stream) => Box::pin(stream.read(shard, cursor, limit)).await,
             Self::InMemory(stream) => stream.read(shard, cursor, limit),
         }
     }

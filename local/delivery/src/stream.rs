@@ -70,9 +70,10 @@ impl StreamMapping {
         now: DateTime<Utc>,
         function: impl Fn(Value) -> Answer,
     ) -> Result<Vec<Delivery>, SourceError> {
-        let ready = self.ready().await?;
+        self.find_shards().await?;
+        let ready = self.are_ready();
         let Self { settings, source, shards, cuts, discards, .. } = self;
-        let steps = shards.iter_mut().filter(|reader| ready.contains(&reader.id)).map(|reader| {
+        let steps = shards.iter_mut().zip(ready).filter(|(_, is_ready)| *is_ready).map(|(reader, _)| {
             let context = Context { settings: &*settings, source: &*source, cuts: cuts.as_ref(), discards, now };
             reader.step(context, &function)
         });
@@ -119,6 +120,13 @@ impl StreamMapping {
 
     /// Finds new shards, and returns the shards that can be read now: not finished, and without an unfinished parent.
     pub async fn ready(&mut self) -> Result<Vec<ShardId>, SourceError> {
+        self.find_shards().await?;
+        let shards = self.shards.iter().zip(self.are_ready()).filter(|(_, is_ready)| *is_ready);
+        Ok(shards.map(|(shard, _)| shard.id.clone()).collect())
+    }
+
+    /// Finds new shards, and forgets those that the stream no longer has.
+    async fn find_shards(&mut self) -> Result<(), SourceError> {
         if self.may_have_changed() {
             let changes = self.source.changes();
             let listed = self.source.shards().await?;
@@ -128,11 +136,15 @@ impl StreamMapping {
             self.shards.extend(new.cloned().map(ShardReader::new));
             self.listed = changes.filter(|_| self.shards.len() == listed.len());
         }
+        Ok(())
+    }
+
+    /// Whether each shard can be read now.
+    fn are_ready(&self) -> Vec<bool> {
         let unfinished: Vec<&ShardId> =
             self.shards.iter().filter(|shard| !shard.is_finished()).map(|shard| &shard.id).collect();
         let waits = |shard: &ShardReader| shard.parent.as_ref().is_some_and(|parent| unfinished.contains(&parent));
-        let ready = |shard: &&ShardReader| !shard.is_finished() && !waits(shard);
-        Ok(self.shards.iter().filter(ready).map(|shard| shard.id.clone()).collect())
+        self.shards.iter().map(|shard| !shard.is_finished() && !waits(shard)).collect()
     }
 
     /// Whether the stream may list other shards than it did: children appear when a shard ends, and a shard in memory can appear at any

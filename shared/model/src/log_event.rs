@@ -160,6 +160,8 @@ struct VersionJson<'e> {
     changed: Option<&'e [String]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     amendment_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scheduled_for: Option<String>,
     due_at: String,
     due_date: String,
     amount_minor: i64,
@@ -227,6 +229,7 @@ fn version_json(
         by: PublicActor::of(status, by),
         changed: amended.map(|amended| amended.changed.as_slice()),
         amendment_id: amended.and(head.amendment).map(|name| name.id.to_string()),
+        scheduled_for: amended.map(|_| head.scheduled_for.to_string()),
         due_at: head.due_at.to_string(),
         due_date: head.due_date.to_string(),
         amount_minor: head.money.amount.get(),

@@ -11,6 +11,7 @@ use zstd::zstd_safe::{find_frame_compressed_size, get_error_name};
 thread_local! {
     /// A new compressor takes half as long as a compression.
     static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+    static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
 /// Compresses a text at a level of zstd's; none if zstd fails.
@@ -39,7 +40,14 @@ pub(crate) fn text_of(frame: &[u8], bytes: usize) -> Result<String, Box<dyn Erro
     }
     // It never grows: zstd writes into its capacity, and fails if the frame has more.
     let mut text = Vec::with_capacity(bytes);
-    Decompressor::new()?.decompress_to_buffer(frame, &mut text).map_err(|error| format!("the frame: {error}"))?;
+    DECOMPRESSOR.with_borrow_mut(|kept| {
+        let decompressor = match kept {
+            Some(decompressor) => decompressor,
+            None => kept.insert(Decompressor::new()?),
+        };
+        decompressor.decompress_to_buffer(frame, &mut text).map_err(|error| format!("the frame: {error}"))?;
+        Ok::<_, Box<dyn Error + Send + Sync>>(())
+    })?;
     if text.len() != bytes {
         return Err(format!("the frame has {} bytes of text, and dataBytes is {bytes}", text.len()).into());
     }

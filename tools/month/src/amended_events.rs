@@ -64,12 +64,14 @@ fn tells_amendment(event: &Value, contents: Option<(&Intent, &Intent)>) -> bool 
     if is_amended != stays
         || is_amended != event["changed"].is_array()
         || is_amended != event["amendmentId"].is_string()
+        || is_amended != event["scheduledFor"].is_string()
     {
         return false;
     }
     let Some((before, after)) = contents.filter(|_| is_amended) else { return true };
     let payee_before = (before.payee != after.payee).then_some(before.payee.as_str());
     event["changed"] == Value::from(differences(before, after))
+        && event["scheduledFor"] == after.scheduled_for
         && event["previousPayeeAccountId"].as_str() == payee_before
 }
 
@@ -113,6 +115,7 @@ mod tests {
         let second = json!({
             "type": "payment.amended", "paymentId": ID, "version": 2, "from": "SCHEDULED", "to": "SCHEDULED", "amountMinor": 8,
             "payeeAccountId": "tenant", "currency": "GBP", "dueAt": "2026-03-12T08:00:00Z",
+            "scheduledFor": "2026-03-12T08:00:00Z",
             "amendmentId": name.trim_start_matches("2#"), "previousPayeeAccountId": "landlord",
             "changed": ["payeeAccountId", "amountMinor", "scheduledFor"],
         });
@@ -130,6 +133,7 @@ mod tests {
             ("amendmentId", json!("450fcaf8-96dc-50d0-860d-bcb1d27101f1")),
             ("amountMinor", json!(7)),
             ("dueAt", json!("2026-03-12T09:00:00Z")),
+            ("scheduledFor", json!("2026-03-12")),
             ("previousPayeeAccountId", Value::Null),
         ] {
             let mut second = second.clone();

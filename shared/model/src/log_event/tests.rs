@@ -92,6 +92,7 @@ fn an_amendment_is_an_event_that_says_what_changed() {
     );
     let want = r#""version":2,"from":"SCHEDULED","to":"SCHEDULED","by":{"kind":"client","name":"desk"},"changed":["data"],"amendmentId":"#;
     assert!(json.contains(want) && !json.contains("previousPayee"), "{json}");
+    assert!(json.contains(r#","scheduledFor":"2026-12-01","dueAt""#), "{json}");
     let payee = Head { payee: "landlord-8".parse().unwrap(), ..amended(&data, &["payeeAccountId"]) };
     let json = json_of(before(&data), &payee);
     let want = r#""payeeAccountId":"landlord-8","previousPayeeAccountId":"landlord-7""#;

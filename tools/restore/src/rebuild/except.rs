@@ -141,6 +141,7 @@ mod tests {
             payee: "shop".parse().unwrap(),
             money: Money { amount: 1.try_into().unwrap(), currency: "GBP".parse().unwrap() },
             reference: None,
+            scheduled_for: None,
         });
         let amended = Version { number: 2, amendment, ..created.clone() };
         for (text, want) in [("payment.scheduled", (true, false)), ("payment.amended", (false, true))] {

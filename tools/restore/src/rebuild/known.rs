@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Context as _, Result};
 use payments_model::{
     AccountId, Actor, Amendment, AmendmentName, BusinessDate, Details, DetailsKey, DuePayment, Event, FailureReason,
-    Head, HeadKey, Instruction, Money, PaymentId, Reference, Settlement, State, Status, UtcSecond,
+    Head, HeadKey, Instruction, Money, PaymentId, Reference, ScheduledFor, Settlement, State, Status, UtcSecond,
 };
 use payments_store::LogPosition;
 use serde::Deserialize;
@@ -62,6 +62,8 @@ pub(crate) struct LoggedAmendment {
     pub(crate) payee: AccountId,
     pub(crate) money: Money,
     pub(crate) reference: Option<Reference>,
+    /// When the client wants it to be made. Events of the first releases with amendments do not say it.
+    pub(crate) scheduled_for: Option<ScheduledFor>,
 }
 
 impl LoggedAmendment {
@@ -77,6 +79,7 @@ impl LoggedAmendment {
                 currency: event.currency.as_deref().context("it has no currency")?.parse()?,
             },
             reference: event.reference.as_deref().map(str::parse).transpose()?,
+            scheduled_for: event.scheduled_for.as_deref().map(str::parse).transpose()?,
         }))
     }
 
@@ -84,7 +87,11 @@ impl LoggedAmendment {
     pub(crate) fn stand_in(&self, head: &Head, version: &Version) -> Result<Details> {
         let (due_at, due_date) = version.due.unwrap_or((head.due_at, head.due_date));
         let is_of_date = self.changed.iter().any(|field| field == "scheduledFor");
-        let scheduled_for = if is_of_date { due_at.to_string().parse()? } else { head.scheduled_for };
+        let scheduled_for = match self.scheduled_for {
+            Some(scheduled_for) => scheduled_for,
+            None if is_of_date => due_at.to_string().parse()?,
+            None => head.scheduled_for,
+        };
         Ok(Details {
             payment_id: head.payment_id,
             instruction: Instruction {
@@ -170,6 +177,7 @@ struct Json {
     epoch: u32,
     account_id: Option<String>,
     payment_id: Option<String>,
+    scheduled_for: Option<String>,
     due_at: Option<String>,
     due_date: Option<String>,
     payee_account_id: Option<String>,

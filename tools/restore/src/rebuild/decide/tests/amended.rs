@@ -52,6 +52,7 @@ fn logged(heads: &[&StoredHead]) -> Known {
             "dueAt": head.due_at.to_string(), "dueDate": head.due_date.to_string(),
             "amendmentId": amended.map(|_| head.amendment.unwrap().id.to_string()),
             "changed": amended.map(|amended| amended.changed.clone()),
+            "scheduledFor": amended.map(|_| head.scheduled_for.to_string()),
             "transactionId": head.transaction_id().map(TransactionId::as_str),
         });
         payments.take(&event.to_string(), SINCE.parse().unwrap()).unwrap();
@@ -134,6 +135,7 @@ fn an_amendment_whose_details_are_lost_leaves_nothing_that_is_paid() {
             let (put, want) = (put(&decision), end.known());
             assert_eq!((&put.payee, put.money, &put.reference), (&want.payee, want.money, &want.reference));
             assert_eq!((put.due_at, put.due_date), (want.due_at, want.due_date));
+            assert_eq!(put.scheduled_for, want.scheduled_for);
             assert_eq!((put.state, put.amendment), (want.state.clone(), want.amendment));
         }
     }
@@ -142,6 +144,18 @@ fn an_amendment_whose_details_are_lost_leaves_nothing_that_is_paid() {
         let decision = decision(&logged(&[&scheduled, &once, &twice, end]), Some(end), None, &all[..1]);
         assert_eq!((kinds(&decision), decision.writes), (vec![Finding::DetailsLost], Vec::new()));
     }
+}
+
+/// The first events of amendments did not say for when the client wants the payment. Then the head says the instant at which it is due.
+#[test]
+fn an_amendment_whose_event_does_not_say_for_when_is_for_the_instant_at_which_it_is_due() {
+    let scheduled = head(&[]);
+    let (once, _) = amended(&["one"]);
+    let mut known = logged(&[&scheduled, &once]);
+    let amendments = known.versions.iter_mut().filter_map(|version| version.amendment.as_mut());
+    amendments.for_each(|amendment| assert!(amendment.scheduled_for.take().is_some()));
+    let put = put(&decision(&known, Some(&scheduled), None, &[]));
+    assert_eq!(put.scheduled_for.to_string(), once.known().due_at.to_string());
 }
 
 /// The head says what the log says, and its details say something else: so `dispatch` refuses it, and the old content is not paid either.
