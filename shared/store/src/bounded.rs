@@ -13,14 +13,19 @@ pub const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Store {
     /// Ends a read of several calls after the time of one. A read can stop anywhere; a write cannot.
-    pub(crate) async fn bounded<T>(
+    ///
+    /// The read is put into a box at once: it has the SDK's large futures, and whoever waits for it would have it three times.
+    pub(crate) fn bounded<T>(
         &self,
         operation: &'static str,
         read: impl Future<Output = Result<T, StoreError>>,
-    ) -> Result<T, StoreError> {
-        match tokio::time::timeout(timeout_of(&self.client), read).await {
-            Ok(read) => read,
-            Err(late) => Err(StoreError::Unavailable { operation, source: Box::new(late) }),
+    ) -> impl Future<Output = Result<T, StoreError>> {
+        let bounded = tokio::time::timeout(timeout_of(&self.client), Box::pin(read));
+        async move {
+            match bounded.await {
+                Ok(read) => read,
+                Err(late) => Err(StoreError::Unavailable { operation, source: Box::new(late) }),
+            }
         }
     }
 }
