@@ -28,7 +28,7 @@ pub struct Event {
     pub id: String,
     /// What happened, such as `payment.processed`. Later releases add types.
     pub r#type: String,
-    /// When the payment entered the status; of `payment.irregular`, when the change was read; of an event about the log, when it was
+    /// When the payment entered the status or was amended; of `payment.irregular`, when the change was read; of an event about the log, when it was
     /// written.
     pub at: DateTime<Utc>,
     /// The number of this part of the log. A restore begins the next.
@@ -37,6 +37,8 @@ pub struct Event {
     pub account_id: Option<String>,
     /// The account that gets the money.
     pub payee_account_id: Option<String>,
+    /// The account that got it before, if an amendment changed that.
+    pub previous_payee_account_id: Option<String>,
     /// The payment's id, a UUID.
     pub payment_id: Option<String>,
     /// The payment's version; 0 if a restore left the payment out.
@@ -47,6 +49,12 @@ pub struct Event {
     pub to: Option<Status>,
     /// Who changed the payment's status.
     pub by: Option<Actor>,
+    /// The fields that an amendment changed, by the names that the API gives them; `dueAt` alone if the bank moved the payment.
+    pub changed: Option<Vec<String>>,
+    /// The amendment's id, a UUID.
+    pub amendment_id: Option<String>,
+    /// When the client wants an amended payment to be made: a date or an instant, as it was sent. Events before 26 November 2026 do not say it.
+    pub scheduled_for: Option<String>,
     /// When it is due.
     pub due_at: Option<DateTime<Utc>>,
     /// The bank's date on which it is due.

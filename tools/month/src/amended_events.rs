@@ -52,6 +52,7 @@ fn has_content(event: &Value, wanted: &Intent) -> bool {
         && event["reference"].as_str() == wanted.reference.as_deref()
         && wanted.due_at().is_none_or(|due_at| event["dueAt"] == due_at)
         && wanted.due_date().is_none_or(|date| event["dueDate"] == date.to_string())
+        && event.get("scheduledFor").is_none_or(|scheduled_for| *scheduled_for == wanted.scheduled_for)
 }
 
 /// Whether an event says that it is an amendment if it is one, and then what changed.
@@ -71,7 +72,6 @@ fn tells_amendment(event: &Value, contents: Option<(&Intent, &Intent)>) -> bool 
     let Some((before, after)) = contents.filter(|_| is_amended) else { return true };
     let payee_before = (before.payee != after.payee).then_some(before.payee.as_str());
     event["changed"] == Value::from(differences(before, after))
-        && event["scheduledFor"] == after.scheduled_for
         && event["previousPayeeAccountId"].as_str() == payee_before
 }
 

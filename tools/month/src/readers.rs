@@ -185,13 +185,20 @@ pub(crate) async fn read_events(bank: &Arc<Bank>, limit: u16) {
     }
 }
 
-/// Reads what is at a path; `None` if it cannot be had for long.
+/// Whether a restore may have left nothing of the payment at a path meanwhile.
+fn may_be_lost(bank: &Bank, path: &str) -> bool {
+    let id = path.rsplit('/').next().unwrap_or_default();
+    bank.switches.is_restoring() || bank.state().lost.contains(id)
+}
+
+/// Reads what is at a path; `None` if it cannot be had for long, or is lost.
 pub(crate) async fn get(bank: &Arc<Bank>, path: &str) -> Option<Value> {
     for tried in 0..TRIES {
         match ask(bank, &Request::get(path)).await {
             Some(reply) if reply.status == 200 => return reply.json().ok(),
             // Cursors of a log that was lost lead nowhere, and of no other.
             Some(reply) if reply.status == 410 && bank.state().lost_epoch.is_some() => return reply.json().ok(),
+            Some(reply) if reply.status == 404 && may_be_lost(bank, path) => return None,
             Some(reply) if !reply.is_for_later() && reply.status != 500 => {
                 bank.complain(format!("GET {path} was answered {}", reply.status));
                 return None;
