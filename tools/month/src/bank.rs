@@ -23,6 +23,7 @@ use crate::consumer::Consumer;
 use crate::faults::{FaultKind, Faults};
 use crate::intent::Intent;
 use crate::lambda::Lambda;
+use crate::laws::id_of;
 use crate::metrics::Metrics;
 use crate::network::Network;
 use crate::outages::Outage;
@@ -86,6 +87,8 @@ pub(crate) struct State {
     /// How many days are over.
     pub(crate) days: u32,
     pub(crate) by_hand: ByHand,
+    /// The payments that a client has asked to cancel, whatever came of it.
+    pub(crate) cancel_asked: BTreeSet<String>,
     /// The payments of which a restore lost what was not logged, or what has no details any more.
     pub(crate) lost: BTreeSet<String>,
     /// How many payments the operator moved.
@@ -118,6 +121,7 @@ impl State {
             consumer: Consumer::default(),
             days: 0,
             by_hand: ByHand::default(),
+            cancel_asked: BTreeSet::new(),
             lost: BTreeSet::new(),
             redated: 0,
             learned: 0,
@@ -144,6 +148,19 @@ impl Bank {
     /// Returns the head of an intent as it is now, wherever it is.
     pub(crate) fn head_of(&self, place: usize) -> Option<Value> {
         self.head_in("payments", place).or_else(|| self.head_in("payment-history", place))
+    }
+
+    /// Returns the heads of an intent in both tables, now and at each change of the hot one since an instant.
+    pub(crate) fn heads_since(&self, place: usize, since: DateTime<Utc>) -> Vec<Value> {
+        let now = ["payments", "payment-history"].into_iter().filter_map(|table| self.head_in(table, place));
+        let mut heads: Vec<Value> = now.collect();
+        let id = self.state().intents[place].accepted.clone().unwrap_or_default();
+        let changes = self.changes.log();
+        let recent = changes.iter().rev().take_while(|change| change.at >= since);
+        for change in recent.filter(|change| id_of(&change.key.1) == id) {
+            heads.extend([&change.before, &change.after].into_iter().flatten().cloned());
+        }
+        heads
     }
 
     fn head_in(&self, table: &str, place: usize) -> Option<Value> {

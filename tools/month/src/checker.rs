@@ -15,6 +15,7 @@ use crate::by_hand_log::ByHand;
 use crate::changes::Change;
 use crate::files::Published;
 use crate::intent::Intent;
+use crate::laws::steps;
 use crate::laws::{self, CLOCKS_AGREE, Pending, Tables, due_of, id_of, is_of_head, is_settled};
 use crate::redated;
 use crate::reports;
@@ -36,6 +37,8 @@ pub(crate) struct Checker {
     sent: BTreeMap<String, DateTime<Utc>>,
     /// The heads that left the hot table, as they were then.
     archived: BTreeMap<Key, Value>,
+    /// When the long-term table had each settlement first.
+    decided_at: BTreeMap<String, DateTime<Utc>>,
     /// The heads of the long-term table, as they were first.
     decided: BTreeMap<Key, Value>,
     /// The most dispatch attempts of a payment, if no operator changes them.
@@ -88,12 +91,16 @@ impl Checker {
         for Sent { at, request } in &sent {
             self.sent.entry(request["paymentId"].as_str().unwrap_or_default().to_owned()).or_insert(*at);
         }
-        let by_hand = bank.state().by_hand.clone();
+        let (by_hand, asked) = {
+            let state = bank.state();
+            (state.by_hand.clone(), state.cancel_asked.clone())
+        };
         self.lost.clone_from(&bank.state().lost);
+        self.decided_at = bank.network.decided();
         let changes = bank.changes.log();
         for (place, change) in changes.iter().enumerate().skip(self.followed) {
             if is_of_head(&change.key.0) && !by_hand.made(place) {
-                self.follow(change, bank.zone, &by_hand);
+                self.follow(change, bank.zone, (&by_hand, &asked));
             }
         }
         self.followed = changes.len();
@@ -115,7 +122,7 @@ impl Checker {
     }
 
     /// Every change is legal, and comes neither too early nor from nowhere.
-    fn follow(&mut self, change: &Change, zone: BusinessZone, by_hand: &ByHand) {
+    fn follow(&mut self, change: &Change, zone: BusinessZone, (by_hand, asked): (&ByHand, &BTreeSet<String>)) {
         let Change { at, key, before, after } = change;
         self.pending.follow(key, after.as_ref(), *at);
         let id = id_of(&key.1);
@@ -123,7 +130,10 @@ impl Checker {
         let was_sent = self.sent.get(id).is_some_and(|sent| sent <= at) || by_hand.refused.contains(id);
         let unasked = (settles && !was_sent).then(|| "was settled and never sent".to_owned());
         let early = before.as_ref().filter(|_| after.is_none()).and_then(|head| check_day_over(head, *at, zone));
-        let problems = [laws::check_change(before.as_ref(), after.as_ref()), unasked, early];
+        let step = before.as_ref().zip(after.as_ref());
+        let cancel = step.and_then(|(before, after)| steps::check_cancel(before, after, asked));
+        let time = step.and_then(|(before, after)| steps::check_time(before, after, *at));
+        let problems = [laws::check_change(before.as_ref(), after.as_ref()), unasked, early, cancel, time];
         problems.into_iter().flatten().for_each(|problem| self.complain(*at, &format!("{} {problem}", key.1)));
         if let (Some(head), None) = (before, after) {
             self.archived.insert(key.clone(), laws::as_in_history(head));
@@ -176,7 +186,9 @@ impl Checker {
     /// No request is sent long after its payment ceased to be pending.
     fn check_late(&self, request: &Value, at: DateTime<Utc>) -> Option<String> {
         let id = request["paymentId"].as_str()?;
-        let until = *self.pending.until(id)?;
+        // Whoever sends it again has looked into the long-term table before.
+        let decided = self.decided_at.get(id).filter(|_| request["dispatchAttempt"] != 1);
+        let until = *self.pending.until(id).into_iter().chain(decided).min()?;
         (!self.lost.contains(id) && at > until + LONGEST_SEND)
             .then(|| format!("was settled at {until} and sent at {at}"))
     }

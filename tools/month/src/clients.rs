@@ -233,6 +233,7 @@ pub(crate) async fn cancel(bank: &Arc<Bank>, place: usize) {
         let Some(id) = intent.accepted.clone() else { return };
         (intent.account.clone(), id)
     };
+    bank.state().cancel_asked.insert(id.clone());
     let request = Request::cancel(&account, &id);
     for tried in 0..TRIES {
         match ask(bank, &request).await.map(|reply| reply.status) {

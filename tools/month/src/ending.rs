@@ -9,10 +9,14 @@ use serde_json::{Value, json};
 
 use crate::amended_events;
 use crate::bank::Bank;
-use crate::checker::Checker;
+use crate::checker::{Checker, scan};
 use crate::counters;
+use crate::event_origins;
+use crate::laws::steps::check_segment;
 use crate::laws::{Tables, id_of};
+use crate::network::LOG;
 use crate::outages::Outage;
+use crate::requests::Sent;
 use crate::time::pause;
 use crate::triggers::{context, until};
 
@@ -62,8 +66,25 @@ pub(crate) fn check_events(bank: &Bank, tables: &Tables, checker: &mut Checker, 
     checker.violations.extend(state.consumer.differences(tables, !state.by_hand.places.is_empty()));
     if outages.is_empty() {
         checker.violations.extend(amended_events::check(&state.consumer.seen, &state.intents));
+        checker.violations.extend(event_origins::check(&state.consumer.seen, &bank.changes.log()));
     }
     checker.violations.extend(state.consumer.misread(&mut bank.seed.source("order of events")));
+}
+
+/// Segments of the log stay for as long as readers may come.
+pub(crate) fn check_log(bank: &Bank, checker: &mut Checker) -> Result<()> {
+    checker.violations.extend(scan(bank, LOG)?.values().filter_map(check_segment));
+    Ok(())
+}
+
+/// Without faults each payment that is claimed is sent once.
+pub(crate) fn check_requests(bank: &Bank, checker: &mut Checker) {
+    let mut sent = BTreeSet::new();
+    for Sent { at, request } in bank.requests.from(0) {
+        if !sent.insert(request["paymentId"].to_string()) {
+            checker.violations.insert(format!("{at}: nothing had failed, and a payment is sent again: {request}"));
+        }
+    }
 }
 
 /// Compares the counters with the heads of both tables, and with a recount.

@@ -23,6 +23,7 @@ mod closed_dates;
 pub mod consumer;
 pub mod counters;
 mod ending;
+mod event_origins;
 mod expectations;
 mod expiry;
 mod faults;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_types::body::SdkBody;
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use fastrand::Rng;
 use payments_local::interceptor::{Answer, Next, Process, read_whole, respond};
 use payments_local::recorder::add_capacity;
@@ -22,7 +22,8 @@ use crate::faults::{FaultKind, Faults};
 use crate::first_details;
 use crate::lag::{Lag, Read};
 use crate::lanes;
-use crate::laws::{check_write, is_of_head};
+use crate::laws::steps::{check_batch, check_told};
+use crate::laws::{check_write, id_of, is_of_head};
 use crate::metrics::Metrics;
 use crate::older::as_older;
 use crate::partitions::Partitions;
@@ -68,6 +69,8 @@ pub(crate) struct Shared {
     pub(crate) weakness: Option<Weakness>,
     /// What a weakness draws from.
     pub(crate) random: Mutex<Rng>,
+    /// When the long-term table had each settlement first.
+    pub(crate) decided: Mutex<BTreeMap<String, DateTime<Utc>>>,
     /// What no call may be.
     pub(crate) complaints: Mutex<Vec<String>>,
     pub(crate) broken: Broken,
@@ -108,7 +111,8 @@ impl Network {
         } else {
             (None, true)
         };
-        lock(&shared.complaints).extend(check_write(&operation, &input));
+        lock(&shared.complaints)
+            .extend([check_write(&operation, &input), check_batch(&operation, &input)].into_iter().flatten());
         // What the engine answered, parsed, so that it is parsed once.
         let shown = Mutex::new(None);
         let send = |call: Call| async {
@@ -263,6 +267,20 @@ impl Network {
         (fate, there, back)
     }
 
+    /// Notes that the long-term table has a settlement.
+    fn note_decision(&self, head: &Value) {
+        let (shared, now) = (&*self.0, self.0.time.now());
+        let id = id_of(text(head, "sk"));
+        let told = check_told(head, now).map(|problem| format!("the settlement of {id} {problem}"));
+        lock(&shared.complaints).extend(told);
+        lock(&shared.decided).entry(id.to_owned()).or_insert(now);
+    }
+
+    /// Returns when the long-term table had each settlement first.
+    pub(crate) fn decided(&self) -> BTreeMap<String, DateTime<Utc>> {
+        lock(&self.0.decided).clone()
+    }
+
     /// Now and then `settle` loses DynamoDB once the long-term table has a settlement, and the hot table does not know it yet.
     fn cut_off(&self) {
         let shared = &*self.0;
@@ -305,6 +323,9 @@ impl Network {
         self.count_units(operation, input, &answer);
         if status != 200 {
             return Ok((status, answer, body.into()));
+        }
+        if caller.function == "settle" && operation == "PutItem" {
+            self.note_decision(&input["Item"]);
         }
         if WRITES.contains(&operation) {
             // Only the hot table has a stream that is followed.

@@ -8,6 +8,7 @@ use fastrand::Rng;
 use payments_local::client::Request;
 use serde_json::Value;
 
+use crate::attributes::{number, text};
 use crate::bank::Bank;
 use crate::clients::{ACCOUNTS, TRIES, ask, wait};
 use crate::intent::Intent;
@@ -115,11 +116,22 @@ async fn get_one(bank: &Arc<Bank>, random: &mut Rng) {
     let intent = bank.state().intents[place].clone();
     let id = intent.accepted.unwrap_or_default();
     let path = format!("/accounts/{}/payments/{id}", intent.account);
+    let began = bank.time.now();
     let Some(payment) = get(bank, &path).await else { return };
     redated::learn(bank);
+    if !may_be_lost(bank, &path) && !bank.heads_since(place, began).iter().any(|head| is_state_of(&payment, head)) {
+        bank.complain(format!("payment {} was never as it is shown: {payment}", intent.amount));
+    }
     if payment["paymentId"] != id.as_str() || !bank.state().intents[place].is_shown_as(&payment) {
         bank.complain(format!("payment {} is shown as {payment}", intent.amount));
     }
+}
+
+/// Whether a payment is shown in the state that a head has.
+fn is_state_of(payment: &Value, head: &Value) -> bool {
+    let shown = |name: &str| payment[name].as_str().unwrap_or_default();
+    payment["version"] == number(head, "version")
+        && ["status", "transactionId", "failureReason", "settledAt"].iter().all(|name| shown(name) == text(head, name))
 }
 
 /// Lists a date's payments, and reads its counts. An index may lag, so only the answers are checked.

@@ -138,20 +138,30 @@ impl Receivers {
     /// # Errors
     /// If it is otherwise.
     pub fn judge_taken(&self, taken: &[Value], wanted: &[Value]) -> Result<()> {
-        let overlaps = &self.state().overlaps.clone();
-        ensure!(overlaps.is_empty(), "sent at the same time: {overlaps:?}");
+        {
+            let state = self.state();
+            ensure!(state.overlaps.is_empty(), "sent at the same time: {:?}", state.overlaps);
+            let mut known = BTreeMap::new();
+            for Message { port, id, events, .. } in &state.messages {
+                // Whoever has handled an id handles nothing again that has it.
+                ensure!(known.entry((port, id)).or_insert(events) == &events, "{id} is the id of two messages");
+            }
+        }
         let of = |events: &[Value]| {
             let mut versions: BTreeMap<String, Vec<Value>> = BTreeMap::new();
             for event in events {
                 let payment = event["paymentId"].as_str().unwrap_or_default().to_owned();
-                versions.entry(payment).or_default().push(event["id"].clone());
+                versions.entry(payment).or_default().push(event.clone());
             }
             versions
         };
         let (mut found, wanted) = (of(taken), of(wanted));
         for (payment, wanted) in wanted {
             let found = found.remove(&payment).unwrap_or_default();
-            ensure!(found == wanted, "of {payment:?} the receiver took {found:?}, but the log has {wanted:?}");
+            let ids = |events: &[Value]| events.iter().map(|event| event["id"].clone()).collect::<Vec<_>>();
+            let (taken, logged) = (ids(&found), ids(&wanted));
+            ensure!(taken == logged, "of {payment:?} the receiver took {taken:?}, but the log has {logged:?}");
+            ensure!(found == wanted, "of {payment:?} the receiver took {found:?}, and the log says {wanted:?}");
         }
         ensure!(found.is_empty(), "the receiver took what is not in the log: {found:?}");
         Ok(())

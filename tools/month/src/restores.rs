@@ -226,6 +226,7 @@ impl Operator<'_> {
         let mut wrong = BTreeMap::new();
         for (place, head) in later.take(WRONGLY_CHANGED).enumerate() {
             let (account, id) = (text(head, "pk").trim_start_matches("ACCT#"), id_of(text(head, "sk")));
+            bank.state().cancel_asked.insert(id.to_owned());
             let amended = if place == 0 { amendments::by_mistake(bank, head) } else { None };
             let request = amended.unwrap_or_else(|| Request::cancel(account, id));
             for tried in 0..ASKED {

@@ -69,6 +69,7 @@ pub(crate) async fn build(
         used: Mutex::default(),
         calls: Mutex::default(),
         random: Mutex::new(seed.source("weakness")),
+        decided: Mutex::default(),
         complaints: Mutex::default(),
         requests: requests.clone(),
         switches: switches.clone(),

@@ -206,7 +206,9 @@ async fn a_payment_whose_amendment_is_lost_is_never_sent() -> Result<()> {
     for name in ["z", "g"] {
         let (have, want) = (bank.head_of(name).await?, bank.head_in(name, &wanted));
         let (have, want) = (have.context("no head")?, want.context("no head")?);
-        for attribute in ["due", "status", "version", "details", "amountMinor", "payeeAccountId", "scheduledFor", "moved"] {
+        for attribute in
+            ["due", "status", "version", "details", "amountMinor", "payeeAccountId", "scheduledFor", "moved"]
+        {
             assert_eq!(have[attribute], want[attribute], "{name}: {attribute}");
         }
     }
