@@ -54,9 +54,8 @@ pub(crate) async fn build(
     };
     let requests = RequestQueue::over(stack.queues.requests.clone());
     let (broken, metrics) = (Broken::default(), Metrics::new(stack.metrics.clone(), template::resources()?));
-    let alarms = Alarms::new(template::alarms()?, begin);
     let lag = Lag::new(seed, &faults, &partitions, (begin, settings.days));
-    let switches = Switches::default();
+    let (alarms, switches) = (Alarms::new(template::alarms()?, begin), Switches::default());
     let network = Network::new(Shared {
         time,
         faults: faults.clone(),
