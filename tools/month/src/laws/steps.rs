@@ -1,4 +1,4 @@
-//! What must be true of each step of a payment beside what it changes: somebody asked for it, and it says when it was made.
+//! Each step of a payment, beside what it changes: somebody asked for it, and it says when it was made.
 
 use std::collections::BTreeSet;
 
