@@ -1,7 +1,8 @@
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.util.LinkedHashMap;
+import java.util.HashMap;
 import java.util.Map;
+import org.eclipse.jetty.http.HttpStatus;
 import org.eclipse.jetty.server.Handler;
 import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.Response;
@@ -16,14 +17,8 @@ import software.amazon.dynamodb.services.local.server.LocalDynamoDBServerHandler
  * input, so that it never outlives its parent process.
  */
 final class Engine extends Handler.Abstract {
-    /**
-     * The maximum number of databases. A test has one or two, and each has threads that poll. One that a test still needs must
-     * not be the oldest: a test may not work for many seconds without a call.
-     */
-    private static final int DATABASES = 24;
-
-    /** A database for each access key, the last used one at the end. */
-    private final Map<String, Database> databases = new LinkedHashMap<>(DATABASES, 0.75f, true);
+    /** A database for each access key; null once its test has ended it with DELETE. */
+    private final Map<String, Database> databases = new HashMap<>();
 
     private record Database(LocalDynamoDBRequestHandler requests, LocalDynamoDBServerHandler server) {}
 
@@ -31,24 +26,33 @@ final class Engine extends Handler.Abstract {
     public boolean handle(Request request, Response response, Callback callback) throws Exception {
         var authorization = String.valueOf(request.getHeaders().get("Authorization"));
         var accessKey = authorization.replaceFirst(".*Credential=([^/]*)/.*", "$1");
-        return database(accessKey).server.handle(request, response, callback);
+        var ends = request.getMethod().equals("DELETE");
+        var database = ends ? ended(accessKey) : database(accessKey);
+        if (database != null && !ends) {
+            return database.server.handle(request, response, callback);
+        }
+        if (database != null) {
+            // Its threads poll.
+            database.requests.shutdown();
+        }
+        response.setStatus(ends ? HttpStatus.NO_CONTENT_204 : HttpStatus.GONE_410);
+        callback.succeeded();
+        return true;
     }
 
     private synchronized Database database(String accessKey) throws Exception {
-        var database = databases.get(accessKey);
-        if (database == null) {
+        if (!databases.containsKey(accessKey)) {
             var requests = new LocalDynamoDBRequestHandler(0, true, null, false, false);
-            database = new Database(requests, new LocalDynamoDBServerHandler(requests, null));
+            var database = new Database(requests, new LocalDynamoDBServerHandler(requests, null));
             database.server.setServer(getServer());
             database.server.start();
             databases.put(accessKey, database);
         }
-        if (databases.size() > DATABASES) {
-            var oldest = databases.values().iterator();
-            oldest.next().requests.shutdown();
-            oldest.remove();
-        }
-        return database;
+        return databases.get(accessKey);
+    }
+
+    private synchronized Database ended(String accessKey) {
+        return databases.put(accessKey, null);
     }
 
     public static void main(String[] arguments) throws Exception {

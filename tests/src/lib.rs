@@ -6,6 +6,7 @@ mod ask;
 mod bus;
 pub mod contract;
 mod counting;
+mod database;
 pub mod given;
 pub mod http_events;
 mod role;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::{RetryConfig, RetryPartition};
+use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::DateTime;
 use object_store::ObjectStore;
@@ -20,10 +21,14 @@ use payments_queue::Queue;
 use payments_store::{Item, Store};
 use serde_json::Value;
 
+use crate::database::Database;
 use crate::{Ask, Contract, Reply, with_role};
 
 /// When tests begin, unless they say otherwise: a Friday morning in winter, when London's clocks show UTC.
 const MORNING: &str = "2026-11-20T09:00:00Z";
+
+/// The time that an engine has to answer a call: no test depends on how fast it is.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 static WORLDS: AtomicU32 = AtomicU32::new(0);
 
@@ -52,6 +57,8 @@ pub struct World {
     /// What surrounds the functions.
     pub outside: Outside,
     functions: Functions,
+    /// The last field, so that it is dropped last.
+    _database: Option<Database>,
 }
 
 impl World {
@@ -63,17 +70,18 @@ impl World {
     /// Opens a world with a changed environment.
     pub async fn with(change: impl FnOnce(&mut Environment)) -> Result<Self> {
         let endpoint = Lookup::environment().text("DYNAMODB_ENDPOINT");
-        let is_shared = endpoint.is_some();
+        // A shared engine: each world has its own tables and access key, in which DynamoDB Local accepts only letters and
+        // digits.
+        let (process, number) = (std::process::id(), WORLDS.fetch_add(1, Ordering::Relaxed));
+        let access_key = format!("world{process}x{number}");
+        let database = endpoint.clone().map(|endpoint| Database { endpoint, access_key });
         let seconds = Arc::new(AtomicI64::new(0));
         let stack = Stack::on(EngineChoice::of(endpoint, None)).clock(&clock_of(&seconds)).environment(|environment| {
-            if is_shared {
-                // A shared engine: each world has its own tables and access key, in which DynamoDB Local accepts only
-                // letters and digits.
-                let (process, world) = (std::process::id(), WORLDS.fetch_add(1, Ordering::Relaxed));
-                environment.tables.payments = format!("payments-{process}-{world}");
-                environment.tables.history = format!("payment-history-{process}-{world}");
-                environment.tables.log = format!("payments-log-{process}-{world}");
-                environment.access_key = format!("world{process}x{world}");
+            if let Some(database) = &database {
+                environment.tables.payments = format!("payments-{process}-{number}");
+                environment.tables.history = format!("payment-history-{process}-{number}");
+                environment.tables.log = format!("payments-log-{process}-{number}");
+                environment.access_key.clone_from(&database.access_key);
             }
             change(environment);
         });
@@ -84,7 +92,7 @@ impl World {
         let (metrics, reports) = (stack.metrics.clone(), Arc::clone(&stack.reports));
         let outside = Outside { requests, metrics, reports, operations: stack.operations() };
         let environment = stack.environment.clone();
-        let world = Self { stack, environment, seconds, recorder, outside, functions };
+        let world = Self { stack, environment, seconds, recorder, outside, functions, _database: database };
         world.set_clock(MORNING)?;
         Ok(world)
     }
@@ -218,18 +226,20 @@ fn with_roles(stack: &Stack, client: &Client) -> Result<Functions> {
     stack.functions_each(|function| with_role(client, function, &stack.environment.tables))
 }
 
-/// The production client over a recorder: its retries, but without their pauses, and with its own retry quota, so
-/// that one test's faults do not use up another's retries.
+/// The production client over a recorder: its retries, but without their pauses, with its own retry quota, so that one
+/// test's faults do not use up another's retries, and with time for a slow engine.
 async fn client(environment: &Environment, recorder: &Recorder) -> Client {
     let production = environment.client();
     let retries = production.config().retry_config().cloned().unwrap_or_else(RetryConfig::standard);
     let wait = Duration::from_millis(1);
+    let timeouts = TimeoutConfig::builder().operation_timeout(PATIENCE).operation_attempt_timeout(PATIENCE);
     let quota = RetryPartition::new(format!("world-{}", WORLDS.fetch_add(1, Ordering::Relaxed)));
     let config = production
         .config()
         .to_builder()
         .http_client(recorder.clone())
         .retry_config(retries.with_initial_backoff(wait).with_max_backoff(wait))
-        .retry_partition(quota);
+        .retry_partition(quota)
+        .timeout_config(timeouts.build());
     Client::from_conf(config.build())
 }
