@@ -7,6 +7,7 @@
 //! The public modules serve the fault tests too: what must be true of payments and of the log, reads of the past, weaknesses, random
 //! sources, receivers of webhooks.
 
+mod acknowledged;
 mod acts;
 mod alarms;
 mod amended_events;
@@ -22,6 +23,7 @@ mod clients;
 mod closed_dates;
 pub mod consumer;
 pub mod counters;
+mod dates;
 mod ending;
 mod event_origins;
 mod expectations;

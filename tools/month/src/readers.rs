@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::attributes::{number, text};
 use crate::bank::Bank;
 use crate::clients::{ACCOUNTS, TRIES, ask, wait};
+use crate::dates;
 use crate::intent::Intent;
 use crate::lag;
 use crate::laws::{due_of, id_of};
@@ -134,14 +135,19 @@ fn is_state_of(payment: &Value, head: &Value) -> bool {
         && ["status", "transactionId", "failureReason", "settledAt"].iter().all(|name| shown(name) == text(head, name))
 }
 
-/// Lists a date's payments, and reads its counts. An index may lag, so only the answers are checked.
+/// Lists a date's payments, and reads its counts.
 async fn list_date(bank: &Arc<Bank>, random: &mut Rng) {
     let date = bank.time.now().date_naive() + Days::new(random.u64(0..3)) - Days::new(1);
     let path = format!("/payments?dueDate={date}&limit={}", random.u8(5..50));
-    if pages(bank, &path, random).await.is_some() {
+    let (began, day) = (bank.time.now(), date.to_string());
+    if let Some(shown) = pages(bank, &path, random).await {
+        dates::check_list(bank, &day, began, &shown);
         bank.state().lists += 1;
     }
-    let _counts = get(bank, &format!("/counts?from={date}&to={date}")).await;
+    let began = bank.time.now();
+    if let Some(counts) = get(bank, &format!("/counts?from={date}&to={date}")).await {
+        dates::check_counts(bank, &day, began, &counts);
+    }
 }
 
 /// Reads a list to its end, with waits between its pages.

@@ -68,6 +68,12 @@ impl RequestQueue {
         self.log()[place..].to_vec()
     }
 
+    /// Whether a payment was sent at a dispatch attempt.
+    pub(crate) fn has(&self, payment_id: &str, attempt: u64) -> bool {
+        let is_it = |sent: &Sent| sent.request["paymentId"] == payment_id && sent.request["dispatchAttempt"] == attempt;
+        self.log().iter().rev().any(is_it)
+    }
+
     /// Returns how much was sent.
     pub(crate) fn count(&self) -> usize {
         self.log().len()

@@ -16,6 +16,7 @@ use serde_json::Value;
 use tokio::task::spawn_local;
 use tokio::time::timeout;
 
+use crate::acknowledged::Asked;
 use crate::bank::Bank;
 use crate::broken::Part;
 use crate::faults::FaultKind;
@@ -182,8 +183,17 @@ async fn repeat(bank: &Arc<Bank>, mapping: &mut StreamMapping, function: Functio
 
 /// Invokes a consumer of the stream.
 async fn consume(bank: &Bank, function: Function, event: Value) -> Result<Value, String> {
+    invoke_with(bank, function, STREAM_TIMEOUT, event).await
+}
+
+/// Invokes a function with records or messages. What it acknowledges, it has done.
+async fn invoke_with(bank: &Bank, function: Function, timeout: TimeDelta, event: Value) -> Result<Value, String> {
+    let asked = Asked::of(function, &event);
     let run = |functions: Arc<Functions>| async move { functions.deliver(function, event).await };
-    bank.lambda.invoke(function.as_str(), STREAM_TIMEOUT, run).await?
+    let mut answer = bank.lambda.invoke(function.as_str(), timeout, run).await??;
+    bank.weakness.into_iter().for_each(|weakness| weakness.weaken_acknowledgement(function.as_str(), &mut answer));
+    asked.check(bank, &answer);
+    Ok(answer)
 }
 
 /// Delivers settlement results. A message whose invocation was killed, or whose deletion was lost, comes again.
@@ -194,12 +204,11 @@ async fn settle(bank: Arc<Bank>) {
         let invoke = |event: Value| {
             let bank = Arc::clone(&bank);
             async move {
-                let run = |functions: Arc<Functions>| async move { functions.deliver(Function::Settle, event).await };
-                let done = bank.lambda.invoke("settle", SETTLE_TIMEOUT, run).await?;
+                let done = invoke_with(&bank, Function::Settle, SETTLE_TIMEOUT, event).await?;
                 if bank.faults.draw(FaultKind::MessageRepeated, 20) {
                     return Err("the messages are not deleted".to_owned());
                 }
-                done
+                Ok(done)
             }
         };
         if !is_polled(&bank, "settle") {

@@ -92,6 +92,14 @@ pub enum Weakness {
     FirstDetails,
     /// The list of an account does not read the index of the payments that moved.
     UnlistedMoved,
+    /// The list of a date does not read the long-term table.
+    UnlistedArchived,
+    /// The counts leave out a lane.
+    UncountedLane,
+    /// `dispatch` acknowledges requests that SQS rejects.
+    UnsentAcknowledged,
+    /// `settle` acknowledges results whose calls failed.
+    UnsettledAcknowledged,
 }
 
 impl Weakness {
@@ -167,8 +175,7 @@ impl Weakness {
             }
             (Self::CountedInBetween, "recount") if input["ProjectionExpression"] == "pk, sk, due" => {
                 // What it would leave out is not found.
-                let values = &mut input["ExpressionAttributeValues"];
-                values[":from"] = values[":to"].clone();
+                nowhere(&mut input["ExpressionAttributeValues"]);
             }
             (Self::EarlyExpiry, "report") if is_update => {
                 let expires = input["ExpressionAttributeValues"].get_mut(":expires");
@@ -185,9 +192,16 @@ impl Weakness {
     /// Lets a query begin where the function should not, or end where it begins.
     pub(crate) fn weaken_query(self, function: &str, input: &mut Value, now: DateTime<Utc>) {
         let is_of_moved = input["IndexName"] == "moved";
+        let is_of_history = input["TableName"] == "payment-history";
         let values = &mut input["ExpressionAttributeValues"];
         if self == Self::UnlistedMoved && function == "query-account" && is_of_moved {
             values[":to"] = values[":from"].clone();
+        }
+        if self == Self::UnlistedArchived && function == "query-due" && is_of_history {
+            nowhere(values);
+        }
+        if self == Self::UncountedLane && function == "query-due" && values[":pk"] == json!({ "S": "COUNTS#0" }) {
+            nowhere(values);
         }
         if self == Self::FixedLookBack
             && function == "daily-due-sweeper"
@@ -224,6 +238,13 @@ impl Weakness {
                 for item in body["Items"].as_array_mut().into_iter().flatten() {
                     item.as_object_mut().into_iter().for_each(|item| drop(item.remove("leaseUntil")));
                 }
+                Some((status, body))
+            }
+            (Self::UnsentAcknowledged, "dispatch", "SendMessageBatch") if status == 200 => {
+                let mut body = body.clone();
+                let rejected = body["Failed"].as_array_mut().map(std::mem::take).unwrap_or_default();
+                let sent = rejected.into_iter().map(|entry| json!({ "Id": entry["Id"], "MessageId": "0" }));
+                body["Successful"].as_array_mut()?.extend(sent);
                 Some((status, body))
             }
             (Self::SettledAnew, "settle", "PutItem") if status == 400 => Some((status, settled_anew(body)?)),
@@ -266,6 +287,13 @@ impl Weakness {
         }
     }
 
+    /// Changes what a function says of its batch.
+    pub(crate) fn weaken_acknowledgement(self, function: &str, answer: &mut Value) {
+        if self == Self::UnsettledAcknowledged && function == "settle" {
+            answer["batchItemFailures"] = json!([]);
+        }
+    }
+
     /// Changes what the functions are told.
     pub(crate) fn weaken_environment(self, environment: &mut Environment) {
         if self == Self::EndlessRedrive {
@@ -279,6 +307,11 @@ impl Weakness {
             if self == Self::DiscardedRecords { Some(1) } else { settings.maximum_retry_attempts };
         StreamSettings { maximum_retry_attempts, ..settings }
     }
+}
+
+/// Makes the bounds of a query such that it finds nothing.
+fn nowhere(values: &mut Value) {
+    (values[":from"], values[":to"]) = (json!({ "S": "0" }), json!({ "S": "0" }));
 }
 
 /// The settlement that a put met, a minute later.
