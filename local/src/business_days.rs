@@ -2,30 +2,30 @@
 //!
 //! CloudFormation accepts what the functions reject when they start.
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use payments_boot::Lookup;
 use payments_model::UtcSecond;
 
 /// The parameters of a stack, as `sam deploy` gets them.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct Parameters {
-    /// `BusinessTimeZone`.
+    /// The stack's `BusinessTimeZone`, such as Europe/London.
     #[arg(long, value_name = "ZONE")]
     pub time_zone: String,
 
-    /// `Calendars`, such as EUR=T2,GBP=GB.
+    /// The stack's `Calendars`: currencies with a calendar each, such as EUR=T2,GBP=GB. Without any, every day is open.
     #[arg(long, default_value = "", value_name = "CURRENCY=CALENDAR,…")]
     pub calendars: String,
 
-    /// `CutOffs`, such as T2=16:00.
+    /// The stack's `CutOffs`: times from 04:00 to 23:59 by each calendar's clock, such as T2=16:00.
     #[arg(long, default_value = "", value_name = "CALENDAR=hh:mm,…")]
     pub cut_offs: String,
 
-    /// `CutOffLeadMinutes`.
+    /// The stack's `CutOffLeadMinutes`: how many minutes before a cut-off a payment has to be created and due.
     #[arg(long, default_value = "10", value_name = "MINUTES")]
     pub cut_off_lead_minutes: String,
 
-    /// `DateRule`.
+    /// The stack's `DateRule`: none, following, preceding or refuse.
     #[arg(long, default_value = "none", value_name = "RULE")]
     pub date_rule: String,
 }
@@ -46,7 +46,7 @@ impl Parameters {
                 _ => return None,
             })
         };
-        let days = Lookup::new(&get).business_days()?;
+        let days = Lookup::new(&get).business_days().context("the functions would not start")?;
         if days.is_always_open() {
             return Ok("The parameters are valid. Every day is open.".to_owned());
         }
@@ -74,10 +74,11 @@ mod tests {
 
     #[test]
     fn what_the_functions_reject_is_rejected_before_it_is_deployed() {
-        let rejected = check("America/Los_Angeles", "EUR=T2", "T2=08:00").expect_err("before the day").to_string();
+        let rejected = check("America/Los_Angeles", "EUR=T2", "T2=08:00").expect_err("before the day");
+        let rejected = format!("{rejected:#}");
         assert!(
             rejected.starts_with(
-                "the environment variable CUT_OFFS is \"T2=08:00\": on 2026-01-02 the cut-off of T2 comes before"
+                "the functions would not start: the environment variable CUT_OFFS is \"T2=08:00\": on 2026-01-02 the cut-off of T2 comes before"
             ),
             "{rejected}"
         );

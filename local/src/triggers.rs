@@ -195,11 +195,9 @@ impl Triggers {
         }
         // After all that is there was counted: where nothing runs in the background, a recount meets counters that stand still.
         tick.troubles.extend(self.starting.step(now).await);
-        let started = Instant::now();
         if let Err(error) = self.publishing.wake(now).await {
             tick.troubles.push(format!("publish: {error}"));
         }
-        tick.took.publish += started.elapsed();
         tick.metrics = self.metrics.take();
         tick.counts = Counts::of(&tick.metrics);
         if tick.counts.counted > 0 {
@@ -216,16 +214,11 @@ impl Triggers {
             if let Err(error) = self.run(&spec).await {
                 tick.troubles.push(format!("{}: {error}", spec.name));
             }
-            let took = &mut tick.took;
-            let took = match spec.function {
-                Function::Archive => &mut took.archive,
-                Function::Report => &mut took.report,
-                Function::Recount => &mut took.recount,
-                Function::Redate => &mut took.redate,
-                Function::Publish => &mut took.publish,
-                _ => &mut took.sweep,
-            };
-            *took += began.elapsed();
+            match spec.function {
+                Function::Report => tick.took.report += began.elapsed(),
+                Function::DailyDueSweeper => tick.took.sweep += began.elapsed(),
+                _ => {}
+            }
         }
     }
 

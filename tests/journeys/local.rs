@@ -14,8 +14,8 @@ use tokio::time::timeout;
 
 pub(crate) fn options() -> Result<Options> {
     let time_zone = "Europe/London".parse()?;
-    // Deleted with the process's other temporary files; nothing in it outlives a test.
-    let reports = tempfile::tempdir()?.keep();
+    // In the target folder, which `cargo clean` empties: whatever runs last in a test may still write there.
+    let reports = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?.keep();
     Ok(Options {
         api_port: 0,
         dynamodb_port: 0,

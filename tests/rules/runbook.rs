@@ -86,8 +86,10 @@ fn the_script_for_a_rollback_leaves_a_template_without_what_the_release_lacks() 
         };
         let gone: Vec<String> = resources(&before)?.difference(&resources(&after)?).cloned().collect();
         assert_eq!(gone, wanted);
-        let errors = |template: &Value| template["Resources"]["FunctionErrors"]["Properties"]["Metrics"].clone();
-        let metrics = |template: &Value| errors(template).as_array().map(Vec::len);
+        let metrics = |template: &Value| {
+            let of = |alarm: &str| Some(template["Resources"][alarm]["Properties"]["Metrics"].as_array()?.len());
+            Some(of("ApiFunctionErrors")? + of("FunctionErrors")?)
+        };
         assert_eq!(metrics(&after).map(|metrics| metrics + lacks.len()), metrics(&before));
         for section in ["Parameters", "Rules", "Conditions", "Outputs"] {
             assert_eq!(before[section], after[section], "{section}");

@@ -28,7 +28,7 @@ use crate::{Ask, Contract, Reply, with_role};
 const MORNING: &str = "2026-11-20T09:00:00Z";
 
 /// The time that an engine has to answer a call: no test depends on how fast it is.
-const PATIENCE: Duration = Duration::from_secs(120);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
 
 static WORLDS: AtomicU32 = AtomicU32::new(0);
 
@@ -232,7 +232,7 @@ async fn client(environment: &Environment, recorder: &Recorder) -> Client {
     let production = environment.client();
     let retries = production.config().retry_config().cloned().unwrap_or_else(RetryConfig::standard);
     let wait = Duration::from_millis(1);
-    let timeouts = TimeoutConfig::builder().operation_timeout(PATIENCE).operation_attempt_timeout(PATIENCE);
+    let timeouts = TimeoutConfig::builder().operation_timeout(ANSWER_TIMEOUT).operation_attempt_timeout(ANSWER_TIMEOUT);
     let quota = RetryPartition::new(format!("world-{}", WORLDS.fetch_add(1, Ordering::Relaxed)));
     let config = production
         .config()

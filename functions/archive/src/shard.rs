@@ -9,9 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use futures::StreamExt as _;
 use futures::future::join_all;
 use payments_boot::{Deadline, Retries, Stop};
-use payments_model::{
-    BusinessDate, Head, HeadKey, Outage as _, OutageKind, PaymentId, Shard, Status, UtcSecond, causes,
-};
+use payments_model::{BusinessDate, Head, HeadKey, PaymentId, Shard, Status, UtcSecond, causes};
 use payments_store::key::{account_partition, head_sort};
 use payments_store::{Archived, DueRange, DueRow, DueUntil, MAX_BATCH_GET, Removed, StoreError, StoredHead};
 
@@ -228,7 +226,7 @@ impl<'a> ShardArchive<'a> {
                 }
                 Err(error) => {
                     self.ready.push_back(stored);
-                    failure = Some(worse(failure, error));
+                    failure = Some(StoreError::worse(failure, error));
                     continue;
                 }
             }
@@ -252,7 +250,7 @@ impl<'a> ShardArchive<'a> {
                 Ok(Removed::Grown(grown)) => self.ready.push_back(*grown),
                 Err(error) => {
                     self.copied.push_back(stored);
-                    failure = Some(worse(failure, error));
+                    failure = Some(StoreError::worse(failure, error));
                     continue;
                 }
             }
@@ -317,9 +315,4 @@ impl<'a> ShardArchive<'a> {
             tracing::error!(payment_id, due_date, overdue, why, "a payment cannot be archived");
         }
     }
-}
-
-/// Returns the error that decides what follows: one that a retry does not change.
-fn worse(known: Option<StoreError>, new: StoreError) -> StoreError {
-    known.filter(|known| known.kind() == OutageKind::Broken).unwrap_or(new)
 }

@@ -60,11 +60,7 @@ impl Sweeper {
         let deadline = Deadline::before(event.context.deadline, &self.clock);
         match event.payload.action {
             Action::Sweep => Ok(SweeperOutcome::Sweep(self.sweep(&deadline).await?)),
-            Action::Redrive => {
-                let outcome = self.redrive(&deadline).await?;
-                self.metrics.emit(self.clock.instant(), &outcome);
-                Ok(SweeperOutcome::Redrive(outcome))
-            }
+            Action::Redrive => Ok(SweeperOutcome::Redrive(self.redrive(&deadline).await?)),
         }
     }
 }

@@ -58,11 +58,16 @@ impl Sweeper {
             .buffer_unordered(SHARDS_AT_ONCE.into())
             .collect()
             .await;
-        let mut total = RedriveOutcome::default();
+        let (mut total, mut broken) = (RedriveOutcome::default(), None);
         for redrive in redrives {
-            total.add(&redrive?);
+            match redrive {
+                Ok(outcome) => total.add(&outcome),
+                Err(error) => broken = Some(error),
+            }
         }
-        Ok(total)
+        // Also emitted when a shard failed.
+        self.metrics.emit(self.clock.instant(), &total);
+        broken.map_or(Ok(total), Err)
     }
 
     async fn redrive_shard(
@@ -173,7 +178,7 @@ impl ShardRedrive<'_> {
                 }
                 Err(error) => {
                     self.in_hand.push_back(payment);
-                    failure = Some(error);
+                    failure = Some(StoreError::worse(failure, error));
                 }
             }
         }

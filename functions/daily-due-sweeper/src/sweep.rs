@@ -135,7 +135,7 @@ impl ShardSweep<'_> {
         let at_once = at_once(self.sweeper.config.claims_per_second);
         let some: Vec<DueRow> = self.in_hand.drain(..self.in_hand.len().min(at_once)).collect();
         let claims = join_all(some.iter().map(|row| self.sweeper.claim(row))).await;
-        let mut failure = Ok(());
+        let mut failure = None;
         for (row, claim) in some.into_iter().zip(claims) {
             match claim {
                 Ok(Moved::Done(head)) => {
@@ -150,11 +150,11 @@ impl ShardSweep<'_> {
                 }
                 Err(error) => {
                     self.in_hand.push_back(row);
-                    failure = Err(error);
+                    failure = Some(StoreError::worse(failure, error));
                 }
             }
         }
-        failure
+        failure.map_or(Ok(()), Err)
     }
 
     /// Counts how long the payments left could have been claimed, as far as one query and one batch read show.

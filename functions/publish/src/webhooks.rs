@@ -103,6 +103,12 @@ impl Publish {
         let mut known = Known::of(endpoints, states);
         let outcome = outcome.insert(WebhookOutcome::default());
         let served = self.serve_due(webhooks, &mut known, head.as_ref(), deadline, outcome).await;
+        // Others append meanwhile, and endpoints get that too.
+        let is_ahead = |head: &LogHead| known.states.values().any(|state| state.position > head.end());
+        let head = match head {
+            Some(head) if is_ahead(&head) => self.store.log_head().await.unwrap_or(Some(head)),
+            head => head,
+        };
         outcome.judge(head.as_ref(), known.states.values(), known.unreadable);
         served
     }

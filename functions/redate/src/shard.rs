@@ -8,9 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use futures::future::join_all;
 use payments_boot::{Retries, Stop};
 use payments_model::redate::Action;
-use payments_model::{
-    Actor, Amended, BusinessDate, HeadKey, Outage as _, OutageKind, PaymentId, REDATED, Shard, Status, Stays, causes,
-};
+use payments_model::{Actor, Amended, BusinessDate, HeadKey, PaymentId, REDATED, Shard, Status, Stays, causes};
 use payments_store::{DueRange, DueRow, DueUntil, Moved, StoreError};
 
 use crate::Redate;
@@ -193,7 +191,7 @@ impl<'a> ShardDate<'a> {
                 }
                 Err(error) => {
                     self.ready.push_back(payment);
-                    failure = Some(worse(failure, error));
+                    failure = Some(StoreError::worse(failure, error));
                     continue;
                 }
             }
@@ -220,7 +218,7 @@ impl<'a> ShardDate<'a> {
                 }
                 Err(error) => {
                     self.written.push_back(payment);
-                    failure = Some(worse(failure, error));
+                    failure = Some(StoreError::worse(failure, error));
                     continue;
                 }
             }
@@ -261,9 +259,4 @@ impl<'a> ShardDate<'a> {
             );
         }
     }
-}
-
-/// Returns the error that decides what follows: one that a retry does not change.
-fn worse(known: Option<StoreError>, new: StoreError) -> StoreError {
-    known.filter(|known| known.kind() == OutageKind::Broken).unwrap_or(new)
 }

@@ -115,6 +115,9 @@ mod tests {
 
     use super::*;
 
+    /// A deadline that never comes, in milliseconds since 1970.
+    const FAR_AWAY: u64 = 4_000_000_000_000;
+
     #[tokio::test]
     async fn a_file_that_is_replaced_after_its_check_is_an_error() {
         let files: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
@@ -126,7 +129,7 @@ mod tests {
             bytes: 7,
             sha256: hexadecimal(Sha256::digest(b"checked").as_slice()),
         };
-        let deadline = Deadline::of_http(&Clock::system());
+        let deadline = Deadline::before(FAR_AWAY, &Clock::system());
         let Found::Intact(mut stored) = Stored::check(&files, &file.published, &file, &deadline).await.unwrap() else {
             panic!("the file is as committed")
         };

@@ -66,15 +66,20 @@ impl Webhooks {
         let blocking = found.state.progress.blocking.clone().filter(|blocking| blocking.event_id == event_id);
         let is_skipped = match blocking {
             Some(blocking) => {
-                let event_id = bounded(&event_id, MAX_EVENT_ID_BYTES);
-                let skipped = SkippedEvent { at: self.clock.now(), event_id, by: by.to_string() };
-                let is_moved = self.store.skip_webhook_event(id, &found.state, &blocking, skipped.clone()).await?;
-                found.state.position = blocking.after;
-                found.state.progress.blocking = None;
-                found.state.skipped.insert(0, skipped);
-                found.state.skipped.truncate(REMEMBERED);
-                found.forgive();
-                is_moved
+                let bounded_id = bounded(&event_id, MAX_EVENT_ID_BYTES);
+                let skipped = SkippedEvent { at: self.clock.now(), event_id: bounded_id, by: by.to_string() };
+                if self.store.skip_webhook_event(id, &found.state, &blocking, skipped.clone()).await? {
+                    found.state.position = blocking.after;
+                    found.state.progress.blocking = None;
+                    found.state.skipped.insert(0, skipped);
+                    found.state.skipped.truncate(REMEMBERED);
+                    found.forgive();
+                    true
+                } else {
+                    // The same request at the same time.
+                    found = self.find(id).await?;
+                    found.state.skipped.iter().any(|skipped| skipped.event_id == event_id)
+                }
             }
             // The same request again.
             None => found.state.skipped.iter().any(|skipped| skipped.event_id == event_id),

@@ -39,14 +39,6 @@ pub struct Took {
     pub aggregate: Duration,
     /// Reporting.
     pub report: Duration,
-    /// Archiving.
-    pub archive: Duration,
-    /// Recounting.
-    pub recount: Duration,
-    /// Looking for payments of dates that were closed later.
-    pub redate: Duration,
-    /// Writing the journal.
-    pub publish: Duration,
 }
 
 /// Defines the struct of counts and its sum.
@@ -152,9 +144,6 @@ impl AddAssign for Took {
         self.settle += other.settle;
         self.aggregate += other.aggregate;
         self.report += other.report;
-        self.archive += other.archive;
-        self.recount += other.recount;
-        self.redate += other.redate;
     }
 }
 

@@ -187,9 +187,10 @@ fn explain(error: &serde_json::Error) -> Problem {
         Category::Eof if error.line() <= 1 && error.column() == 0 => {
             Problem::new(ProblemKind::NotJson, "The request has no body; send a JSON object.")
         }
-        Category::Io | Category::Syntax | Category::Eof => {
-            Problem::new(ProblemKind::NotJson, format!("The body is not valid JSON: {error}."))
-        }
+        Category::Io | Category::Syntax | Category::Eof => Problem::new(
+            ProblemKind::NotJson,
+            format!("The body is not valid JSON: {error}; correct it there, and send it again."),
+        ),
     }
 }
 
@@ -255,8 +256,14 @@ mod tests {
             ("", "The request has no body; send a JSON object."),
             ("[]", "The JSON is not an object; send an object."),
             ("\"{}\"", "The JSON is not an object; send an object."),
-            ("{", "The body is not valid JSON: EOF while parsing an object at line 1 column 1."),
-            ("{} {}", "The body is not valid JSON: trailing characters at line 1 column 4."),
+            (
+                "{",
+                "The body is not valid JSON: EOF while parsing an object at line 1 column 1; correct it there, and send it again.",
+            ),
+            (
+                "{} {}",
+                "The body is not valid JSON: trailing characters at line 1 column 4; correct it there, and send it again.",
+            ),
         ] {
             assert_eq!(faults(body), [(want.to_owned(), String::new())], "{body}");
         }

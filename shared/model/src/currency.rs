@@ -39,7 +39,7 @@ pub enum CurrencyError {
     #[error("a currency is a three-letter code of ISO 4217 in capitals, such as GBP")]
     Malformed,
     /// Not on the current list.
-    #[error("a currency is on ISO 4217's current list, and is not a fund, a metal or another unit that is not paid in")]
+    #[error("send one of ISO 4217's current list, such as GBP; funds, metals and other units are not accepted")]
     NotListed,
 }
 

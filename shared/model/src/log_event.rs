@@ -107,15 +107,16 @@ impl Logged {
     pub fn of(before: Option<VersionBefore>, after: &Head, now: UtcSecond, place: &str) -> Self {
         let status = after.state.status();
         let last = before.as_ref().map_or(0, |before| before.version);
+        let follows = last.checked_add(1) == Some(after.version);
         let same_status = before.as_ref().is_some_and(|before| before.status == status);
         let why = if after.version == last {
             if same_status {
                 return Self::Nothing;
             }
             "its status changed, but not its version"
-        } else if after.version == last + 1 && same_status && after.amended.is_none() {
+        } else if follows && same_status && after.amended.is_none() {
             "its version rose, and neither its status nor an amendment says why"
-        } else if after.version == last + 1 {
+        } else if follows {
             return Self::Version(Box::new(VersionEvent { before, head: after.clone() }));
         } else {
             "its version does not follow the one before"

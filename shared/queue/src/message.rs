@@ -39,8 +39,8 @@ struct RequestJson<'a> {
 }
 
 impl PaymentRequest {
-    /// Builds the request of a payment from its details in force. `dispatch_attempt` is how often it was dispatched, this time
-    /// included: 1 at first.
+    /// Builds the request of a payment from its details in force. `dispatch_attempt` is the number of this attempt, from 1; those
+    /// that were missed are skipped.
     pub fn of(details: &Details, dispatch_attempt: u32) -> Self {
         Self { details: details.clone(), dispatch_attempt }
     }

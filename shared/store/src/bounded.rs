@@ -6,9 +6,9 @@ use aws_sdk_dynamodb::Client;
 
 use crate::{Store, StoreError};
 
-/// The timeout of one call, with all its attempts and the waits between them, and so the most time
-/// that one method of the store takes. Functions of the API give their calls less.
-/// [`Store::put_archived_head`] takes twice as long, because it may write twice.
+/// The timeout of one call, with all its attempts and the waits between them, and so the most time that one read or one write of the
+/// store takes. Functions of the API give their calls less. Methods that may write again say so: [`Store::put_archived_head`] and
+/// [`Store::mark_reported`] twice, [`Store::cancel_payment`] three times.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Store {

@@ -248,6 +248,10 @@ fn decode_row(table: &str, entry: Item) -> Result<DueRow, StoreError> {
         if head.slot.payment_id != due.payment_id {
             return Err(format!("its due key is that of payment {}, due at {}", due.payment_id, due.due_at).into());
         }
+        // A claim makes the next one.
+        if !(1..u32::MAX).contains(&row.version) {
+            return Err(format!("no payment has the version {}", row.version).into());
+        }
         Ok(DueRow {
             head,
             due,

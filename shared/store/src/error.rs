@@ -48,6 +48,12 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Returns the error that decides what follows: one that a retry does not change.
+    #[must_use]
+    pub fn worse(known: Option<Self>, new: Self) -> Self {
+        known.filter(|known| known.kind() == OutageKind::Broken).unwrap_or(new)
+    }
+
     /// An item that cannot be read. Without its table and its key, nobody finds it.
     pub(crate) fn unreadable(table: &str, key: impl Into<String>, why: impl ToString) -> Self {
         Self::Unreadable { table: table.to_owned(), key: key.into(), why: why.to_string() }

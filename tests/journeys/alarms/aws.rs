@@ -92,18 +92,10 @@ fn functions(day: &Day) -> Result<Vec<Fault>> {
     ] {
         faults.push(with(day, &[alarm], &of_lambda("Errors", ids()?.function(package)?), 1, 1));
     }
-    for package in [
-        "ingest",
-        "query-account",
-        "query-due",
-        "daily-due-sweeper",
-        "dispatch",
-        "settle",
-        "stream-aggregator",
-        "publish",
-        "webhooks",
-    ] {
-        faults.push(with(day, &["FunctionErrors"], &of_lambda("Errors", ids()?.function(package)?), 10, 2));
+    let of_api = ["ingest", "query-account", "query-due", "webhooks"].map(|package| (package, "ApiFunctionErrors"));
+    let others = ["daily-due-sweeper", "dispatch", "settle", "stream-aggregator", "publish"];
+    for (package, alarm) in of_api.into_iter().chain(others.map(|package| (package, "FunctionErrors"))) {
+        faults.push(with(day, &[alarm], &of_lambda("Errors", ids()?.function(package)?), 10, 2));
         faults.push(with(day, &[], &of_lambda("Errors", ids()?.function(package)?), 60, 1));
     }
     faults.push(with(day, &["ReportErrors", "FunctionErrors"], &of_lambda("Errors", "ReportFunction"), 10, 2));

@@ -8,6 +8,9 @@ use serde_json::Value;
 
 use crate::metric::{Metric, Minute, Samples, text};
 
+/// The most metrics of an alarm: of the Metrics of PutMetricAlarm, ten may retrieve one (API reference, MetricDataQuery).
+const MAX_METRICS: usize = 10;
+
 /// A statistic of the samples in a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Statistic {
@@ -95,6 +98,11 @@ impl Expression {
             }
         }
         let period = *periods.first().context("an expression without metrics")?;
+        ensure!(
+            series.len() <= MAX_METRICS,
+            "{} metrics, and CloudWatch takes {MAX_METRICS} in an alarm",
+            series.len()
+        );
         ensure!(periods.iter().all(|other| *other == period), "metrics of different periods");
         let expression = expression.context("metrics without an expression")?;
         match expression.as_str() {
@@ -139,4 +147,29 @@ fn period_of(properties: &Value) -> Result<TimeDelta> {
     ensure!(seconds > 0 && seconds % 60 == 0, "a period of {seconds} s is not whole minutes");
     ensure!(seconds <= 86_400, "a period of {seconds} s is longer than a day");
     Ok(TimeDelta::seconds(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_alarm_has_ten_metrics_at_most() {
+        let of = |count: usize| {
+            let metric = |n: usize| {
+                let metric = json!({ "Namespace": "AWS/Lambda", "MetricName": "Errors",
+                    "Dimensions": [{ "Name": "FunctionName", "Value": n.to_string() }] });
+                let stat = json!({ "Metric": metric, "Period": 300, "Stat": "Sum" });
+                json!({ "Id": format!("e{n}"), "ReturnData": false, "MetricStat": stat })
+            };
+            let sum = json!({ "Id": "errors", "Expression": "SUM(METRICS())" });
+            let metrics: Vec<Value> = std::iter::once(sum).chain((0..count).map(metric)).collect();
+            Expression::of(&json!({ "Metrics": metrics }))
+        };
+        assert!(of(10).is_ok());
+        let refused = of(11).map_err(|error| error.to_string());
+        assert_eq!(refused, Err("11 metrics, and CloudWatch takes 10 in an alarm".to_owned()));
+    }
 }

@@ -155,13 +155,14 @@ impl Outage {
                 &[
                     "PaymentsOverdue",
                     "ApiErrors",
+                    "ApiFunctionErrors",
                     "FunctionErrors",
                     "RecordsFailing",
                     "ResultsWaiting",
                     "JournalBehind",
                 ],
             ),
-            Self::ApiFails => (&[("ApiErrors", minutes(11)), ("FunctionErrors", minutes(11))], &[]),
+            Self::ApiFails => (&[("ApiErrors", minutes(11)), ("ApiFunctionErrors", minutes(11))], &[]),
             Self::UnknownResults => (
                 &[
                     ("UnknownPayments", minutes(6)),

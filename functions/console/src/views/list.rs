@@ -58,7 +58,7 @@ impl Console {
             .map(|shard| async move {
                 // Without one shard, nothing is known of the order.
                 if deadline.has_come() {
-                    return Err(Problem::out_of_time());
+                    return Err(Problem::repeat());
                 }
                 let range = DueRange { shard, status, until: DueUntil::Date(date), after };
                 let page = if with_history {

@@ -29,7 +29,7 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// Returns what a response means that was received at `now`.
+    /// Returns what a response means to a message that was sent at `now`. Its `Retry-After` may be a date: the wait is counted from then.
     pub(super) fn of(status: StatusCode, headers: &HeaderMap, now: UtcSecond) -> Self {
         match status {
             status if status.is_success() => Self::Accepted,

@@ -126,12 +126,6 @@ pub struct BusinessDays {
 }
 
 impl BusinessDays {
-    /// Every day is open, for each currency.
-    #[must_use]
-    pub fn all_open(zone: BusinessZone) -> Self {
-        Self { zone, rails: BTreeMap::new(), rule: DateRule::None, lead: TimeDelta::zero() }
-    }
-
     /// Joins a bank's settings. The lead time is how long before a cut-off a payment has to be due and created. A cut-off of a calendar
     /// that no currency has applies to nothing: emptying the calendars alone switches all off.
     ///

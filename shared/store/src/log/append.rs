@@ -84,12 +84,13 @@ impl Store {
     /// Notes in the head of the log, if there is one, what is not in it: 1 read unit, and if there is one 1 write unit. The next append says so
     /// in the log.
     pub async fn note_missed(&self, missed: Missed) -> Result<(), StoreError> {
-        for _ in 1..MAX_NOTES {
+        for _ in 0..MAX_NOTES {
             if self.try_to_note(missed).await? {
                 return Ok(());
             }
         }
-        self.try_to_note(missed).await.map(drop)
+        let source = "others noted something at each try".into();
+        Err(StoreError::Throttled { operation: "UpdateItem", source })
     }
 
     /// Returns whether nobody else noted something meanwhile.
