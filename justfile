@@ -91,6 +91,10 @@ sam-local: build
 arm64:
     .ci/try-arm64.sh {{tools}}/arm64
 
+# With nightly Rust and cargo-fuzz: fuzz the decoder of compressed data for ten minutes.
+fuzz-frames:
+    .ci/fuzz-frames.sh
+
 # Send generated requests to the API and compare the responses with openapi.yaml.
 fuzz:
     cargo build --workspace --locked --bin local

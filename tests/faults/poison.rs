@@ -315,6 +315,22 @@ async fn an_index_entry_that_cannot_be_read_stops_no_other_payment() -> Result<(
 }
 
 #[tokio::test]
+async fn a_version_that_has_no_next_stops_no_other_payment() -> Result<()> {
+    a_sweep_past("version", number(u32::MAX)).await?;
+    a_sweep_past("version", number(0)).await
+}
+
+#[tokio::test]
+async fn a_version_that_had_no_next_is_counted_once_it_is_repaired() -> Result<()> {
+    let fixture = Fixture::with_shards(1).await?;
+    let intents = fixture.created(2).await?;
+    for version in [u32::MAX, 1] {
+        damage(&fixture, &intents[0], "version", number(version)).await?;
+    }
+    fixture.assert_counters_exact().await
+}
+
+#[tokio::test]
 async fn an_index_entry_that_cannot_be_read_stops_no_other_redrive() -> Result<()> {
     let fixture = Fixture::with_shards(1).await?;
     let intents = fixture.pending(3).await?;

@@ -13,8 +13,10 @@
 //! | `rows` | settlements as rows of CSV, written and read |
 //! | `summary` | counts and sums |
 //! | `publish` | the publication of a committed run's files |
+//! | `published` | a published report as a restore reads it |
 //! | `drain` | the removal of published settlements from the index |
 //! | `stored` | a stored file, read piece by piece |
+//! | `retry` | retries of failed calls |
 
 mod attempt;
 mod config;

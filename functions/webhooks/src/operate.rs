@@ -77,7 +77,7 @@ impl Webhooks {
                     true
                 } else {
                     // The same request at the same time.
-                    found = self.find(id).await?;
+                    found.state = self.store.webhook_state(id).await?.ok_or_else(no_such_endpoint)?;
                     found.state.skipped.iter().any(|skipped| skipped.event_id == event_id)
                 }
             }

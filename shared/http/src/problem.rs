@@ -329,7 +329,7 @@ impl Problem {
     /// The same problem in other words.
     #[must_use]
     pub fn saying(mut self, detail: impl Into<String>) -> Self {
-        self.0.detail = detail.into();
+        self.0.detail = echo::detail(detail.into());
         self
     }
 

@@ -52,6 +52,7 @@
 //! | [`calendar`] | instants, business dates, the bank's time zone |
 //! | [`counts`] | counts and sums of the payments of a date |
 //! | [`currency`] | ISO 4217 currencies |
+//! | [`event_filter`] | which events an endpoint or a reader wants |
 //! | [`json_text`] | the client's own JSON |
 //! | [`log_event`] | events of the log |
 //! | [`money`] | amounts in minor units |

@@ -257,3 +257,30 @@ async fn an_endpoint_that_hangs_holds_up_neither_the_others_nor_the_journal() ->
     assert_eq!(outcome.webhooks.context("no webhooks")?.failed_deliveries, 1);
     hooks.judge().await
 }
+
+/// What is appended while a run delivers is delivered, too: the head that it knew at first is behind the endpoint then.
+#[tokio::test]
+async fn an_endpoint_that_has_everything_is_not_behind() -> Result<()> {
+    let mut complete = 0;
+    for number in 0..20 {
+        let mut hooks = Hooks::with_endpoint().await?;
+        hooks.segment(2, 0).await?;
+        let mut behind = Value::Null;
+        let run = async |client| {
+            behind = hooks.publish_over(&client, NO_DEADLINE).await?["webhookSegmentsBehind"].clone();
+            anyhow::Ok(())
+        };
+        let more = async {
+            create(&hooks.world, 2, 2).await?;
+            Counting::of(&hooks.world).await?.count(hooks.world.functions()).await.map(drop)
+        };
+        at_call(&hooks.world, number, run, more).await?;
+        let has_everything = hooks.state().await?.position == head(&hooks.world).await?.end();
+        if has_everything {
+            assert_eq!(behind, 0, "something was appended before call {number}");
+            complete += 1;
+        }
+    }
+    assert!(complete > 3, "{complete}");
+    Ok(())
+}

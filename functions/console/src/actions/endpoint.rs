@@ -139,7 +139,8 @@ impl Console {
         };
         // The same confirmation again, or at the same time.
         let has_skipped = |state: &WebhookState| state.skipped.iter().any(|skipped| skipped.event_id == event);
-        if is_skipped || has_skipped(&self.found(id).await?.state) {
+        let now = || self.store.webhook_state(id);
+        if is_skipped || now().await?.is_some_and(|state| has_skipped(&state)) {
             return Ok(format!("{id}: the event {event} is skipped"));
         }
         let detail = "The endpoint does not fail at this event; look at the endpoint again.";
