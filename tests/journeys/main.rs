@@ -7,6 +7,7 @@ mod archive;
 mod bodies;
 mod business_days;
 mod characters;
+mod client;
 mod connection;
 mod console;
 mod counts;

@@ -158,8 +158,8 @@ impl Webhooks {
         EndpointView::of(&found.endpoint, &found.state, found.head.as_ref(), self.clock.now())
     }
 
-    /// The place in the log at which an endpoint begins.
-    async fn place(&self, start: Start, head: Option<&LogHead>) -> Result<LogPosition, Problem> {
+    /// The place in the log at which an endpoint begins, or begins again. A log without a head has its beginning alone.
+    pub(crate) async fn place(&self, start: Start, head: Option<&LogHead>) -> Result<LogPosition, Problem> {
         match (start, head) {
             (Start::Now, head) => Ok(head.map_or(LogPosition::BEGINNING, LogHead::end)),
             (Start::Position(position), Some(head)) => self.kept(head, position).await,
@@ -169,7 +169,7 @@ impl Webhooks {
     }
 
     /// Returns a place, if the log has what follows it.
-    pub(crate) async fn kept(&self, head: &LogHead, position: LogPosition) -> Result<LogPosition, Problem> {
+    async fn kept(&self, head: &LogHead, position: LogPosition) -> Result<LogPosition, Problem> {
         let now = self.clock.now();
         match self.store.log_page(head, position, 1, 1, now).await? {
             LogRead::Page(_) => Ok(position),
@@ -179,7 +179,7 @@ impl Webhooks {
     }
 }
 
-pub(crate) fn gone(why: &str, oldest: LogPosition) -> Problem {
+fn gone(why: &str, oldest: LogPosition) -> Problem {
     let detail = format!("{why}; begin with oldestCursor, and compare with what the receiver knows.");
     Problem::new(ProblemKind::CursorGone, detail).at("after").oldest_cursor(oldest.to_string())
 }

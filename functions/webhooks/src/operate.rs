@@ -8,7 +8,6 @@ use payments_model::webhook::{EndpointId, SecretGeneration};
 use payments_store::{REMEMBERED, SkippedEvent};
 
 use crate::choice::{Start, invalid, start};
-use crate::endpoints::gone;
 use crate::{Webhooks, no_such_endpoint};
 
 /// How long both secrets sign after a rotation: a day in which the receiver learns the new one.
@@ -42,8 +41,7 @@ impl Webhooks {
         if from > found.state.position {
             return Err(ahead());
         }
-        let Some(head) = &found.head else { return Err(gone("The log has no such place", found.state.position)) };
-        let from = self.kept(head, from).await?;
+        let from = self.place(Start::Position(from), found.head.as_ref()).await?;
         if !self.store.replay_webhook(id, from).await? {
             return Err(no_such_endpoint());
         }

@@ -165,7 +165,10 @@ impl Console {
             return Err(Problem::new(ProblemKind::InvalidCursor, detail).at("after"));
         }
         let gone = |why| Err(Problem::new(ProblemKind::CursorGone, why).at("after"));
-        let Some(head) = &found.head else { return gone("The log has no such place.") };
+        let Some(head) = &found.head else {
+            let is_beginning = after == LogPosition::BEGINNING;
+            return if is_beginning { Ok(()) } else { gone("The log has no such place.") };
+        };
         match self.store.log_page(head, after, 1, 1, self.clock.now()).await? {
             LogRead::Page(_) => Ok(()),
             LogRead::Expired(_) => gone("The events after this cursor are no longer kept."),
