@@ -71,6 +71,8 @@ const OF_CONSOLE: [&str; 3] = ["ConsoleFunction", "ConsoleLog", "ConsoleRole"];
 fn the_script_for_a_rollback_leaves_a_template_without_what_the_release_lacks() -> Result<()> {
     let both: Vec<&str> = OF_CONSOLE.into_iter().chain(OF_REDATE).collect();
     // No release with the console lacks `redate`, which the console starts.
+    let text = read("docs/runbook.md")?;
+    let runbook = text.lines().find(|line| line.starts_with("for route in ")).context("no loop over routes")?;
     for (lacks, wanted) in [(&["console"][..], &OF_CONSOLE[..]), (&["redate", "console"], &both), (&[], &[])] {
         let (before, after) = (read("template.yaml")?, rolled_back(lacks)?);
         for name in lacks {
@@ -81,6 +83,9 @@ fn the_script_for_a_rollback_leaves_a_template_without_what_the_release_lacks() 
         }
         ensure!(!lacks.contains(&"console") || !after.contains(" /console"), "a route of the console is left");
         let (before, after) = (template_of(&before)?, template_of(&after)?);
+        for route in limited(&before)?.difference(&limited(&after)?) {
+            ensure!(runbook.contains(&format!("'{route}'")), "the limits of {route} are not deleted");
+        }
         let resources = |template: &Value| -> Result<BTreeSet<String>> {
             Ok(template["Resources"].as_object().context("no resources")?.keys().cloned().collect())
         };
@@ -96,6 +101,12 @@ fn the_script_for_a_rollback_leaves_a_template_without_what_the_release_lacks() 
         }
     }
     Ok(())
+}
+
+/// The routes that have limits of their own.
+fn limited(template: &Value) -> Result<BTreeSet<String>> {
+    let limits = &template["Resources"]["PaymentsApi"]["Properties"]["RouteSettings"];
+    Ok(limits.as_object().context("no limits")?.keys().cloned().collect())
 }
 
 /// The template after the runbook's script, where the folders of these functions are missing.

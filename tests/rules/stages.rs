@@ -13,6 +13,8 @@ use crate::template::{FUNCTION, package, resources, template, text};
 const TABLE: &str = "AWS::DynamoDB::Table";
 const QUEUE: &str = "AWS::SQS::Queue";
 const BUCKET: &str = "AWS::S3::Bucket";
+const BUCKET_POLICY: &str = "AWS::S3::BucketPolicy";
+const USER_POOL: &str = "AWS::Cognito::UserPool";
 const KEY: &str = "AWS::KMS::Key";
 const KEY_POLICY: &str = "AWS::IAM::ManagedPolicy";
 
@@ -38,8 +40,11 @@ fn payment_data_outlives_a_prod_stack_and_is_deleted_with_a_dev_one() -> Result<
     let template = template()?;
     assert_eq!(template["Conditions"]["IsProd"], json!({"!Equals": [{"!Ref": "Stage"}, "prod"]}));
     let kept = in_prod(&json!("Retain"), &json!("Delete"));
-    for (name, resource) in resources(&template, TABLE)?.into_iter().chain(resources(&template, BUCKET)?) {
-        assert_eq!((&resource["DeletionPolicy"], &resource["UpdateReplacePolicy"]), (&kept, &kept), "{name}");
+    // A protected user pool cannot be deleted: without these policies, the rollback of a first deployment would end there.
+    for kind in [TABLE, BUCKET, BUCKET_POLICY, USER_POOL] {
+        for (name, resource) in resources(&template, kind)? {
+            assert_eq!((&resource["DeletionPolicy"], &resource["UpdateReplacePolicy"]), (&kept, &kept), "{name}");
+        }
     }
     for (name, table) in resources(&template, TABLE)? {
         let table = &table["Properties"];

@@ -55,6 +55,15 @@ fn routes_are_those_of_the_table() -> Result<()> {
 }
 
 #[test]
+fn who_deploys_knows_how_many_routes_there_are() -> Result<()> {
+    let template = template()?;
+    let routes: usize = resources(&template, FUNCTION)?.iter().map(|(_, function)| http_events(function).count()).sum();
+    let guide = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/deploy.md"))?;
+    ensure!(guide.contains(&format!("this prints {routes}.")), "docs/deploy.md has another number than {routes}");
+    Ok(())
+}
+
+#[test]
 fn no_route_is_open_to_the_world() -> Result<()> {
     let template = template()?;
     let apis = resources(&template, API)?;

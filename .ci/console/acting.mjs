@@ -1,0 +1,177 @@
+// Checks what operators do in the console.
+
+import { gunzipSync } from "node:zlib";
+import { HOSTILE, create } from "./bank.mjs";
+import { DESK, PHONE, must, pause } from "./browser.mjs";
+import { BANK_URL, REFUSED, VIEWS, check, day, inert, own } from "./harness.mjs";
+
+for (const where of [PHONE, DESK]) {
+  await check(`a payment is cancelled after a preview, and the trail says so, ${where === PHONE ? "phone" : "desk"}`, async (console) => {
+    const id = await create(own, "acc-1", `to-cancel-${where.width}`, day.order({ scheduledFor: day.later(20) }));
+    await console.signIn("act");
+    await console.view(`payment?id=${id}`);
+    await console.page.click("form[data-action=cancel] button");
+    await console.page.waitForSelector("#dialog[open] #dialog-title");
+    must((await console.text("#dialog")).includes(id), "the preview does not name it");
+    must((await own.ask(`/accounts/acc-1/payments/${id}`)).json.status === "SCHEDULED", "the preview did it");
+    await console.accessible();
+    await console.fits();
+    await console.page.click("#dialog form[data-action=cancel] button");
+    await console.page.waitForFunction(() => document.querySelector("#dialog form[data-action]") === null);
+    must((await own.ask(`/accounts/acc-1/payments/${id}`)).json.status === "CANCELLED", "it is not cancelled");
+    await console.accessible();
+    await console.page.keyboard.press("Escape");
+    await console.page.waitForFunction(() => !document.querySelector("#dialog").open);
+    await console.page.waitForFunction(() => document.querySelector("#main").textContent.includes("CANCELLED"));
+    await console.view("audit");
+    must((await console.text("#main")).includes(id), "the trail does not have it");
+  }, { viewport: where });
+}
+
+/** Every other action: where its form is, and what an operator types into it. */
+const ACTS = [
+  ["bank", "start-sweep"], ["bank", "start-redrive"], ["bank", "start-report"], ["bank", "start-archive"], ["bank", "look-for-redates"],
+  ["bank", "start-recount", { from: day.today, to: day.today }],
+  ["bank", "redate", { calendar: "GB", from: day.later(1), to: day.later(14) }],
+  ["queues", "move-dead-letters"],
+  ["endpoints", "test-endpoint"], ["endpoints", "skip-event"], ["endpoints", "replay-endpoint", { after: day.cursor }],
+];
+
+await check("every action is previewed, done and in the trail, phone", async (console) => {
+  await console.signIn("act");
+  for (const [view, action, typed] of ACTS) {
+    // From another view: the address of this one may be there already, and is asked for again when the dialog closes.
+    await console.view("ahead");
+    await console.view(view);
+    await console.accessible();
+    for (const [name, value] of Object.entries(typed ?? {})) {
+      // As a date field takes it from a script, whatever the browser's language is.
+      await console.page.$eval(`form[data-action=${action}] [name=${name}]`, (field, value) => (field.value = value), value);
+    }
+    await console.page.click(`form[data-action=${action}] button`);
+    await console.page.waitForSelector(`#dialog[open] form[data-action=${action}] button`, { timeout: 15_000 }).catch(async () => {
+      throw new Error(`${action} has no preview: ${await console.text("#problem")} ${await console.text("#dialog")}`);
+    });
+    await console.accessible();
+    await console.fits();
+    await console.page.click(`#dialog form[data-action=${action}] button`);
+    await console.page.waitForSelector("#dialog[open] ul li", { timeout: 15_000 }).catch(async () => {
+      throw new Error(`nothing came of ${action}: ${await console.text("#dialog")}`);
+    });
+    must(!(await console.text("#dialog ul")).includes("refused"), `${action}: ${await console.text("#dialog ul")}`);
+    await console.accessible();
+    await console.page.keyboard.press("Escape");
+    await console.page.waitForFunction(() => !document.querySelector("#dialog").open);
+  }
+  await console.view("audit");
+  const trail = await console.page.$$eval("#main tbody tr", (rows) => rows.map((row) => row.textContent));
+  for (const [, action] of ACTS) must(trail.some((row) => row.includes(action)), `the trail does not have ${action}`);
+}, { viewport: PHONE });
+
+await check("what cannot be done says why", async (console) => {
+  await console.signIn("act");
+  await console.view("bank");
+  await console.page.$eval("form[data-action=start-recount] [name=from]", (field) => (field.value = "2026-01-01"));
+  await console.page.click("form[data-action=start-recount] button");
+  must((await console.problem()).includes("too many for one run"), "it does not say that the dates are too many");
+}, { expected: [REFUSED] });
+
+await check("a report is found and downloaded", async (console) => {
+  await console.signIn("look");
+  await console.view("reports");
+  await console.page.click("#main td a[href^='#report?']");
+  await console.page.waitForFunction(() => document.querySelector("#main h1")?.textContent.startsWith("Report "));
+  const [link] = await console.page.$$eval("#main a[target=_blank]", (links) => links.map((link) => link.href));
+  const file = await fetch(link);
+  const text = gunzipSync(Buffer.from(await file.arrayBuffer())).toString();
+  must(file.status === 200 && text.startsWith("paymentId,"), `the report begins with ${text.slice(0, 40)}`);
+});
+
+await check("nothing is stored", async (console) => {
+  await console.signIn("look");
+  for (const view of VIEWS) await console.view(view);
+  const stored = await console.stored();
+  const want = { local: 0, session: 0, cookie: "", databases: 0, caches: 0, workers: 0, name: "", state: null, cookies: 0 };
+  must(JSON.stringify(stored) === JSON.stringify(want), `stored: ${JSON.stringify(stored)}`);
+  const kept = await console.page.evaluate(() => Object.values(window).some((value) => typeof value === "string" && value.startsWith("eyJ")));
+  must(!kept, "the token is a global variable");
+  await console.page.reload();
+  must(await console.page.$eval("#sign-out", (button) => button.hidden), "the token outlived the page");
+  for (const response of console.responses.filter((response) => response.url().includes("/views/"))) {
+    must(response.headers()["cache-control"] === "no-store", `${response.url()} may be stored`);
+  }
+});
+
+for (const scheme of ["light", "dark"]) {
+  await check(`the page of the provider, ${scheme}`, async (console) => {
+    const query = {
+      response_type: "code", client_id: "local-console", redirect_uri: `${BANK_URL}/console`, scope: "payments/inspect payments/operate",
+      state: HOSTILE[0], code_challenge: "x".repeat(43), code_challenge_method: "S256",
+    };
+    await console.page.goto(`${BANK_URL}/oauth2/authorize?${new URLSearchParams(query)}`);
+    must((await console.page.$$("button")).length === 3, "there are not three roles");
+    await console.accessible();
+    await console.fits();
+    await console.clean();
+    await console.page.goto(`${BANK_URL}/oauth2/authorize?${new URLSearchParams({ ...query, redirect_uri: HOSTILE[1] })}`);
+    must((await console.text("main")).includes("onerror"), "it does not say what is wrong");
+    await console.accessible();
+    await console.fits();
+  }, { scheme, viewport: PHONE, expected: [REFUSED] });
+}
+
+await check("by keyboard alone", async (console) => {
+  await console.signIn("look", { keyboard: true });
+  await console.heading();
+  await console.tabTo('nav a[data-view="waiting"]');
+  await console.page.keyboard.press("Enter");
+  await console.page.waitForFunction(() => document.activeElement?.matches("#main h1") && document.activeElement.textContent === "Waiting");
+  await console.page.evaluate(() => document.activeElement.blur());
+  await console.tabTo("#find-text");
+  await console.page.keyboard.type(day.settled.paymentId);
+  await console.page.keyboard.press("Enter");
+  await console.page.waitForFunction((id) => document.querySelector("#main").textContent.includes(id), {}, day.settled.transactionId);
+});
+
+await check("the skip link leads to the view", async (console) => {
+  await console.signIn("look");
+  await console.view("bank");
+  await console.page.focus(".skip");
+  await console.page.keyboard.press("Enter");
+  must(await console.page.evaluate(() => document.activeElement?.id === "main"), "the focus is elsewhere");
+  await pause(300);
+  must((await console.text("#main h1")) === "Bank", "the view is gone");
+});
+
+await check("hostile texts are texts", async (console) => {
+  await console.signIn("look");
+  await console.view(`payment?id=${day.hostile.id}`);
+  await console.page.$$eval("#main details", (all) => all.forEach((details) => details.setAttribute("open", "")));
+  const shown = await console.text("#main");
+  for (const text of HOSTILE) must(shown.includes(text) || shown.includes(JSON.stringify(text).slice(1, -1)), `not shown: ${text}`);
+  await inert(console);
+  await console.view("endpoints");
+  must((await console.text("#main")).includes(HOSTILE[1]), "the description is not shown");
+  await inert(console);
+  await console.view(`find?account=hostile&key=${encodeURIComponent(HOSTILE[0])}`);
+  must((await console.text("#main")).includes("hostile"), "the payment is not found by its key");
+  await inert(console);
+  for (const text of HOSTILE) {
+    await console.page.evaluate((text) => document.querySelector("#find-text").value = text, text);
+    await console.page.evaluate(() => document.querySelectorAll("#main h1").forEach((h1) => h1.setAttribute("data-old", "")));
+    await console.page.click("#find button");
+    await console.heading();
+    await inert(console);
+    const encoded = encodeURIComponent(text);
+    for (const hash of [`payment?id=${encoded}`, `day?date=${encoded}`, `list?date=${day.today}&status=${encoded}`, `find?account=${encoded}&key=x`]) {
+      await console.page.evaluate((hash) => {
+        document.querySelector("#problem").hidden = true;
+        location.hash = hash;
+      }, hash);
+      await console.problem();
+      await inert(console);
+    }
+  }
+  const { status } = await own.ask("/webhook-endpoints/shop");
+  must(status === 200, "a text deleted the endpoint");
+}, { expected: [REFUSED] });
