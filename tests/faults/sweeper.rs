@@ -198,3 +198,24 @@ async fn a_lastingly_throttled_shard_stops_no_other() -> Result<()> {
     }
     Ok(())
 }
+
+/// Else the alarm on payments that are stuck would end where a shard is broken.
+#[tokio::test]
+async fn a_redrive_measures_the_other_shards_although_one_is_broken() -> Result<()> {
+    let fixture = Fixture::with_shards(4).await?;
+    let intents = fixture.pending(40).await?;
+    let broken = intents[0].id()?.to_string();
+    fixture.time.pass(TimeDelta::minutes(61));
+    drop(fixture.metrics.take());
+    fixture.faults.inject(move |call| {
+        let is_broken = call.operation == "UpdateItem" && call.input()["Key"]["sk"]["S"].to_string().contains(&broken);
+        if is_broken { Fate::Refuse(400, "AccessDeniedException") } else { Fate::Pass }
+    });
+    assert!(fixture.tick(Action::Redrive).await.is_err(), "the run fails");
+    let lines = fixture.metrics.take();
+    let [redriven, unfinished] = ["Redriven", "RedriveShardsUnfinished"].map(|name| fixture.metric(&lines, name));
+    assert!((1..40).contains(&redriven) && unfinished == 1, "{lines:?}");
+    fixture.faults.clear();
+    assert_eq!(fixture.finish(&intents, None).await?, [""; 0]);
+    fixture.assert_counters_exact().await
+}

@@ -62,7 +62,10 @@ impl Sweeper {
         for redrive in redrives {
             match redrive {
                 Ok(outcome) => total.add(&outcome),
-                Err(error) => broken = Some(error),
+                Err(error) => {
+                    total.shards_unfinished += 1;
+                    broken = Some(error);
+                }
             }
         }
         // Also emitted when a shard failed.
