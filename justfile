@@ -57,6 +57,10 @@ doc:
 test:
     cargo test --workspace --locked
 
+# Run the crash tests and list their cases in tests/cases.txt.
+cases:
+    tests/list-cases.sh
+
 # Run the journeys on DynamoDB Local.
 second-engine:
     .ci/test-second-engine.sh {{tools}}/dynamodb-local

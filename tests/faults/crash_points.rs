@@ -252,7 +252,8 @@ async fn every_crash_point_of(work: Work) -> Result<()> {
     let (mut cases, mut calls) = (0, 0);
     for again in [true, false].into_iter().filter(|again| *again || work.is_http_request()) {
         let run = async |plan, disturbed| Case { work, plan, again, disturbed }.run(&fixture).await;
-        let (more_cases, more_calls) = every_crash_point(work.ways(), run).await?;
+        let harness = format!("crash-points {work:?}{}", if again { " again" } else { "" });
+        let (more_cases, more_calls) = every_crash_point(&harness, work.ways(), run).await?;
         (cases, calls) = (cases + more_cases, calls.max(more_calls));
     }
     println!("{work:?}: {cases} cases over {calls} calls");

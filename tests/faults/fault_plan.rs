@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
 use payments_local::{Call, Fate};
+use payments_tests::note_case;
 
 use crate::fault_injector::FaultInjector;
 
@@ -122,6 +123,7 @@ impl FaultPlan {
 /// call. A case returns whether its call was reached and whether one failed. Returns how many cases had a failed
 /// call, and how many calls there are.
 pub(crate) async fn every_crash_point(
+    harness: &str,
     ways: impl IntoIterator<Item = Way> + Clone,
     case: impl AsyncFn(FaultPlan, bool) -> Result<(bool, bool)>,
 ) -> Result<(usize, usize)> {
@@ -134,7 +136,11 @@ pub(crate) async fn every_crash_point(
                     break;
                 }
                 calls = calls.max(call + 1);
-                cases += usize::from(failed);
+                if failed {
+                    let disturbed = if disturbed { "disturbed " } else { "" };
+                    note_case(harness, format_args!("{disturbed}{way:?}"), call)?;
+                    cases += 1;
+                }
             }
         }
     }

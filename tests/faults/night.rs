@@ -148,7 +148,7 @@ async fn assert_night_is_over(
 async fn every_crash_point_of(function: Function) -> Result<()> {
     let fixture = Fixture::start().await?;
     let run = async |plan, disturbed| Case { function, plan, disturbed }.run(&fixture).await;
-    let (cases, calls) = every_crash_point(WAYS, run).await?;
+    let (cases, calls) = every_crash_point(&format!("night {function}"), WAYS, run).await?;
     println!("{function}: {cases} cases over {calls} calls");
     // Eight ways apply to every call, a read too, without and with disturbances. Some runs make fewer calls.
     assert!(

@@ -4,7 +4,7 @@ use anyhow::Result;
 use futures::future::try_join_all;
 use payments_local::{Call, Fate, Recorder};
 use payments_tests::tables::text;
-use payments_tests::{Ask, Reply, World};
+use payments_tests::{Ask, Reply, World, note_case};
 use serde_json::{Value, json};
 
 fn rent() -> Value {
@@ -152,6 +152,7 @@ async fn whichever_call_is_lost_the_retry_leaves_one_payment() -> Result<()> {
                 break;
             }
             assert_eq!(first.status, 503, "{fate:?} from {lost}: {first}");
+            note_case("create", format_args!("{fate:?}"), lost)?;
         }
     }
     Ok(())

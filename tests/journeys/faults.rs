@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use payments_local::{Fate, Recorder};
-use payments_tests::{Ask, World};
+use payments_tests::{Ask, World, note_case};
 use serde_json::{Value, json};
 
 fn rent() -> Value {
@@ -62,6 +62,7 @@ async fn a_lasting_error_at_any_call_is_a_503_or_a_500_and_changes_no_later_answ
                     break;
                 }
                 cases += 1;
+                note_case("lasting-error", format_args!("request {route} {trouble:?}"), from)?;
                 assert_eq!(status_of(&reply), want, "{trouble:?} from call {from} of {ask:?}: {reply}");
                 if want == 503 {
                     // In a batch only its entries can say so.

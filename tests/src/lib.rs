@@ -4,6 +4,7 @@
 
 mod ask;
 mod bus;
+mod cases;
 pub mod contract;
 mod counting;
 mod database;
@@ -18,6 +19,7 @@ mod world;
 
 pub use ask::{Ask, Reply};
 pub use bus::Bus;
+pub use cases::note_case;
 pub use contract::Contract;
 pub use counting::Counting;
 pub use payments_month::receivers::{Message, Reaction, Receivers};

@@ -8,6 +8,7 @@ use payments_local::Fate;
 use payments_model::BusinessDate;
 use payments_month::counters::between;
 use payments_store::MAX_DATES_PER_COMMIT;
+use payments_tests::note_case;
 
 use super::fault::{CONFLICT, ELSEWHERE, Fault, WAYS};
 use super::made::Made;
@@ -55,6 +56,9 @@ async fn a_batch_of_several_transactions_is_counted_once_wherever_it_fails() -> 
 
         drain(&mut mapping, shards::beginning(), |event| aggregate(&fixture.functions, event)).await?;
         assert_eq!(between(&counters(&fixture).await?, &made.counts()), [""; 0], "{fault:?}, then tried again");
+        if let (Fault::Call(FaultPlan { call, way }), true) = (fault, run.failed) {
+            note_case("batch-of-transactions", format_args!("{way:?}"), call)?;
+        }
     }
     made.deliver(&fixture).await?;
     assert_eq!(between(&counters(&fixture).await?, &made.counts()), [""; 0], "delivered once more");

@@ -17,8 +17,8 @@ use payments_local::{Call, Fate, Recorder};
 use payments_model::HeadKey;
 use payments_store::key::parse_head_key;
 use payments_store::{Archived, Item, Removed, Store, StoredHead};
-use payments_tests::World;
 use payments_tests::tables::{context, number, text};
+use payments_tests::{World, note_case};
 
 use super::{NIGHT, put, put_processed, status_of, tick, tick_of};
 
@@ -53,6 +53,7 @@ async fn the_next_run_resumes_a_stopped_one() -> Result<()> {
         assert_eq!(tick(&world).await?, ArchiveOutcome { archived: left, ..ArchiveOutcome::default() });
         assert_eq!(world.archived_heads("tenant").await?, before, "{operation} {fate:?}");
         assert_eq!(places(&world, "tenant").await?, (0, 3), "{operation} {fate:?}");
+        note_case("archive-steps", format_args!("each {operation} {fate:?}"), 0)?;
     }
     Ok(())
 }

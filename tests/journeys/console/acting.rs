@@ -7,7 +7,7 @@ use payments_model::{Event, PaymentId};
 use payments_store::{AuditEntry, AuditMonth};
 use payments_tests::given::move_on;
 use payments_tests::tables::details_key;
-use payments_tests::{Ask, Reply, World};
+use payments_tests::{Ask, Reply, World, note_case};
 use serde_json::{Value, json};
 
 use super::{form, page, payment};
@@ -227,6 +227,7 @@ async fn whatever_fails_a_cancel_is_in_the_trail_and_a_repeat_completes_it() -> 
                 break;
             }
             cases += 1;
+            note_case("console-cancel", format_args!("{fate:?} {}", if lasts { "lasts" } else { "once" }), from)?;
             let case = format!("{fate:?} at {from}, lasts: {lasts}: {first}");
             assert_eq!(first.status, if lasts { 503 } else { 200 }, "{case}");
             let known = trail(&world).await?;

@@ -4,8 +4,8 @@ use anyhow::{Context as _, Result, ensure};
 use payments_local::Fate;
 use payments_model::webhook::EndpointId;
 use payments_store::WebhookState;
-use payments_tests::World;
 use payments_tests::given::{Given, HORIZON_DAYS, prepare};
+use payments_tests::{World, note_case};
 
 use super::acting::{confirm, offered, preview, trail, troubled};
 use super::page;
@@ -138,6 +138,7 @@ async fn whatever_fails_it_is_in_the_trail_and_happens_at_most_once() -> Result<
                 break;
             }
             cases += 1;
+            note_case("console-endpoints", format_args!("{name} {fate:?}"), from)?;
             let case = format!("{name}: {fate:?} at {from}: {first}");
             assert_eq!(first.status, 503, "{case}");
             let (between, known) = (state(&world).await?, trail(&world).await?);

@@ -10,7 +10,7 @@ use payments_local::operations::OneMachine;
 use payments_local::triggers::SCHEDULES;
 use payments_local::{Dependencies, Fate, Function, Functions, Recorder};
 use payments_model::OutageKind;
-use payments_tests::World;
+use payments_tests::{World, note_case};
 use serde_json::Value;
 
 use super::acting::{action, confirm, offered, preview, trail, troubled};
@@ -269,6 +269,9 @@ async fn whatever_fails_the_intent_comes_first_and_it_happens_at_most_once() -> 
                         break;
                     }
                     cases += 1;
+                    // Of the last case, only the operation fails.
+                    let met = if calls > from { fate } else { Fate::Pass };
+                    note_case("console-operations", format_args!("{name} {fails:?} {met:?}"), from)?;
                     assert_eq!(first.status, 503, "{case}");
                     // Later, so that it cannot be under way any more.
                     world.set_clock("2026-11-20T09:10:00Z")?;

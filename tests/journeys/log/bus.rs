@@ -295,8 +295,8 @@ async fn a_run_that_is_killed_at_any_call_loses_no_event_of_the_bus() -> Result<
             let mut bussed = Bussed::open().await?;
             bussed.segment(170, 0).await?;
             let tick = json!({ "action": "publish" });
-            let run = with_fate(&bussed.world, fate, number, async |client| bussed.publish_over(client, tick).await);
-            let run = run.await;
+            let run = async |client| bussed.publish_over(client, tick).await;
+            let run = with_fate(&bussed.world, "bus-killed", fate, number, run).await?;
             bussed.segment(1, 200).await?;
             bussed.publish().await?;
             bussed.judge().await.with_context(|| format!("{fate:?} at call {number}"))?;
@@ -316,7 +316,7 @@ async fn a_run_that_another_one_overtakes_leaves_no_event_of_the_bus_out() -> Re
         bussed.segment(2, 2).await?;
         let tick = json!({ "action": "publish" });
         let run = async |client| bussed.publish_over(client, tick).await.map(drop);
-        at_call(&bussed.world, number, run, async { bussed.publish().await.map(drop) }).await?;
+        at_call(&bussed.world, "bus-overtaken", number, run, async { bussed.publish().await.map(drop) }).await?;
         bussed.segment(1, 4).await?;
         bussed.publish().await?;
         bussed.judge().await.with_context(|| format!("overtaken at call {number}"))?;

@@ -75,7 +75,7 @@ async fn a_run_that_is_killed_at_any_call_leaves_files_without_overlap() -> Resu
             segment(&world, &mut counting, 2, 0).await?;
             segment(&world, &mut counting, 1, 2).await?;
             let run = async |client| publish_over(&world, client).await;
-            let run = with_fate(&world, fate, number, run).await;
+            let run = with_fate(&world, "journal-killed", fate, number, run).await?;
             // More comes before the next run, which finds the file that the killed one wrote.
             segment(&world, &mut counting, 1, 3).await?;
             publish(&world).await?;
@@ -100,7 +100,8 @@ async fn a_run_that_another_one_overtakes_at_any_call_ends_quietly() -> Result<(
             segment(&world, &mut counting, 1, 2).await?;
             publish(&world).await.map(drop)
         };
-        at_call(&world, number, run, other).await.with_context(|| format!("overtaken at call {number}"))?;
+        let overtaken = at_call(&world, "journal-overtaken", number, run, other).await;
+        overtaken.with_context(|| format!("overtaken at call {number}"))?;
         publish(&world).await?;
         assert_whole(&world).await?;
     }

@@ -3,7 +3,7 @@
 use payments_local::interceptor::{Fate, Interceptor, Process, client_over};
 use payments_restore::{Restored, begin, begin_restored, finish};
 use payments_store::{Item, Missed, Store};
-use payments_tests::Counting;
+use payments_tests::{Counting, note_case};
 
 use super::*;
 
@@ -159,6 +159,7 @@ async fn a_step_that_is_killed_at_any_call_goes_on() -> Result<()> {
                 assert!(number > 8, "{number} calls");
                 break;
             }
+            note_case("restore", format_args!("{fate:?}"), number)?;
         }
     }
     Ok(())

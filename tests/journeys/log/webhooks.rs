@@ -93,9 +93,9 @@ impl Hooks {
     }
 
     /// Runs the function, and something else at one of its calls, or after it.
-    async fn publish_while(&self, number: usize, other: impl Future<Output = Result<()>>) -> Result<()> {
+    async fn publish_while(&self, harness: &str, number: usize, other: impl Future<Output = Result<()>>) -> Result<()> {
         let run = async |client| self.publish_over(&client, NO_DEADLINE).await.map(drop);
-        at_call(&self.world, number, run, other).await
+        at_call(&self.world, harness, number, run, other).await
     }
 
     async fn state(&self) -> Result<WebhookState> {
@@ -163,7 +163,7 @@ async fn a_run_that_is_killed_at_any_call_loses_nothing() -> Result<()> {
             hooks.segment(3, 0).await?;
             hooks.cancel(1).await?;
             let run = async |client| hooks.publish_over(&client, NO_DEADLINE).await;
-            let run = with_fate(&hooks.world, fate, number, run).await;
+            let run = with_fate(&hooks.world, "webhooks-killed", fate, number, run).await?;
             hooks.receivers.settle().await;
             // Its lease may last until now.
             hooks.pass(publish::LEASE)?;
@@ -195,7 +195,8 @@ async fn overtaken(number: usize, with_leases: bool) -> Result<()> {
         }
         hooks.publish().await.map(drop)
     };
-    hooks.publish_while(number, other).await?;
+    let harness = if with_leases { "webhooks-overtaken" } else { "webhooks-without-leases" };
+    hooks.publish_while(harness, number, other).await?;
     hooks.publish().await?;
     hooks.judge().await?;
     let (received, log) = (hooks.receivers.events(PORT).len(), all(&hooks.world, 1_000).await?.len());
@@ -274,7 +275,7 @@ async fn an_endpoint_that_has_everything_is_not_behind() -> Result<()> {
             create(&hooks.world, 2, 2).await?;
             Counting::of(&hooks.world).await?.count(hooks.world.functions()).await.map(drop)
         };
-        at_call(&hooks.world, number, run, more).await?;
+        at_call(&hooks.world, "webhooks-appended", number, run, more).await?;
         let has_everything = hooks.state().await?.position == head(&hooks.world).await?.end();
         if has_everything {
             assert_eq!(behind, 0, "something was appended before call {number}");

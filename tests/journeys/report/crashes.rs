@@ -12,7 +12,7 @@ use object_store::path::Path;
 use payments_local::Dependencies;
 use payments_local::Functions;
 use payments_local::{Call, Fate, Recorder};
-use payments_tests::World;
+use payments_tests::{World, note_case};
 use serde_json::{Value, json};
 
 use super::faulty_store::{FaultyStore, FileFate};
@@ -93,6 +93,7 @@ async fn a_run_killed_at_any_call_loses_and_repeats_nothing() -> Result<()> {
                 break;
             }
             cases += 1;
+            note_case("report", format_args!("{end:?}"), at)?;
         }
     }
     println!("{cases} cases");
@@ -208,7 +209,7 @@ fn stop_at(step: &str) -> Result<&'static Stop> {
 
 #[tokio::test]
 async fn the_next_run_completes_one_killed_at_any_step() -> Result<()> {
-    for stop in &STOPS {
+    for (number, stop) in STOPS.iter().enumerate() {
         let world = World::open().await?;
         let all = many(&world, "2026-11-20T09:20:00Z", PAYMENTS, 0).await?;
         stopped(&world, stop).await?;
@@ -232,6 +233,7 @@ async fn the_next_run_completes_one_killed_at_any_step() -> Result<()> {
         assert_eq!(answer["drained"], PAYMENTS - stop.drained, "{}: {answer}", stop.step);
         assert_eq!(answer["alreadyDrained"], stop.drained, "{}: {answer}", stop.step);
         assert_whole(&world, &all, &before, stop.step).await?;
+        note_case("report-steps", stop.step, number)?;
     }
     Ok(())
 }

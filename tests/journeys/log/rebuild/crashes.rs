@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use payments_local::interceptor::{Fate, Interceptor, Process, client_over};
 use payments_restore::{Line, Told};
 use payments_store::Store;
+use payments_tests::note_case;
 
 use super::super::*;
 use super::bank::{Bank, differences};
@@ -54,6 +55,7 @@ async fn apply_that_is_killed_at_any_call_comes_to_the_same_end() -> Result<()> 
                 assert!(number > 12, "{number} writes");
                 break;
             }
+            note_case("rebuild", format_args!("{fate:?}"), number)?;
         }
     }
     bank.recount().await

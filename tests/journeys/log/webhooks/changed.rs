@@ -46,7 +46,7 @@ async fn an_endpoint_that_is_changed_while_a_run_delivers_is_not_switched_off_by
             ensure!(store.change_webhook_endpoint(&id()?, &moved()?, false, now).await?, "there is none");
             anyhow::Ok(())
         };
-        hooks.publish_while(number, other).await?;
+        hooks.publish_while("webhooks-changed", number, other).await?;
         judge_moved(&hooks, number).await?;
     }
     Ok(())
@@ -66,7 +66,7 @@ async fn an_endpoint_that_is_created_again_while_a_run_delivers_is_not_switched_
             drop(store.take_webhook(&id()?, now, now).await?);
             anyhow::Ok(())
         };
-        hooks.publish_while(number, other).await?;
+        hooks.publish_while("webhooks-created-again", number, other).await?;
         judge_moved(&hooks, number).await?;
     }
     Ok(())

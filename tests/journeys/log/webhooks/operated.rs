@@ -57,7 +57,7 @@ async fn a_replay_is_not_undone_by_a_run_that_delivers() -> Result<()> {
             ensure!(store.replay_webhook(&id()?, start).await?);
             anyhow::Ok(())
         };
-        hooks.publish_while(number, replay).await?;
+        hooks.publish_while("webhooks-replayed", number, replay).await?;
         hooks.publish().await?;
         let first = text_of(&events(&all(&hooks.world, 1).await?)?[0]["id"]).to_owned();
         let times = hooks.receivers.events(PORT).iter().filter(|event| event["id"] == first.as_str()).count();
