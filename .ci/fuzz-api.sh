@@ -4,7 +4,7 @@
 # accepted. Tokens are required, as in a deployed stack.
 #
 # Usage: .ci/fuzz-api.sh [PATH-OF-LOCAL], with schemathesis, openapi-spec-validator and their python3 first on
-# PATH, after cargo build --workspace. Requests and responses are kept in .tools/fuzz.
+# PATH, after cargo build --package payments-local. Requests and responses are kept in .tools/fuzz.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

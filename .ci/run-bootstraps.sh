@@ -49,4 +49,4 @@ if too_large:
     sys.exit(f"too many bytes zipped: {', '.join(too_large)}; see profile.release in Cargo.toml")
 END
 
-cargo test --workspace --locked --test bootstraps --profile "${PROFILE:-test}" -- "${@:2}"
+cargo test --locked --test bootstraps --profile "${PROFILE:-test}" -- "${@:2}"

@@ -37,7 +37,7 @@ export DYNAMODB_ENDPOINT=http://127.0.0.1:$port
 
 # journeys ARGUMENTS...: runs the journeys with these arguments of the test program.
 journeys() {
-    cargo test --workspace --locked --test journeys -- "$@"
+    cargo test --locked --test journeys -- "$@"
 }
 
 # A cold JVM answers more slowly than the functions wait. So the result of the first run is ignored.

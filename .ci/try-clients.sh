@@ -111,7 +111,7 @@ typescript_checks() {
 
 # build KIND NAME: builds a program of the workspace, with the features of the other steps, and sets `built` to its path.
 build() {
-    built=$(cargo build --locked --workspace "--$1" "$2" --message-format json-render-diagnostics |
+    built=$(cargo build --locked --package client-checks "--$1" "$2" --message-format json-render-diagnostics |
         python3 -c 'import json, sys; print(*filter(None, (json.loads(line).get("executable") for line in sys.stdin)))')
 }
 

@@ -85,7 +85,7 @@ FAULTS = [
 
 def built_rules():
     """Builds tests/rules and returns the path of the program."""
-    command = ["cargo", "test", "--workspace", "--locked", "--test", "rules", "--no-run", "--message-format=json"]
+    command = ["cargo", "test", "--locked", "--test", "rules", "--no-run", "--message-format=json"]
     built = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
     messages = map(json.loads, built.splitlines())
     return next(m["executable"] for m in messages if m.get("executable") and m["target"]["name"] == "rules")

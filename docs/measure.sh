@@ -51,7 +51,7 @@ memory() {
 }
 
 counting() {
-    block cargo bench --package stream-aggregator --bench fold -- --quiet
+    block cargo bench --package payments-compare --bench fold -- --quiet
 }
 
 cold-starts() {

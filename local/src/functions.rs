@@ -78,7 +78,7 @@ pub struct Dependencies {
     /// Both tables.
     pub store: Store,
     /// The queue of requests to the transaction service.
-    pub requests: TransactionQueue,
+    pub requests: Arc<dyn TransactionQueue>,
     /// The clock.
     pub clock: Clock,
     /// The metrics that the function emits.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::{Parser, Subcommand};
-use payments_boot::{Clock, Lookup};
+use payments_boot::{Clock, Lookup, log_filter};
 use payments_local::business_days::Parameters;
 use payments_local::demo::{self, Progress};
 use payments_local::payload::DataKind;
@@ -13,6 +13,8 @@ use payments_local::sandbox::CLOCK_PATH;
 use payments_local::signals::Signals;
 use payments_local::{Options, System, welcome};
 use payments_model::BusinessZone;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 /// Runs the whole system on this machine: the HTTP API, the functions and an embedded DynamoDB.
 ///
@@ -98,11 +100,12 @@ const DEFAULT_LOG: &str = "info,dynoxide=error,aws_smithy_runtime::client::http:
 async fn main() -> Result<()> {
     let arguments = Arguments::parse();
     let default = if arguments.command.is_some() { "error" } else { DEFAULT_LOG };
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| default.into());
-    let log = tracing_subscriber::fmt().with_env_filter(filter).compact();
+    let registry = tracing_subscriber::registry().with(log_filter(default));
+    let log = tracing_subscriber::fmt::layer().compact();
     match arguments.command {
         Some(Command::Demo { payments, seed, data_kind, reports, json }) => {
-            log.with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal()).init();
+            let log = log.with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal());
+            registry.with(log).init();
             play(&demo::Settings { payments, seed, data_bytes: None, data_kind }, reports, json).await
         }
         Some(Command::BusinessDays(parameters)) => {
@@ -110,7 +113,7 @@ async fn main() -> Result<()> {
             Ok(())
         }
         None => {
-            log.with_ansi(std::io::stdout().is_terminal()).init();
+            registry.with(log.with_ansi(std::io::stdout().is_terminal())).init();
             serve(arguments).await
         }
     }

@@ -9,7 +9,6 @@ use object_store::ObjectStore;
 use object_store::memory::InMemory;
 use payments_boot::{Clock, Metrics};
 use payments_delivery::DynamoDbStream;
-use payments_queue::TransactionQueue;
 use payments_store::Store;
 use publish::Webhooks;
 
@@ -152,7 +151,7 @@ impl Stack {
     pub fn dependencies(&self, client: Client) -> Dependencies {
         Dependencies {
             store: Store::new(client, self.environment.tables.clone()),
-            requests: TransactionQueue::InProcess(self.queues.requests.clone()),
+            requests: Arc::new(self.queues.requests.clone()),
             clock: self.clock.clone(),
             metrics: self.metrics.clone(),
             reports: Arc::clone(&self.reports),

@@ -1,5 +1,6 @@
 //! The fixture of the fault tests: functions over a fault injector, their triggers, and the transaction service.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -19,7 +20,8 @@ use payments_local::triggers::{Queues, aggregator_settings, dispatch_settings};
 use payments_local::{Dependencies, Environment, Function, Functions};
 use payments_model::PaymentId;
 use payments_month::intent::{Amendment, Intent};
-use payments_queue::{Queue, TransactionQueue};
+use payments_queue::Queue;
+use payments_sqs::SqsQueue;
 use payments_store::Store;
 use payments_tests::tables::json_of_item;
 use payments_tests::{Ask, Reply, World, with_role};
@@ -346,7 +348,7 @@ async fn dependencies(world: &World, faults: &FaultInjector, time: &Time, metric
     let queue_url = "http://127.0.0.1:9/payment-requests".to_owned();
     let client = Client::from_conf(config);
     let dependencies = Dependencies {
-        requests: TransactionQueue::Sqs { client: aws_sdk_sqs::Client::from_conf(sqs), queue_url },
+        requests: Arc::new(SqsQueue { client: aws_sdk_sqs::Client::from_conf(sqs), queue_url }),
         clock: time.clock(),
         metrics: metrics.clone(),
         ..world.dependencies(client.clone())

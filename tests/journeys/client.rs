@@ -2,10 +2,11 @@
 //! `clients/rust/checks`.
 
 use anyhow::Result;
-use payments_local::System;
-use scheduled_payments::{Bank, EndpointOrder, Error};
+use payments_local::client::Client;
+use payments_tests::World;
+use scheduled_payments::{EndpointOrder, Error};
 
-use crate::local::{fixed_clock, options};
+use crate::local::fixed_clock;
 
 /// The problem's kind, if a call was refused.
 fn refused<T>(answer: Result<T, Error>) -> Option<String> {
@@ -14,8 +15,9 @@ fn refused<T>(answer: Result<T, Error>) -> Option<String> {
 
 #[tokio::test]
 async fn webhook_endpoints_are_administered_with_the_rust_client() -> Result<()> {
-    let system = System::start(&options()?, &fixed_clock()).await?;
-    let bank = Bank::new(&system.api_url())?;
+    let world = World::open().await?;
+    let client = Client::of_functions(world.functions().clone(), fixed_clock())?;
+    let bank = client.bank();
     // Nobody listens there, and no event comes.
     let order = EndpointOrder { url: "http://127.0.0.1:1/hook".to_owned(), ..EndpointOrder::default() };
     let (created, is_new) = bank.put_webhook_endpoint("erp", &order).await?;
@@ -38,5 +40,5 @@ async fn webhook_endpoints_are_administered_with_the_rust_client() -> Result<()>
     bank.delete_webhook_endpoint("erp").await?;
     assert_eq!(refused(bank.webhook_endpoint("erp").await).as_deref(), Some("no-such-endpoint"));
     assert_eq!(bank.webhook_endpoints().await?, []);
-    system.stop().await
+    Ok(())
 }

@@ -56,8 +56,7 @@ async fn a_day_settles_every_payment_and_a_seed_repeats_it() -> Result<()> {
     }
 
     let mut again = play(DAY).await?;
-    let mut other = play(Settings { seed: 2, ..DAY }).await?;
-    for day in [&mut day, &mut again, &mut other] {
+    for day in [&mut day, &mut again] {
         day["seconds"].take();
         day["reports"].take();
         // Creates are concurrent, so the order of their records, and with it the dates of a batch, is the machine's.
@@ -67,7 +66,6 @@ async fn a_day_settles_every_payment_and_a_seed_repeats_it() -> Result<()> {
         day["webhookMessages"].take();
     }
     assert_eq!(day, again);
-    assert_ne!(day["writeUnitTotals"], other["writeUnitTotals"]);
     Ok(())
 }
 

@@ -8,7 +8,6 @@ mod bodies;
 mod business_days;
 mod characters;
 mod client;
-mod connection;
 mod console;
 mod counts;
 mod create;

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use payments_boot::{HTTP_BUDGET, HTTP_CALL_TIMEOUT, MARGIN};
 use payments_local::functions::{AGGREGATOR_TIMEOUT, SETTLE_TIMEOUT};
 use payments_local::triggers::DISPATCH_BATCH;
-use payments_queue::sqs::{CONCURRENT_BATCHES, MAX_BATCH_MESSAGES};
+use payments_sqs::{CONCURRENT_BATCHES, MAX_BATCH_MESSAGES};
 use payments_store::{CALL_TIMEOUT, MAX_BATCH_GET};
 use serde_json::Value;
 use syn::visit::{self, Visit};

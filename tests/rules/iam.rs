@@ -30,7 +30,7 @@ use syn::visit::{self, Visit};
 use crate::tree::sources;
 
 /// The code that every function can call. `shared/store` is read by method; the model and the routes call nothing.
-const SHARED: [&str; 3] = ["shared/boot/src", "shared/http/src", "shared/queue/src"];
+const SHARED: [&str; 4] = ["shared/boot/src", "shared/http/src", "shared/queue/src", "shared/sqs/src"];
 
 /// Calls, and the actions that each needs.
 type Calls = &'static [(&'static str, &'static [&'static str])];
@@ -134,7 +134,9 @@ fn only_the_stores_methods_call_dynamodb() -> Result<()> {
         let file = without_tests(syn::parse_file(&text)?);
         assert!(!store::calls_outside_methods(&file), "{} calls DynamoDB outside of Store's methods", path.display());
     }
-    for (path, text) in [sources("functions")?, sources("shared/http")?, sources("shared/queue")?].concat() {
+    for (path, text) in
+        [sources("functions")?, sources("shared/http")?, sources("shared/queue")?, sources("shared/sqs")?].concat()
+    {
         assert!(!text.contains("aws_sdk_dynamodb::"), "{} calls DynamoDB without the store", path.display());
         assert!(!text.contains("create_tables"), "{} creates tables", path.display());
     }
@@ -145,7 +147,7 @@ fn only_the_stores_methods_call_dynamodb() -> Result<()> {
 fn the_queue_calls_what_the_table_says() -> Result<()> {
     let kinds = ["send_message", "receive_message", "delete_message", "change_message", "get_queue"];
     let calls = |name: &str| kinds.iter().any(|kind| name.starts_with(kind));
-    let called: BTreeSet<String> = names("shared/queue/src")?.into_iter().filter(|name| calls(name)).collect();
+    let called: BTreeSet<String> = names("shared/sqs/src")?.into_iter().filter(|name| calls(name)).collect();
     assert_eq!(called, BTreeSet::from(SDK_CALLS_IN_THE_QUEUE.map(str::to_owned)));
     Ok(())
 }

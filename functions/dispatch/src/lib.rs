@@ -10,6 +10,7 @@ mod attempt;
 mod config;
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use aws_lambda_events::dynamodb::{Event, EventRecord};
 use aws_lambda_events::streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse};
@@ -36,7 +37,7 @@ const LATE: TimeDelta = TimeDelta::hours(1);
 #[derive(Debug, Clone)]
 pub struct Dispatch {
     store: Store,
-    queue: TransactionQueue,
+    queue: Arc<dyn TransactionQueue>,
     clock: Clock,
     metrics: Metrics,
 }
@@ -75,7 +76,7 @@ impl Tally {
 
 impl Dispatch {
     /// Creates the function.
-    pub fn new(store: Store, queue: TransactionQueue, clock: Clock, metrics: Metrics) -> Self {
+    pub fn new(store: Store, queue: Arc<dyn TransactionQueue>, clock: Clock, metrics: Metrics) -> Self {
         Self { store, queue, clock, metrics }
     }
 

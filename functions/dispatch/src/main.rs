@@ -1,9 +1,11 @@
 //! The program of the `dispatch` function.
 
+use std::sync::Arc;
+
 use dispatch::{Config, Dispatch};
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use payments_boot::{Clock, Lookup, Metrics, log_as_json, sqs, store};
-use payments_queue::TransactionQueue;
+use payments_sqs::SqsQueue;
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
@@ -11,7 +13,7 @@ async fn main() -> Result<(), Error> {
     let lookup = Lookup::environment();
     let config = Config::read(&lookup)?;
     let store = store(&config.data).await;
-    let queue = TransactionQueue::Sqs { client: sqs().await, queue_url: config.queue_url };
+    let queue = Arc::new(SqsQueue { client: sqs().await, queue_url: config.queue_url });
     let dispatch = Dispatch::new(store, queue, Clock::system(), Metrics::stdout(&lookup));
     run(service_fn(|event: LambdaEvent<_>| dispatch.handle(event.payload))).await
 }

@@ -37,7 +37,7 @@ impl Outage for QueueError {
 
 impl QueueError {
     /// The error of a message that cannot be encoded as JSON.
-    pub(crate) fn unwritable(error: serde_json::Error) -> Self {
+    pub fn unwritable(error: serde_json::Error) -> Self {
         Self::Refused(Arc::new(error))
     }
 }

@@ -46,8 +46,7 @@ impl PaymentRequest {
     }
 
     /// Whose payment it is.
-    #[cfg(feature = "sqs")]
-    pub(crate) fn account(&self) -> &AccountId {
+    pub fn account(&self) -> &AccountId {
         &self.details.instruction.account
     }
 

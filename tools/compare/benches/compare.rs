@@ -18,10 +18,6 @@ use payments_load::process::{EngineProcess, served};
 use payments_local::payload::DataKind;
 use tokio::runtime::{Builder, Runtime};
 
-/// As in the load generator: the engine makes many small allocations.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// How often criterion measures a pair, after the warm-up.
 const SAMPLES: usize = 20;
 

@@ -8,10 +8,6 @@ use payments_compare::fixture::Fixture;
 use payments_load::process::{EngineProcess, served};
 use payments_local::payload::DataKind;
 
-/// As in the load generator: the engine makes many small allocations.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// The numbers of due payments.
 const PAYMENTS: [u64; 2] = [10_000, 100_000];
 

@@ -5,14 +5,11 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Parser;
-use payments_boot::Lookup;
+use payments_boot::{Lookup, log_filter};
 use payments_load::{BARS, Progress, Settings, Target, run};
 use payments_local::{EngineChoice, Recorder};
-
-/// The engine is in this process too and makes a page of small allocations for each call. With the system's allocator
-/// they take a tenth of the whole time.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 /// Creates payments, prints how fast that was, and checks that none is lost.
 ///
@@ -68,9 +65,9 @@ If DYNAMODB_ENDPOINT is set, that engine is used instead of the embedded one. RU
 #[tokio::main]
 async fn main() -> Result<()> {
     let Arguments { settings, local, url, token, data, event_log, no_units, json } = Arguments::parse();
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "error,dynoxide=off".into());
-    let log = tracing_subscriber::fmt().with_env_filter(filter).compact();
-    log.with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal()).init();
+    let log = tracing_subscriber::fmt::layer().compact();
+    let log = log.with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal());
+    tracing_subscriber::registry().with(log_filter("error,dynoxide=off")).with(log).init();
 
     let environment = Lookup::environment();
     let engine = EngineChoice::of(environment.text("DYNAMODB_ENDPOINT"), data);

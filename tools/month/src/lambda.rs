@@ -13,7 +13,7 @@ use aws_smithy_runtime_api::client::auth::AuthSchemeId;
 use chrono::TimeDelta;
 use object_store::ObjectStore;
 use payments_local::{Dependencies, Environment, Function, Functions, Stack};
-use payments_queue::TransactionQueue;
+use payments_sqs::SqsQueue;
 use payments_store::Store;
 use serde_json::Value;
 
@@ -170,7 +170,7 @@ fn client(stack: &Stack, network: &Network, caller: Caller) -> Client {
 }
 
 /// A sandbox's queue of requests, through SQS's own SDK.
-fn requests(network: &Network, caller: Caller) -> TransactionQueue {
+fn requests(network: &Network, caller: Caller) -> Arc<SqsQueue> {
     use aws_sdk_sqs::config::retry::RetryPartition;
     use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
     let config = aws_sdk_sqs::Config::builder()
@@ -181,7 +181,7 @@ fn requests(network: &Network, caller: Caller) -> TransactionQueue {
         .retry_partition(RetryPartition::new(quota()))
         .build();
     let queue_url = "http://127.0.0.1:9/payment-requests".to_owned();
-    TransactionQueue::Sqs { client: aws_sdk_sqs::Client::from_conf(config), queue_url }
+    Arc::new(SqsQueue { client: aws_sdk_sqs::Client::from_conf(config), queue_url })
 }
 
 /// Names a retry quota that no other client has.

@@ -21,10 +21,6 @@ use payments_month::{
 
 use crate::show::{command, show};
 
-/// Thousands of small allocations for each call: with the system's allocator they take a tenth of the time.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Plays simulated months, and checks every guarantee in each.
 ///
 /// A month has one seed, and the same seed always plays the same month. The exit status is 0 only if no guarantee was

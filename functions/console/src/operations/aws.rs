@@ -12,7 +12,7 @@ use payments_boot::{ConfigError, Lookup};
 use payments_files::LinkedFiles;
 use payments_model::{OutageKind, UtcSecond};
 use payments_queue::in_process::MAX_RECEIVED;
-use payments_queue::sqs::kind_of;
+use payments_sqs::kind_of;
 
 use super::{
     BankQueue, LastMove, MoveBack, OperationError, Operations, QueueState, REPORTS, ReportFile, SampledMessage,

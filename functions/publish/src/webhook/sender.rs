@@ -153,6 +153,5 @@ fn request(
         .map_err(|_| SendError::NotPermitted)
 }
 
-#[cfg(test)]
-#[cfg(feature = "aws")]
+#[cfg(all(test, feature = "aws-tests"))]
 mod tests;

@@ -1,18 +1,21 @@
-//! Sending to SQS in batches, and SQS's errors.
+//! Payment requests over SQS: sending in batches, and SQS's errors.
+//!
+//! A crate of its own: one machine needs no SDK of SQS.
 
 use std::collections::HashMap;
 use std::error::Error;
 use std::ops::Range;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::types::{BatchResultErrorEntry, SendMessageBatchRequestEntry};
+use chrono::{DateTime, Utc};
 use futures::StreamExt as _;
 use payments_model::account::MAX_ACCOUNT_ID_BYTES;
 use payments_model::{AccountId, OutageKind};
-
-use crate::error::QueueError;
+use payments_queue::{PaymentRequest, QueueError, TransactionQueue};
 
 /// The most messages of one SendMessageBatch.
 pub const MAX_BATCH_MESSAGES: usize = 10;
@@ -24,15 +27,34 @@ pub const MAX_BATCH_BYTES: usize = 256 * 1024;
 /// How many batches are sent at once. A Lambda batch of 100 records makes 10 of them.
 pub const CONCURRENT_BATCHES: usize = 4;
 
+/// A standard SQS queue.
+#[derive(Debug, Clone)]
+pub struct SqsQueue {
+    /// The client, with its own timeouts and retries.
+    pub client: Client,
+    /// The queue's URL.
+    pub queue_url: String,
+}
+
+#[async_trait]
+impl TransactionQueue for SqsQueue {
+    async fn send(&self, requests: &[PaymentRequest], _now: DateTime<Utc>) -> Vec<Result<(), QueueError>> {
+        let body = |request: &PaymentRequest| request.to_json().map_err(QueueError::unwritable);
+        let messages: Vec<_> =
+            requests.iter().map(|request| Message { group: request.account(), body: body(request) }).collect();
+        send(&self.client, &self.queue_url, &messages).await
+    }
+}
+
 /// A message to send.
 #[derive(Debug)]
-pub(crate) struct Message<'r> {
+struct Message<'r> {
     /// Its group. Among the messages that wait, SQS prefers those of groups with few in flight, so an account with many
     /// payments does not delay the others (*Amazon SQS fair queues*). In a standard queue, a group changes nothing else.
     /// A group has at most 128 letters, digits and punctuation marks, and an account id is shorter and has no others.
-    pub(crate) group: &'r AccountId,
+    group: &'r AccountId,
     /// Its body, or why it cannot be encoded.
-    pub(crate) body: Result<String, QueueError>,
+    body: Result<String, QueueError>,
 }
 
 /// SQS's limit of a group.
@@ -40,7 +62,7 @@ const MAX_GROUP_BYTES: usize = 128;
 const _: () = assert!(MAX_ACCOUNT_ID_BYTES <= MAX_GROUP_BYTES);
 
 /// Sends the messages and returns one result for each, in their order.
-pub(crate) async fn send(client: &Client, queue_url: &str, messages: &[Message<'_>]) -> Vec<Result<(), QueueError>> {
+async fn send(client: &Client, queue_url: &str, messages: &[Message<'_>]) -> Vec<Result<(), QueueError>> {
     // `buffered` keeps the order and polls every batch to its end.
     futures::stream::iter(batches(messages).into_iter().map(|batch| send_batch(client, queue_url, &messages[batch])))
         .buffered(CONCURRENT_BATCHES)
@@ -88,10 +110,10 @@ async fn send_batch(client: &Client, queue_url: &str, messages: &[Message<'_>]) 
     let unmentioned = match reply {
         Ok(reply) => {
             results.extend(reply.successful.iter().map(|entry| (entry.id.clone(), Ok(()))));
-            results.extend(reply.failed.iter().map(|entry| (entry.id.clone(), Err(QueueError::of_entry(entry)))));
-            QueueError::unmentioned()
+            results.extend(reply.failed.iter().map(|entry| (entry.id.clone(), Err(entry_error(entry)))));
+            unmentioned()
         }
-        Err(error) => QueueError::of_call(error),
+        Err(error) => call_error(error),
     };
     let answer = |(index, message): (usize, &Message<'_>)| {
         message.body.as_ref().map_err(QueueError::clone)?;
@@ -135,37 +157,35 @@ pub fn kind_of<E: ProvideErrorMetadata>(error: &SdkError<E>) -> OutageKind {
     }
 }
 
-impl QueueError {
-    /// The error of a failed call.
-    pub(crate) fn of_call<E>(error: SdkError<E>) -> Self
-    where
-        E: ProvideErrorMetadata + Error + Send + Sync + 'static,
-    {
-        let kind = kind_of(&error);
-        let cause = Arc::new(error);
-        match kind {
-            OutageKind::Throttled => Self::Throttled(cause),
-            OutageKind::Unavailable => Self::Unavailable(cause),
-            OutageKind::Broken => Self::Refused(cause),
-        }
+/// The error of a failed call.
+fn call_error<E>(error: SdkError<E>) -> QueueError
+where
+    E: ProvideErrorMetadata + Error + Send + Sync + 'static,
+{
+    let kind = kind_of(&error);
+    let cause = Arc::new(error);
+    match kind {
+        OutageKind::Throttled => QueueError::Throttled(cause),
+        OutageKind::Unavailable => QueueError::Unavailable(cause),
+        OutageKind::Broken => QueueError::Refused(cause),
     }
+}
 
-    /// The error of a failed entry in a successful call.
-    pub(crate) fn of_entry(entry: &BatchResultErrorEntry) -> Self {
-        let cause = Arc::new(Entry { code: entry.code.clone(), message: entry.message.clone().unwrap_or_default() });
-        if THROTTLES.contains(&bare(&entry.code)) {
-            Self::Throttled(cause)
-        } else if entry.sender_fault {
-            Self::Refused(cause)
-        } else {
-            Self::Unavailable(cause)
-        }
+/// The error of a failed entry in a successful call.
+fn entry_error(entry: &BatchResultErrorEntry) -> QueueError {
+    let cause = Arc::new(Entry { code: entry.code.clone(), message: entry.message.clone().unwrap_or_default() });
+    if THROTTLES.contains(&bare(&entry.code)) {
+        QueueError::Throttled(cause)
+    } else if entry.sender_fault {
+        QueueError::Refused(cause)
+    } else {
+        QueueError::Unavailable(cause)
     }
+}
 
-    /// The error of an entry that a successful call does not mention.
-    pub(crate) fn unmentioned() -> Self {
-        Self::Unavailable(Arc::new(Unmentioned))
-    }
+/// The error of an entry that a successful call does not mention.
+fn unmentioned() -> QueueError {
+    QueueError::Unavailable(Arc::new(Unmentioned))
 }
 
 /// A code without its namespace, which the query protocol adds

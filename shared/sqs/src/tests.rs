@@ -12,11 +12,11 @@ use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_types::body::SdkBody;
 use chrono::DateTime;
 use payments_model::{Actor, Details, Instruction, JsonText, Money, Outage, OutageKind};
+use payments_queue::Queue;
+use payments_queue::in_process::QueueSettings;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::in_process::QueueSettings;
-use crate::{PaymentRequest, Queue, TransactionQueue};
 
 fn request(number: i64, data_bytes: usize) -> PaymentRequest {
     request_of("acc-1", number, data_bytes)
@@ -84,7 +84,7 @@ impl Scripted {
         Self { script: Arc::new(script), calls: Arc::default() }
     }
 
-    fn queue(&self) -> TransactionQueue {
+    fn queue(&self) -> SqsQueue {
         let config = aws_sdk_sqs::Config::builder()
             .behavior_version(BehaviorVersion::latest())
             .region(Region::from_static("local"))
@@ -92,7 +92,7 @@ impl Scripted {
             .retry_config(RetryConfig::disabled())
             .http_client(self.clone())
             .build();
-        TransactionQueue::Sqs { client: Client::from_conf(config), queue_url: "http://127.0.0.1:9/queue".to_owned() }
+        SqsQueue { client: Client::from_conf(config), queue_url: "http://127.0.0.1:9/queue".to_owned() }
     }
 
     /// How many messages each call had.
@@ -180,7 +180,7 @@ async fn nothing_to_send_makes_no_call() {
 #[tokio::test]
 async fn the_queue_in_this_process_gets_the_same_messages() {
     let queue = Queue::new(QueueSettings::named("requests"));
-    let sent = TransactionQueue::InProcess(queue.clone()).send(&requests(3, 10), DateTime::UNIX_EPOCH).await;
+    let sent = TransactionQueue::send(&queue, &requests(3, 10), DateTime::UNIX_EPOCH).await;
     assert_eq!(failures(&sent), vec![]);
     let received = queue.receive(10, DateTime::UNIX_EPOCH);
     assert_eq!(received.iter().map(|message| amount(&message.body)).collect::<Vec<_>>(), [1, 2, 3]);
@@ -224,7 +224,7 @@ fn failed_entries_have_the_kind_of_their_code() {
         ("InvalidMessageContents", true, OutageKind::Broken),
     ] {
         let entry = BatchResultErrorEntry::builder().id("0").code(code).sender_fault(sender_fault).build().unwrap();
-        let error = QueueError::of_entry(&entry);
+        let error = entry_error(&entry);
         assert_eq!(error.kind(), want, "{code}");
         assert_eq!(error.source().unwrap().to_string(), format!("{code}: "));
     }
