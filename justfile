@@ -7,6 +7,9 @@ architecture := if arch() == "aarch64" { "arm64" } else { "x86_64" }
 tools := justfile_directory() / ".tools"
 export PATH := tools / "sam/bin:" + tools / "bin:" + env("PATH") + ":" + tools / "checkov/bin"
 export SAM_CLI_TELEMETRY := "0"
+# What AWS's clients and the client over HTTP add to what `cargo local` builds, and the packages that need it.
+extra := "payments-boot/aws payments-files/aws payments-restore/aws console/aws publish/aws-tests"
+others := "--package client-checks --package console --package payments-boot --package payments-compare --package payments-files --package payments-load --package payments-memory --package payments-restore --package publish --package scheduled-payments"
 
 # List the recipes.
 default:
@@ -25,8 +28,8 @@ demo payments="1000":
     cargo local demo --payments {{payments}}
 
 # Play simulated months, in which everything fails that can.
-months seeds="20":
-    cargo build --workspace --locked --bin month
+months seeds="7":
+    cargo build --locked --bin month
     target/debug/month --seeds {{seeds}}
 
 # Check the formatting.
@@ -35,11 +38,7 @@ format:
 
 # Run clippy.
 lint:
-    cargo clippy --workspace --all-targets --locked -- -D warnings
-
-# Check `cargo local` with its own features: a build of the workspace has those of the functions.
-local-features:
-    cargo check --locked --package payments-local
+    cargo clippy --workspace --all-targets --locked --features aws,aws-tests -- -D warnings
 
 # Validate the template.
 template:
@@ -51,11 +50,19 @@ policies:
 
 # Build the Rust documentation.
 doc:
-    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --features aws,aws-tests
 
 # Run the tests.
 test:
-    cargo test --workspace --locked
+    cargo test --locked
+
+# Run the tests that `cargo test` leaves out because they are slow: short months, every weakness, outages, write units and partitions.
+slow:
+    cargo test --locked --test months --test outages --test capacity
+
+# Run the tests of AWS's clients, of the load generator, of memory, of the comparisons and of the Rust client.
+others:
+    cargo test --locked {{others}} --features "{{extra}}"
 
 # Run the crash tests and list their cases in tests/cases.txt.
 cases:
@@ -67,7 +74,7 @@ second-engine:
 
 # Create 20,000 payments and check that none is lost.
 load:
-    cargo build --workspace --locked --bin load
+    cargo build --locked --package payments-load
     target/debug/load --payments 20000 --json
 
 # Put faults into the template and check that they are found.
@@ -88,7 +95,7 @@ deployment: build
 
 # Follow docs/sam-local.md in real containers.
 sam-local: build
-    cargo build --workspace --locked --bin local
+    cargo build --locked --package payments-local
     python3 .ci/try-sam-local.py {{tools}}/containers target/debug/local
 
 # On Debian with x86_64: build three functions for arm64 and deliver their events under emulation. Takes a quarter of an hour.
@@ -101,24 +108,24 @@ fuzz-frames:
 
 # Send generated requests to the API and compare the responses with openapi.yaml.
 fuzz:
-    cargo build --workspace --locked --bin local
+    cargo build --locked --package payments-local
     .ci/fuzz-api.sh
 
 # Generate or build the clients, check them, and run docs/integrate.md and docs/events.md.
 clients:
-    cargo build --workspace --locked --bin local
+    cargo build --locked --package payments-local
     .ci/try-clients.sh target/debug/local
 
 # Check the console in Chromium.
 console:
-    cargo build --workspace --locked --bin local
+    cargo build --locked --package payments-local
     .ci/try-console.sh target/debug/local
 
-# Check licences, banned crates and sources.
-licences:
-    cargo-deny --locked check --hide-inclusion-graph licenses bans sources
+# Check the licences and sources of the dependencies.
+dependencies:
+    .ci/check-dependencies.py
 
-# Check for known vulnerabilities.
+# With cargo-deny: check for known vulnerabilities.
 advisories:
     cargo-deny fetch db
     cargo-deny --locked check advisories

@@ -4,6 +4,7 @@ mod access;
 mod alarms;
 mod bounds;
 mod circles;
+mod graph;
 mod iam;
 mod model;
 mod openapi;

@@ -4,12 +4,13 @@ mod show;
 
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, Write as _};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread::available_parallelism;
 
 use anyhow::{Context as _, Result, ensure};
@@ -24,7 +25,7 @@ use crate::show::{command, show};
 /// Plays simulated months, and checks every guarantee in each.
 ///
 /// A month has one seed, and the same seed always plays the same month. The exit status is 0 only if no guarantee was
-/// broken, and if every kind of fault happened in some month where ten or more are played.
+/// broken, and if every kind of fault and of amendment happened in some of them. (Months of fewer than 28 days may lack some.)
 #[derive(Debug, Parser)]
 #[command(name = "cargo month", bin_name = "cargo month", version, after_help = EXAMPLES)]
 struct Arguments {
@@ -35,6 +36,10 @@ struct Arguments {
     /// How many seeds are played.
     #[arg(long, default_value_t = 1, value_parser = whole(1..=1_000_000))]
     seeds: u64,
+
+    /// Play three more months, with seeds drawn from this text, such as the hash of a commit.
+    #[arg(long, value_name = "TEXT")]
+    drawn_from: Option<String>,
 
     /// How many days have payments. What was begun comes to its end after them.
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=60))]
@@ -68,7 +73,7 @@ struct Arguments {
     /// Look for each weakness in at most 20 seeds, and write the smaller months that show them to this file. With
     /// --weakness, only that one is looked for, and the file's others stay.
     #[arg(long, value_name = "FILE",
-          conflicts_with_all = ["seed", "seeds", "shrink", "healthy", "without", "outage", "json"])]
+          conflicts_with_all = ["seed", "seeds", "drawn_from", "shrink", "healthy", "without", "outage", "json"])]
     find_weaknesses: Option<PathBuf>,
 
     /// Let something break on the second day, until an operator ends it as the runbook says. Several outages begin three
@@ -91,8 +96,11 @@ Examples:
                                                 something breaks, and an operator mends it
 ";
 
-/// So many months must have had faults of every kind.
-const ALL_KINDS_IN: u64 = 10;
+/// Whole months, which have so many days, must have had faults of every kind. In shorter ones some cannot happen.
+const WHOLE_MONTH: u32 = 28;
+
+/// How many months are drawn from a text.
+const DRAWN: u64 = 3;
 
 fn main() -> Result<ExitCode> {
     match run(&Arguments::parse()) {
@@ -112,7 +120,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
     ensure!(distinct.len() == arguments.outage.len(), "an outage is named twice: name each once");
     let months = play_all(arguments)?;
     let broken: Vec<&Month> = months.iter().filter(|month| !month.violations.is_empty()).collect();
-    if arguments.seeds > 1 && !arguments.json {
+    if months.len() > 1 && !arguments.json {
         writeln!(io::stdout(), "{} months, {} of them with a broken guarantee", months.len(), broken.len())?;
     }
     let missing = missing(arguments, &months);
@@ -172,7 +180,7 @@ fn threads(arguments: &Arguments) -> usize {
 
 /// Returns the kinds of faults and amendments that happened in none of many months.
 fn missing(arguments: &Arguments, months: &[Month]) -> Vec<String> {
-    if arguments.healthy || arguments.weakness.is_some() || arguments.seeds < ALL_KINDS_IN {
+    if arguments.healthy || arguments.weakness.is_some() || arguments.days < WHOLE_MONTH {
         return Vec::new();
     }
     let mut counts = FaultCounts::new();
@@ -185,19 +193,28 @@ fn missing(arguments: &Arguments, months: &[Month]) -> Vec<String> {
     never.map(|kind| kind.name()).chain(undone.map(|act| format!("amendments {}", act.name()))).collect()
 }
 
+/// Returns the seeds: those in a row, and those that are drawn.
+fn seeds(arguments: &Arguments) -> Vec<u64> {
+    let mut seeds: Vec<u64> = (arguments.seed..arguments.seed.saturating_add(arguments.seeds)).collect();
+    for number in arguments.drawn_from.is_some().then_some(0..DRAWN).into_iter().flatten() {
+        let mut hasher = DefaultHasher::new();
+        (&arguments.drawn_from, number).hash(&mut hasher);
+        // Small enough to be typed, and apart from those that people choose.
+        seeds.push(1_000_000 + hasher.finish() % 1_000_000_000);
+    }
+    seeds
+}
+
 /// Plays all seeds, several at once, and shows each month when it is over. Returns them in the order of their seeds.
 fn play_all(arguments: &Arguments) -> Result<Vec<Month>> {
-    let seeds = arguments.seed..arguments.seed.saturating_add(arguments.seeds);
-    let days = arguments.seeds.saturating_mul(arguments.days.into());
+    let seeds = seeds(arguments);
+    let days = u64::try_from(seeds.len())?.saturating_mul(arguments.days.into());
     let progress = Progress::on_stderr(days, &["days"])?;
-    let (next, over, months) = (AtomicU64::new(seeds.start), AtomicU64::new(0), Mutex::new(Vec::new()));
+    let (next, over, months) = (AtomicUsize::new(0), AtomicU64::new(0), Mutex::new(Vec::new()));
     let work = || -> Result<()> {
         loop {
-            let seed = next.fetch_add(1, Ordering::Relaxed);
-            if !seeds.contains(&seed) {
-                return Ok(());
-            }
-            let settings = settings(arguments, seed);
+            let Some(seed) = seeds.get(next.fetch_add(1, Ordering::Relaxed)) else { return Ok(()) };
+            let settings = settings(arguments, *seed);
             let month = play_watched(&settings, || progress.show(&[over.fetch_add(1, Ordering::Relaxed) + 1]))?;
             let mut months = months.lock().ok().context("a month panicked")?;
             if arguments.json {
@@ -208,7 +225,7 @@ fn play_all(arguments: &Arguments) -> Result<Vec<Month>> {
             months.push(month);
         }
     };
-    let threads = threads(arguments).min(usize::try_from(arguments.seeds).unwrap_or(1));
+    let threads = threads(arguments).min(seeds.len());
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         threads.into_iter().try_for_each(|thread| thread.join().ok().context("a month panicked")?)

@@ -153,5 +153,6 @@ fn request(
         .map_err(|_| SendError::NotPermitted)
 }
 
-#[cfg(all(test, feature = "aws-tests"))]
+#[cfg(test)]
+#[cfg(feature = "aws-tests")]
 mod tests;
