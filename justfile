@@ -125,6 +125,10 @@ console:
 dependencies:
     .ci/check-dependencies.py
 
+# With Go: check the workflow on GitHub.
+workflow:
+    go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+
 # With cargo-deny: check for known vulnerabilities.
 advisories:
     cargo-deny fetch db

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks the dependencies against the licences and sources of deny.toml, as `cargo deny check licenses bans sources` does.
+"""Checks licences, sources and version wildcards of the dependencies by deny.toml.
 
-cargo-deny itself takes minutes to build; the workflow runs it, with the advisories that it fetches.
+The workflow also runs cargo-deny, which takes minutes to build.
 
 Usage: .ci/check-dependencies.py, with Python of 3.11 or later.
 """
@@ -14,7 +14,7 @@ import sys
 import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# The platforms that are built for. Crates of others come into no program.
+# The platforms that programs are built for. Crates of other platforms are not checked.
 PLATFORMS = ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu", "aarch64-apple-darwin"]
 
 

@@ -12,9 +12,9 @@ mkdir -p "$tools/go"
 rm -rf "$tools/journal"
 failed=0
 
-# build: builds the example, with the features of the other steps, and prints its path.
+# build: builds the example, and prints its path.
 build() {
-    cargo build --locked --package client-checks --example webhooks --message-format json-render-diagnostics |
+    cargo build --locked --package publish --example webhooks --message-format json-render-diagnostics |
         python3 -c 'import json, sys; print(*filter(None, (json.loads(line).get("executable") for line in sys.stdin)))'
 }
 

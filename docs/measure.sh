@@ -64,7 +64,7 @@ cold-starts() {
 
 # capacity: its test writes the tables itself.
 capacity() {
-    UPDATE_DOCS=1 cargo test --package payments-capacity >&2
+    UPDATE_DOCS=1 cargo test --test capacity >&2
 }
 
 # write PART: writes its output and the date between its markers.

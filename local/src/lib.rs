@@ -54,7 +54,8 @@ pub use invocation::{LocalRun, Run};
 pub use recorder::{CapacityUse, Recorder};
 pub use stack::{EngineChoice, Stack};
 
-/// The engine makes thousands of small allocations for each call. With the system's allocator they take a fifth of the time.
+/// The allocator of every program that links this crate; deployed functions do not. The engine makes thousands of small allocations for
+/// each call: with the system's allocator they take a fifth of the time.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

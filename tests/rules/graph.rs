@@ -26,8 +26,8 @@ fn cargo_test_builds_nothing_of_cargo_local_again() -> Result<()> {
     let again: Vec<_> = local.difference(&tests).collect();
     assert!(
         again.is_empty(),
-        "cargo test builds these with other features, and all that depends on them: give local/Cargo.toml the features \
-         that tests need, or the tests' crates no more than it has: {again:#?}"
+        "cargo test builds these again, because it uses other features than cargo local. Add the features to \
+         local/Cargo.toml, or remove them from the tests' crates: {again:#?}"
     );
     Ok(())
 }

@@ -15,7 +15,8 @@ pub fn log_as_json() {
     drop(started);
 }
 
-/// What is logged: the levels by target in `RUST_LOG`, such as `info,dynoxide=error`, or else in `default`.
+/// Returns the log's filter: levels by target, from `RUST_LOG` (such as `info,dynoxide=error`). If `RUST_LOG` is missing or invalid, `default`
+/// applies.
 #[must_use]
 pub fn log_filter(default: &str) -> Targets {
     let wanted = Lookup::environment().text("RUST_LOG").and_then(|text| text.parse().ok());

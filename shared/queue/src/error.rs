@@ -36,7 +36,7 @@ impl Outage for QueueError {
 }
 
 impl QueueError {
-    /// The error of a message that cannot be encoded as JSON.
+    /// Returns the error of a message that cannot be encoded as JSON.
     pub fn unwritable(error: serde_json::Error) -> Self {
         Self::Refused(Arc::new(error))
     }

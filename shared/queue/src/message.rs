@@ -45,7 +45,7 @@ impl PaymentRequest {
         Self { details: details.clone(), dispatch_attempt }
     }
 
-    /// Whose payment it is.
+    /// Returns the payment's account.
     pub fn account(&self) -> &AccountId {
         &self.details.instruction.account
     }

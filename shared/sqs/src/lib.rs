@@ -1,6 +1,6 @@
 //! Payment requests over SQS: sending in batches, and SQS's errors.
 //!
-//! A crate of its own: one machine needs no SDK of SQS.
+//! This is a crate of its own, because `cargo local` needs no SDK of SQS.
 
 use std::collections::HashMap;
 use std::error::Error;

@@ -1,4 +1,4 @@
-//! The tables in `docs/performance.md`: every run checks them, and `UPDATE_DOCS=1` writes them.
+//! The tables in `docs/performance.md`: `cargo test --test capacity` checks them, and writes them with `UPDATE_DOCS=1`.
 
 use std::fs;
 use std::sync::{Mutex, PoisonError};
@@ -22,6 +22,9 @@ pub(crate) fn holds(name: &str, text: &str) -> Result<()> {
         fs::write(PATH, [before, &begin, text, &end, after].concat())?;
         return Ok(());
     }
-    ensure!(section == text, "docs/performance.md differs from this run; UPDATE_DOCS=1 writes it:\n{text}");
+    ensure!(
+        section == text,
+        "docs/performance.md differs from this run; UPDATE_DOCS=1 cargo test --test capacity writes it:\n{text}"
+    );
     Ok(())
 }

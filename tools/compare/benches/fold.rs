@@ -1,5 +1,5 @@
 //! Stream records per second of one core: the fold alone, and with parsing the event. The figures are in
-//! docs/performance.md. Run with `cargo bench -p stream-aggregator`.
+//! docs/performance.md. Run with `cargo bench -p payments-compare --bench fold`.
 
 use std::hint::black_box;
 

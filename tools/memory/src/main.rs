@@ -3,7 +3,7 @@
 //! The engine, the filling of the tables and each function are separate processes, so that only one function's memory
 //! is measured. They run in the order of a payment's life, so each finds what the one before has left.
 //! `PAYMENTS=100000 cargo test -p payments-memory` takes a quarter of an hour. The default is fewer payments, for
-//! every run of the tests.
+//! `just others`.
 
 use std::process::Command;
 

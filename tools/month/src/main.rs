@@ -25,7 +25,7 @@ use crate::show::{command, show};
 /// Plays simulated months, and checks every guarantee in each.
 ///
 /// A month has one seed, and the same seed always plays the same month. The exit status is 0 only if no guarantee was
-/// broken, and if every kind of fault and of amendment happened in some of them. (Months of fewer than 28 days may lack some.)
+/// broken. With --every-kind, each kind of fault and of amendment must also happen in one of the months.
 #[derive(Debug, Parser)]
 #[command(name = "cargo month", bin_name = "cargo month", version, after_help = EXAMPLES)]
 struct Arguments {
@@ -40,6 +40,10 @@ struct Arguments {
     /// Play three more months, with seeds drawn from this text, such as the hash of a commit.
     #[arg(long, value_name = "TEXT")]
     drawn_from: Option<String>,
+
+    /// Fail if a kind of fault or of amendment never happened. It takes some seven months of 30 days to see all.
+    #[arg(long, conflicts_with_all = ["healthy", "weakness"])]
+    every_kind: bool,
 
     /// How many days have payments. What was begun comes to its end after them.
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=60))]
@@ -73,7 +77,7 @@ struct Arguments {
     /// Look for each weakness in at most 20 seeds, and write the smaller months that show them to this file. With
     /// --weakness, only that one is looked for, and the file's others stay.
     #[arg(long, value_name = "FILE",
-          conflicts_with_all = ["seed", "seeds", "drawn_from", "shrink", "healthy", "without", "outage", "json"])]
+          conflicts_with_all = ["seed", "seeds", "drawn_from", "every_kind", "shrink", "healthy", "without", "outage", "json"])]
     find_weaknesses: Option<PathBuf>,
 
     /// Let something break on the second day, until an operator ends it as the runbook says. Several outages begin three
@@ -95,9 +99,6 @@ Examples:
   cargo month --days 3 --healthy --outage no-sweeps
                                                 something breaks, and an operator mends it
 ";
-
-/// Whole months, which have so many days, must have had faults of every kind. In shorter ones some cannot happen.
-const WHOLE_MONTH: u32 = 28;
 
 /// How many months are drawn from a text.
 const DRAWN: u64 = 3;
@@ -180,7 +181,7 @@ fn threads(arguments: &Arguments) -> usize {
 
 /// Returns the kinds of faults and amendments that happened in none of many months.
 fn missing(arguments: &Arguments, months: &[Month]) -> Vec<String> {
-    if arguments.healthy || arguments.weakness.is_some() || arguments.days < WHOLE_MONTH {
+    if !arguments.every_kind {
         return Vec::new();
     }
     let mut counts = FaultCounts::new();

@@ -1,4 +1,4 @@
-//! Short months, played in every run of the tests: they hold, they are the same each time, and weaknesses are found.
+//! Short months, which `just slow` plays: the guarantees hold, a seed plays the same month, and weaknesses are found.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
