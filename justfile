@@ -39,6 +39,7 @@ format:
 # Run clippy.
 lint:
     cargo clippy --workspace --all-targets --locked --features aws,aws-tests -- -D warnings
+    cargo clippy --workspace --locked --features aws,aws-tests --test months --test outages --test capacity -- -D warnings
 
 # Validate the template.
 template:

@@ -47,7 +47,8 @@ def permitted(expression, allowed, used):
         used.add(word)
         return word in allowed
 
-    return either()
+    result = either()
+    return result and not words
 
 
 def main():
@@ -65,7 +66,7 @@ def main():
         if not permitted(package["license"] or "(none)", allowed, used):
             wrong.append(f"{name}: its licence, {package['license']}, is not allowed by deny.toml")
         source = package["source"]
-        if source is not None and not source.startswith("registry+https://github.com/rust-lang/crates.io-index"):
+        if source is not None and source != "registry+https://github.com/rust-lang/crates.io-index":
             wrong.append(f"{name}: it comes from {source}, and not from crates.io")
         for needed in package["dependencies"]:
             if source is None and needed["req"] == "*" and not needed.get("path"):

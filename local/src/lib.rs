@@ -54,11 +54,6 @@ pub use invocation::{LocalRun, Run};
 pub use recorder::{CapacityUse, Recorder};
 pub use stack::{EngineChoice, Stack};
 
-/// The allocator of every program that links this crate; deployed functions do not. The engine makes thousands of small allocations for
-/// each call: with the system's allocator they take a fifth of the time.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// How often due payments are swept here. The five minutes of the template are long for a person who watches.
 const SWEEP_PERIOD: TimeDelta = TimeDelta::minutes(1);
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::{Parser, Subcommand};
+use payments_allocator as _;
 use payments_boot::{Clock, Lookup, log_filter};
 use payments_local::business_days::Parameters;
 use payments_local::demo::{self, Progress};

@@ -33,3 +33,5 @@ mod task_scheduler;
 mod time;
 mod transaction_service;
 mod weakened;
+
+use payments_allocator as _;

@@ -33,3 +33,5 @@ mod slots;
 mod triggers;
 mod units;
 mod unreadable;
+
+use payments_allocator as _;

@@ -232,6 +232,14 @@ mod tests {
     }
 
     #[test]
+    fn another_seed_is_another_day() {
+        let data = |seed: u64| script(seed, 100).order(7).payment.data.map(|data| data.get().to_owned());
+        let days = |seed: u64| script(seed, 100).daytime();
+        assert_eq!((data(1), days(1)), (data(1), days(1)));
+        assert_ne!((data(1), days(1)), (data(2), days(2)));
+    }
+
+    #[test]
     fn amendments_change_some_payments_before_they_are_due() {
         let script = script(1, 2_000);
         let numbers: Vec<u64> = script.amendments().into_values().flatten().collect();

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use criterion::{BenchmarkGroup, Criterion, SamplingMode, Throughput, measurement::WallTime};
+use payments_allocator as _;
 use payments_boot::Lookup;
 use payments_compare::check::same_calls;
 use payments_compare::fixture::Fixture;

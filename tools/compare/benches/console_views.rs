@@ -5,6 +5,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+use payments_allocator as _;
 use payments_compare::fixture::Fixture;
 use payments_load::process::{EngineProcess, served};
 use payments_local::payload::DataKind;

@@ -4,6 +4,7 @@
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
+use payments_allocator as _;
 use payments_compare::fixture::Fixture;
 use payments_load::process::{EngineProcess, served};
 use payments_local::payload::DataKind;

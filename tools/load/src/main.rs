@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Parser;
+use payments_allocator as _;
 use payments_boot::{Lookup, log_filter};
 use payments_load::{BARS, Progress, Settings, Target, run};
 use payments_local::{EngineChoice, Recorder};

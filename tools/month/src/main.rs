@@ -15,6 +15,7 @@ use std::thread::available_parallelism;
 
 use anyhow::{Context as _, Result, ensure};
 use clap::Parser;
+use payments_allocator as _;
 use payments_local::progress::Progress;
 use payments_month::{
     Act, Case, FaultCounts, FaultKind, Month, Outage, SEEDS, Settings, Weakness, play_watched, search, shrink, table,

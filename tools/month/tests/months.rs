@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Result, anyhow, ensure};
+use payments_allocator as _;
 use payments_month::{Case, FaultCounts, FaultKind, RaisedAlarms, SEEDS, Settings, Weakness, play, table};
 
 /// A month of a few days.

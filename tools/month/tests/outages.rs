@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
+use payments_allocator as _;
 use payments_month::{Outage, Settings, play};
 
 /// The outages of each month, with its days and its payments a day.
