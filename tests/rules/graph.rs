@@ -11,11 +11,14 @@ use crate::tree::in_repository;
 fn crates(arguments: &[&str]) -> Result<BTreeSet<String>> {
     let output = Command::new(env!("CARGO"))
         .current_dir(in_repository(""))
-        .args(["tree", "--locked", "--offline", "--no-dedupe", "--prefix", "none", "--format", "{p} {f}"])
+        .args(["tree", "--locked", "--offline", "--prefix", "none", "--format", "{p} {f}"])
         .args(arguments)
         .output()?;
     ensure!(output.status.success(), "cargo tree: {}", String::from_utf8_lossy(&output.stderr));
-    Ok(String::from_utf8(output.stdout)?.lines().map(str::to_owned).collect())
+    Ok(String::from_utf8(output.stdout)?
+        .lines()
+        .map(|line| line.trim_end_matches(" (*)").trim_end().to_owned())
+        .collect())
 }
 
 #[test]
