@@ -9,7 +9,7 @@ export PATH := tools / "sam/bin:" + tools / "bin:" + env("PATH") + ":" + tools /
 export SAM_CLI_TELEMETRY := "0"
 # What AWS's clients and the client over HTTP add to what `cargo local` builds, and the packages that need it.
 extra := "payments-boot/aws payments-files/aws payments-restore/aws console/aws publish/aws-tests"
-others := "--package client-checks --package console --package payments-boot --package payments-compare --package payments-files --package payments-load --package payments-memory --package payments-restore --package publish --package scheduled-payments"
+others := "--package client-checks --package console@0.1.0 --package payments-boot --package payments-compare --package payments-files --package payments-load --package payments-memory --package payments-restore --package publish --package scheduled-payments"
 
 # List the recipes.
 default:
@@ -29,7 +29,7 @@ demo payments="1000":
 
 # Play simulated months, in which everything fails that can.
 months seeds="7":
-    cargo build --locked --bin month
+    cargo build --locked --config .ci/months.toml --bin month
     target/debug/month --seeds {{seeds}}
 
 # Check the formatting.
@@ -59,7 +59,7 @@ test:
 
 # Run the tests that `cargo test` leaves out because they are slow: short months, every weakness, outages, write units and partitions.
 slow:
-    cargo test --locked --test months --test outages --test capacity
+    cargo test --locked --config .ci/months.toml --test months --test outages --test capacity
 
 # Run the tests of AWS's clients, of the load generator, of memory, of the comparisons and of the Rust client.
 others:
