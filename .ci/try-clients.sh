@@ -109,9 +109,9 @@ typescript_checks() {
     node dist/checks/main.js
 }
 
-# build KIND NAME: builds a program of client-checks, and sets `built` to its path.
+# build KIND NAME: builds a program of client-checks with the features of `cargo local`, and sets `built` to its path.
 build() {
-    built=$(cargo build --locked --package client-checks "--$1" "$2" --message-format json-render-diagnostics |
+    built=$(cargo build --locked --package payments-local --package client-checks "--$1" "$2" --message-format json-render-diagnostics |
         python3 -c 'import json, sys; print(*filter(None, (json.loads(line).get("executable") for line in sys.stdin)))')
 }
 

@@ -14,7 +14,7 @@ failed=0
 
 # build: builds the example, and prints its path.
 build() {
-    cargo build --locked --package publish --example webhooks --message-format json-render-diagnostics |
+    cargo build --locked --package payments-local --package publish --example webhooks --message-format json-render-diagnostics |
         python3 -c 'import json, sys; print(*filter(None, (json.loads(line).get("executable") for line in sys.stdin)))'
 }
 
