@@ -11,7 +11,7 @@ use payments_boot::Lookup;
 /// variable it does nothing. A harness notes only a case whose call was made.
 ///
 /// # Errors
-/// When the file cannot be written.
+/// The file cannot be written.
 pub fn note_case(harness: &str, fate: impl Display, call: usize) -> Result<()> {
     let Some(path) = Lookup::environment().text("CRASH_CASES") else { return Ok(()) };
     let file = OpenOptions::new().create(true).append(true).open(&path);

@@ -101,7 +101,7 @@ Examples:
                                                 something breaks, and an operator mends it
 ";
 
-/// How many months are drawn from a text.
+/// The number of months that are drawn from a text.
 const DRAWN: u64 = 3;
 
 fn main() -> Result<ExitCode> {
