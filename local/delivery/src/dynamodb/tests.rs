@@ -6,6 +6,7 @@ use std::sync::Arc;
 use aws_lambda_events::event::dynamodb::{Event, OperationType};
 use aws_sdk_dynamodb::types as table;
 use aws_sdk_dynamodbstreams::config::{BehaviorVersion, Credentials, Region};
+use aws_smithy_http_client::Builder;
 use chrono::DateTime;
 use dynoxide::Database;
 use dynoxide::storage_backend::ManualClock;
@@ -38,12 +39,14 @@ impl Engine {
             .region(Region::from_static("local"))
             .credentials_provider(credentials())
             .endpoint_url(&endpoint)
+            .http_client(Builder::new().build_http())
             .build();
         let streams = aws_sdk_dynamodbstreams::Config::builder()
             .behavior_version(BehaviorVersion::latest())
             .region(Region::from_static("local"))
             .credentials_provider(credentials())
             .endpoint_url(&endpoint)
+            .http_client(Builder::new().build_http())
             .build();
         let tables = aws_sdk_dynamodb::Client::from_conf(tables);
         Self { tables, streams: Client::from_conf(streams), clock }
