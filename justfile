@@ -7,9 +7,9 @@ architecture := if arch() == "aarch64" { "arm64" } else { "x86_64" }
 tools := justfile_directory() / ".tools"
 export PATH := tools / "sam/bin:" + tools / "bin:" + env("PATH") + ":" + tools / "checkov/bin"
 export SAM_CLI_TELEMETRY := "0"
-# What AWS's clients and the client over HTTP add to what `cargo local` builds, and the packages that need it.
-extra := "payments-boot/aws payments-files/aws payments-restore/aws console/aws publish/aws-tests"
-others := "--package client-checks --package console@0.1.0 --package payments-boot --package payments-compare --package payments-files --package payments-load --package payments-memory --package payments-restore --package publish --package scheduled-payments"
+# What needs more than `cargo local` builds: the Rust client over HTTP, and AWS's clients.
+http := "--package client-checks --package payments-load --package payments-memory --package scheduled-payments"
+aws := "--package console@0.1.0 --package payments-boot --package payments-files --package publish --features console/aws,payments-boot/aws,payments-files/aws,publish/aws-tests"
 
 # List the recipes.
 default:
@@ -28,7 +28,7 @@ demo payments="1000":
     cargo local demo --payments {{payments}}
 
 # Play simulated months, in which everything fails that can.
-months seeds="7":
+months seeds="4":
     cargo build --locked --config .ci/months.toml --bin month
     target/debug/month --seeds {{seeds}}
 
@@ -61,9 +61,11 @@ test:
 slow:
     cargo test --locked --config .ci/months.toml --test months --test outages --test capacity
 
-# Run the tests of AWS's clients, of the load generator, of memory, of the comparisons and of the Rust client.
+# Run the tests of AWS's clients, of the Rust client, of the load generator, of memory and of the comparisons.
 others:
-    cargo test --locked {{others}} --features "{{extra}}"
+    cargo test --locked {{http}}
+    cargo test --locked {{aws}}
+    cargo test --locked --package payments-compare
 
 # Run the crash tests and list their cases in tests/cases.txt.
 cases:

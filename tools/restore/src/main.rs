@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
+use aws_sdk_dynamodb::Client;
 use clap::{Args, Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use object_store::ObjectStore;
@@ -134,7 +135,7 @@ async fn main() -> Result<()> {
         .with_max_level(tracing_subscriber::filter::LevelFilter::WARN)
         .init();
     let Arguments { payments, history, log, endpoint, step } = Arguments::parse();
-    let client = payments_boot::dynamodb(endpoint.as_deref()).await;
+    let client = client(endpoint.as_deref()).await?;
     let store = Store::new(client, TableNames { payments, history, log });
     match step {
         Step::Begin { log_lost, log_to } => {
@@ -159,6 +160,19 @@ async fn main() -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(feature = "aws")]
+async fn client(endpoint: Option<&str>) -> Result<Client> {
+    Ok(payments_boot::dynamodb(endpoint).await)
+}
+
+#[cfg(not(feature = "aws"))]
+#[expect(clippy::unused_async, reason = "a client of AWS opens its connection")]
+async fn client(endpoint: Option<&str>) -> Result<Client> {
+    let endpoint =
+        endpoint.context("this program is built without AWS's clients: give --endpoint, or use `cargo restore`")?;
+    Ok(payments_boot::dynamodb_at(endpoint, "local"))
 }
 
 fn bar() -> Result<ProgressBar> {
