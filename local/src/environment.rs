@@ -50,8 +50,6 @@ pub struct Environment {
     pub shards: u16,
     /// The most dispatch attempts of a payment.
     pub dispatch_attempts: u32,
-    /// Whether the data of new payments is compressed.
-    pub compress_details: bool,
     /// Whether scheduled payments can be amended.
     pub amendments: bool,
     /// Whether events are appended to the log.
@@ -94,7 +92,6 @@ impl Environment {
             account_claim: "custom:accounts".to_owned(),
             shards: 10,
             dispatch_attempts: 8,
-            compress_details: true,
             amendments: true,
             event_log: true,
             webhooks: true,
@@ -125,7 +122,6 @@ impl Environment {
             "ACCOUNT_CLAIM" => self.account_claim.clone(),
             "WRITE_SHARDS" | "READ_SHARDS" => self.shards.to_string(),
             "AMENDMENTS" => self.amendments.to_string(),
-            "COMPRESS_DETAILS" => self.compress_details.to_string(),
             "EVENT_LOG" => self.event_log.to_string(),
             // In this process the master secret is one of the dependencies.
             "WEBHOOK_SECRET" if self.webhooks => format!("given:{WEBHOOK_MASTER}"),

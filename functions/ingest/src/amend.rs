@@ -88,7 +88,7 @@ impl Ingest {
         let details = Details { due_at: due.at, due_date: due.date, moved: due.moved, ..details };
         // What an earlier try wrote was never in force, so it is judged anew.
         let known = if faults.is_empty() {
-            match self.store.put_details(&details, self.config.codec).await? {
+            match self.store.put_details(&details).await? {
                 PutDetails::Created => return Ok(details),
                 PutDetails::Existing(known) => Some(*known),
                 PutDetails::TooLarge(excess) => {

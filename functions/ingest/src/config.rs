@@ -3,7 +3,6 @@
 use payments_boot::{ConfigError, DataConfig, Lookup};
 use payments_http::Access;
 use payments_model::{BusinessDays, ShardCount};
-use payments_store::Codec;
 
 /// The configuration of `ingest`.
 #[derive(Debug, Clone)]
@@ -20,8 +19,6 @@ pub struct Config {
     pub horizon_days: u32,
     /// `AMENDMENTS`: whether payments can be amended. Not by default: an older release cannot read amended payments.
     pub amendments: bool,
-    /// `COMPRESS_DETAILS`: how the data of new payments is written. As it came by default, which every release reads.
-    pub codec: Codec,
 }
 
 impl Config {
@@ -45,7 +42,6 @@ impl Config {
             write_shards,
             horizon_days: lookup.horizon_days()?,
             amendments: lookup.optional("AMENDMENTS")?.unwrap_or(false),
-            codec: if lookup.optional("COMPRESS_DETAILS")?.unwrap_or(false) { Codec::Zstd } else { Codec::Raw },
         })
     }
 }

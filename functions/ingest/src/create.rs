@@ -52,7 +52,7 @@ impl Ingest {
         let shards = self.config.write_shards;
         let details = Details::accept_due(order.payment_id, instruction, due, shards, now, by.clone());
         let excess = if faults.is_empty() {
-            match self.store.put_details(&details, self.config.codec).await? {
+            match self.store.put_details(&details).await? {
                 PutDetails::Created => return self.complete(&details, order, false).await,
                 PutDetails::Existing(stored) => return self.replay(*stored, order).await,
                 PutDetails::TooLarge(excess) => Some(excess),

@@ -30,15 +30,6 @@ const ZSTD: &str = "zstd";
 /// The level of compression. Higher levels save hardly more at 8 KB, and take longer.
 const LEVEL: i32 = 3;
 
-/// How data is written. Readers read every form.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Codec {
-    /// As it came.
-    Raw,
-    /// As a zstd frame, if the item is smaller with it.
-    Zstd,
-}
-
 /// The attributes of data as it came.
 pub(crate) fn raw(data: &JsonText) -> (String, AttributeValue) {
     (DATA.to_owned(), AttributeValue::S(data.as_str().to_owned()))
@@ -74,7 +65,5 @@ pub(crate) fn take(item: &mut Item) -> Result<Option<JsonText>, Fault> {
     Ok(Some(JsonText::from_stored(text)?))
 }
 
-#[cfg(test)]
-mod old;
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,7 @@ use crate::details_item::{counted_bytes, decode_details, encode_details};
 use crate::item::{decode_head, encode_head};
 use crate::key::DueSort;
 use crate::transition::Moved;
-use crate::{Codec, Item, MAX_DETAILS_BYTES, Store, StoreError, data};
+use crate::{Item, MAX_DETAILS_BYTES, Store, StoreError, data};
 
 /// The attributes of a head that an amendment changes.
 pub(crate) const AMENDED: [&str; 10] = [
@@ -60,14 +60,12 @@ impl Store {
     /// most as large as with its data as it came. They are the idempotency record of a create or an amendment.
     ///
     /// The limit is that of data as it came, so no answer depends on how well something compresses.
-    pub async fn put_details(&self, details: &Details, codec: Codec) -> Result<PutDetails, StoreError> {
+    pub async fn put_details(&self, details: &Details) -> Result<PutDetails, StoreError> {
         let mut item = encode_details(details)?;
         if let Some(excess) = excess(&item) {
             return Ok(PutDetails::TooLarge(excess));
         }
-        if codec == Codec::Zstd {
-            data::compress(&mut item);
-        }
+        data::compress(&mut item);
         match self.put_if_absent(&self.tables.history, item).await? {
             None => Ok(PutDetails::Created),
             Some(item) => {

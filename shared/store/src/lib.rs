@@ -92,7 +92,7 @@ pub use cancel::Cancelled;
 pub use checkpoint::{Committed, CountsCommit, MAX_DATES_PER_COMMIT, MAX_SUMS_PER_DATE};
 pub use counted::{Counted, Uncountable, counted};
 pub use counters::DateCounters;
-pub use data::{Codec, compress};
+pub use data::compress;
 pub use due::{DuePage, DueRange, DueRow, DueUntil};
 pub use error::StoreError;
 pub use insert::{PutDetails, PutHead, details_excess};

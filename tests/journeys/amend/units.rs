@@ -8,8 +8,8 @@ use payments_local::payload::DataKind;
 use payments_tests::{Ask, World};
 use serde_json::{Value, json};
 
-fn body(amount: u32, date: &str) -> Value {
-    let data = DataKind::Structured.value(&mut Rng::with_seed(1), 7_500);
+fn body(kind: DataKind, bytes: usize, amount: u32, date: &str) -> Value {
+    let data = kind.value(&mut Rng::with_seed(1), bytes);
     json!({ "payeeAccountId": "landlord", "amountMinor": amount, "currency": "GBP", "scheduledFor": date, "data": data })
 }
 
@@ -34,12 +34,9 @@ fn places(all: &[(&str, u64)]) -> BTreeMap<String, u64> {
 
 /// Details of an amendment also say which it is. That is not counted for the limit of a payment, and may cost one unit more.
 #[tokio::test]
-async fn an_amendment_of_the_largest_payment_costs_one_unit_more_if_it_is_not_compressed() -> Result<()> {
-    let world = World::with(|environment| environment.compress_details = false).await?;
-    let order = |bytes: usize, amount: u32| {
-        json!({ "payeeAccountId": "landlord", "amountMinor": amount, "currency": "GBP", "scheduledFor": "2026-12-01",
-                "data": "x".repeat(bytes) })
-    };
+async fn an_amendment_of_the_largest_payment_costs_one_unit_more_if_its_data_does_not_compress() -> Result<()> {
+    let world = World::open().await?;
+    let order = |bytes: usize, amount: u32| body(DataKind::Incompressible, bytes, amount, "2026-12-01");
     let too_large = world.send(Ask::create("tenant", "rent", &order(9_000, 1))).await?;
     let excess = usize::try_from(too_large.body["excessBytes"].as_u64().context("how much too large")?)?;
     let id = world.create("tenant", "rent", &order(9_000 - excess, 1)).await?;
@@ -50,8 +47,9 @@ async fn an_amendment_of_the_largest_payment_costs_one_unit_more_if_it_is_not_co
 
 #[tokio::test]
 async fn an_amount_costs_four_units_and_a_date_six() -> Result<()> {
-    for (compress_details, details) in [(true, 2), (false, 8)] {
-        let world = World::with(|environment| environment.compress_details = compress_details).await?;
+    for (kind, details) in [(DataKind::Structured, 2), (DataKind::Incompressible, 8)] {
+        let world = World::open().await?;
+        let body = |amount, date| body(kind, 7_500, amount, date);
         let id = world.create("tenant", "rent", &body(1, "2026-12-01")).await?;
         let amend = |key, body: &Value| Ask::amend("tenant", &id, key, body);
         let amount = spent(&world, amend(("amount", 1), &body(2, "2026-12-01"))).await?;

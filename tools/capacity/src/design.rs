@@ -5,7 +5,7 @@ use aws_sdk_dynamodb::Client;
 use payments_model::{Event, Head, Status};
 use payments_store::schema::{HISTORY, Index, KeyAttribute, PARTITION, PAYMENTS, SORT, create_tables};
 use payments_store::{
-    Codec, Decided, DueRange, DueSort, DueUntil, Item, Marked, Moved, PutDetails, PutHead, Store, StoredHead,
+    Decided, DueRange, DueSort, DueUntil, Item, Marked, Moved, PutDetails, PutHead, Store, StoredHead,
     TableNames, UnreportedSort,
 };
 
@@ -119,9 +119,9 @@ impl Tables {
             (Design::Other(layout), write) if layout.whole || write != Write::Details => {
                 return layout.write(&self.client, &self.names, payment, write).await;
             }
-            (_, Write::Details) => store.put_details(details, Codec::Zstd).await? == PutDetails::Created,
+            (_, Write::Details) => store.put_details(details).await? == PutDetails::Created,
             (_, Write::DetailsAgain) => {
-                matches!(store.put_details(details, Codec::Zstd).await?, PutDetails::Existing(_))
+                matches!(store.put_details(details).await?, PutDetails::Existing(_))
             }
             (_, Write::Head) => store.put_head(&Head::scheduled(details)).await? == PutHead::Created,
             (_, Write::Pending) => {

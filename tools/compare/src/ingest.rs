@@ -4,7 +4,6 @@ use anyhow::{Result, ensure};
 use payments_load::orders;
 use payments_load::settings::MAX_BATCH;
 use payments_model::Head;
-use payments_store::Codec;
 
 use crate::calls::{AT_ONCE, Work, send_groups};
 use crate::fixture::Fixture;
@@ -27,7 +26,7 @@ pub(crate) async fn bare_calls(fixture: &Fixture, size: u64) -> Result<Work<'_>>
     for order in fixture.orders(size) {
         let details = fixture.details(&order)?;
         let head = Head::scheduled(&details);
-        let put_details = fixture.collector.call(async |store| store.put_details(&details, Codec::Zstd).await).await?;
+        let put_details = fixture.collector.call(async |store| store.put_details(&details).await).await?;
         let put_head = fixture.collector.call(async |store| store.put_head(&head).await).await?;
         payments.push([put_details, put_head]);
     }
