@@ -179,23 +179,6 @@ async fn a_payment_is_amended_twenty_times_and_its_versions_say_what_it_was() ->
     Ok(())
 }
 
-#[tokio::test]
-async fn a_bank_that_takes_no_amendments_still_answers_those_that_it_took() -> Result<()> {
-    let world = World::open().await?;
-    let id = created(&world).await?;
-    assert_eq!(amend(&world, &id, ("one", 1), &json!({ "amountMinor": 1 })).await?.status, 200);
-    let mut environment = world.environment.clone();
-    environment.amendments = false;
-    let dependencies = world.dependencies_over(&world.recorder).await;
-    let without = environment.functions(|_| Ok(dependencies.clone()))?;
-    let ask = |key| Ask::amend("tenant", &id, key, &rent_with(&json!({ "amountMinor": 1 })));
-    let replay = world.send_to(&without, ask(("one", 1))).await?;
-    assert_eq!((replay.status, replay.header("idempotent-replayed")), (200, Some("true")), "{replay}");
-    let refused = world.send_to(&without, ask(("two", 2))).await?;
-    assert_eq!((refused.status, refused.problem()), (404, "no-amendments"), "{refused}");
-    Ok(())
-}
-
 /// A client that only lists and creates must never be told that an amended payment is not there.
 #[tokio::test]
 async fn lists_have_each_payment_once_where_it_is_due() -> Result<()> {

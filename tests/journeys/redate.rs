@@ -334,23 +334,6 @@ async fn a_moved_payment_is_sent_on_its_new_date_and_not_before() -> Result<()> 
     Ok(())
 }
 
-#[tokio::test]
-async fn a_move_needs_amendments_and_a_look_does_not() -> Result<()> {
-    let announced = Announced::new().await?;
-    announced.create("following").await?;
-    let without = |environment: &mut Environment| {
-        england(environment);
-        environment.amendments = false;
-    };
-    let functions = bank(&announced.world, &announced.world.recorder, without).await?;
-    assert_eq!(run(&functions, "look").await?.waiting, 1);
-    let before = announced.items().await?;
-    let refused = run(&functions, "move").await.expect_err("amendments are off").to_string();
-    assert!(refused.contains("deploy with Amendments=true"), "{refused}");
-    assert_eq!(announced.items().await?, before);
-    Ok(())
-}
-
 /// A stack without calendars costs what it did: no call, and no metric.
 #[tokio::test]
 async fn without_calendars_the_daily_look_reads_nothing() -> Result<()> {

@@ -57,8 +57,6 @@ pub enum Given {
     HolidayAnnounced,
     /// The payment of `ingest/create`, `SCHEDULED`.
     OnePayment,
-    /// The same, in a bank that takes no amendments.
-    NoAmendments,
     /// The same, amended as `ingest/amend` does it.
     Amended,
     /// The two payments of `ingest/batch`; the first is also `ingest/create`'s.
@@ -105,7 +103,7 @@ pub async fn prepare(world: &World, given: Given, moved_at: &str) -> Result<()> 
         }
         Given::HolidayAnnounced => before_the_holiday(world).await?,
         Given::MovedPayment => drop(put(world, "ingest/create-date-rule").await?),
-        Given::OnePayment | Given::NoAmendments => drop(put(world, "ingest/create").await?),
+        Given::OnePayment => drop(put(world, "ingest/create").await?),
         Given::Amended => {
             put(world, "ingest/create").await?;
             world.set_clock(moved_at)?;

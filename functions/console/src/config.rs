@@ -20,8 +20,6 @@ pub struct Config {
     pub access: Access,
     /// The bank's time zone and its calendars.
     pub business_days: BusinessDays,
-    /// `AMENDMENTS`: whether payments can be amended, and so moved.
-    pub amendments: bool,
     /// The number of shards to read.
     pub read_shards: ShardCount,
     /// `CONSOLE`: whether the bank has a console. Without it, each of its routes is unknown.
@@ -80,7 +78,6 @@ impl Config {
             data: lookup.data()?,
             access: Access { account_claim: lookup.account_claim()?, is_open: lookup.is_sam_local() },
             business_days: business_days(lookup)?,
-            amendments: lookup.optional("AMENDMENTS")?.unwrap_or(false),
             read_shards: lookup.read_shards()?,
             is_on: lookup.optional("CONSOLE")?.unwrap_or(false),
             sign_in: SignIn::read(lookup)?,

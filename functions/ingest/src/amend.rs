@@ -50,10 +50,6 @@ impl Ingest {
 
     /// Checks that the payment can be amended, and is as the client has seen it.
     fn check_amendable(&self, head: &Head, chain: &[Details], version: u32) -> Result<(), Problem> {
-        if !self.config.amendments {
-            let detail = "The bank takes no amendments; cancel the payment and create another.";
-            return Err(Problem::new(ProblemKind::NoAmendments, detail));
-        }
         if head.state != State::Scheduled {
             let detail = format!("The payment is {}; only a SCHEDULED payment can be amended.", head.state.status());
             return Err(Problem::new(ProblemKind::NotAmendable, detail).current_version(head.version));

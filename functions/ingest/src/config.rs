@@ -17,8 +17,6 @@ pub struct Config {
     pub write_shards: ShardCount,
     /// `HORIZON_DAYS`: how many days ahead a payment may be due.
     pub horizon_days: u32,
-    /// `AMENDMENTS`: whether payments can be amended. Not by default: an older release cannot read amended payments.
-    pub amendments: bool,
 }
 
 impl Config {
@@ -41,7 +39,6 @@ impl Config {
             business_days: lookup.business_days()?,
             write_shards,
             horizon_days: lookup.horizon_days()?,
-            amendments: lookup.optional("AMENDMENTS")?.unwrap_or(false),
         })
     }
 }

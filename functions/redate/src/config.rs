@@ -18,8 +18,6 @@ pub struct Config {
     pub read_shards: ShardCount,
     /// `MOVES_PER_SECOND_PER_SHARD`: payments moved per second on each shard. 0 is unlimited.
     pub moves_per_second: u32,
-    /// `AMENDMENTS`: whether payments can be amended. Not by default: an older release cannot read amended payments.
-    pub amendments: bool,
 }
 
 impl Config {
@@ -30,7 +28,6 @@ impl Config {
             business_days: lookup.business_days()?,
             read_shards: lookup.read_shards()?,
             moves_per_second: lookup.number("MOVES_PER_SECOND_PER_SHARD", DEFAULT_MOVES_PER_SECOND)?,
-            amendments: lookup.optional("AMENDMENTS")?.unwrap_or(false),
         })
     }
 }

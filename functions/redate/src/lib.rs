@@ -39,7 +39,7 @@ impl Redate {
     /// way that a retry does not change. Completed work stays.
     pub async fn handle(&self, event: LambdaEvent<Request>) -> Result<RedateOutcome, Error> {
         let deadline = Deadline::before(event.context.deadline, &self.clock);
-        let plan = event.payload.plan(&self.config.business_days, self.config.amendments, self.clock.now())?;
+        let plan = event.payload.plan(&self.config.business_days, self.clock.now())?;
         // Boxed because the future is as large as all the calls it may wait for.
         Ok(Box::pin(self.run(&plan, &deadline)).await?)
     }

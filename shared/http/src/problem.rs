@@ -113,7 +113,6 @@ kinds! {
     /// `If-Match` is not the entity tag of one version.
     InvalidPrecondition: 400, "invalid-precondition", "Invalid precondition";
     /// The bank takes no amendments.
-    NoAmendments: 404, "no-amendments", "No amendments";
     /// The payment is no longer scheduled, so it cannot be amended.
     NotAmendable: 409, "not-amendable", "Not amendable";
     /// The payment was amended as often as it can be.

@@ -52,12 +52,6 @@ pub enum RequestError {
         "a move needs a calendar and dates; send {{\"action\":\"move\",\"calendar\":\"T2\",\"from\":\"YYYY-MM-DD\",\"to\":\"YYYY-MM-DD\"}}"
     )]
     NotNamed,
-    /// The stack takes no amendments.
-    #[error(
-        "a move is an amendment, and Amendments is false: once no release is left that cannot read amended payments, deploy with \
-         Amendments=true and send the request again"
-    )]
-    NoAmendments,
     /// No currency has the calendar.
     #[error("no currency has the calendar {0:?}; the calendars in use are {1}")]
     NoCalendar(String, String),
@@ -92,11 +86,11 @@ fn date<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<BusinessDat
 }
 
 impl Request {
-    /// Returns what the request asks for, in a bank with these business days that permits amendments or not.
+    /// Returns what the request asks for, in a bank with these business days.
     ///
     /// # Errors
     /// When the request names too little, too much, or what this bank does not have.
-    pub fn plan(&self, days: &BusinessDays, amendments: bool, now: UtcSecond) -> Result<Plan, RequestError> {
+    pub fn plan(&self, days: &BusinessDays, now: UtcSecond) -> Result<Plan, RequestError> {
         let is_named = self.calendar.is_some() && self.from.is_some() && self.to.is_some();
         if self.action == Action::Move && !is_named {
             return Err(RequestError::NotNamed);
@@ -112,9 +106,6 @@ impl Request {
                 let ids = Vec::from_iter(in_use.into_keys()).join(", ");
                 return Err(RequestError::NoCalendar(wanted.clone(), ids));
             }
-        }
-        if self.action == Action::Move && !amendments {
-            return Err(RequestError::NoAmendments);
         }
         let today = days.date_of(now);
         let is_closed = |date: &BusinessDate| calendars.values().any(|calendar| calendar.is_closed(*date));
@@ -149,7 +140,7 @@ mod tests {
     use crate::DateRule;
 
     /// What a stack with these calendars answers on Friday, 20 November 2026.
-    fn plan(request: &str, calendars: &str, amendments: bool) -> String {
+    fn plan(request: &str, calendars: &str) -> String {
         let request: Request = match serde_json::from_str(request) {
             Ok(request) => request,
             Err(error) => return error.to_string(),
@@ -157,7 +148,7 @@ mod tests {
         let zone = "Europe/London".parse().unwrap();
         let calendars = if calendars.is_empty() { Default::default() } else { calendars.parse().unwrap() };
         let days = BusinessDays::new(zone, calendars, Default::default(), DateRule::None, TimeDelta::zero()).unwrap();
-        match request.plan(&days, amendments, "2026-11-20T02:00:00Z".parse().unwrap()) {
+        match request.plan(&days, "2026-11-20T02:00:00Z".parse().unwrap()) {
             Ok(Plan { calendars, dates, .. }) => {
                 let (ids, ends) = (Vec::from_iter(calendars.into_keys()).join(" "), [dates.first(), dates.last()]);
                 let [first, last] = ends.map(|date| date.map_or_else(String::new, ToString::to_string));
@@ -191,54 +182,47 @@ mod tests {
                 "T2: 2 from 2035-12-29 to 2035-12-30",
             ),
         ] {
-            assert_eq!(plan(request, calendars, true), want, "{request}");
+            assert_eq!(plan(request, calendars), want, "{request}");
         }
     }
 
     #[test]
     fn errors_say_what_to_send() {
         const MOVE: &str = r#"{"action":"move","calendar":"GB","from":"2026-12-28","to":"2026-12-28"}"#;
-        for (request, amendments, want) in [
-            (r#"{"action":"mave"}"#, true, "unknown variant `mave`, expected `look` or `move`"),
+        for (request, want) in [
+            (r#"{"action":"mave"}"#, "unknown variant `mave`, expected `look` or `move`"),
             (
                 r#"{"date":"2026-12-28"}"#,
-                true,
                 "unknown field `date`, expected one of `action`, `calendar`, `from`, `to`",
             ),
-            (r#"{"from":"Christmas"}"#, true, "expected an existing date as YYYY-MM-DD, such as 2026-12-01"),
+            (r#"{"from":"Christmas"}"#, "expected an existing date as YYYY-MM-DD, such as 2026-12-01"),
             (
                 r#"{"action":"move"}"#,
-                true,
                 "a move needs a calendar and dates; send {\"action\":\"move\",\"calendar\":",
             ),
             (
                 r#"{"action":"move","from":"2026-12-28","to":"2026-12-28"}"#,
-                true,
                 "a move needs a calendar and dates; send ",
             ),
-            (r#"{"calendar":"T2"}"#, true, "no currency has the calendar \"T2\"; the calendars in use are GB"),
-            (MOVE, false, "a move is an amendment, and Amendments is false: "),
+            (r#"{"calendar":"T2"}"#, "no currency has the calendar \"T2\"; the calendars in use are GB"),
             (
                 r#"{"from":"2026-12-28","to":"2026-12-27"}"#,
-                false,
                 "\"from\" (2026-12-28) is after \"to\" (2026-12-27); give ",
             ),
             (
                 r#"{"from":"2026-11-12"}"#,
-                false,
                 "\"from\" (2026-11-12) is more than 7 days ago; give 2026-11-13 or a later date",
             ),
             (
                 r#"{"from":"2026-12-01","to":"2027-01-12"}"#,
-                false,
                 "43 dates are too many for one run; give \"from\" and \"to\" with at most 42 dates",
             ),
         ] {
-            let said = plan(request, "GBP=GB", amendments);
+            let said = plan(request, "GBP=GB");
             assert!(said.starts_with(want), "{request}: {said}");
         }
         assert_eq!(
-            plan(MOVE, "", true),
+            plan(MOVE, ""),
             "no calendar is in use, because the parameter Calendars is empty; name the calendar there, and deploy"
         );
     }

@@ -133,7 +133,7 @@ async fn nothing_is_started_or_sent_that_is_paused() -> Result<()> {
 #[tokio::test]
 async fn what_cannot_be_started_says_why() -> Result<()> {
     let world = bank().await?;
-    let none = World::with(|environment| environment.amendments = false).await?;
+    let none = World::open().await?;
     for (world, name, fields, why) in [
         (&world, "start-recount", &[("from", "2026-11-21"), ("to", "2026-11-20")][..], "is after"),
         (&world, "start-recount", &[("from", "2026-01-01")], "are 414 dates, too many"),

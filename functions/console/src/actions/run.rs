@@ -224,7 +224,7 @@ impl Console {
             },
             _ => redate::Request { action: redate::Action::Look, calendar: None, from: None, to: None },
         };
-        let plan = asked.plan(&self.config.business_days, self.config.amendments, self.clock.now());
+        let plan = asked.plan(&self.config.business_days, self.clock.now());
         plan.map_err(wrong_dates)
     }
 
