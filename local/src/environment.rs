@@ -50,8 +50,6 @@ pub struct Environment {
     pub shards: u16,
     /// The most dispatch attempts of a payment.
     pub dispatch_attempts: u32,
-    /// Whether events are appended to the log.
-    pub event_log: bool,
     /// Whether they are delivered to webhook endpoints.
     pub webhooks: bool,
     /// Whether there is a console.
@@ -90,7 +88,6 @@ impl Environment {
             account_claim: "custom:accounts".to_owned(),
             shards: 10,
             dispatch_attempts: 8,
-            event_log: true,
             webhooks: true,
             console: true,
             calendars: String::new(),
@@ -118,7 +115,6 @@ impl Environment {
             "MAX_REPORT_ROWS" => self.max_report_rows.to_string(),
             "ACCOUNT_CLAIM" => self.account_claim.clone(),
             "WRITE_SHARDS" | "READ_SHARDS" => self.shards.to_string(),
-            "EVENT_LOG" => self.event_log.to_string(),
             // In this process the master secret is one of the dependencies.
             "WEBHOOK_SECRET" if self.webhooks => format!("given:{WEBHOOK_MASTER}"),
             "WEBHOOK_SECRET" => String::new(),

@@ -83,11 +83,6 @@ impl Fixture {
         Self::of(World::open().await?, shards).await
     }
 
-    /// Starts a system without an event log.
-    pub(crate) async fn without_log() -> Result<Self> {
-        Self::of(World::with(|environment| environment.event_log = false).await?, 3).await
-    }
-
     async fn of(world: World, shards: u16) -> Result<Self> {
         let time = Time::morning()?;
         let stream = stream_of(&world).await?;

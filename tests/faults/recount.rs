@@ -34,14 +34,12 @@ pub(crate) async fn items(fixture: &Fixture, table: &str) -> Result<BTreeMap<Key
     Ok(items.iter().map(json_of_item).map(|item| (key_of(&item), item)).collect())
 }
 
-/// Where the counters, and the log if there is one, differ from a recount.
+/// Where the counters and the log differ from a recount.
 pub(crate) async fn differences(fixture: &Fixture) -> Result<Vec<String>> {
     let names = &fixture.world.environment.tables;
     let tables = Tables { hot: items(fixture, &names.payments).await?, history: items(fixture, &names.history).await? };
     let mut differences = counters::between(&counters::shown(&tables.hot), &counters::of(&tables));
-    if fixture.world.environment.event_log {
-        differences.extend(mislogged(fixture, &tables).await?);
-    }
+    differences.extend(mislogged(fixture, &tables).await?);
     Ok(differences)
 }
 

@@ -39,15 +39,6 @@ fn issuer_and_audience_are_set_together() -> Result<()> {
     Ok(())
 }
 
-/// Without the log, a restore takes back all amendments.
-#[test]
-fn amendments_are_taken_only_with_the_log() -> Result<()> {
-    let rule = &template()?["Rules"]["AmendmentsAreLogged"];
-    let on = |parameter: &str| json!({ "!Equals": [{ "!Ref": parameter }, "true"] });
-    assert_eq!((&rule["RuleCondition"], &rule["Assertions"][0]["Assert"]), (&on("Amendments"), &on("EventLog")));
-    Ok(())
-}
-
 #[test]
 fn the_templates_issuer_has_the_scopes_of_the_code() -> Result<()> {
     let template = template()?;

@@ -138,7 +138,6 @@ pub const GIVEN: [(Given, &[&str]); 17] = [
         ],
     ),
     (Given::MovedPayment, &["ingest/create-date-rule-again", "ingest/create-date-rule-other"]),
-    (Given::NoEventLog, &["query-due/events-none-kept"]),
     (Given::Pending, &["ingest/amend-pending", "ingest/cancel-pending"]),
     (
         Given::Processed,
@@ -191,7 +190,6 @@ pub async fn world_of(name: &str) -> Result<(World, Given, bool)> {
     let world = World::with(|environment| {
         environment.horizon_days = HORIZON_DAYS;
         environment.webhooks = given != Given::NoWebhooks;
-        environment.event_log = given != Given::NoEventLog;
         if [Given::Calendars, Given::MovedPayment].contains(&given) {
             environment.calendars = "EUR=T2,GBP=GB,USD=FED".to_owned();
             environment.cut_offs = "T2=16:00,FED=17:30".to_owned();

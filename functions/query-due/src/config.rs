@@ -15,15 +15,12 @@ pub struct Config {
     pub zone: BusinessZone,
     /// The number of shards to read.
     pub read_shards: ShardCount,
-    /// Whether the bank keeps an event log.
-    pub event_log: bool,
 }
 
 impl Config {
     /// Reads the configuration. An error names the variable.
     pub fn read(lookup: &Lookup<'_>) -> Result<Self, ConfigError> {
         let access = Access { account_claim: lookup.account_claim()?, is_open: lookup.is_sam_local() };
-        let event_log = lookup.event_log()?;
-        Ok(Self { data: lookup.data()?, access, zone: lookup.zone()?, read_shards: lookup.read_shards()?, event_log })
+        Ok(Self { data: lookup.data()?, access, zone: lookup.zone()?, read_shards: lookup.read_shards()? })
     }
 }

@@ -53,10 +53,6 @@ impl QueryDue {
         let query = request.query(PARAMETERS)?;
         let after = query.get::<After>("after")?;
         let limit = query.get("limit")?.unwrap_or(PageLimit::MOST).get();
-        if !self.config.event_log {
-            let detail = "This bank keeps no event log; its operator can switch it on with the parameter EventLog.";
-            return Err(Problem::new(ProblemKind::NoEventLog, detail));
-        }
         let Some(head) = self.store.log_head().await? else { return before_the_log(after) };
         let now = self.clock.now();
         let after = match after {

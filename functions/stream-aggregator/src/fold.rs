@@ -57,20 +57,20 @@ impl Effect {
 }
 
 /// Adds changes up, in order, into as few commits as possible. Each commit holds the sequence number of its
-/// last change. Leading changes that affect no counter and are no event are left out. With an epoch, commits have the events, and the
+/// last change. Leading changes that affect no counter and are no event are left out. Commits have the events of an epoch, and the
 /// first one begins with the `gap`, if there is one.
 ///
 /// # Errors
 /// Those of [`Logged::json`].
 pub fn fold<'c>(
     changes: impl IntoIterator<Item = &'c Change>,
-    epoch: Option<Epoch>,
+    epoch: Epoch,
     mut gap: Option<String>,
 ) -> serde_json::Result<Vec<CountsCommit>> {
     let mut commits: Vec<CountsCommit> = Vec::new();
     let mut bytes = 0;
     for change in changes {
-        let event = epoch.map(|epoch| change.logged.json(epoch)).transpose()?.flatten();
+        let event = change.logged.json(epoch)?;
         let more = event.as_ref().map_or(0, |event| event.len() + 1);
         match commits.last_mut() {
             Some(commit) if has_room(commit, &change.effect) && bytes + more <= MAX_SEGMENT_BYTES => {}

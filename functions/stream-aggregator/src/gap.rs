@@ -1,8 +1,8 @@
-//! What the log may lack: changes that the stream dropped, and those that were counted while the log was switched off.
+//! What the log may lack: changes that the stream dropped, and what a repair or a restore found.
 
 use chrono::TimeDelta;
-use payments_model::{GapEvent, Logged, UtcSecond, causes};
-use payments_store::{LogHead, Missed, Store};
+use payments_model::{GapEvent, UtcSecond};
+use payments_store::LogHead;
 
 use crate::fold::Change;
 
@@ -12,7 +12,7 @@ const ALMOST_DROPPED: TimeDelta = TimeDelta::hours(23);
 
 const DROPPED: &str =
     "changes were read 23 hours after they were made, or later, so that the stream may have dropped older ones";
-const OFF: &str = "changes were counted while the log was switched off";
+const RESTORED: &str = "a restore may have lost changes of the log";
 const DRIFT: &str = "the counters of a date had to be repaired, so that changes may be missing here, too";
 
 /// Returns the gap before new changes that are read at `now`, if there is one: what the log's head says was missed, and what the stream may have
@@ -24,7 +24,7 @@ pub(crate) fn gap_before(new: &[Change], head: &LogHead, now: UtcSecond) -> Opti
     match (head.missed, dropped) {
         (None, None) => None,
         (Some(missed), None) => {
-            let why = if missed.since.is_some() { OFF } else { DRIFT };
+            let why = if missed.since.is_some() { RESTORED } else { DRIFT };
             Some(GapEvent { at: now, since: missed.since, until: missed.until, why })
         }
         (missed, Some(created_at)) => {
@@ -34,26 +34,11 @@ pub(crate) fn gap_before(new: &[Change], head: &LogHead, now: UtcSecond) -> Opti
     }
 }
 
-/// Notes that changes are counted and not logged, if the log was ever begun. Returns whether it could be noted: a log that cannot be
-/// written must not stop counting while it is switched off.
-pub(crate) async fn note_missed(store: &Store, new: &[Change], now: UtcSecond) -> bool {
-    let mut events = new.iter().filter(|change| change.logged != Logged::Nothing);
-    let Some(first) = events.next() else { return true };
-    let missed = Missed { since: Some(first.created_at.unwrap_or(now)), until: now };
-    match store.note_missed(missed).await {
-        Ok(()) => true,
-        Err(error) => {
-            tracing::error!(
-                causes = ?causes(&error),
-                "changes are counted and not logged, and the log's head cannot say so; see docs/runbook.md, EventsMissing"
-            );
-            false
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use payments_model::Logged;
+    use payments_store::Missed;
+
     use super::*;
     use crate::fold::Effect;
 
@@ -62,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_is_what_was_dropped_or_switched_off() {
+    fn a_gap_is_what_was_dropped_or_noted() {
         let now = at("2026-12-02T10:00:00Z");
         let made = |created_at| Change {
             sequence_number: 1.into(),
@@ -74,17 +59,17 @@ mod tests {
             Change { effect: Effect::Moved { before: None, after: None }, ..made(Some(at("2026-12-01T10:00:00Z"))) };
         let head = LogHead::first("arn", now);
         let missed = Missed { since: Some(at("2026-12-01T08:00:00Z")), until: at("2026-12-01T12:00:00Z") };
-        let mut off = head.clone();
-        off.missed = Some(missed);
+        let mut restored = head.clone();
+        restored.missed = Some(missed);
         let mut drifted = head.clone();
         drifted.missed = Some(Missed { since: None, ..missed });
         for (created_at, head, want) in [
             (None, &head, None),
             (Some("2026-12-01T11:00:00Z"), &head, None),
             (Some("2026-12-01T10:59:59Z"), &head, Some((None, "2026-12-01T10:59:59Z", DROPPED))),
-            (None, &off, Some((missed.since, "2026-12-01T12:00:00Z", OFF))),
+            (None, &restored, Some((missed.since, "2026-12-01T12:00:00Z", RESTORED))),
             (None, &drifted, Some((None, "2026-12-01T12:00:00Z", DRIFT))),
-            (Some("2026-12-01T10:00:00Z"), &off, Some((None, "2026-12-01T12:00:00Z", DROPPED))),
+            (Some("2026-12-01T10:00:00Z"), &restored, Some((None, "2026-12-01T12:00:00Z", DROPPED))),
         ] {
             let changes = [neutral.clone(), made(created_at.map(at))];
             let want = want.map(|(since, until, why)| GapEvent { at: now, since, until: at(until), why });

@@ -209,24 +209,21 @@ impl Aggregator {
             return Ok(Committed::Done);
         }
         in_time()?;
-        let mut log = if self.config.event_log { Some(self.log_head(source).await?) } else { None };
+        let mut log = self.log_head(source).await?;
         let now = self.clock.now();
-        if log.is_none() && !gap::note_missed(&self.store, new, now).await {
-            tally.log_gaps += 1;
-        }
-        let gap = log.as_ref().and_then(|head| Some((gap::gap_before(new, head, now)?, head)));
+        let gap = gap::gap_before(new, &log, now);
         let mut gaps = u64::from(gap.is_some());
-        let gap = gap.map(|(gap, head)| gap.json(head.epoch, head.next)).transpose()?;
-        for commit in fold(new, log.as_ref().map(|head| head.epoch), gap)? {
+        let gap = gap.map(|gap| gap.json(log.epoch, log.next)).transpose()?;
+        for commit in fold(new, log.epoch, gap)? {
             in_time()?;
-            match self.store.commit_counts(stream_shard, checkpoint.as_ref(), &commit, log.as_ref(), now).await? {
+            match self.store.commit_counts(stream_shard, checkpoint.as_ref(), &commit, &log, now).await? {
                 Committed::Done => {}
                 moved => return Ok(moved),
             }
             if !commit.events.is_empty() {
                 tally.logged_events += commit.events.len() as u64;
                 tally.log_gaps += std::mem::take(&mut gaps);
-                log = log.map(|head| head.after_append(now));
+                log = log.after_append(now);
             }
             let (counted, rest) = new.split_at(new.partition_point(|change| change.sequence_number <= commit.last));
             tally.commits += 1;

@@ -88,7 +88,7 @@ impl Webhooks {
             return Ok(());
         }
         let detail =
-            "This bank sends no webhooks; its operator can switch them on with the parameters Webhooks and EventLog.";
+            "This bank sends no webhooks; its operator can switch them on with the parameter Webhooks.";
         Err(Problem::new(ProblemKind::NoWebhooks, detail))
     }
 }

@@ -120,11 +120,6 @@ impl<'a> Lookup<'a> {
         self.required("READ_SHARDS", "the number of shards to read, at least WRITE_SHARDS")
     }
 
-    /// Reads `EVENT_LOG`: whether the bank keeps an event log; false if it is not set.
-    pub fn event_log(&self) -> Result<bool, ConfigError> {
-        Ok(self.optional("EVENT_LOG")?.unwrap_or(false))
-    }
-
     /// Reads `ACCOUNT_CLAIM`: the claim that names a token's accounts. It has no default: a forgotten variable
     /// would give every customer's token a machine's access.
     pub fn account_claim(&self) -> Result<String, ConfigError> {

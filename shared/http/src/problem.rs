@@ -130,7 +130,6 @@ kinds! {
     /// The endpoint's secret has another generation.
     WrongGeneration: 409, "wrong-generation", "Wrong generation";
     /// The bank keeps no event log.
-    NoEventLog: 404, "no-event-log", "No event log";
     /// The events after the cursor are not kept, or its part of the log was replaced.
     CursorGone: 410, "cursor-gone", "Cursor gone";
     /// The service is throttled; the same request succeeds later.

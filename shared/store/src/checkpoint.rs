@@ -76,7 +76,7 @@ impl Store {
         stream_shard: &str,
         expected: Option<&SequenceNumber>,
         commit: &CountsCommit,
-        log: Option<&LogHead>,
+        log: &LogHead,
         now: UtcSecond,
     ) -> Result<Committed, StoreError> {
         let lane = Lane::of_stream_shard(stream_shard);
@@ -85,14 +85,14 @@ impl Store {
         actions.extend(dates.map(|(date, counts)| self.add_to_counter(lane, *date, counts)));
         let actions = actions.into_iter().map(|update| Ok(TransactWriteItem::builder().update(update?).build()));
         let mut actions: Vec<_> = actions.collect();
-        let log = log.filter(|_| !commit.events.is_empty());
-        if let Some(head) = log {
-            actions.extend(self.append_to_log(head, &commit.events, now)?);
+        let has_events = !commit.events.is_empty();
+        if has_events {
+            actions.extend(self.append_to_log(log, &commit.events, now)?);
         }
         // The log's segment and head come last.
         let of_log = actions.len().saturating_sub(2);
         let transacted = match self.transact(actions.into_iter().collect()).await {
-            Err(error) if log.is_some() && is_conflict_from(&error, of_log) => return Ok(Committed::LogMoved),
+            Err(error) if has_events && is_conflict_from(&error, of_log) => return Ok(Committed::LogMoved),
             transacted => transacted?,
         };
         Ok(match transacted {

@@ -80,8 +80,7 @@ pub struct LogHead {
 /// Changes that are not in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Missed {
-    /// When the first of them was made. Known for those that were counted while the log was switched off, and not for those that the
-    /// counters lack, too.
+    /// When the first of them was made. Known for those that a restore may have lost, and not for those that the counters lack, too.
     pub since: Option<UtcSecond>,
     /// When the last of them was counted, or was found to be missing.
     pub until: UtcSecond,

@@ -49,6 +49,19 @@ impl Made {
             head[name] = json!({ "S": text });
         }
         head["amountMinor"] = json!({ "N": (n + 1).to_string() });
+        let life = ["SCHEDULED", "PENDING", "PROCESSED"];
+        let so_far = life.iter().position(|one| *one == status).map_or(&life[..], |last| &life[..=last]);
+        let created = &self.model["trail"]["L"][0]["M"];
+        let entry = |status| json!({ "M": { "status": { "S": status }, "at": created["at"], "by": created["by"] } });
+        head["trail"] = json!({ "L": so_far.iter().map(entry).collect::<Vec<_>>() });
+        head["version"] = json!({ "N": so_far.len().to_string() });
+        if so_far.len() > 1 {
+            head["dispatchAttempt"] = json!({ "N": "1" });
+        }
+        if status == "PROCESSED" {
+            head["transactionId"] = json!({ "S": "made" });
+            head["settledAt"] = created["at"].clone();
+        }
         head
     }
 

@@ -1,20 +1,12 @@
-//! What the log may lack is marked in it: what the stream dropped, and what was counted while the log was off.
+//! What the log may lack is marked in it: what the stream dropped, and what a repair found.
 
 use anyhow::Result;
 use chrono::TimeDelta;
 use lambda_runtime::LambdaEvent;
-use payments_local::Functions;
 use payments_tests::tables::{NO_DEADLINE, context};
-use payments_tests::{Counting, World, with_role};
+use payments_tests::{Counting, World};
 
 use super::*;
-
-/// The functions in a stack whose log is switched off.
-async fn without_log(world: &World) -> Result<Functions> {
-    let (client, mut environment) = (world.client().await, world.environment.clone());
-    environment.event_log = false;
-    environment.functions(|function| Ok(world.dependencies(with_role(&client, function, &world.environment.tables)?)))
-}
 
 /// The types of all events, and the gaps among them.
 async fn types(world: &World) -> Result<(Vec<String>, Vec<Value>)> {
@@ -44,56 +36,6 @@ async fn a_record_that_is_almost_dropped_marks_a_gap_before_it() -> Result<()> {
         .count_made_at(world.functions(), world.now().saturating_add(-TimeDelta::hours(24)))
         .await?;
     assert_eq!(all(&world, 1_000).await?.len(), 5);
-    Ok(())
-}
-
-#[tokio::test]
-async fn what_is_counted_while_the_log_is_off_is_a_gap_once_it_is_on_again() -> Result<()> {
-    let world = World::open().await?;
-    let (off, mut counting) = (without_log(&world).await?, Counting::of(&world).await?);
-    // Before the log was ever begun, nothing is noted.
-    create(&world, 1, 0).await?;
-    counting.count(&off).await?;
-    assert_eq!(world.store().await.log_head().await?, None);
-
-    create(&world, 1, 1).await?;
-    counting.count(world.functions()).await?;
-    for (n, now) in [(2, "2026-11-20T10:00:00Z"), (3, "2026-11-20T11:00:00Z")] {
-        world.set_clock(now)?;
-        create(&world, 1, n).await?;
-        let made_at = world.now().saturating_add(-TimeDelta::minutes(5));
-        counting.count_made_at(&off, made_at).await?;
-    }
-    assert_eq!(all(&world, 1_000).await?.len(), 1);
-
-    world.set_clock("2026-11-20T12:00:00Z")?;
-    for n in 4..6 {
-        create(&world, 1, n).await?;
-        counting.count(world.functions()).await?;
-    }
-    let (types, gaps) = types(&world).await?;
-    let scheduled = "payment.scheduled";
-    assert_eq!(types, [scheduled, "log.gap", scheduled, scheduled]);
-    let want = (&json!("2026-11-20T09:55:00Z"), &json!("2026-11-20T11:00:00Z"));
-    assert_eq!((&gaps[0]["since"], &gaps[0]["until"]), want);
-    assert_eq!(world.store().await.log_head().await?.and_then(|head| head.missed), None);
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_log_that_is_off_and_cannot_be_read_stops_no_counting() -> Result<()> {
-    let world = World::open().await?;
-    let off = without_log(&world).await?;
-    create(&world, 1, 0).await?;
-    world.count_all().await?;
-    let key = [("pk".to_owned(), text("LOG#HEAD")), ("sk".to_owned(), text("HEAD"))];
-    let client = world.client().await;
-    let update = client.update_item().table_name(&world.environment.tables.log).set_key(Some(key.into()));
-    update.update_expression("REMOVE epoch").send().await?;
-    create(&world, 1, 1).await?;
-    drop(world.outside.metrics.take());
-    Counting::of(&world).await?.count(&off).await?;
-    assert_eq!(world.metric("LogGaps")?, 1);
     Ok(())
 }
 

@@ -146,7 +146,7 @@ async fn the_engine_charges_a_commit_what_the_model_says() -> Result<()> {
             };
             drop(recorder.take_capacity_use());
             let shard = format!("shard-{number}");
-            let committed = store.commit_counts(&shard, None, commit, Some(&head), AT.parse()?).await?;
+            let committed = store.commit_counts(&shard, None, commit, &head, AT.parse()?).await?;
             ensure!(committed == Committed::Done, "{committed:?}");
             head = head.after_append(AT.parse()?);
             let used: BTreeMap<String, u64> = recorder

@@ -39,10 +39,6 @@ struct Arguments {
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 
-    /// Write the event log, too, as EventLog=true does. In process it is not written by default, as in the template.
-    #[arg(long, conflicts_with_all = ["url", "local"])]
-    event_log: bool,
-
     /// Do not count write units. They are counted only in process, where each response is parsed for it.
     #[arg(long)]
     no_units: bool,
@@ -65,7 +61,7 @@ If DYNAMODB_ENDPOINT is set, that engine is used instead of the embedded one. RU
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let Arguments { settings, local, url, token, data, event_log, no_units, json } = Arguments::parse();
+    let Arguments { settings, local, url, token, data, no_units, json } = Arguments::parse();
     let log = tracing_subscriber::fmt::layer().compact();
     let log = log.with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal());
     tracing_subscriber::registry().with(log_filter("error,dynoxide=off")).with(log).init();
@@ -75,7 +71,7 @@ async fn main() -> Result<()> {
     let target = match url {
         Some(url) => Target::at(&url, token.or_else(|| environment.text("PAYMENTS_TOKEN")).as_deref())?,
         None if local => Target::local(engine, settings.time_zone).await?,
-        None => Target::in_process(engine, settings.time_zone, event_log, (!no_units).then(Recorder::new)).await?,
+        None => Target::in_process(engine, settings.time_zone, (!no_units).then(Recorder::new)).await?,
     };
     let progress = if json { Progress::hidden() } else { Progress::on_stderr(settings.payments, &BARS) }?;
     let summary = run(&settings, &target, &progress).await;

@@ -50,15 +50,11 @@ impl Target {
     pub async fn in_process(
         engine: EngineChoice,
         zone: BusinessZone,
-        event_log: bool,
         recorder: Option<Recorder>,
     ) -> Result<Self> {
         let is_new = engine == EngineChoice::Memory;
         let stack = Stack::on(if is_new { EngineChoice::Scratch } else { engine })
-            .environment(|environment| {
-                environment.time_zone = zone.to_string();
-                environment.event_log = event_log;
-            })
+            .environment(|environment| environment.time_zone = zone.to_string())
             .start()
             .await?;
         let (client, clock) = (stack.environment.client(), stack.clock.clone());

@@ -62,8 +62,6 @@ fn main() -> Result<()> {
             .environment(|environment| {
                 (environment.claims_per_second, environment.moves_per_second) = (0, 0);
                 environment.shards = SHARDS;
-                // As the template has it by default.
-                environment.event_log = false;
             })
             .clock(&Clock::simulated(move || now, |_| {}))
             .reports(reports.path())

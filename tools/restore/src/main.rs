@@ -102,7 +102,7 @@ struct Choices {
     #[arg(long, value_name = "FOLDER")]
     journal: Option<PathBuf>,
 
-    /// The bank keeps no log: bring back what the long-term table and the reports know.
+    /// Neither the log nor the journal can be read: bring back what the long-term table and the reports know.
     #[arg(long, conflicts_with = "journal")]
     no_log: bool,
 

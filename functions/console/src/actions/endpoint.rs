@@ -149,7 +149,7 @@ impl Console {
 
     async fn found(&self, id: &EndpointId) -> Result<Found, Problem> {
         if !self.config.webhooks {
-            let detail = "Webhooks are off; deploy with the parameters Webhooks and EventLog to switch them on.";
+            let detail = "Webhooks are off; deploy with the parameter Webhooks to switch them on.";
             return Err(Problem::new(ProblemKind::NoWebhooks, detail));
         }
         let endpoint = self.store.webhook_endpoint(id).await?.ok_or_else(no_such_endpoint)?;

@@ -15,9 +15,9 @@ fn change(sequence_number: u64, before: Option<Counted>, after: Option<Counted>)
     Change { sequence_number: sequence_number.into(), created_at: None, effect, logged: Logged::Nothing }
 }
 
-/// Folds changes without a log.
+/// Folds changes of the first epoch.
 fn fold<'c>(changes: impl IntoIterator<Item = &'c Change>) -> Vec<CountsCommit> {
-    super::fold(changes, None, None).unwrap()
+    super::fold(changes, Epoch::FIRST, None).unwrap()
 }
 
 fn on(date: &str) -> BusinessDate {

@@ -55,7 +55,7 @@ async fn fill(hooks: &Hooks, added: Range<usize>) -> Result<()> {
     for events in events.chunks(MAX_SEGMENT_BYTES / 450) {
         let (shard, last) = (format!("shard-{}", head.next), 1.into());
         let commit = CountsCommit { deltas: BTreeMap::default(), unparsed: 0, events: events.to_vec(), last };
-        let committed = store.commit_counts(&shard, None, &commit, Some(&head), now).await?;
+        let committed = store.commit_counts(&shard, None, &commit, &head, now).await?;
         ensure!(committed == Committed::Done, "{committed:?}");
         head = head.after_append(now);
     }

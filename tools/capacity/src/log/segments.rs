@@ -104,7 +104,7 @@ impl Segments {
     /// Returns the commits of a batch of so many changes.
     pub(crate) fn commits(&mut self, changes: usize) -> Result<Vec<CountsCommit>> {
         let from = self.random.usize(0..=POOL - changes);
-        Ok(fold(&self.changes[from..from + changes], Some(EPOCH), None)?)
+        Ok(fold(&self.changes[from..from + changes], EPOCH, None)?)
     }
 }
 
