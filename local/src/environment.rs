@@ -50,8 +50,6 @@ pub struct Environment {
     pub shards: u16,
     /// The most dispatch attempts of a payment.
     pub dispatch_attempts: u32,
-    /// Whether they are delivered to webhook endpoints.
-    pub webhooks: bool,
     /// Whether there is a console.
     pub console: bool,
     /// The calendars of currencies.
@@ -88,7 +86,6 @@ impl Environment {
             account_claim: "custom:accounts".to_owned(),
             shards: 10,
             dispatch_attempts: 8,
-            webhooks: true,
             console: true,
             calendars: String::new(),
             cut_offs: String::new(),
@@ -116,8 +113,7 @@ impl Environment {
             "ACCOUNT_CLAIM" => self.account_claim.clone(),
             "WRITE_SHARDS" | "READ_SHARDS" => self.shards.to_string(),
             // In this process the master secret is one of the dependencies.
-            "WEBHOOK_SECRET" if self.webhooks => format!("given:{WEBHOOK_MASTER}"),
-            "WEBHOOK_SECRET" => String::new(),
+            "WEBHOOK_SECRET" => format!("given:{WEBHOOK_MASTER}"),
             // One machine has no event bus.
             "EVENT_BUS" => String::new(),
             "CALENDARS" => self.calendars.clone(),
@@ -144,7 +140,6 @@ impl Environment {
             "RESULT_QUEUE_URL" => "https://queue.invalid/payment-results".to_owned(),
             "RESULT_DEAD_LETTERS_URL" => "https://queue.invalid/payment-results-dead-letters".to_owned(),
             "DISPATCH_FAILURES_URL" => "https://queue.invalid/dispatch-failures".to_owned(),
-            "WEBHOOKS" => self.webhooks.to_string(),
             "CONSOLE" => self.console.to_string(),
             "MAX_DISPATCH_ATTEMPTS" => self.dispatch_attempts.to_string(),
             _ => return None,

@@ -128,7 +128,6 @@ impl Functions {
         let Dependencies { store, reports, clock, metrics, .. } = of(Function::Report)?;
         let report = Report::new(report::Config::read(lookup)?, store, reports, clock, metrics);
         let Dependencies { store, reports, clock, metrics, webhooks: sender, .. } = of(Function::Publish)?;
-        let sender = publish::Config::read(lookup)?.webhook_secret.map(|_| sender);
         let publish = Publish::new(store, reports, sender, clock, metrics);
         let (store, clock, metrics) = own(Function::Recount)?;
         let recount = Recount::new(recount::Config::read(lookup)?, store, clock, metrics);

@@ -96,18 +96,15 @@ fn the_stream_feeds_the_aggregator_and_never_discards_a_record() -> Result<()> {
 }
 
 #[test]
-fn new_segments_wake_publish_as_in_the_local_system_if_anybody_waits() -> Result<()> {
+fn new_segments_wake_publish_as_in_the_local_system() -> Result<()> {
     let (template, local) = (template()?, publish_settings()?);
     let mapping = stream_mapping(&template, "publish")?;
     assert_eq!(mapping["FilterCriteria"], json!({ "Filters": [{ "Pattern": PUBLISH_FILTER }] }));
     assert_eq!(mapping["BatchSize"], local.batch_size);
-    assert_eq!(mapping["Enabled"], json!({"!If": ["IsWoken", true, false]}));
-    let either = json!({"!Or": [{"!Condition": "HasWebhooks"}, {"!Condition": "HasEventBus"}]});
-    assert_eq!(template["Conditions"]["IsWoken"], either);
+    assert_eq!(mapping["Enabled"], true);
     assert_eq!(template["Parameters"]["EventBus"]["Default"], "");
     assert_eq!((&mapping["MaximumRetryAttempts"], local.maximum_retry_attempts), (&json!(0), Some(0)));
     assert!(mapping["MaximumBatchingWindowInSeconds"].is_null() && mapping["TumblingWindowInSeconds"].is_null());
-    assert_eq!(template["Parameters"]["Webhooks"]["Default"], "false");
     Ok(())
 }
 
@@ -164,7 +161,7 @@ fn all_but_counting_the_journal_and_the_look_can_be_paused() -> Result<()> {
     let wanted = [
         ("dispatch", json!({"!If": ["IsSending", true, false]})),
         // What is counted while the rest is paused is delivered, too.
-        ("publish", json!({"!If": ["IsWoken", true, false]})),
+        ("publish", json!(true)),
         // The stream keeps changes for a day: what is not counted by then must be repaired.
         ("stream-aggregator", Value::Null),
         ("settle", json!({"!If": ["IsSettling", true, false]})),

@@ -41,8 +41,6 @@ const TRANSACTION: &str = "TX-20900615-1";
 pub enum Given {
     /// No payments.
     Nothing,
-    /// A bank that sends no webhooks.
-    NoWebhooks,
     /// The webhook endpoint of `webhooks/put`, which fails at the first of three events.
     Endpoint,
     /// As many webhook endpoints as there can be.
@@ -92,7 +90,7 @@ pub async fn prepare(world: &World, given: Given, moved_at: &str) -> Result<()> 
     let processed = || anyhow::Ok(settled(Settlement::Processed(TRANSACTION.parse()?)));
     let failed = || settled(Settlement::Failed(FailureReason::cut("The payee's account is closed.")));
     match given {
-        Given::Nothing | Given::NoWebhooks | Given::Calendars => {}
+        Given::Nothing | Given::Calendars => {}
         Given::Endpoint => failing_endpoint(world).await?,
         Given::Endpoints => {
             for n in 0..MAX_ENDPOINTS {

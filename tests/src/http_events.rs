@@ -122,7 +122,6 @@ pub const GIVEN: [(Given, &[&str]); 17] = [
         ],
     ),
     (Given::Endpoints, &["webhooks/put-too-many"]),
-    (Given::NoWebhooks, &["webhooks/list-none-sent", "webhooks/put-none-sent"]),
     (
         Given::Calendars,
         &[
@@ -189,7 +188,6 @@ pub async fn world_of(name: &str) -> Result<(World, Given, bool)> {
     let (given, is_stated) = given(&GIVEN, name);
     let world = World::with(|environment| {
         environment.horizon_days = HORIZON_DAYS;
-        environment.webhooks = given != Given::NoWebhooks;
         if [Given::Calendars, Given::MovedPayment].contains(&given) {
             environment.calendars = "EUR=T2,GBP=GB,USD=FED".to_owned();
             environment.cut_offs = "T2=16:00,FED=17:30".to_owned();

@@ -238,7 +238,7 @@ impl Bank {
     /// event that is kept; with `now`, with the next one that is logged. Call it again with `next_cursor`, at once if `has_more`.
     ///
     /// # Errors
-    /// When the bank keeps no log (`no-event-log`), the cursor is gone (`cursor-gone`: [`Problem::oldest_cursor`](crate::Problem::oldest_cursor)
+    /// When the cursor is gone (`cursor-gone`: [`Problem::oldest_cursor`](crate::Problem::oldest_cursor)
     /// is where to go on), the token lacks `payments/inspect`, or the bank does not respond.
     pub async fn events(&self, after: Option<&str>, limit: Option<u16>) -> Result<EventPage, Error> {
         let mut query = Query::new(&[]);

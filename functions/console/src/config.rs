@@ -27,8 +27,6 @@ pub struct Config {
     /// How operators sign in. Without it, the browser sends no token: on one machine only, because elsewhere every view needs
     /// one.
     pub sign_in: Option<SignIn>,
-    /// `WEBHOOKS`: whether events are sent to webhook endpoints.
-    pub webhooks: bool,
     /// What is paused, as the parameter `Paused` says.
     pub paused: Paused,
     /// What operators reach besides the tables.
@@ -81,7 +79,6 @@ impl Config {
             read_shards: lookup.read_shards()?,
             is_on: lookup.optional("CONSOLE")?.unwrap_or(false),
             sign_in: SignIn::read(lookup)?,
-            webhooks: lookup.optional("WEBHOOKS")?.unwrap_or(false),
             paused: lookup.optional("PAUSED")?.unwrap_or(Paused::None),
             resources: Resources::read(lookup)?,
         })

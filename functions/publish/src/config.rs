@@ -10,8 +10,8 @@ pub struct Config {
     pub data: DataConfig,
     /// `JOURNAL_URL`: the storage of the journal.
     pub storage: Storage,
-    /// `WEBHOOK_SECRET`: the id of the master secret of webhooks, which are not sent without it.
-    pub webhook_secret: Option<String>,
+    /// `WEBHOOK_SECRET`: the id of the master secret of webhooks.
+    pub webhook_secret: String,
     /// `EVENT_BUS`: the name of the event bus, on which nothing is put without it.
     pub event_bus: Option<String>,
 }
@@ -20,7 +20,7 @@ impl Config {
     /// Reads the configuration.
     pub fn read(lookup: &Lookup<'_>) -> Result<Self, ConfigError> {
         let storage = lookup.required("JOURNAL_URL", "where the journal is stored, such as s3://bucket/prefix")?;
-        let (webhook_secret, event_bus) = (lookup.text("WEBHOOK_SECRET"), lookup.text("EVENT_BUS"));
+        let (webhook_secret, event_bus) = (lookup.webhook_secret()?, lookup.text("EVENT_BUS"));
         Ok(Self { data: lookup.data()?, storage, webhook_secret, event_bus })
     }
 }

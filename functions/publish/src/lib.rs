@@ -90,18 +90,18 @@ pub enum Action {
 pub struct Publish {
     store: Store,
     files: Arc<dyn ObjectStore>,
-    webhooks: Option<Webhooks>,
+    webhooks: Webhooks,
     bus: Option<Arc<dyn EventBus>>,
     clock: Clock,
     metrics: Metrics,
 }
 
 impl Publish {
-    /// Creates the function. Its journal is stored in `files`. Without `webhooks` none are sent.
+    /// Creates the function. Its journal is stored in `files`.
     pub fn new(
         store: Store,
         files: Arc<dyn ObjectStore>,
-        webhooks: Option<Webhooks>,
+        webhooks: Webhooks,
         clock: Clock,
         metrics: Metrics,
     ) -> Self {

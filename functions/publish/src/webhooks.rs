@@ -24,13 +24,13 @@ pub struct Webhooks {
 
 #[cfg(feature = "aws")]
 impl Webhooks {
-    /// What a deployed function has, if its configuration says so.
+    /// What a deployed function has. The master secret is read when something is sent.
     ///
     /// # Errors
     /// When the machine's certificates cannot be read.
-    pub async fn configured(config: &crate::Config) -> Result<Option<Self>, lambda_runtime::Error> {
-        let Some(secret) = &config.webhook_secret else { return Ok(None) };
-        Ok(Some(Self { sender: Arc::new(Sender::internet()?), master: WebhookMaster::stored(secret).await? }))
+    pub async fn configured(config: &crate::Config) -> Result<Self, lambda_runtime::Error> {
+        let master = WebhookMaster::stored(&config.webhook_secret).await?;
+        Ok(Self { sender: Arc::new(Sender::internet()?), master })
     }
 }
 
@@ -91,7 +91,6 @@ impl Publish {
         deadline: &Deadline,
         outcome: &mut Option<WebhookOutcome>,
     ) -> Result<(), PublishError> {
-        let Some(webhooks) = &self.webhooks else { return Ok(()) };
         // The places before the head: another run may move one on to what is behind a head that was read before. And before the endpoints:
         // the lease of one that is changed in between is another one than here, so nothing is sent as it was before.
         let states = self.store.webhook_states().await?;
@@ -102,7 +101,7 @@ impl Publish {
         let head = self.store.log_head().await?;
         let mut known = Known::of(endpoints, states);
         let outcome = outcome.insert(WebhookOutcome::default());
-        let served = self.serve_due(webhooks, &mut known, head.as_ref(), deadline, outcome).await;
+        let served = self.serve_due(&mut known, head.as_ref(), deadline, outcome).await;
         // Others append meanwhile, and endpoints get that too.
         let is_ahead = |head: &LogHead| known.states.values().any(|state| state.position > head.end());
         let head = match head {
@@ -116,7 +115,6 @@ impl Publish {
     /// Delivers to all endpoints that have something to get.
     async fn serve_due(
         &self,
-        webhooks: &Webhooks,
         known: &mut Known,
         head: Option<&LogHead>,
         deadline: &Deadline,
@@ -126,7 +124,7 @@ impl Publish {
         if due.is_empty() {
             return Ok(());
         }
-        let (master, sending) = (webhooks.master.get_secret().await?, AtomicUsize::new(0));
+        let (master, sending) = (self.webhooks.master.get_secret().await?, AtomicUsize::new(0));
         let run = &Run {
             store: &self.store,
             sender: &webhooks.sender.anew(),

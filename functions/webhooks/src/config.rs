@@ -10,14 +10,14 @@ pub struct Config {
     pub data: DataConfig,
     /// The access rules.
     pub access: Access,
-    /// `WEBHOOK_SECRET`: the id of the master secret of webhooks. Without it the bank sends none.
-    pub webhook_secret: Option<String>,
+    /// `WEBHOOK_SECRET`: the id of the master secret of webhooks.
+    pub webhook_secret: String,
 }
 
 impl Config {
     /// Reads the configuration. An error names the variable.
     pub fn read(lookup: &Lookup<'_>) -> Result<Self, ConfigError> {
         let access = Access { account_claim: lookup.account_claim()?, is_open: lookup.is_sam_local() };
-        Ok(Self { data: lookup.data()?, access, webhook_secret: lookup.text("WEBHOOK_SECRET") })
+        Ok(Self { data: lookup.data()?, access, webhook_secret: lookup.webhook_secret()? })
     }
 }

@@ -50,8 +50,8 @@ pub(super) struct Publishing {
 impl Publishing {
     pub(super) async fn of(stack: &Stack, functions: Functions, timeout: TimeDelta) -> Result<Self> {
         let stream = match stack.log_stream().await {
-            Ok(stream) if stack.environment.webhooks => Some(StreamMapping::new(publish_settings()?, stream)?),
-            _ => None,
+            Ok(stream) => Some(StreamMapping::new(publish_settings()?, stream)?),
+            Err(_) => None,
         };
         let clock = stack.clock.clone();
         Ok(Self { functions, clock, timeout, stream, is_in_background: false, next: None, running: None })

@@ -120,6 +120,11 @@ impl<'a> Lookup<'a> {
         self.required("READ_SHARDS", "the number of shards to read, at least WRITE_SHARDS")
     }
 
+    /// Reads `WEBHOOK_SECRET`: where the master secret of webhooks is.
+    pub fn webhook_secret(&self) -> Result<String, ConfigError> {
+        self.required("WEBHOOK_SECRET", "the id of the master secret of webhooks in Secrets Manager, or given:SECRET")
+    }
+
     /// Reads `ACCOUNT_CLAIM`: the claim that names a token's accounts. It has no default: a forgotten variable
     /// would give every customer's token a machine's access.
     pub fn account_claim(&self) -> Result<String, ConfigError> {

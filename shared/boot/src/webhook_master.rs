@@ -3,8 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use payments_model::webhook::MasterSecret;
 use payments_model::{Outage, OutageKind};
+use tokio::sync::OnceCell;
 
 /// The master secret of webhooks. It is read once by each sandbox: whoever changes it deploys anew.
 #[derive(Clone)]
@@ -14,15 +17,12 @@ pub struct WebhookMaster(Arc<Source>);
 #[cfg(feature = "aws")]
 const GIVEN: &str = "given:";
 
-enum Source {
-    Given(MasterSecret),
-    #[cfg(feature = "aws")]
-    Stored {
-        client: aws_sdk_secretsmanager::Client,
-        id: String,
-        read: tokio::sync::OnceCell<MasterSecret>,
-    },
+struct Source {
+    read: Box<Read>,
+    known: OnceCell<MasterSecret>,
 }
+
+type Read = dyn Fn() -> BoxFuture<'static, Result<MasterSecret, WebhookMasterError>> + Send + Sync;
 
 /// Why the master secret is not known.
 #[derive(Debug, thiserror::Error)]
@@ -48,7 +48,17 @@ impl WebhookMaster {
     /// A secret that is given: on one machine, and in tests.
     #[must_use]
     pub fn given(secret: MasterSecret) -> Self {
-        Self(Arc::new(Source::Given(secret)))
+        Self::read_by(move || {
+            let secret = secret.clone();
+            async move { Ok(secret) }.boxed()
+        })
+    }
+
+    /// The secret that `read` returns. Nothing is read yet.
+    pub fn read_by(
+        read: impl Fn() -> BoxFuture<'static, Result<MasterSecret, WebhookMasterError>> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(Source { read: Box::new(read), known: OnceCell::new() }))
     }
 
     /// The secret with this id in Secrets Manager, with the function's own role. Nothing is read yet. After `given:` comes the secret
@@ -62,29 +72,24 @@ impl WebhookMaster {
             let secret = secret.parse().map_err(|error| WebhookMasterError::Unusable(Box::new(error)))?;
             return Ok(Self::given(secret));
         }
-        let client = crate::aws::secrets_manager().await;
-        Ok(Self(Arc::new(Source::Stored { client, id: id.to_owned(), read: tokio::sync::OnceCell::new() })))
+        let (client, id) = (crate::aws::secrets_manager().await, id.to_owned());
+        Ok(Self::read_by(move || {
+            let call = client.get_secret_value().secret_id(&id);
+            async move {
+                let value = call.send().await.map_err(|error| WebhookMasterError::NotGiven(error.into()))?;
+                let text = value.secret_string().unwrap_or_default();
+                text.parse().map_err(|error| WebhookMasterError::Unusable(Box::new(error)))
+            }
+            .boxed()
+        }))
     }
 
     /// Returns the secret. It is read at most once, but for failures: a function that does other work must not fail with it.
     ///
     /// # Errors
     /// [`WebhookMasterError`] if it cannot be read or used.
-    #[cfg_attr(not(feature = "aws"), expect(clippy::unused_async, reason = "a secret that is stored is read"))]
     pub async fn get_secret(&self) -> Result<MasterSecret, WebhookMasterError> {
-        match &*self.0 {
-            Source::Given(secret) => Ok(secret.clone()),
-            #[cfg(feature = "aws")]
-            Source::Stored { client, id, read } => {
-                let secret = read.get_or_try_init(async || {
-                    let value = client.get_secret_value().secret_id(id).send().await;
-                    let value = value.map_err(|error| WebhookMasterError::NotGiven(error.into()))?;
-                    let text = value.secret_string().unwrap_or_default();
-                    text.parse().map_err(|error| WebhookMasterError::Unusable(Box::new(error)))
-                });
-                secret.await.cloned()
-            }
-        }
+        self.0.known.get_or_try_init(|| (self.0.read)()).await.cloned()
     }
 }
 

@@ -120,7 +120,6 @@ kinds! {
     /// The payment has another version than the request names.
     VersionChanged: 412, "version-changed", "Version changed";
     /// The bank sends no webhooks.
-    NoWebhooks: 404, "no-webhooks", "No webhooks";
     /// There is no webhook endpoint with this id.
     NoSuchEndpoint: 404, "no-such-endpoint", "No such endpoint";
     /// The bank has as many endpoints as it can have.

@@ -11,7 +11,7 @@ use payments_model::webhook::{EndpointId, EndpointUrl};
 use payments_store::{EndpointChoice, Store, WebhookState};
 use payments_tests::tables::{NO_DEADLINE, context};
 use payments_tests::{Counting, Reaction, Receivers, with_role};
-use publish::Publish;
+use publish::{Publish, Webhooks};
 use tokio::task::yield_now;
 
 use super::between::{at_call, with_fate};
@@ -73,10 +73,13 @@ impl Hooks {
 
     /// The function over a client, with its role.
     async fn function(&self, client: &Client) -> Result<Publish> {
+        self.function_with(client, self.receivers.webhooks()?).await
+    }
+
+    async fn function_with(&self, client: &Client, webhooks: Webhooks) -> Result<Publish> {
         let tables = &self.world.environment.tables;
         let store = Store::new(with_role(client, Function::Publish, tables)?, tables.clone());
         let dependencies = self.world.dependencies_over(&self.world.recorder).await;
-        let webhooks = Some(self.receivers.webhooks()?);
         Ok(Publish::new(store, dependencies.reports, webhooks, dependencies.clock, dependencies.metrics))
     }
 

@@ -66,8 +66,6 @@ impl Settings {
         if self.outages.is_empty() {
             environment.max_report_rows = [2, 7, 100_000][usize::from(self.seed.to_le_bytes()[0]) % 3];
         }
-        // Where an outage is planned, no endpoint is there, and none is looked for.
-        environment.webhooks = self.outages.is_empty();
         environment.dispatch_attempts = self.dispatch_attempts();
         if let Some(weakness) = self.weakness {
             weakness.weaken_environment(environment);

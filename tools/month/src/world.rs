@@ -125,7 +125,8 @@ async fn start(
         .environment(|environment| settings.tell(environment, zone))
         .start()
         .await?;
-    let receivers = match stack.environment.webhooks {
+    // Where an outage is planned, no endpoint is there.
+    let receivers = match settings.outages.is_empty() {
         true => Some(webhooks::create(&mut stack, seed, time, faults).await?),
         false => None,
     };

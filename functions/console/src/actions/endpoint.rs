@@ -148,10 +148,6 @@ impl Console {
     }
 
     async fn found(&self, id: &EndpointId) -> Result<Found, Problem> {
-        if !self.config.webhooks {
-            let detail = "Webhooks are off; deploy with the parameter Webhooks to switch them on.";
-            return Err(Problem::new(ProblemKind::NoWebhooks, detail));
-        }
         let endpoint = self.store.webhook_endpoint(id).await?.ok_or_else(no_such_endpoint)?;
         // Both are deleted together.
         let state = self.store.webhook_state(id).await?.ok_or_else(no_such_endpoint)?;

@@ -2,6 +2,9 @@
 
 use payments_store::DisabledBy;
 
+use payments_boot::{WebhookMaster, WebhookMasterError};
+use payments_tests::Bus;
+
 use super::*;
 
 /// Runs the function each minute, for so long.
@@ -106,5 +109,39 @@ async fn an_endpoint_that_asks_to_be_left_alone_is() -> Result<()> {
     minutes(&hooks, 9).await?;
     assert_eq!(hooks.receivers.messages(PORT).len(), 1);
     minutes(&hooks, 1).await?;
+    hooks.judge().await
+}
+
+/// The journal and the bus need no secret.
+#[tokio::test]
+async fn without_the_master_secret_only_webhooks_wait() -> Result<()> {
+    let mut hooks = Hooks::with_endpoint().await?;
+    let Webhooks { sender, master } = hooks.receivers.webhooks()?;
+    let (secret, is_away) = (master.get_secret().await?, Arc::new(AtomicBool::new(true)));
+    let away = Arc::clone(&is_away);
+    let master = WebhookMaster::read_by(move || {
+        let error = || WebhookMasterError::NotGiven("it does not answer".into());
+        let read = if away.load(Ordering::SeqCst) { Err(error()) } else { Ok(secret.clone()) };
+        Box::pin(async { read })
+    });
+    let (bus, client) = (Arc::new(Bus::default()), hooks.world.client().await);
+    let function = hooks.function_with(&client, Webhooks { sender, master }).await?;
+    let function = function.with_bus(Some(Arc::clone(&bus) as _));
+    let run = async || {
+        let event = serde_json::from_value(json!({ "action": "publish" }))?;
+        let outcome = function.handle(lambda_runtime::LambdaEvent::new(event, context(NO_DEADLINE))).await;
+        outcome.map_err(anyhow::Error::from_boxed)
+    };
+    run().await?;
+    hooks.segment(3, 0).await?;
+    let error = run().await.err().context("the secret was not needed")?;
+    assert!(error.to_string().contains("Secrets Manager"), "{error}");
+    let log = events(&all(&hooks.world, 1_000).await?)?;
+    assert_eq!(journaled(&hooks.world.outside.reports).await?, log);
+    assert_eq!((bus.accepted().len(), hooks.receivers.messages(PORT).len()), (3, 0));
+    assert_eq!(hooks.state().await?.progress.failures, 0, "the endpoint did not fail");
+    is_away.store(false, Ordering::SeqCst);
+    hooks.pass(TimeDelta::minutes(1))?;
+    run().await?;
     hooks.judge().await
 }

@@ -77,7 +77,7 @@ async fn deliver(hooks: &Hooks, port: u16, wanted: usize) -> Result<Duration> {
     let (begin, origin) = (hooks.world.now().as_chrono(), Instant::now());
     let now = move || begin + TimeDelta::from_std(origin.elapsed()).unwrap_or_default();
     let clock = Clock::driven(now, |time| Box::pin(sleep(time)));
-    let (files, webhooks) = (Arc::clone(&outside.reports), Some(hooks.receivers.webhooks()?));
+    let (files, webhooks) = (Arc::clone(&outside.reports), hooks.receivers.webhooks()?);
     let function = Publish::new(store, files, webhooks, clock.clone(), outside.metrics.clone());
     for _ in 0..10 {
         // It was woken by a segment.
