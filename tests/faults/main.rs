@@ -20,7 +20,6 @@ mod invariants;
 mod late;
 mod lateness;
 mod night;
-mod older;
 mod paces;
 mod poison;
 mod races;

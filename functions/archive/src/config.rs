@@ -4,7 +4,7 @@ use payments_boot::{ConfigError, DataConfig, Lookup};
 use payments_model::{BusinessZone, ShardCount};
 
 /// The default of `MOVES_PER_SECOND_PER_SHARD`. With 32 shards they are 960 a second, for a unit of each table and of each
-/// index. One partition accepts them all. A backlog of two million, as after an upgrade, takes 35 minutes of the three and a
+/// index. One partition accepts them all. A backlog of two million takes 35 minutes of the three and a
 /// half hours that the schedule allows.
 const DEFAULT_MOVES_PER_SECOND: u32 = 30;
 

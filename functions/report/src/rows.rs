@@ -4,7 +4,7 @@ use csv_core::ReadRecordResult;
 use payments_model::{AccountId, BusinessDate, DuePayment, FailureReason, Head, Reference, TransactionId, UtcSecond};
 use payments_store::UnreportedSort;
 
-/// The columns, in order. New ones are added at the end: reports of older releases are read back without them.
+/// The columns, in order.
 pub(crate) const COLUMNS: [&str; 12] = [
     "paymentId",
     "accountId",
@@ -20,9 +20,6 @@ pub(crate) const COLUMNS: [&str; 12] = [
     "reference",
 ];
 
-/// How many columns the first release's reports have.
-const FIRST_COLUMNS: usize = 11;
-
 /// The columns that are read back: what leads to a payment's head, its key in `unreported`, and its date.
 const PAYMENT_ID: usize = 0;
 const ACCOUNT_ID: usize = 1;
@@ -31,8 +28,7 @@ const DUE_DATE: usize = 6;
 const SETTLED_AT: usize = 10;
 
 /// The bytes of the longest row without quotes: ids of 36, 48 and 48, an amount of 19, a currency of 3,
-/// instants of 20 and 20, a date of 10, a status of 9, a reason of 256, and a reference of 35: an older
-/// release cuts no reason beside a reference. A row with a reason has no transaction id. The header is shorter.
+/// instants of 20 and 20, a date of 10, a status of 9, a reason of 256, and a reference of 35. A row with a reason has no transaction id. The header is shorter.
 const LONGEST_ROW: usize = 36 + 48 + 48 + 19 + 3 + 20 + 20 + 10 + 9 + 256 + 35;
 
 /// One byte and one field more: `csv_core` reports a buffer without free space as full.
@@ -154,7 +150,7 @@ impl RowReader {
 
     fn parse(&self) -> Result<ReportedRow, &'static str> {
         let parse = || {
-            let () = [FIRST_COLUMNS, COLUMNS.len()].contains(&self.fields).then_some(())?;
+            let () = (self.fields == COLUMNS.len()).then_some(())?;
             let payment = DuePayment {
                 // As it is stored, for ever: what is valid today was not always asked for.
                 account: AccountId::from_stored(self.field(ACCOUNT_ID)?).ok()?,

@@ -40,7 +40,7 @@ pub(super) struct Publishing {
     functions: Functions,
     clock: Clock,
     timeout: TimeDelta,
-    /// None if the log's table has no stream: it was created by an older release.
+    /// None if the log's table has no stream.
     stream: Option<StreamMapping>,
     is_in_background: bool,
     next: Option<Value>,

@@ -12,11 +12,8 @@ use payments_model::{AccountId, BusinessDate, PaymentId, Place, Reference, Statu
 use crate::problem::{Problem, ProblemKind};
 
 /// The first part of a cursor: one for each list, changed whenever the cursor's parts change.
-const ACCOUNT_FORMAT: &str = "a2";
+const ACCOUNT_FORMAT: &str = "a1";
 const DUE_FORMAT: &str = "d1";
-
-/// The format of the release before, which had one status at most, no payee, no reference and one order. Its cursors go on.
-const OLD_ACCOUNT_FORMAT: &str = "a1";
 
 /// The longest cursor that is decoded, in characters: the parts below have at most 316 bytes, 422 in base64.
 const MAX_CURSOR_CHARS: usize = 448;
@@ -57,22 +54,16 @@ impl AccountCursor {
     /// Decodes a cursor that a client sent.
     ///
     /// # Errors
-    /// [`ProblemKind::InvalidCursor`] for a text that [`AccountCursor::encode`] cannot have made, in this release or the
-    /// one before.
+    /// [`ProblemKind::InvalidCursor`] for a text that [`AccountCursor::encode`] cannot have made.
     pub fn decode(text: &str) -> Result<Self, Problem> {
         decode(text, Self::parse)
     }
 
     fn parse(text: &str) -> Option<Self> {
         let parts: Vec<&str> = text.split('#').collect();
-        let (account, from, to, statuses, payee, reference, order, at, payment_id) = match *parts.as_slice() {
-            [ACCOUNT_FORMAT, account, from, to, statuses, payee, reference, order, at, payment_id] => {
-                (account, from, to, statuses, payee, reference, order, at, payment_id)
-            }
-            [OLD_ACCOUNT_FORMAT, account, from, to, status, at, payment_id] if !status.contains(',') => {
-                (account, from, to, status, "", "", "asc", at, payment_id)
-            }
-            _ => return None,
+        let [ACCOUNT_FORMAT, account, from, to, statuses, payee, reference, order, at, payment_id] = *parts.as_slice()
+        else {
+            return None;
         };
         let is_descending = match order {
             "asc" => false,
@@ -203,10 +194,6 @@ mod tests {
             ..cursor()
         };
         assert_eq!(AccountCursor::decode(&plain.encode()).unwrap(), plain);
-        // As the release before made it.
-        let Place { due_at: at, payment_id } = plain.after;
-        let old = format!("a1#{}#2026-11-20#2027-02-18##{at}#{payment_id}", plain.account);
-        assert_eq!(AccountCursor::decode(&URL_SAFE_NO_PAD.encode(old)).unwrap(), plain);
     }
 
     #[test]

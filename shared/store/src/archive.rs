@@ -11,8 +11,7 @@ use crate::conditional::{conditional, equations};
 use crate::item::{decode_head, encode_head, head_key};
 use crate::{Item, Store, StoreError};
 
-/// The attribute of a head in the hot table that says that history has it: `true` since its settlement. Releases before
-/// 2026-11-23 did not set it.
+/// The attribute of a head in the hot table that says that history has it: `true` since its settlement.
 pub const IN_HISTORY: &str = "inHistory";
 
 /// The attribute with the time at which DynamoDB may delete an item of the hot table, in seconds since 1970.

@@ -6,8 +6,8 @@
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::ProvideErrorMetadata as _;
 use aws_sdk_dynamodb::types::{
-    AttributeDefinition, BillingMode, CreateGlobalSecondaryIndexAction, GlobalSecondaryIndex,
-    GlobalSecondaryIndexUpdate, KeySchemaElement, KeyType, Projection, ProjectionType, ScalarAttributeType,
+    AttributeDefinition, BillingMode, GlobalSecondaryIndex,
+    KeySchemaElement, KeyType, Projection, ProjectionType, ScalarAttributeType,
     StreamSpecification, StreamViewType, TimeToLiveSpecification, TimeToLiveStatus,
 };
 
@@ -143,10 +143,7 @@ pub async fn create_table(client: &Client, name: &str, table: &Table) -> Result<
     }
     let is_new = match request.send().await {
         Ok(_) => true,
-        Err(error) if error.code() == Some("ResourceInUseException") => {
-            add_indexes(client, name, table).await?;
-            false
-        }
+        Err(error) if error.code() == Some("ResourceInUseException") => false,
         Err(error) => return Err(failed("CreateTable")(error)),
     };
     // A process that was killed after it created the table has not set the time to live.
@@ -162,31 +159,6 @@ pub async fn create_table(client: &Client, name: &str, table: &Table) -> Result<
             .send()
             .await
             .map_err(failed("UpdateTimeToLive"))?;
-    }
-    Ok(())
-}
-
-/// Adds the indexes that a table of an earlier release lacks.
-async fn add_indexes(client: &Client, name: &str, table: &Table) -> Result<(), StoreError> {
-    let found = client.describe_table().table_name(name).send().await.map_err(failed("DescribeTable"))?.table;
-    let indexes = found.and_then(|found| found.global_secondary_indexes).unwrap_or_default();
-    let is_there = |index: &&Index| indexes.iter().any(|found| found.index_name.as_deref() == Some(index.name));
-    for index in table.indexes.iter().filter(|index| !is_there(index)) {
-        let create = CreateGlobalSecondaryIndexAction::builder()
-            .index_name(index.name)
-            .set_key_schema(Some(key_schema(index.partition, index.sort)))
-            .projection(projection(index))
-            .build()
-            .map_err(incomplete("UpdateTable"))?;
-        // DynamoDB creates one index at a time.
-        client
-            .update_table()
-            .table_name(name)
-            .set_attribute_definitions(Some(attribute_definitions(table)))
-            .global_secondary_index_updates(GlobalSecondaryIndexUpdate::builder().create(create).build())
-            .send()
-            .await
-            .map_err(failed("UpdateTable"))?;
     }
     Ok(())
 }
