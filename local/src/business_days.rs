@@ -6,28 +6,53 @@ use anyhow::{Context as _, Result};
 use payments_boot::Lookup;
 use payments_model::UtcSecond;
 
-/// The parameters of a stack, as `sam deploy` gets them.
+use crate::environment::Environment;
+
+/// A bank's calendars, cut-offs and date rule.
+#[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]
+pub struct Dates {
+    /// Currencies with a calendar each, such as EUR=T2,GBP=GB: the stack's `Calendars`.
+    #[arg(long, value_name = "CURRENCY=CALENDAR,…")]
+    pub calendars: Option<String>,
+
+    /// Times from 04:00 to 23:59 by each calendar's clock, such as T2=16:00: the stack's `CutOffs`.
+    #[arg(long, value_name = "CALENDAR=hh:mm,…")]
+    pub cut_offs: Option<String>,
+
+    /// How many minutes before a cut-off a payment has to be created and due, 10 by default: the stack's `CutOffLeadMinutes`.
+    #[arg(long, value_name = "MINUTES")]
+    pub cut_off_lead_minutes: Option<String>,
+
+    /// What happens on closed dates: none (by default), following, preceding or refuse: the stack's `DateRule`.
+    #[arg(long, value_name = "RULE")]
+    pub date_rule: Option<String>,
+}
+
+impl Dates {
+    /// Sets what was chosen, and else these calendars.
+    pub(crate) fn tell(&self, environment: &mut Environment, calendars: &str) {
+        environment.calendars = self.calendars.clone().unwrap_or_else(|| calendars.to_owned());
+        let chosen = [
+            (&mut environment.cut_offs, &self.cut_offs),
+            (&mut environment.cut_off_lead_minutes, &self.cut_off_lead_minutes),
+            (&mut environment.date_rule, &self.date_rule),
+        ];
+        for (variable, chosen) in chosen {
+            variable.clone_from(chosen.as_ref().unwrap_or(&variable.clone()));
+        }
+    }
+}
+
+/// The parameters of a stack, as `sam deploy` gets them. Without calendars, every day is open.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct Parameters {
     /// The stack's `BusinessTimeZone`, such as Europe/London.
     #[arg(long, value_name = "ZONE")]
     pub time_zone: String,
 
-    /// The stack's `Calendars`: currencies with a calendar each, such as EUR=T2,GBP=GB. Without any, every day is open.
-    #[arg(long, default_value = "", value_name = "CURRENCY=CALENDAR,…")]
-    pub calendars: String,
-
-    /// The stack's `CutOffs`: times from 04:00 to 23:59 by each calendar's clock, such as T2=16:00.
-    #[arg(long, default_value = "", value_name = "CALENDAR=hh:mm,…")]
-    pub cut_offs: String,
-
-    /// The stack's `CutOffLeadMinutes`: how many minutes before a cut-off a payment has to be created and due.
-    #[arg(long, default_value = "10", value_name = "MINUTES")]
-    pub cut_off_lead_minutes: String,
-
-    /// The stack's `DateRule`: none, following, preceding or refuse.
-    #[arg(long, default_value = "none", value_name = "RULE")]
-    pub date_rule: String,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "its fields are the flags")]
+    pub dates: Dates,
 }
 
 impl Parameters {
@@ -36,16 +61,10 @@ impl Parameters {
     /// # Errors
     /// What a function would say when it starts.
     pub fn check(&self, now: UtcSecond) -> Result<String> {
-        let get = |name: &str| {
-            Some(match name {
-                "BUSINESS_TIME_ZONE" => self.time_zone.clone(),
-                "CALENDARS" => self.calendars.clone(),
-                "CUT_OFFS" => self.cut_offs.clone(),
-                "CUT_OFF_LEAD_MINUTES" => self.cut_off_lead_minutes.clone(),
-                "DATE_RULE" => self.date_rule.clone(),
-                _ => return None,
-            })
-        };
+        let mut environment = Environment::at(String::new());
+        environment.time_zone.clone_from(&self.time_zone);
+        self.dates.tell(&mut environment, "");
+        let get = |name: &str| environment.get(name);
         let days = Lookup::new(&get).business_days().context("the functions would not start")?;
         if days.is_always_open() {
             return Ok("The parameters are valid. Every day is open.".to_owned());
@@ -66,10 +85,9 @@ mod tests {
     use super::*;
 
     fn check(time_zone: &str, calendars: &str, cut_offs: &str) -> Result<String> {
-        let [time_zone, calendars, cut_offs] = [time_zone, calendars, cut_offs].map(str::to_owned);
-        let (cut_off_lead_minutes, date_rule) = ("10".to_owned(), "following".to_owned());
-        let parameters = Parameters { time_zone, calendars, cut_offs, cut_off_lead_minutes, date_rule };
-        parameters.check("2026-11-25T10:00:00Z".parse()?)
+        let [calendars, cut_offs, date_rule] = [calendars, cut_offs, "following"].map(|text| Some(text.to_owned()));
+        let dates = Dates { calendars, cut_offs, cut_off_lead_minutes: None, date_rule };
+        Parameters { time_zone: time_zone.to_owned(), dates }.check("2026-11-25T10:00:00Z".parse()?)
     }
 
     #[test]

@@ -56,6 +56,8 @@ pub struct Environment {
     pub calendars: String,
     /// The cut-offs of calendars.
     pub cut_offs: String,
+    /// How many minutes before a cut-off a payment has to be created and due.
+    pub cut_off_lead_minutes: String,
     /// What happens to payments of closed dates, if their requests do not say so.
     pub date_rule: String,
     /// Whether the gateway requires tokens, so that operators sign in to the console.
@@ -89,6 +91,7 @@ impl Environment {
             console: true,
             calendars: String::new(),
             cut_offs: String::new(),
+            cut_off_lead_minutes: "10".to_owned(),
             date_rule: "none".to_owned(),
             require_tokens: false,
             paused: "none",
@@ -118,6 +121,7 @@ impl Environment {
             "EVENT_BUS" => String::new(),
             "CALENDARS" => self.calendars.clone(),
             "CUT_OFFS" => self.cut_offs.clone(),
+            "CUT_OFF_LEAD_MINUTES" => self.cut_off_lead_minutes.clone(),
             "DATE_RULE" => self.date_rule.clone(),
             // Without tokens nobody signs in. The port is not known yet, so the provider's addresses are paths.
             "CONSOLE_CLIENT_ID" | "CONSOLE_OPERATE_CLIENT_ID" | "CONSOLE_AUTHORIZE_URL" | "CONSOLE_TOKEN_URL"

@@ -37,6 +37,7 @@ use crate::docs;
 use crate::engine::listen;
 use crate::event;
 use crate::functions::Functions;
+use crate::invoke;
 use crate::operations::{REPORTS_PATH, ReportLinks};
 use crate::provider::Provider;
 use crate::sandbox::{CLOCK_PATH, Sandbox};
@@ -167,6 +168,9 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
     if let Some(sandbox) = shared.sandbox.as_ref().filter(|_| parts.uri.path() == CLOCK_PATH) {
         let (status, json) = sandbox.answer(&parts.method, &body).await;
         return (status, [(CONTENT_TYPE, "application/json")], json).into_response();
+    }
+    if let Some(name) = invoke::invoked(&parts.method, parts.uri.path()) {
+        return invoke::answer(&shared.bank.functions, &shared.bank.clock, name, &body).await;
     }
     if let Some(code) = parts.uri.path().strip_prefix(REPORTS_PATH).filter(|_| parts.method == Method::GET) {
         return file(shared.bank.reports.file(code, &shared.bank.clock).await);

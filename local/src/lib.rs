@@ -16,6 +16,7 @@ pub mod functions;
 pub mod gateway;
 pub mod interceptor;
 pub mod invocation;
+mod invoke;
 pub mod operations;
 pub mod payload;
 pub mod progress;
@@ -35,6 +36,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use background::Background;
+use business_days::Dates;
 use chrono::TimeDelta;
 use environment::CALENDARS;
 use payments_boot::Clock;
@@ -90,6 +92,8 @@ pub struct Options {
     pub reports: PathBuf,
     /// The bank's time zone.
     pub time_zone: BusinessZone,
+    /// Its calendars, cut-offs and date rule.
+    pub dates: Dates,
     /// The URL of an engine to use instead of the embedded one.
     pub endpoint: Option<String>,
     /// Whether the HTTP API requires a token.
@@ -118,7 +122,7 @@ impl System {
             .port(options.dynamodb_port)
             .environment(|environment| {
                 environment.time_zone = options.time_zone.to_string();
-                environment.calendars = CALENDARS.to_owned();
+                options.dates.tell(environment, CALENDARS);
                 environment.require_tokens = options.require_tokens;
             })
             .clock(&clock)

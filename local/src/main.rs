@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use clap::{Parser, Subcommand};
 use payments_allocator as _;
 use payments_boot::{Clock, Lookup, log_filter};
-use payments_local::business_days::Parameters;
+use payments_local::business_days::{Dates, Parameters};
 use payments_local::demo::{self, Progress};
 use payments_local::payload::DataKind;
 use payments_local::sandbox::CLOCK_PATH;
@@ -47,6 +47,10 @@ struct Arguments {
     /// The bank's time zone, which decides what "today" is.
     #[arg(long, default_value = "Europe/London", value_name = "ZONE")]
     time_zone: BusinessZone,
+
+    /// Calendars without a flag are EUR=T2,GBP=GB,USD=FED, without cut-offs.
+    #[command(flatten)]
+    dates: Dates,
 
     /// Require an access token with every request, as a deployed API does, and start an issuer; without it every
     /// request is allowed.
@@ -142,7 +146,7 @@ async fn serve(arguments: Arguments) -> Result<()> {
     if let Some(endpoint) = endpoint.as_ref().filter(|url| !url.starts_with("http://")) {
         bail!("DYNAMODB_ENDPOINT is {endpoint:?}; set it to a URL without TLS, such as http://127.0.0.1:8001");
     }
-    let Arguments { command: _, api_port, dynamodb_port, data, reports, time_zone, require_tokens, sandbox } =
+    let Arguments { command: _, api_port, dynamodb_port, data, reports, time_zone, dates, require_tokens, sandbox } =
         arguments;
     if sandbox && endpoint.is_some() {
         bail!("--sandbox needs the embedded engine, because its clock starts anew; unset DYNAMODB_ENDPOINT");
@@ -157,7 +161,8 @@ async fn serve(arguments: Arguments) -> Result<()> {
     };
     let clock = Clock::system();
     let shown = reports.display().to_string();
-    let options = Options { api_port, dynamodb_port, data, reports, time_zone, endpoint, require_tokens, sandbox };
+    let options =
+        Options { api_port, dynamodb_port, data, reports, time_zone, dates, endpoint, require_tokens, sandbox };
     let mut signals = Signals::listen()?;
     let system = tokio::select! {
         started = System::start(&options, &clock) => started?,

@@ -6,8 +6,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use aws_sdk_dynamodb::types::TimeToLiveStatus;
 use payments_boot::Clock;
+use payments_local::business_days::Dates;
 use payments_local::{EngineChoice, Options, Stack, System, welcome};
-use payments_store::schema::{PAYMENTS, Table, create_table};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -22,6 +22,7 @@ pub(crate) fn options() -> Result<Options> {
         data: None,
         reports,
         time_zone,
+        dates: Dates::default(),
         endpoint: None,
         require_tokens: false,
         sandbox: false,
@@ -136,16 +137,31 @@ async fn a_table_whose_creator_was_killed_gets_its_time_to_live() -> Result<()> 
 }
 
 #[tokio::test]
-async fn a_table_of_an_earlier_release_gets_the_index_that_it_lacks() -> Result<()> {
-    let stack = Stack::on(EngineChoice::Memory).start().await?;
-    let client = stack.client();
-    let earlier = Table { indexes: &PAYMENTS.indexes[..1], ..PAYMENTS };
-    for (table, want) in [(earlier, 1), (PAYMENTS, PAYMENTS.indexes.len()), (PAYMENTS, PAYMENTS.indexes.len())] {
-        create_table(&client, "earlier", &table).await?;
-        let found = client.describe_table().table_name("earlier").send().await?.table.context("no table")?;
-        assert_eq!(found.global_secondary_indexes().len(), want);
+async fn the_bank_has_the_calendars_of_its_flags() -> Result<()> {
+    let (calendars, cut_offs) = (Some("EUR=T2".to_owned()), Some("T2=16:00".to_owned()));
+    let options = Options { dates: Dates { calendars, cut_offs, ..Dates::default() }, ..options()? };
+    let system = System::start(&options, &fixed_clock()).await?;
+    let reply = exchange(&system.api_url(), "GET /calendars HTTP/1.1\nHost: bank\nConnection: close\n\n").await?;
+    assert!(reply.contains("T2") && reply.contains("16:00") && !reply.contains("FED"), "{reply}");
+    system.stop().await
+}
+
+/// As the runbook's `invoke` does, with `--endpoint-url`.
+#[tokio::test]
+async fn functions_are_invoked_by_hand() -> Result<()> {
+    let system = System::start(&options()?, &fixed_clock()).await?;
+    for (function, input, status, says) in [
+        ("daily-due-sweeper", r#"{"action":"redrive"}"#, "200 OK", "remaining"),
+        ("RecountFunction", r#"{"action":"recount","from":"2026-11-20","to":"2026-11-21"}"#, "200 OK", "repaired"),
+        ("recount", r#"{"action":"guess"}"#, "200 OK", "x-amz-function-error: Unhandled"),
+        ("recount", "{", "400 Bad Request", "no JSON"),
+        ("settle", "{}", "404 Not Found", "there are daily-due-sweeper, archive, report,"),
+    ] {
+        let request = post(&format!("/2015-03-31/functions/{function}/invocations"), "", input);
+        let reply = exchange(&system.api_url(), &request).await?;
+        assert!(reply.starts_with(&format!("HTTP/1.1 {status}")) && reply.contains(says), "{function}: {reply}");
     }
-    stack.stop().await
+    system.stop().await
 }
 
 #[tokio::test]

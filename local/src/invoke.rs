@@ -1,0 +1,69 @@
+//! Invoking a function by hand, as `aws lambda invoke --endpoint-url` does: the commands of the runbook can be tried on one machine.
+
+use axum::body::Bytes;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{Method, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use payments_boot::Clock;
+use serde_json::{Value, json};
+use tokio::runtime::Handle;
+use tokio::task::spawn_blocking;
+
+use crate::function::Function;
+use crate::functions::Functions;
+use crate::invocation::context;
+use crate::triggers::TIMEOUT;
+
+/// Where Lambda takes invocations. It is not a path of the bank's API.
+const PATH: (&str, &str) = ("/2015-03-31/functions/", "/invocations");
+
+/// What Lambda says with an answer that is an error.
+const ERROR: (&str, &str) = ("x-amz-function-error", "Unhandled");
+
+/// The functions that a schedule or an operator invokes.
+const INVOKED: [Function; 6] = [
+    Function::DailyDueSweeper,
+    Function::Archive,
+    Function::Report,
+    Function::Recount,
+    Function::Redate,
+    Function::Publish,
+];
+
+/// Returns the name of the function that a request invokes.
+pub(crate) fn invoked<'p>(method: &Method, path: &'p str) -> Option<&'p str> {
+    let name = path.strip_prefix(PATH.0)?.strip_suffix(PATH.1)?;
+    (method == Method::POST).then_some(name)
+}
+
+/// Invokes a function with a request's body, and answers as Lambda does.
+pub(crate) async fn answer(functions: &Functions, clock: &Clock, name: &str, body: &Bytes) -> Response {
+    let Some(function) = INVOKED.into_iter().find(|function| is_called(*function, name)) else {
+        let message = format!("No such function; there are {}", INVOKED.map(Function::as_str).join(", "));
+        return of(StatusCode::NOT_FOUND, &json!({ "Type": "User", "Message": message }));
+    };
+    let Ok(input) = serde_json::from_slice::<Value>(body) else {
+        return of(StatusCode::BAD_REQUEST, &json!({ "Type": "User", "Message": "The payload is no JSON" }));
+    };
+    let (functions, context, runtime) = (functions.clone(), context(clock.instant() + TIMEOUT), Handle::current());
+    // On a thread of its own, as in Lambda.
+    let run = spawn_blocking(move || runtime.block_on(functions.scheduled(function, input, context)));
+    match run.await.unwrap_or_else(|error| Err(error.to_string())) {
+        Ok(outcome) => of(StatusCode::OK, &outcome),
+        Err(message) => {
+            let mut answer = of(StatusCode::OK, &json!({ "errorType": "Error", "errorMessage": message }));
+            answer.headers_mut().insert(ERROR.0, axum::http::HeaderValue::from_static(ERROR.1));
+            answer
+        }
+    }
+}
+
+/// Whether a name is a function's: its own, or its logical id in the template, as the runbook has it.
+fn is_called(function: Function, name: &str) -> bool {
+    let id = name.strip_suffix("Function").map(str::to_ascii_lowercase);
+    function.as_str() == name || id.is_some_and(|id| id == function.as_str().replace('-', ""))
+}
+
+fn of(status: StatusCode, json: &Value) -> Response {
+    (status, [(CONTENT_TYPE, "application/json")], json.to_string()).into_response()
+}
