@@ -1,4 +1,4 @@
-//! Invoking a function by hand, as `aws lambda invoke --endpoint-url` does: the commands of the runbook can be tried on one machine.
+//! Invoking a function by hand, as Lambda's API does it, so that the runbook can be tried on one machine.
 
 use axum::body::Bytes;
 use axum::http::header::CONTENT_TYPE;

@@ -139,11 +139,6 @@ impl Fixture {
         Environment { shards: self.shards, ..self.world.environment.clone() }
     }
 
-    /// The same functions over another client.
-    pub(crate) fn functions_over(&self, client: &Client) -> Result<Functions> {
-        functions_with_roles(&self.environment(), client, &self.dependencies)
-    }
-
     /// Returns a name that no other case has.
     pub(crate) fn new_name(&self) -> String {
         format!("case-{}", self.names.fetch_add(1, Ordering::Relaxed))

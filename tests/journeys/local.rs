@@ -8,6 +8,7 @@ use aws_sdk_dynamodb::types::TimeToLiveStatus;
 use payments_boot::Clock;
 use payments_local::business_days::Dates;
 use payments_local::{EngineChoice, Options, Stack, System, welcome};
+use payments_store::schema::{PAYMENTS, Table, create_table};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -151,7 +152,7 @@ async fn the_bank_has_the_calendars_of_its_flags() -> Result<()> {
 async fn functions_are_invoked_by_hand() -> Result<()> {
     let system = System::start(&options()?, &fixed_clock()).await?;
     for (function, input, status, says) in [
-        ("daily-due-sweeper", r#"{"action":"redrive"}"#, "200 OK", "remaining"),
+        ("daily-due-sweeper", r#"{"action":"redrive"}"#, "200 OK", "redriven"),
         ("RecountFunction", r#"{"action":"recount","from":"2026-11-20","to":"2026-11-21"}"#, "200 OK", "repaired"),
         ("recount", r#"{"action":"guess"}"#, "200 OK", "x-amz-function-error: Unhandled"),
         ("recount", "{", "400 Bad Request", "no JSON"),

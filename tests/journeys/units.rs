@@ -63,7 +63,11 @@ async fn details_cost_what_their_data_takes_and_never_more_than_as_it_came() -> 
     let world = World::open().await?;
     let largest = largest_data(&world, DataKind::Incompressible).await?;
     for kind in [DataKind::Structured, DataKind::Dense, DataKind::Prose, DataKind::Base64] {
-        assert_eq!(largest_data(&world, kind).await?, largest, "{kind:?}: no answer depends on how well data compresses");
+        assert_eq!(
+            largest_data(&world, kind).await?,
+            largest,
+            "{kind:?}: no answer depends on how well data compresses"
+        );
     }
     // Shard 0 takes a byte less than the others.
     let sizes = [200, 2_048, 4_096, largest - 1];
@@ -74,7 +78,8 @@ async fn details_cost_what_their_data_takes_and_never_more_than_as_it_came() -> 
             let ask = Ask::create("tenant", &format!("{}-{bytes}", kind.name()), &payment_of(kind, bytes));
             let put = world.send(ask).await?;
             assert_eq!(put.status, 201, "{put}");
-            let spent = [row("PutItem", "history", details), row("PutItem", "payments", 1), row("PutItem", "payments/due", 1)];
+            let spent =
+                [row("PutItem", "history", details), row("PutItem", "payments", 1), row("PutItem", "payments/due", 1)];
             assert_eq!(world.take_units(), BTreeMap::from(spent), "{kind:?}, {bytes}");
         }
     }

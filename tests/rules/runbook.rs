@@ -8,7 +8,6 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 use payments_month::Action;
-use payments_tests::template_of;
 use serde_json::Value;
 
 use crate::template::{FUNCTION, resources, template};
@@ -28,6 +27,22 @@ fn commands(text: &str) -> Vec<String> {
         }
     }
     commands
+}
+
+/// The shell blocks of a text.
+fn shell_blocks(text: &str) -> Vec<String> {
+    let (mut blocks, mut is_shell) = (Vec::new(), false);
+    for line in text.lines() {
+        let trimmed = line.trim_start();
+        if trimmed.starts_with("```") {
+            is_shell = trimmed == "```sh";
+            blocks.extend(is_shell.then(String::new));
+        } else if let Some(block) = blocks.last_mut().filter(|_| is_shell) {
+            block.push_str(line);
+            block.push('\n');
+        }
+    }
+    blocks
 }
 
 /// What follows a word of the commands, up to a space or a bracket.

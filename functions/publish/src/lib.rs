@@ -98,13 +98,7 @@ pub struct Publish {
 
 impl Publish {
     /// Creates the function. Its journal is stored in `files`.
-    pub fn new(
-        store: Store,
-        files: Arc<dyn ObjectStore>,
-        webhooks: Webhooks,
-        clock: Clock,
-        metrics: Metrics,
-    ) -> Self {
+    pub fn new(store: Store, files: Arc<dyn ObjectStore>, webhooks: Webhooks, clock: Clock, metrics: Metrics) -> Self {
         Self { store, files, webhooks, bus: None, clock, metrics }
     }
 

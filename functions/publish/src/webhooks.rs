@@ -127,7 +127,7 @@ impl Publish {
         let (master, sending) = (self.webhooks.master.get_secret().await?, AtomicUsize::new(0));
         let run = &Run {
             store: &self.store,
-            sender: &webhooks.sender.anew(),
+            sender: &self.webhooks.sender.anew(),
             master: &master,
             clock: &self.clock,
             deadline: &deadline.earlier(needed_at_the_end()),

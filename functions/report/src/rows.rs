@@ -184,8 +184,8 @@ mod tests {
         let long = format!(
             "{id},{account},{account},9223372036854775807,GBP,{due_at},2026-11-20,PROCESSED,,\"{reason}\",2026-11-20T01:02:03Z"
         );
-        let now = format!("{long},\"{},\"", "R".repeat(34));
-        let text = format!("{}\r\n{long}\r\n{now}\r\n", COLUMNS.join(","));
+        let beside = format!("{long},\"{},\"", "R".repeat(34));
+        let text = format!("{}\r\n{long},\r\n{beside}\r\n", COLUMNS.join(","));
         for piece in 1..=text.len() {
             let (mut reader, mut rows) = (RowReader::new(), Vec::new());
             for mut input in text.as_bytes().chunks(piece) {
@@ -208,7 +208,7 @@ mod tests {
     /// A report that cannot be read back stops every later one.
     #[test]
     fn an_account_that_is_no_longer_valid_is_read_as_it_was_stored() {
-        let row = "626e8292-8e84-575a-b684-0af73927405b,..,payee,1,GBP,2026-11-20T00:00:00Z,2026-11-20,PROCESSED,T-1,,2026-11-20T01:02:03Z";
+        let row = "626e8292-8e84-575a-b684-0af73927405b,..,payee,1,GBP,2026-11-20T00:00:00Z,2026-11-20,PROCESSED,T-1,,2026-11-20T01:02:03Z,";
         let text = format!("{}\r\n{row}\r\n", COLUMNS.join(","));
         let read = RowReader::new().read(&mut text.as_bytes()).unwrap().unwrap();
         assert_eq!(read.payment.account.as_str(), "..");

@@ -191,24 +191,12 @@ mod tests {
         const MOVE: &str = r#"{"action":"move","calendar":"GB","from":"2026-12-28","to":"2026-12-28"}"#;
         for (request, want) in [
             (r#"{"action":"mave"}"#, "unknown variant `mave`, expected `look` or `move`"),
-            (
-                r#"{"date":"2026-12-28"}"#,
-                "unknown field `date`, expected one of `action`, `calendar`, `from`, `to`",
-            ),
+            (r#"{"date":"2026-12-28"}"#, "unknown field `date`, expected one of `action`, `calendar`, `from`, `to`"),
             (r#"{"from":"Christmas"}"#, "expected an existing date as YYYY-MM-DD, such as 2026-12-01"),
-            (
-                r#"{"action":"move"}"#,
-                "a move needs a calendar and dates; send {\"action\":\"move\",\"calendar\":",
-            ),
-            (
-                r#"{"action":"move","from":"2026-12-28","to":"2026-12-28"}"#,
-                "a move needs a calendar and dates; send ",
-            ),
+            (r#"{"action":"move"}"#, "a move needs a calendar and dates; send {\"action\":\"move\",\"calendar\":"),
+            (r#"{"action":"move","from":"2026-12-28","to":"2026-12-28"}"#, "a move needs a calendar and dates; send "),
             (r#"{"calendar":"T2"}"#, "no currency has the calendar \"T2\"; the calendars in use are GB"),
-            (
-                r#"{"from":"2026-12-28","to":"2026-12-27"}"#,
-                "\"from\" (2026-12-28) is after \"to\" (2026-12-27); give ",
-            ),
+            (r#"{"from":"2026-12-28","to":"2026-12-27"}"#, "\"from\" (2026-12-28) is after \"to\" (2026-12-27); give "),
             (
                 r#"{"from":"2026-11-12"}"#,
                 "\"from\" (2026-11-12) is more than 7 days ago; give 2026-11-13 or a later date",

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
 use payments_delivery::SequenceNumber;
-use payments_local::triggers::AGGREGATOR_BATCH;
 use payments_model::BusinessDate;
 use payments_month::attributes::key_of;
 use payments_month::counters::between;
@@ -16,6 +15,9 @@ use super::made::Made;
 use crate::aggregation::aggregate;
 use crate::fixture::Fixture;
 use crate::recount::{counters, items};
+
+/// How many changes a batch has: nearly all that Lambda hands over, and as many as one segment of the log has room for.
+const HEADS: usize = 900;
 
 /// What the segments of the log have cost so far, with the log's head, in half units.
 async fn segments(fixture: &Fixture) -> Result<u64> {
@@ -34,8 +36,10 @@ async fn cost(fixture: &Fixture, made: &Made) -> Result<BTreeMap<String, u64>> {
     made.deliver(fixture).await?;
     let table = &fixture.world.environment.tables.payments;
     let named = |(operation, place): (String, String)| if place == *table { operation } else { place };
-    let spent = fixture.faults.recorder().take_capacity_use().into_iter();
-    let mut spent: BTreeMap<String, u64> = spent.map(|(place, halves)| (named(place), halves)).collect();
+    let mut spent: BTreeMap<String, u64> = BTreeMap::new();
+    for (place, halves) in fixture.faults.recorder().take_capacity_use() {
+        *spent.entry(named(place)).or_default() += halves;
+    }
     let logged = segments(fixture).await? - before;
     let log = spent.entry(fixture.world.environment.tables.log.clone()).or_default();
     *log = log.checked_sub(logged).with_context(|| format!("the log cost {log}, and its segments {logged}"))?;
@@ -67,9 +71,8 @@ async fn a_batch_costs_two_for_each_date_and_two_for_the_checkpoint() -> Result<
     ] {
         let fixture = Fixture::start().await?;
         let mut made = Made::of(&fixture).await?;
-        for n in 0..AGGREGATOR_BATCH {
-            let head =
-                made.head(n, &date(n * dates / AGGREGATOR_BATCH)?, "SCHEDULED", currencies[n % currencies.len()]);
+        for n in 0..HEADS {
+            let head = made.head(n, &date(n * dates / HEADS)?, "SCHEDULED", currencies[n % currencies.len()]);
             made.put(head)?;
         }
         let case = format!("{dates} dates in {currencies:?}");

@@ -53,7 +53,8 @@ impl Bussed {
         let tables = &self.world.environment.tables;
         let store = Store::new(with_role(&client, Function::Publish, tables)?, tables.clone());
         let dependencies = self.world.dependencies_over(&self.world.recorder).await;
-        let function = Publish::new(store, dependencies.reports, dependencies.webhooks, dependencies.clock, dependencies.metrics);
+        let function =
+            Publish::new(store, dependencies.reports, dependencies.webhooks, dependencies.clock, dependencies.metrics);
         let bus: Arc<dyn EventBus> = Arc::clone(&self.bus) as _;
         let event = lambda_runtime::LambdaEvent::new(serde_json::from_value(event)?, context(NO_DEADLINE));
         let outcome = function.with_bus(Some(bus)).handle(event).await;

@@ -31,7 +31,8 @@ async fn publish(world: &World) -> Result<Value> {
 async fn publish_over(world: &World, client: Client) -> Result<()> {
     let store = Store::new(client, world.environment.tables.clone());
     let dependencies = world.dependencies_over(&world.recorder).await;
-    let function = Publish::new(store, dependencies.reports, dependencies.webhooks, dependencies.clock, dependencies.metrics);
+    let function =
+        Publish::new(store, dependencies.reports, dependencies.webhooks, dependencies.clock, dependencies.metrics);
     let request = serde_json::from_value(json!({ "action": "publish" }))?;
     let event = lambda_runtime::LambdaEvent::new(request, context(NO_DEADLINE));
     function.handle(event).await.map(drop).map_err(anyhow::Error::from_boxed)

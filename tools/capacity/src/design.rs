@@ -5,8 +5,8 @@ use aws_sdk_dynamodb::Client;
 use payments_model::{Event, Head, Status};
 use payments_store::schema::{HISTORY, Index, KeyAttribute, PARTITION, PAYMENTS, SORT, create_tables};
 use payments_store::{
-    Decided, DueRange, DueSort, DueUntil, Item, Marked, Moved, PutDetails, PutHead, Store, StoredHead,
-    TableNames, UnreportedSort,
+    Decided, DueRange, DueSort, DueUntil, Item, Marked, Moved, PutDetails, PutHead, Store, StoredHead, TableNames,
+    UnreportedSort,
 };
 
 use crate::life::{EXPIRES, PENDING, Payment, Read, SETTLED, Write, actor};

@@ -47,11 +47,7 @@ enum Started {
 impl Target {
     /// Starts the functions in this process, over an engine. Its data is in a temporary folder unless another place is
     /// chosen. `recorder` is between the engine and the functions that answer requests.
-    pub async fn in_process(
-        engine: EngineChoice,
-        zone: BusinessZone,
-        recorder: Option<Recorder>,
-    ) -> Result<Self> {
+    pub async fn in_process(engine: EngineChoice, zone: BusinessZone, recorder: Option<Recorder>) -> Result<Self> {
         let is_new = engine == EngineChoice::Memory;
         let stack = Stack::on(if is_new { EngineChoice::Scratch } else { engine })
             .environment(|environment| environment.time_zone = zone.to_string())

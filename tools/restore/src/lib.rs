@@ -27,7 +27,8 @@ const MARGIN: TimeDelta = TimeDelta::hours(1);
 /// The most times that the log's head may move before a step gives up: somebody else changes it.
 const MAX_MOVES: usize = 20;
 
-const MISSED: &str = "counters had to be repaired, the log's table was lost, or a restore found changes that the log lacks";
+const MISSED: &str =
+    "counters had to be repaired, the log's table was lost, or a restore found changes that the log lacks";
 const LOST: &str = "the log's own table was lost or restored, and lacks what was appended since";
 const HOLE: &str = "the epoch before cannot be read to its end, so payments that changed then may have no event";
 
