@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 use chrono::TimeDelta;
 use payments_boot::Clock;
 use payments_local::background::Background;
+use payments_local::business_days::Dates;
 use payments_local::client::Client;
 use payments_local::interceptor::client_over;
 use payments_local::invocation::context;
@@ -85,6 +86,7 @@ impl Target {
             data,
             reports: reports.path().to_owned(),
             time_zone: zone,
+            dates: Dates::default(),
             endpoint,
             require_tokens: false,
             sandbox: false,

@@ -35,7 +35,7 @@ async fn load(settings: &Settings, target: Target) -> Result<Summary> {
 }
 
 async fn in_process(recorder: Recorder) -> Result<Target> {
-    Target::in_process(EngineChoice::default(), zone()?, false, Some(recorder)).await
+    Target::in_process(EngineChoice::default(), zone()?, Some(recorder)).await
 }
 
 /// Asserts that a load found everything that it created, and returns its JSON.
