@@ -16,7 +16,7 @@ use crate::aggregation::aggregate;
 use crate::fixture::Fixture;
 use crate::recount::{counters, items};
 
-/// How many changes a batch has: nearly all that Lambda hands over, and as many as one segment of the log has room for.
+/// How many changes a batch has: nearly all of a full batch, and as many as one segment of the log has room for.
 const HEADS: usize = 900;
 
 /// What the segments of the log have cost so far, with the log's head, in half units.
