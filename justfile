@@ -30,7 +30,7 @@ demo payments="1000":
 # Play simulated months, in which everything fails that can.
 months seeds="4":
     cargo build --locked --config .ci/months.toml --bin month
-    target/debug/month --seeds {{seeds}}
+    target/debug/month --every-kind --seeds {{seeds}}
 
 # Check the formatting.
 format:

@@ -7,7 +7,7 @@ environments.
 
 Tested: the roles, functions and their variables, both tables with their indexes, the queues, the stream and
 queue mappings, the report's bucket; every command of docs/runbook.md that pauses or resumes, as it is written there, and
-that a disabled mapping leaves its queue alone; the commands that make lists and cancel after a restore without the event log. Not tested, because the emulator lacks them or differs: alarms
+that a disabled mapping leaves its queue alone; the commands that make lists and cancel after a restore without log and journal. Not tested, because the emulator lacks them or differs: alarms
 over several metrics (the deployed copy leaves them out), routes and authorizer of the HTTP API, partial batch failures of streams, tumbling windows (so not the counters), time to live, permissions.
 """
 
@@ -37,7 +37,7 @@ BUILT = ".aws-sam/build/template.yaml"
 # Beside the original, because paths of the programs are relative to it.
 COPY = BUILT.replace("template", "template-of-emulator")
 RUNBOOK = "docs/runbook.md"
-PAUSE, RESTORE = "\n### Pause and resume\n", ["\n### Come back from a restore\n", "\n### Without the event log\n"]
+PAUSE, RESTORE = "\n### Pause and resume\n", ["\n### Come back from a restore\n", "\n### Without log and journal\n"]
 # What only AWS can do, or is tested elsewhere: blocks of the restore that contain these are not run.
 ONLY_AWS = ["log_epoch", "apigatewayv2", "update()", "HistoryTableClass", "import_table", "change-set", "start-query"]
 STACK = "payments-try"

@@ -11,7 +11,8 @@ use crate::environment::Environment;
 /// A bank's calendars, cut-offs and date rule.
 #[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]
 pub struct Dates {
-    /// Currencies with a calendar each, such as EUR=T2,GBP=GB: the stack's `Calendars`.
+    /// Currencies with a calendar each, such as EUR=T2,GBP=GB: the stack's `Calendars`. Without it, a local bank has
+    /// EUR=T2,GBP=GB,USD=FED, and a stack none.
     #[arg(long, value_name = "CURRENCY=CALENDAR,…")]
     pub calendars: Option<String>,
 

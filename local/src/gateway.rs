@@ -169,7 +169,7 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
         let (status, json) = sandbox.answer(&parts.method, &body).await;
         return (status, [(CONTENT_TYPE, "application/json")], json).into_response();
     }
-    if let Some(name) = invoke::invoked(&parts.method, parts.uri.path()) {
+    if let Some(name) = invoke::invoked(&parts) {
         return invoke::answer(&shared.bank.functions, &shared.bank.clock, name, &body).await;
     }
     if let Some(code) = parts.uri.path().strip_prefix(REPORTS_PATH).filter(|_| parts.method == Method::GET) {

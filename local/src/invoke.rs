@@ -1,9 +1,13 @@
 //! Invoking a function by hand, as Lambda's API does it, so that the runbook can be tried on one machine.
+//!
+//! It needs no token, also where the bank's API does: on AWS, too, it is another API with other rights.
 
 use axum::body::Bytes;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_TYPE, HeaderValue, ORIGIN};
+use axum::http::request::Parts;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
+use chrono::TimeDelta;
 use payments_boot::Clock;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
@@ -12,7 +16,8 @@ use tokio::task::spawn_blocking;
 use crate::function::Function;
 use crate::functions::Functions;
 use crate::invocation::context;
-use crate::triggers::TIMEOUT;
+/// How long a run may take: as long as the template lets the functions of schedules run.
+const TIMEOUT: TimeDelta = TimeDelta::minutes(5);
 
 /// Where Lambda takes invocations. It is not a path of the bank's API.
 const PATH: (&str, &str) = ("/2015-03-31/functions/", "/invocations");
@@ -30,10 +35,10 @@ const INVOKED: [Function; 6] = [
     Function::Publish,
 ];
 
-/// Returns the name of the function that a request invokes.
-pub(crate) fn invoked<'p>(method: &Method, path: &'p str) -> Option<&'p str> {
-    let name = path.strip_prefix(PATH.0)?.strip_suffix(PATH.1)?;
-    (method == Method::POST).then_some(name)
+/// Returns the name of the function that a request invokes. A browser's page invokes none: its requests name their origin.
+pub(crate) fn invoked(request: &Parts) -> Option<&str> {
+    let name = request.uri.path().strip_prefix(PATH.0)?.strip_suffix(PATH.1)?;
+    (request.method == Method::POST && !request.headers.contains_key(ORIGIN)).then_some(name)
 }
 
 /// Invokes a function with a request's body, and answers as Lambda does.
@@ -52,7 +57,7 @@ pub(crate) async fn answer(functions: &Functions, clock: &Clock, name: &str, bod
         Ok(outcome) => of(StatusCode::OK, &outcome),
         Err(message) => {
             let mut answer = of(StatusCode::OK, &json!({ "errorType": "Error", "errorMessage": message }));
-            answer.headers_mut().insert(ERROR.0, axum::http::HeaderValue::from_static(ERROR.1));
+            answer.headers_mut().insert(ERROR.0, HeaderValue::from_static(ERROR.1));
             answer
         }
     }

@@ -48,12 +48,11 @@ struct Arguments {
     #[arg(long, default_value = "Europe/London", value_name = "ZONE")]
     time_zone: BusinessZone,
 
-    /// Calendars without a flag are EUR=T2,GBP=GB,USD=FED, without cut-offs.
     #[command(flatten)]
     dates: Dates,
 
     /// Require an access token with every request, as a deployed API does, and start an issuer; without it every
-    /// request is allowed.
+    /// request is allowed. Functions are invoked by hand without one.
     #[arg(long)]
     require_tokens: bool,
 

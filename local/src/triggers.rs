@@ -92,7 +92,7 @@ const SETTLE_POLLERS: usize = 5;
 
 /// The timeout of a scheduled function. The template allows more. Here it is short, because a scheduled function holds
 /// up the stream and the shutdown.
-pub(crate) const TIMEOUT: TimeDelta = TimeDelta::seconds(30);
+const TIMEOUT: TimeDelta = TimeDelta::seconds(30);
 
 /// The triggers.
 pub struct Triggers {

@@ -1,6 +1,6 @@
 //! Compares the commands of the runbook with the template: each names something that is there.
 //!
-//! `.ci/try-deployment.py` executes those that pause, and those that cancel after a restore without the event log, on an
+//! `.ci/try-deployment.py` executes those that pause, and those that cancel after a restore without log and journal, on an
 //! emulator of AWS.
 
 use std::collections::BTreeSet;

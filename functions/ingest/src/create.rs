@@ -145,8 +145,7 @@ impl Ingest {
     }
 }
 
-/// Checks that a payment has a rule only if there are calendars. So without calendars, nothing is stored that an older
-/// release does not know.
+/// Checks that a payment has a rule only if there are calendars.
 pub(crate) fn check_rule(rule: Option<DateRule>, days: &BusinessDays) -> Result<(), Problem> {
     if rule.is_some() && days.is_always_open() {
         let detail = "The bank has no calendars, so every day is open; leave dateRule out.";

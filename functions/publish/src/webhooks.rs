@@ -29,7 +29,7 @@ impl Webhooks {
     /// # Errors
     /// When the machine's certificates cannot be read.
     pub async fn configured(config: &crate::Config) -> Result<Self, lambda_runtime::Error> {
-        let master = WebhookMaster::stored(&config.webhook_secret).await?;
+        let master = WebhookMaster::configured(&config.webhook_secret).await?;
         Ok(Self { sender: Arc::new(Sender::internet()?), master })
     }
 }

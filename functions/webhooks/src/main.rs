@@ -11,7 +11,7 @@ async fn main() -> Result<(), Error> {
     log_as_json();
     let config = Config::read(&Lookup::environment())?;
     let store = http_store(&config.data).await;
-    let master = WebhookMaster::stored(&config.webhook_secret).await?;
+    let master = WebhookMaster::configured(&config.webhook_secret).await?;
     let webhooks = Webhooks::new(config, store, master, Clock::system());
     run(service_fn(|event: LambdaEvent<_>| async { Ok::<_, Infallible>(webhooks.handle(event.payload).await) })).await
 }

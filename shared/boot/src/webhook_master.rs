@@ -28,8 +28,8 @@ type Read = dyn Fn() -> BoxFuture<'static, Result<MasterSecret, WebhookMasterErr
 #[derive(Debug, thiserror::Error)]
 pub enum WebhookMasterError {
     /// Secrets Manager rejected the call or did not answer.
-    #[error("Secrets Manager did not give the master secret of webhooks")]
-    NotGiven(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error("Secrets Manager did not return the master secret of webhooks")]
+    NotRead(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The secret's text is no master secret.
     #[error("the master secret of webhooks cannot be used")]
     Unusable(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -38,7 +38,7 @@ pub enum WebhookMasterError {
 impl Outage for WebhookMasterError {
     fn kind(&self) -> OutageKind {
         match self {
-            Self::NotGiven(_) => OutageKind::Unavailable,
+            Self::NotRead(_) => OutageKind::Unavailable,
             Self::Unusable(_) => OutageKind::Broken,
         }
     }
@@ -61,13 +61,13 @@ impl WebhookMaster {
         Self(Arc::new(Source { read: Box::new(read), known: OnceCell::new() }))
     }
 
-    /// The secret with this id in Secrets Manager, with the function's own role. Nothing is read yet. After `given:` comes the secret
-    /// itself.
+    /// The secret that a variable names: the id in Secrets Manager, which the function's own role reads. Nothing is read yet. After
+    /// `given:` comes the secret itself.
     ///
     /// # Errors
     /// [`WebhookMasterError`] if that is no secret.
     #[cfg(feature = "aws")]
-    pub async fn stored(id: &str) -> Result<Self, WebhookMasterError> {
+    pub async fn configured(id: &str) -> Result<Self, WebhookMasterError> {
         if let Some(secret) = id.strip_prefix(GIVEN) {
             let secret = secret.parse().map_err(|error| WebhookMasterError::Unusable(Box::new(error)))?;
             return Ok(Self::given(secret));
@@ -76,7 +76,7 @@ impl WebhookMaster {
         Ok(Self::read_by(move || {
             let call = client.get_secret_value().secret_id(&id);
             async move {
-                let value = call.send().await.map_err(|error| WebhookMasterError::NotGiven(error.into()))?;
+                let value = call.send().await.map_err(|error| WebhookMasterError::NotRead(error.into()))?;
                 let text = value.secret_string().unwrap_or_default();
                 text.parse().map_err(|error| WebhookMasterError::Unusable(Box::new(error)))
             }
@@ -84,7 +84,8 @@ impl WebhookMaster {
         }))
     }
 
-    /// Returns the secret. It is read at most once, but for failures: a function that does other work must not fail with it.
+    /// Returns the secret, which is read at the first call. A read that fails is tried again at the next one: the function's other work goes
+    /// on without it.
     ///
     /// # Errors
     /// [`WebhookMasterError`] if it cannot be read or used.

@@ -325,7 +325,7 @@ impl Head {
     }
 
     /// Returns what `event` changes about this head, or the [`Decision`] against it. A reason to fail is cut to what the head has
-    /// room for, in each result and in a head that an older release settled, so a result that comes again is the same.
+    /// room for, in each result and in the head, so a result that comes again is the same.
     pub fn transition(&self, event: &Event, at: UtcSecond, by: Actor) -> Result<Transition, Decision> {
         let Event::Settle(Settlement::Failed(new)) = event else {
             return Transition::new(&self.state, self.version, event, at, by);

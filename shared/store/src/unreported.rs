@@ -89,8 +89,7 @@ impl Store {
     /// unit for the head and 1 for the index. Not a transition: version, `updatedAt` and trail stay. If it was not
     /// there, the failed condition costs 1 write unit.
     ///
-    /// A head that does not say that it is in history, such as one that an older release settled, does not
-    /// expire. That costs a second write.
+    /// A head that does not say that it is in history does not expire. That costs a second write.
     pub async fn mark_reported(
         &self,
         key: &HeadKey,

@@ -1,5 +1,5 @@
-//! The cost of counting: two write units for each date of a batch and two for the checkpoint, however many records
-//! there are. The log costs two for each KB of a segment, and two for its head.
+//! The cost of counting: two write units for each date of a batch and two for the checkpoint of each transaction,
+//! however many records there are. The log costs two for each KB of a segment, and two for its head.
 
 use std::collections::BTreeMap;
 

@@ -111,7 +111,7 @@ struct Choices {
     #[arg(long = "except", value_name = "WHAT")]
     excepts: Vec<Except>,
 
-    /// Let apply run although events are missing that nobody knows: you do what docs/runbook.md says in "Without the event log".
+    /// Let apply run although events are missing that nobody knows: you do what docs/runbook.md says in "Without log and journal".
     #[arg(long)]
     accept_gaps: bool,
 

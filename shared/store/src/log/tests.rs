@@ -64,10 +64,10 @@ fn a_clock_that_is_behind_hides_nothing() {
     assert_eq!(head.oldest(at("2026-01-03T00:00:00Z")), (EPOCH, 1));
     let expired = at("2026-02-06T00:00:00Z");
     assert_eq!(head.oldest(expired), (EPOCH, 1), "the second day is kept");
-    // A restore to the first day needs what the clock that is ahead appended, also from a head that an older release wrote.
+    // A restore to the first day needs what the clock that is ahead appended, also from a head whose days are inverted.
     let mut inverted = head.clone();
     inverted.days.insert(day_of(day(0)), (EPOCH, 2));
-    for (head, what) in [(head, "this release"), (inverted, "an older release")] {
+    for (head, what) in [(head, "in order"), (inverted, "inverted")] {
         for asked in ["2025-12-31T12:00:00Z", "2026-01-01T22:59:59Z", "2026-01-02T12:00:00Z"] {
             let place = LogPosition { epoch: EPOCH, number: 1, offset: 0 };
             assert_eq!(head.day_before(at(asked)), place, "{asked}, {what}");

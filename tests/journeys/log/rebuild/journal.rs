@@ -102,7 +102,7 @@ async fn a_log_that_follows_a_lost_one_covers_nothing_before_it() -> Result<()> 
     bank.open().await?;
     bank.lose_hot(&bank.at_t.hot).await?;
     let error = bank.apply().await.err().context("it applied from a log that began later")?;
-    assert!(error.to_string().contains("Without the event log"), "{error}");
+    assert!(error.to_string().contains("Without log and journal"), "{error}");
     Ok(())
 }
 

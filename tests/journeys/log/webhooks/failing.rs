@@ -121,7 +121,7 @@ async fn without_the_master_secret_only_webhooks_wait() -> Result<()> {
     let (secret, is_away) = (master.get_secret().await?, Arc::new(AtomicBool::new(true)));
     let away = Arc::clone(&is_away);
     let master = WebhookMaster::read_by(move || {
-        let error = || WebhookMasterError::NotGiven("it does not answer".into());
+        let error = || WebhookMasterError::NotRead("it does not answer".into());
         let read = if away.load(Ordering::SeqCst) { Err(error()) } else { Ok(secret.clone()) };
         Box::pin(async { read })
     });

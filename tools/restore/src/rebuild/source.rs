@@ -21,7 +21,7 @@ pub enum Source {
     Log,
     /// The journal's files: a copy of the folder `journal`.
     Journal(Arc<dyn ObjectStore>),
-    /// Nowhere: the bank keeps no log. The long-term table and the reports say what they know.
+    /// Nowhere: neither can be read. The long-term table and the reports say what they know.
     Nowhere,
 }
 
@@ -41,7 +41,7 @@ pub(crate) async fn read(source: &Source, store: &Store, since: UtcSecond, now: 
     match source {
         Source::Log => {
             let head = store.log_head().await?.context(
-                "there is no log: give --journal a copy of the journal, or --no-log if the bank kept no log",
+                "the log has no head: give --journal a copy of the journal, or --no-log if that cannot be read either",
             )?;
             read.note_missed(&head, since);
             read.log(store, &head, head.day_before(since).max(head.start(now)), (since, now)).await?;
@@ -80,7 +80,7 @@ impl Read {
             None => format!("the {what} has no event"),
         };
         self.holes.push(format!(
-            "{begins}; changes since {since} are unknown: also do \"Without the event log\" of docs/runbook.md"
+            "{begins}; changes since {since} are unknown: also do \"Without log and journal\" of docs/runbook.md"
         ));
     }
 
