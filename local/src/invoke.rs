@@ -16,7 +16,7 @@ use tokio::task::spawn_blocking;
 use crate::function::Function;
 use crate::functions::Functions;
 use crate::invocation::context;
-/// How long a run may take: as long as the template lets the functions of schedules run.
+/// How long a run may take. On AWS it is each function's own timeout, of up to 15 minutes.
 const TIMEOUT: TimeDelta = TimeDelta::minutes(5);
 
 /// Where Lambda takes invocations. It is not a path of the bank's API.

@@ -112,7 +112,7 @@ struct Tally {
     logged_events: u64,
     /// Transactions before which another stream shard had appended to the log.
     log_moves: u64,
-    /// Gaps that were marked in the log, and those that could not be.
+    /// Gaps that were marked in the log.
     log_gaps: u64,
 }
 

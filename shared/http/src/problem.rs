@@ -119,7 +119,6 @@ kinds! {
     TooManyAmendments: 409, "too-many-amendments", "Too many amendments";
     /// The payment has another version than the request names.
     VersionChanged: 412, "version-changed", "Version changed";
-    /// The bank sends no webhooks.
     /// There is no webhook endpoint with this id.
     NoSuchEndpoint: 404, "no-such-endpoint", "No such endpoint";
     /// The bank has as many endpoints as it can have.
@@ -128,7 +127,6 @@ kinds! {
     NotBlocking: 409, "not-blocking", "Not blocking";
     /// The endpoint's secret has another generation.
     WrongGeneration: 409, "wrong-generation", "Wrong generation";
-    /// The bank keeps no event log.
     /// The events after the cursor are not kept, or its part of the log was replaced.
     CursorGone: 410, "cursor-gone", "Cursor gone";
     /// The service is throttled; the same request succeeds later.

@@ -34,7 +34,7 @@ async fn each_step_says_what_it_did() -> Result<()> {
         (&["finish", "--stream", &stream, "--to", "today"], "invalid value 'today'"),
         (&["plan", "--to", to, "--shards", "1"], "--reports <FOLDER>"),
         (&["plan", "--to", to, "--shards", "1", "--reports", "nowhere"], "nowhere is no folder"),
-        (&["plan", "--to", to, "--shards", "1", "--reports", "."], "there is no log: give --journal"),
+        (&["plan", "--to", to, "--shards", "1", "--reports", "."], "the log has no head: give --journal"),
         (
             &["plan", "--to", to, "--shards", "1", "--reports", ".", "--except", "type=payment.pending"],
             "is never left out",

@@ -2,7 +2,7 @@
 
 use object_store::ObjectStoreExt as _;
 use payments_local::Function;
-use payments_restore::{Change, Finding, Source};
+use payments_restore::{Change, Finding, Rebuild, Source};
 
 use super::super::*;
 use super::bank::{Bank, TODAY};
@@ -110,8 +110,11 @@ async fn without_any_log_what_the_long_term_table_knows_is_there() -> Result<()>
     let bank = Bank::new().await?;
     let wanted = bank.wanted().await?;
     bank.lose_hot(&bank.at_t.hot).await?;
-    let (done, _) = bank.told(|rebuild| rebuild.source = Source::Nowhere).await?;
-    assert_eq!((done.events, done.findings), (0, BTreeMap::new()));
+    let refused = bank.told(|rebuild| rebuild.source = Source::Nowhere).await.err().context("nothing is known")?;
+    assert!(refused.to_string().contains("neither log nor journal was read"), "{refused}");
+    let accepted = |rebuild: &mut Rebuild| (rebuild.source, rebuild.accepts_gaps) = (Source::Nowhere, true);
+    let (done, _) = bank.told(accepted).await?;
+    assert_eq!((done.events, done.findings), (0, BTreeMap::from([(Finding::Gap, 2)])));
     let now = bank.hot().await?;
     for name in ["b", "d", "e", "f", "h", "j"] {
         assert_eq!(bank.head_in(name, &now), bank.head_in(name, &wanted), "{name}");

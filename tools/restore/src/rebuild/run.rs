@@ -134,6 +134,7 @@ impl Rebuild {
         self.find_ended(since, &mut payments.payments, &tell).await?;
         let rules = Rules { excepts: self.excepts.clone(), since, now: self.now };
         let unlogged = self.walk(&payments.payments, &rules, is_apply, &tell, &told.progress).await?;
+        let unlogged = if matches!(self.source, Source::Nowhere) { Some(since) } else { unlogged };
         self.note_unlogged(&payments.payments, unlogged, is_apply, &tell).await?;
         if self.finds_details {
             details::find(&self.store, since, &payments.payments, &tell, &told.progress).await?;
@@ -196,9 +197,6 @@ impl Rebuild {
         is_apply: bool,
         tell: &impl Fn(&Line),
     ) -> Result<()> {
-        if matches!(self.source, Source::Nowhere) {
-            return Ok(());
-        }
         let end = payments.last_at.filter(|last| self.to > last.saturating_add(-LAG));
         let Some(since) = found.into_iter().chain(end).min() else { return Ok(()) };
         if is_apply {

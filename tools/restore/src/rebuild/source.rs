@@ -64,11 +64,15 @@ pub(crate) async fn read(source: &Source, store: &Store, since: UtcSecond, now: 
                 "the events end at {end} of the journal or after it{last}: what was changed later is unknown"
             ));
         }
-        Source::Nowhere => {}
+        Source::Nowhere => read.holes.push(unknown("neither log nor journal was read", since)),
     }
     let gaps = std::mem::take(&mut read.payments.gaps);
     read.gaps.extend(gaps.into_iter().map(|gap| format!("changes may be missing: {gap}")));
     Ok(read)
+}
+
+fn unknown(why: &str, since: UtcSecond) -> String {
+    format!("{why}; changes since {since} are unknown: also do \"Without log and journal\" of docs/runbook.md")
 }
 
 impl Read {
@@ -79,9 +83,7 @@ impl Read {
             Some(first) => format!("the {what} begins at {first}"),
             None => format!("the {what} has no event"),
         };
-        self.holes.push(format!(
-            "{begins}; changes since {since} are unknown: also do \"Without log and journal\" of docs/runbook.md"
-        ));
+        self.holes.push(unknown(&begins, since));
     }
 
     /// Notes what the log's head says that it lacks.
