@@ -162,8 +162,12 @@ async fn functions_are_invoked_by_hand() -> Result<()> {
         let reply = exchange(&system.api_url(), &request).await?;
         assert!(reply.starts_with(&format!("HTTP/1.1 {status}")) && reply.contains(says), "{function}: {reply}");
     }
-    let page = post("/2015-03-31/functions/archive/invocations", "Origin: http://page.invalid\n", r#"{"action":"archive"}"#);
-    assert!(exchange(&system.api_url(), &page).await?.starts_with("HTTP/1.1 404"), "a page of a browser invokes nothing");
+    let page =
+        post("/2015-03-31/functions/archive/invocations", "Origin: http://page.invalid\n", r#"{"action":"archive"}"#);
+    assert!(
+        exchange(&system.api_url(), &page).await?.starts_with("HTTP/1.1 404"),
+        "a page of a browser invokes nothing"
+    );
     system.stop().await
 }
 

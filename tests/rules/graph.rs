@@ -1,6 +1,6 @@
-//! `cargo test` finds built what `cargo local` has built: the same crates, with the same features, in the same profile.
+//! Nothing is built twice: `cargo test` finds built what `cargo local` has built, and each function what another one has.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 use anyhow::{Result, ensure};
@@ -32,6 +32,31 @@ fn cargo_test_builds_nothing_of_cargo_local_again() -> Result<()> {
         "cargo test builds these again, because it uses other features than cargo local. Add the features to \
          local/Cargo.toml, or remove them from the tests' crates: {again:#?}"
     );
+    Ok(())
+}
+
+/// `sam build` builds one function after the other.
+#[test]
+fn deployed_functions_have_crates_with_the_same_features() -> Result<()> {
+    let mut known: BTreeMap<String, (String, BTreeSet<String>)> = BTreeMap::new();
+    for function in std::fs::read_dir(in_repository("functions"))? {
+        let function = function?.file_name().to_string_lossy().into_owned();
+        let package =
+            format!("path+file://{}", in_repository(&format!("functions/{function}")).canonicalize()?.display());
+        let mut own: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for one in crates(&["--edges", "normal,build", "--package", &package, "--features", "aws"])? {
+            // Our own are built for each function that has them.
+            if !one.contains("(/") {
+                let version = one.split(' ').take(2).collect::<Vec<_>>().join(" ");
+                own.entry(version).or_default().insert(one);
+            }
+        }
+        ensure!(own.len() > 150, "cargo tree names {} crates of {function}", own.len());
+        for (version, one) in own {
+            let (first, other) = known.entry(version).or_insert_with(|| (function.clone(), one.clone()));
+            ensure!(*other == one, "{function} builds {one:?} again, because {first} has {other:?}");
+        }
+    }
     Ok(())
 }
 
