@@ -1,4 +1,4 @@
-//! Nothing is built twice: `cargo test` finds built what `cargo local` has built, and each function what another one has.
+//! Nothing is built twice, neither by `cargo test` after `cargo local` nor by `sam build` for one function after another.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
