@@ -1,4 +1,4 @@
-//! Nothing is built twice, neither by `cargo test` after `cargo local` nor by `sam build` for one function after another.
+//! Nothing is built twice: neither by `cargo test` after `cargo local`, nor by `sam build`, function after function.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
