@@ -46,14 +46,17 @@ async fn each_step_says_what_it_did() -> Result<()> {
         assert!(!output.status.success() && text.contains(want), "{text}");
     }
     for (more, want) in [
-        (&[][..], "0 payments, of 0 events\nNothing is left to do.\n"),
-        (&["--json"], "{\"events\":0,\"payments\":0,\"changes\":{},\"findings\":{},\"counters\":[],\"forgotten\":0}\n"),
+        (&[][..], "\n0 payments, of 0 events\n        2 to look at: GAP\nNothing is left to do.\n"),
+        (
+            &["--json"],
+            "\n{\"events\":0,\"payments\":0,\"changes\":{},\"findings\":{\"gap\":2},\"counters\":[],\"forgotten\":0}\n",
+        ),
     ] {
         let step = [&["plan", "--to", to, "--shards", "1", "--reports", ".", "--no-log"], more].concat();
         let output = run(endpoint, &step)?;
         let text = String::from_utf8(output.stdout)?;
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        assert_eq!(text, want);
+        assert!(text.contains("neither log nor journal was read") && text.ends_with(want), "{text}");
     }
     stack.stop().await
 }
