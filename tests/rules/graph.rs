@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 use anyhow::{Result, ensure};
+use payments_boot::Lookup;
 
 use crate::tree::in_repository;
 
@@ -44,7 +45,13 @@ fn deployed_functions_have_crates_with_the_same_features() -> Result<()> {
         let package =
             format!("path+file://{}", in_repository(&format!("functions/{function}")).canonicalize()?.display());
         let mut own: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for one in crates(&["--edges", "normal,build", "--package", &package, "--features", "aws"])? {
+        let tree = crates(&["--edges", "normal,build", "--package", &package, "--features", "aws"]);
+        let is_ci = Lookup::environment().text("CI").is_some();
+        if tree.as_ref().is_err_and(|error| !is_ci && error.to_string().contains("--offline")) {
+            println!("SKIPPED: the crates of deployed functions are not downloaded; run cargo fetch, then this again");
+            return Ok(());
+        }
+        for one in tree? {
             // Our own are built for each function that has them.
             if !one.contains("(/") {
                 let version = one.split(' ').take(2).collect::<Vec<_>>().join(" ");
