@@ -20,11 +20,11 @@ pub struct Dates {
     #[arg(long, value_name = "CALENDAR=hh:mm,…")]
     pub cut_offs: Option<String>,
 
-    /// How many minutes before a cut-off a payment has to be created and due, 10 by default: the stack's `CutOffLeadMinutes`.
+    /// Minutes before a cut-off by which a payment has to be created and due, 10 by default: the stack's `CutOffLeadMinutes`.
     #[arg(long, value_name = "MINUTES")]
     pub cut_off_lead_minutes: Option<String>,
 
-    /// What happens on closed dates: none (by default), following, preceding or refuse: the stack's `DateRule`.
+    /// The rule for closed dates: none (by default), following, preceding or refuse: the stack's `DateRule`.
     #[arg(long, value_name = "RULE")]
     pub date_rule: Option<String>,
 }
@@ -39,7 +39,9 @@ impl Dates {
             (&mut environment.date_rule, &self.date_rule),
         ];
         for (variable, chosen) in chosen {
-            variable.clone_from(chosen.as_ref().unwrap_or(&variable.clone()));
+            if let Some(chosen) = chosen {
+                variable.clone_from(chosen);
+            }
         }
     }
 }

@@ -238,8 +238,8 @@ impl Bank {
     /// event that is kept; with `now`, with the next one that is logged. Call it again with `next_cursor`, at once if `has_more`.
     ///
     /// # Errors
-    /// When the cursor is gone (`cursor-gone`: [`Problem::oldest_cursor`](crate::Problem::oldest_cursor)
-    /// is where to go on), the token lacks `payments/inspect`, or the bank does not respond.
+    /// A cursor that is gone (`cursor-gone`: [`Problem::oldest_cursor`](crate::Problem::oldest_cursor) is where to go on), a token
+    /// without `payments/inspect`, or no answer of the bank.
     pub async fn events(&self, after: Option<&str>, limit: Option<u16>) -> Result<EventPage, Error> {
         let mut query = Query::new(&[]);
         query.add("after", after.as_ref());

@@ -24,7 +24,7 @@ pub struct Webhooks {
 
 #[cfg(feature = "aws")]
 impl Webhooks {
-    /// What a deployed function has. The master secret is read when something is sent.
+    /// The sender of a deployed function, and the master secret, which is read when something is sent.
     ///
     /// # Errors
     /// When the machine's certificates cannot be read.

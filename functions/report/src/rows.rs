@@ -28,7 +28,8 @@ const DUE_DATE: usize = 6;
 const SETTLED_AT: usize = 10;
 
 /// The bytes of the longest row without quotes: ids of 36, 48 and 48, an amount of 19, a currency of 3,
-/// instants of 20 and 20, a date of 10, a status of 9, a reason of 256, and a reference of 35. A row with a reason has no transaction id. The header is shorter.
+/// instants of 20 and 20, a date of 10, a status of 9, a reason of 256, and a reference of 35. A row
+/// with a reason has no transaction id. The header is shorter.
 const LONGEST_ROW: usize = 36 + 48 + 48 + 19 + 3 + 20 + 20 + 10 + 9 + 256 + 35;
 
 /// One byte and one field more: `csv_core` reports a buffer without free space as full.

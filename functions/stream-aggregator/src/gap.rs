@@ -1,4 +1,4 @@
-//! What the log may lack: changes that the stream dropped, and what a repair or a restore found.
+//! Gaps of the log: changes that the stream dropped, and losses that a repair or a restore noted.
 
 use chrono::TimeDelta;
 use payments_model::{GapEvent, UtcSecond};
