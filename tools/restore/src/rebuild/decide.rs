@@ -96,6 +96,12 @@ fn reported_until(seen: Seen<'_>, head: &Head, rules: &Rules) -> Option<UtcSecon
     is_listed.then(|| expiry_of_reported(head.due_date, rules.now))
 }
 
+/// Whether the hot table needs a settled head that it lacks: the next report takes it from there, and so does the list of a date that is not
+/// over.
+fn comes_back(head: &Head, is_listed: bool, rules: &Rules) -> bool {
+    if is_listed { rules.now < head.due_date.over_everywhere() } else { head.settled_at() >= Some(rules.since) }
+}
+
 /// Whether the head in the hot table can have ended so. One that was not claimed yet may have been amended since.
 fn agree(hot: &Head, end: &Head) -> bool {
     let same = (&hot.payee, hot.money, hot.due_at, hot.due_date) == (&end.payee, end.money, end.due_at, end.due_date);
@@ -141,8 +147,8 @@ fn ended(mut decision: Decision, seen: Seen<'_>, end: &StoredHead, rules: &Rules
     let until = reported_until(seen, head, rules);
     let status = head.state.status();
     match hot {
-        None if status.is_settled() && until.is_none() && head.settled_at() >= Some(rules.since) => {
-            let new = Box::new(end.in_hot_table(None)?);
+        None if status.is_settled() && comes_back(head, until.is_some(), rules) => {
+            let new = Box::new(end.in_hot_table(until)?);
             Ok(decision.changes(Change::PutBack, status, vec![Write::ToHot { read: None, new }]))
         }
         None => Ok(decision),

@@ -16,7 +16,7 @@ pub enum Change {
     Built,
     /// Its head becomes what the long-term table's says.
     Completed,
-    /// Its settled head comes back into the hot table, because no report lists it.
+    /// Its settled head comes back into the hot table: no report lists it, or its date is not over.
     PutBack,
     /// The long-term table lacks its settled head, which is copied there.
     Copied,
@@ -60,7 +60,7 @@ impl Change {
             Self::Moved => "get the versions that they lack",
             Self::Built => "are built from details and events",
             Self::Completed => "become what the long-term table says",
-            Self::PutBack => "come back, because no report lists their settlement",
+            Self::PutBack => "come back: no report lists their settlement, or their date is not over",
             Self::Copied => "are copied to the long-term table",
             Self::Removed => "are removed: the long-term table has their end",
             Self::Reported => "wait for no report: a published one lists them",

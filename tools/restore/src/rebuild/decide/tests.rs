@@ -66,9 +66,17 @@ fn decided(
     hot: Option<&StoredHead>,
     history: Option<&StoredHead>,
 ) -> (Option<Change>, usize, Vec<Finding>) {
+    decided_at("2026-11-20T10:00:00Z", known, hot, history)
+}
+
+fn decided_at(
+    now: &str,
+    known: &Known,
+    hot: Option<&StoredHead>,
+    history: Option<&StoredHead>,
+) -> (Option<Change>, usize, Vec<Finding>) {
     let details = details();
-    let rules =
-        Rules { excepts: Vec::new(), since: SINCE.parse().unwrap(), now: "2026-11-20T10:00:00Z".parse().unwrap() };
+    let rules = Rules { excepts: Vec::new(), since: SINCE.parse().unwrap(), now: now.parse().unwrap() };
     let (amended, contents) = (HashMap::new(), Contents::new());
     let seen = Seen { known, hot, history, details: Some(&details), amended: &amended, contents: &contents };
     let decision = decide(seen, &rules).unwrap();
@@ -135,9 +143,9 @@ fn what_is_clear_is_done() {
             Some(&one),
             (Some(Change::Completed), 1),
         ),
-        ("an older release settled it", settled.clone(), Some(&in_hot), None, (Some(Change::Copied), 2)),
+        ("the long-term table lost its end", settled.clone(), Some(&in_hot), None, (Some(Change::Copied), 2)),
         ("no report has it", nothing.clone(), None, Some(&one), (Some(Change::PutBack), 1)),
-        ("a report has it", known(&[], Some(AT)), None, Some(&one), (None, 0)),
+        ("a report has it, and its date is not over", known(&[], Some(AT)), None, Some(&one), (Some(Change::PutBack), 1)),
         (
             "a report has it, and it waits for one",
             known(&[], Some(AT)),
@@ -148,6 +156,8 @@ fn what_is_clear_is_done() {
     ] {
         assert_eq!(decided(&known, hot, history), (want.0, want.1, Vec::new()), "{name}");
     }
+    let reported = known(&[], Some(AT));
+    assert_eq!(decided_at("2026-11-21T12:00:00Z", &reported, None, Some(&one)), (None, 0, Vec::new()), "its date is over");
     // A report lists another settlement of it.
     let other = known(&[], Some("2026-11-20T09:21:00Z"));
     assert_eq!(decided(&other, Some(&pending), Some(&one)), (Some(Change::Completed), 1, vec![Finding::Differs]));
