@@ -1,5 +1,6 @@
 //! Access: every route with every kind of token, and nothing of one account for another.
 
+mod clients;
 mod sign_in;
 mod tokens;
 
@@ -15,7 +16,7 @@ use serde_json::{Value, json};
 /// The scope of each route, and whose payments it is about.
 const NEEDS: [(Route, Scope, Reach); 22] = [
     (Route::CreatePayment, Scope::Write, Reach::Account),
-    (Route::CreateBatch, Scope::Operate, Reach::Bank),
+    (Route::CreateBatch, Scope::Feed, Reach::Bank),
     (Route::CreateAccountBatch, Scope::Write, Reach::Account),
     (Route::CancelPayment, Scope::Write, Reach::Account),
     (Route::AmendPayment, Scope::Write, Reach::Account),
@@ -26,14 +27,14 @@ const NEEDS: [(Route, Scope, Reach); 22] = [
     (Route::GetCounts, Scope::Inspect, Reach::Bank),
     (Route::ListEvents, Scope::Inspect, Reach::Bank),
     (Route::ListEndpoints, Scope::Inspect, Reach::Bank),
-    (Route::PutEndpoint, Scope::Operate, Reach::Bank),
+    (Route::PutEndpoint, Scope::Webhooks, Reach::Bank),
     (Route::GetEndpoint, Scope::Inspect, Reach::Bank),
-    (Route::DeleteEndpoint, Scope::Operate, Reach::Bank),
-    (Route::GetEndpointSecret, Scope::Operate, Reach::Bank),
-    (Route::TestEndpoint, Scope::Operate, Reach::Bank),
-    (Route::ReplayEndpoint, Scope::Operate, Reach::Bank),
-    (Route::SkipEvent, Scope::Operate, Reach::Bank),
-    (Route::RotateSecret, Scope::Operate, Reach::Bank),
+    (Route::DeleteEndpoint, Scope::Webhooks, Reach::Bank),
+    (Route::GetEndpointSecret, Scope::Webhooks, Reach::Bank),
+    (Route::TestEndpoint, Scope::Webhooks, Reach::Bank),
+    (Route::ReplayEndpoint, Scope::Webhooks, Reach::Bank),
+    (Route::SkipEvent, Scope::Webhooks, Reach::Bank),
+    (Route::RotateSecret, Scope::Webhooks, Reach::Bank),
     (Route::ListCalendars, Scope::Read, Reach::Nothing),
     (Route::GetCalendar, Scope::Read, Reach::Nothing),
 ];
@@ -133,8 +134,7 @@ async fn every_route_requires_its_scope_and_account() -> Result<()> {
 async fn one_who_acts_for_any_account_reads_none() -> Result<()> {
     let world = World::open().await?;
     let id = world.create("tenant", "rent", &rent()).await?;
-    let (operate, inspect) =
-        (token(json!({ "scope": "payments/operate" })), token(json!({ "scope": "payments/inspect" })));
+    let (feed, inspect) = (token(json!({ "scope": "payments/feed" })), token(json!({ "scope": "payments/inspect" })));
     let reads = [
         "/payments?dueDate=2026-12-01".to_owned(),
         "/payments?transactionId=TX-1".to_owned(),
@@ -144,7 +144,7 @@ async fn one_who_acts_for_any_account_reads_none() -> Result<()> {
         format!("/accounts/tenant/payments/{id}"),
     ];
     for path in reads {
-        let reply = world.send_authorized(&operate, Ask::get(&path)).await?;
+        let reply = world.send_authorized(&feed, Ask::get(&path)).await?;
         assert_eq!((reply.status, reply.problem()), (403, "forbidden"), "{path}: {reply}");
         let reply = world.send_authorized(&inspect, Ask::get(&path)).await?;
         assert_eq!(reply.status, if path.starts_with("/accounts") { 403 } else { 200 }, "{path}: {reply}");

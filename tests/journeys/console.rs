@@ -89,7 +89,13 @@ async fn the_page_is_public_and_its_views_are_not() -> Result<()> {
     for wanted in VIEWS {
         for (authorizer, status, problem) in [
             (Value::Null, 401, ProblemKind::TokenRequired.slug()),
-            (token(&json!({ "scope": "payments/read payments/write payments/operate" })), 403, forbidden),
+            (
+                token(
+                    &json!({ "scope": "payments/read payments/write payments/feed payments/webhooks payments/operate" }),
+                ),
+                403,
+                forbidden,
+            ),
             (token(&json!({ "scope": "payments/inspect", "custom:accounts": "tenant" })), 403, forbidden),
         ] {
             let reply = world.send_authorized(&authorizer, Ask::get(&format!("/console/views/{wanted}"))).await?;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result};
 use payments_http::Scope;
+use payments_http::routes::all;
 use serde_json::{Value, json};
 
 use crate::template::{API, FUNCTION, http_events, resources, template, text};
@@ -55,9 +56,23 @@ fn the_templates_issuer_has_the_scopes_of_the_code() -> Result<()> {
         assert_eq!(client["AllowedOAuthFlows"], json!(["client_credentials"]), "{name} is a machine's client");
         assert_eq!(client["GenerateSecret"], true, "{name}");
         for scope in client["AllowedOAuthScopes"].as_array().context("no scopes")? {
-            assert!(known.contains(text(scope)?), "{name} has the scope {scope}, which no route requires");
+            assert!(known.contains(text(scope)?), "{name} has the scope {scope}, which is none");
         }
     }
+    // The two that no route requires are reserved: a provider's consents and a client's settings name them.
+    let required: BTreeSet<&str> = all().filter_map(|spec| spec.scope).map(Scope::as_str).collect();
+    let granted: Vec<&str> = clients
+        .iter()
+        .flat_map(|(_, client)| client["Properties"]["AllowedOAuthScopes"].as_array().into_iter().flatten())
+        .filter_map(Value::as_str)
+        .collect();
+    for reserved in [Scope::Files, Scope::Approve].map(Scope::as_str) {
+        assert!(known.contains(reserved) && !required.contains(reserved) && !granted.contains(&reserved), "{reserved}");
+    }
+    // Nobody signs in at the template's own issuer, so no client of it acts in the console. And a secret opens one kind of harm.
+    assert!(!granted.contains(&Scope::Operate.as_str()), "{granted:?}");
+    let feed = clients.iter().find(|(name, _)| *name == "FeedClient").context("no client of the feed")?;
+    assert_eq!(feed.1["Properties"]["AllowedOAuthScopes"], json!([Scope::Feed.as_str()]));
     let wanted: BTreeSet<_> = clients.iter().map(|(name, _)| json!({ "!Ref": name }).to_string()).collect();
     for (name, api) in resources(&template, API)? {
         for authorizer in api["Properties"]["Auth"]["Authorizers"].as_object().context("no authorizers")?.values() {
