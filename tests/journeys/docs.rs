@@ -78,7 +78,8 @@ async fn the_token_is_checked_after_the_route_and_before_everything_else() -> Re
         (TokenRequired, Value::Null, create(ours)),
         (Forbidden, token(json!({ "custom:accounts": "tenant" })), create(ours)),
         (NoSuchPayment, token(json!({ "custom:accounts": "tenant", "scope": anything })), create(ours)),
-        (UnsupportedMediaType, token(json!({ "scope": anything })), create(ours)),
+        (Forbidden, token(json!({ "scope": anything })), create(ours)),
+        (UnsupportedMediaType, token(json!({ "client_id": "feed", "scope": anything })), create(ours)),
     ] {
         let reply = world.send_authorized(&authorizer, ask).await?;
         assert_eq!(reply.problem(), kind.slug(), "{reply}");

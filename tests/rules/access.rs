@@ -26,15 +26,21 @@ fn no_deployed_function_poses_as_sam_local() -> Result<()> {
 }
 
 #[test]
-fn issuer_and_audience_are_set_together() -> Result<()> {
+fn issuer_audience_and_machines_are_set_together() -> Result<()> {
     let template = template()?;
     let (issuer, audience) = (json!([{ "!Ref": "JwtIssuer" }, ""]), json!([{ "!Ref": "JwtAudience" }, ""]));
     let given = |value: &Value| json!({ "!Not": [{ "!Equals": value }] });
     let missing = |value: &Value| json!({ "!Equals": value });
     let rules = template["Rules"].as_object().context("no rules")?;
-    for (when, then) in [(missing(&issuer), missing(&audience)), (given(&issuer), given(&audience))] {
+    // Who is a machine is said, if only by `none`.
+    let machines = json!([{ "!Ref": "MachineClients" }, ""]);
+    for (when, then) in [
+        (missing(&issuer), [missing(&audience), missing(&machines)]),
+        (given(&issuer), [given(&audience), given(&machines)]),
+    ] {
         let rule = rules.values().find(|rule| rule["RuleCondition"] == when).context("no rule")?;
-        assert_eq!(rule["Assertions"][0]["Assert"], then, "{rule}");
+        let asserted = [0, 1].map(|number: usize| rule["Assertions"][number]["Assert"].clone());
+        assert_eq!(asserted, then, "{rule}");
     }
     assert_eq!(template["Conditions"]["HasOwnIssuer"], missing(&issuer));
     Ok(())
@@ -80,6 +86,21 @@ fn the_templates_issuer_has_the_scopes_of_the_code() -> Result<()> {
             let own: BTreeSet<_> = own.iter().map(Value::to_string).collect();
             assert_eq!(own, wanted, "{name}: the audience is not the template's clients");
         }
+    }
+    // All of them are machines.
+    for (name, function) in resources(&template, FUNCTION)? {
+        let machines = &function["Properties"]["Environment"]["Variables"]["MACHINE_CLIENTS"];
+        if http_events(function).next().is_none() {
+            assert_eq!(*machines, Value::Null, "{name}");
+            continue;
+        }
+        let own = machines["!If"][1]["!Join"][1].as_array().context("no clients of the stack")?;
+        assert_eq!(
+            (&machines["!If"][0], own.iter().map(Value::to_string).collect()),
+            (&json!("HasOwnIssuer"), wanted.clone())
+        );
+        let named = ["MachineClients", "ConsoleClientId", "ConsoleOperateClientId"].map(|id| json!({ "!Ref": id }));
+        assert_eq!(machines["!If"][2]["!Join"], json!([",", named]), "{name}");
     }
     Ok(())
 }

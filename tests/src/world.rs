@@ -30,6 +30,9 @@ const MORNING: &str = "2026-11-20T09:00:00Z";
 /// The time that an engine has to answer a call: no test depends on how fast it is.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
 
+/// The clients of events and tests whose tokens name no accounts, beside those of one machine.
+const MACHINES: [&str; 3] = ["feed", "landlord-app", "operations"];
+
 static WORLDS: AtomicU32 = AtomicU32::new(0);
 
 /// What surrounds the functions.
@@ -82,6 +85,10 @@ impl World {
                 environment.tables.history = format!("payment-history-{process}-{number}");
                 environment.tables.log = format!("payments-log-{process}-{number}");
                 environment.access_key.clone_from(&database.access_key);
+            }
+            for client in MACHINES {
+                environment.machine_clients.push_str(",");
+                environment.machine_clients.push_str(client);
             }
             change(environment);
         });
