@@ -85,6 +85,6 @@ fn no_role_can_change_or_delete_the_trail() -> Result<()> {
             writers.insert(function);
         }
     }
-    assert_eq!(writers, BTreeSet::from(["console".to_owned()]));
+    assert_eq!(writers, BTreeSet::from(["console", "webhooks"].map(str::to_owned)));
     Ok(())
 }
