@@ -31,7 +31,7 @@ const MORNING: &str = "2026-11-20T09:00:00Z";
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The clients of events and tests whose tokens name no accounts, beside those of one machine.
-const MACHINES: [&str; 3] = ["feed", "landlord-app", "operations"];
+const MACHINES: &str = "feed,landlord-app,operations";
 
 static WORLDS: AtomicU32 = AtomicU32::new(0);
 
@@ -86,10 +86,7 @@ impl World {
                 environment.tables.log = format!("payments-log-{process}-{number}");
                 environment.access_key.clone_from(&database.access_key);
             }
-            for client in MACHINES {
-                environment.machine_clients.push_str(",");
-                environment.machine_clients.push_str(client);
-            }
+            environment.machine_clients = [&environment.machine_clients, MACHINES].join(",");
             change(environment);
         });
         let stack = stack.start().await?;
