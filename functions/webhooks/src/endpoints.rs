@@ -1,5 +1,6 @@
 //! Create, change, show and delete endpoints.
 
+use futures::future::{try_join, try_join3};
 use http::header::LOCATION;
 use payments_http::{Answer, Problem, ProblemKind, Request};
 use payments_model::UtcSecond;
@@ -38,21 +39,27 @@ impl Webhooks {
     /// Creates an endpoint, or changes it. The same PUT again changes nothing.
     pub(crate) async fn put(&self, request: &Request<'_>, id: &EndpointId, body: &[u8]) -> Result<Answer, Problem> {
         let wanted = Wanted::of(body, self.config.data.endpoint.is_some())?;
-        let mut endpoints = self.store.webhook_endpoints().await?;
+        let (mut endpoints, head) = try_join(self.store.webhook_endpoints(), self.store.log_head()).await?;
         match endpoints.remove(id.as_str()) {
-            Some(Ok(endpoint)) => self.change(request, endpoint, wanted).await,
+            Some(Ok(endpoint)) => self.change(request, endpoint, head, wanted).await,
             Some(Err(error)) => self.repair(request, id, &wanted, &error).await,
             None if endpoints.len() >= MAX_ENDPOINTS => {
                 let detail =
                     format!("The bank has {MAX_ENDPOINTS} endpoints, the most; delete one, or change another.");
                 Err(Problem::new(ProblemKind::TooManyEndpoints, detail))
             }
-            None => self.create(request, id, wanted).await,
+            None => self.create(request, id, head, wanted).await,
         }
     }
 
-    async fn create(&self, request: &Request<'_>, id: &EndpointId, wanted: Wanted) -> Result<Answer, Problem> {
-        let (now, head) = (self.clock.now(), self.store.log_head().await?);
+    async fn create(
+        &self,
+        request: &Request<'_>,
+        id: &EndpointId,
+        head: Option<LogHead>,
+        wanted: Wanted,
+    ) -> Result<Answer, Problem> {
+        let now = self.clock.now();
         let from = self.place(wanted.start, head.as_ref()).await?;
         let change = Change::put(id, &wanted);
         let Wanted { chosen, disabled, .. } = wanted;
@@ -77,11 +84,12 @@ impl Webhooks {
         &self,
         request: &Request<'_>,
         endpoint: WebhookEndpoint,
+        head: Option<LogHead>,
         wanted: Wanted,
     ) -> Result<Answer, Problem> {
         // Both are deleted together.
         let state = self.store.webhook_state(&endpoint.id).await?.ok_or_else(no_such_endpoint)?;
-        let mut found = Found { endpoint, state, head: self.store.log_head().await? };
+        let mut found = Found { endpoint, state, head };
         let is_same = found.endpoint.chosen == wanted.chosen && found.state.disabled_at.is_some() == wanted.disabled;
         if !is_same {
             let now = self.clock.now();
@@ -181,10 +189,10 @@ impl Webhooks {
 
     /// Reads an endpoint, with the log's head. None if there is none.
     async fn read(&self, id: &EndpointId) -> Result<Option<Found>, StoreError> {
-        let Some(endpoint) = self.store.webhook_endpoint(id).await? else { return Ok(None) };
+        let (endpoint, state, head) =
+            try_join3(self.store.webhook_endpoint(id), self.store.webhook_state(id), self.store.log_head()).await?;
         // Both are deleted together.
-        let Some(state) = self.store.webhook_state(id).await? else { return Ok(None) };
-        Ok(Some(Found { endpoint, state, head: self.store.log_head().await? }))
+        Ok(endpoint.zip(state).map(|(endpoint, state)| Found { endpoint, state, head }))
     }
 
     /// An endpoint's view.
