@@ -8,7 +8,7 @@ use payments_http::{Problem, Request};
 use payments_model::ActionId;
 use payments_model::event_filter::event_type;
 use payments_model::webhook::EndpointId;
-use payments_store::{ActionName, AuditIntent, AuditOutcome};
+use payments_store::{ActionName, AuditIntent, AuditOutcome, LogPosition};
 
 use crate::Webhooks;
 use crate::choice::Wanted;
@@ -33,7 +33,7 @@ struct Changes {
 }
 
 impl Change {
-    /// An endpoint is created, or changed.
+    /// An endpoint is changed.
     pub(crate) fn put(endpoint: &EndpointId, wanted: &Wanted) -> Self {
         let chosen = &wanted.chosen;
         let types: Vec<String> = chosen.filter.statuses.iter().map(|status| event_type(*status)).collect();
@@ -46,6 +46,13 @@ impl Change {
             ("enabled", (!wanted.disabled).to_string()),
         ];
         Self::new("put-endpoint", endpoint, fields, true)
+    }
+
+    /// An endpoint is created, and gets the events after a cursor.
+    pub(crate) fn create(endpoint: &EndpointId, wanted: &Wanted, after: LogPosition) -> Self {
+        let mut change = Self::put(endpoint, wanted);
+        change.fields.push(("after", after.to_string()));
+        change
     }
 
     /// An endpoint is deleted.
@@ -64,8 +71,8 @@ impl Change {
     }
 
     /// An endpoint gets the events after a cursor again.
-    pub(crate) fn replay(endpoint: &EndpointId, after: String) -> Self {
-        Self::new("replay-endpoint", endpoint, vec![("after", after)], false)
+    pub(crate) fn replay(endpoint: &EndpointId, after: LogPosition) -> Self {
+        Self::new("replay-endpoint", endpoint, vec![("after", after.to_string())], false)
     }
 
     /// An endpoint never gets an event.

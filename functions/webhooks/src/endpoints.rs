@@ -61,7 +61,7 @@ impl Webhooks {
     ) -> Result<Answer, Problem> {
         let now = self.clock.now();
         let from = self.place(wanted.start, head.as_ref()).await?;
-        let change = Change::put(id, &wanted);
+        let change = Change::create(id, &wanted, from);
         let Wanted { chosen, disabled, .. } = wanted;
         let create = async {
             if self.store.create_webhook_endpoint(id, &chosen, from, disabled, now).await? {

@@ -49,7 +49,7 @@ impl Webhooks {
             if is_there { Ok(()) } else { Err(no_such_endpoint()) }
         };
         let done = format!("it gets the events after {from} again");
-        self.audited(request, Change::replay(id, from.to_string()), &done, replay).await?;
+        self.audited(request, Change::replay(id, from), &done, replay).await?;
         found.state.position = from;
         found.state.progress.blocking = None;
         found.forgive();

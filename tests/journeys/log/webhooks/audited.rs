@@ -65,7 +65,7 @@ async fn every_change_of_an_endpoint_is_in_the_audit_trail_and_nothing_else_is()
         trail.iter().map(shown).collect::<Vec<_>>(),
         [
             entry(
-                &format!("put-endpoint\nendpoint: erp\nurl: {url}\ndescription: books\nenabled: true"),
+                &format!("put-endpoint\nendpoint: erp\nurl: {url}\ndescription: books\nenabled: true\nafter: 1.1.0"),
                 "erp: created"
             ),
             entry(
