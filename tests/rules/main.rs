@@ -2,6 +2,7 @@
 
 mod access;
 mod alarms;
+mod api_names;
 mod bounds;
 mod circles;
 mod graph;

@@ -240,9 +240,9 @@ impl Bank {
     /// # Errors
     /// A cursor that is gone (`cursor-gone`: [`Problem::oldest_cursor`](crate::Problem::oldest_cursor) is where to go on), a token
     /// without `payments/inspect`, or no answer of the bank.
-    pub async fn events(&self, after: Option<&str>, limit: Option<u16>) -> Result<EventPage, Error> {
+    pub async fn events(&self, cursor: Option<&str>, limit: Option<u16>) -> Result<EventPage, Error> {
         let mut query = Query::new(&[]);
-        query.add("after", after.as_ref());
+        query.add("cursor", cursor.as_ref());
         query.add("limit", limit.as_ref());
         self.read(&query.of("/events")).await
     }

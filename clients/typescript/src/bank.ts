@@ -218,9 +218,9 @@ export class Bank {
    * Returns what happened after a cursor: from the oldest event on, without one, or from now on, if it is `now`. Call it again
    * with the page's `nextCursor`.
    */
-  async events(after?: string, options: CallOptions & { limit?: number } = {}): Promise<EventPage> {
+  async events(cursor?: string, options: CallOptions & { limit?: number } = {}): Promise<EventPage> {
     const { limit } = options;
-    const query = { after, limit };
+    const query = { cursor, limit };
     return read<EventPage>(await api.listEvents({ ...this.#client, query, headers: requestId(options) }));
   }
 

@@ -280,13 +280,15 @@ class Bank:
         )
         return [day_counts(day) for day in expect(CountsOfDates, response).counts]
 
-    def events(self, after: str | None = None, *, limit: int | None = None, request_id: str | None = None) -> EventPage:
+    def events(
+        self, cursor: str | None = None, *, limit: int | None = None, request_id: str | None = None
+    ) -> EventPage:
         """Returns what happened after a cursor: from the oldest event on, without one, or from now on, if it is `now`.
 
         Call it again with the page's `next_cursor`.
         """
         response = list_events.sync_detailed(
-            client=self.generated, after=given(after), limit=given(limit), x_request_id=given(request_id)
+            client=self.generated, cursor=given(cursor), limit=given(limit), x_request_id=given(request_id)
         )
         return expect(EventPage, response)
 
