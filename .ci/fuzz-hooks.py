@@ -182,7 +182,7 @@ def entries_of_a_batch_are_checked(ctx, response, case):
     payments, an invalid one does not."""
     if case.operation.label not in ("POST /payment-batches", ACCOUNT_BATCH) or response.status_code != 200:
         return
-    statuses = [result["status"] for result in response.json()["results"]]
+    statuses = [result["statusCode"] for result in response.json()["results"]]
     all_created = all(status == 201 for status in statuses)
     if case.meta.generation.mode.is_positive:
         assert all_created, f"A valid batch returned {statuses}"

@@ -124,7 +124,7 @@ async fn a_key_and_a_payee_are_valid_or_rejected_whatever_their_characters() -> 
         let mut entry = rent();
         (entry["accountId"], entry["idempotencyKey"]) = (json!("tenant"), json!(format!("k{c}k")));
         let batch = world.send(Ask::post("/payment-batches").json(&json!({ "payments": [entry] }))).await?;
-        assert_eq!(batch.body["results"][0]["status"], reply.status, "{c:?}: {batch}");
+        assert_eq!(batch.body["results"][0]["statusCode"], reply.status, "{c:?}: {batch}");
         let mut to = rent();
         to["payeeAccountId"] = json!(c.to_string());
         let reply = world.send(Ask::create("tenant", &format!("payee{}", u32::from(c)), &to)).await?;

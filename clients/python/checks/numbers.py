@@ -30,8 +30,8 @@ def stored_amount() -> None:
 @check("new-members")
 def new_members() -> None:
     unknown = problem(409, "not-thought-of-yet", hint="new")
-    results = [{"status": 422, "accountId": "acc-1", "idempotencyKey": "k", "problem": unknown | {"status": 422}}]
+    results = [{"statusCode": 422, "accountId": "acc-1", "idempotencyKey": "k", "problem": unknown | {"status": 422}}]
     with Fake(Answer(201, PAYMENT | {"mood": "good"}), Answer(409, unknown), Answer(body={"results": results})) as fake:
         equal(fake.bank.create("acc-1", "k", order()).payment.amount_minor, 12050)
         equal(problem_of(fake.bank.create, "acc-1", "k", order()).kind, "not-thought-of-yet")
-        equal([result.status for result in fake.bank.create_batch([])], [422])
+        equal([result.status_code for result in fake.bank.create_batch([])], [422])

@@ -27,7 +27,7 @@ check("stored-amount", async () => {
 
 check("new-members", async () => {
   const unknown = problem(409, "not-thought-of-yet", { hint: "new" });
-  const result = { status: 422, accountId: "acc-1", idempotencyKey: "k", problem: { ...unknown, status: 422 } };
+  const result = { statusCode: 422, accountId: "acc-1", idempotencyKey: "k", problem: { ...unknown, status: 422 } };
   const answers = [
     { status: 201, body: { ...PAYMENT, mood: "good" } },
     { status: 409, body: unknown },
@@ -36,6 +36,6 @@ check("new-members", async () => {
   await withFake(answers, async ({ bank }) => {
     equal((await bank.create("acc-1", "k", order())).payment.amountMinor, 12050);
     equal((await problemOf(bank.create("acc-1", "k", order()))).kind, "not-thought-of-yet");
-    equal((await bank.createBatch([])).map(({ status }) => status), [422]);
+    equal((await bank.createBatch([])).map(({ statusCode }) => statusCode), [422]);
   });
 });

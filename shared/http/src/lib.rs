@@ -39,4 +39,4 @@ pub use problem::{Problem, ProblemKind};
 pub use request::{PageLimit, Query, Request};
 pub use routes::{HttpFunction, Route};
 pub use scope::Scope;
-pub use view::{CountsView, LeftOut, PaymentView, VersionsView};
+pub use view::{CountsView, PaymentView, Unreadable, VersionsView};

@@ -40,12 +40,12 @@ async fn stored_amount(world: World) -> Result<()> {
 async fn new_members(world: World) -> Result<()> {
     let unknown = problem(409, "not-thought-of-yet", &json!({"hint": "new"}));
     let rejected = with(unknown.clone(), &json!({"status": 422}));
-    let results = json!([{"status": 422, "accountId": "acc-1", "idempotencyKey": "k", "problem": rejected}]);
+    let results = json!([{"statusCode": 422, "accountId": "acc-1", "idempotencyKey": "k", "problem": rejected}]);
     let payment = with(payment(), &json!({"mood": "good"}));
     let planned = [planned(201, &payment), planned(409, &unknown), planned(200, &json!({"results": results}))];
     let fake = Fake::of(planned).await?;
     equal(fake.bank.create("acc-1", "k", &world.order()).await?.payment.amount_minor, 12050)?;
     equal(problem_of(fake.bank.create("acc-1", "k", &world.order()).await)?.kind(), "not-thought-of-yet")?;
     let results = fake.bank.create_batch(&[]).await?;
-    equal(results.iter().map(|result| result.status).collect::<Vec<_>>(), [422])
+    equal(results.iter().map(|result| result.status_code).collect::<Vec<_>>(), [422])
 }
