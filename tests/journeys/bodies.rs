@@ -20,7 +20,7 @@ fn entry(key: &str) -> Value {
 /// The place and type of each fault of a body.
 fn faults(problem: &Value) -> Vec<(String, String)> {
     let text = |fault: &Value, name: &str| fault[name].as_str().unwrap_or_default().to_owned();
-    let kind = |fault: &Value| text(fault, "type").rsplit('/').next().unwrap_or_default().to_owned();
+    let kind = |fault: &Value| text(fault, "type").rsplit(':').next().unwrap_or_default().to_owned();
     let errors = problem["errors"].as_array().into_iter().flatten();
     errors.map(|fault| (text(fault, "pointer"), kind(fault))).collect()
 }

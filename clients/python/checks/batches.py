@@ -39,7 +39,7 @@ def batch_one_rejected() -> None:
     equal((first.status_code, second.status_code, third.status_code), (201, 422, 201))
     equal((first.payment.amount_minor, third.payment.amount_minor), (100, 300))
     equal((second.account_id, second.idempotency_key), ("py-batch-2", "b-0"))
-    assert second.problem.type_.endswith("/invalid-amount") and second.problem.errors
+    assert second.problem.type_.endswith(":invalid-amount") and second.problem.errors
     equal(second.problem.errors[0].pointer, "/payments/1/amountMinor")
 
 
@@ -71,7 +71,7 @@ def batch_repeats_503() -> None:
 def batch_pointers() -> None:
     fault = {
         "pointer": "/payments/0/currency",
-        "type": "/problems/x",
+        "type": "urn:scheduled-payments:problem:x",
         "detail": "It is so.",
     }
     busy = rejected("b", 503, "throttled", retryAfterSeconds=1)

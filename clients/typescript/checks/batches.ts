@@ -38,7 +38,7 @@ check("batch-one-rejected", async () => {
   equal([first.statusCode, second.statusCode, third.statusCode], [201, 422, 201]);
   equal([first.payment.amountMinor, third.payment.amountMinor], [100, 300]);
   equal([second.accountId, second.idempotencyKey], ["ts-batch-2", "b-0"]);
-  assert.match(second.problem.type, /\/invalid-amount$/);
+  assert.match(second.problem.type, /:invalid-amount$/);
   equal(second.problem.errors?.[0]?.pointer, "/payments/1/amountMinor");
 });
 
@@ -65,7 +65,7 @@ check("batch-repeats-503", async () => {
 });
 
 check("batch-pointers", async () => {
-  const type = "/problems/x";
+  const type = "urn:scheduled-payments:problem:x";
   const errors = [{ pointer: "/payments/0/currency", type, detail: "It is so." }];
   const busy = rejected("b", 503, "throttled", { retryAfterSeconds: 1 });
   const all = answers([created("a"), busy], [rejected("b", 422, "invalid-currency", { errors })]);

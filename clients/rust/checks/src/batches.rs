@@ -92,7 +92,7 @@ async fn batch_repeats_503(world: World) -> Result<()> {
 async fn batch_pointers(world: World) -> Result<()> {
     let fault = json!({
         "pointer": "/payments/0/currency",
-        "type": "/problems/x",
+        "type": "urn:scheduled-payments:problem:x",
         "detail": "It is so.",
     });
     let wrong = rejected("b", 422, "invalid-currency", &json!({"errors": [fault]}));

@@ -120,8 +120,8 @@ async fn all_faults(world: World) -> Result<()> {
     let wrong = PaymentOrder::new("..", 0, "gbp", world.day(7));
     let problem = problem_of(world.bank.create("rs-faults", "faults-1", &wrong).await)?;
     equal((problem.kind(), problem.field.as_deref()), ("invalid-payee", Some("payeeAccountId")))?;
-    let kind = |url: &str| url.rsplit('/').next().unwrap_or_default().to_owned();
-    let found: Vec<_> = problem.errors.iter().map(|fault| (&*fault.pointer, kind(&fault.type_url))).collect();
+    let kind = |name: &str| name.rsplit(':').next().unwrap_or_default().to_owned();
+    let found: Vec<_> = problem.errors.iter().map(|fault| (&*fault.pointer, kind(&fault.r#type))).collect();
     let places = [
         ("/payeeAccountId", "invalid-payee".to_owned()),
         ("/amountMinor", "invalid-amount".to_owned()),
