@@ -207,6 +207,8 @@ def odd_ids() -> None:
     assert found is not None
     equal(found.payment_id, payment.payment_id)
     equal(BANK.get(account, payment.payment_id), payment)
+    in_quotes = BANK.create(account, '"a\\"b"', order()).payment
+    equal(BANK.find_by_key(account, '"a\\"b"'), in_quotes)
 
 
 @check("dots-refused")

@@ -19,7 +19,7 @@ use crate::model::{
 use crate::pages::{Page, Pages};
 use crate::retries::Tries;
 use crate::sender::Sender;
-use crate::values::Status;
+use crate::values::{Status, key_header};
 
 /// How many payments a page has by default.
 const PAGE_SIZE: u16 = 100;
@@ -318,7 +318,7 @@ impl Bank {
     ) -> Result<(T, Response<Bytes>), Error> {
         let mut request = Request::builder().method(method).uri(path);
         if let Some(key) = key {
-            request = request.header("idempotency-key", key);
+            request = request.header("idempotency-key", &*key_header(key));
         }
         let mut content = Vec::new();
         if let Some(body) = body {

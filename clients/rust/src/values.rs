@@ -1,5 +1,6 @@
 //! Values of payments: their status, when they are due, and their data.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -155,4 +156,12 @@ impl From<Box<RawValue>> for Data {
 /// Reads data that is there, also if it is null: only what is absent is `None`.
 pub(crate) fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Data>, D::Error> {
     Data::deserialize(deserializer).map(Some)
+}
+
+/// Returns the header that sends a key. One that begins with a double quote is sent as a string in quotes, which the bank takes off.
+pub(crate) fn key_header(key: &str) -> Cow<'_, str> {
+    if key.starts_with('"') {
+        return format!("\"{}\"", key.replace('\\', r"\\").replace('"', r#"\""#)).into();
+    }
+    key.into()
 }

@@ -165,6 +165,8 @@ check("odd-ids", async () => {
   equal([payment.accountId, payment.payeeAccountId], [account, "_.-"]);
   equal((await BANK.findByKey(account, key))?.paymentId, payment.paymentId);
   equal(await BANK.get(account, payment.paymentId), payment);
+  const inQuotes = await BANK.create(account, '"a\\"b"', order());
+  equal(await BANK.findByKey(account, '"a\\"b"'), inQuotes.payment);
 });
 
 check("dots-refused", async () => {

@@ -26,6 +26,8 @@ const DATA_CHUNK: usize = 100;
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PageView {
+    from: String,
+    to: String,
     payments: Vec<Box<RawValue>>,
     next_cursor: Option<String>,
     #[serde(skip_serializing_if = "Unreadable::is_empty")]
@@ -106,7 +108,9 @@ pub(crate) async fn render(
     }
     let next = if page.done == read.heads.len() { read.next } else { page.last };
     let next_cursor = next.map(|after| plan.cursor(after));
-    Ok(PageView { payments: page.payments, next_cursor, unreadable: page.unreadable })
+    let (from, to) = plan.range();
+    let (from, to) = (from.to_string(), to.to_string());
+    Ok(PageView { from, to, payments: page.payments, next_cursor, unreadable: page.unreadable })
 }
 
 /// A head of a page, or why it cannot be read.

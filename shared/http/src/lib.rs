@@ -6,6 +6,7 @@
 //! | [`scope`] | the scopes of access tokens |
 //! | [`access`] | authorization, before any handler |
 //! | [`request`] | requests: route, parameters, headers, body and caller, parsed |
+//! | [`key_header`] | the header `Idempotency-Key` |
 //! | [`json`] | JSON bodies, and the problems with them |
 //! | [`echo`] | texts of a request that its answer repeats |
 //! | [`form`] | forms of HTML pages |
@@ -21,6 +22,7 @@ pub mod cursor;
 pub mod echo;
 pub mod form;
 pub mod json;
+pub mod key_header;
 pub mod pointer;
 pub mod problem;
 mod problem_page;

@@ -106,7 +106,11 @@ class Bank:
     def create(self, account: str, key: str, order: PaymentOrder, *, request_id: str | None = None) -> Created:
         """Creates a payment. Use a new key for each payment; the same key and order return the same payment."""
         response = create_payment.sync_detailed(
-            segment(account), client=self.generated, body=order, idempotency_key=key, x_request_id=given(request_id)
+            segment(account),
+            client=self.generated,
+            body=order,
+            idempotency_key=key_header(key),
+            x_request_id=given(request_id),
         )
         return Created(expect(Payment, response), is_replayed(response))
 
@@ -162,7 +166,7 @@ class Bank:
             cast(UUID, segment(payment_id)),
             client=self.generated,
             body=order,
-            idempotency_key=key,
+            idempotency_key=key_header(key),
             if_match=f'"{version}"',
             x_request_id=given(request_id),
         )
@@ -342,6 +346,13 @@ def is_replayed(response: Response[Any]) -> bool:
 def given(value: T | None) -> T | Unset:
     """Returns a value, or what the generated code leaves out."""
     return UNSET if value is None else value
+
+
+def key_header(key: str) -> str:
+    """Returns the header that sends a key. One that begins with a double quote is sent in quotes."""
+    if not key.startswith('"'):
+        return key
+    return '"' + key.replace("\\", r"\\").replace('"', r"\"") + '"'
 
 
 def segment(id: str | UUID) -> str:

@@ -231,7 +231,9 @@ async fn odd_ids(world: World) -> Result<()> {
     equal((&*payment.account_id, &*payment.payee_account_id), (account, "_.-"))?;
     let found = world.bank.find_by_key(account, key).await?.context("nothing is found")?;
     equal(&found.payment_id, &payment.payment_id)?;
-    equal(world.bank.get(account, &payment.payment_id).await?, payment)
+    equal(world.bank.get(account, &payment.payment_id).await?, payment)?;
+    let in_quotes = world.bank.create(account, r#""a\"b""#, &world.order()).await?.payment;
+    equal(world.bank.find_by_key(account, r#""a\"b""#).await?, Some(in_quotes))
 }
 
 async fn dots_refused(world: World) -> Result<()> {
