@@ -60,8 +60,8 @@ mod tests {
         }
         assert_eq!(
             at("/problems/payment-too-large").unwrap(),
-            "Payment too large (413)\nurn:scheduled-payments:problem:payment-too-large\n\nWhen: the payment with its data has more than 8,192 bytes, \
-             before any compression.\n\nWhat to do: shorten data by excessBytes.\n"
+            "Payment too large (413)\nurn:scheduled-payments:problem:payment-too-large\n\nWhen: the bytes in UTF-8 of accountId, \
+             payeeAccountId, scheduledFor, dateRule, reference and data, plus 640, are more than 8,192.\n\nWhat to do: shorten data by excessBytes.\n"
         );
     }
 
