@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 /// The status of a payment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[non_exhaustive]
 pub enum Status {
     /// It is not due yet, and can be amended or cancelled.
     Scheduled,
@@ -23,6 +24,9 @@ pub enum Status {
     Failed,
     /// A client cancelled it.
     Cancelled,
+    /// A status that this client does not know. The payment is neither yours to change nor settled.
+    #[serde(other)]
+    Unknown,
 }
 
 impl Status {
@@ -34,6 +38,7 @@ impl Status {
             Self::Processed => "PROCESSED",
             Self::Failed => "FAILED",
             Self::Cancelled => "CANCELLED",
+            Self::Unknown => "UNKNOWN",
         }
     }
 }

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 from uuid import UUID
 
 import httpx
@@ -44,7 +44,6 @@ from .generated.models import (
     PaymentVersions,
 )
 from .generated.models import DayCounts as GeneratedDayCounts
-from .generated.models.status import Status
 from .generated.types import UNSET, Response, Unset
 from .pages import Pages
 from .retries import Retries
@@ -52,6 +51,9 @@ from .tokens import Token
 from .transport import Transport
 
 T = TypeVar("T")
+
+# SCHEDULED, PENDING, PROCESSED, FAILED or CANCELLED, or another one that a later release adds.
+Status: TypeAlias = str
 
 # API Gateway waits 30 seconds for an answer. After these, the connection is taken for lost.
 TIMEOUT_SECONDS = 35.0
@@ -324,10 +326,10 @@ class Bank:
 def day_counts(day: GeneratedDayCounts) -> DayCounts:
     """Returns the counts of a date with its sums as integers."""
     sums = {
-        currency: {cast(Status, status): int(text) for status, text in sums.to_dict().items()}
+        currency: {status: int(text) for status, text in sums.to_dict().items()}
         for currency, sums in day.sums.additional_properties.items()
     }
-    by_status = {cast(Status, status): number for status, number in day.by_status.to_dict().items()}
+    by_status: dict[Status, int] = day.by_status.to_dict()
     return DayCounts(day.date, by_status, day.total, day.archived, day.unparsed, sums)
 
 
