@@ -82,5 +82,5 @@ pub struct Event {
     /// The instant to which the payments were restored (`log.restored`), unless only the log itself was.
     pub restored_to: Option<DateTime<Utc>>,
     /// The end of the epoch before, as a cursor (`log.restored`).
-    pub end: Option<String>,
+    pub end_cursor: Option<String>,
 }

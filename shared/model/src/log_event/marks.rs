@@ -63,7 +63,7 @@ pub struct LogRestoredEvent {
     /// The instant to which the payments were restored, if they were, and not the log alone.
     pub restored_to: Option<UtcSecond>,
     /// The end of the epoch before, as a cursor.
-    pub end: String,
+    pub end_cursor: String,
 }
 
 #[derive(Serialize)]
@@ -75,7 +75,7 @@ struct LogRestoredJson<'e> {
     epoch: Epoch,
     #[serde(skip_serializing_if = "Option::is_none")]
     restored_to: Option<String>,
-    end: &'e str,
+    end_cursor: &'e str,
 }
 
 impl LogRestoredEvent {
@@ -90,7 +90,7 @@ impl LogRestoredEvent {
             at: self.at.to_string(),
             epoch,
             restored_to: self.restored_to.map(|instant| instant.to_string()),
-            end: &self.end,
+            end_cursor: &self.end_cursor,
         })
     }
 }
