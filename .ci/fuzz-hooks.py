@@ -65,6 +65,10 @@ def settle_order(order, account):
 
 def settle_query(label, query):
     """Makes a query valid: a range in order, a shard that exists, a cursor or a transaction only by itself."""
+    if label == "GET /events":
+        if "cursor" in query:
+            query["cursor"] = LOG_CURSORS[next(numbers) % len(LOG_CURSORS)]
+        return
     if "cursor" in query:
         query.clear()
         query["cursor"] = KNOWN["dueCursor" if label == "GET /payments" else "accountCursor"]
@@ -78,8 +82,6 @@ def settle_query(label, query):
         query.clear()
         query["transactionId"] = asked
         return
-    if label == "GET /events" and "cursor" in query:
-        query["cursor"] = LOG_CURSORS[next(numbers) % len(LOG_CURSORS)]
     if label == "GET /payments":
         query.setdefault("dueDate", KNOWN["today"])
         if "shard" in query:
