@@ -5,6 +5,7 @@
 //! | [`routes`] | the table of routes |
 //! | [`scope`] | the scopes of access tokens |
 //! | [`access`] | authorization, before any handler |
+//! | `client` | who a token's client is |
 //! | [`request`] | requests: route, parameters, headers, body and caller, parsed |
 //! | [`key_header`] | the header `Idempotency-Key` |
 //! | [`json`] | JSON bodies, and the problems with them |
@@ -18,6 +19,7 @@
 
 pub mod access;
 pub mod answer;
+mod client;
 pub mod cursor;
 pub mod echo;
 pub mod form;

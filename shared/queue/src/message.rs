@@ -149,7 +149,7 @@ impl SettlementResult {
             "FAILED" => Settlement::Failed(FailureReason::cut(&json.reason.ok_or(E::Missing("reason"))?)),
             _ => return Err(E::Outcome),
         };
-        let account = json.account_id.map(|id| AccountId::from_stored(&id).map_err(E::AccountId)).transpose()?;
+        let account = json.account_id.map(|id| id.parse::<AccountId>().map_err(E::AccountId)).transpose()?;
         let due_at = json.due_at.map(|at| at.parse().map_err(E::DueAt)).transpose()?;
         let payment_id = payment_id.parse().map_err(E::PaymentId)?;
         let echo = account.zip(due_at).map(|(account, due_at)| DuePayment { account, payment_id, due_at });

@@ -1,8 +1,8 @@
 //! What fits into a head, and what is no head.
 
 use payments_model::{
-    Amended, Amendment, AmendmentId, BusinessZone, DateRule, Details, Event, Instruction, JsonText, MAX_AMENDMENTS,
-    MoveReason, PaymentId, Settlement, ShardCount,
+    AccountId, Amended, Amendment, AmendmentId, BusinessZone, DateRule, Details, Event, Instruction, JsonText,
+    MAX_AMENDMENTS, MAX_AMOUNT_MINOR, MoveReason, PaymentId, Settlement, ShardCount,
 };
 
 use super::*;
@@ -16,7 +16,7 @@ fn longest() -> Details {
     let instruction = Instruction {
         account,
         payee: "p".repeat(48).parse().unwrap(),
-        money: Money { amount: i64::MAX.try_into().unwrap(), currency: "GBP".parse().unwrap() },
+        money: Money { amount: MAX_AMOUNT_MINOR.try_into().unwrap(), currency: "GBP".parse().unwrap() },
         scheduled_for: "2099-12-30T23:59:59+00:30".parse().unwrap(),
         date_rule: Some(DateRule::Following),
         reference: Some("R".repeat(35).parse().unwrap()),

@@ -1,6 +1,6 @@
 //! What a record of the table's stream means for the log.
 
-use payments_model::{AccountId, IrregularEvent, Logged, UtcSecond, VersionBefore};
+use payments_model::{IrregularEvent, Logged, UtcSecond, VersionBefore};
 use serde_dynamo::{AttributeValue, Item};
 
 use crate::item::parse_head;
@@ -32,6 +32,6 @@ fn text<'i>(image: &'i Item, name: &str) -> &'i str {
 
 fn version_of(image: &Item) -> Option<VersionBefore> {
     let AttributeValue::N(version) = image.get("version")? else { return None };
-    let payee = AccountId::from_stored(text(image, "payeeAccountId")).ok();
+    let payee = text(image, "payeeAccountId").parse().ok();
     Some(VersionBefore { version: version.parse().ok()?, status: text(image, "status").parse().ok()?, payee })
 }
