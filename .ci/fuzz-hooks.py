@@ -5,6 +5,7 @@ import datetime
 import itertools
 import json
 import os
+import re
 
 import schemathesis
 from hypothesis import strategies as st
@@ -49,6 +50,17 @@ def fresh(account, key):
     return key
 
 
+def inside(header):
+    """Returns the key that a header names: the text inside of double quotes, if it has them."""
+    return re.sub(r"\\(.)", r"\1", header[1:-1]) if header and header.startswith('"') else header
+
+
+def fresh_header(owner, header):
+    """Returns the header, or that of a similar key if the owner has used this one."""
+    key = fresh(owner, inside(header))
+    return json.dumps(key) if header.startswith('"') else key
+
+
 def settle_order(order, account):
     """Makes a payment valid: a currency that exists, a date ahead, a payee who is not the payer."""
     if order["payeeAccountId"] == account:
@@ -65,6 +77,10 @@ def settle_order(order, account):
 
 def settle_query(label, query):
     """Makes a query valid: a range in order, a shard that exists, a cursor or a transaction only by itself."""
+    if label == "GET /events":
+        if "cursor" in query:
+            query["cursor"] = LOG_CURSORS[next(numbers) % len(LOG_CURSORS)]
+        return
     if "cursor" in query:
         query.clear()
         query["cursor"] = KNOWN["dueCursor" if label == "GET /payments" else "accountCursor"]
@@ -78,8 +94,6 @@ def settle_query(label, query):
         query.clear()
         query["transactionId"] = asked
         return
-    if label == "GET /events" and "cursor" in query:
-        query["cursor"] = LOG_CURSORS[next(numbers) % len(LOG_CURSORS)]
     if label == "GET /payments":
         query.setdefault("dueDate", KNOWN["today"])
         if "shard" in query:
@@ -142,11 +156,11 @@ def before_call(context, case, kwargs):
     if label == "POST /accounts/{accountId}/payments":
         account = case.path_parameters["accountId"]
         settle_order(case.body, account)
-        case.headers["Idempotency-Key"] = fresh(account, case.headers["Idempotency-Key"])
+        case.headers["Idempotency-Key"] = fresh_header(account, case.headers["Idempotency-Key"])
     elif label == AMENDMENT:
         settle_order(case.body, case.path_parameters["accountId"])
         # Each is another amendment: an older one would be a retry with another order.
-        case.headers["Idempotency-Key"] = fresh(case.path_parameters["paymentId"], case.headers["Idempotency-Key"])
+        case.headers["Idempotency-Key"] = fresh_header(case.path_parameters["paymentId"], case.headers["Idempotency-Key"])
         case.headers["If-Match"] = f'"{versions.get(case.path_parameters["paymentId"], 1)}"'
     elif label == "POST /payment-batches":
         for order in case.body["payments"]:
@@ -165,12 +179,12 @@ def before_call(context, case, kwargs):
 def after_call(context, case, response):
     """Remembers the keys of invalid requests, too: an unknown header or a batch's other entry prevents no payment."""
     if case.operation.label == "POST /accounts/{accountId}/payments" and response.status_code == 201:
-        used_keys.add((response.json()["accountId"], (case.headers or {}).get("Idempotency-Key")))
+        used_keys.add((response.json()["accountId"], inside((case.headers or {}).get("Idempotency-Key"))))
     if case.operation.label == AMENDMENT and response.status_code in (200, 409, 412):
         body = response.json()
         payment = case.path_parameters["paymentId"]
         versions[payment] = body.get("version", body.get("currentVersion", versions.get(payment, 1)))
-        used_keys.add((payment, (case.headers or {}).get("Idempotency-Key")))
+        used_keys.add((payment, inside((case.headers or {}).get("Idempotency-Key"))))
     if case.operation.label in ("POST /payment-batches", ACCOUNT_BATCH) and response.status_code == 200:
         for result in response.json()["results"]:
             used_keys.add((result.get("accountId"), result.get("idempotencyKey")))

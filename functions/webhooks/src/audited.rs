@@ -51,7 +51,7 @@ impl Change {
     /// An endpoint is created, and gets the events after a cursor.
     pub(crate) fn create(endpoint: &EndpointId, wanted: &Wanted, after: LogPosition) -> Self {
         let mut change = Self::put(endpoint, wanted);
-        change.fields.push(("after", after.to_string()));
+        change.fields.push(("cursor", after.to_string()));
         change
     }
 
@@ -72,7 +72,7 @@ impl Change {
 
     /// An endpoint gets the events after a cursor again.
     pub(crate) fn replay(endpoint: &EndpointId, after: LogPosition) -> Self {
-        Self::new("replay-endpoint", endpoint, vec![("after", after.to_string())], false)
+        Self::new("replay-endpoint", endpoint, vec![("cursor", after.to_string())], false)
     }
 
     /// An endpoint never gets an event.

@@ -44,7 +44,7 @@ async fn every_change_of_an_endpoint_is_in_the_audit_trail_and_nothing_else_is()
         (put(&moved), 200),
         (post("rotate", &json!({ "generation": 2 })), 200),
         (Ask::post(&format!("{PATH}/test")), 202),
-        (post("replay", &json!({ "after": "1.1.0" })), 200),
+        (post("replay", &json!({ "cursor": "1.1.0" })), 200),
         (Ask::new(Method::DELETE, PATH), 200),
     ]
     .into_iter()
@@ -65,7 +65,7 @@ async fn every_change_of_an_endpoint_is_in_the_audit_trail_and_nothing_else_is()
         trail.iter().map(shown).collect::<Vec<_>>(),
         [
             entry(
-                &format!("put-endpoint\nendpoint: erp\nurl: {url}\ndescription: books\nenabled: true\nafter: 1.1.0"),
+                &format!("put-endpoint\nendpoint: erp\nurl: {url}\ndescription: books\nenabled: true\ncursor: 1.1.0"),
                 "erp: created"
             ),
             entry(
@@ -74,7 +74,7 @@ async fn every_change_of_an_endpoint_is_in_the_audit_trail_and_nothing_else_is()
             ),
             entry("rotate-secret\nendpoint: erp\ngeneration: 2", "erp: rotated"),
             entry("test-endpoint\nendpoint: erp", "erp: a test is sent within a minute"),
-            entry("replay-endpoint\nendpoint: erp\nafter: 1.1.0", "erp: it gets the events after 1.1.0 again"),
+            entry("replay-endpoint\nendpoint: erp\ncursor: 1.1.0", "erp: it gets the events after 1.1.0 again"),
             entry("delete-endpoint\nendpoint: erp", "erp: deleted"),
         ]
     );
