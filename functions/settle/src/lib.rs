@@ -16,9 +16,6 @@ use payments_store::{Decided, Moved, Store, StoreError};
 pub use config::Config;
 use message_end::{MessageEnd, Tally};
 
-/// The actor of a settlement in the trail.
-const SETTLE: &str = "settle";
-
 /// Why a message was not handled.
 enum Halt {
     /// DynamoDB failed, or an item cannot be read.
@@ -189,7 +186,7 @@ impl Settle {
     }
 
     fn step(&self, head: &Head, result: &SettlementResult) -> Result<Transition, Decision> {
-        head.transition(&Event::Settle(result.settlement.clone()), self.clock.now(), Actor::named(SETTLE))
+        head.transition(&Event::Settle(result.settlement.clone()), self.clock.now(), Actor::transaction_service())
     }
 
     /// Returns what a result means for a head that it does not change.

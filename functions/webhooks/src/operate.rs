@@ -63,7 +63,7 @@ impl Webhooks {
         let is_skipped = match blocking {
             Some(blocking) => {
                 let bounded_id = bounded(&event_id, MAX_EVENT_ID_BYTES);
-                let skipped = SkippedEvent { at: self.clock.now(), event_id: bounded_id, by: by.to_string() };
+                let skipped = SkippedEvent { at: self.clock.now(), event_id: bounded_id, by: by.clone() };
                 if self.store.skip_webhook_event(id, &found.state, &blocking, skipped.clone()).await? {
                     found.state.position = blocking.after;
                     found.state.progress.blocking = None;

@@ -73,15 +73,31 @@ impl<'e> Request<'e> {
 
     /// The caller, as trails name it: the token's client or subject.
     pub fn caller(&self) -> Actor {
+        Actor::client(self.client_name())
+    }
+
+    /// The operator, as trails name people: the person whose token it is, or the token's client if it names nobody.
+    pub fn operator(&self) -> Actor {
+        match self.person_claim() {
+            Some(person) => Actor::operator(person),
+            None => Actor::operator(self.client_name()),
+        }
+    }
+
+    fn client_name(&self) -> &'e str {
         let name = claims(self.event).and_then(|claims| claims.get("client_id").or_else(|| claims.get("sub")));
-        Actor::of_client(name.map_or("anonymous", String::as_str))
+        name.map_or("anonymous", String::as_str)
     }
 
     /// The person whose token it is, if the token names one beside its client, as the provider has it: at most 256 bytes of that.
     pub fn person(&self) -> Option<String> {
+        self.person_claim().map(|name| bounded(name, MAX_PERSON_BYTES))
+    }
+
+    fn person_claim(&self) -> Option<&'e str> {
         let claims = claims(self.event)?;
         let name = claims.get("username").or_else(|| claims.get("sub"))?;
-        (claims.get("client_id") != Some(name)).then(|| bounded(name, MAX_PERSON_BYTES))
+        (claims.get("client_id") != Some(name)).then_some(name)
     }
 
     /// Whether a browser says that another site sent this (*Fetch Metadata*). Programs say nothing.

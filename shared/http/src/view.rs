@@ -80,7 +80,7 @@ impl PaymentView {
         let trail = |TrailEntry { status, at, by }: TrailEntry| TrailView {
             status: status.as_str(),
             at: at.to_string(),
-            by: PublicActor::of(status, &by),
+            by: (&by).into(),
         };
         Self {
             payment_id: head.payment_id.to_string(),
@@ -174,7 +174,7 @@ impl VersionsView {
             Ok(VersionView {
                 version: details.amendment.map_or(1, |amendment| amendment.name.version),
                 at: details.created_at.to_string(),
-                by: PublicActor::of(Status::Scheduled, &details.created_by),
+                by: (&details.created_by).into(),
                 changed: before.map(|before| before.changes(details)).unwrap_or_default(),
                 payee_account_id: payee.to_string(),
                 amount_minor: money.amount.get(),

@@ -227,7 +227,7 @@ fn version_json(
         version,
         from: from.map(Status::as_str),
         to: status.as_str(),
-        by: PublicActor::of(status, by),
+        by: by.into(),
         changed: amended.map(|amended| amended.changed.as_slice()),
         amendment_id: amended.and(head.amendment).map(|name| name.id.to_string()),
         scheduled_for: amended.map(|_| head.scheduled_for.to_string()),

@@ -182,7 +182,7 @@ mod tests {
             data: data.map(|text| JsonText::from_stored(text.to_owned()).unwrap()),
         };
         let now = "2026-11-20T08:00:00Z".parse().unwrap();
-        Details::accept(id, instruction, "Europe/London".parse().unwrap(), shards, now, Actor::named("feed"))
+        Details::accept(id, instruction, "Europe/London".parse().unwrap(), shards, now, Actor::client("feed"))
     }
 
     #[test]

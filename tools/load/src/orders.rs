@@ -176,7 +176,7 @@ mod tests {
         instruction.data = Some(JsonText::from_stored(data).unwrap());
         let id = PaymentId::derive(&instruction.account, &order.key.parse().unwrap());
         // The longest name of a caller that the trail keeps.
-        let by = Actor::named(&"a".repeat(40));
+        let by = Actor::client(&"a".repeat(38));
         let (zone, now) = ("Europe/London".parse().unwrap(), "2026-11-20T09:00:00Z".parse().unwrap());
         let details = Details::accept(id, instruction, zone, "10".parse().unwrap(), now, by);
         details_excess(&details).unwrap().unwrap_or(0)

@@ -108,7 +108,7 @@ fn scheduled(n: usize) -> Result<Head> {
         data: None,
     };
     let (zone, created): (BusinessZone, UtcSecond) = ("Europe/London".parse()?, "2026-11-19T09:00:00Z".parse()?);
-    let by = Actor::named("the test");
+    let by = Actor::client("the test");
     Ok(Head::scheduled(&Details::accept(payment_id, instruction, zone, SHARDS.to_string().parse()?, created, by)))
 }
 

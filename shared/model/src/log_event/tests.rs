@@ -26,11 +26,11 @@ fn scheduled() -> Head {
     };
     let (zone, shards) = ("Europe/London".parse().unwrap(), "10".parse().unwrap());
     let created = "2026-11-20T08:00:00Z".parse().unwrap();
-    Head::scheduled(&Details::accept(payment_id, instruction, zone, shards, created, Actor::named("feed")))
+    Head::scheduled(&Details::accept(payment_id, instruction, zone, shards, created, Actor::client("feed")))
 }
 
-fn moved(head: &Head, event: &Event, by: &str) -> Head {
-    let step: Transition = head.transition(event, now(), Actor::named(by)).unwrap();
+fn moved(head: &Head, event: &Event, by: Actor) -> Head {
+    let step: Transition = head.transition(event, now(), by).unwrap();
     let mut head = head.clone();
     head.state = step.to().clone();
     head.version = step.version() + 1;
@@ -50,8 +50,8 @@ fn json_of(before: Option<VersionBefore>, after: &Head) -> String {
 #[test]
 fn each_version_is_one_event() {
     let scheduled = scheduled();
-    let pending = moved(&scheduled, &Event::Sweep, "daily-due-sweeper");
-    let processed = moved(&pending, &Event::Settle(Settlement::Processed("TX-1".parse().unwrap())), "settle");
+    let pending = moved(&scheduled, &Event::Sweep, Actor::sweep());
+    let processed = moved(&pending, &Event::Settle(Settlement::Processed("TX-1".parse().unwrap())), Actor::transaction_service());
     let id = scheduled.payment_id;
     let common = |number: u32| format!(r#"{{"id":"1-{id}-{number}","type":"payment."#);
     let first = json_of(None, &scheduled);
@@ -74,7 +74,7 @@ fn amended(head: &Head, changed: &[&str]) -> Head {
     let id = AmendmentId::derive(head.payment_id, &"change-1".parse().unwrap());
     let name = AmendmentName { version: head.version + 1, id };
     let changed = changed.iter().map(|field| (*field).to_owned()).collect();
-    let amended = Some(Amended { at: now(), by: Actor::named("desk"), changed });
+    let amended = Some(Amended { at: now(), by: Actor::client("desk"), changed });
     Head { version: name.version, amendment: Some(name), amended, ..head.clone() }
 }
 
@@ -98,7 +98,7 @@ fn an_amendment_is_an_event_that_says_what_changed() {
     let want = r#""payeeAccountId":"landlord-8","previousPayeeAccountId":"landlord-7""#;
     assert!(json.contains(want) && json.contains(r#""version":3"#), "{json}");
     // What follows is as without amendments.
-    let pending = moved(&payee, &Event::Sweep, "daily-due-sweeper");
+    let pending = moved(&payee, &Event::Sweep, Actor::sweep());
     let json = json_of(before(&payee), &pending);
     assert!(json.contains(r#""version":4,"from":"SCHEDULED","to":"PENDING","by":{"kind":"bank"},"dueAt""#), "{json}");
     // A version alone is no amendment.
@@ -109,7 +109,7 @@ fn an_amendment_is_an_event_that_says_what_changed() {
 
 #[test]
 fn a_change_without_a_new_version_is_no_event() {
-    let pending = moved(&scheduled(), &Event::Sweep, "daily-due-sweeper");
+    let pending = moved(&scheduled(), &Event::Sweep, Actor::sweep());
     let redriven = Head { dispatch_attempt: Some(2), ..pending.clone() };
     assert_eq!(Logged::of(before(&pending), &redriven, now(), PLACE), Logged::Nothing);
 }
@@ -117,7 +117,7 @@ fn a_change_without_a_new_version_is_no_event() {
 #[test]
 fn a_version_that_does_not_follow_is_irregular() {
     let scheduled = scheduled();
-    let pending = moved(&scheduled, &Event::Sweep, "daily-due-sweeper");
+    let pending = moved(&scheduled, &Event::Sweep, Actor::sweep());
     let same_version = Head { state: State::Cancelled, ..scheduled.clone() };
     for (before, after) in [
         // It appears with a past, as after a restore.

@@ -245,7 +245,7 @@ impl Bank {
         let step = head.transition(
             &payments_model::Event::Cancel,
             self.world.now(),
-            payments_model::Actor::named("somebody"),
+            payments_model::Actor::client("somebody"),
         )?;
         store.transition(&head.key(), DueSort::of(&head), &step).await?;
         Ok(())

@@ -15,7 +15,7 @@ fn amendment(head: &Head, key: &str, amount: i64) -> Details {
     let money = Money { amount: amount.try_into().unwrap(), ..head.money };
     let instruction = Instruction { money, scheduled_for: day.parse().unwrap(), ..details().instruction };
     let amended =
-        details().amended(head, name(key, version).id, instruction, (AT.parse().unwrap(), Actor::named("client")));
+        details().amended(head, name(key, version).id, instruction, (AT.parse().unwrap(), Actor::client("client")));
     Details { due_at: format!("{day}T00:00:00Z").parse().unwrap(), due_date: day.parse().unwrap(), ..amended }
 }
 
@@ -25,7 +25,7 @@ fn amended(keys: &[&str]) -> (StoredHead, Vec<Details>) {
     for (key, amount) in keys.iter().zip(1..) {
         let details = amendment(stored.known(), key, amount);
         let changed = vec!["amountMinor".to_owned(), "scheduledFor".to_owned()];
-        let amended = Amended { at: AT.parse().unwrap(), by: Actor::named("client"), changed };
+        let amended = Amended { at: AT.parse().unwrap(), by: Actor::client("client"), changed };
         stored = stored.amended_by(details.amendment.unwrap().name, &details, amended).unwrap();
         all.push(details);
     }
@@ -34,7 +34,7 @@ fn amended(keys: &[&str]) -> (StoredHead, Vec<Details>) {
 
 fn after(head: &StoredHead, events: &[Event]) -> StoredHead {
     events.iter().fold(head.clone(), |head, event| {
-        let step = head.known().transition(event, AT.parse().unwrap(), Actor::named("daily-due-sweeper")).unwrap();
+        let step = head.known().transition(event, AT.parse().unwrap(), Actor::sweep()).unwrap();
         head.moved_by(&step).unwrap()
     })
 }
