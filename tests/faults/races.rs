@@ -143,7 +143,7 @@ impl Races {
             Race::Results => {
                 let contradict = |result: &Value| {
                     let id = &result["paymentId"];
-                    json!({ "paymentId": id, "outcome": "FAILED", "reason": "or not" })
+                    json!({ "v": 1, "kind": "settlement", "paymentId": id, "outcome": "FAILED", "reason": "or not" })
                 };
                 let reversed: Vec<Value> = results.iter().rev().cloned().collect();
                 let contradictions = results.iter().map(contradict).collect();

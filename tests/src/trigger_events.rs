@@ -42,6 +42,7 @@ pub const GIVEN: [(Given, &[&str]); 14] = [
             "settle/failed",
             "settle/processed",
             "settle/processed-with-echo",
+            "settle/unknown-kind",
             "stream-aggregator/became-pending",
         ],
     ),

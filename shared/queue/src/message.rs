@@ -21,10 +21,21 @@ pub struct PaymentRequest {
     dispatch_attempt: u32,
 }
 
+/// The version of the messages' form, `v`. A change that a reader must know raises it.
+const FORM: u64 = 1;
+
+/// The kind of requests to make a payment.
+const PAYMENT: &str = "payment";
+
+/// The kind of settlement results.
+const SETTLEMENT: &str = "settlement";
+
 /// The JSON of a request, in its order.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct RequestJson<'a> {
+    v: u64,
+    kind: &'static str,
     payment_id: String,
     account_id: &'a str,
     payee_account_id: &'a str,
@@ -50,13 +61,15 @@ impl PaymentRequest {
         &self.details.instruction.account
     }
 
-    /// Encodes the message, in at most a payment's 8 KB and 300 bytes.
+    /// Encodes the message, in at most a payment's 8 KB and 323 bytes.
     ///
     /// The data is embedded byte by byte, except U+FFFE and U+FFFF, which SQS rejects. They become
     /// JSON escapes. They occur only inside strings, so the value stays the same.
     pub fn to_json(&self) -> Result<String, serde_json::Error> {
         let Instruction { account, payee, money, reference, data, .. } = &self.details.instruction;
         let json = serde_json::to_string(&RequestJson {
+            v: FORM,
+            kind: PAYMENT,
             payment_id: self.details.payment_id.to_string(),
             account_id: account.as_str(),
             payee_account_id: payee.as_str(),
@@ -74,6 +87,9 @@ impl PaymentRequest {
         }
     }
 }
+
+/// The characters of an unknown kind that its error shows.
+const MAX_SHOWN_KIND: usize = 32;
 
 /// The characters that JSON allows and SQS rejects. SendMessage allows `#x9 | #xA | #xD | #x20 to
 /// #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF`.
@@ -97,6 +113,12 @@ pub enum SettlementResultError {
     /// Not a JSON object, or a field of the wrong type.
     #[error("not a settlement result")]
     Json(#[source] serde_json::Error),
+    /// Another version of the form.
+    #[error("v is {0}, and {FORM} is the only known one")]
+    Form(u64),
+    /// A kind that is not known. It is not guessed.
+    #[error("the kind {0:?} is unknown; settlement is the only known one")]
+    Kind(String),
     /// A required field is missing or null.
     #[error("{0} is missing")]
     Missing(&'static str),
@@ -121,13 +143,15 @@ pub enum SettlementResultError {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ResultJson {
+    v: Option<u64>,
+    kind: Option<String>,
     payment_id: Option<String>,
     outcome: Option<String>,
     transaction_id: Option<String>,
     reason: Option<String>,
     account_id: Option<String>,
     due_at: Option<String>,
-    /// Makes serde insist on an object: without it, an array of six would be accepted.
+    /// Makes serde insist on an object: without it, an array of eight would be accepted.
     #[serde(flatten)]
     _others: HashMap<String, IgnoredAny>,
 }
@@ -140,6 +164,14 @@ impl SettlementResult {
     pub fn parse(message: &str) -> Result<Self, SettlementResultError> {
         use SettlementResultError as E;
         let json: ResultJson = serde_json::from_str(message).map_err(E::Json)?;
+        match json.v.ok_or(E::Missing("v"))? {
+            FORM => {}
+            other => return Err(E::Form(other)),
+        }
+        match json.kind.ok_or(E::Missing("kind"))? {
+            kind if kind == SETTLEMENT => {}
+            other => return Err(E::Kind(other.chars().take(MAX_SHOWN_KIND).collect())),
+        }
         let payment_id = json.payment_id.ok_or(E::Missing("paymentId"))?;
         let settlement = match json.outcome.ok_or(E::Missing("outcome"))?.as_str() {
             "PROCESSED" => {
@@ -188,9 +220,9 @@ mod tests {
     #[test]
     fn a_request_is_this_json() {
         let text = request_of(Some(r#"{ "ref":"Dec",  "n":1.0}"#), 1).to_json().unwrap();
-        insta::assert_snapshot!(text, @r#"{"paymentId":"626e8292-8e84-575a-b684-0af73927405b","accountId":"acc-1","payeeAccountId":"landlord-7","amountMinor":125000,"currency":"GBP","dueAt":"2026-12-01T09:30:00Z","reference":"INV 2026/117","data":{ "ref":"Dec",  "n":1.0},"dispatchAttempt":1}"#);
+        insta::assert_snapshot!(text, @r#"{"v":1,"kind":"payment","paymentId":"626e8292-8e84-575a-b684-0af73927405b","accountId":"acc-1","payeeAccountId":"landlord-7","amountMinor":125000,"currency":"GBP","dueAt":"2026-12-01T09:30:00Z","reference":"INV 2026/117","data":{ "ref":"Dec",  "n":1.0},"dispatchAttempt":1}"#);
         let text = request_of(None, 3).to_json().unwrap();
-        insta::assert_snapshot!(text, @r#"{"paymentId":"626e8292-8e84-575a-b684-0af73927405b","accountId":"acc-1","payeeAccountId":"landlord-7","amountMinor":125000,"currency":"GBP","dueAt":"2026-12-01T09:30:00Z","dispatchAttempt":3}"#);
+        insta::assert_snapshot!(text, @r#"{"v":1,"kind":"payment","paymentId":"626e8292-8e84-575a-b684-0af73927405b","accountId":"acc-1","payeeAccountId":"landlord-7","amountMinor":125000,"currency":"GBP","dueAt":"2026-12-01T09:30:00Z","dispatchAttempt":3}"#);
     }
 
     #[test]
@@ -222,7 +254,7 @@ mod tests {
     #[test]
     fn settlement_results_are_parsed() {
         let processed = SettlementResult::parse(&format!(
-            r#"{{"paymentId":"{ID}","outcome":"PROCESSED","transactionId":"TX-1","settledBy":"x","reason":"ignored"}}"#
+            r#"{{"v":1,"kind":"settlement","paymentId":"{ID}","outcome":"PROCESSED","transactionId":"TX-1","settledBy":"x","reason":"ignored"}}"#
         ));
         let want = SettlementResult {
             payment_id: ID.parse().unwrap(),
@@ -231,7 +263,7 @@ mod tests {
         };
         assert_eq!(processed.unwrap(), want);
         let failed = SettlementResult::parse(&format!(
-            r#"{{"paymentId":"{ID}","outcome":"FAILED","reason":"no funds","accountId":"acc-1","dueAt":"2026-12-01T09:30:00Z"}}"#
+            r#"{{"v":1,"kind":"settlement","paymentId":"{ID}","outcome":"FAILED","reason":"no funds","accountId":"acc-1","dueAt":"2026-12-01T09:30:00Z"}}"#
         ));
         let want = SettlementResult {
             payment_id: ID.parse().unwrap(),
@@ -249,14 +281,18 @@ mod tests {
     fn half_an_echo_is_ignored() {
         for half in [r#""accountId":"acc-1""#, r#""dueAt":"2026-12-01T09:30:00Z""#, r#""accountId":null,"dueAt":null"#]
         {
-            let text = format!(r#"{{"paymentId":"{ID}","outcome":"FAILED","reason":"",{half}}}"#);
+            let text =
+                format!(r#"{{"v":1,"kind":"settlement","paymentId":"{ID}","outcome":"FAILED","reason":"",{half}}}"#);
             assert_eq!(SettlementResult::parse(&text).unwrap().echo, None, "{half}");
         }
     }
 
     #[test]
     fn long_reasons_are_cut() {
-        let text = format!(r#"{{"paymentId":"{ID}","outcome":"FAILED","reason":"{}"}}"#, "x".repeat(300));
+        let text = format!(
+            r#"{{"v":1,"kind":"settlement","paymentId":"{ID}","outcome":"FAILED","reason":"{}"}}"#,
+            "x".repeat(300)
+        );
         let Settlement::Failed(reason) = SettlementResult::parse(&text).unwrap().settlement else {
             panic!("it failed")
         };
@@ -269,25 +305,68 @@ mod tests {
             ("", "not a settlement result"),
             ("null", "not a settlement result"),
             ("[]", "not a settlement result"),
-            (r#"["ID","PROCESSED","TX-1",null,null,null]"#, "not a settlement result"),
+            (r#"[1,"settlement","ID","PROCESSED","TX-1",null,null,null]"#, "not a settlement result"),
             ("PROCESSED", "not a settlement result"),
-            (r#"{"paymentId":"ID","outcome":"PROCESSED","transactionId":"TX-1"} x"#, "not a settlement result"),
-            (r#"{"paymentId":7,"outcome":"PROCESSED","transactionId":"TX-1"}"#, "not a settlement result"),
-            (r#"{"paymentId":"ID","outcome":"PROCESSED","transactionId":1}"#, "not a settlement result"),
-            (r#"{"paymentId":"ID","paymentId":"ID","outcome":"FAILED","reason":"x"}"#, "not a settlement result"),
-            ("{}", "paymentId is missing"),
-            (r#"{"outcome":"PROCESSED","transactionId":"TX-1"}"#, "paymentId is missing"),
-            (r#"{"paymentId":null,"outcome":"PROCESSED","transactionId":"TX-1"}"#, "paymentId is missing"),
-            (r#"{"paymentId":"ID"}"#, "outcome is missing"),
-            (r#"{"paymentId":"ID","outcome":"PROCESSED"}"#, "transactionId is missing"),
-            (r#"{"paymentId":"ID","outcome":"PROCESSED","reason":"x"}"#, "transactionId is missing"),
-            (r#"{"paymentId":"ID","outcome":"FAILED","transactionId":"TX-1"}"#, "reason is missing"),
-            (r#"{"paymentId":"ID","outcome":"processed","transactionId":"TX-1"}"#, "outcome is neither"),
-            (r#"{"paymentId":"ID","outcome":"PENDING"}"#, "outcome is neither"),
-            (r#"{"paymentId":"42","outcome":"PROCESSED","transactionId":"TX-1"}"#, "paymentId"),
-            (r#"{"paymentId":"ID","outcome":"PROCESSED","transactionId":""}"#, "transactionId"),
-            (r#"{"paymentId":"ID","outcome":"FAILED","reason":"x","accountId":"a#b"}"#, "accountId"),
-            (r#"{"paymentId":"ID","outcome":"FAILED","reason":"x","dueAt":"tomorrow"}"#, "dueAt"),
+            (
+                r#"{"v":1,"kind":"settlement","paymentId":"ID","outcome":"PROCESSED","transactionId":"TX-1"} x"#,
+                "not a settlement result",
+            ),
+            (
+                r#"{"v":1,"kind":"settlement","paymentId":7,"outcome":"PROCESSED","transactionId":"TX-1"}"#,
+                "not a settlement result",
+            ),
+            (
+                r#"{"v":1,"kind":"settlement","paymentId":"ID","outcome":"PROCESSED","transactionId":1}"#,
+                "not a settlement result",
+            ),
+            (
+                r#"{"v":1,"kind":"settlement","paymentId":"ID","paymentId":"ID","outcome":"FAILED","reason":"x"}"#,
+                "not a settlement result",
+            ),
+            ("{}", "v is missing"),
+            (r#"{"v":null,"kind":"settlement"}"#, "v is missing"),
+            (r#"{"v":2,"kind":"settlement"}"#, "v is 2, and 1 is the only known one"),
+            (r#"{"v":"1","kind":"settlement"}"#, "not a settlement result"),
+            (r#"{"v":1,"paymentId":"ID","outcome":"PROCESSED","transactionId":"TX-1"}"#, "kind is missing"),
+            (r#"{"v":1,"kind":"recall","paymentId":"ID","outcome":"PROCESSED"}"#, "the kind \"recall\" is unknown"),
+            (r#"{"v":1,"kind":"payment","paymentId":"ID"}"#, "the kind \"payment\" is unknown"),
+            (r#"{"v":1,"kind":"settlement"}"#, "paymentId is missing"),
+            (r#"{"v":1,"kind":"settlement","outcome":"PROCESSED","transactionId":"TX-1"}"#, "paymentId is missing"),
+            (
+                r#"{"v":1,"kind":"settlement","paymentId":null,"outcome":"PROCESSED","transactionId":"TX-1"}"#,
+                "paymentId is missing",
+            ),
+            (r#"{"v":1,"kind":"settlement","paymentId":"ID"}"#, "outcome is missing"),
+            (r#"{"v":1,"kind":"settlement","paymentId":"ID","outcome":"PROCESSED"}"#, "transactionId is missing"),
+            (
+                r#"{"v":1,"kind":"settlement","paymentId":"ID","outcome":"PROCESSED","reason":"x"}"#,
+                "transactionId is missing",
+            ),
+            (
+                r#"{"v":1,"kind":"settlement","paymentId":"ID","outcome":"FAILED","transactionId":"TX-1"}"#,
+                "reason is missing",
+            ),
+            (
+                r#"{"v":1,"kind":"settlement","paymentId":"ID","outcome":"processed","transactionId":"TX-1"}"#,
+                "outcome is neither",
+            ),
+            (r#"{"v":1,"kind":"settlement","paymentId":"ID","outcome":"PENDING"}"#, "outcome is neither"),
+            (
+                r#"{"v":1,"kind":"settlement","paymentId":"42","outcome":"PROCESSED","transactionId":"TX-1"}"#,
+                "paymentId",
+            ),
+            (
+                r#"{"v":1,"kind":"settlement","paymentId":"ID","outcome":"PROCESSED","transactionId":""}"#,
+                "transactionId",
+            ),
+            (
+                r#"{"v":1,"kind":"settlement","paymentId":"ID","outcome":"FAILED","reason":"x","accountId":"a#b"}"#,
+                "accountId",
+            ),
+            (
+                r#"{"v":1,"kind":"settlement","paymentId":"ID","outcome":"FAILED","reason":"x","dueAt":"tomorrow"}"#,
+                "dueAt",
+            ),
         ] {
             let error = SettlementResult::parse(&text.replace("ID", ID));
             let Err(error) = error else { panic!("{text} was parsed") };

@@ -74,7 +74,7 @@ fn after(mut head: Head, step: &Transition) -> Head {
 fn message(head: &Head) -> SqsMessage {
     let payment_id = head.payment_id.to_string();
     let result = json!({
-        "paymentId": payment_id,
+        "v": 1, "kind": "settlement", "paymentId": payment_id,
         "outcome": "PROCESSED",
         "transactionId": format!("TX-{payment_id}"),
         "accountId": head.account.as_str(),

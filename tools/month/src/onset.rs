@@ -102,8 +102,7 @@ pub(crate) async fn begin(bank: &Arc<Bank>, outage: Outage) -> Result<()> {
 fn strangers(bank: &Bank) -> Result<()> {
     for number in 0..STRANGERS {
         let id = payments_model::PaymentId::derive(&"elsewhere".parse()?, &format!("stranger-{number}").parse()?);
-        let result =
-            json!({ "paymentId": id.to_string(), "outcome": "PROCESSED", "transactionId": format!("TX-{number}") });
+        let result = json!({ "v": 1, "kind": "settlement", "paymentId": id.to_string(), "outcome": "PROCESSED", "transactionId": format!("TX-{number}") });
         bank.queues.results.send(result.to_string(), bank.time.now())?;
     }
     Ok(())
@@ -113,7 +112,8 @@ fn strangers(bank: &Bank) -> Result<()> {
 async fn contradict(bank: &Bank) -> Result<()> {
     let head = first(bank, "PROCESSED").await?;
     let id = id_of(&head);
-    let result = json!({ "paymentId": id, "outcome": "FAILED", "reason": "on second thoughts" });
+    let result =
+        json!({ "v": 1, "kind": "settlement", "paymentId": id, "outcome": "FAILED", "reason": "on second thoughts" });
     bank.queues.results.send(result.to_string(), bank.time.now())?;
     Ok(())
 }
@@ -128,7 +128,7 @@ async fn process_cancelled(bank: &Arc<Bank>) -> Result<()> {
         if let Some(place) = place {
             clients::cancel(bank, place).await;
             if bank.state().intents[place].cancelled {
-                let result = json!({ "paymentId": id, "outcome": "PROCESSED", "transactionId": "TX-CANCELLED" });
+                let result = json!({ "v": 1, "kind": "settlement", "paymentId": id, "outcome": "PROCESSED", "transactionId": "TX-CANCELLED" });
                 bank.queues.results.send(result.to_string(), bank.time.now())?;
                 return Ok(());
             }

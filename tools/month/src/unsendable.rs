@@ -83,15 +83,15 @@ fn ask_the_service(bank: &Bank, place: usize, id: &str) -> Result<()> {
     let settlement = state.service.settings().settlement_of(id.parse::<PaymentId>()?);
     let result = match settlement {
         Settlement::Processed(transaction) if is_known => {
-            json!({ "paymentId": id, "outcome": "PROCESSED", "transactionId": transaction.as_str() })
+            json!({ "v": 1, "kind": "settlement", "paymentId": id, "outcome": "PROCESSED", "transactionId": transaction.as_str() })
         }
         Settlement::Failed(reason) if is_known => {
-            json!({ "paymentId": id, "outcome": "FAILED", "reason": reason.as_str() })
+            json!({ "v": 1, "kind": "settlement", "paymentId": id, "outcome": "FAILED", "reason": reason.as_str() })
         }
         _ => {
             state.intents[place].contested = true;
             state.by_hand.refused.insert(id.to_owned());
-            json!({ "paymentId": id, "outcome": "FAILED", "reason": REFUSED })
+            json!({ "v": 1, "kind": "settlement", "paymentId": id, "outcome": "FAILED", "reason": REFUSED })
         }
     };
     bank.queues.results.send(result.to_string(), bank.time.now()).map(drop).map_err(|error| anyhow!("{error}"))

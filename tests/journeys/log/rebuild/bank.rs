@@ -143,8 +143,12 @@ impl Bank {
 
     pub(super) async fn settle(&self, results: &[(&str, Result<&str, &str>)]) -> Result<()> {
         let result = |(name, outcome): &(&str, Result<&str, &str>)| match outcome {
-            Ok(id) => json!({ "paymentId": self.id(name), "outcome": "PROCESSED", "transactionId": id }),
-            Err(reason) => json!({ "paymentId": self.id(name), "outcome": "FAILED", "reason": reason }),
+            Ok(id) => {
+                json!({ "v": 1, "kind": "settlement", "paymentId": self.id(name), "outcome": "PROCESSED", "transactionId": id })
+            }
+            Err(reason) => {
+                json!({ "v": 1, "kind": "settlement", "paymentId": self.id(name), "outcome": "FAILED", "reason": reason })
+            }
         };
         settlements::settle(&self.world, &results.iter().map(result).collect::<Vec<_>>()).await
     }
