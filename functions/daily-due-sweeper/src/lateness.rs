@@ -38,7 +38,14 @@ mod tests {
         };
         let id = PaymentId::derive(&instruction.account, &"k".parse().unwrap());
         let (zone, shards) = ("Europe/London".parse().unwrap(), "10".parse().unwrap());
-        Head::scheduled(&Details::accept(id, instruction, zone, shards, created_at.parse().unwrap(), Actor::client("x")))
+        Head::scheduled(&Details::accept(
+            id,
+            instruction,
+            zone,
+            shards,
+            created_at.parse().unwrap(),
+            Actor::client("x"),
+        ))
     }
 
     #[test]

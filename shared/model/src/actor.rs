@@ -206,7 +206,8 @@ mod tests {
 
     #[test]
     fn a_text_without_a_kind_is_not_an_actor() {
-        for text in ["", "feed", "c:", "x:feed", "cc:feed", ":feed", "c:a\n", "c:ß", &format!("c:{}", "a".repeat(39))] {
+        for text in ["", "feed", "c:", "x:feed", "cc:feed", ":feed", "c:a\n", "c:ß", &format!("c:{}", "a".repeat(39))]
+        {
             assert_eq!(text.parse::<Actor>(), Err(ActorError), "{text:?}");
         }
     }

@@ -121,9 +121,11 @@ pub use business_days::{BusinessDays, Calendar, DateRefusal, DateRule, Due, Move
 pub use calendar::{BusinessDate, BusinessZone, ScheduledFor, UtcSecond};
 pub use counts::DayCounts;
 pub use currency::Currency;
-pub use event_filter::{EventFields, EventFilter};
+pub use event_filter::{EventFields, EventFilter, PreviousFields};
 pub use json_text::JsonText;
-pub use log_event::{Epoch, GapEvent, IrregularEvent, LogRestoredEvent, Logged, PaymentRestoredEvent, VersionBefore};
+pub use log_event::{
+    EVENT_FORM, Epoch, GapEvent, IrregularEvent, LogRestoredEvent, Logged, PaymentRestoredEvent, VersionBefore,
+};
 pub use money::{AmountMinor, MAX_AMOUNT_MINOR, Money};
 pub use outage::{Outage, OutageKind, causes};
 pub use payment::{Details, Head, Instruction, REDATED, TrailEntry};

@@ -132,7 +132,7 @@ async fn readers_learn_what_a_restore_took_back_and_then_what_happens() -> Resul
     for n in 0..6 {
         let heads = bank.world.heads(&account(n)).await?;
         let id = heads[0]["sk"].as_s().ok().and_then(|sort| sort.rsplit('#').next()).context("no id")?;
-        assert_eq!(text(last[id]["to"].as_str().unwrap_or_default()), heads[0]["status"], "{}", last[id]);
+        assert_eq!(text(last[id]["status"].as_str().unwrap_or_default()), heads[0]["status"], "{}", last[id]);
     }
     Ok(())
 }

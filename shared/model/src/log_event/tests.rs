@@ -40,7 +40,7 @@ fn moved(head: &Head, event: &Event, by: Actor) -> Head {
 }
 
 fn before(head: &Head) -> Option<VersionBefore> {
-    Some(VersionBefore { version: head.version, status: head.state.status(), payee: Some(head.payee.clone()) })
+    Some(VersionBefore { version: head.version, status: head.state.status(), head: Some(Box::new(head.clone())) })
 }
 
 fn json_of(before: Option<VersionBefore>, after: &Head) -> String {
@@ -51,23 +51,24 @@ fn json_of(before: Option<VersionBefore>, after: &Head) -> String {
 fn each_version_is_one_event() {
     let scheduled = scheduled();
     let pending = moved(&scheduled, &Event::Sweep, Actor::sweep());
-    let processed = moved(&pending, &Event::Settle(Settlement::Processed("TX-1".parse().unwrap())), Actor::transaction_service());
+    let processed =
+        moved(&pending, &Event::Settle(Settlement::Processed("TX-1".parse().unwrap())), Actor::transaction_service());
     let id = scheduled.payment_id;
     let common = |number: u32| format!(r#"{{"id":"1-{id}-{number}","type":"payment."#);
     let first = json_of(None, &scheduled);
     assert_eq!(
         first,
         format!(
-            r#"{}scheduled","at":"2026-11-20T08:00:00Z","epoch":1,"accountId":"acc-1","payeeAccountId":"landlord-7","paymentId":"{id}","version":1,"to":"SCHEDULED","by":{{"kind":"client","name":"feed"}},"dueAt":"2026-12-01T00:00:00Z","dueDate":"2026-12-01","amountMinor":125000,"currency":"GBP","reference":"RENT 7"}}"#,
+            r#"{}scheduled","at":"2026-11-20T08:00:00Z","epoch":1,"v":1,"accountId":"acc-1","payeeAccountId":"landlord-7","paymentId":"{id}","version":1,"status":"SCHEDULED","by":{{"kind":"client","name":"feed"}},"dueAt":"2026-12-01T00:00:00Z","dueDate":"2026-12-01","amountMinor":125000,"currency":"GBP","reference":"RENT 7"}}"#,
             common(1)
         )
     );
     let second = json_of(before(&scheduled), &pending);
     assert!(second.starts_with(&format!("{}pending\"", common(2))), "{second}");
-    assert!(second.contains(r#""from":"SCHEDULED","to":"PENDING","by":{"kind":"bank"}"#), "{second}");
+    assert!(second.contains(r#""previousStatus":"SCHEDULED","status":"PENDING","by":{"kind":"bank"}"#), "{second}");
     let third = json_of(before(&pending), &processed);
     assert!(third.contains(r#""by":{"kind":"transaction-service"}"#), "{third}");
-    assert!(third.ends_with(r#""reference":"RENT 7","transactionId":"TX-1","unreported":true}"#), "{third}");
+    assert!(third.ends_with(r#""reference":"RENT 7","transactionId":"TX-1"}"#), "{third}");
 }
 
 fn amended(head: &Head, changed: &[&str]) -> Head {
@@ -90,21 +91,47 @@ fn an_amendment_is_an_event_that_says_what_changed() {
         )),
         "{json}"
     );
-    let want = r#""version":2,"from":"SCHEDULED","to":"SCHEDULED","by":{"kind":"client","name":"desk"},"changed":["data"],"amendmentId":"#;
-    assert!(json.contains(want) && !json.contains("previousPayee"), "{json}");
+    let want = r#""version":2,"previousStatus":"SCHEDULED","status":"SCHEDULED","by":{"kind":"client","name":"desk"},"changedFields":["data"],"amendmentId":"#;
+    assert!(json.contains(want) && !json.contains("previous\":"), "{json}");
     assert!(json.contains(r#","scheduledFor":"2026-12-01","dueAt""#), "{json}");
-    let payee = Head { payee: "landlord-8".parse().unwrap(), ..amended(&data, &["payeeAccountId"]) };
+    let payee = Head { payee: "landlord-8".parse().unwrap(), ..amended(&data, &["payeeAccountId", "data"]) };
     let json = json_of(before(&data), &payee);
-    let want = r#""payeeAccountId":"landlord-8","previousPayeeAccountId":"landlord-7""#;
-    assert!(json.contains(want) && json.contains(r#""version":3"#), "{json}");
+    let want =
+        r#","changedFields":["payeeAccountId","data"],"previous":{"payeeAccountId":"landlord-7"},"amendmentId":"#;
+    assert!(json.contains(want) && json.contains(r#""payeeAccountId":"landlord-8""#), "{json}");
+    assert!(json.contains(r#""version":3"#), "{json}");
     // What follows is as without amendments.
     let pending = moved(&payee, &Event::Sweep, Actor::sweep());
     let json = json_of(before(&payee), &pending);
-    assert!(json.contains(r#""version":4,"from":"SCHEDULED","to":"PENDING","by":{"kind":"bank"},"dueAt""#), "{json}");
+    assert!(
+        json.contains(r#""version":4,"previousStatus":"SCHEDULED","status":"PENDING","by":{"kind":"bank"},"dueAt""#),
+        "{json}"
+    );
     // A version alone is no amendment.
     let alone = Head { version: 2, ..first.clone() };
     let json = json_of(before(&first), &alone);
     assert!(json.contains("payment.irregular") && json.contains("neither its status nor an amendment"), "{json}");
+}
+
+#[test]
+fn an_amendment_says_what_the_changed_fields_of_the_head_were() {
+    let first = scheduled();
+    let all = ["payeeAccountId", "amountMinor", "currency", "scheduledFor", "dateRule", "reference", "data"];
+    for (changed, want) in [
+        (
+            &all[..],
+            r#""previous":{"payeeAccountId":"landlord-7","amountMinor":125000,"currency":"GBP","scheduledFor":"2026-12-01","reference":"RENT 7"},"#,
+        ),
+        (&["dueAt"], r#""previous":{"dueAt":"2026-12-01T00:00:00Z"},"#),
+        (&["currency"], r#""previous":{"currency":"GBP"},"#),
+    ] {
+        let json = json_of(before(&first), &amended(&first, changed));
+        assert!(json.contains(want), "{json}");
+    }
+    // There was no reference, and no head has a date rule.
+    let without = Head { reference: None, ..first };
+    let json = json_of(before(&without), &amended(&without, &["dateRule", "reference"]));
+    assert!(!json.contains("previous\":"), "{json}");
 }
 
 #[test]
@@ -127,6 +154,10 @@ fn a_version_that_does_not_follow_is_irregular() {
     ] {
         let json = Logged::of(before, after, now(), PLACE).json(Epoch::FIRST.next(UtcSecond::MIN)).unwrap().unwrap();
         assert!(json.starts_with(r#"{"id":"2-irregular-shardId-1/42","type":"payment.irregular""#), "{json}");
+        assert!(
+            json.contains(r#","v":1,"#) && json.contains(r#","reason":"its "#) && !json.contains("place"),
+            "{json}"
+        );
         assert!(json.contains(&after.payment_id.to_string()), "{json}");
     }
 }
@@ -152,8 +183,8 @@ fn an_epoch_is_never_used_again() {
 #[test]
 fn a_gap_says_from_when_to_when_if_that_is_known() {
     let until = "2026-12-01T09:00:00Z".parse().unwrap();
-    let gap = GapEvent { at: now(), since: None, until, why: "nobody looked" };
-    let want = r#"{"id":"1-gap-7","type":"log.gap","at":"2026-12-01T10:00:00Z","epoch":1,"until":"2026-12-01T09:00:00Z","why":"nobody looked"}"#;
+    let gap = GapEvent { at: now(), since: None, until, reason: "nobody looked" };
+    let want = r#"{"id":"1-gap-7","type":"log.gap","at":"2026-12-01T10:00:00Z","epoch":1,"v":1,"until":"2026-12-01T09:00:00Z","reason":"nobody looked"}"#;
     assert_eq!(gap.json(Epoch::FIRST, 7).unwrap(), want);
     let gap = GapEvent { since: Some("2026-11-30T09:00:00Z".parse().unwrap()), ..gap };
     let want = want.replace(r#""until""#, r#""since":"2026-11-30T09:00:00Z","until""#);

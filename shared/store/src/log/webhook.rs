@@ -14,8 +14,8 @@
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure};
-use payments_model::{Actor, UtcSecond};
 use payments_model::webhook::EndpointId;
+use payments_model::{Actor, UtcSecond};
 use serde::{Deserialize, Serialize};
 
 use super::consumer::{WEBHOOK, webhook_key};

@@ -124,11 +124,7 @@ fn change(kind: Kind, n: usize, random: &mut Rng) -> Result<Change> {
     }
     let [before, after] = [heads.len().checked_sub(2).map(|place| &heads[place]), heads.last()];
     let counted = |head: &Head| Counted { due_date: head.due_date, status: head.state.status(), money: head.money };
-    let version = before.map(|head| VersionBefore {
-        version: head.version,
-        status: head.state.status(),
-        payee: Some(head.payee.clone()),
-    });
+    let version = before.map(|head| VersionBefore { version: head.version, status: head.state.status(), head: None });
     let logged = after.map_or(Logged::Nothing, |head| Logged::of(version, head, details.created_at, "a place"));
     let effect = Effect::Moved { before: before.map(counted), after: after.map(counted) };
     Ok(Change { sequence_number: u64::try_from(n)?.into(), created_at: None, effect, logged })

@@ -111,7 +111,9 @@ mod tests {
     #[test]
     fn an_exception_is_parsed_and_what_is_none_is_not() {
         let except: Except =
-            "actor=client:acme,from=2026-11-20T09:00:00Z,to=2026-11-20T10:00:00Z,type=payment.cancelled".parse().unwrap();
+            "actor=client:acme,from=2026-11-20T09:00:00Z,to=2026-11-20T10:00:00Z,type=payment.cancelled"
+                .parse()
+                .unwrap();
         let version = |number, status, at: &str, by: &str| Version {
             number,
             status,
@@ -152,7 +154,9 @@ mod tests {
         // Whatever is asked for, what was sent stays.
         let all: Except = "from=2026-11-20T00:00:00Z".parse().unwrap();
         assert!(!all.is(&version(2, Status::Pending, "2026-11-20T09:30:00Z", "c:acme")));
-        for text in ["", "actor=", "actor", "actor=acme", "by=acme", "type=payment.pending", "from=today", "actor=client:a,"] {
+        for text in
+            ["", "actor=", "actor", "actor=acme", "by=acme", "type=payment.pending", "from=today", "actor=client:a,"]
+        {
             assert_eq!(text.parse::<Except>(), Err(ExceptError), "{text}");
         }
     }

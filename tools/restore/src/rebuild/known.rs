@@ -68,7 +68,7 @@ impl LoggedAmendment {
         let (payee, amount) = (event.payee_account_id.as_deref(), event.amount_minor);
         Ok(Some(Self {
             name: AmendmentName { version, id: id.parse()? },
-            changed: event.changed.clone().unwrap_or_default(),
+            changed: event.changed_fields.clone().unwrap_or_default(),
             payee: payee.context("it has no payee")?.parse()?,
             money: Money {
                 amount: amount.context("it has no amount")?.try_into()?,
@@ -173,12 +173,12 @@ struct Json {
     currency: Option<String>,
     reference: Option<String>,
     version: Option<u32>,
-    to: Option<String>,
+    status: Option<String>,
     by: Option<By>,
     transaction_id: Option<String>,
     failure_reason: Option<String>,
     amendment_id: Option<String>,
-    changed: Option<Vec<String>>,
+    changed_fields: Option<Vec<String>>,
     restored_to: Option<String>,
 }
 
@@ -216,7 +216,8 @@ struct By {
 impl By {
     /// The actor, as trails say it, of a change into `status`.
     fn stored(&self, status: Status) -> Result<Actor> {
-        let named = |letter| Ok(format!("{letter}:{}", self.name.as_deref().context("its actor has no name")?).parse()?);
+        let named =
+            |letter| Ok(format!("{letter}:{}", self.name.as_deref().context("its actor has no name")?).parse()?);
         match &*self.kind {
             "client" => named('c'),
             "file" => named('f'),
@@ -249,7 +250,7 @@ impl Json {
     }
 
     fn version(&self, at: UtcSecond) -> Result<Option<Version>> {
-        let (Some(number @ 1..), Some(to)) = (self.version, &self.to) else { return Ok(None) };
+        let (Some(number @ 1..), Some(status)) = (self.version, &self.status) else { return Ok(None) };
         let settlement = match (&self.transaction_id, &self.failure_reason) {
             (Some(id), _) => Some(Settlement::Processed(id.parse()?)),
             (None, Some(reason)) => Some(Settlement::Failed(FailureReason::cut(reason))),
@@ -257,7 +258,7 @@ impl Json {
         };
         let due = self.due_at.as_ref().zip(self.due_date.as_ref());
         let due = due.map(|(at, date)| anyhow::Ok((at.parse()?, date.parse()?))).transpose()?;
-        let status = to.parse()?;
+        let status = status.parse()?;
         let by = self.by.as_ref().context("it has no actor")?.stored(status)?;
         let amendment = LoggedAmendment::of(self, number)?;
         Ok(Some(Version { number, status, at, due, by, settlement, amendment }))

@@ -50,7 +50,7 @@ fn known(versions: &[(u32, &str, Option<&str>)], reported: Option<&str>) -> Know
     for (version, to, transaction) in versions {
         let event = json!({
             "id": "7-x", "type": format!("payment.{}", to.to_lowercase()), "at": AT, "epoch": 7, "accountId": "payer",
-            "paymentId": details.payment_id.to_string(), "version": version, "to": to, "by": { "kind": "client", "name": "client" },
+            "paymentId": details.payment_id.to_string(), "version": version, "status": to, "by": { "kind": "client", "name": "client" },
             "dueAt": details.due_at.to_string(), "dueDate": "2026-11-20", "transactionId": transaction,
         });
         payments.take(&event.to_string(), SINCE.parse().unwrap()).unwrap();
@@ -145,7 +145,13 @@ fn what_is_clear_is_done() {
         ),
         ("the long-term table lost its end", settled.clone(), Some(&in_hot), None, (Some(Change::Copied), 2)),
         ("no report has it", nothing.clone(), None, Some(&one), (Some(Change::PutBack), 1)),
-        ("a report has it, and its date is not over", known(&[], Some(AT)), None, Some(&one), (Some(Change::PutBack), 1)),
+        (
+            "a report has it, and its date is not over",
+            known(&[], Some(AT)),
+            None,
+            Some(&one),
+            (Some(Change::PutBack), 1),
+        ),
         (
             "a report has it, and it waits for one",
             known(&[], Some(AT)),
@@ -157,7 +163,11 @@ fn what_is_clear_is_done() {
         assert_eq!(decided(&known, hot, history), (want.0, want.1, Vec::new()), "{name}");
     }
     let reported = known(&[], Some(AT));
-    assert_eq!(decided_at("2026-11-21T12:00:00Z", &reported, None, Some(&one)), (None, 0, Vec::new()), "its date is over");
+    assert_eq!(
+        decided_at("2026-11-21T12:00:00Z", &reported, None, Some(&one)),
+        (None, 0, Vec::new()),
+        "its date is over"
+    );
     // A report lists another settlement of it.
     let other = known(&[], Some("2026-11-20T09:21:00Z"));
     assert_eq!(decided(&other, Some(&pending), Some(&one)), (Some(Change::Completed), 1, vec![Finding::Differs]));

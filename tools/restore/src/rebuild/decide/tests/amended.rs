@@ -47,11 +47,11 @@ fn logged(heads: &[&StoredHead]) -> Known {
         let amended = head.amended.as_ref().filter(|_| head.state == State::Scheduled);
         let event = json!({
             "id": "7-x", "type": "payment.x", "at": AT, "epoch": 7, "accountId": "payer", "paymentId": key,
-            "version": head.version, "to": head.state.status().as_str(), "by": { "kind": "client", "name": "client" },
+            "version": head.version, "status": head.state.status().as_str(), "by": { "kind": "client", "name": "client" },
             "payeeAccountId": head.payee.as_str(), "amountMinor": head.money.amount.get(), "currency": "GBP",
             "dueAt": head.due_at.to_string(), "dueDate": head.due_date.to_string(),
             "amendmentId": amended.map(|_| head.amendment.unwrap().id.to_string()),
-            "changed": amended.map(|amended| amended.changed.clone()),
+            "changedFields": amended.map(|amended| amended.changed.clone()),
             "scheduledFor": amended.map(|_| head.scheduled_for.to_string()),
             "transactionId": head.transaction_id().map(TransactionId::as_str),
         });
