@@ -52,7 +52,7 @@ async fn fill(hooks: &Hooks, added: Range<usize>) -> Result<()> {
     let (store, now) = (hooks.world.store().await, hooks.world.now());
     let mut head = store.log_head().await?.unwrap_or_else(|| LogHead::first("the stream", now));
     let events = added.map(|n| event(n, now)).collect::<Result<Vec<_>>>()?;
-    for events in events.chunks(MAX_SEGMENT_BYTES / 450) {
+    for events in events.chunks(MAX_SEGMENT_BYTES / 480) {
         let (shard, last) = (format!("shard-{}", head.next), 1.into());
         let commit = CountsCommit { deltas: BTreeMap::default(), unparsed: 0, events: events.to_vec(), last };
         let committed = store.commit_counts(&shard, None, &commit, &head, now).await?;
