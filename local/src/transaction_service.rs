@@ -134,7 +134,7 @@ struct Known {
     results: u64,
 }
 
-/// A settlement result. The account and the due time are those of the request.
+/// A settlement result. The amount, the account and the due time are those of the request.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ResultJson<'r> {
@@ -146,6 +146,8 @@ struct ResultJson<'r> {
     transaction_id: Option<&'r str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'r str>,
+    amount_minor: &'r RawValue,
+    currency: &'r RawValue,
     #[serde(skip_serializing_if = "Option::is_none")]
     account_id: Option<&'r RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -258,7 +260,7 @@ fn chosen_by(fields: &Fields) -> Option<Chosen> {
     Chosen::of(&serde_json::from_str::<String>(fields.get("reference")?.get()).ok()?)
 }
 
-/// Returns the settlement result of a payment, with the account and the due time of the request.
+/// Returns the settlement result of a payment, with the amount, the account and the due time of the request.
 fn result(payment: PaymentId, fields: &Fields, settlement: &Settlement) -> Option<String> {
     let (word, transaction_id, reason) = match settlement {
         Settlement::Processed(id) => ("PROCESSED", Some(id.as_str()), None),
@@ -273,6 +275,8 @@ fn result(payment: PaymentId, fields: &Fields, settlement: &Settlement) -> Optio
         outcome: word,
         transaction_id,
         reason,
+        amount_minor: echo("amountMinor")?,
+        currency: echo("currency")?,
         account_id,
         due_at,
     };

@@ -40,6 +40,7 @@ pub const GIVEN: [(Given, &[&str]); 14] = [
             "dispatch/poison-record",
             "dispatch/twice-in-one-batch",
             "settle/failed",
+            "settle/other-amount",
             "settle/processed",
             "settle/processed-with-echo",
             "settle/unknown-kind",

@@ -30,6 +30,24 @@ impl From<StoreError> for Halt {
     }
 }
 
+/// Whether a result is of the payment's amount. The log says which of the two differ, and no amounts.
+fn is_of_amount(head: &Head, result: &SettlementResult) -> bool {
+    if head.money == result.money {
+        return true;
+    }
+    let amount_differs = head.money.amount != result.money.amount;
+    let currency_differs = head.money.currency != result.money.currency;
+    let (payment_id, status) = (head.payment_id, head.state.status());
+    tracing::error!(
+        %payment_id,
+        %status,
+        amount_differs,
+        currency_differs,
+        "a settlement result contradicts the payment's amount; the payment is unchanged, and SQS retries this"
+    );
+    false
+}
+
 /// Lets another call begin, unless the deadline has come.
 fn in_time(deadline: &Deadline) -> Result<(), Halt> {
     if deadline.has_come() { Err(Halt::OutOfTime) } else { Ok(()) }
@@ -169,6 +187,9 @@ impl Settle {
                 (step, head)
             }
         };
+        if !is_of_amount(pending.known(), result) {
+            return Ok(MessageEnd::OtherAmount);
+        }
         in_time(deadline)?;
         let (Decided::Now(settled) | Decided::Before(settled)) = self.store.decide_settlement(&pending, &step).await?;
         if settled.known().settled_at().is_none() {
@@ -192,6 +213,9 @@ impl Settle {
     /// Returns what a result means for a head that it does not change.
     fn end_of(&self, head: &Head, result: &SettlementResult) -> MessageEnd {
         let end = MessageEnd::of(self.step(head, result).err());
+        if end == MessageEnd::Repeated && !is_of_amount(head, result) {
+            return MessageEnd::OtherAmount;
+        }
         if end != MessageEnd::Conflicting {
             return end;
         }

@@ -32,7 +32,7 @@ fn id(number: u32) -> PaymentId {
 fn request(number: u32, attempt: u32, data: &str) -> String {
     let id = id(number);
     format!(
-        r#"{{"v":1,"kind":"payment","paymentId":"{id}","accountId":"acc-1","amountMinor":5,"dueAt":"2026-11-20T00:00:00Z","data":{data},"dispatchAttempt":{attempt}}}"#
+        r#"{{"v":1,"kind":"payment","paymentId":"{id}","accountId":"acc-1","amountMinor":5,"currency":"GBP","dueAt":"2026-11-20T00:00:00Z","data":{data},"dispatchAttempt":{attempt}}}"#
     )
 }
 

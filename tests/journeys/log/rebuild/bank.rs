@@ -144,10 +144,16 @@ impl Bank {
     pub(super) async fn settle(&self, results: &[(&str, Result<&str, &str>)]) -> Result<()> {
         let result = |(name, outcome): &(&str, Result<&str, &str>)| match outcome {
             Ok(id) => {
-                json!({ "v": 1, "kind": "settlement", "paymentId": self.id(name), "outcome": "PROCESSED", "transactionId": id })
+                json!({
+                    "v": 1, "kind": "settlement", "paymentId": self.id(name), "amountMinor": 4_200, "currency": "GBP",
+                    "outcome": "PROCESSED", "transactionId": id,
+                })
             }
             Err(reason) => {
-                json!({ "v": 1, "kind": "settlement", "paymentId": self.id(name), "outcome": "FAILED", "reason": reason })
+                json!({
+                    "v": 1, "kind": "settlement", "paymentId": self.id(name), "amountMinor": 4_200, "currency": "GBP",
+                    "outcome": "FAILED", "reason": reason,
+                })
             }
         };
         settlements::settle(&self.world, &results.iter().map(result).collect::<Vec<_>>()).await
