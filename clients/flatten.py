@@ -43,12 +43,11 @@ def for_python(description):
 
 
 def for_typescript(description):
-    """Makes a stored amount a `bigint` if no `number` holds it, and times texts."""
+    """Makes amounts numbers, which hold all of them, and times texts."""
     schemas = description["components"]["schemas"]
-    stored = schemas["StoredAmount"]
-    if (stored.pop("type"), stored.pop("format")) != ("integer", "int64"):
-        sys.exit("flatten.py: StoredAmount is no integer of 64 bits")
-    stored["anyOf"] = [{"type": "integer", "maximum": LARGEST_NUMBER}, {"type": "integer", "format": "int64"}]
+    amount = schemas["Amount"]
+    if (amount.pop("format"), amount["maximum"]) != ("int64", LARGEST_NUMBER):
+        sys.exit("flatten.py: a number does not hold each amount")
     schemas["ScheduledFor"].pop("anyOf")
     schemas["ScheduledFor"]["type"] = "string"
 

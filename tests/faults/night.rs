@@ -22,8 +22,9 @@ use crate::fault_plan::{FaultPlan, WAYS, every_crash_point};
 use crate::fixture::Fixture;
 use crate::invariants::{self, Stage};
 
-/// From the morning of the payments' day, between 09:00 and 12:00, to the night after it, past 02:30.
-pub(crate) const UNTIL_NIGHT: TimeDelta = TimeDelta::hours(18);
+/// From the morning of the payments' day, between 09:00 and 12:00, to the night in which the archive takes settled payments that did not
+/// expire, past 02:30.
+pub(crate) const UNTIL_NIGHT: TimeDelta = TimeDelta::hours(3 * 24 + 18);
 
 /// From that night to the next morning.
 const UNTIL_MORNING: TimeDelta = TimeDelta::hours(6);
@@ -36,10 +37,7 @@ pub(crate) async fn invoke(fixture: &Fixture, functions: &Functions, function: F
     let mut context = Context::default();
     context.request_id = fixture.new_name();
     context.deadline = u64::try_from((fixture.time.now() + TIMEOUT).timestamp_millis())?;
-    // Settled payments are archived as soon as their day is over here, as an operator may ask for.
-    let action = if function == Function::Archive { "archive-settled" } else { function.as_str() };
-    let input = json!({ "action": action });
-    functions.scheduled(function, input, context).await.map_err(anyhow::Error::msg)
+    functions.scheduled(function, json!({ "action": function.as_str() }), context).await.map_err(anyhow::Error::msg)
 }
 
 /// Invokes both functions, one after the other.

@@ -146,8 +146,7 @@ async fn shards_read(fixture: &Fixture, functions: &Functions, run: &str) -> Res
     match run {
         "archive" => {
             let deadline = u64::try_from((fixture.time.now() + TimeDelta::minutes(14)).timestamp_millis())?;
-            let event =
-                LambdaEvent::new(archive::Request { action: archive::Action::ArchiveSettled }, context(deadline));
+            let event = LambdaEvent::new(archive::Request { action: archive::Action::Archive }, context(deadline));
             functions.archive.handle(event).await.map_err(anyhow::Error::from_boxed)?;
         }
         run => {

@@ -20,8 +20,8 @@ use serde_json::{Value, json};
 /// The day on which the payments are created and due.
 const DAY: &str = "2026-11-20";
 
-/// The night after it, when the archive runs.
-const NIGHT: &str = "2026-11-21T02:30:00Z";
+/// The night in which the archive takes settled payments that did not expire.
+const NIGHT: &str = "2026-11-24T02:30:00Z";
 
 fn body(date: &str, data: &str) -> Value {
     json!({ "payeeAccountId": "landlord", "amountMinor": 120_000, "currency": "GBP", "scheduledFor": date, "data": data })
@@ -32,8 +32,8 @@ async fn put(world: &World, account: &str, key: &str) -> Result<String> {
     world.create(account, key, &body(DAY, key)).await
 }
 
-/// Delivers a settlement result. If it is new, an older version takes it: that settled in the hot table alone, and only the
-/// archive moves such heads. What this version settles is in history, and expires.
+/// Delivers a settlement result. If it is new, the long-term table loses it, as if it were restored to an instant before: the archive copies
+/// what it lacks.
 async fn settle(world: &World, result: Value) -> Result<()> {
     let id: PaymentId = result["paymentId"].as_str().context("an id")?.parse()?;
     let key = world.store().await.details(id).await?.context("it has details")?.key();
@@ -44,7 +44,6 @@ async fn settle(world: &World, result: Value) -> Result<()> {
     if was_pending {
         let head = [("pk", account_partition(&key.account)), ("sk", head_sort(key.slot))];
         let head: Item = head.map(|(name, value)| (name.to_owned(), text(&value))).into();
-        world.update(&head, "REMOVE inHistory", &[]).await?;
         let delete = world.client().await.delete_item().table_name(&world.environment.tables.history);
         delete.set_key(Some(head)).send().await?;
     }
@@ -94,7 +93,7 @@ async fn tick(world: &World) -> Result<ArchiveOutcome> {
 }
 
 async fn tick_of(functions: &Functions) -> Result<ArchiveOutcome> {
-    let event = LambdaEvent::new(Request { action: Action::ArchiveSettled }, context(NO_DEADLINE));
+    let event = LambdaEvent::new(Request { action: Action::Archive }, context(NO_DEADLINE));
     functions.archive.handle(event).await.map_err(anyhow::Error::msg)
 }
 
@@ -113,7 +112,7 @@ async fn only_past_and_reported_payments_are_archived() -> Result<()> {
     swept(&world, "eight").await?;
     let cancelled = put(&world, "tenant", "nine").await?;
     world.cancel("tenant", &cancelled).await?;
-    let of_today = world.create("tenant", "ten", &body("2026-11-21", "ten")).await?;
+    let of_today = world.create("tenant", "ten", &body("2026-11-24", "ten")).await?;
     world.cancel("tenant", &of_today).await?;
     let before = world.heads("tenant").await?;
     assert_eq!(before.len(), 10);
@@ -228,22 +227,25 @@ async fn archiving_costs_five_units_for_a_processed_payment_and_four_for_others(
 async fn overdue_payments_are_measured_by_reason() -> Result<()> {
     let world = World::open().await?;
     put_processed(&world, "tenant", &["one", "two"], false).await?;
-    put_processed(&world, "broken", &["three"], true).await?;
+    let cancelled = put(&world, "broken", "three").await?;
+    world.cancel("broken", &cancelled).await?;
     let broken = world.heads("broken").await?.remove(0);
     world.update(&broken, "SET trail = :none", &[(":none", AttributeValue::L(vec![]))]).await?;
     // They could have moved at one o'clock in the night before, and settled ones get three days to expire.
-    for (at, waiting, unmovable) in [
-        ("2026-11-21T01:00:00Z", 0, 0),
-        ("2026-11-22T01:00:00Z", 0, 0),
-        ("2026-11-22T01:00:01Z", 0, 1),
-        ("2026-11-25T01:00:00Z", 0, 1),
-        ("2026-11-25T01:00:01Z", 2, 1),
+    for (at, waiting, overdue, unmovable) in [
+        ("2026-11-21T01:00:00Z", 0, 0, 0),
+        ("2026-11-22T01:00:00Z", 0, 0, 0),
+        ("2026-11-22T01:00:01Z", 0, 0, 1),
+        ("2026-11-24T00:59:59Z", 0, 0, 1),
+        ("2026-11-24T01:00:00Z", 2, 0, 1),
+        ("2026-11-25T01:00:00Z", 2, 0, 1),
+        ("2026-11-25T01:00:01Z", 2, 2, 1),
     ] {
         world.set_clock(at)?;
         let report = tick(&world).await?;
-        assert_eq!((report.waiting_for_report, report.failed), (2, 1), "{at}");
-        assert_eq!((report.overdue_waiting_for_report, report.overdue_unmovable), (waiting, unmovable), "{at}");
-        assert_eq!(world.metric("OverdueWaitingForReport")?, waiting, "{at}");
+        assert_eq!((report.waiting_for_report, report.failed), (waiting, 1), "{at}");
+        assert_eq!((report.overdue_waiting_for_report, report.overdue_unmovable), (overdue, unmovable), "{at}");
+        assert_eq!(world.metric("OverdueWaitingForReport")?, overdue, "{at}");
         tick(&world).await?;
         assert_eq!(world.metric("OverdueUnmovable")?, unmovable, "{at}");
         tick(&world).await?;

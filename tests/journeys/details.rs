@@ -144,12 +144,12 @@ async fn what_cannot_be_decompressed_is_neither_shown_nor_sent() -> Result<()> {
     let world = World::open().await?;
     let mut ids = Vec::new();
     let damages = [
-        ("SET #data = :value", Some(text("brotli"))),
+        ("SET codec = :value", Some(text("brotli"))),
         ("SET frame = :value", Some(text("a text"))),
         ("SET dataBytes = :value", Some(number(2_999))),
         ("SET dataBytes = :value", Some(number(9_000))),
         ("REMOVE frame", None),
-        ("REMOVE #data", None),
+        ("REMOVE codec", None),
         ("REMOVE dataBytes", None),
     ];
     for n in 0..=damages.len() {

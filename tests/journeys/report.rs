@@ -382,14 +382,3 @@ async fn a_repeated_settlement_result_is_not_reported_again() -> Result<()> {
     assert_eq!(reported_ids(&world).await?, ids);
     Ok(())
 }
-
-#[tokio::test]
-async fn a_head_with_another_mark_of_history_is_reported_once_and_stays() -> Result<()> {
-    let world = World::open().await?;
-    many(&world, "2026-11-20T09:20:00Z", 1, 0).await?;
-    let head = settlements::heads_without(&world, "nothing").await?.remove(0);
-    world.update(&head, "SET inHistory = :odd", &[(":odd", AttributeValue::S("true".to_owned()))]).await?;
-    assert_eq!((run(&world).await?["reported"].clone(), run(&world).await?["reported"].clone()), (json!(1), json!(0)));
-    assert!(!settlements::heads_without(&world, "nothing").await?[0].contains_key("expires_at"));
-    Ok(())
-}

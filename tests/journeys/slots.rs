@@ -114,7 +114,7 @@ impl Elsewhere {
     /// Lets the archive run at an instant. Returns how many payments it archived.
     async fn archived(&self, at: &str) -> Result<u64> {
         self.world.set_clock(at)?;
-        let event = LambdaEvent::new(Request { action: Action::ArchiveSettled }, context(NO_DEADLINE));
+        let event = LambdaEvent::new(Request { action: Action::Archive }, context(NO_DEADLINE));
         let outcome = self.world.functions().archive.handle(event).await.map_err(anyhow::Error::msg)?;
         ensure!((outcome.failed, outcome.changed) == (0, 0), "{outcome:?}");
         Ok(outcome.archived)
@@ -203,9 +203,9 @@ async fn reported_once(payment: &Elsewhere) -> Result<()> {
 
 /// The archive removes the head from the hot table once its due date is over, and not before.
 async fn archived_by_its_due_date(payment: &mut Elsewhere) -> Result<()> {
-    assert_eq!(payment.archived("2026-11-25T00:59:59Z").await?, 0);
+    assert_eq!(payment.archived("2026-11-28T00:59:59Z").await?, 0);
     assert!(payment.heads().await?.0.is_some());
-    assert_eq!(payment.archived("2026-11-25T01:00:00Z").await?, 1);
+    assert_eq!(payment.archived("2026-11-28T01:00:00Z").await?, 1);
     let (hot, history) = payment.heads().await?;
     ensure!(hot.is_none() && history.is_some(), "it is not archived");
     payment.assert_shown("PROCESSED").await?;

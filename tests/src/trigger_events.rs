@@ -49,7 +49,7 @@ pub const GIVEN: [(Given, &[&str]); 14] = [
     ),
     (Given::Redriven, &["dispatch/redriven"]),
     (Given::ADay, &["report/report"]),
-    (Given::ADayHalfReported, &["archive/archive", "archive/archive-settled"]),
+    (Given::ADayHalfReported, &["archive/archive"]),
     (Given::ADayCounted, &["publish/publish", "publish/segment-appended", "recount/recount"]),
     (Given::ADayMiscounted, &["recount/recount-dates", "recount/repair"]),
     (

@@ -1,4 +1,4 @@
-"""Checks of numbers that only a bank with many, or old, payments has."""
+"""Checks of numbers that only a bank with many, or large, payments has."""
 
 from .fake import PAYMENT, Answer, Fake, problem
 from .suite import check, equal
@@ -19,12 +19,12 @@ def sum_of_38_digits() -> None:
         equal(sums["FAILED"], -99999999999999999999999999999999999999)
 
 
-@check("stored-amount")
-def stored_amount() -> None:
-    stored = {**PAYMENT, "amountMinor": 9223372036854775807}
-    with Fake(Answer(body=stored), Answer(body={"payments": [stored], "nextCursor": None})) as fake:
-        equal(fake.bank.get("acc-1", PAYMENT["paymentId"]).amount_minor, 9223372036854775807)
-        equal([payment.amount_minor for payment in fake.bank.due(day(0))], [9223372036854775807])
+@check("largest-amount")
+def largest_amount() -> None:
+    largest = {**PAYMENT, "amountMinor": 9007199254740991}
+    with Fake(Answer(body=largest), Answer(body={"payments": [largest], "nextCursor": None})) as fake:
+        equal(fake.bank.get("acc-1", PAYMENT["paymentId"]).amount_minor, 9007199254740991)
+        equal([payment.amount_minor for payment in fake.bank.due(day(0))], [9007199254740991])
 
 
 @check("new-members")

@@ -20,7 +20,7 @@ pub use outcome::ArchiveOutcome;
 /// How often a run begins.
 pub const ARCHIVE_EVERY: TimeDelta = TimeDelta::minutes(15);
 
-/// The schedule's request, `{"action":"archive"}`, or an operator's, `{"action":"archive-settled"}`.
+/// The schedule's request, `{"action":"archive"}`.
 pub type Request = payments_boot::Request<Action>;
 
 /// The function's actions.
@@ -29,8 +29,6 @@ pub type Request = payments_boot::Request<Action>;
 pub enum Action {
     /// Archive cancelled payments whose day is over, and settled ones that should have expired.
     Archive,
-    /// Archive settled payments too, as soon as their day is over.
-    ArchiveSettled,
 }
 
 /// The function.
@@ -54,7 +52,7 @@ impl Archive {
     /// [`StoreError`](payments_store::StoreError) if DynamoDB fails in a way that a retry does not change.
     /// Completed work stays.
     pub async fn handle(&self, event: LambdaEvent<Request>) -> Result<ArchiveOutcome, Error> {
-        let deadline = Deadline::before(event.context.deadline, &self.clock);
-        Ok(self.archive(event.payload.action, deadline).await?)
+        let Action::Archive = event.payload.action;
+        Ok(self.archive(Deadline::before(event.context.deadline, &self.clock)).await?)
     }
 }

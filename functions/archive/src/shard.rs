@@ -15,7 +15,7 @@ use payments_store::{Archived, DueRange, DueRow, DueUntil, MAX_BATCH_GET, Remove
 
 use crate::outcome::{ArchiveOutcome, Notices};
 use crate::readiness::{Readiness, first_expiring_date, first_kept_date, is_overdue};
-use crate::{ARCHIVE_EVERY, Action, Archive};
+use crate::{ARCHIVE_EVERY, Archive};
 
 /// The most shards archived at once: 32 with two pages of 1,000 entries of 0.3 KB and 100 heads of 1 KB,
 /// each parsed and as it was read, take 26 MB. If there are more, the next run begins with the others.
@@ -62,13 +62,10 @@ struct ShardArchive<'a> {
 
 impl Archive {
     /// Archives all shards.
-    pub(crate) async fn archive(&self, action: Action, deadline: Deadline) -> Result<ArchiveOutcome, StoreError> {
+    pub(crate) async fn archive(&self, deadline: Deadline) -> Result<ArchiveOutcome, StoreError> {
         let now = self.clock.now();
         let first_kept_date = first_kept_date(self.config.zone, now);
-        let first_expiring_date = match action {
-            Action::Archive => first_expiring_date(self.config.zone, now),
-            Action::ArchiveSettled => first_kept_date,
-        };
+        let first_expiring_date = first_expiring_date(self.config.zone, now);
         let notices = Notices::default();
         let run = Run { archive: self, deadline, now, first_kept_date, first_expiring_date, notices };
         let shards = futures::stream::iter(self.config.read_shards.in_turn(now, ARCHIVE_EVERY, SHARDS_AT_ONCE));

@@ -10,7 +10,7 @@ use payments_store::{Moved, PutDetails, details_excess};
 
 use crate::Ingest;
 use crate::create::{Created, check_rule, too_large};
-use crate::order::{Order, Wish, faults_of_new};
+use crate::order::{Order, Wish, fault_of_new};
 
 /// The most tries of an amendment: one as the head says, and one that finds what was first meanwhile.
 const MAX_TRIES: usize = 2;
@@ -131,9 +131,8 @@ impl Ingest {
         let old = &in_force.instruction;
         let changed = old.differences(wanted);
         let has = |field: &str| changed.contains(&field);
-        let amount = Some(wanted.money.amount).filter(|_| has("amountMinor"));
         let currency = Some(wanted.money.currency).filter(|_| has("currency"));
-        let mut faults = faults_of_new(amount, currency);
+        let mut faults: Vec<Problem> = currency.and_then(fault_of_new).into_iter().collect();
         let as_it_is = Due { at: in_force.due_at, date: in_force.due_date, moved: in_force.moved };
         if has("dateRule") {
             faults.extend(check_rule(wanted.date_rule, &self.config.business_days).err());

@@ -13,7 +13,7 @@ use payments_model::{
 use payments_store::{PutDetails, PutHead, StoreError, details_excess};
 
 use crate::Ingest;
-use crate::order::{Order, faults_of_new};
+use crate::order::{Order, fault_of_new};
 
 /// How long after its business day a payment with details may still get a missing head. The archive waits an
 /// hour, so a head written within this time was not archived before.
@@ -42,7 +42,7 @@ impl Ingest {
     pub(crate) async fn create(&self, order: &Order, by: &Actor) -> Result<Created, Problem> {
         let now = self.clock.now();
         let instruction = order.instruction.clone();
-        let mut faults = faults_of_new(Some(instruction.money.amount), Some(instruction.money.currency));
+        let mut faults: Vec<Problem> = fault_of_new(instruction.money.currency).into_iter().collect();
         faults.extend(check_rule(instruction.date_rule, &self.config.business_days).err());
         let as_asked = Due::as_asked(instruction.scheduled_for, self.config.business_days.zone());
         let due = self.due(&instruction, now).unwrap_or_else(|fault| {
@@ -61,7 +61,7 @@ impl Ingest {
             details_excess(&details)?
         };
         faults.extend(excess.map(too_large));
-        // Amount, currency, size and date are checked only at creation. A retry of a created payment succeeds on any later
+        // Currency, size and date are checked only at creation. A retry of a created payment succeeds on any later
         // date, for any caller.
         match self.store.details(order.payment_id).await? {
             Some(stored) => self.replay(stored, order).await,

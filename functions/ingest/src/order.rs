@@ -127,7 +127,7 @@ impl Order {
             return Ok(Self { payment_id, instruction, pointer });
         }
         // What is malformed is in no payment that was accepted once, so this can only be a new one.
-        faults.extend(faults_of_new(amount, currency));
+        faults.extend(currency.and_then(fault_of_new));
         Err(Problem::of_body(&pointer, faults))
     }
 }
@@ -182,13 +182,10 @@ pub(crate) fn read_batch(json: &[u8], of_path: Option<&AccountId>) -> Result<Vec
     Ok(pointed.map(|(place, json)| Entry::read(json, of_path, Pointer::entry("payments", place))).collect())
 }
 
-/// Why no new payment may have this amount or this currency.
-pub(crate) fn faults_of_new(amount: Option<AmountMinor>, currency: Option<Currency>) -> Vec<Problem> {
-    let amount = amount.and_then(|amount| amount.for_new_payment().err());
-    let amount = amount.map(|error| invalid("amountMinor", ProblemKind::InvalidAmount, "amount", &error));
-    let currency = currency.and_then(|currency| currency.code().parse::<Currency>().err());
-    let currency = currency.map(|error| invalid("currency", ProblemKind::InvalidCurrency, "currency", &error));
-    amount.into_iter().chain(currency).collect()
+/// Why no new payment may have this currency.
+pub(crate) fn fault_of_new(currency: Currency) -> Option<Problem> {
+    let error = currency.code().parse::<Currency>().err()?;
+    Some(invalid("currency", ProblemKind::InvalidCurrency, "currency", &error))
 }
 
 /// Takes a required text and parses it; `thing` is what the detail calls it.

@@ -157,7 +157,9 @@ mod tests {
     use object_store::memory::InMemory;
     use payments_boot::{Clock, Deadline};
     use payments_model::settlement::FailureReason;
-    use payments_model::{AccountId, Actor, Head, Money, PaymentId, ShardCount, State, Status, TrailEntry};
+    use payments_model::{
+        AccountId, Actor, Head, MAX_AMOUNT_MINOR, Money, PaymentId, ShardCount, State, Status, TrailEntry,
+    };
 
     use super::*;
 
@@ -179,7 +181,7 @@ mod tests {
             payment_id,
             account: account.clone(),
             payee: "payee".parse().unwrap(),
-            money: Money { amount: i64::MAX.try_into().unwrap(), currency: "GBP".parse().unwrap() },
+            money: Money { amount: MAX_AMOUNT_MINOR.try_into().unwrap(), currency: "GBP".parse().unwrap() },
             scheduled_for: "2026-11-20".parse().unwrap(),
             reference: None,
             slot_at: "2026-11-20T00:00:00Z".parse().unwrap(),

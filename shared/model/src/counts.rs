@@ -112,6 +112,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::MAX_AMOUNT_MINOR;
 
     fn money(amount: i64, currency: &str) -> Money {
         Money { amount: amount.try_into().unwrap(), currency: currency.parse().unwrap() }
@@ -127,23 +128,23 @@ mod tests {
     #[test]
     fn a_payment_moves_from_status_to_status() {
         let mut counts = DayCounts::default();
-        counts.enter(Status::Scheduled, money(i64::MAX, "GBP"));
-        counts.enter(Status::Scheduled, money(i64::MAX, "GBP"));
-        counts.leave(Status::Scheduled, money(i64::MAX, "GBP"));
-        counts.enter(Status::Pending, money(i64::MAX, "GBP"));
+        counts.enter(Status::Scheduled, money(MAX_AMOUNT_MINOR, "GBP"));
+        counts.enter(Status::Scheduled, money(MAX_AMOUNT_MINOR, "GBP"));
+        counts.leave(Status::Scheduled, money(MAX_AMOUNT_MINOR, "GBP"));
+        counts.enter(Status::Pending, money(MAX_AMOUNT_MINOR, "GBP"));
         let gbp = "GBP".parse().unwrap();
         assert_eq!((counts.count(Status::Scheduled), counts.count(Status::Pending), counts.total()), (1, 1, 2));
-        assert_eq!(counts.sum(gbp, Status::Pending), i128::from(i64::MAX));
+        assert_eq!(counts.sum(gbp, Status::Pending), i128::from(MAX_AMOUNT_MINOR));
         assert_eq!(counts.sums().count(), 2);
-        counts.leave(Status::Scheduled, money(i64::MAX, "GBP"));
-        counts.leave(Status::Pending, money(i64::MAX, "GBP"));
+        counts.leave(Status::Scheduled, money(MAX_AMOUNT_MINOR, "GBP"));
+        counts.leave(Status::Pending, money(MAX_AMOUNT_MINOR, "GBP"));
         assert!(counts.is_zero(), "{counts:?}");
     }
 
     #[test]
     fn a_sum_stays_within_the_digits_of_a_dynamodb_number() {
         // A million million payments of the largest amount.
-        let largest = i128::from(i64::MAX) * 1_000_000_000_000;
+        let largest = i128::from(MAX_AMOUNT_MINOR) * 1_000_000_000_000;
         assert!(largest.to_string().len() <= 38);
     }
 

@@ -197,7 +197,7 @@ impl SettlementResult {
         let amount = json.amount_minor.ok_or(E::Missing("amountMinor"))?.try_into().map_err(E::Amount)?;
         let currency = json.currency.ok_or(E::Missing("currency"))?;
         let money = Money { amount, currency: Currency::from_stored(&currency).map_err(E::Currency)? };
-        let account = json.account_id.map(|id| AccountId::from_stored(&id).map_err(E::AccountId)).transpose()?;
+        let account = json.account_id.map(|id| id.parse::<AccountId>().map_err(E::AccountId)).transpose()?;
         let due_at = json.due_at.map(|at| at.parse().map_err(E::DueAt)).transpose()?;
         let payment_id = payment_id.parse().map_err(E::PaymentId)?;
         let echo = account.zip(due_at).map(|(account, due_at)| DuePayment { account, payment_id, due_at });

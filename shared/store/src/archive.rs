@@ -11,9 +11,6 @@ use crate::conditional::{conditional, equations};
 use crate::item::{decode_head, encode_head, head_key};
 use crate::{Item, Store, StoreError};
 
-/// The attribute of a head in the hot table that says that history has it: `true` since its settlement.
-pub const IN_HISTORY: &str = "inHistory";
-
 /// The attribute with the time at which DynamoDB may delete an item of the hot table, in seconds since 1970.
 pub const EXPIRES_AT: &str = "expires_at";
 
@@ -53,7 +50,7 @@ pub(crate) fn whole_item(stored: &StoredHead) -> Item {
 /// The same without what only the hot table says about it.
 pub(crate) fn item_of(stored: &StoredHead) -> Item {
     let mut item = whole_item(stored);
-    [IN_HISTORY, EXPIRES_AT].into_iter().for_each(|name| drop(item.remove(name)));
+    item.remove(EXPIRES_AT);
     item
 }
 

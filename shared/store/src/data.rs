@@ -1,13 +1,12 @@
 //! A payment's data in its details item: the text as it came, or one compressed frame.
 //!
-//! | `data` | `frame` | `dataBytes` | |
-//! |---|---|---|---|
-//! | | | | no data |
-//! | JSON | | | the text as it came |
-//! | `zstd` | a zstd frame with a checksum | the length of the text | compressed |
+//! | `data` | `codec` | `frame` | `dataBytes` | |
+//! |---|---|---|---|---|
+//! | | | | | no data |
+//! | JSON | | | | the text as it came |
+//! | | `zstd` | a zstd frame with a checksum | the length of the text | compressed |
 //!
-//! No JSON text is the bare word `zstd`. So code that knows no codecs rejects a compressed item, and does not mistake it
-//! for one without data. A later codec is another word. What was written is decoded for ever.
+//! A later codec is another word. What was written is decoded for ever.
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -18,13 +17,14 @@ use crate::frame;
 use crate::size::{MAX_DETAILS_BYTES, number_bytes};
 
 const DATA: &str = "data";
+const CODEC: &str = "codec";
 const FRAME: &str = "frame";
 const DATA_BYTES: &str = "dataBytes";
 
 /// The attributes that hold data.
-pub(crate) const ATTRIBUTES: [&str; 3] = [DATA, FRAME, DATA_BYTES];
+pub(crate) const ATTRIBUTES: [&str; 4] = [DATA, CODEC, FRAME, DATA_BYTES];
 
-/// What `data` says of a compressed text.
+/// The codec of a compressed text.
 const ZSTD: &str = "zstd";
 
 /// The level of compression. Higher levels save hardly more at 8 KB, and take longer.
@@ -39,10 +39,11 @@ pub(crate) fn raw(data: &JsonText) -> (String, AttributeValue) {
 pub fn compress(item: &mut Item) {
     let Some(AttributeValue::S(text)) = item.get(DATA) else { return };
     let bytes = text.len().to_string();
-    let beside = ZSTD.len() + FRAME.len() + DATA_BYTES.len() + number_bytes(&bytes);
-    let Some(most) = text.len().checked_sub(beside + 1) else { return };
+    let beside = CODEC.len() + ZSTD.len() + FRAME.len() + DATA_BYTES.len() + number_bytes(&bytes);
+    let Some(most) = (DATA.len() + text.len()).checked_sub(beside + 1) else { return };
     let Some(frame) = frame::of(text, LEVEL).filter(|frame| frame.len() <= most) else { return };
-    item.insert(DATA.to_owned(), AttributeValue::S(ZSTD.to_owned()));
+    item.remove(DATA);
+    item.insert(CODEC.to_owned(), AttributeValue::S(ZSTD.to_owned()));
     item.insert(FRAME.to_owned(), AttributeValue::B(Blob::new(frame)));
     item.insert(DATA_BYTES.to_owned(), AttributeValue::N(bytes));
 }
@@ -50,17 +51,17 @@ pub fn compress(item: &mut Item) {
 /// Takes the data out of an item.
 pub(crate) fn take(item: &mut Item) -> Result<Option<JsonText>, Fault> {
     let text = match ATTRIBUTES.map(|name| item.remove(name)) {
-        [None, None, None] => return Ok(None),
-        [Some(AttributeValue::S(text)), None, None] => text,
-        [Some(AttributeValue::S(codec)), Some(AttributeValue::B(frame)), Some(AttributeValue::N(bytes))] => {
+        [None, None, None, None] => return Ok(None),
+        [Some(AttributeValue::S(text)), None, None, None] => text,
+        [None, Some(AttributeValue::S(codec)), Some(AttributeValue::B(frame)), Some(AttributeValue::N(bytes))] => {
             if codec != ZSTD {
-                return Err(format!("data of {} bytes names no known codec", codec.len()).into());
+                return Err("the codec of its data is unknown".into());
             }
             let bytes = bytes.parse().ok().filter(|bytes| (1..=MAX_DETAILS_BYTES).contains(bytes));
             let bytes = bytes.ok_or_else(|| format!("dataBytes is not from 1 to {MAX_DETAILS_BYTES}"))?;
             frame::text_of(frame.as_ref(), bytes)?
         }
-        _ => return Err("data, frame and dataBytes disagree".into()),
+        _ => return Err("data, codec, frame and dataBytes disagree".into()),
     };
     Ok(Some(JsonText::from_stored(text)?))
 }

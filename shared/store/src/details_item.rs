@@ -1,7 +1,7 @@
 //! Details as items, and back.
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use payments_model::{AccountId, Amendment, Details, Instruction, Reference, Shard, UtcSecond};
+use payments_model::{Amendment, Details, Instruction, Reference, Shard, UtcSecond};
 use serde::{Deserialize, Serialize};
 
 use crate::attributes::{Fault, Item};
@@ -101,8 +101,8 @@ fn parse_details(mut item: Item) -> Result<Details, Fault> {
     Ok(Details {
         payment_id: key::parse_payment_partition(&item.pk)?,
         instruction: Instruction {
-            account: AccountId::from_stored(&item.account_id)?,
-            payee: AccountId::from_stored(&item.payee_account_id)?,
+            account: item.account_id.parse()?,
+            payee: item.payee_account_id.parse()?,
             money: parse_money(item.amount_minor, &item.currency)?,
             scheduled_for: item.scheduled_for.parse()?,
             date_rule: item.date_rule.map(|rule| rule.parse()).transpose()?,

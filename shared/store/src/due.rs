@@ -255,7 +255,7 @@ fn decode_row(table: &str, entry: Item) -> Result<DueRow, StoreError> {
         Ok(DueRow {
             head,
             due,
-            payee: AccountId::from_stored(&row.payee_account_id)?,
+            payee: row.payee_account_id.parse()?,
             money: parse_money(row.amount_minor, &row.currency)?,
             version: row.version,
             settled_at: row.settled_at.as_deref().map(str::parse).transpose()?,

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 use payments_model::payment::MAX_TRAIL_ENTRIES;
 use payments_model::{
-    AccountId, Actor, Amended, AmendmentName, Currency, FailureReason, Head, HeadKey, Money, Reference, ScheduledFor,
-    Shard, Slot, State, Status, TrailEntry, TransactionId, UtcSecond,
+    Actor, Amended, AmendmentName, Currency, FailureReason, Head, HeadKey, Money, Reference, ScheduledFor, Shard, Slot,
+    State, Status, TrailEntry, TransactionId, UtcSecond,
 };
 use serde::{Deserialize, Serialize};
 
@@ -162,7 +162,7 @@ pub(crate) fn parse_head(item: impl Into<serde_dynamo::Item>) -> Result<Head, Fa
     let head = Head {
         payment_id,
         account: key::parse_account_partition(&item.pk)?,
-        payee: AccountId::from_stored(&item.payee_account_id)?,
+        payee: item.payee_account_id.parse()?,
         money: parse_money(item.amount_minor, &item.currency)?,
         scheduled_for,
         reference: parse_reference(item.reference)?,

@@ -28,7 +28,7 @@ pub fn account_partition(account: &AccountId) -> String {
 
 /// Parses [`account_partition`].
 pub(crate) fn parse_account_partition(text: &str) -> Result<AccountId, KeyError> {
-    parse_partition(text, "ACCT#", "account partition", |account| AccountId::from_stored(account).ok())
+    parse_partition(text, "ACCT#", "account partition", |account| account.parse().ok())
 }
 
 /// The partition key of a payment's details: `PAY#<paymentId>`.

@@ -120,7 +120,7 @@ impl Store {
         wanted: &[DetailsKey],
     ) -> Result<Vec<Result<Option<JsonText>, StoreError>>, StoreError> {
         let keys = wanted.iter().map(|&key| details_key(key)).collect();
-        let reading = Reading { projection: Some("pk, sk, #0, #1, #2"), consistent: true };
+        let reading = Reading { projection: Some("pk, sk, #0, #1, #2, #3"), consistent: true };
         let items = self.batch_get(&self.tables.history, keys, reading).await?;
         let history = &self.tables.history;
         let mut found =

@@ -8,7 +8,7 @@ use payments_model::{
     Amended, AmendmentName, BusinessDate, Details, DuePayment, HeadKey, Shard, Status, Transition, UtcSecond,
 };
 
-use crate::archive::{EXPIRES_AT, IN_HISTORY, item_of, whole_item};
+use crate::archive::{EXPIRES_AT, item_of, whole_item};
 use crate::checkpoint::{CONSUMER, checkpoint_key};
 use crate::conditional::{conditional, equations};
 use crate::details_item::decode_details;
@@ -77,7 +77,6 @@ impl StoredHead {
     pub fn in_hot_table(&self, reported_until: Option<UtcSecond>) -> Result<Self, StoreError> {
         let head = self.known();
         let mut item = item_of(self);
-        item.insert(IN_HISTORY.to_owned(), AttributeValue::Bool(true));
         item.remove("unreported");
         match (reported_until, head.settled_at()) {
             (Some(expires), _) => {

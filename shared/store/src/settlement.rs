@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 use payments_model::{HeadKey, State, Status, Transition};
 
-use crate::archive::{IN_HISTORY, item_of};
+use crate::archive::item_of;
 use crate::attributes::Fault;
 use crate::item::{encode_trail_entry, head_key, key_of};
 use crate::key::{DueSort, UnreportedSort};
@@ -114,9 +114,8 @@ fn following(settled: &StoredHead) -> Option<(String, HashMap<String, AttributeV
         (":fromVersion".to_owned(), AttributeValue::N((head.version - 1).to_string())),
         (":fromDue".to_owned(), text(from_due.to_string())),
         (":unreported".to_owned(), text(unreported.to_string())),
-        (":inHistory".to_owned(), AttributeValue::Bool(true)),
     ]);
-    let mut sets = vec!["unreported = :unreported".to_owned(), format!("{IN_HISTORY} = :inHistory")];
+    let mut sets = vec!["unreported = :unreported".to_owned()];
     let item = item_of(settled);
     for name in DECIDED {
         if let Some(value) = item.get(name) {

@@ -1,12 +1,11 @@
 //! The `unreported` index: settled payments that are in no report yet. One conditional write takes a
 //! payment out.
 
-use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
 use chrono::TimeDelta;
 use payments_model::{BusinessDate, HeadKey, Shard, UtcSecond};
 
-use crate::archive::{EXPIRES_AT, IN_HISTORY};
+use crate::archive::EXPIRES_AT;
 use crate::conditional::conditional;
 use crate::error::failed;
 use crate::item::{head_key, head_key_of, key_of, text_of};
@@ -87,9 +86,7 @@ impl Store {
 
     /// Takes a payment out of `unreported`, if it is there under this key, and lets its head expire: 1 write
     /// unit for the head and 1 for the index. Not a transition: version, `updatedAt` and trail stay. If it was not
-    /// there, the failed condition costs 1 write unit.
-    ///
-    /// A head that does not say that it is in history does not expire. That costs a second write.
+    /// there, the failed condition costs 1 write unit. History has the payment since its settlement.
     pub async fn mark_reported(
         &self,
         key: &HeadKey,
@@ -97,32 +94,22 @@ impl Store {
         expires: UtcSecond,
     ) -> Result<Marked, StoreError> {
         let update = self
-            .mark(key, unreported)
-            .condition_expression(format!("unreported = :unreported AND {IN_HISTORY} = :inHistory"))
+            .client
+            .update_item()
+            .table_name(&self.tables.payments)
+            .set_key(Some(head_key(key)))
+            .condition_expression("unreported = :unreported")
             .update_expression(format!("REMOVE unreported SET {EXPIRES_AT} = :expires"))
-            .expression_attribute_values(":inHistory", AttributeValue::Bool(true))
+            .expression_attribute_values(":unreported", AttributeValue::S(unreported.to_string()))
             .expression_attribute_values(":expires", AttributeValue::N(expires.as_chrono().timestamp().to_string()))
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
             .send()
             .await;
         match conditional("UpdateItem", update)? {
             Ok(_) => Ok(Marked::Done),
-            Err(Some(found)) if text_of(&found, "unreported") == unreported.to_string() => {
-                let update = self.mark(key, unreported).condition_expression("unreported = :unreported");
-                let update = update.update_expression("REMOVE unreported").send().await;
-                Ok(if conditional("UpdateItem", update)?.is_ok() { Marked::Done } else { Marked::Before })
-            }
             Err(Some(_)) => Ok(Marked::Before),
             Err(None) => Ok(Marked::NoHead),
         }
-    }
-
-    fn mark(&self, key: &HeadKey, unreported: &UnreportedSort) -> UpdateItemFluentBuilder {
-        self.client
-            .update_item()
-            .table_name(&self.tables.payments)
-            .set_key(Some(head_key(key)))
-            .expression_attribute_values(":unreported", AttributeValue::S(unreported.to_string()))
     }
 }
 

@@ -40,6 +40,7 @@ const ALL: &[&str] = &[
     "createdAt",
     "updatedAt",
     "data",
+    "codec",
     "frame",
     "dataBytes",
     "transactionId",

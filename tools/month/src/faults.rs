@@ -68,8 +68,6 @@ pub enum FaultKind {
     CutOff,
     /// Sending is paused for hours.
     Paused,
-    /// The release before this one runs for hours or days.
-    Rollback,
     /// The hot table is lost, or both tables are, and an operator restores them.
     Restored,
     /// The log's own table is lost with the hot table.

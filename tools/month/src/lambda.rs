@@ -22,7 +22,6 @@ use crate::faults::{FaultKind, Faults};
 use crate::metrics::Metrics as Seen;
 use crate::network::{Caller, Network, RESTORE};
 use crate::random::Seed;
-use crate::switches::Switches;
 use crate::time::Time;
 
 /// How far the sandboxes' clocks are ahead of the time, in milliseconds.
@@ -55,7 +54,6 @@ impl Ended for ApiGatewayV2httpResponse {
 pub(crate) struct Lambda {
     /// Those of this release, and as many of the one before.
     sandboxes: Arc<[Arc<Functions>]>,
-    switches: Switches,
     faults: Faults,
     seed: Seed,
     broken: Broken,
@@ -72,13 +70,13 @@ impl Lambda {
         network: &Network,
         reports: &Arc<dyn ObjectStore>,
         (seed, time, faults): (Seed, Time, &Faults),
-        (broken, seen, switches): (&Broken, &Seen, &Switches),
+        (broken, seen): (&Broken, &Seen),
     ) -> Result<Self> {
         let mut sandboxes = Vec::new();
-        for (sandbox, ahead) in AHEAD.into_iter().chain(AHEAD).enumerate() {
+        for (sandbox, ahead) in AHEAD.into_iter().enumerate() {
             let ahead = if faults.are_enabled() { ahead } else { 0 };
             let own = |function: Function| {
-                let caller = Caller { function: function.as_str(), sandbox, is_older: sandbox >= AHEAD.len() };
+                let caller = Caller { function: function.as_str(), sandbox };
                 let client = client(stack, network, caller);
                 let ahead = TimeDelta::milliseconds(ahead) + network.ahead(caller);
                 Ok(Dependencies {
@@ -97,11 +95,11 @@ impl Lambda {
             }
             sandboxes.push(Arc::new(functions));
         }
-        let caller = Caller { function: RESTORE, sandbox: 0, is_older: false };
+        let caller = Caller { function: RESTORE, sandbox: 0 };
         let operator = Store::new(client(stack, network, caller), stack.environment.tables.clone());
-        let (broken, seen, switches) = (broken.clone(), seen.clone(), switches.clone());
+        let (broken, seen) = (broken.clone(), seen.clone());
         let (sandboxes, invocations) = (sandboxes.into(), Arc::default());
-        Ok(Self { sandboxes, switches, faults: faults.clone(), seed, broken, seen, invocations, operator })
+        Ok(Self { sandboxes, faults: faults.clone(), seed, broken, seen, invocations, operator })
     }
 
     /// Invokes a function in some sandbox. An invocation that takes too long is killed, and some are killed before.
@@ -125,7 +123,6 @@ impl Lambda {
             *count
         };
         let sandbox = self.seed.source(&format!("sandbox {what} {number}")).usize(0..AHEAD.len());
-        let sandbox = if self.switches.is_older() { sandbox + AHEAD.len() } else { sandbox };
         let killed = self.faults.draw(FaultKind::Killed, 15);
         // Most invocations are short, some take minutes.
         let longest = if self.faults.millis(0..4).is_zero() { timeout.num_milliseconds() } else { 1_500 };

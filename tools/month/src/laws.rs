@@ -68,7 +68,7 @@ pub fn check_heads(tables: &Tables, intents: &[Intent]) -> Vec<String> {
 #[must_use]
 pub fn as_in_history(hot: &Value) -> Value {
     let mut head = hot.clone();
-    for name in ["unreported", "inHistory", "expires_at"] {
+    for name in ["unreported", "expires_at"] {
         head.as_object_mut().into_iter().for_each(|head| drop(head.remove(name)));
     }
     head
@@ -78,7 +78,7 @@ pub fn as_in_history(hot: &Value) -> Value {
 /// that a settled one is in both. Returns what is wrong.
 fn check_both(hot: &Value, history: Option<&Value>) -> Option<String> {
     let Some(history) = history else {
-        return hot.get("inHistory").map(|_| format!("is said to be in the long-term table, and is not: {hot}"));
+        return is_settled(text(hot, "status")).then(|| format!("is settled, and not in the long-term table: {hot}"));
     };
     let steps = number(history, "version") == number(hot, "version") + 1 && trail(history).starts_with(trail(hot));
     let follows = steps
@@ -193,11 +193,7 @@ fn check_step(before: &Value, after: &Value) -> Option<String> {
         return (redriven != *after).then(|| format!("was redriven as {before} and became {after}"));
     }
     if before.get("unreported").is_some() && as_in_history(before) == as_in_history(after) {
-        let right = after.get("unreported").is_none()
-            && before.get("inHistory") == after.get("inHistory")
-            // The release before this one lets nothing expire.
-            && (before.get("inHistory").is_some() || after.get("expires_at").is_none());
-        return (!right).then(|| format!("was reported as {before} and became {after}"));
+        return after.get("unreported").is_some().then(|| format!("was reported as {before} and became {after}"));
     }
     // A redrive between the two writes of a settlement is forgotten.
     let attempts = if to == "PENDING" { next == 1 } else { next <= attempt };
@@ -228,8 +224,6 @@ fn is_consistent(head: &Value) -> bool {
         && head.get("transactionId").is_some() == (status == "PROCESSED")
         && head.get("failureReason").is_some() == (status == "FAILED")
         && head.get("unreported").is_some() == settled
-        // The release before this one settled in the hot table alone.
-        && (settled || head.get("inHistory").is_none())
         && head.get("expires_at").is_none()
         && head.get("settledAt").is_some() == settled
 }

@@ -25,7 +25,6 @@ use crate::lanes;
 use crate::laws::steps::{check_batch, check_told};
 use crate::laws::{check_write, id_of, is_of_head};
 use crate::metrics::Metrics;
-use crate::older::as_older;
 use crate::partitions::Partitions;
 use crate::requests::RequestQueue;
 use crate::switches::Switches;
@@ -44,8 +43,6 @@ const WRITES: [&str; 4] = ["PutItem", "UpdateItem", "DeleteItem", "TransactWrite
 pub(crate) struct Caller {
     pub(crate) function: &'static str,
     pub(crate) sandbox: usize,
-    /// Whether it is of the release before this one.
-    pub(crate) is_older: bool,
 }
 
 /// The network. Clones are the same.
@@ -106,10 +103,9 @@ impl Network {
         pause(there).await;
         let (operation, service) = (call.operation.clone(), call.service().to_owned());
         let mut input = call.shared_input();
-        let (held, is_made) = if shared.weakness.is_some() || caller.is_older {
-            self.alter(caller, &mut call, Arc::make_mut(&mut input))
-        } else {
-            (None, true)
+        let held = match shared.weakness {
+            Some(_) => self.alter(caller, &mut call, Arc::make_mut(&mut input)),
+            None => None,
         };
         lock(&shared.complaints)
             .extend([check_write(&operation, &input), check_batch(&operation, &input)].into_iter().flatten());
@@ -118,7 +114,7 @@ impl Network {
         let send = |call: Call| async {
             match service.as_str() {
                 "AmazonSQS" => shared.requests.take(&input, shared.time.now(), &shared.faults),
-                _ if !is_made || self.is_swallowed(caller, &operation, &input) => respond(200, "{}"),
+                _ if self.is_swallowed(caller, &operation, &input) => respond(200, "{}"),
                 _ => {
                     let (status, mut answer, mut body) = self.ask(call, next, (caller, &operation, &input)).await?;
                     if status == 200 && !unprocessed.is_null() {
@@ -161,8 +157,8 @@ impl Network {
         answer
     }
 
-    /// Makes a call what a weakness or an older release makes of it. Returns what a weakness holds back, and whether the call is made.
-    fn alter(&self, caller: Caller, call: &mut Call, input: &mut Value) -> (Option<Value>, bool) {
+    /// Makes a call what a weakness makes of it. Returns what it holds back.
+    fn alter(&self, caller: Caller, call: &mut Call, input: &mut Value) -> Option<Value> {
         if self.weaken(caller, &call.operation, input) {
             call.set_input(input.clone());
         }
@@ -170,11 +166,7 @@ impl Network {
         if held.is_some() {
             call.set_input(input.clone());
         }
-        let is_made = !caller.is_older || as_older(caller.function, &call.operation, input);
-        if caller.is_older {
-            call.set_input(input.clone());
-        }
-        (held, is_made)
+        held
     }
 
     /// Takes the keys of throttled partitions out of a BatchGetItem, if it has others: DynamoDB answers those, and returns

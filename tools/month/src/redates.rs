@@ -113,8 +113,7 @@ async fn move_all(bank: &Arc<Bank>, (from_past, last): (bool, DateTime<Utc>)) ->
 async fn ask(bank: &Arc<Bank>, action: &str, from: NaiveDate, to: NaiveDate) -> Result<Value> {
     let mut last = None;
     for _ in 0..TRIES {
-        // The release before this one has no `redate`.
-        while bank.switches.is_changing() || bank.switches.is_restoring() {
+        while bank.switches.is_restoring() {
             pause(TimeDelta::hours(1)).await;
         }
         let request = json!({ "action": action, "calendar": "GB", "from": from, "to": to });

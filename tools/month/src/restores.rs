@@ -76,8 +76,8 @@ async fn run(bank: Arc<Bank>, files: Arc<dyn ObjectStore>, days: u32) {
         return;
     }
     pause(TimeDelta::days(random.i64(3..i64::from(days) - 3)) + TimeDelta::hours(random.i64(2..16))).await;
-    // The checker reads the tables at the end of each day, and the older release comes and goes only between restores.
-    while bank.switches.is_changing() || !(2..16).contains(&(bank.time.now() - bank.begin).num_hours().rem_euclid(24)) {
+    // The checker reads the tables at the end of each day, and a settlement may be between its writes meanwhile.
+    while bank.switches.is_cut_off() || !(2..16).contains(&(bank.time.now() - bank.begin).num_hours().rem_euclid(24)) {
         pause(TimeDelta::hours(1)).await;
     }
     if !bank.faults.has(FaultKind::Restored) {

@@ -12,10 +12,6 @@ pub(crate) struct Switches {
     pub(crate) stalled: Arc<AtomicBool>,
     /// Every second call fails, to DynamoDB and to the report store.
     pub(crate) failing: Arc<AtomicBool>,
-    /// The release before this one runs.
-    pub(crate) older: Arc<AtomicBool>,
-    /// Nothing is settled.
-    pub(crate) settling_paused: Arc<AtomicBool>,
     /// `settle` has lost DynamoDB.
     pub(crate) cut_off: Arc<AtomicBool>,
     /// The API is closed, and nothing is swept, sent, reported or archived.
@@ -30,11 +26,6 @@ impl Switches {
     /// Whether every second call fails.
     pub(crate) fn is_failing(&self) -> bool {
         self.failing.load(Ordering::Relaxed)
-    }
-
-    /// Whether the release before this one runs.
-    pub(crate) fn is_older(&self) -> bool {
-        self.older.load(Ordering::Relaxed)
     }
 
     /// Whether `settle` has lost DynamoDB.
@@ -57,15 +48,10 @@ impl Switches {
         self.log_lost.load(Ordering::Relaxed)
     }
 
-    /// Whether another release comes or goes, or has to wait for something.
-    pub(crate) fn is_changing(&self) -> bool {
-        self.is_older() || self.is_cut_off() || self.settling_paused.load(Ordering::Relaxed)
-    }
-
-    /// Lets everything run again, in this release. A restore that is under way comes to its end.
+    /// Lets everything run again. A restore that is under way comes to its end.
     pub(crate) fn release(&self) {
-        let Self { paused, stalled, failing, older, settling_paused, cut_off, .. } = self;
-        let all = [paused, stalled, failing, older, settling_paused, cut_off];
+        let Self { paused, stalled, failing, cut_off, .. } = self;
+        let all = [paused, stalled, failing, cut_off];
         all.iter().for_each(|switch| switch.store(false, Ordering::Relaxed));
     }
 }

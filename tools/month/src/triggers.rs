@@ -20,8 +20,8 @@ use crate::acknowledged::Asked;
 use crate::bank::Bank;
 use crate::broken::Part;
 use crate::faults::FaultKind;
+use crate::recounts;
 use crate::time::pause;
-use crate::{recounts, releases};
 
 /// How long a consumer of the stream goes on looking after its last record: longer than its windows are open.
 const LINGER: TimeDelta = TimeDelta::seconds(90);
@@ -59,7 +59,6 @@ pub(crate) fn start(bank: &Arc<Bank>, zone: BusinessZone) -> Result<()> {
     spawn_local(hold(Arc::clone(bank)));
     spawn_local(fail_both(Arc::clone(bank)));
     spawn_local(recount_by_hand(Arc::clone(bank)));
-    releases::start(bank);
     let journaled_every = if bank.faults.are_enabled() { JOURNALED_EVERY } else { JOURNALED_IN_HEALTH_EVERY };
     let schedules = SCHEDULES.iter().map(|spec| {
         let schedule = Schedule::new(spec, zone)?;
@@ -144,13 +143,12 @@ async fn deliver(bank: Arc<Bank>, consumer: usize, function: Function, mut mappi
 /// Whether Lambda polls for a function of the stream or of the queue of results.
 pub(crate) fn is_polled(bank: &Bank, package: &'static str) -> bool {
     let (paused, stalled) = (is_on(&bank.switches.paused), is_on(&bank.switches.stalled));
-    let settling_paused = package == "settle" && (is_on(&bank.switches.settling_paused) || bank.switches.is_cut_off());
+    let is_cut_off = package == "settle" && bank.switches.is_cut_off();
     let is_restoring = match package {
         "dispatch" => bank.switches.is_restoring(),
         _ => bank.switches.is_table_lost(),
     };
-    let stands =
-        is_restoring || (package == "dispatch" && paused) || (package != "settle" && stalled) || settling_paused;
+    let stands = is_restoring || (package == "dispatch" && paused) || (package != "settle" && stalled) || is_cut_off;
     !stands && !bank.broken.is(Part::Mapping(package))
 }
 
@@ -354,10 +352,6 @@ async fn invoke(bank: &Bank, spec: ScheduleSpec) {
         // Two years ahead, as a bank looks, would be four fifths of all calls.
         let [from, to] = RECOUNTED.map(|days| (bank.time.now() + TimeDelta::days(days)).date_naive().to_string());
         (input["from"], input["to"]) = (from.into(), to.into());
-    }
-    bank.weakness.into_iter().for_each(|weakness| weakness.weaken_request(&mut input));
-    if spec.function == Function::Archive && bank.switches.is_older() {
-        input["action"] = "archive-settled".into();
     }
     let ahead = bank.weakness.map_or(TimeDelta::zero(), |weakness| weakness.ahead(spec.function.as_str()));
     let context = context(bank.time.now() + ahead + SCHEDULED_TIMEOUT);

@@ -38,8 +38,6 @@ pub enum Weakness {
     SettledAnew,
     /// `recount` counts a settlement that only the long-term table knows yet.
     CountedInBetween,
-    /// The release before this one comes while a settlement is between its writes.
-    HastyRollback,
     /// The report lets heads expire at once.
     EarlyExpiry,
     /// Reads lose their consistency.
@@ -200,6 +198,12 @@ impl Weakness {
         if self == Self::UnlistedArchived && function == "query-due" && is_of_history {
             nowhere(values);
         }
+        if self == Self::UnreportedArchive
+            && function == "archive"
+            && let Some((status, _)) = values[":to"]["S"].as_str().and_then(|to| to.split_once('#'))
+        {
+            values[":to"] = json!({ "S": now.format(&format!("{status}#%F")).to_string() });
+        }
         if self == Self::UncountedLane && function == "query-due" && values[":pk"] == json!({ "S": "COUNTS#0" }) {
             nowhere(values);
         }
@@ -278,13 +282,6 @@ impl Weakness {
     /// Whether a schedule never runs.
     pub(crate) fn skips(self, schedule: &str) -> bool {
         self == Self::NoRedrive && schedule == "redrive"
-    }
-
-    /// Changes what a schedule asks for.
-    pub(crate) fn weaken_request(self, input: &mut Value) {
-        if self == Self::UnreportedArchive && input["action"] == "archive" {
-            input["action"] = "archive-settled".into();
-        }
     }
 
     /// Changes what a function says of its batch.

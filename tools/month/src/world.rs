@@ -80,7 +80,7 @@ pub(crate) async fn build(
     let faulty = faulty(&files, &faults, &switches, &broken, settings.weakness);
     let (redates, queues) = (redates::are_in(settings, seed), stack.queues.clone());
     let stacks = (&stack, redates.then(|| redates::closing(&stack.environment)));
-    let (clocks, seen) = ((seed, time, &faults), (&broken, &metrics, &switches));
+    let (clocks, seen) = ((seed, time, &faults), (&broken, &metrics));
     let lambda = Lambda::new(stacks, &network, &faulty, clocks, seen)?;
     let service = service_of(settings, &faults, &queues);
     let bank = Bank {

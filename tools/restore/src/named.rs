@@ -1,9 +1,9 @@
 //! The payment that an event names.
 
 use anyhow::Result;
-use payments_model::{AccountId, DuePayment};
+use payments_model::DuePayment;
 
 /// Reads what an event says of its payment.
 pub(crate) fn named(account: &str, payment: &str, due_at: &str) -> Result<DuePayment> {
-    Ok(DuePayment { account: AccountId::from_stored(account)?, payment_id: payment.parse()?, due_at: due_at.parse()? })
+    Ok(DuePayment { account: account.parse()?, payment_id: payment.parse()?, due_at: due_at.parse()? })
 }

@@ -12,7 +12,7 @@ use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::types::{AttributeValue, Delete, TransactWriteItem, Update};
 use payments_model::event_filter::{event_type, status_of_type};
 use payments_model::webhook::{EndpointId, EndpointUrl, SecretGeneration};
-use payments_model::{AccountId, EventFilter, UtcSecond};
+use payments_model::{EventFilter, UtcSecond};
 use serde::Deserialize;
 
 use super::consumer::webhook_key;
@@ -84,7 +84,7 @@ impl WebhookEndpoint {
     fn parse(item: Item) -> Result<Self, Fault> {
         let item: EndpointItem = serde_dynamo::from_item(item)?;
         let statuses = item.types.iter().map(|kind| status_of_type(kind)).collect::<Result<_, _>>()?;
-        let accounts = item.accounts.iter().map(|account| AccountId::from_stored(account)).collect::<Result<_, _>>()?;
+        let accounts = item.accounts.iter().map(|account| account.parse()).collect::<Result<_, _>>()?;
         Ok(Self {
             id: item.sk.parse()?,
             chosen: EndpointChoice {

@@ -181,14 +181,6 @@ impl Bank {
         Ok(Copies { hot: self.items(&tables.payments).await?, history: self.items(&tables.history).await? })
     }
 
-    /// What the hot table must have after a restore: all that it had, but for `i`. That was created since and is reported, so the
-    /// long-term table alone has it, as if it had expired.
-    pub(super) async fn wanted(&self) -> Result<Items> {
-        let (mut items, i) = (self.hot().await?, self.id("i"));
-        items.retain(|key, _| !key.ends_with(&i));
-        Ok(items)
-    }
-
     /// The hot table must have this.
     pub(super) async fn assert_hot(&self, wanted: &Items) -> Result<()> {
         ensure!(differences(&self.hot().await?, wanted).is_empty(), "{:#?}", differences(&self.hot().await?, wanted));

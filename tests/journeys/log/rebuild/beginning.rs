@@ -17,7 +17,7 @@ fn restored_to(to: &str, now: &str) -> Result<impl Fn(&mut Rebuild) + use<>> {
 #[tokio::test]
 async fn what_was_before_the_log_began_is_a_gap_and_apply_waits_until_it_is_accepted() -> Result<()> {
     let bank = Bank::new().await?;
-    let wanted = bank.wanted().await?;
+    let wanted = bank.hot().await?;
     bank.lose_hot(&bank.at_t.hot).await?;
     let (early, before) = (restored_to(EARLY, super::LATER)?, bank.hot().await?);
 

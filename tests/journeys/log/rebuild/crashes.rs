@@ -14,7 +14,7 @@ use super::bank::{Bank, differences};
 #[tokio::test]
 async fn apply_that_is_killed_at_any_call_comes_to_the_same_end() -> Result<()> {
     let bank = Bank::new().await?;
-    let (wanted, history) = (bank.wanted().await?, bank.history().await?);
+    let (wanted, history) = (bank.hot().await?, bank.history().await?);
     // The long-term table lost the last settlements, too, so there are heads to put into both.
     let mut copies = bank.at_t.clone();
     let lost = [bank.id("h"), bank.id("j")];

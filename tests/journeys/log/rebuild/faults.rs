@@ -108,7 +108,7 @@ async fn a_report_that_was_committed_and_never_published_does_not_count() -> Res
 #[tokio::test]
 async fn without_any_log_what_the_long_term_table_knows_is_there() -> Result<()> {
     let bank = Bank::new().await?;
-    let wanted = bank.wanted().await?;
+    let wanted = bank.hot().await?;
     bank.lose_hot(&bank.at_t.hot).await?;
     let refused = bank.told(|rebuild| rebuild.source = Source::Nowhere).await.err().context("nothing is known")?;
     assert!(refused.to_string().contains("neither log nor journal was read"), "{refused}");

@@ -30,7 +30,7 @@ async fn without_the_log_the_journal_tells_what_happened() -> Result<()> {
     let bank = Bank::new().await?;
     bank.publish().await?;
     let old = head(&bank.world).await?.end();
-    let wanted = bank.wanted().await?;
+    let wanted = bank.hot().await?;
     bank.lose_hot(&bank.at_t.hot).await?;
     bank.replace(&bank.world.environment.tables.log, &LOG, &[]).await?;
     let error = bank.apply().await.err().context("it applied without a log")?;

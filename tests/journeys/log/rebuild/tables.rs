@@ -13,7 +13,7 @@ async fn both_tables_with_different_lags_are_as_they_were() -> Result<()> {
     let behind = bank.copies().await?.history;
     bank.settle(&[("c", Ok("TX-c"))]).await?;
     bank.count().await?;
-    let (wanted, end) = (bank.wanted().await?, bank.history().await?);
+    let (wanted, end) = (bank.hot().await?, bank.history().await?);
     assert_eq!(differences(&end, &history).len(), 1);
     bank.lose_hot(&bank.at_t.hot).await?;
     bank.lose_history(&behind).await?;

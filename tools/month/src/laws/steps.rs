@@ -31,7 +31,7 @@ pub(crate) fn check_cancel(before: &Value, after: &Value, asked: &BTreeSet<Strin
 /// A new version says when it was made. A head that begins has the time of its details, which a create that failed may have left long ago. A
 /// settlement was made when the long-term table had it, which is looked at there.
 pub(crate) fn check_time(before: &Value, after: &Value, at: DateTime<Utc>) -> Option<String> {
-    let is_copy = is_settled(text(after, "status")) && after.get("inHistory").is_some();
+    let is_copy = is_settled(text(after, "status"));
     let is_new = number(before, "version") < number(after, "version") && !is_copy;
     if is_new { check_told(after, at) } else { None }
 }
@@ -96,10 +96,8 @@ mod tests {
         }
         let later = at + TimeDelta::days(1);
         assert_eq!(check_time(&after, &after, later), None);
-        let mut copy = head("PROCESSED", 3, AT);
-        assert!(check_time(&after, &copy, later).is_some());
-        copy["inHistory"] = json!({ "BOOL": true });
-        assert_eq!(check_time(&after, &copy, later), None);
+        assert!(check_time(&after, &head("CANCELLED", 3, AT), later).is_some());
+        assert_eq!(check_time(&after, &head("PROCESSED", 3, AT), later), None);
         let mut amended = head("SCHEDULED", 2, "2026-03-11T08:00:00Z");
         amended["amended"] = json!({ "M": { "at": { "S": AT } } });
         assert_eq!(check_time(&before, &amended, at), None);
