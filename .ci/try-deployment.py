@@ -344,7 +344,8 @@ class Stack:
     def ask(self, function, method, route, body=None, query=None, **parameters):
         """Sends the event of an HTTP request with a machine's token that has every scope."""
         path = route.format(**parameters)
-        claims = {"client_id": "try", "scope": "payments/read payments/write payments/inspect payments/operate"}
+        scopes = "payments/read payments/write payments/inspect payments/feed payments/webhooks payments/operate"
+        claims = {"client_id": self.physical["OperationsClient"], "scope": scopes}
         event = {
             "version": "2.0",
             "routeKey": f"{method} {route}",

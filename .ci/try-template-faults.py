@@ -55,6 +55,23 @@ FAULTS = [
         "RESULT_DEAD_LETTERS_URL: !Ref ResultDeadLetters",
         "RESULT_DEAD_LETTERS_URL: !Ref RequestDeadLetters",
     ),
+    (
+        "a client of the feed that reaches webhook endpoints",
+        "AllowedOAuthScopes: [payments/feed]",
+        "AllowedOAuthScopes: [payments/feed, payments/webhooks]",
+    ),
+    (
+        "an issuer of the bank's own whose machines nobody names",
+        '- Assert: !Not [!Equals [!Ref MachineClients, ""]]',
+        "- Assert: !Not [!Equals [!Ref Stage, none]]",
+    ),
+    (
+        "a client of the stack that is no machine",
+        "[!Ref ChannelClient, !Ref FeedClient, !Ref OperationsClient]]\n            - !Join "
+        '[",", [!Ref MachineClients, !Ref ConsoleClientId, !Ref ConsoleOperateClientId]]\n          WEBHOOK_SECRET',
+        "[!Ref ChannelClient, !Ref OperationsClient]]\n            - !Join "
+        '[",", [!Ref MachineClients, !Ref ConsoleClientId, !Ref ConsoleOperateClientId]]\n          WEBHOOK_SECRET',
+    ),
     ("a misspelt property of a function", "Timeout: 290", "Timout: 290"),
     ("a misspelt property of an event", "MaximumConcurrency: !Ref", "MaxConcurrency: !Ref"),
     ("a resource that does not exist", "WRITE_SHARDS: !Ref WriteShards", "WRITE_SHARDS: !Ref WriteShard"),

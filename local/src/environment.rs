@@ -12,9 +12,10 @@ use payments_boot::{Lookup, dynamodb_at};
 use payments_delivery::DynamoDbStream;
 use payments_store::TableNames;
 
+use crate::event::DEVELOPMENT_CLIENT;
 use crate::function::Function;
 use crate::functions::{Dependencies, Functions, WEBHOOK_MASTER};
-use crate::token::{AUTHORIZE_PATH, CONSOLE_CLIENT, TOKEN_PATH};
+use crate::token::{AUDIENCE, AUTHORIZE_PATH, CONSOLE_CLIENT, TOKEN_PATH};
 
 /// The longest that one read of the stream may take. A page has at most a thousand records.
 const STREAM_TIMEOUT: Duration = Duration::from_secs(10);
@@ -46,6 +47,8 @@ pub struct Environment {
     pub max_report_rows: u32,
     /// The claim that names a token's accounts.
     pub account_claim: String,
+    /// The clients whose tokens pass without that claim, separated by commas.
+    pub machine_clients: String,
     /// How many shards the due payments are spread over.
     pub shards: u16,
     /// The most dispatch attempts of a payment.
@@ -86,6 +89,7 @@ impl Environment {
             moves_per_second: 100,
             max_report_rows: 100_000,
             account_claim: "custom:accounts".to_owned(),
+            machine_clients: [DEVELOPMENT_CLIENT, AUDIENCE, CONSOLE_CLIENT].join(","),
             shards: 10,
             dispatch_attempts: 8,
             console: true,
@@ -114,6 +118,7 @@ impl Environment {
             "REPORTS_URL" | "JOURNAL_URL" => "file:///reports".to_owned(),
             "MAX_REPORT_ROWS" => self.max_report_rows.to_string(),
             "ACCOUNT_CLAIM" => self.account_claim.clone(),
+            "MACHINE_CLIENTS" => self.machine_clients.clone(),
             "WRITE_SHARDS" | "READ_SHARDS" => self.shards.to_string(),
             // In this process the master secret is one of the dependencies.
             "WEBHOOK_SECRET" => format!("given:{WEBHOOK_MASTER}"),

@@ -111,10 +111,10 @@ impl Functions {
         let query_account = QueryAccount::new(query_account::Config::read(lookup)?, store, clock, metrics);
         let (store, clock, metrics) = own(Function::Http(HttpFunction::QueryDue))?;
         let query_due = QueryDue::new(query_due::Config::read(lookup)?, store, clock, metrics);
-        let Dependencies { store, clock, webhooks: Webhooks { master, .. }, .. } =
+        let Dependencies { store, clock, metrics, webhooks: Webhooks { master, .. }, .. } =
             of(Function::Http(HttpFunction::Webhooks))?;
         let webhooks = webhooks::Config::read(lookup)?;
-        let webhooks = webhooks::Webhooks::new(webhooks, store, master, clock);
+        let webhooks = webhooks::Webhooks::new(webhooks, store, master, clock, metrics);
         let Dependencies { store, clock, operations, .. } = of(Function::Http(HttpFunction::Console))?;
         let console = Console::new(console::Config::read(lookup)?, store, operations, clock);
         let (store, clock, metrics) = own(Function::DailyDueSweeper)?;

@@ -1,5 +1,6 @@
 //! Access: every route with every kind of token, and nothing of one account for another.
 
+mod clients;
 mod sign_in;
 mod tokens;
 
@@ -15,7 +16,7 @@ use serde_json::{Value, json};
 /// The scope of each route, and whose payments it is about.
 const NEEDS: [(Route, Scope, Reach); 22] = [
     (Route::CreatePayment, Scope::Write, Reach::Account),
-    (Route::CreateBatch, Scope::Operate, Reach::Bank),
+    (Route::CreateBatch, Scope::Feed, Reach::Bank),
     (Route::CreateAccountBatch, Scope::Write, Reach::Account),
     (Route::CancelPayment, Scope::Write, Reach::Account),
     (Route::AmendPayment, Scope::Write, Reach::Account),
@@ -26,14 +27,14 @@ const NEEDS: [(Route, Scope, Reach); 22] = [
     (Route::GetCounts, Scope::Inspect, Reach::Bank),
     (Route::ListEvents, Scope::Inspect, Reach::Bank),
     (Route::ListEndpoints, Scope::Inspect, Reach::Bank),
-    (Route::PutEndpoint, Scope::Operate, Reach::Bank),
+    (Route::PutEndpoint, Scope::Webhooks, Reach::Bank),
     (Route::GetEndpoint, Scope::Inspect, Reach::Bank),
-    (Route::DeleteEndpoint, Scope::Operate, Reach::Bank),
-    (Route::GetEndpointSecret, Scope::Operate, Reach::Bank),
-    (Route::TestEndpoint, Scope::Operate, Reach::Bank),
-    (Route::ReplayEndpoint, Scope::Operate, Reach::Bank),
-    (Route::SkipEvent, Scope::Operate, Reach::Bank),
-    (Route::RotateSecret, Scope::Operate, Reach::Bank),
+    (Route::DeleteEndpoint, Scope::Webhooks, Reach::Bank),
+    (Route::GetEndpointSecret, Scope::Webhooks, Reach::Bank),
+    (Route::TestEndpoint, Scope::Webhooks, Reach::Bank),
+    (Route::ReplayEndpoint, Scope::Webhooks, Reach::Bank),
+    (Route::SkipEvent, Scope::Webhooks, Reach::Bank),
+    (Route::RotateSecret, Scope::Webhooks, Reach::Bank),
     (Route::ListCalendars, Scope::Read, Reach::Nothing),
     (Route::GetCalendar, Scope::Read, Reach::Nothing),
 ];
@@ -85,6 +86,7 @@ async fn every_route_requires_its_scope_and_account() -> Result<()> {
         let wrong = Scope::ALL.into_iter().filter(|other| *other != scope).map(Scope::as_str);
         let (wrong, all) = (wrong.collect::<Vec<_>>().join(" "), Scope::ALL.map(Scope::as_str).join(" "));
         let forbidden = Some(ProblemKind::Forbidden);
+        let nobody = if reach == Reach::Nothing { None } else { forbidden };
         let own_account = if reach == Reach::Bank { forbidden } else { None };
         let other_account = match reach {
             Reach::Account => Some(ProblemKind::NoSuchPayment),
@@ -103,9 +105,10 @@ async fn every_route_requires_its_scope_and_account() -> Result<()> {
             (token(json!({ "scope": "" })), forbidden),
             (token(json!({ "scope": "openid payments" })), forbidden),
             (token(json!({ "scope": wrong })), forbidden),
-            (token(json!({ "scope": right })), None),
-            (token(json!({ "scp": ["openid", right] })), None),
-            (token(json!({ "scope": all })), None),
+            (machine(json!({ "scope": right })), None),
+            (machine(json!({ "scp": ["openid", right] })), None),
+            (machine(json!({ "scope": all })), None),
+            (token(json!({ "scope": all })), nobody),
             (token(json!({ "scope": wrong, "custom:accounts": "tenant" })), forbidden),
             (token(json!({ "scope": wrong, "custom:accounts": "landlord" })), forbidden),
             (token(json!({ "scope": right, "custom:accounts": "tenant" })), own_account),
@@ -133,8 +136,8 @@ async fn every_route_requires_its_scope_and_account() -> Result<()> {
 async fn one_who_acts_for_any_account_reads_none() -> Result<()> {
     let world = World::open().await?;
     let id = world.create("tenant", "rent", &rent()).await?;
-    let (operate, inspect) =
-        (token(json!({ "scope": "payments/operate" })), token(json!({ "scope": "payments/inspect" })));
+    let (feed, inspect) =
+        (machine(json!({ "scope": "payments/feed" })), machine(json!({ "scope": "payments/inspect" })));
     let reads = [
         "/payments?dueDate=2026-12-01".to_owned(),
         "/payments?transactionId=TX-1".to_owned(),
@@ -144,7 +147,7 @@ async fn one_who_acts_for_any_account_reads_none() -> Result<()> {
         format!("/accounts/tenant/payments/{id}"),
     ];
     for path in reads {
-        let reply = world.send_authorized(&operate, Ask::get(&path)).await?;
+        let reply = world.send_authorized(&feed, Ask::get(&path)).await?;
         assert_eq!((reply.status, reply.problem()), (403, "forbidden"), "{path}: {reply}");
         let reply = world.send_authorized(&inspect, Ask::get(&path)).await?;
         assert_eq!(reply.status, if path.starts_with("/accounts") { 403 } else { 200 }, "{path}: {reply}");
@@ -239,11 +242,10 @@ async fn the_account_claim_is_read_in_all_its_forms() -> Result<()> {
         (json!("acc-1 acc#2"), vec![]),
         (json!({ "acc-1": true }), vec![]),
         (json!(true), vec![]),
-        // No claim at all: a machine.
-        (json!(null), vec!["acc-1", "acc-2"]),
     ] {
         // The default claim means nothing here.
-        let claims = json!({ "scope": "payments/read", "accounts": claim, "custom:accounts": "acc-3" });
+        let claims =
+            json!({ "client_id": "feed", "scope": "payments/read", "accounts": claim, "custom:accounts": "acc-3" });
         for account in ["acc-1", "acc-2"] {
             let reply = world.send_authorized(&token(claims.clone()), list(account)).await?;
             let want = if reached.contains(&account) { 200 } else { 404 };
@@ -267,7 +269,7 @@ async fn the_trail_names_the_tokens_client_or_subject() -> Result<()> {
     .enumerate()
     {
         let mut claims = claims;
-        claims["scope"] = json!("payments/write");
+        (claims["scope"], claims["custom:accounts"]) = (json!("payments/write"), json!("tenant"));
         let put = world.send_authorized(&token(claims), Ask::create("tenant", &n.to_string(), &rent())).await?;
         assert_eq!(put.body["trail"][0]["by"], json!({ "kind": "client", "name": by }), "{put}");
     }
@@ -303,6 +305,12 @@ async fn a_request_without_an_authorizer_is_accepted_only_under_sam_local() -> R
 
 /// The authorizer's statement about a token with these claims.
 fn token(claims: Value) -> Value {
+    event::jwt(&claims)
+}
+
+/// The same of a machine's token.
+fn machine(mut claims: Value) -> Value {
+    claims["client_id"] = "feed".into();
     event::jwt(&claims)
 }
 

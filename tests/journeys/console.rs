@@ -89,7 +89,13 @@ async fn the_page_is_public_and_its_views_are_not() -> Result<()> {
     for wanted in VIEWS {
         for (authorizer, status, problem) in [
             (Value::Null, 401, ProblemKind::TokenRequired.slug()),
-            (token(&json!({ "scope": "payments/read payments/write payments/operate" })), 403, forbidden),
+            (
+                token(
+                    &json!({ "scope": "payments/read payments/write payments/feed payments/webhooks payments/operate" }),
+                ),
+                403,
+                forbidden,
+            ),
             (token(&json!({ "scope": "payments/inspect", "custom:accounts": "tenant" })), 403, forbidden),
         ] {
             let reply = world.send_authorized(&authorizer, Ask::get(&format!("/console/views/{wanted}"))).await?;
@@ -278,7 +284,8 @@ async fn what_clients_choose_is_shown_as_text() -> Result<()> {
         body["data"] = json!({ "note": text, (*text): [text] });
         // A reference has at most 35 characters, of fewer kinds.
         body["reference"] = json!(format!("rent {n} - (paid) + ? :"));
-        let created = world.send_as(text, Ask::create("tenant", &own_key, &body)).await?;
+        let claims = json!({ "client_id": text, "scope": "payments/write", "custom:accounts": "tenant" });
+        let created = world.send_authorized(&token(&claims), Ask::create("tenant", &own_key, &body)).await?;
         ensure!(created.status == 201, "{text}: {created}");
         let id = created.field("paymentId");
         let shown = page(&world, &format!("payment?id={id}")).await?;

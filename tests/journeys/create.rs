@@ -56,13 +56,13 @@ async fn a_retry_by_another_client_is_a_replay_even_of_the_largest_payment() -> 
     let world = World::open().await?;
     let mut largest = rent();
     largest["data"] = json!("x".repeat(10_000));
-    let refused = world.send_as("a", Ask::create("tenant", "rent-1", &largest)).await?;
+    let refused = world.send_as("feed", Ask::create("tenant", "rent-1", &largest)).await?;
     let excess = refused.body["excessBytes"].as_u64().unwrap_or(10_000);
     largest["data"] = json!("x".repeat(10_000 - usize::try_from(excess)?));
-    let first = world.send_as("a", Ask::create("tenant", "rent-1", &largest)).await?;
+    let first = world.send_as("feed", Ask::create("tenant", "rent-1", &largest)).await?;
     assert_eq!(first.status, 201, "{first}");
     // Details name their creator, so this client's would be larger.
-    let again = world.send_as("another-client", Ask::create("tenant", "rent-1", &largest)).await?;
+    let again = world.send_as("operations", Ask::create("tenant", "rent-1", &largest)).await?;
     assert_eq!((again.status, &again.body, replayed(&again)), (201, &first.body, true), "{again}");
     Ok(())
 }

@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
+use payments_http::Scope;
 use payments_http::problem::ProblemKind::{
     self, BodyTooLarge, DateBeyondHorizon, DatePassed, Forbidden, IdempotencyKeyReused, InvalidAmount, InvalidCurrency,
     InvalidDate, InvalidIdempotencyKey, InvalidParameter, InvalidPayee, InvalidShape, MethodNotAllowed, NoSuchPayment,
@@ -67,7 +68,7 @@ async fn of_several_faults_the_first_documented_is_reported() -> Result<()> {
 async fn the_token_is_checked_after_the_route_and_before_everything_else() -> Result<()> {
     let world = World::open().await?;
     let token = |claims: Value| event::jwt(&claims);
-    let anything = "payments/read payments/write payments/inspect payments/operate";
+    let anything = Scope::ALL.map(Scope::as_str).join(" ");
     let create = |path: &str| Ask::post(path).header("Content-Type", "text/plain").text("{");
     let ours = "/accounts/a%231/payments?dryRun=true";
     // Each row mends the fault of the row above it and keeps those of the rows below.
@@ -77,7 +78,8 @@ async fn the_token_is_checked_after_the_route_and_before_everything_else() -> Re
         (TokenRequired, Value::Null, create(ours)),
         (Forbidden, token(json!({ "custom:accounts": "tenant" })), create(ours)),
         (NoSuchPayment, token(json!({ "custom:accounts": "tenant", "scope": anything })), create(ours)),
-        (UnsupportedMediaType, token(json!({ "scope": anything })), create(ours)),
+        (Forbidden, token(json!({ "scope": anything })), create(ours)),
+        (UnsupportedMediaType, token(json!({ "client_id": "feed", "scope": anything })), create(ours)),
     ] {
         let reply = world.send_authorized(&authorizer, ask).await?;
         assert_eq!(reply.problem(), kind.slug(), "{reply}");

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result};
 use payments_http::Scope;
+use payments_http::routes::all;
 use serde_json::{Value, json};
 
 use crate::template::{API, FUNCTION, http_events, resources, template, text};
@@ -25,15 +26,21 @@ fn no_deployed_function_poses_as_sam_local() -> Result<()> {
 }
 
 #[test]
-fn issuer_and_audience_are_set_together() -> Result<()> {
+fn issuer_audience_and_machines_are_set_together() -> Result<()> {
     let template = template()?;
     let (issuer, audience) = (json!([{ "!Ref": "JwtIssuer" }, ""]), json!([{ "!Ref": "JwtAudience" }, ""]));
     let given = |value: &Value| json!({ "!Not": [{ "!Equals": value }] });
     let missing = |value: &Value| json!({ "!Equals": value });
     let rules = template["Rules"].as_object().context("no rules")?;
-    for (when, then) in [(missing(&issuer), missing(&audience)), (given(&issuer), given(&audience))] {
+    // Who is a machine is said, if only by `none`.
+    let machines = json!([{ "!Ref": "MachineClients" }, ""]);
+    for (when, then) in [
+        (missing(&issuer), [missing(&audience), missing(&machines)]),
+        (given(&issuer), [given(&audience), given(&machines)]),
+    ] {
         let rule = rules.values().find(|rule| rule["RuleCondition"] == when).context("no rule")?;
-        assert_eq!(rule["Assertions"][0]["Assert"], then, "{rule}");
+        let asserted = [0, 1].map(|number: usize| rule["Assertions"][number]["Assert"].clone());
+        assert_eq!(asserted, then, "{rule}");
     }
     assert_eq!(template["Conditions"]["HasOwnIssuer"], missing(&issuer));
     Ok(())
@@ -55,9 +62,23 @@ fn the_templates_issuer_has_the_scopes_of_the_code() -> Result<()> {
         assert_eq!(client["AllowedOAuthFlows"], json!(["client_credentials"]), "{name} is a machine's client");
         assert_eq!(client["GenerateSecret"], true, "{name}");
         for scope in client["AllowedOAuthScopes"].as_array().context("no scopes")? {
-            assert!(known.contains(text(scope)?), "{name} has the scope {scope}, which no route requires");
+            assert!(known.contains(text(scope)?), "{name} has the scope {scope}, which is none");
         }
     }
+    // The two that no route requires are reserved: a provider's consents and a client's settings name them.
+    let required: BTreeSet<&str> = all().filter_map(|spec| spec.scope).map(Scope::as_str).collect();
+    let granted: Vec<&str> = clients
+        .iter()
+        .flat_map(|(_, client)| client["Properties"]["AllowedOAuthScopes"].as_array().into_iter().flatten())
+        .filter_map(Value::as_str)
+        .collect();
+    for reserved in [Scope::Files, Scope::Approve].map(Scope::as_str) {
+        assert!(known.contains(reserved) && !required.contains(reserved) && !granted.contains(&reserved), "{reserved}");
+    }
+    // Nobody signs in at the template's own issuer, so no client of it acts in the console. And a secret opens one kind of harm.
+    assert!(!granted.contains(&Scope::Operate.as_str()), "{granted:?}");
+    let feed = clients.iter().find(|(name, _)| *name == "FeedClient").context("no client of the feed")?;
+    assert_eq!(feed.1["Properties"]["AllowedOAuthScopes"], json!([Scope::Feed.as_str()]));
     let wanted: BTreeSet<_> = clients.iter().map(|(name, _)| json!({ "!Ref": name }).to_string()).collect();
     for (name, api) in resources(&template, API)? {
         for authorizer in api["Properties"]["Auth"]["Authorizers"].as_object().context("no authorizers")?.values() {
@@ -65,6 +86,21 @@ fn the_templates_issuer_has_the_scopes_of_the_code() -> Result<()> {
             let own: BTreeSet<_> = own.iter().map(Value::to_string).collect();
             assert_eq!(own, wanted, "{name}: the audience is not the template's clients");
         }
+    }
+    // All of them are machines.
+    for (name, function) in resources(&template, FUNCTION)? {
+        let machines = &function["Properties"]["Environment"]["Variables"]["MACHINE_CLIENTS"];
+        if http_events(function).next().is_none() {
+            assert_eq!(*machines, Value::Null, "{name}");
+            continue;
+        }
+        let own = machines["!If"][1]["!Join"][1].as_array().context("no clients of the stack")?;
+        assert_eq!(
+            (&machines["!If"][0], own.iter().map(Value::to_string).collect()),
+            (&json!("HasOwnIssuer"), wanted.clone())
+        );
+        let named = ["MachineClients", "ConsoleClientId", "ConsoleOperateClientId"].map(|id| json!({ "!Ref": id }));
+        assert_eq!(machines["!If"][2]["!Join"], json!([",", named]), "{name}");
     }
     Ok(())
 }

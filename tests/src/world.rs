@@ -30,6 +30,9 @@ const MORNING: &str = "2026-11-20T09:00:00Z";
 /// The time that an engine has to answer a call: no test depends on how fast it is.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
 
+/// The clients of events and tests whose tokens name no accounts, beside those of one machine.
+const MACHINES: &str = "feed,landlord-app,operations";
+
 static WORLDS: AtomicU32 = AtomicU32::new(0);
 
 /// What surrounds the functions.
@@ -83,6 +86,7 @@ impl World {
                 environment.tables.log = format!("payments-log-{process}-{number}");
                 environment.access_key.clone_from(&database.access_key);
             }
+            environment.machine_clients = [&environment.machine_clients, MACHINES].join(",");
             change(environment);
         });
         let stack = stack.start().await?;

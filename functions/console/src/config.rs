@@ -74,7 +74,11 @@ impl Config {
     pub fn read(lookup: &Lookup<'_>) -> Result<Self, ConfigError> {
         Ok(Self {
             data: lookup.data()?,
-            access: Access { account_claim: lookup.account_claim()?, is_open: lookup.is_sam_local() },
+            access: Access {
+                account_claim: lookup.account_claim()?,
+                machine_clients: lookup.machine_clients()?,
+                is_open: lookup.is_sam_local(),
+            },
             business_days: business_days(lookup)?,
             read_shards: lookup.read_shards()?,
             is_on: lookup.optional("CONSOLE")?.unwrap_or(false),

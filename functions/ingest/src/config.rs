@@ -32,7 +32,11 @@ impl Config {
             );
             return Err(ConfigError::Invalid("WRITE_SHARDS", write_shards.get().to_string(), why));
         }
-        let access = Access { account_claim: lookup.account_claim()?, is_open: lookup.is_sam_local() };
+        let access = Access {
+            account_claim: lookup.account_claim()?,
+            machine_clients: lookup.machine_clients()?,
+            is_open: lookup.is_sam_local(),
+        };
         Ok(Self {
             data: lookup.data()?,
             access,
@@ -55,6 +59,7 @@ mod tests {
                 "READ_SHARDS" => Some(read.to_owned()),
                 "BUSINESS_TIME_ZONE" => Some("UTC".to_owned()),
                 "ACCOUNT_CLAIM" => Some("accounts".to_owned()),
+                "MACHINE_CLIENTS" => Some("none".to_owned()),
                 _ => Some("table".to_owned()).filter(|_| name.ends_with("_TABLE")),
             };
             Config::read(&Lookup::new(&value)).map(|config| config.write_shards.get()).map_err(|e| e.to_string())

@@ -17,7 +17,11 @@ pub struct Config {
 impl Config {
     /// Reads the configuration. An error names the variable.
     pub fn read(lookup: &Lookup<'_>) -> Result<Self, ConfigError> {
-        let access = Access { account_claim: lookup.account_claim()?, is_open: lookup.is_sam_local() };
+        let access = Access {
+            account_claim: lookup.account_claim()?,
+            machine_clients: lookup.machine_clients()?,
+            is_open: lookup.is_sam_local(),
+        };
         Ok(Self { data: lookup.data()?, access, webhook_secret: lookup.webhook_secret()? })
     }
 }

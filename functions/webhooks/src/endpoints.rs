@@ -1,12 +1,15 @@
 //! Create, change, show and delete endpoints.
 
+use futures::future::{try_join, try_join3};
 use http::header::LOCATION;
-use payments_http::{Answer, Problem, ProblemKind};
+use payments_http::{Answer, Problem, ProblemKind, Request};
+use payments_model::UtcSecond;
 use payments_model::webhook::{EndpointId, SecretGeneration};
 use payments_store::{
     DisabledBy, LogHead, LogPosition, LogRead, MAX_ENDPOINTS, StoreError, WebhookEndpoint, WebhookState,
 };
 
+use crate::audited::Change;
 use crate::choice::{Start, Wanted};
 use crate::view::{DeletedView, EndpointView, EndpointsView, SecretsView};
 use crate::{Webhooks, no_such_endpoint};
@@ -20,6 +23,11 @@ pub(crate) struct Found {
 }
 
 impl Found {
+    /// Whether an event was skipped lately.
+    pub(crate) fn has_skipped(&self, event_id: &str) -> bool {
+        self.state.skipped.iter().any(|skipped| skipped.event_id == event_id)
+    }
+
     /// Lets the endpoint be tried at once.
     pub(crate) fn forgive(&mut self) {
         let progress = &mut self.state.progress;
@@ -29,29 +37,40 @@ impl Found {
 
 impl Webhooks {
     /// Creates an endpoint, or changes it. The same PUT again changes nothing.
-    pub(crate) async fn put(&self, id: &EndpointId, body: &[u8]) -> Result<Answer, Problem> {
+    pub(crate) async fn put(&self, request: &Request<'_>, id: &EndpointId, body: &[u8]) -> Result<Answer, Problem> {
         let wanted = Wanted::of(body, self.config.data.endpoint.is_some())?;
-        let mut endpoints = self.store.webhook_endpoints().await?;
+        let (mut endpoints, head) = try_join(self.store.webhook_endpoints(), self.store.log_head()).await?;
         match endpoints.remove(id.as_str()) {
-            Some(Ok(endpoint)) => self.change(endpoint, wanted).await,
-            Some(Err(error)) => self.repair(id, &wanted, &error).await,
+            Some(Ok(endpoint)) => self.change(request, endpoint, head, wanted).await,
+            Some(Err(error)) => self.repair(request, id, &wanted, &error).await,
             None if endpoints.len() >= MAX_ENDPOINTS => {
                 let detail =
                     format!("The bank has {MAX_ENDPOINTS} endpoints, the most; delete one, or change another.");
                 Err(Problem::new(ProblemKind::TooManyEndpoints, detail))
             }
-            None => self.create(id, wanted).await,
+            None => self.create(request, id, head, wanted).await,
         }
     }
 
-    async fn create(&self, id: &EndpointId, wanted: Wanted) -> Result<Answer, Problem> {
-        let (now, head) = (self.clock.now(), self.store.log_head().await?);
+    async fn create(
+        &self,
+        request: &Request<'_>,
+        id: &EndpointId,
+        head: Option<LogHead>,
+        wanted: Wanted,
+    ) -> Result<Answer, Problem> {
+        let now = self.clock.now();
         let from = self.place(wanted.start, head.as_ref()).await?;
+        let change = Change::create(id, &wanted, from);
         let Wanted { chosen, disabled, .. } = wanted;
-        if !self.store.create_webhook_endpoint(id, &chosen, from, disabled, now).await? {
+        let create = async {
+            if self.store.create_webhook_endpoint(id, &chosen, from, disabled, now).await? {
+                return Ok(());
+            }
             let detail = "Another request created this endpoint meanwhile; send yours again.";
-            return Err(Problem::new(ProblemKind::Unavailable, detail));
-        }
+            Err(Problem::new(ProblemKind::Unavailable, detail))
+        };
+        self.audited(request, change, "created", create).await?;
         let (generation, previous_until) = (SecretGeneration::FIRST, None);
         let id = id.clone();
         let location = format!("/webhook-endpoints/{id}");
@@ -61,17 +80,20 @@ impl Webhooks {
         Ok(Answer::json(201, &self.view(&found))?.header(LOCATION, &location))
     }
 
-    async fn change(&self, endpoint: WebhookEndpoint, wanted: Wanted) -> Result<Answer, Problem> {
+    async fn change(
+        &self,
+        request: &Request<'_>,
+        endpoint: WebhookEndpoint,
+        head: Option<LogHead>,
+        wanted: Wanted,
+    ) -> Result<Answer, Problem> {
         // Both are deleted together.
         let state = self.store.webhook_state(&endpoint.id).await?.ok_or_else(no_such_endpoint)?;
-        let mut found = Found { endpoint, state, head: self.store.log_head().await? };
+        let mut found = Found { endpoint, state, head };
         let is_same = found.endpoint.chosen == wanted.chosen && found.state.disabled_at.is_some() == wanted.disabled;
         if !is_same {
             let now = self.clock.now();
-            let id = &found.endpoint.id;
-            if !self.store.change_webhook_endpoint(id, &wanted.chosen, wanted.disabled, now).await? {
-                return Err(no_such_endpoint());
-            }
+            self.replace(request, &found.endpoint.id, &wanted, now).await?;
             (found.endpoint.chosen, found.endpoint.updated_at) = (wanted.chosen, now);
             if wanted.disabled {
                 found.state.disabled_at.get_or_insert(now);
@@ -85,12 +107,31 @@ impl Webhooks {
     }
 
     /// Changes an endpoint that cannot be read: what a PUT brings is written anew.
-    async fn repair(&self, id: &EndpointId, wanted: &Wanted, error: &StoreError) -> Result<Answer, Problem> {
+    async fn repair(
+        &self,
+        request: &Request<'_>,
+        id: &EndpointId,
+        wanted: &Wanted,
+        error: &StoreError,
+    ) -> Result<Answer, Problem> {
         tracing::error!(endpoint = %id, %error, "a webhook endpoint cannot be read, and is changed");
-        if !self.store.change_webhook_endpoint(id, &wanted.chosen, wanted.disabled, self.clock.now()).await? {
-            return Err(no_such_endpoint());
-        }
+        self.replace(request, id, wanted, self.clock.now()).await?;
         Answer::json(200, &self.view(&self.find(id).await?))
+    }
+
+    /// Replaces what an endpoint's operator chose.
+    async fn replace(
+        &self,
+        request: &Request<'_>,
+        id: &EndpointId,
+        wanted: &Wanted,
+        now: UtcSecond,
+    ) -> Result<(), Problem> {
+        let replace = async {
+            let is_there = self.store.change_webhook_endpoint(id, &wanted.chosen, wanted.disabled, now).await?;
+            if is_there { Ok(()) } else { Err(no_such_endpoint()) }
+        };
+        self.audited(request, Change::put(id, wanted), "changed", replace).await
     }
 
     /// All endpoints but those that cannot be read, which are logged.
@@ -114,7 +155,7 @@ impl Webhooks {
     }
 
     /// Deletes an endpoint, also one that cannot be read. The answer is what it was, or its id alone.
-    pub(crate) async fn delete(&self, id: &EndpointId) -> Result<Answer, Problem> {
+    pub(crate) async fn delete(&self, request: &Request<'_>, id: &EndpointId) -> Result<Answer, Problem> {
         let found = match self.read(id).await {
             Ok(found) => Some(found.ok_or_else(no_such_endpoint)?),
             Err(error @ StoreError::Unreadable { .. }) => {
@@ -123,9 +164,11 @@ impl Webhooks {
             }
             Err(error) => return Err(error.into()),
         };
-        if !self.store.delete_webhook_endpoint(id).await? {
-            return Err(no_such_endpoint());
-        }
+        let delete = async {
+            let was_there = self.store.delete_webhook_endpoint(id).await?;
+            if was_there { Ok(()) } else { Err(no_such_endpoint()) }
+        };
+        self.audited(request, Change::delete(id), "deleted", delete).await?;
         match found {
             Some(found) => Answer::json(200, &self.view(&found)),
             None => Answer::json(200, &DeletedView { id: id.as_str() }),
@@ -146,10 +189,10 @@ impl Webhooks {
 
     /// Reads an endpoint, with the log's head. None if there is none.
     async fn read(&self, id: &EndpointId) -> Result<Option<Found>, StoreError> {
-        let Some(endpoint) = self.store.webhook_endpoint(id).await? else { return Ok(None) };
+        let (endpoint, state, head) =
+            try_join3(self.store.webhook_endpoint(id), self.store.webhook_state(id), self.store.log_head()).await?;
         // Both are deleted together.
-        let Some(state) = self.store.webhook_state(id).await? else { return Ok(None) };
-        Ok(Some(Found { endpoint, state, head: self.store.log_head().await? }))
+        Ok(endpoint.zip(state).map(|(endpoint, state)| Found { endpoint, state, head }))
     }
 
     /// An endpoint's view.

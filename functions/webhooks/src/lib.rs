@@ -4,11 +4,13 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | `audited` | the audit trail |
 //! | `choice` | the body of a PUT |
 //! | `endpoints` | create, change, show, delete |
 //! | `operate` | test, replay, skip, rotate |
 //! | `view` | the JSON of an endpoint |
 
+mod audited;
 mod choice;
 mod config;
 mod endpoints;
@@ -18,7 +20,7 @@ mod view;
 use std::borrow::Cow;
 
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
-use payments_boot::{Clock, WebhookMaster};
+use payments_boot::{Clock, Metrics, WebhookMaster};
 use payments_http::{Answer, Problem, ProblemKind, Request, Route, serve};
 use payments_store::Store;
 
@@ -35,12 +37,13 @@ pub struct Webhooks {
     store: Store,
     master: WebhookMaster,
     clock: Clock,
+    metrics: Metrics,
 }
 
 impl Webhooks {
     /// Creates the function.
-    pub fn new(config: Config, store: Store, master: WebhookMaster, clock: Clock) -> Self {
-        Self { config, store, master, clock }
+    pub fn new(config: Config, store: Store, master: WebhookMaster, clock: Clock, metrics: Metrics) -> Self {
+        Self { config, store, master, clock, metrics }
     }
 
     /// Answers one request.
@@ -58,14 +61,14 @@ impl Webhooks {
         }
         let id = request.endpoint()?;
         match request.route() {
-            Route::PutEndpoint => self.put(&id, &body).await,
+            Route::PutEndpoint => self.put(&request, &id, &body).await,
             Route::GetEndpoint => Answer::json(200, &self.view(&self.find(&id).await?)),
-            Route::DeleteEndpoint => self.delete(&id).await,
+            Route::DeleteEndpoint => self.delete(&request, &id).await,
             Route::GetEndpointSecret => self.secret(&id).await,
-            Route::TestEndpoint => self.test(&id).await,
-            Route::ReplayEndpoint => self.replay(&id, &body).await,
-            Route::SkipEvent => self.skip(&id, &body, request.caller()).await,
-            Route::RotateSecret => self.rotate(&id, &body).await,
+            Route::TestEndpoint => self.test(&request, &id).await,
+            Route::ReplayEndpoint => self.replay(&request, &id, &body).await,
+            Route::SkipEvent => self.skip(&request, &id, &body).await,
+            Route::RotateSecret => self.rotate(&request, &id, &body).await,
             _ => Err(Problem::wrong_function()),
         }
     }

@@ -2,12 +2,13 @@
 
 use chrono::TimeDelta;
 use payments_http::json::Fields;
-use payments_http::{Answer, Pointer, Problem, ProblemKind, bounded};
-use payments_model::Actor;
+use payments_http::{Answer, Pointer, Problem, ProblemKind, Request, bounded};
 use payments_model::webhook::{EndpointId, SecretGeneration};
-use payments_store::{REMEMBERED, SkippedEvent};
+use payments_store::{BlockingEvent, REMEMBERED, SkippedEvent};
 
+use crate::audited::Change;
 use crate::choice::{Start, invalid, start};
+use crate::endpoints::Found;
 use crate::{Webhooks, no_such_endpoint};
 
 /// How long both secrets sign after a rotation: a day in which the receiver learns the new one.
@@ -18,17 +19,19 @@ const MAX_EVENT_ID_BYTES: usize = 200;
 
 impl Webhooks {
     /// Asks for a test, which the next run of `publish` sends.
-    pub(crate) async fn test(&self, id: &EndpointId) -> Result<Answer, Problem> {
+    pub(crate) async fn test(&self, request: &Request<'_>, id: &EndpointId) -> Result<Answer, Problem> {
         let (mut found, now) = (self.find(id).await?, self.clock.now());
-        if !self.store.ask_webhook_test(id, now).await? {
-            return Err(no_such_endpoint());
-        }
+        let ask = async {
+            let is_there = self.store.ask_webhook_test(id, now).await?;
+            if is_there { Ok(()) } else { Err(no_such_endpoint()) }
+        };
+        self.audited(request, Change::test(id), "a test is sent within a minute", ask).await?;
         found.state.test_at = Some(now);
         Answer::json(202, &self.view(&found))
     }
 
     /// Moves an endpoint back, so that it gets the events after a cursor again.
-    pub(crate) async fn replay(&self, id: &EndpointId, body: &[u8]) -> Result<Answer, Problem> {
+    pub(crate) async fn replay(&self, request: &Request<'_>, id: &EndpointId, body: &[u8]) -> Result<Answer, Problem> {
         let mut fields = Fields::of(body, &Pointer::body())?;
         let from = fields.text("after").map(|text| start(&mut fields, &text));
         let from = match (from, fields.end()) {
@@ -41,17 +44,20 @@ impl Webhooks {
             return Err(ahead());
         }
         let from = self.place(Start::Position(from), found.head.as_ref()).await?;
-        if !self.store.replay_webhook(id, from).await? {
-            return Err(no_such_endpoint());
-        }
+        let replay = async {
+            let is_there = self.store.replay_webhook(id, from).await?;
+            if is_there { Ok(()) } else { Err(no_such_endpoint()) }
+        };
+        let done = format!("it gets the events after {from} again");
+        self.audited(request, Change::replay(id, from), &done, replay).await?;
         found.state.position = from;
         found.state.progress.blocking = None;
         found.forgive();
         Answer::json(200, &self.view(&found))
     }
 
-    /// Skips the event that an endpoint does not accept.
-    pub(crate) async fn skip(&self, id: &EndpointId, body: &[u8], by: Actor) -> Result<Answer, Problem> {
+    /// Skips the event that an endpoint does not accept. The same request again changes nothing.
+    pub(crate) async fn skip(&self, request: &Request<'_>, id: &EndpointId, body: &[u8]) -> Result<Answer, Problem> {
         let mut fields = Fields::of(body, &Pointer::body())?;
         let event = fields.text("eventId");
         let faults = fields.end();
@@ -60,35 +66,43 @@ impl Webhooks {
         };
         let mut found = self.find(id).await?;
         let blocking = found.state.progress.blocking.clone().filter(|blocking| blocking.event_id == event_id);
-        let is_skipped = match blocking {
+        match blocking {
             Some(blocking) => {
-                let bounded_id = bounded(&event_id, MAX_EVENT_ID_BYTES);
-                let skipped = SkippedEvent { at: self.clock.now(), event_id: bounded_id, by: by.clone() };
-                if self.store.skip_webhook_event(id, &found.state, &blocking, skipped.clone()).await? {
-                    found.state.position = blocking.after;
-                    found.state.progress.blocking = None;
-                    found.state.skipped.insert(0, skipped);
-                    found.state.skipped.truncate(REMEMBERED);
-                    found.forgive();
-                    true
-                } else {
-                    // The same request at the same time.
-                    found.state = self.store.webhook_state(id).await?.ok_or_else(no_such_endpoint)?;
-                    found.state.skipped.iter().any(|skipped| skipped.event_id == event_id)
-                }
+                let event = bounded(&event_id, MAX_EVENT_ID_BYTES);
+                let (change, done) = (Change::skip(id, event.clone()), format!("the event {event} is skipped"));
+                let by = request.caller();
+                let skipped = SkippedEvent { at: self.clock.now(), event_id: event, by };
+                let skip = self.skip_blocking(id, &mut found, &blocking, skipped);
+                self.audited(request, change, &done, skip).await?;
             }
-            // The same request again.
-            None => found.state.skipped.iter().any(|skipped| skipped.event_id == event_id),
-        };
-        if !is_skipped {
-            let detail = "The endpoint does not fail at this event; get the endpoint, and send failing.eventId.";
-            return Err(Problem::new(ProblemKind::NotBlocking, detail).at("eventId"));
+            None if found.has_skipped(&event_id) => {}
+            None => return Err(not_blocking()),
         }
         Answer::json(200, &self.view(&found))
     }
 
+    async fn skip_blocking(
+        &self,
+        id: &EndpointId,
+        found: &mut Found,
+        blocking: &BlockingEvent,
+        skipped: SkippedEvent,
+    ) -> Result<(), Problem> {
+        if self.store.skip_webhook_event(id, &found.state, blocking, skipped.clone()).await? {
+            found.state.position = blocking.after;
+            found.state.progress.blocking = None;
+            found.state.skipped.insert(0, skipped);
+            found.state.skipped.truncate(REMEMBERED);
+            found.forgive();
+            return Ok(());
+        }
+        // The same request at the same time.
+        found.state = self.store.webhook_state(id).await?.ok_or_else(no_such_endpoint)?;
+        if found.has_skipped(&blocking.event_id) { Ok(()) } else { Err(not_blocking()) }
+    }
+
     /// Raises the generation of an endpoint's secret to the one that is asked for. Both sign for a day.
-    pub(crate) async fn rotate(&self, id: &EndpointId, body: &[u8]) -> Result<Answer, Problem> {
+    pub(crate) async fn rotate(&self, request: &Request<'_>, id: &EndpointId, body: &[u8]) -> Result<Answer, Problem> {
         let mut fields = Fields::of(body, &Pointer::body())?;
         let asked = fields.number("generation").map(str::parse::<u32>);
         if let Some(Err(_)) = asked {
@@ -106,9 +120,11 @@ impl Webhooks {
             let next = generation.next().filter(|next| next.get() == asked);
             let until = now.saturating_add(BOTH_SIGN_FOR);
             let Some(next) = next else { return Err(wrong_generation(generation)) };
-            if !self.store.rotate_webhook_secret(id, generation, until, now).await? {
-                return Err(wrong_generation(generation));
-            }
+            let rotate = async {
+                let is_rotated = self.store.rotate_webhook_secret(id, generation, until, now).await?;
+                if is_rotated { Ok(()) } else { Err(wrong_generation(generation)) }
+            };
+            self.audited(request, Change::rotate(id, asked), "rotated", rotate).await?;
             found.endpoint.generation = next;
             (found.endpoint.previous_until, found.endpoint.updated_at) = (Some(until), now);
         }
@@ -120,6 +136,11 @@ fn wrong_generation(generation: SecretGeneration) -> Problem {
     let (has, next) = (generation.get(), generation.get().saturating_add(1));
     let detail = format!("The endpoint's secret has the generation {has}; send {next} to rotate it.");
     Problem::new(ProblemKind::WrongGeneration, detail).at("generation")
+}
+
+fn not_blocking() -> Problem {
+    let detail = "The endpoint does not fail at this event; get the endpoint, and send failing.eventId.";
+    Problem::new(ProblemKind::NotBlocking, detail).at("eventId")
 }
 
 fn ahead() -> Problem {

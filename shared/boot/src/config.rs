@@ -14,6 +14,9 @@ const DEFAULT_HORIZON_DAYS: u32 = 731;
 /// The default of `CUT_OFF_LEAD_MINUTES`: two ticks of the sweep.
 const DEFAULT_LEAD_MINUTES: u32 = 10;
 
+/// The value of `MACHINE_CLIENTS` that names nobody.
+const NO_CLIENTS: &str = "none";
+
 /// Looks up environment variables. Tests pass their own function instead of changing the process's environment.
 pub struct Lookup<'a>(&'a dyn Fn(&str) -> Option<String>);
 
@@ -125,10 +128,18 @@ impl<'a> Lookup<'a> {
         self.required("WEBHOOK_SECRET", "the id of the master secret of webhooks in Secrets Manager, or given:SECRET")
     }
 
-    /// Reads `ACCOUNT_CLAIM`: the claim that names a token's accounts. It has no default: a forgotten variable
-    /// would give every customer's token a machine's access.
+    /// Reads `ACCOUNT_CLAIM`: the claim that names a token's accounts. It has no default: under another
+    /// name, the accounts of customers would not be found.
     pub fn account_claim(&self) -> Result<String, ConfigError> {
         self.required("ACCOUNT_CLAIM", "the claim that names a token's accounts")
+    }
+
+    /// Reads `MACHINE_CLIENTS`: the clients whose tokens pass without the account claim, separated by commas. `none` is nobody. It has no
+    /// default, so that it is not forgotten: then every machine would be refused.
+    pub fn machine_clients(&self) -> Result<Vec<String>, ConfigError> {
+        let clients: String = self.required("MACHINE_CLIENTS", "the clients that name no accounts, or none")?;
+        let named = clients.split(',').filter(|client| !client.is_empty() && *client != NO_CLIENTS);
+        Ok(named.map(str::to_owned).collect())
     }
 
     /// Whether this is `sam local`, which has no JWT authorizers, so that requests arrive without claims.
@@ -191,6 +202,25 @@ mod tests {
     #[test]
     fn the_account_claim_has_no_default() {
         assert!(Lookup::new(&|_| None).account_claim().is_err());
+    }
+
+    #[test]
+    fn machine_clients_are_named_or_none() {
+        for (text, want) in [
+            (None, None),
+            (Some(""), None),
+            (Some("none"), Some(vec![])),
+            (Some("none,,"), Some(vec![])),
+            (Some(",,"), Some(vec![])),
+            (Some("feed"), Some(vec!["feed"])),
+            // The template adds the console's clients, which may be empty.
+            (Some("feed,erp,console,"), Some(vec!["feed", "erp", "console"])),
+            (Some("none,console,act"), Some(vec!["console", "act"])),
+        ] {
+            let set = |name: &str| text.filter(|_| name == "MACHINE_CLIENTS").map(str::to_owned);
+            let read = Lookup::new(&set).machine_clients().ok();
+            assert_eq!(read, want.map(|names| names.into_iter().map(str::to_owned).collect()), "{text:?}");
+        }
     }
 
     #[test]

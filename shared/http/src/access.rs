@@ -5,16 +5,19 @@
 //!
 //! | the token's account claim | allows |
 //! |---|---|
-//! | absent (a machine's token) | every route whose scope it has, for every account |
+//! | absent, and its client is a machine | every route whose scope it has, for every account |
+//! | absent otherwise | the calendars |
 //! | present | routes of one account whose scope it has, for its own accounts; other accounts do not exist for it. And the calendars |
 //!
-//! The console's page, its scripts and styles are public: they show nothing of the bank. No scope implies another. A claim that cannot be parsed allows nothing.
+//! The console's page, its scripts and styles are public: they show nothing of the bank. No scope implies another. A claim that cannot be parsed, or is empty,
+//! allows nothing, whoever the client is. So does a token that names two clients.
 
 use std::collections::HashMap;
 
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use payments_model::AccountId;
 
+use crate::client::client;
 use crate::problem::{Problem, ProblemKind};
 use crate::routes::RouteSpec;
 use crate::scope::Scope;
@@ -24,6 +27,8 @@ use crate::scope::Scope;
 pub struct Access {
     /// The claim that names a token's accounts.
     pub account_claim: String,
+    /// The clients whose tokens pass without that claim: machines, and those of the console's operators.
+    pub machine_clients: Vec<String>,
     /// Whether a request without an authorizer is allowed everything: on one machine only.
     pub is_open: bool,
 }
@@ -32,9 +37,9 @@ impl Access {
     /// Checks that the request's token allows this route.
     ///
     /// # Errors
-    /// [`ProblemKind::TokenRequired`] without a token. [`ProblemKind::Forbidden`] if the token lacks the route's
-    /// scope, or has an account claim and the route is not of one account. [`Problem::no_such_payment`] if the
-    /// token is for other accounts, whatever else the request holds.
+    /// [`ProblemKind::TokenRequired`] without a token. [`ProblemKind::Forbidden`] if the token names two clients, lacks the route's
+    /// scope, has an account claim and the route is not of one account, or has none and is of no machine.
+    /// [`Problem::no_such_payment`] if the token is for other accounts, whatever else the request holds.
     pub(crate) fn check(&self, event: &ApiGatewayV2httpRequest, spec: &RouteSpec) -> Result<(), Problem> {
         let Some(scope) = spec.scope else { return Ok(()) };
         let Some(claims) = claims(event) else {
@@ -44,11 +49,15 @@ impl Access {
             let detail = "The request has no access token; send one as Authorization: Bearer <token>.";
             return Err(Problem::new(ProblemKind::TokenRequired, detail));
         };
+        let client = client(claims)?;
         if !has_scope(claims, scope) {
             let detail = format!("The token lacks the scope {}; get a token with this scope.", scope.as_str());
             return Err(Problem::new(ProblemKind::Forbidden, detail));
         }
-        let Some(own) = claims.get(&self.account_claim).filter(|_| !spec.is_of_no_account()) else { return Ok(()) };
+        if spec.is_of_no_account() {
+            return Ok(());
+        }
+        let Some(own) = claims.get(&self.account_claim) else { return self.require_machine(client) };
         if !spec.is_of_one_account() {
             let detail = "The token is for single accounts, but this route covers all accounts; use a machine's token.";
             return Err(Problem::new(ProblemKind::Forbidden, detail));
@@ -58,6 +67,21 @@ impl Access {
             return Ok(());
         }
         Err(Problem::no_such_payment())
+    }
+}
+
+impl Access {
+    /// Refuses a token without the account claim, unless its client is a machine. An issuer that forgets a customer's accounts would
+    /// otherwise give the customer everybody's.
+    fn require_machine(&self, client: Option<&str>) -> Result<(), Problem> {
+        if client.is_some_and(|client| self.machine_clients.iter().any(|machine| machine == client)) {
+            return Ok(());
+        }
+        let claim = &self.account_claim;
+        let detail = format!(
+            "The token lacks the claim {claim}, and is not a machine's; get a token that lists accounts in it."
+        );
+        Err(Problem::new(ProblemKind::Forbidden, detail))
     }
 }
 

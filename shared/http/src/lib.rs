@@ -5,6 +5,7 @@
 //! | [`routes`] | the table of routes |
 //! | [`scope`] | the scopes of access tokens |
 //! | [`access`] | authorization, before any handler |
+//! | `client` | who a token's client is |
 //! | [`request`] | requests: route, parameters, headers, body and caller, parsed |
 //! | [`json`] | JSON bodies, and the problems with them |
 //! | [`echo`] | texts of a request that its answer repeats |
@@ -17,6 +18,7 @@
 
 pub mod access;
 pub mod answer;
+mod client;
 pub mod cursor;
 pub mod echo;
 pub mod form;

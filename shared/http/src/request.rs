@@ -1,7 +1,6 @@
 //! Requests: route, parameters, headers, body and caller, parsed.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::fmt::Display;
 use std::str::FromStr;
 
@@ -14,6 +13,7 @@ use payments_model::webhook::EndpointId;
 use payments_model::{AccountId, Actor, BusinessDate, IdempotencyKey, PaymentId};
 
 use crate::access::{Access, claims, has_scope};
+use crate::client::client;
 use crate::echo::{bounded, echoed};
 use crate::form::Form;
 use crate::problem::{Problem, ProblemKind};
@@ -71,6 +71,12 @@ impl<'e> Request<'e> {
         self.route
     }
 
+    /// The client that the token was given to, if the token names one.
+    fn client(&self) -> Option<&'e str> {
+        // A token that names two was refused.
+        client(claims(self.event)?).ok().flatten()
+    }
+
     /// The caller, as trails name it: the token's client or subject.
     pub fn caller(&self) -> Actor {
         Actor::client(self.client_name())
@@ -85,8 +91,8 @@ impl<'e> Request<'e> {
     }
 
     fn client_name(&self) -> &'e str {
-        let name = claims(self.event).and_then(|claims| claims.get("client_id").or_else(|| claims.get("sub")));
-        name.map_or("anonymous", String::as_str)
+        let subject = || claims(self.event).and_then(|claims| claims.get("sub")).map(String::as_str);
+        self.client().or_else(subject).unwrap_or("anonymous")
     }
 
     /// The person whose token it is, if the token names one beside its client, as the provider has it: at most 256 bytes of that.
@@ -97,7 +103,7 @@ impl<'e> Request<'e> {
     fn person_claim(&self) -> Option<&'e str> {
         let claims = claims(self.event)?;
         let name = claims.get("username").or_else(|| claims.get("sub"))?;
-        (claims.get("client_id") != Some(name)).then_some(name)
+        (self.client() != Some(name)).then_some(name)
     }
 
     /// Whether a browser says that another site sent this (*Fetch Metadata*). Programs say nothing.
@@ -110,12 +116,9 @@ impl<'e> Request<'e> {
         claims(self.event).is_none_or(|claims| has_scope(claims, scope))
     }
 
-    /// Whether the token was given to this client. Providers name it in one of three claims.
+    /// Whether the token was given to this client. On one machine a request without a token is everybody's.
     pub fn is_of_client(&self, client: &str) -> bool {
-        let named = |claims: &HashMap<String, String>| {
-            ["client_id", "azp", "cid"].into_iter().any(|name| claims.get(name).is_some_and(|known| known == client))
-        };
-        claims(self.event).is_none_or(named)
+        claims(self.event).is_none() || self.client() == Some(client)
     }
 
     /// API Gateway's id of the request, which no caller chooses.

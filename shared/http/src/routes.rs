@@ -116,7 +116,7 @@ const fn public(route: Route, path: &'static str) -> RouteSpec {
 /// Every route of the API.
 pub static ROUTES: [RouteSpec; 22] = {
     use HttpFunction::{Ingest, QueryAccount, QueryDue, Webhooks};
-    use Scope::{Inspect, Operate, Read, Write};
+    use Scope::{Feed, Inspect, Read, Write};
     const PAYMENTS: &str = "/accounts/{accountId}/payments";
     const PAYMENT: &str = "/accounts/{accountId}/payments/{paymentId}";
     const CANCEL: &str = "/accounts/{accountId}/payments/{paymentId}/cancel";
@@ -124,7 +124,7 @@ pub static ROUTES: [RouteSpec; 22] = {
     const ENDPOINT: &str = "/webhook-endpoints/{endpointId}";
     [
         row(Route::CreatePayment, Method::POST, PAYMENTS, Ingest, Write),
-        row(Route::CreateBatch, Method::POST, "/payment-batches", Ingest, Operate),
+        row(Route::CreateBatch, Method::POST, "/payment-batches", Ingest, Feed),
         row(Route::CreateAccountBatch, Method::POST, "/accounts/{accountId}/payment-batches", Ingest, Write),
         row(Route::CancelPayment, Method::POST, CANCEL, Ingest, Write),
         row(Route::AmendPayment, Method::PUT, PAYMENT, Ingest, Write),
@@ -135,14 +135,14 @@ pub static ROUTES: [RouteSpec; 22] = {
         row(Route::GetCounts, Method::GET, "/counts", QueryDue, Inspect),
         row(Route::ListEvents, Method::GET, "/events", QueryDue, Inspect),
         row(Route::ListEndpoints, Method::GET, "/webhook-endpoints", Webhooks, Inspect),
-        row(Route::PutEndpoint, Method::PUT, ENDPOINT, Webhooks, Operate),
+        row(Route::PutEndpoint, Method::PUT, ENDPOINT, Webhooks, Scope::Webhooks),
         row(Route::GetEndpoint, Method::GET, ENDPOINT, Webhooks, Inspect),
-        row(Route::DeleteEndpoint, Method::DELETE, ENDPOINT, Webhooks, Operate),
-        row(Route::GetEndpointSecret, Method::GET, "/webhook-endpoints/{endpointId}/secret", Webhooks, Operate),
-        row(Route::TestEndpoint, Method::POST, "/webhook-endpoints/{endpointId}/test", Webhooks, Operate),
-        row(Route::ReplayEndpoint, Method::POST, "/webhook-endpoints/{endpointId}/replay", Webhooks, Operate),
-        row(Route::SkipEvent, Method::POST, "/webhook-endpoints/{endpointId}/skip", Webhooks, Operate),
-        row(Route::RotateSecret, Method::POST, "/webhook-endpoints/{endpointId}/rotate", Webhooks, Operate),
+        row(Route::DeleteEndpoint, Method::DELETE, ENDPOINT, Webhooks, Scope::Webhooks),
+        row(Route::GetEndpointSecret, Method::GET, "/webhook-endpoints/{endpointId}/secret", Webhooks, Scope::Webhooks),
+        row(Route::TestEndpoint, Method::POST, "/webhook-endpoints/{endpointId}/test", Webhooks, Scope::Webhooks),
+        row(Route::ReplayEndpoint, Method::POST, "/webhook-endpoints/{endpointId}/replay", Webhooks, Scope::Webhooks),
+        row(Route::SkipEvent, Method::POST, "/webhook-endpoints/{endpointId}/skip", Webhooks, Scope::Webhooks),
+        row(Route::RotateSecret, Method::POST, "/webhook-endpoints/{endpointId}/rotate", Webhooks, Scope::Webhooks),
         row(Route::ListCalendars, Method::GET, "/calendars", QueryAccount, Read),
         row(Route::GetCalendar, Method::GET, "/calendars/{calendarId}", QueryAccount, Read),
     ]

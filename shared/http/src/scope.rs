@@ -5,17 +5,26 @@
 pub enum Scope {
     /// Read payments of accounts.
     Read,
-    /// Create and cancel payments of accounts.
+    /// Create, amend and cancel payments of accounts.
     Write,
     /// Read across all accounts: the payments of a date or of a transaction id, the counts of dates, and the events.
     Inspect,
-    /// Act for any account: send batches. It reads no payment but those that the batch itself creates or repeats.
+    /// Create payments of any account, in batches. It reads no payment but those that the batch itself creates or repeats.
+    Feed,
+    /// Administer webhook endpoints, which get the events of all accounts.
+    Webhooks,
+    /// Act in the console.
     Operate,
+    /// Send and read files of payments. No route requires it.
+    Files,
+    /// Approve what another has asked for. No route requires it.
+    Approve,
 }
 
 impl Scope {
     /// Every scope.
-    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Inspect, Self::Operate];
+    pub const ALL: [Self; 8] =
+        [Self::Read, Self::Write, Self::Inspect, Self::Feed, Self::Webhooks, Self::Operate, Self::Files, Self::Approve];
 
     /// The scope as tokens name it.
     pub const fn as_str(self) -> &'static str {
@@ -23,7 +32,11 @@ impl Scope {
             Self::Read => "payments/read",
             Self::Write => "payments/write",
             Self::Inspect => "payments/inspect",
+            Self::Feed => "payments/feed",
+            Self::Webhooks => "payments/webhooks",
             Self::Operate => "payments/operate",
+            Self::Files => "payments/files",
+            Self::Approve => "payments/approve",
         }
     }
 }

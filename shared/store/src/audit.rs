@@ -1,4 +1,4 @@
-//! The audit trail of the console: what operators did, written before it was done, and what came of it.
+//! The audit trail: what operators do in the console and to webhook endpoints, with its outcome.
 //!
 //! | item | pk | sk |
 //! |---|---|---|

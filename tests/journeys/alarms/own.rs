@@ -7,6 +7,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::TimeDelta;
 use daily_due_sweeper::Action;
 use futures::TryStreamExt as _;
+use http::Method;
 use lambda_runtime::LambdaEvent;
 use object_store::ObjectStoreExt as _;
 use payments_alarms::Sample;
@@ -71,6 +72,7 @@ pub(super) async fn faults(day: &Day) -> Result<Vec<Fault>> {
         ("a journal of a log that was lost", "publish", ["JournalMissed"], Box::pin(journal_of_lost_log()).await?),
         ("an endpoint that is gone", "publish", ["WebhookDisabled"], Box::pin(endpoint("1.1.0", 410)).await?),
         ("an endpoint of a log that was lost", "publish", ["WebhooksMissed"], Box::pin(endpoint("7.3.0", 200)).await?),
+        ("an endpoint that is changed", "webhooks", ["WebhookEndpointsChanged"], Box::pin(endpoint_changed()).await?),
         ("a bus of a log that was lost", "publish", ["BusMissed"], Box::pin(bus_of_lost_log()).await?),
         ("settlements in no report", "archive", ["ArchiveOverdue"], Box::pin(never_reported()).await?),
     ] {
@@ -310,6 +312,18 @@ async fn endpoint(from: &str, status: u16) -> Result<Vec<String>> {
     let done = functions.publish.handle(LambdaEvent::new(request, context(NO_DEADLINE))).await;
     done.map_err(anyhow::Error::from_boxed)?;
     Ok(world.outside.metrics.take())
+}
+
+/// Creates an endpoint. A test, and a repeated PUT, change none.
+async fn endpoint_changed() -> Result<Vec<String>> {
+    let world = World::open().await?;
+    let put = || Ask::new(Method::PUT, "/webhook-endpoints/shop").json(&json!({ "url": "https://hooks.shop.co.uk/" }));
+    world.send(put()).await?;
+    let lines = world.outside.metrics.take();
+    world.send(put()).await?;
+    world.send(Ask::post("/webhook-endpoints/shop/test")).await?;
+    anyhow::ensure!(world.outside.metrics.take().is_empty(), "nothing was changed");
+    Ok(lines)
 }
 
 async fn never_reported() -> Result<Vec<String>> {

@@ -283,7 +283,7 @@ async fn a_confirmation_is_of_what_its_operator_saw_a_moment_ago() -> Result<()>
     // Another payment under the same id, and another operator.
     let other = confirm(&world, "second", &first.clone().with("payments", &ids[1])).await?;
     assert_eq!((other.status, other.problem()), (422, "idempotency-key-reused"), "{other}");
-    let other = world.send_as("mallory", first.ask()).await?;
+    let other = world.send_as("operations", first.ask()).await?;
     assert_eq!((other.status, other.problem()), (422, "idempotency-key-reused"), "{other}");
     let second = offered(&world, "cancel", &[("payments", &ids[1])]).await?;
     assert_ne!(first.fields, second.fields);

@@ -12,7 +12,7 @@ use super::{page, payment, token};
 
 #[tokio::test]
 async fn only_who_may_operate_acts() -> Result<()> {
-    let world = World::open().await?;
+    let world = World::with(|environment| environment.machine_clients.push_str(",<script>")).await?;
     let id = world.create("tenant", "a", &payment("2026-12-01")).await?;
     let offered = offered(&world, "cancel", &[("payments", &id)]).await?;
     let others = Scope::ALL.into_iter().filter(|scope| *scope != Scope::Operate).map(Scope::as_str);
@@ -64,7 +64,8 @@ async fn where_operators_sign_in_a_machine_does_not_act() -> Result<()> {
     for (claims, status) in [
         (json!({ "client_id": "local-console", "scope": scope }), 200),
         (json!({ "azp": "local-console", "sub": "eve", "scope": scope }), 200),
-        (json!({ "client_id": "the-feed", "scope": scope }), 403),
+        (json!({ "client_id": "feed", "scope": scope }), 403),
+        (json!({ "client_id": "feed", "azp": "local-console", "scope": scope }), 403),
         (json!({ "sub": "local-console", "scope": scope }), 403),
     ] {
         let reply = world.send_authorized(&token(&claims), preview.clone()).await?;
@@ -86,6 +87,6 @@ fn no_role_can_change_or_delete_the_trail() -> Result<()> {
             writers.insert(function);
         }
     }
-    assert_eq!(writers, BTreeSet::from(["console".to_owned()]));
+    assert_eq!(writers, BTreeSet::from(["console", "webhooks"].map(str::to_owned)));
     Ok(())
 }

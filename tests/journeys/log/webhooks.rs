@@ -18,6 +18,7 @@ use super::between::{at_call, with_fate};
 use super::*;
 
 mod api;
+mod audited;
 mod broken;
 mod changed;
 mod failing;

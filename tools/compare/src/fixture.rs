@@ -58,6 +58,7 @@ impl Fixture {
         let stack = Stack::on(EngineChoice::Endpoint(url.to_owned()))
             .environment(|environment| environment.claims_per_second = 0)
             .clock(&Clock::simulated(move || instant, |_| {}))
+            .environment(|environment| environment.machine_clients = CLIENT.to_owned())
             .start()
             .await?;
         let (plain, tables) = (stack.environment.client(), stack.environment.tables.clone());

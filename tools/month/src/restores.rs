@@ -55,7 +55,7 @@ const LONGEST_DRAIN: TimeDelta = TimeDelta::hours(2);
 const TRIES: u32 = 60;
 
 /// Who cancels and amends what it should not.
-const FAULTY: &str = "faulty";
+pub(crate) const FAULTY: &str = "faulty";
 
 /// How many payments it changes at most.
 const WRONGLY_CHANGED: usize = 3;

@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 
 use payments_local::Environment;
+use payments_local::event::DEVELOPMENT_CLIENT;
 use payments_model::BusinessZone;
 
 use crate::faults::FaultKind;
 use crate::outages::Outage;
+use crate::restores::FAULTY;
 use crate::weakness::Weakness;
 
 /// What is played.
@@ -67,6 +69,7 @@ impl Settings {
             environment.max_report_rows = [2, 7, 100_000][usize::from(self.seed.to_le_bytes()[0]) % 3];
         }
         environment.dispatch_attempts = self.dispatch_attempts();
+        environment.machine_clients = [DEVELOPMENT_CLIENT, FAULTY].join(",");
         if let Some(weakness) = self.weakness {
             weakness.weaken_environment(environment);
         }

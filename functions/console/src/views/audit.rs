@@ -1,4 +1,4 @@
-//! The audit trail: what operators did in the console, the newest first.
+//! The audit trail: what operators did in the console and to webhook endpoints, the newest first.
 
 use maud::{Markup, html};
 use payments_http::request::invalid_parameter;
@@ -27,7 +27,7 @@ impl Console {
                 input id="month" name="month" type="month" value=(name) required;
                 button { "Show" }
             }
-            p class="quiet" { "What operators did here, by the time of its preview in UTC. What is written here stays." }
+            p class="quiet" { "What operators did here, by the time of its preview, and to webhook endpoints over the API, by that of the request, in UTC. What is written here stays." }
             @if entries.is_empty() { p { "None." } } @else { (table(&entries)) }
             @if let Some(next) = next {
                 p { a href=(link("audit", &[("month", &name), ("before", &format!("{}_{}", next.previewed_at, next.id))])) { "Earlier" } }

@@ -1,0 +1,144 @@
+//! The audit trail of endpoints: a change is noted before it is made, and its outcome after it.
+//!
+//! As in the console, both items are put if they are absent, and no role may change or delete them. Without its intent nothing is changed. An intent
+//! without an outcome may have happened.
+
+use metrique_writer::Entry;
+use payments_http::{Problem, Request};
+use payments_model::ActionId;
+use payments_model::event_filter::event_type;
+use payments_model::webhook::EndpointId;
+use payments_store::{ActionName, AuditIntent, AuditOutcome, LogPosition};
+
+use crate::Webhooks;
+use crate::choice::Wanted;
+
+/// What is about to be changed.
+#[derive(Debug)]
+pub(crate) struct Change {
+    action: &'static str,
+    endpoint: EndpointId,
+    /// What is asked for, each with its name.
+    fields: Vec<(&'static str, String)>,
+    /// Whether it decides where events go, or who can sign them.
+    is_of_the_endpoint: bool,
+}
+
+/// The changes of endpoints, as a metric.
+#[derive(Debug, Entry)]
+#[entry(rename_all = "PascalCase")]
+struct Changes {
+    /// Endpoints that were created, changed or deleted, or got another secret; a change that failed counts as well.
+    webhook_endpoints_changed: u64,
+}
+
+impl Change {
+    /// An endpoint is changed.
+    pub(crate) fn put(endpoint: &EndpointId, wanted: &Wanted) -> Self {
+        let chosen = &wanted.chosen;
+        let types: Vec<String> = chosen.filter.statuses.iter().map(|status| event_type(*status)).collect();
+        let accounts: Vec<String> = chosen.filter.accounts.iter().map(ToString::to_string).collect();
+        let fields = vec![
+            ("url", chosen.url.to_string()),
+            ("description", chosen.description.clone()),
+            ("types", types.join(" ")),
+            ("accounts", accounts.join(" ")),
+            ("enabled", (!wanted.disabled).to_string()),
+        ];
+        Self::new("put-endpoint", endpoint, fields, true)
+    }
+
+    /// An endpoint is created, and gets the events after a cursor.
+    pub(crate) fn create(endpoint: &EndpointId, wanted: &Wanted, after: LogPosition) -> Self {
+        let mut change = Self::put(endpoint, wanted);
+        change.fields.push(("after", after.to_string()));
+        change
+    }
+
+    /// An endpoint is deleted.
+    pub(crate) fn delete(endpoint: &EndpointId) -> Self {
+        Self::new("delete-endpoint", endpoint, Vec::new(), true)
+    }
+
+    /// An endpoint gets the secret of this generation.
+    pub(crate) fn rotate(endpoint: &EndpointId, generation: u32) -> Self {
+        Self::new("rotate-secret", endpoint, vec![("generation", generation.to_string())], true)
+    }
+
+    /// An endpoint gets a test.
+    pub(crate) fn test(endpoint: &EndpointId) -> Self {
+        Self::new("test-endpoint", endpoint, Vec::new(), false)
+    }
+
+    /// An endpoint gets the events after a cursor again.
+    pub(crate) fn replay(endpoint: &EndpointId, after: LogPosition) -> Self {
+        Self::new("replay-endpoint", endpoint, vec![("after", after.to_string())], false)
+    }
+
+    /// An endpoint never gets an event.
+    pub(crate) fn skip(endpoint: &EndpointId, event: String) -> Self {
+        Self::new("skip-event", endpoint, vec![("event", event)], false)
+    }
+
+    fn new(
+        action: &'static str,
+        endpoint: &EndpointId,
+        fields: Vec<(&'static str, String)>,
+        is_of_the_endpoint: bool,
+    ) -> Self {
+        Self { action, endpoint: endpoint.clone(), fields, is_of_the_endpoint }
+    }
+
+    /// The fields as the trail keeps them: each on a line, but empty ones.
+    fn arguments(&self) -> String {
+        let endpoint = format!("endpoint: {}", self.endpoint);
+        let given = self.fields.iter().filter(|(_, value)| !value.is_empty());
+        let lines = given.map(|(name, value)| format!("{name}: {value}"));
+        [endpoint].into_iter().chain(lines).collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl Webhooks {
+    /// Notes a change, makes it, and notes its outcome, which is `done` if it succeeds: 2 write units and more.
+    ///
+    /// # Errors
+    /// If the intent cannot be written, and then nothing is changed; and those of `make`.
+    pub(crate) async fn audited(
+        &self,
+        request: &Request<'_>,
+        change: Change,
+        done: &str,
+        make: impl Future<Output = Result<(), Problem>>,
+    ) -> Result<(), Problem> {
+        let (now, arguments) = (self.clock.now(), change.arguments());
+        let id = ActionId::derive(request.gateway_id(), now, &format!("{}\n{arguments}", change.action));
+        let name = ActionName { previewed_at: now, id };
+        let intent = AuditIntent {
+            name,
+            at: now,
+            by: request.caller().to_string(),
+            subject: request.person(),
+            request: request.gateway_id().to_owned(),
+            action: change.action.to_owned(),
+            arguments,
+        };
+        // One that is there is of this request: nobody else has its id.
+        self.store.put_audit_intent(&intent).await?;
+        if change.is_of_the_endpoint {
+            self.metrics.emit(self.clock.instant(), &Changes { webhook_endpoints_changed: 1 });
+        }
+        let made = make.await;
+        let result = match &made {
+            Ok(()) => format!("{}: {done}", change.endpoint),
+            Err(problem) if problem.status() < 500 => format!("refused: {}", problem.detail()),
+            // It may have happened, so the trail has no outcome.
+            Err(_) => return made,
+        };
+        let outcome = AuditOutcome { at: self.clock.now(), result };
+        if let Err(error) = self.store.put_audit_outcome(name, &outcome).await {
+            // What was changed is changed, and the answer says so.
+            tracing::error!(%error, endpoint = %change.endpoint, "the outcome of a change is not in the audit trail");
+        }
+        made
+    }
+}
