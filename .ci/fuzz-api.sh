@@ -80,7 +80,7 @@ fill() {
     done
     found | grep --quiet "$settled"
     ask -X PUT "$api/webhook-endpoints/fuzz" -H 'Content-Type: application/json' \
-        -d '{"url":"http://127.0.0.1:9/hook","after":"1.1.0"}' >/dev/null
+        -d '{"url":"http://127.0.0.1:9/hook","cursor":"1.1.0"}' >/dev/null
     curl --silent --show-error --fail "$api/sandbox/clock" -d '{"advanceSeconds":120}' >/dev/null
     for _ in $(seq 60); do
         skipped=$(blocking)

@@ -78,8 +78,8 @@ def settle_query(label, query):
         query.clear()
         query["transactionId"] = asked
         return
-    if label == "GET /events" and "after" in query:
-        query["after"] = LOG_CURSORS[next(numbers) % len(LOG_CURSORS)]
+    if label == "GET /events" and "cursor" in query:
+        query["cursor"] = LOG_CURSORS[next(numbers) % len(LOG_CURSORS)]
     if label == "GET /payments":
         query.setdefault("dueDate", KNOWN["today"])
         if "shard" in query:
@@ -96,10 +96,10 @@ def settle_endpoint(case, label):
     case.path_parameters["endpointId"] = "second" if is_of_second else "fuzz"
     if label.startswith("PUT"):
         case.body["url"] = "http://127.0.0.1:9/hook"
-        if "after" in case.body:
-            case.body["after"] = LOG_CURSORS[next(numbers) % len(LOG_CURSORS)]
+        if "cursor" in case.body:
+            case.body["cursor"] = LOG_CURSORS[next(numbers) % len(LOG_CURSORS)]
     elif label.endswith("/replay"):
-        case.body["after"] = "1.1.0"
+        case.body["cursor"] = "1.1.0"
     elif label.endswith("/skip"):
         case.body["eventId"] = KNOWN["skipped"]
     elif label.endswith("/rotate"):
@@ -182,7 +182,7 @@ def entries_of_a_batch_are_checked(ctx, response, case):
     payments, an invalid one does not."""
     if case.operation.label not in ("POST /payment-batches", ACCOUNT_BATCH) or response.status_code != 200:
         return
-    statuses = [result["status"] for result in response.json()["results"]]
+    statuses = [result["statusCode"] for result in response.json()["results"]]
     all_created = all(status == 201 for status in statuses)
     if case.meta.generation.mode.is_positive:
         assert all_created, f"A valid batch returned {statuses}"

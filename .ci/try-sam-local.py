@@ -267,7 +267,7 @@ def on(date, counts):
 # What the rows of the document say, by event.
 ROWS = {
     "events/ingest/create.json": lambda it: (it["dueDate"], it["status"]) == ("2090-06-15", "SCHEDULED"),
-    "events/ingest/batch.json": lambda it: [entry["status"] for entry in it["results"]] == [201, 201],
+    "events/ingest/batch.json": lambda it: [entry["statusCode"] for entry in it["results"]] == [201, 201],
     "events/ingest/amend.json": lambda it: (it["amountMinor"], it["version"]) == (130000, 2),
     "events/ingest/cancel.json": lambda it: it["status"] == "CANCELLED",
     "events/query-account/list.json": lambda it: [p["status"] for p in it["payments"]] == ["CANCELLED", "SCHEDULED"],

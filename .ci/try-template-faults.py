@@ -97,6 +97,8 @@ FAULTS = [
     ("an index of another name", "IndexName: unreported", "IndexName: not-reported"),
     ("a queue without its dead letters", "deadLetterTargetArn: !GetAtt ResultDeadLetters.Arn", "deadLetterTargetArn: !GetAtt RequestDeadLetters.Arn"),
     ("a stream whose records are given up", "MaximumRetryAttempts: -1", "MaximumRetryAttempts: 5"),
+    ("a host name without its API", "      Stage: !Ref PaymentsApi.Stage\n", "      Stage: live\n"),
+    ("a host name for everybody", "    Type: AWS::ApiGatewayV2::ApiMapping\n    Condition: HasApiDomain\n", "    Type: AWS::ApiGatewayV2::ApiMapping\n"),
     ("a route of another path", "Path: /accounts/{accountId}/payments/{paymentId}/cancel", "Path: /accounts/{accountId}/payments/{paymentId}/stop"),
     ("a journal that could be written over", 's3:if-none-match: "true"', 's3:if-none-match: "false"'),
     ("a bucket that could be public", "BlockPublicPolicy: true", "BlockPublicPolicy: false"),

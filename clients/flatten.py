@@ -2,7 +2,8 @@
 
 Usage: flatten.py python|typescript OPENAPI.yaml FLAT.json
 
-A schema that narrows another one (`allOf` of a reference and more) becomes the reference alone. Both languages get the same operations, parameters and fields. The rest is for one language,
+A schema that narrows another one (`allOf` of a reference and more) becomes the reference alone. A list of values that may grow
+(`x-may-grow`) becomes its type, so that a new value is read. Both languages get the same operations, parameters and fields. The rest is for one language,
 because of what its generator or its numbers cannot do.
 """
 
@@ -23,6 +24,8 @@ def flat(node):
         return node
     if "allOf" in node:
         return narrowed(node)
+    if node.get("x-may-grow"):
+        return {name: value for name, value in node.items() if name not in ("x-may-grow", "enum")}
     return {name: value if name in ("example", "examples") else flat(value) for name, value in node.items()}
 
 
@@ -35,11 +38,10 @@ def narrowed(node):
 
 
 def for_python(description):
-    """Makes a list with commas a text, because the generator would repeat the parameter. Allows new problems."""
+    """Makes a list with commas a text, because the generator would repeat the parameter."""
     for parameter in description["components"]["parameters"].values():
         if parameter.get("explode") is False:
             parameter["schema"] = {"type": "string"}
-    description["components"]["schemas"]["Problem"]["properties"]["type"].pop("enum")
 
 
 def for_typescript(description):

@@ -34,7 +34,7 @@ const ACTS = [
   ["bank", "start-recount", { from: day.today, to: day.today }],
   ["bank", "redate", { calendar: "GB", from: day.later(1), to: day.later(14) }],
   ["queues", "move-dead-letters"],
-  ["endpoints", "test-endpoint"], ["endpoints", "skip-event"], ["endpoints", "replay-endpoint", { after: day.cursor }],
+  ["endpoints", "test-endpoint"], ["endpoints", "skip-event"], ["endpoints", "replay-endpoint", { cursor: day.cursor }],
 ];
 
 await check("every action is previewed, done and in the trail, phone", async (console) => {

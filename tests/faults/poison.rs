@@ -384,8 +384,8 @@ async fn a_due_key_of_another_payment_is_counted_and_stops_no_other() -> Result<
         }
         // A list names the payment itself, and not the one of its due key.
         let list = format!("/payments?dueDate=2026-11-20&status={status}");
-        let left_out = fixture.world.send(Ask::get(&list)).await?.body["leftOut"].clone();
-        assert_eq!(left_out, json!({ "count": 1, "paymentIds": [intents[1].accepted] }), "{action:?}");
+        let unreadable = fixture.world.send(Ask::get(&list)).await?.body["unreadable"].clone();
+        assert_eq!(unreadable, json!({ "count": 1, "paymentIds": [intents[1].accepted] }), "{action:?}");
     }
     Ok(())
 }

@@ -349,7 +349,7 @@ fn ask(route: Route, account: &str, id: &str) -> Ask {
         Route::DeleteEndpoint => Ask::new(Method::DELETE, "/webhook-endpoints/none"),
         Route::GetEndpointSecret => Ask::get("/webhook-endpoints/shop/secret"),
         Route::TestEndpoint => Ask::post("/webhook-endpoints/shop/test"),
-        Route::ReplayEndpoint => Ask::post("/webhook-endpoints/shop/replay").json(&json!({ "after": "1.1.0" })),
+        Route::ReplayEndpoint => Ask::post("/webhook-endpoints/shop/replay").json(&json!({ "cursor": "1.1.0" })),
         Route::SkipEvent => Ask::post("/webhook-endpoints/shop/skip").json(&json!({ "eventId": "7-a-1" })),
         Route::RotateSecret => Ask::post("/webhook-endpoints/shop/rotate").json(&json!({ "generation": 1 })),
         Route::ListCalendars => Ask::get("/calendars"),

@@ -99,7 +99,7 @@ async fn the_healthy_day_has_the_metrics_of_the_alarms() -> Result<()> {
         "5xx",
         "DroppedEventCount",
         "FailedInvokeEventCount",
-        "PaymentsLeftOut",
+        "PaymentsUnreadable",
         "BusSegmentsBehind",
         "BusMissed",
         "WebhookEndpointsChanged",

@@ -206,7 +206,7 @@ async fn archiving_costs_five_units_for_a_processed_payment_and_four_for_others(
     for (status, want) in [("PROCESSED", five), ("FAILED", four.clone()), ("CANCELLED", four)] {
         world.set_clock("2026-11-20T09:00:00Z")?;
         // As much data as fits into 8 KB.
-        let id = &world.create("tenant", status, &body(DAY, &"x".repeat(7_700))).await?;
+        let id = &world.create("tenant", status, &body(DAY, &"x".repeat(7_500))).await?;
         match status {
             "CANCELLED" => world.cancel("tenant", id).await?,
             _ => {

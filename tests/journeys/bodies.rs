@@ -19,7 +19,7 @@ fn entry(key: &str) -> Value {
 /// The place and type of each fault of a body.
 fn faults(problem: &Value) -> Vec<(String, String)> {
     let text = |fault: &Value, name: &str| fault[name].as_str().unwrap_or_default().to_owned();
-    let kind = |fault: &Value| text(fault, "type").rsplit('/').next().unwrap_or_default().to_owned();
+    let kind = |fault: &Value| text(fault, "type").rsplit(':').next().unwrap_or_default().to_owned();
     let errors = problem["errors"].as_array().into_iter().flatten();
     errors.map(|fault| (text(fault, "pointer"), kind(fault))).collect()
 }
@@ -93,7 +93,7 @@ async fn a_refused_entry_is_known_by_its_key() -> Result<()> {
     entries[1]["amountMinor"] = json!(0);
     let reply = world.send(Ask::post("/payment-batches").json(&json!({ "payments": entries }))).await?;
     let results = reply.body["results"].as_array().context("results")?;
-    let known = |at: usize| (results[at]["status"].as_u64(), results[at]["accountId"].as_str());
+    let known = |at: usize| (results[at]["statusCode"].as_u64(), results[at]["accountId"].as_str());
     assert_eq!(known(0), (Some(201), Some("tenant")));
     assert_eq!(known(1), (Some(422), Some("tenant")));
     assert_eq!(results[1]["idempotencyKey"], "zero");
@@ -124,7 +124,7 @@ async fn a_customer_sends_a_batch_for_its_own_account_alone() -> Result<()> {
     malformed["accountId"] = json!(null);
     let reply = batch_of_tenant(&world, "tenant", &[entry("plain"), named, other, malformed, entry("plain")]).await?;
     let results = reply.body["results"].as_array().with_context(|| reply.to_string())?;
-    let statuses: Vec<_> = results.iter().filter_map(|result| result["status"].as_u64()).collect();
+    let statuses: Vec<_> = results.iter().filter_map(|result| result["statusCode"].as_u64()).collect();
     assert_eq!(statuses, [201, 201, 400, 400, 201], "{reply}");
     assert_eq!(faults(&results[2]["problem"]), pairs(&[("/payments/2/accountId", "invalid-parameter")]));
     assert_eq!(faults(&results[3]["problem"]), pairs(&[("/payments/3/accountId", "invalid-shape")]));

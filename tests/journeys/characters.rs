@@ -124,13 +124,34 @@ async fn a_key_and_a_payee_are_valid_or_rejected_whatever_their_characters() -> 
         let mut entry = rent();
         (entry["accountId"], entry["idempotencyKey"]) = (json!("tenant"), json!(format!("k{c}k")));
         let batch = world.send(Ask::post("/payment-batches").json(&json!({ "payments": [entry] }))).await?;
-        assert_eq!(batch.body["results"][0]["status"], reply.status, "{c:?}: {batch}");
+        assert_eq!(batch.body["results"][0]["statusCode"], reply.status, "{c:?}: {batch}");
         let mut to = rent();
         to["payeeAccountId"] = json!(c.to_string());
         let reply = world.send(Ask::create("tenant", &format!("payee{}", u32::from(c)), &to)).await?;
         let want = if c.is_ascii_alphanumeric() || "-_".contains(c) { 201 } else { 422 };
         assert_eq!(reply.status, want, "{c:?}: {reply}");
     }
+    Ok(())
+}
+
+/// A key in double quotes is the text inside: both forms of one key are one payment.
+#[tokio::test]
+async fn a_key_in_quotes_is_the_text_inside() -> Result<()> {
+    let world = World::open().await?;
+    let plain = world.create("tenant", "rent-1", &rent()).await?;
+    for (value, status) in [(r#""rent-1""#, 201), (r#""rent-2"#, 400), (r#""""#, 400), (r#""a b""#, 400)] {
+        let reply = world.send(Ask::create("tenant", value, &rent())).await?;
+        assert_eq!(reply.status, status, "{value}: {reply}");
+        if status == 201 {
+            assert_eq!((reply.field("paymentId"), reply.header("idempotent-replayed")), (plain.as_str(), Some("true")));
+        } else {
+            assert_eq!(reply.problem(), "invalid-idempotency-key", "{value}");
+        }
+    }
+    // A body and a query have the key itself, which may have quotes.
+    let odd = world.create("tenant", r#""\"odd\"""#, &rent()).await?;
+    let found = world.send(Ask::get("/accounts/tenant/payments?idempotencyKey=%22odd%22")).await?;
+    assert_eq!(found.payments()[0]["paymentId"], odd.as_str(), "{found}");
     Ok(())
 }
 

@@ -187,7 +187,7 @@ async fn a_payment_is_found_by_each_of_its_names() -> Result<()> {
         ("find?account=tenant", 400),
         ("day?date=today", 400),
         ("list?date=2026-12-01&status=LATE", 400),
-        ("list?date=2026-12-01&status=PENDING&after=x", 400),
+        ("list?date=2026-12-01&status=PENDING&cursor=x", 400),
         ("day?other=1", 400),
         ("unknown", 404),
     ] {
@@ -258,7 +258,7 @@ async fn a_list_shows_each_payment_once_in_the_order_of_due_times() -> Result<()
         let links: Vec<String> = links.map(|link| link.replace("&amp;", "&")).collect();
         let ids = links.iter().filter_map(|link| link.strip_prefix("payment?id=")?.split('&').next());
         shown.extend(ids.map(str::to_owned));
-        next = links.into_iter().find(|link| link.contains("after="));
+        next = links.into_iter().find(|link| link.contains("cursor="));
         pages += 1;
         ensure!(pages < 20, "the list does not end");
     }

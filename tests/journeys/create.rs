@@ -280,7 +280,7 @@ async fn a_batch_answers_each_entry_and_creates_a_repeated_key_once() -> Result<
     let reply = world.send(Ask::post("/payment-batches").json(&json!({ "payments": entries }))).await?;
     assert_eq!(reply.status, 200, "{reply}");
     let results = reply.body["results"].as_array().cloned().unwrap_or_default();
-    let statuses: Vec<_> = results.iter().map(|result| result["status"].as_u64()).collect();
+    let statuses: Vec<_> = results.iter().map(|result| result["statusCode"].as_u64()).collect();
     assert_eq!(statuses, [201, 422, 201, 201, 400].map(Some));
     assert_eq!(results[0]["payment"], results[2]["payment"]);
     assert_eq!((results[0].get("idempotentReplayed"), &results[2]["idempotentReplayed"]), (None, &json!(true)));

@@ -93,7 +93,7 @@ async fn details_in_every_form_are_read_from_one_table() -> Result<()> {
         data_of.insert(id, sent.data.clone());
     }
     let list = world.send(Ask::get(&format!("/accounts/golden/payments?from={DAY}&to={DAY}&include=data"))).await?;
-    assert_eq!((list.payments().len(), list.body.get("leftOut")), (all.len(), None));
+    assert_eq!((list.payments().len(), list.body.get("unreadable")), (all.len(), None));
     for payment in list.payments() {
         let data: Value = serde_json::from_str(&data_of[payment["paymentId"].as_str().context("an id")?])?;
         assert_eq!(payment["data"], data);
@@ -168,9 +168,9 @@ async fn what_cannot_be_decompressed_is_neither_shown_nor_sent() -> Result<()> {
         assert_eq!((got.status, again.status), (500, 500), "{got} {again}");
     }
     let list = world.send(Ask::get(&format!("/accounts/golden/payments?from={DAY}&to={DAY}&include=data"))).await?;
-    let left_out: BTreeSet<&str> =
-        list.body["leftOut"]["paymentIds"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    assert_eq!(left_out, ids[..damages.len()].iter().map(|(_, id)| id.as_str()).collect());
+    let unreadable: BTreeSet<&str> =
+        list.body["unreadable"]["paymentIds"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    assert_eq!(unreadable, ids[..damages.len()].iter().map(|(_, id)| id.as_str()).collect());
     assert_eq!(list.payments().iter().map(|it| it["paymentId"].as_str()).collect::<Vec<_>>(), [Some(&*whole)]);
     let requests = dispatched(&world).await?;
     assert_eq!(requests.len(), 1);

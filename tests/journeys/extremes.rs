@@ -73,7 +73,7 @@ async fn no_batch_makes_an_answer_that_lambda_rejects() -> Result<()> {
         for entry in entries {
             let (reply, bytes) = send(&world, Ask::post("/payment-batches").text(longest_batch(piece, entry))).await?;
             let results = reply.body["results"].as_array().with_context(|| format!("{reply:.500}"))?;
-            assert!(results.len() == 100 && results.iter().all(|result| result["status"] != 201), "{reply:.500}");
+            assert!(results.len() == 100 && results.iter().all(|result| result["statusCode"] != 201), "{reply:.500}");
             assert!(bytes <= MOST, "{bytes} bytes for {piece}: {:.500}", reply.text);
         }
     }
@@ -100,7 +100,7 @@ async fn the_longest_answer_to_a_valid_batch_is_one_that_lambda_accepts() -> Res
     };
     let batch = json!({ "payments": (0..100).map(entry).collect::<Vec<_>>() });
     let (reply, bytes) = send(&world, Ask::post("/payment-batches").json(&batch)).await?;
-    assert_eq!(reply.body["results"][99]["status"], 201, "{reply:.500}");
+    assert_eq!(reply.body["results"][99]["statusCode"], 201, "{reply:.500}");
     assert!(bytes <= MOST, "{bytes} bytes");
     Ok(())
 }
@@ -150,11 +150,14 @@ async fn json_of_any_depth_is_accepted_or_rejected_and_breaks_nothing() -> Resul
                 // All of them have one key, so a second one with other data meets the first.
                 let is_reused = field == "data"
                     && result["problem"]["type"].as_str().is_some_and(|kind| kind.ends_with("idempotency-key-reused"));
-                assert!(result["status"] == status || (status == 201 && is_reused), "{field}, {levels}: {result:.300}");
+                assert!(
+                    result["statusCode"] == status || (status == 201 && is_reused),
+                    "{field}, {levels}: {result:.300}"
+                );
             }
             for body in [deep.clone(), format!(r#"{{"payments":{deep}}}"#), format!(r#"{{"other":{deep}}}"#)] {
                 let batch = world.send(Ask::post("/payment-batches").text(body.clone())).await?;
-                assert!(batch.status == 400 || batch.body["results"][0]["status"] == 400, "{levels}: {batch:.300}");
+                assert!(batch.status == 400 || batch.body["results"][0]["statusCode"] == 400, "{levels}: {batch:.300}");
                 let single =
                     world.send(Ask::post("/accounts/a/payments").header("Idempotency-Key", "k").text(body)).await?;
                 assert_eq!(single.status, 400, "{levels}: {single:.300}");
@@ -178,7 +181,7 @@ async fn half_a_surrogate_pair_is_the_fault_of_its_entry_alone() -> Result<()> {
     let entries = [entry("1", r#""\ud83d""#), entry("2", r#"{"\udc00":1}"#), entry("3", r#""\ud83d\ude00""#)];
     let batch = format!(r#"{{"payments":[{}]}}"#, entries.join(","));
     let reply = world.send(Ask::post("/payment-batches").text(batch)).await?;
-    let statuses: Vec<_> = reply.body["results"].as_array().into_iter().flatten().map(|r| &r["status"]).collect();
+    let statuses: Vec<_> = reply.body["results"].as_array().into_iter().flatten().map(|r| &r["statusCode"]).collect();
     assert_eq!(statuses, [400, 400, 201], "{reply}");
     assert_eq!(reply.body["results"][0]["problem"]["field"], "data", "{reply}");
     Ok(())

@@ -28,7 +28,7 @@ fn requests(payment_id: &str) -> Vec<(Ask, i64)> {
 
 /// The status that a client sees: of the reply, or of a batch's only entry.
 fn status_of(reply: &payments_tests::Reply) -> i64 {
-    reply.body["results"][0]["status"].as_i64().filter(|_| reply.status == 200).unwrap_or(reply.status)
+    reply.body["results"][0]["statusCode"].as_i64().filter(|_| reply.status == 200).unwrap_or(reply.status)
 }
 
 const TROUBLES: [(Fate, i64); 10] = [

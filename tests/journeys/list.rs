@@ -1,7 +1,7 @@
 //! An account's payments, page by page, over both tables.
 
 use anyhow::{Context as _, Result};
-use payments_tests::{Ask, World};
+use payments_tests::{Ask, Reply, World};
 use serde_json::{Value, json};
 
 fn payment(scheduled_for: &str, data: &Value) -> Value {
@@ -57,7 +57,7 @@ async fn every_page_size_shows_every_payment_once_in_order_while_others_are_adde
 async fn a_page_with_data_stays_under_four_megabytes() -> Result<()> {
     let world = World::open().await?;
     // Quotes and backslashes double in Lambda's response: the worst case.
-    for data in ["x".repeat(7_700), "\"".repeat(3_850)] {
+    for data in ["x".repeat(7_500), "\"".repeat(3_750)] {
         let account = if data.starts_with('x') { "plain" } else { "quoted" };
         let entry = |n: usize| {
             let mut entry = payment("2026-12-01", &json!(data));
@@ -159,6 +159,28 @@ async fn a_range_includes_its_first_and_last_instant_and_no_more() -> Result<()>
     let due: Vec<_> = read.iter().map(|payment| payment["dueAt"].as_str().unwrap_or_default()).collect();
     assert_eq!(due, ["2027-03-28T00:00:00Z", "2027-03-28T22:59:59Z"]);
     assert!(read.iter().all(|payment| payment["dueDate"] == "2027-03-28"));
+    Ok(())
+}
+
+/// An answer says which dates it is of, whoever chose them; a cursor keeps them after midnight.
+#[tokio::test]
+async fn a_list_says_the_range_that_was_used() -> Result<()> {
+    let world = World::open().await?;
+    put(&world, "a", "2026-11-20").await?;
+    put(&world, "b", "2026-12-01").await?;
+    let range = |reply: &Reply| (reply.field("from").to_owned(), reply.field("to").to_owned());
+    let is = |from: &str, to: &str| (from.to_owned(), to.to_owned());
+    let list = world.send(Ask::get("/accounts/buyer/payments?limit=1")).await?;
+    assert_eq!(range(&list), is("2026-11-20", "2099-12-31"), "{list}");
+    let given = world.send(Ask::get("/accounts/buyer/payments?from=2026-11-21&to=2026-12-02")).await?;
+    assert_eq!(range(&given), is("2026-11-21", "2026-12-02"), "{given}");
+    let counts = world.send(Ask::get("/counts?from=2026-12-01")).await?;
+    assert_eq!(range(&counts), is("2026-12-01", "2027-03-01"), "{counts}");
+    let one = world.send(Ask::get("/accounts/buyer/payments?idempotencyKey=a")).await?;
+    assert_eq!(range(&one), is("", ""), "{one}");
+    world.set_clock("2026-11-21T09:00:00Z")?;
+    let next = world.send(Ask::get(&format!("/accounts/buyer/payments?cursor={}", list.field("nextCursor")))).await?;
+    assert_eq!(range(&next), is("2026-11-20", "2099-12-31"), "{next}");
     Ok(())
 }
 

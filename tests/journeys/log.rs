@@ -159,9 +159,9 @@ async fn a_hole_is_an_error_that_nobody_reads_over() -> Result<()> {
 #[tokio::test]
 async fn clients_read_the_log_page_by_page_and_never_an_empty_page_for_what_is_gone() -> Result<()> {
     let world = World::open().await?;
-    let empty = world.send(Ask::get("/events?after=now")).await?;
+    let empty = world.send(Ask::get("/events?cursor=now")).await?;
     assert_eq!(empty.body, json!({ "events": [], "nextCursor": "1.1.0", "hasMore": false }));
-    for after in ["", "?after=1.1.0"] {
+    for after in ["", "?cursor=1.1.0"] {
         assert_eq!(world.send(Ask::get(&format!("/events{after}"))).await?.body, empty.body);
     }
     is_gone(&world, "1.2.0", "1.1.0").await?;
@@ -173,7 +173,7 @@ async fn clients_read_the_log_page_by_page_and_never_an_empty_page_for_what_is_g
     for limit in [1, 2, 3, 4, 1_000] {
         let (mut after, mut found) = ("1.1.0".to_owned(), Vec::new());
         loop {
-            let page = world.send(Ask::get(&format!("/events?after={after}&limit={limit}"))).await?.body;
+            let page = world.send(Ask::get(&format!("/events?cursor={after}&limit={limit}"))).await?.body;
             found.extend(page["events"].as_array().context("no events")?.clone());
             after = page["nextCursor"].as_str().context("no cursor")?.to_owned();
             if page["hasMore"] == false {
@@ -182,7 +182,7 @@ async fn clients_read_the_log_page_by_page_and_never_an_empty_page_for_what_is_g
         }
         assert_eq!((found, after.as_str()), (whole.clone(), "3622140.5.0"), "pages of {limit}");
     }
-    let now = world.send(Ask::get("/events?after=now")).await?;
+    let now = world.send(Ask::get("/events?cursor=now")).await?;
     assert_eq!(now.body, json!({ "events": [], "nextCursor": "3622140.5.0", "hasMore": false }));
     for after in ["3622140.2.9", "3622140.5.1", "3622141.1.0", "999999999.999999999999.999999999"] {
         is_gone(&world, after, "3622140.1.0").await?;
@@ -195,7 +195,7 @@ async fn clients_read_the_log_page_by_page_and_never_an_empty_page_for_what_is_g
 }
 
 async fn is_gone(world: &World, after: &str, oldest: &str) -> Result<()> {
-    let reply = world.send(Ask::get(&format!("/events?after={after}"))).await?;
+    let reply = world.send(Ask::get(&format!("/events?cursor={after}"))).await?;
     assert_eq!((reply.status, reply.problem()), (410, "cursor-gone"), "{after}: {reply}");
     assert_eq!(reply.field("oldestCursor"), oldest, "{after}: {reply}");
     Ok(())

@@ -9,7 +9,7 @@ use proptest::test_runner::TestRunner;
 const QUERIES: [(&str, &[&str], &str); 4] = [
     ("/accounts/buyer/payments", &["from", "to", "status", "limit", "cursor", "include", "other"], "[ -~é]{0,12}"),
     ("/counts", &["from", "to", "other"], "[ -~é]{0,12}|2026-12-01|2027-11-30|2099-12-31"),
-    ("/events", &["after", "limit", "other"], "[ -~é]{0,12}|now|1.1.0|0.1.0|1.2|1"),
+    ("/events", &["cursor", "limit", "other"], "[ -~é]{0,12}|now|1.1.0|0.1.0|1.2|1"),
     ("/payments", &["dueDate", "status", "shard", "limit", "cursor", "other"], "[ -~é]{0,12}|2026-12-01|0|PENDING"),
 ];
 

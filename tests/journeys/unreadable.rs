@@ -37,7 +37,7 @@ async fn damage(world: &World, ids: &[String], attribute: &str) -> Result<()> {
 #[derive(Debug, Default, PartialEq)]
 struct Found {
     shown: BTreeSet<String>,
-    left_out: BTreeSet<String>,
+    unreadable: BTreeSet<String>,
     count: u64,
 }
 
@@ -52,18 +52,18 @@ async fn read(world: &World, path: &str, limit: usize) -> Result<Found> {
             let id = payment["paymentId"].as_str().context("an id")?;
             ensure!(found.shown.insert(id.to_owned()), "{id} is shown twice");
         }
-        let left_out = page.body.get("leftOut").unwrap_or(&Value::Null);
-        let ids = left_out["paymentIds"].as_array().into_iter().flatten();
-        found.left_out.extend(ids.filter_map(|id| id.as_str().map(str::to_owned)));
-        found.count += left_out["count"].as_u64().unwrap_or(0);
+        let unreadable = page.body.get("unreadable").unwrap_or(&Value::Null);
+        let ids = unreadable["paymentIds"].as_array().into_iter().flatten();
+        found.unreadable.extend(ids.filter_map(|id| id.as_str().map(str::to_owned)));
+        found.count += unreadable["count"].as_u64().unwrap_or(0);
         let Some(next) = page.body["nextCursor"].as_str() else { return Ok(found) };
         cursor = format!("&cursor={next}");
     }
 }
 
-fn found(shown: &[String], left_out: &[String]) -> Result<Found> {
+fn found(shown: &[String], unreadable: &[String]) -> Result<Found> {
     let set = |ids: &[String]| ids.iter().cloned().collect();
-    Ok(Found { shown: set(shown), left_out: set(left_out), count: u64::try_from(left_out.len())? })
+    Ok(Found { shown: set(shown), unreadable: set(unreadable), count: u64::try_from(unreadable.len())? })
 }
 
 #[tokio::test]
@@ -83,7 +83,7 @@ async fn a_damaged_head_hides_no_other_of_its_account() -> Result<()> {
         for limit in [1, 2, 3, 7, 1_000] {
             assert_eq!(read(&world, path, limit).await?, found(&whole, &damaged)?, "{path}, limit {limit}");
         }
-        assert_eq!(world.metric("PaymentsLeftOut")?, 3, "{path}");
+        assert_eq!(world.metric("PaymentsUnreadable")?, 3, "{path}");
     }
     for (id, status) in [(&damaged[0], 500), (&whole[0], 200)] {
         let one = world.send(Ask::get(&format!("/accounts/buyer/payments/{id}"))).await?;
@@ -129,7 +129,7 @@ async fn items_whose_keys_cannot_be_read_hide_no_payment() -> Result<()> {
     for path in ["/accounts/buyer/payments?status=SCHEDULED", "/accounts/buyer/payments?include=data"] {
         for limit in [1, 2, 3, 1_000] {
             let read = read(&world, path, limit).await?;
-            assert_eq!((&read.shown, read.left_out.len()), (&found(&ids, &[])?.shown, 0), "{path}, limit {limit}");
+            assert_eq!((&read.shown, read.unreadable.len()), (&found(&ids, &[])?.shown, 0), "{path}, limit {limit}");
             // They have no place in the order, so several pages can count one of them.
             assert!(if limit == 1_000 { read.count == 4 } else { read.count >= 4 }, "{path}, limit {limit}: {read:?}");
         }
@@ -147,7 +147,7 @@ async fn a_damaged_entry_of_a_date_is_left_out_with_its_id() -> Result<()> {
         let list = read(&world, &format!("/payments?dueDate={DAY}"), limit).await?;
         assert_eq!(list, found(&ids[3..], &ids[..3])?, "limit {limit}");
         let lines = world.outside.metrics.take();
-        let counted = lines.iter().map(|line| Ok(serde_json::from_str::<Value>(line)?["PaymentsLeftOut"].as_u64()));
+        let counted = lines.iter().map(|line| Ok(serde_json::from_str::<Value>(line)?["PaymentsUnreadable"].as_u64()));
         assert_eq!(counted.collect::<Result<Vec<_>>>()?.into_iter().flatten().sum::<u64>(), 3, "{lines:?}");
     }
     // In both tables.
@@ -174,7 +174,7 @@ async fn a_damaged_payment_of_a_transaction_is_left_out() -> Result<()> {
     let reply = world.send(Ask::get("/payments?transactionId=TX")).await?;
     assert_eq!((reply.status, reply.payments().len()), (200, 1), "{reply}");
     assert_eq!(reply.payments()[0]["paymentId"], ids[1], "{reply}");
-    assert_eq!(reply.body["leftOut"], json!({ "count": 1, "paymentIds": [ids[0]] }), "{reply}");
-    assert_eq!(world.metric("PaymentsLeftOut")?, 1);
+    assert_eq!(reply.body["unreadable"], json!({ "count": 1, "paymentIds": [ids[0]] }), "{reply}");
+    assert_eq!(world.metric("PaymentsUnreadable")?, 1);
     Ok(())
 }

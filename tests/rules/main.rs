@@ -2,8 +2,10 @@
 
 mod access;
 mod alarms;
+mod api_names;
 mod bounds;
 mod circles;
+mod domain;
 mod graph;
 mod iam;
 mod model;

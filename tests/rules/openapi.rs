@@ -6,13 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Context as _, Result, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use payments_http::key_header::key_of;
 use payments_http::problem::TYPE_BASE;
 use payments_http::routes::{ROUTES, RouteSpec};
 use payments_http::{PageLimit, ProblemKind, Route, Scope};
 use payments_model::webhook::EndpointId;
 use payments_model::{
-    AccountId, AmountMinor, BusinessDate, Currency, DateRule, IdempotencyKey, MoveReason, PaymentId, ScheduledFor,
-    ShardCount, Status, TransactionId,
+    AccountId, AmountMinor, BusinessDate, Currency, DateRule, IdempotencyKey, MoveReason, PaymentId, Reference,
+    ScheduledFor, ShardCount, Status, TransactionId,
 };
 use payments_tests::contract::conforms;
 use payments_tests::given::{answer, event_text, function_of};
@@ -91,11 +92,15 @@ fn parameters_are_those_of_the_code_in_its_order() -> Result<()> {
 type Reads = (&'static str, fn(&str) -> bool);
 
 /// The schemas of texts, and the types that parse them.
-const TEXTS: [Reads; 10] = [
+const TEXTS: [Reads; 12] = [
     ("/components/schemas/AccountId", |text| text.parse::<AccountId>().is_ok()),
     ("/components/schemas/PaymentId", |text| text.parse::<PaymentId>().is_ok()),
     ("/components/schemas/TransactionId", |text| text.parse::<TransactionId>().is_ok()),
     ("/components/schemas/IdempotencyKey", |text| text.parse::<IdempotencyKey>().is_ok()),
+    ("/components/parameters/Idempotency-Key/schema", |text| {
+        key_of(text).is_some_and(|key| key.parse::<IdempotencyKey>().is_ok())
+    }),
+    ("/components/schemas/Reference", |text| text.parse::<Reference>().is_ok()),
     ("/components/schemas/EndpointId", |text| text.parse::<EndpointId>().is_ok()),
     ("/components/schemas/Status", |text| text.parse::<Status>().is_ok()),
     ("/components/schemas/BusinessDate", |text| text.parse::<BusinessDate>().is_ok()),
@@ -139,11 +144,25 @@ fn texts_have_the_limits_of_the_code() -> Result<()> {
         "2026-12-01T09:30:00\u{2212}05:00",
         "2026-12-01T09:30:00-05:00",
         "2026-12-01T09:30:00+0100",
+        "2026-12-01T09:30:00.Z",
+        "2026-12-01T09:30:00.0",
         "..",
         "...",
         ".a",
         "..a",
         "a..",
+        "a/b c",
+        "/a",
+        "a/",
+        "a//b",
+        " a",
+        "a /b",
+        "\"a\"",
+        "\"a",
+        "\"a\\\"\"",
+        "\"a\\b\"",
+        "\"a\"b\"",
+        "a\"b\"",
     ];
     texts.extend(others.map(str::to_owned));
     for (pointer, reads) in TEXTS {

@@ -47,7 +47,7 @@ impl Reply {
 
     /// The last part of a problem's type.
     pub fn problem(&self) -> &str {
-        self.field("type").rsplit('/').next().unwrap_or_default()
+        self.field("type").rsplit(':').next().unwrap_or_default()
     }
 }
 

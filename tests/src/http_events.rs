@@ -40,7 +40,7 @@ pub const GIVEN: [(Given, &[&str]); 14] = [
             "webhooks/get-unknown",
             "webhooks/list",
             "webhooks/put",
-            "webhooks/put-after-gone",
+            "webhooks/put-cursor-gone",
             "webhooks/replay-unknown",
             "webhooks/rotate-unknown",
             "webhooks/secret-unknown",

@@ -100,7 +100,7 @@ impl World {
         for batch in entries.into_iter().collect::<Vec<_>>().chunks(100) {
             let reply = self.send(Ask::post("/payment-batches").json(&json!({ "payments": batch }))).await?;
             for result in reply.body["results"].as_array().with_context(|| reply.to_string())? {
-                ensure!(result["status"] == 201, "{result}");
+                ensure!(result["statusCode"] == 201, "{result}");
                 ids.push(result["payment"]["paymentId"].as_str().with_context(|| result.to_string())?.to_owned());
             }
         }

@@ -17,12 +17,12 @@ def entry(key: str, amount: int = 100) -> AccountBatchEntry:
 
 def created(key: str) -> dict[str, Any]:
     """Returns the result of an entry that was created."""
-    return {"status": 201, "accountId": "acc-1", "idempotencyKey": key, "payment": PAYMENT}
+    return {"statusCode": 201, "accountId": "acc-1", "idempotencyKey": key, "payment": PAYMENT}
 
 
 def rejected(key: str, status: int, kind: str, **more: Any) -> dict[str, Any]:
     """Returns the result of an entry that was not."""
-    return {"status": status, "accountId": "acc-1", "idempotencyKey": key, "problem": problem(status, kind, **more)}
+    return {"statusCode": status, "accountId": "acc-1", "idempotencyKey": key, "problem": problem(status, kind, **more)}
 
 
 def keys(body: str) -> list[str]:
@@ -36,10 +36,10 @@ def batch_one_rejected() -> None:
     entries = [BatchEntry(account, f"b-{amount}", "acc-2", amount, "GBP", day(7)) for account, amount in amounts]
     first, second, third = BANK.create_batch(entries)
     assert isinstance(first, EntryCreated) and isinstance(second, EntryProblem) and isinstance(third, EntryCreated)
-    equal((first.status, second.status, third.status), (201, 422, 201))
+    equal((first.status_code, second.status_code, third.status_code), (201, 422, 201))
     equal((first.payment.amount_minor, third.payment.amount_minor), (100, 300))
     equal((second.account_id, second.idempotency_key), ("py-batch-2", "b-0"))
-    assert second.problem.type_.endswith("/invalid-amount") and second.problem.errors
+    assert second.problem.type_.endswith(":invalid-amount") and second.problem.errors
     equal(second.problem.errors[0].pointer, "/payments/1/amountMinor")
 
 
@@ -61,7 +61,7 @@ def batch_repeats_503() -> None:
         results = fake.bank.create_account_batch("acc-1", [entry(key) for key in "abcd"])
         equal([keys(seen.body) for seen in fake.seen], [list("abcd"), list("bd"), ["d"]])
         equal(
-            [(result.idempotency_key, result.status) for result in results],
+            [(result.idempotency_key, result.status_code) for result in results],
             [("a", 201), ("b", 201), ("c", 500), ("d", 201)],
         )
         equal(fake.pauses, [3.0, 6.0])
@@ -71,7 +71,7 @@ def batch_repeats_503() -> None:
 def batch_pointers() -> None:
     fault = {
         "pointer": "/payments/0/currency",
-        "type": "/problems/x",
+        "type": "urn:scheduled-payments:problem:x",
         "detail": "It is so.",
     }
     busy = rejected("b", 503, "throttled", retryAfterSeconds=1)
@@ -90,5 +90,5 @@ def batch_keeps_results() -> None:
     for later in (Answer(401, {"message": "Unauthorized"}), throttled(100)):
         with Fake(first, later) as fake:
             results = fake.bank.create_account_batch("acc-1", [entry("a"), entry("b")])
-            equal([result.status for result in results], [201, 503])
+            equal([result.status_code for result in results], [201, 503])
             equal(len(fake.seen), 2)

@@ -9,7 +9,7 @@ from typing import Any
 
 from scheduled_payments import Bank, Retries
 
-PROBLEMS = "/problems/"
+PROBLEMS = "urn:scheduled-payments:problem:"
 PAYMENT: dict[str, Any] = {
     "paymentId": "61ecab5a-6d56-55ab-977e-6dab3db8c000",
     "accountId": "acc-1",
@@ -52,7 +52,8 @@ GATEWAY_SLOW = Answer(504, {"message": "Endpoint request timed out"})
 
 def problem(status: int, kind: str, **more: Any) -> dict[str, Any]:
     """Returns the body of a problem."""
-    return {"type": PROBLEMS + kind, "title": kind, "status": status, "detail": "It is so.", **more}
+    known = {"type": PROBLEMS + kind, "title": kind, "status": status, "help": f"/problems/{kind}"}
+    return {**known, "detail": "It is so.", **more}
 
 
 def throttled(seconds: int) -> Answer:

@@ -111,13 +111,13 @@ def events() -> None:
     equal((error.status, error.kind, error.oldest_cursor), (410, "cursor-gone", f"{settled.epoch}.1.0"))
 
 
-@check("left-out")
-def left_out() -> None:
+@check("unreadable")
+def unreadable() -> None:
     gone = {"count": 2, "paymentIds": [PAYMENT["paymentId"]]}
-    first = Answer(body={"payments": [], "nextCursor": "abc", "leftOut": gone})
+    first = Answer(body={"payments": [], "nextCursor": "abc", "unreadable": gone})
     last = Answer(body={"payments": [PAYMENT], "nextCursor": None})
     with Fake(first, last) as fake:
         pages = fake.bank.list("acc-1", status=["SCHEDULED"])
         equal(len(list(pages)), 1)
-        equal((pages.left_out, pages.left_out_ids), (2, [PAYMENT["paymentId"]]))
+        equal((pages.unreadable, pages.unreadable_ids), (2, [PAYMENT["paymentId"]]))
         assert "cursor=" not in fake.seen[0].path and "cursor=abc" in fake.seen[1].path

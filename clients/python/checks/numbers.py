@@ -13,7 +13,7 @@ def sum_of_38_digits() -> None:
     texts = dict.fromkeys(none, "0") | {"PROCESSED": NINES, "FAILED": f"-{NINES}"}
     date = day(0)
     one = {"date": date.isoformat(), "byStatus": none, "total": 0, "archived": 0, "unparsed": 0, "sums": {"GBP": texts}}
-    with Fake(Answer(body={"counts": [one]})) as fake:
+    with Fake(Answer(body={"from": one["date"], "to": one["date"], "counts": [one]})) as fake:
         sums = fake.bank.counts(date, date)[0].sums["GBP"]
         equal(sums["PROCESSED"], 99999999999999999999999999999999999999)
         equal(sums["FAILED"], -99999999999999999999999999999999999999)
@@ -30,8 +30,22 @@ def largest_amount() -> None:
 @check("new-members")
 def new_members() -> None:
     unknown = problem(409, "not-thought-of-yet", hint="new")
-    results = [{"status": 422, "accountId": "acc-1", "idempotencyKey": "k", "problem": unknown | {"status": 422}}]
+    results = [{"statusCode": 422, "accountId": "acc-1", "idempotencyKey": "k", "problem": unknown | {"status": 422}}]
     with Fake(Answer(201, PAYMENT | {"mood": "good"}), Answer(409, unknown), Answer(body={"results": results})) as fake:
         equal(fake.bank.create("acc-1", "k", order()).payment.amount_minor, 12050)
         equal(problem_of(fake.bank.create, "acc-1", "k", order()).kind, "not-thought-of-yet")
-        equal([result.status for result in fake.bank.create_batch([])], [422])
+        equal([result.status_code for result in fake.bank.create_batch([])], [422])
+
+
+@check("unknown-values")
+def unknown_values() -> None:
+    trail = [*PAYMENT["trail"], {"status": "DISPUTED", "at": "2090-06-15T09:00:00Z", "by": {"kind": "court"}}]
+    payment = PAYMENT | {"status": "DISPUTED", "moveReason": "strike", "trail": trail}
+    rejected = {"statusCode": 409, "problem": problem(409, "not-thought-of-yet")}
+    event = {"id": "1", "type": "payment.disputed", "at": "2090-06-15T09:00:00Z", "epoch": 1, "status": "DISPUTED"}
+    page = {"events": [event], "nextCursor": "1.2.0", "hasMore": False}
+    with Fake(Answer(body=payment), Answer(body={"results": [rejected]}), Answer(body=page)) as fake:
+        found = fake.bank.get("acc-1", PAYMENT["paymentId"])
+        equal((found.status, found.move_reason, found.trail[1].by.kind), ("DISPUTED", "strike", "court"))
+        equal([result.status_code for result in fake.bank.create_batch([])], [409])
+        equal([event.type_ for event in fake.bank.events().events], ["payment.disputed"])

@@ -104,7 +104,7 @@ def all_faults() -> None:
     wrong = order(payee_account_id="..", amount_minor=0, currency="gbp")
     error = problem_of(BANK.create, "py-faults", "faults-1", wrong)
     equal((error.kind, error.field), ("invalid-payee", "payeeAccountId"))
-    found = [(fault.pointer, fault.type.rpartition("/")[2]) for fault in error.errors]
+    found = [(fault.pointer, fault.type.rpartition(":")[2]) for fault in error.errors]
     places = [
         ("/payeeAccountId", "invalid-payee"),
         ("/amountMinor", "invalid-amount"),
@@ -207,6 +207,8 @@ def odd_ids() -> None:
     assert found is not None
     equal(found.payment_id, payment.payment_id)
     equal(BANK.get(account, payment.payment_id), payment)
+    in_quotes = BANK.create(account, '"a\\"b"', order()).payment
+    equal(BANK.find_by_key(account, '"a\\"b"'), in_quotes)
 
 
 @check("dots-refused")

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::bank::{Bank, expect, is_replayed, payment_path};
 use crate::errors::Error;
 use crate::model::{Actor, Payment, PaymentOrder};
-use crate::values::{Data, DateRule, ScheduledFor, present};
+use crate::values::{Data, DateRule, ScheduledFor, key_header, present};
 
 /// A payment as it is now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl Bank {
     ) -> Result<Amended, Error> {
         let order = serde_json::to_vec(order).map_err(|error| Error::Invalid(error.to_string()))?;
         let request = Request::put(payment_path(account, payment_id)?)
-            .header("idempotency-key", key)
+            .header("idempotency-key", &*key_header(key))
             .header(header::IF_MATCH, format!("\"{version}\""))
             .header(header::CONTENT_TYPE, "application/json")
             .body(Bytes::from(order));

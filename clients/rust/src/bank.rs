@@ -19,7 +19,7 @@ use crate::model::{
 use crate::pages::{Page, Pages};
 use crate::retries::Tries;
 use crate::sender::Sender;
-use crate::values::Status;
+use crate::values::{Status, key_header};
 
 /// How many payments a page has by default.
 const PAGE_SIZE: u16 = 100;
@@ -240,9 +240,9 @@ impl Bank {
     /// # Errors
     /// A cursor that is gone (`cursor-gone`: [`Problem::oldest_cursor`](crate::Problem::oldest_cursor) is where to go on), a token
     /// without `payments/inspect`, or no answer of the bank.
-    pub async fn events(&self, after: Option<&str>, limit: Option<u16>) -> Result<EventPage, Error> {
+    pub async fn events(&self, cursor: Option<&str>, limit: Option<u16>) -> Result<EventPage, Error> {
         let mut query = Query::new(&[]);
-        query.add("after", after.as_ref());
+        query.add("cursor", cursor.as_ref());
         query.add("limit", limit.as_ref());
         self.read(&query.of("/events")).await
     }
@@ -318,7 +318,7 @@ impl Bank {
     ) -> Result<(T, Response<Bytes>), Error> {
         let mut request = Request::builder().method(method).uri(path);
         if let Some(key) = key {
-            request = request.header("idempotency-key", key);
+            request = request.header("idempotency-key", &*key_header(key));
         }
         let mut content = Vec::new();
         if let Some(body) = body {

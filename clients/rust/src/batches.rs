@@ -19,7 +19,7 @@ struct Batch<'e> {
 impl Bank {
     /// Returns a result for each entry, in their order.
     ///
-    /// An entry with status 503 is sent again after its `retryAfterSeconds`. It keeps that status if no attempt is left,
+    /// An entry with the code 503 is sent again after its `retryAfterSeconds`. It keeps that code if no attempt is left,
     /// or if the request that repeats it fails: the results of the other entries must not be lost.
     pub(crate) async fn batch<E: Serialize>(&self, path: &str, entries: &[E]) -> Result<Vec<EntryResult>, Error> {
         let entries: Result<Vec<_>, _> = entries.iter().map(serde_json::value::to_raw_value).collect();
@@ -27,7 +27,7 @@ impl Bank {
         let mut results = self.batch_once(path, entries.iter().map(Box::as_ref).collect()).await?;
         let mut tries = self.tries();
         loop {
-            let throttled = results.iter().enumerate().filter(|(_, result)| result.status == THROTTLED);
+            let throttled = results.iter().enumerate().filter(|(_, result)| result.status_code == THROTTLED);
             let (places, demanded): (Vec<_>, Vec<_>) =
                 throttled.map(|(place, result)| (place, demanded(result))).unzip();
             let Some(longest) = demanded.into_iter().max() else { return Ok(results) };

@@ -127,15 +127,17 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Problem {
-    /// Its type, a reference to a page of the API.
-    #[serde(rename = "type")]
-    pub type_url: String,
+    /// Its type, a name that is the same at every bank.
+    pub r#type: String,
     /// Its title.
     #[serde(default)]
     pub title: Option<String>,
     /// The HTTP status.
     #[serde(default)]
     pub status: u16,
+    /// The address of a page about it, relative to that of the API.
+    #[serde(default)]
+    pub help: Option<String>,
     /// What is wrong.
     pub detail: String,
     /// The field that is wrong.
@@ -167,7 +169,7 @@ pub struct Problem {
 impl Problem {
     /// Returns the end of its type, such as `no-such-payment`.
     pub fn kind(&self) -> &str {
-        self.type_url.rsplit('/').next().unwrap_or_default()
+        self.r#type.rsplit(':').next().unwrap_or_default()
     }
 }
 
@@ -177,9 +179,8 @@ impl Problem {
 pub struct Fault {
     /// Its place as a JSON Pointer.
     pub pointer: String,
-    /// Its type, a reference to a page of the API.
-    #[serde(rename = "type")]
-    pub type_url: String,
+    /// Its type, a name that is the same at every bank.
+    pub r#type: String,
     /// What is wrong.
     pub detail: String,
 }

@@ -80,7 +80,7 @@ pub struct Event {
     /// The instant to which the payments were restored (`log.restored`), unless only the log itself was.
     pub restored_to: Option<DateTime<Utc>>,
     /// The end of the epoch before, as a cursor (`log.restored`).
-    pub end: Option<String>,
+    pub end_cursor: Option<String>,
 }
 
 /// What the fields were that an amendment changed. A field that did not change is absent, and so is a reference that there was not.

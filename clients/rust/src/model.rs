@@ -190,7 +190,7 @@ impl Created {
 #[non_exhaustive]
 pub struct EntryResult {
     /// The HTTP status that the entry alone would have had.
-    pub status: u16,
+    pub status_code: u16,
     /// The account of the entry, if the bank could read it.
     pub account_id: Option<String>,
     /// The key of the entry, if the bank could read it.
@@ -202,7 +202,7 @@ pub struct EntryResult {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Entry {
-    status: u16,
+    status_code: u16,
     account_id: Option<String>,
     idempotency_key: Option<String>,
     #[serde(default)]
@@ -215,13 +215,13 @@ impl TryFrom<Entry> for EntryResult {
     type Error = &'static str;
 
     fn try_from(entry: Entry) -> Result<Self, Self::Error> {
-        let Entry { status, account_id, idempotency_key, idempotent_replayed, payment, problem } = entry;
+        let Entry { status_code, account_id, idempotency_key, idempotent_replayed, payment, problem } = entry;
         let outcome = match (payment, problem) {
             (Some(payment), None) => Ok(Created::new(payment, idempotent_replayed)),
             (None, Some(problem)) => Err(problem),
             _ => return Err("a result has neither a payment nor a problem, or both"),
         };
-        Ok(Self { status, account_id, idempotency_key, outcome })
+        Ok(Self { status_code, account_id, idempotency_key, outcome })
     }
 }
 

@@ -18,13 +18,13 @@ use crate::errors::Error;
 pub(crate) struct Page<T> {
     pub(crate) payments: Vec<T>,
     next_cursor: Option<String>,
-    left_out: Option<LeftOut>,
+    unreadable: Option<Unreadable>,
 }
 
 /// The payments of a page that the bank could not read.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct LeftOut {
+struct Unreadable {
     count: u64,
     payment_ids: Vec<String>,
 }
@@ -38,8 +38,8 @@ pub struct Pages<T> {
     read: Box<dyn Fn(Option<String>) -> Reading<T> + Send + Sync>,
     state: State<T>,
     payments: IntoIter<T>,
-    left_out: u64,
-    left_out_ids: Vec<String>,
+    unreadable: u64,
+    unreadable_ids: Vec<String>,
 }
 
 enum State<T> {
@@ -53,25 +53,25 @@ enum State<T> {
 impl<T> Pages<T> {
     pub(crate) fn new(read: impl Fn(Option<String>) -> Reading<T> + Send + Sync + 'static) -> Self {
         let payments = Vec::new().into_iter();
-        Self { read: Box::new(read), state: State::At(None), payments, left_out: 0, left_out_ids: Vec::new() }
+        Self { read: Box::new(read), state: State::At(None), payments, unreadable: 0, unreadable_ids: Vec::new() }
     }
 
     /// Returns how many payments of the pages so far the bank could not read. Report them.
-    pub fn left_out(&self) -> u64 {
-        self.left_out
+    pub fn unreadable(&self) -> u64 {
+        self.unreadable
     }
 
     /// Returns the ids of those payments that the bank could not read, as far as it knows them.
-    pub fn left_out_ids(&self) -> &[String] {
-        &self.left_out_ids
+    pub fn unreadable_ids(&self) -> &[String] {
+        &self.unreadable_ids
     }
 
     fn take(&mut self, page: Page<T>) {
         self.payments = page.payments.into_iter();
         self.state = page.next_cursor.map_or(State::End, |cursor| State::At(Some(cursor)));
-        if let Some(left_out) = page.left_out {
-            self.left_out = self.left_out.saturating_add(left_out.count);
-            self.left_out_ids.extend(left_out.payment_ids);
+        if let Some(unreadable) = page.unreadable {
+            self.unreadable = self.unreadable.saturating_add(unreadable.count);
+            self.unreadable_ids.extend(unreadable.payment_ids);
         }
     }
 }
@@ -127,8 +127,8 @@ impl<T: Unpin> Stream for Pages<T> {
 
 impl<T> fmt::Debug for Pages<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { left_out, left_out_ids, .. } = self;
+        let Self { unreadable, unreadable_ids, .. } = self;
         let mut shown = f.debug_struct("Pages");
-        shown.field("left_out", left_out).field("left_out_ids", left_out_ids).finish_non_exhaustive()
+        shown.field("unreadable", unreadable).field("unreadable_ids", unreadable_ids).finish_non_exhaustive()
     }
 }

@@ -1,5 +1,6 @@
 //! Values of payments: their status, when they are due, and their data.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -11,6 +12,7 @@ use serde_json::value::RawValue;
 /// The status of a payment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[non_exhaustive]
 pub enum Status {
     /// It is not due yet, and can be amended or cancelled.
     Scheduled,
@@ -22,6 +24,9 @@ pub enum Status {
     Failed,
     /// A client cancelled it.
     Cancelled,
+    /// A status that this client does not know. The payment is neither yours to change nor settled.
+    #[serde(other)]
+    Unknown,
 }
 
 impl Status {
@@ -33,6 +38,7 @@ impl Status {
             Self::Processed => "PROCESSED",
             Self::Failed => "FAILED",
             Self::Cancelled => "CANCELLED",
+            Self::Unknown => "UNKNOWN",
         }
     }
 }
@@ -155,4 +161,12 @@ impl From<Box<RawValue>> for Data {
 /// Reads data that is there, also if it is null: only what is absent is `None`.
 pub(crate) fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Data>, D::Error> {
     Data::deserialize(deserializer).map(Some)
+}
+
+/// Returns the header that sends a key. One that begins with a double quote is sent as a string in quotes, which the bank takes off.
+pub(crate) fn key_header(key: &str) -> Cow<'_, str> {
+    if key.starts_with('"') {
+        return format!("\"{}\"", key.replace('\\', r"\\").replace('"', r#"\""#)).into();
+    }
+    key.into()
 }

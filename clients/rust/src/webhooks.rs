@@ -25,7 +25,7 @@ pub struct EndpointOrder {
     pub accounts: BTreeSet<String>,
     /// Where a new endpoint begins: a cursor of the log. Without one it begins with the next event.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub after: Option<String>,
+    pub cursor: Option<String>,
     /// Whether nothing is sent. The endpoint keeps its place, and events expire after 35 days.
     #[serde(rename = "enabled", serialize_with = "enabled")]
     pub disabled: bool,
@@ -148,14 +148,15 @@ pub struct SkippedEvent {
 
 /// A part of the log that had expired.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct MissedEvents {
     /// When that was found.
     pub at: DateTime<Utc>,
     /// The cursor before them.
-    pub from: String,
+    pub cursor: String,
     /// The cursor after them.
-    pub to: String,
+    pub end_cursor: String,
 }
 
 /// A secret that signs messages. Its text is not shown in logs.
@@ -188,7 +189,7 @@ struct Secrets {
 
 #[derive(Serialize)]
 struct Replay<'r> {
-    after: &'r str,
+    cursor: &'r str,
 }
 
 #[derive(Serialize)]
@@ -223,7 +224,7 @@ impl Bank {
         self.read(&endpoint_path(id, "")?).await
     }
 
-    /// Creates an endpoint, or changes it: `after` counts for a new one alone. Returns it, and whether it is new. Repeating it is safe.
+    /// Creates an endpoint, or changes it: `cursor` counts for a new one alone. Returns it, and whether it is new. Repeating it is safe.
     ///
     /// # Errors
     /// When the bank rejects the order, or does not respond.
@@ -261,8 +262,8 @@ impl Bank {
     ///
     /// # Errors
     /// When there is no such endpoint, the log no longer has the place, or the bank does not respond.
-    pub async fn replay_webhook_events(&self, id: &str, after: &str) -> Result<Endpoint, Error> {
-        self.operate(id, "/replay", Some(&Replay { after })).await
+    pub async fn replay_webhook_events(&self, id: &str, cursor: &str) -> Result<Endpoint, Error> {
+        self.operate(id, "/replay", Some(&Replay { cursor })).await
     }
 
     /// Skips the event that an endpoint does not accept. Repeating it is safe.

@@ -13,12 +13,12 @@ function entry(idempotencyKey: string, amountMinor = 100): AccountBatchEntry {
 
 /** Returns the result of an entry that was created. */
 function created(key: string): object {
-  return { status: 201, accountId: "acc-1", idempotencyKey: key, payment: PAYMENT };
+  return { statusCode: 201, accountId: "acc-1", idempotencyKey: key, payment: PAYMENT };
 }
 
 /** Returns the result of an entry that was not. */
 function rejected(key: string, status: number, kind: string, more: object = {}): object {
-  return { status, accountId: "acc-1", idempotencyKey: key, problem: problem(status, kind, more) };
+  return { statusCode: status, accountId: "acc-1", idempotencyKey: key, problem: problem(status, kind, more) };
 }
 
 /** Returns the keys of a batch that was sent. */
@@ -35,10 +35,10 @@ check("batch-one-rejected", async () => {
   const entries = amounts.map(([accountId, amount]) => ({ accountId, ...entry(`b-${amount}`, amount) }));
   const [first, second, third] = await BANK.createBatch(entries);
   assert(first && "payment" in first && second && "problem" in second && third && "payment" in third);
-  equal([first.status, second.status, third.status], [201, 422, 201]);
+  equal([first.statusCode, second.statusCode, third.statusCode], [201, 422, 201]);
   equal([first.payment.amountMinor, third.payment.amountMinor], [100, 300]);
   equal([second.accountId, second.idempotencyKey], ["ts-batch-2", "b-0"]);
-  assert.match(second.problem.type, /\/invalid-amount$/);
+  assert.match(second.problem.type, /:invalid-amount$/);
   equal(second.problem.errors?.[0]?.pointer, "/payments/1/amountMinor");
 });
 
@@ -59,13 +59,13 @@ check("batch-repeats-503", async () => {
     const results = await bank.createAccountBatch("acc-1", [..."abcd"].map((key) => entry(key)));
     equal(seen.map(keys), ["abcd", "bd", "d"]);
     equal(results.map(({ idempotencyKey }) => idempotencyKey), [..."abcd"]);
-    equal(results.map(({ status }) => status), [201, 201, 500, 201]);
+    equal(results.map(({ statusCode }) => statusCode), [201, 201, 500, 201]);
     equal(pauses, [3, 6]);
   });
 });
 
 check("batch-pointers", async () => {
-  const type = "/problems/x";
+  const type = "urn:scheduled-payments:problem:x";
   const errors = [{ pointer: "/payments/0/currency", type, detail: "It is so." }];
   const busy = rejected("b", 503, "throttled", { retryAfterSeconds: 1 });
   const all = answers([created("a"), busy], [rejected("b", 422, "invalid-currency", { errors })]);
@@ -81,7 +81,7 @@ check("batch-keeps-results", async () => {
   for (const later of [{ status: 401, body: { message: "Unauthorized" } }, throttled(100)]) {
     await withFake([...first, later], async ({ bank, seen }) => {
       const results = await bank.createAccountBatch("acc-1", [entry("a"), entry("b")]);
-      equal(results.map(({ status }) => status), [201, 503]);
+      equal(results.map(({ statusCode }) => statusCode), [201, 503]);
       equal(seen.length, 2);
     });
   }

@@ -6,7 +6,7 @@ import { text } from "node:stream/consumers";
 import { Bank, type Retries, type Token } from "scheduled-payments";
 import { toJson } from "../src/json.js";
 
-const PROBLEMS = "/problems/";
+const PROBLEMS = "urn:scheduled-payments:problem:";
 export const PAYMENT = {
   paymentId: "61ecab5a-6d56-55ab-977e-6dab3db8c000",
   accountId: "acc-1",
@@ -43,7 +43,7 @@ export const GATEWAY_SLOW: Answer = { status: 504, body: { message: "Endpoint re
 
 /** Returns the body of a problem. */
 export function problem(status: number, kind: string, more: object = {}): object {
-  return { type: PROBLEMS + kind, title: kind, status, detail: "It is so.", ...more };
+  return { type: PROBLEMS + kind, title: kind, status, help: `/problems/${kind}`, detail: "It is so.", ...more };
 }
 
 /** Returns the answer of a bank that has too much work. */

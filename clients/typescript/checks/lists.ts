@@ -105,13 +105,13 @@ check("events", async () => {
   equal([error.status, error.kind, error.oldestCursor], [410, "cursor-gone", `${settled[0]?.epoch}.1.0`]);
 });
 
-check("left-out", async () => {
-  const leftOut = { count: 2, paymentIds: [PAYMENT.paymentId] };
-  const first = { body: { payments: [], nextCursor: "abc", leftOut } };
+check("unreadable", async () => {
+  const unreadable = { count: 2, paymentIds: [PAYMENT.paymentId] };
+  const first = { body: { payments: [], nextCursor: "abc", unreadable } };
   await withFake([first, { body: { payments: [PAYMENT], nextCursor: null } }], async ({ bank, seen }) => {
     const pages = bank.list("acc-1", { status: ["SCHEDULED"] });
     equal((await pages.toArray()).length, 1);
-    equal([pages.leftOut, pages.leftOutIds], [2, [PAYMENT.paymentId]]);
+    equal([pages.unreadable, pages.unreadableIds], [2, [PAYMENT.paymentId]]);
     equal(seen.map(({ path }) => /cursor=[a-z]*/.exec(path)?.[0]), [undefined, "cursor=abc"]);
   });
 });

@@ -77,7 +77,7 @@ check("all-faults", async () => {
   const wrong = order({ payeeAccountId: "..", amountMinor: 0, currency: "gbp" });
   const error = await problemOf(BANK.create("ts-faults", "faults-1", wrong));
   equal([error.kind, error.field], ["invalid-payee", "payeeAccountId"]);
-  const found = error.errors.map(({ pointer, type }) => [pointer, type.slice(type.lastIndexOf("/") + 1)]);
+  const found = error.errors.map(({ pointer, type }) => [pointer, type.slice(type.lastIndexOf(":") + 1)]);
   const payee = ["/payeeAccountId", "invalid-payee"];
   equal(found, [payee, ["/amountMinor", "invalid-amount"], ["/currency", "invalid-currency"]]);
   equal(error.errors[0]?.detail, error.detail);
@@ -165,6 +165,8 @@ check("odd-ids", async () => {
   equal([payment.accountId, payment.payeeAccountId], [account, "_.-"]);
   equal((await BANK.findByKey(account, key))?.paymentId, payment.paymentId);
   equal(await BANK.get(account, payment.paymentId), payment);
+  const inQuotes = await BANK.create(account, '"a\\"b"', order());
+  equal(await BANK.findByKey(account, '"a\\"b"'), inQuotes.payment);
 });
 
 check("dots-refused", async () => {

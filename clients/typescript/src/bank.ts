@@ -102,7 +102,7 @@ export class Bank {
 
   /** Creates a payment. Use a new key for each payment; the same key and order return the same payment. */
   async create(account: string, key: string, order: PaymentOrder, options: CallOptions = {}): Promise<Created> {
-    const headers = { ...requestId(options), "Idempotency-Key": key };
+    const headers = { ...requestId(options), "Idempotency-Key": keyHeader(key) };
     const path = { accountId: segment(account) };
     const answer = await api.createPayment({ ...this.#client, path, headers, body: order });
     return { payment: read<Payment>(answer), replayed: isReplayed(answer) };
@@ -150,7 +150,7 @@ export class Bank {
     order: PaymentOrder,
     options: AmendOptions,
   ): Promise<Amended> {
-    const headers = { ...requestId(options), "Idempotency-Key": key, "If-Match": `"${options.version}"` };
+    const headers = { ...requestId(options), "Idempotency-Key": keyHeader(key), "If-Match": `"${options.version}"` };
     const path = { accountId: segment(account), paymentId: segment(paymentId) };
     const answer = await api.amendPayment({ ...this.#client, path, headers, body: order });
     return { payment: read<Payment>(answer), replayed: isReplayed(answer) };
@@ -218,9 +218,9 @@ export class Bank {
    * Returns what happened after a cursor: from the oldest event on, without one, or from now on, if it is `now`. Call it again
    * with the page's `nextCursor`.
    */
-  async events(after?: string, options: CallOptions & { limit?: number } = {}): Promise<EventPage> {
+  async events(cursor?: string, options: CallOptions & { limit?: number } = {}): Promise<EventPage> {
     const { limit } = options;
-    const query = { after, limit };
+    const query = { cursor, limit };
     return read<EventPage>(await api.listEvents({ ...this.#client, query, headers: requestId(options) }));
   }
 
@@ -274,6 +274,11 @@ function statuses(status: Status[] | undefined): { status?: Status[] } {
 
 function included(withData: boolean | undefined): { include?: "data" } {
   return withData ? { include: "data" } : {};
+}
+
+/** Returns the header that sends a key. One that begins with a double quote is sent in quotes. */
+function keyHeader(key: string): string {
+  return key.startsWith('"') ? JSON.stringify(key) : key;
 }
 
 /** Returns an id that can be a segment of a path. Programs between would remove dots, and so change the request. */

@@ -11,7 +11,7 @@ const THROTTLED = 503;
 /**
  * Returns a result for each entry, in their order.
  *
- * An entry with status 503 is sent again after its `retryAfterSeconds`. It keeps that status if no attempt is left,
+ * An entry with the code 503 is sent again after its `retryAfterSeconds`. It keeps that code if no attempt is left,
  * or if the request that repeats it fails: the results of the other entries must not be lost.
  */
 export async function sendBatch<Entry>(
@@ -22,7 +22,7 @@ export async function sendBatch<Entry>(
   const results = [...(await send([...entries]))];
   const tries = new Tries(retries);
   for (;;) {
-    const places = [...results.keys()].filter((place) => results[place]?.status === THROTTLED);
+    const places = [...results.keys()].filter((place) => results[place]?.statusCode === THROTTLED);
     if (places.length === 0 || !(await tries.pause(Math.max(...places.map((place) => demanded(results[place])))))) {
       return results;
     }

@@ -36,6 +36,7 @@ interface Problem {
   type: string;
   detail: string;
   title?: string;
+  help?: string;
   field?: string;
   fields?: string[];
   errors?: Fault[];
@@ -51,6 +52,7 @@ export class ProblemError extends BankError {
   readonly type: string;
   readonly kind: string;
   readonly title: string | undefined;
+  readonly help: string | undefined;
   readonly field: string | undefined;
   readonly fields: string[];
   readonly errors: Fault[];
@@ -63,9 +65,10 @@ export class ProblemError extends BankError {
   constructor(problem: Problem, status: number, headers: Headers) {
     super(problem.detail, status, headers);
     this.type = problem.type;
-    this.kind = problem.type.slice(problem.type.lastIndexOf("/") + 1);
+    this.kind = problem.type.slice(problem.type.lastIndexOf(":") + 1);
     this.message = `${status} ${this.kind}: ${problem.detail}`;
     this.title = problem.title;
+    this.help = problem.help;
     this.field = problem.field;
     this.fields = problem.fields ?? [];
     this.errors = problem.errors ?? [];

@@ -4,17 +4,17 @@
 export interface Page<T> {
   payments: T[];
   nextCursor: string | null;
-  leftOut?: { count: number; paymentIds: string[] };
+  unreadable?: { count: number; paymentIds: string[] };
 }
 
 /**
  * The payments of a list, read page by page while you iterate.
  *
- * `leftOut` counts those that the bank cannot read, and `leftOutIds` has the ids that it knows: report them.
+ * `unreadable` counts those that the bank cannot read, and `unreadableIds` has the ids that it knows: report them.
  */
 export class Pages<T> implements AsyncIterable<T> {
-  leftOut = 0;
-  leftOutIds: string[] = [];
+  unreadable = 0;
+  unreadableIds: string[] = [];
   readonly #read: (cursor: string | undefined) => Promise<Page<T>>;
 
   constructor(read: (cursor: string | undefined) => Promise<Page<T>>) {
@@ -22,13 +22,13 @@ export class Pages<T> implements AsyncIterable<T> {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<T> {
-    this.leftOut = 0;
-    this.leftOutIds = [];
+    this.unreadable = 0;
+    this.unreadableIds = [];
     let cursor: string | null | undefined;
     while (cursor !== null) {
       const page: Page<T> = await this.#read(cursor);
-      this.leftOut += page.leftOut?.count ?? 0;
-      this.leftOutIds.push(...(page.leftOut?.paymentIds ?? []));
+      this.unreadable += page.unreadable?.count ?? 0;
+      this.unreadableIds.push(...(page.unreadable?.paymentIds ?? []));
       yield* page.payments;
       cursor = page.nextCursor;
     }

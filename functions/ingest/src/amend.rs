@@ -93,7 +93,7 @@ impl Ingest {
                 }
             }
         } else {
-            faults.extend(details_excess(&details)?.map(too_large));
+            faults.extend(details_excess(&details).map(too_large));
             None
         };
         let Some(known) = known else { return Err(Problem::of_body(&order.pointer, faults)) };

@@ -26,7 +26,7 @@ pub(crate) struct BatchView {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct EntryView {
-    status: u16,
+    status_code: u16,
     #[serde(skip_serializing_if = "Option::is_none")]
     account_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -86,7 +86,7 @@ fn view(
     answer: Result<Created, Problem>,
 ) -> EntryView {
     let view = EntryView {
-        status: 201,
+        status_code: 201,
         account_id,
         idempotency_key,
         idempotent_replayed: false,
@@ -98,11 +98,11 @@ fn view(
             EntryView { idempotent_replayed: replayed, payment: Some(payment), ..view }
         }
         Err(problem) => {
-            let status = problem.status();
-            if status >= 500 {
+            let status_code = problem.status();
+            if status_code >= 500 {
                 problem.log(position);
             }
-            EntryView { status, problem: Some(problem), ..view }
+            EntryView { status_code, problem: Some(problem), ..view }
         }
     }
 }

@@ -58,7 +58,7 @@ impl Ingest {
                 PutDetails::TooLarge(excess) => Some(excess),
             }
         } else {
-            details_excess(&details)?
+            details_excess(&details)
         };
         faults.extend(excess.map(too_large));
         // Currency, size and date are checked only at creation. A retry of a created payment succeeds on any later

@@ -45,10 +45,11 @@ pub struct JournalObject {
 
 /// Its first line.
 #[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct About {
     journal: u32,
-    first: String,
-    after: String,
+    cursor: String,
+    next_cursor: String,
     events: usize,
 }
 
@@ -64,8 +65,8 @@ impl JournalObject {
     /// # Errors
     /// None that is known: memory takes all bytes.
     pub fn encode(&self) -> std::io::Result<Vec<u8>> {
-        let (first, after) = (self.first.to_string(), self.after.to_string());
-        let about = About { journal: FORMAT, first, after, events: self.events.len() };
+        let (cursor, next_cursor) = (self.first.to_string(), self.after.to_string());
+        let about = About { journal: FORMAT, cursor, next_cursor, events: self.events.len() };
         let mut file = GzEncoder::new(Vec::new(), Compression::fast());
         serde_json::to_writer(&mut file, &about)?;
         for event in &self.events {
@@ -87,11 +88,11 @@ impl JournalObject {
         let line = lines.next().unwrap_or_default();
         let about: About = serde_json::from_str(line)?;
         let events: Vec<String> = lines.map(str::to_owned).collect();
-        let after = about.after.parse::<LogPosition>().ok();
+        let after = about.next_cursor.parse::<LogPosition>().ok();
         let after = after.filter(|after| after.epoch == first.epoch && *after > first && after.offset == 0);
         match after {
             Some(after)
-                if about.journal == FORMAT && about.first == first.to_string() && about.events == events.len() =>
+                if about.journal == FORMAT && about.cursor == first.to_string() && about.events == events.len() =>
             {
                 Ok(Self { first, after, events })
             }
@@ -116,7 +117,7 @@ mod tests {
         assert!(matches!(JournalObject::decode(object.first, &bytes[..20]), Err(ObjectError::Text(_))));
         for (after, lines) in [("7.3.0", 2), ("8.5.0", 2), ("7.5.1", 2), ("7.5.0", 1), ("no", 2)] {
             let mut file = GzEncoder::new(Vec::new(), Compression::fast());
-            writeln!(file, r#"{{"journal":1,"first":"7.3.0","after":"{after}","events":2}}"#).unwrap();
+            writeln!(file, r#"{{"journal":1,"cursor":"7.3.0","nextCursor":"{after}","events":2}}"#).unwrap();
             (0..lines).for_each(|_| writeln!(file, "{{}}").unwrap());
             let read = JournalObject::decode(object.first, &file.finish().unwrap());
             assert!(matches!(read, Err(ObjectError::Disagrees(_))), "{after} {lines}: {read:?}");

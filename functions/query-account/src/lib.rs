@@ -74,8 +74,8 @@ impl QueryAccount {
         let plan = Plan::of(account, &query, today)?;
         let read = self.filtered(&plan, today, &deadline).await?;
         let page = page::render(&self.store, &plan, read, &deadline).await?;
-        if !page.left_out.is_empty() {
-            self.metrics.emit(self.clock.instant(), &page.left_out);
+        if !page.unreadable.is_empty() {
+            self.metrics.emit(self.clock.instant(), &page.unreadable);
         }
         Answer::json(200, &page)
     }

@@ -1,7 +1,7 @@
 //! Pages of an account's payments, cut before Lambda's response becomes too large.
 
 use payments_boot::Deadline;
-use payments_http::{LeftOut, PaymentView, Problem};
+use payments_http::{PaymentView, Problem, Unreadable};
 use payments_model::{DetailsKey, Head, JsonText, Place};
 use payments_store::{AccountPage, Store, StoreError};
 use serde::Serialize;
@@ -26,16 +26,18 @@ const DATA_CHUNK: usize = 100;
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PageView {
+    from: String,
+    to: String,
     payments: Vec<Box<RawValue>>,
     next_cursor: Option<String>,
-    #[serde(skip_serializing_if = "LeftOut::is_empty")]
-    pub(crate) left_out: LeftOut,
+    #[serde(skip_serializing_if = "Unreadable::is_empty")]
+    pub(crate) unreadable: Unreadable,
 }
 
 /// A page under construction.
 struct Page {
     payments: Vec<Box<RawValue>>,
-    left_out: LeftOut,
+    unreadable: Unreadable,
     bytes: usize,
     /// How many payments were shown or left out, and the last of them.
     done: usize,
@@ -61,7 +63,7 @@ impl Page {
     /// Leaves out a payment that cannot be read. The others are shown.
     fn leave_out(&mut self, place: Option<Place>, error: &StoreError) {
         tracing::error!(%error, "a payment cannot be read and is left out of the list");
-        self.left_out.add(place.map(|place| place.payment_id));
+        self.unreadable.add(place.map(|place| place.payment_id));
         self.bytes += LEFT_OUT_BYTES;
         if let Some(place) = place {
             self.pass(place);
@@ -81,7 +83,8 @@ pub(crate) async fn render(
     read: AccountPage,
     deadline: &Deadline,
 ) -> Result<PageView, Problem> {
-    let mut page = Page { payments: Vec::new(), left_out: LeftOut::default(), bytes: FRAME_BYTES, done: 0, last: None };
+    let mut page =
+        Page { payments: Vec::new(), unreadable: Unreadable::default(), bytes: FRAME_BYTES, done: 0, last: None };
     for error in &read.without_key {
         page.leave_out(None, error);
     }
@@ -105,7 +108,9 @@ pub(crate) async fn render(
     }
     let next = if page.done == read.heads.len() { read.next } else { page.last };
     let next_cursor = next.map(|after| plan.cursor(after));
-    Ok(PageView { payments: page.payments, next_cursor, left_out: page.left_out })
+    let (from, to) = plan.range();
+    let (from, to) = (from.to_string(), to.to_string());
+    Ok(PageView { from, to, payments: page.payments, next_cursor, unreadable: page.unreadable })
 }
 
 /// A head of a page, or why it cannot be read.

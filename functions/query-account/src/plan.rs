@@ -111,6 +111,11 @@ impl Plan {
         Ok(Self { account, from, to, filter, order: made_in, after: Some(cursor.after), limit, with_data })
     }
 
+    /// The first and the last date of the list.
+    pub(crate) fn range(&self) -> (BusinessDate, BusinessDate) {
+        (self.from, self.to)
+    }
+
     /// The store's query for the payments that follow `after`, or the cursor, of which it reads `limit`.
     pub(crate) fn read(
         &self,

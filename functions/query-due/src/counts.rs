@@ -22,6 +22,8 @@ const MAX_DAYS: i64 = 365;
 /// The answer's JSON.
 #[derive(Serialize)]
 pub(crate) struct Counts {
+    from: String,
+    to: String,
     counts: Vec<DateCounts>,
 }
 
@@ -44,6 +46,7 @@ impl QueryDue {
             DateCounts { date: date.to_string(), counts: CountsView::of(&counts) }
         };
         let dates = successors(Some(from), |date| (*date < to).then(|| date.plus_days(1)));
-        Ok(Counts { counts: dates.map(&mut counts_of).collect() })
+        let counts = dates.map(&mut counts_of).collect();
+        Ok(Counts { from: from.to_string(), to: to.to_string(), counts })
     }
 }

@@ -128,7 +128,7 @@ impl Page<DueView> {
                 Ok(row) => self.payments.push(view(&row)),
                 Err(error) => {
                     tracing::error!(%error, "a payment cannot be read and is left out of the list");
-                    self.left_out.add(ids.next());
+                    self.unreadable.add(ids.next());
                 }
             }
         }

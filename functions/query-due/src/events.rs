@@ -1,16 +1,14 @@
 //! The event log: what happened to payments, after a place in it.
 
-use std::str::FromStr;
-
 use payments_http::{Answer, PageLimit, Problem, ProblemKind, Request};
-use payments_store::{LogPage, LogPosition, LogPositionError, LogRead};
+use payments_store::{LogPage, LogPosition, LogRead};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::QueryDue;
 
 /// The query parameters of the events.
-pub const PARAMETERS: &[&str] = &["after", "limit"];
+pub const PARAMETERS: &[&str] = &["cursor", "limit"];
 
 /// How many segments each call to DynamoDB asks for, of those that a request makes until its page is full: a segment has one event or a
 /// thousand.
@@ -18,7 +16,7 @@ const SEGMENTS: [u8; 3] = [2, 10, 100];
 
 /// Where a client reads on.
 #[derive(Debug, Clone, Copy)]
-enum After {
+enum Cursor {
     /// At what is written from now on.
     Now,
     Position(LogPosition),
@@ -34,15 +32,15 @@ struct Events {
     has_more: bool,
 }
 
-impl FromStr for After {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
+impl Cursor {
+    fn parse(text: &str) -> Result<Self, Problem> {
         if text == "now" {
             return Ok(Self::Now);
         }
-        let position = text.parse().map(Self::Position);
-        position.map_err(|error: LogPositionError| format!("it is neither \"now\" nor a nextCursor: {error}"))
+        text.parse().map(Self::Position).map_err(|error| {
+            let detail = format!("The cursor is invalid: it is neither \"now\" nor a nextCursor: {error}.");
+            Problem::new(ProblemKind::InvalidCursor, detail).at("cursor")
+        })
     }
 }
 
@@ -51,13 +49,13 @@ impl QueryDue {
     /// are read, which is up to 1 MB more than is returned.
     pub(crate) async fn events(&self, request: &Request<'_>) -> Result<Answer, Problem> {
         let query = request.query(PARAMETERS)?;
-        let after = query.get::<After>("after")?;
+        let cursor = query.text("cursor")?.map(Cursor::parse).transpose()?;
         let limit = query.get("limit")?.unwrap_or(PageLimit::MOST).get();
-        let Some(head) = self.store.log_head().await? else { return before_the_log(after) };
+        let Some(head) = self.store.log_head().await? else { return before_the_log(cursor) };
         let now = self.clock.now();
-        let after = match after {
-            Some(After::Now) => head.end(),
-            Some(After::Position(position)) => position,
+        let after = match cursor {
+            Some(Cursor::Now) => head.end(),
+            Some(Cursor::Position(position)) => position,
             None => head.start(now),
         };
         let mut page = LogPage { entries: Vec::new(), after, is_end: false };
@@ -85,13 +83,13 @@ impl QueryDue {
 }
 
 /// Answers before the log has begun.
-fn before_the_log(after: Option<After>) -> Result<Answer, Problem> {
-    match after {
-        None | Some(After::Now | After::Position(LogPosition::BEGINNING)) => Answer::json(
+fn before_the_log(cursor: Option<Cursor>) -> Result<Answer, Problem> {
+    match cursor {
+        None | Some(Cursor::Now | Cursor::Position(LogPosition::BEGINNING)) => Answer::json(
             200,
             &Events::of(LogPage { entries: Vec::new(), after: LogPosition::BEGINNING, is_end: true })?,
         ),
-        Some(After::Position(_)) => Err(gone("The log has no such place", LogPosition::BEGINNING)),
+        Some(Cursor::Position(_)) => Err(gone("The log has no such place", LogPosition::BEGINNING)),
     }
 }
 
@@ -105,5 +103,5 @@ impl Events {
 
 fn gone(why: &str, oldest: LogPosition) -> Problem {
     let detail = format!("{why}; read on with oldestCursor, and compare with what you know.");
-    Problem::new(ProblemKind::CursorGone, detail).at("after").oldest_cursor(oldest.to_string())
+    Problem::new(ProblemKind::CursorGone, detail).at("cursor").oldest_cursor(oldest.to_string())
 }

@@ -20,7 +20,7 @@ impl QueryDue {
                 }
                 Err(error @ StoreError::Unreadable { .. }) => {
                     tracing::error!(%error, "a payment cannot be read and is left out of the list");
-                    page.left_out.add(Some(key.slot.payment_id));
+                    page.unreadable.add(Some(key.slot.payment_id));
                 }
                 Err(error) => return Err(error.into()),
             }

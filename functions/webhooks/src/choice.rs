@@ -60,7 +60,7 @@ impl Wanted {
         let statuses = list(&mut fields, "types", MAX_FILTER_TYPES, status_of_type);
         let accounts = list(&mut fields, "accounts", MAX_FILTER_ACCOUNTS, str::parse::<AccountId>);
         let disabled = disabled(&mut fields);
-        let start = match fields.optional_text("after") {
+        let start = match fields.optional_text("cursor") {
             None => Start::Now,
             Some(text) => start(&mut fields, &text),
         };
@@ -131,7 +131,7 @@ pub(crate) fn start(fields: &mut Fields<'_>, text: &str) -> Start {
     match text.parse() {
         Ok(position) => Start::Position(position),
         Err(error) => {
-            fields.fault(invalid("after", ProblemKind::InvalidCursor, &error));
+            fields.fault(invalid("cursor", ProblemKind::InvalidCursor, &error));
             Start::Now
         }
     }

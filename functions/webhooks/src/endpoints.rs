@@ -223,5 +223,5 @@ impl Webhooks {
 
 fn gone(why: &str, oldest: LogPosition) -> Problem {
     let detail = format!("{why}; begin with oldestCursor, and compare with what the receiver knows.");
-    Problem::new(ProblemKind::CursorGone, detail).at("after").oldest_cursor(oldest.to_string())
+    Problem::new(ProblemKind::CursorGone, detail).at("cursor").oldest_cursor(oldest.to_string())
 }

@@ -33,7 +33,7 @@ impl Webhooks {
     /// Moves an endpoint back, so that it gets the events after a cursor again.
     pub(crate) async fn replay(&self, request: &Request<'_>, id: &EndpointId, body: &[u8]) -> Result<Answer, Problem> {
         let mut fields = Fields::of(body, &Pointer::body())?;
-        let from = fields.text("after").map(|text| start(&mut fields, &text));
+        let from = fields.text("cursor").map(|text| start(&mut fields, &text));
         let from = match (from, fields.end()) {
             (Some(Start::Position(position)), faults) if faults.is_empty() => position,
             (Some(Start::Now), faults) if faults.is_empty() => return Err(ahead()),
@@ -145,5 +145,5 @@ fn not_blocking() -> Problem {
 
 fn ahead() -> Problem {
     let why = "it is ahead of the endpoint's cursor, and a replay only goes back";
-    invalid("after", ProblemKind::InvalidCursor, &why)
+    invalid("cursor", ProblemKind::InvalidCursor, &why)
 }

@@ -83,10 +83,11 @@ struct SkippedView {
 }
 
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 struct MissedView {
     at: String,
-    from: String,
-    to: String,
+    cursor: String,
+    end_cursor: String,
 }
 
 /// All endpoints.
@@ -157,8 +158,8 @@ impl EndpointView {
             skipped: state.skipped.iter().map(SkippedView::of).collect(),
             missed: progress.missed.as_ref().map(|missed| MissedView {
                 at: missed.at.to_string(),
-                from: missed.from.to_string(),
-                to: missed.to.to_string(),
+                cursor: missed.from.to_string(),
+                end_cursor: missed.to.to_string(),
             }),
         }
     }

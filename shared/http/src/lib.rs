@@ -7,6 +7,7 @@
 //! | [`access`] | authorization, before any handler |
 //! | `client` | who a token's client is |
 //! | [`request`] | requests: route, parameters, headers, body and caller, parsed |
+//! | [`key_header`] | the header `Idempotency-Key` |
 //! | [`json`] | JSON bodies, and the problems with them |
 //! | [`echo`] | texts of a request that its answer repeats |
 //! | [`form`] | forms of HTML pages |
@@ -23,6 +24,7 @@ pub mod cursor;
 pub mod echo;
 pub mod form;
 pub mod json;
+pub mod key_header;
 pub mod pointer;
 pub mod problem;
 mod problem_page;
@@ -41,4 +43,4 @@ pub use problem::{Problem, ProblemKind};
 pub use request::{PageLimit, Query, Request};
 pub use routes::{HttpFunction, Route};
 pub use scope::Scope;
-pub use view::{CountsView, LeftOut, PaymentView, VersionsView};
+pub use view::{CountsView, PaymentView, Unreadable, VersionsView};

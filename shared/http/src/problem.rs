@@ -15,8 +15,11 @@ const RETRY_AFTER_SECONDS: u32 = 1;
 /// The most faults of a body that its problem shows.
 pub const MAX_ERRORS: usize = 10;
 
-/// The prefix of the types. Each is the address of its page, on the API's own server.
-pub const TYPE_BASE: &str = "/problems/";
+/// The prefix of the types: a name that is the same at every bank, whatever its host.
+pub const TYPE_BASE: &str = "urn:scheduled-payments:problem:";
+
+/// The prefix of the pages' paths, on the API's own server.
+pub(crate) const PAGES: &str = "/problems/";
 
 /// Defines [`ProblemKind`]: each kind with its status, the last part of its type, and its title.
 macro_rules! kinds {
@@ -112,7 +115,6 @@ kinds! {
     PreconditionRequired: 428, "precondition-required", "Precondition required";
     /// `If-Match` is not the entity tag of one version.
     InvalidPrecondition: 400, "invalid-precondition", "Invalid precondition";
-    /// The bank takes no amendments.
     /// The payment is no longer scheduled, so it cannot be amended.
     NotAmendable: 409, "not-amendable", "Not amendable";
     /// The payment was amended as often as it can be.
@@ -142,14 +144,20 @@ impl ProblemKind {
     pub(crate) fn type_of(self) -> String {
         format!("{TYPE_BASE}{}", self.slug())
     }
+
+    /// The path of the page about it.
+    pub(crate) fn page(self) -> String {
+        format!("{PAGES}{}", self.slug())
+    }
 }
 
 impl Serialize for ProblemKind {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(3))?;
+        let mut map = serializer.serialize_map(Some(4))?;
         map.serialize_entry("type", &self.type_of())?;
         map.serialize_entry("title", self.title())?;
         map.serialize_entry("status", &self.status())?;
+        map.serialize_entry("help", &self.page())?;
         map.end()
     }
 }

@@ -1,19 +1,19 @@
-//! The pages of problems, for people: what is at the address that a problem's `type` is.
+//! The pages of problems, for people: what is at the address that a problem's `help` is.
 //!
 //! Their texts are those of the table in `docs/problems.md`. They are at `$default`, beside the routes: a page is the same for
 //! everybody, and reads nothing.
 
-use crate::problem::{ProblemKind, TYPE_BASE};
+use crate::problem::{PAGES, ProblemKind};
 
 const DOCUMENT: &str = include_str!("../../../docs/problems.md");
 
 /// Returns the page at a path: of one problem, or the list of all.
 pub(crate) fn at(path: &str) -> Option<String> {
-    if path == TYPE_BASE.trim_end_matches('/') {
-        let line = |kind: ProblemKind| format!("{} {} ({})\n", kind.type_of(), kind.title(), kind.status());
+    if path == PAGES.trim_end_matches('/') {
+        let line = |kind: ProblemKind| format!("{} {} ({})\n", kind.page(), kind.title(), kind.status());
         return Some(ProblemKind::ALL.map(line).concat());
     }
-    let slug = path.strip_prefix(TYPE_BASE)?;
+    let slug = path.strip_prefix(PAGES)?;
     let kind = ProblemKind::ALL.into_iter().find(|kind| kind.slug() == slug)?;
     let (when, what_to_do) = row(kind)?;
     let (title, status, of) = (kind.title(), kind.status(), kind.type_of());
@@ -48,21 +48,28 @@ mod tests {
     fn every_problem_has_a_page_and_a_line_in_the_list() {
         let list = at("/problems").unwrap();
         for kind in ProblemKind::ALL {
-            let page = at(&kind.type_of()).unwrap();
+            let page = at(&kind.page()).unwrap();
             assert!(page.starts_with(&format!(
-                "{} ({})\n/problems/{}\n\nWhen: ",
+                "{} ({})\nurn:scheduled-payments:problem:{}\n\nWhen: ",
                 kind.title(),
                 kind.status(),
                 kind.slug()
             )));
             assert!(!page.contains(['`', '[', '|']), "{page}");
-            assert!(list.contains(&format!("{} {}", kind.type_of(), kind.title())));
+            assert!(list.contains(&format!("{} {}", kind.page(), kind.title())));
         }
         assert_eq!(
             at("/problems/payment-too-large").unwrap(),
-            "Payment too large (413)\n/problems/payment-too-large\n\nWhen: the payment with its data has more than 8,192 bytes, \
-             before any compression.\n\nWhat to do: shorten data by excessBytes.\n"
+            "Payment too large (413)\nurn:scheduled-payments:problem:payment-too-large\n\nWhen: the bytes in UTF-8 of accountId, \
+             payeeAccountId, scheduledFor, dateRule, reference and data, plus 640, are more than 8,192.\n\nWhat to do: shorten data by excessBytes.\n"
         );
+    }
+
+    #[test]
+    fn a_type_is_a_name_without_a_place_and_help_is_the_page() {
+        let [kind, help] =
+            ["type", "help"].map(|name| serde_json::to_value(ProblemKind::Internal).unwrap()[name].clone());
+        assert_eq!((kind, help), ("urn:scheduled-payments:problem:internal".into(), "/problems/internal".into()));
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crate::access::{Access, claims, has_scope};
 use crate::client::client;
 use crate::echo::{bounded, echoed};
 use crate::form::Form;
+use crate::key_header::key_of;
 use crate::problem::{Problem, ProblemKind};
 use crate::problem_page;
 use crate::routes::{self, Route, RouteSpec};
@@ -157,7 +158,7 @@ impl<'e> Request<'e> {
         text.parse().map_err(|error| invalid_parameter(name, &error))
     }
 
-    /// The idempotency key in the headers.
+    /// The idempotency key in the headers, without the double quotes that may be around it.
     ///
     /// # Errors
     /// [`ProblemKind::InvalidIdempotencyKey`] if it is missing or malformed.
@@ -165,9 +166,12 @@ impl<'e> Request<'e> {
         const NAME: &str = "Idempotency-Key";
         const MISSING: &str = "The Idempotency-Key header is missing; send a new key with each payment, and the same key \
                                with its retries.";
+        const UNQUOTED: &str = "The Idempotency-Key begins with a double quote and is not a string in quotes; send the key without \
+                                quotes, or end it with one and put \\ before each \" and \\ inside.";
         let problem = |detail| Problem::new(ProblemKind::InvalidIdempotencyKey, detail).at(NAME);
         let key = self.event.headers.get(NAME).ok_or_else(|| problem(MISSING.to_owned()))?;
-        let key = String::from_utf8_lossy(key.as_bytes());
+        let value = String::from_utf8_lossy(key.as_bytes());
+        let key = key_of(&value).ok_or_else(|| problem(UNQUOTED.to_owned()))?;
         key.parse().map_err(|error| problem(format!("The Idempotency-Key is invalid: {error}.")))
     }
 

@@ -47,14 +47,14 @@ pub struct PaymentView {
 /// The payments that a list left out, because what is stored of them cannot be read: a member of the list, and a metric.
 #[derive(Debug, Default, Serialize, Entry)]
 #[serde(rename_all = "camelCase")]
-pub struct LeftOut {
-    #[entry(name = "PaymentsLeftOut")]
+pub struct Unreadable {
+    #[entry(name = "PaymentsUnreadable")]
     count: u64,
     #[entry(ignore)]
     payment_ids: Vec<String>,
 }
 
-impl LeftOut {
+impl Unreadable {
     /// Counts a payment; its id is known unless its key cannot be read.
     pub fn add(&mut self, payment_id: Option<PaymentId>) {
         self.count += 1;

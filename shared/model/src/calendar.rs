@@ -38,8 +38,8 @@ pub enum CalendarError {
     /// Not a date, or a day that does not exist.
     #[error("expected an existing date as YYYY-MM-DD, such as 2026-12-01")]
     NoDate,
-    /// A fraction of a second, even of zero, or a leap second.
-    #[error("a time is in whole seconds from 00 to 59, written without a fraction")]
+    /// A fraction of a second other than zero, or a leap second.
+    #[error("a time is in whole seconds from 00 to 59; send no fraction, or one of zeros")]
     Fraction,
     /// Outside [`YEARS`].
     #[error("a date is in the years {} to {}", YEARS.start(), YEARS.end())]

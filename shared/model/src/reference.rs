@@ -9,7 +9,7 @@ pub const MAX_REFERENCE_CHARS: usize = 35;
 const MARKS: &str = "/-?:().,'+";
 
 /// A client's reference of a payment: 1 to [`MAX_REFERENCE_CHARS`] letters, digits, spaces and `/-?:().,'+`, without a
-/// space at either end. Several payments can have the same.
+/// space or a `/` at either end and without `//`, as SEPA's schemes demand. Several payments can have the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reference(String);
 
@@ -30,6 +30,9 @@ pub enum ReferenceError {
     /// A space at an end, which schemes cut off.
     #[error("a reference neither begins nor ends with a space")]
     Space,
+    /// A slash where SEPA's schemes reject one.
+    #[error("a reference neither begins nor ends with a slash, and has no two of them in a row")]
+    Slash,
 }
 
 impl FromStr for Reference {
@@ -42,6 +45,7 @@ impl FromStr for Reference {
             count if count > MAX_REFERENCE_CHARS => Err(ReferenceError::TooLong(count)),
             _ if !text.chars().all(is_known) => Err(ReferenceError::Character),
             _ if text.starts_with(' ') || text.ends_with(' ') => Err(ReferenceError::Space),
+            _ if text.starts_with('/') || text.ends_with('/') || text.contains("//") => Err(ReferenceError::Slash),
             _ => Ok(Self(text.to_owned())),
         }
     }
@@ -54,7 +58,7 @@ mod tests {
     #[test]
     fn references_are_short_and_plain() {
         let longest = "R".repeat(35);
-        for text in ["r", "INV 2026/117-3", "(a).,'+?:", longest.as_str()] {
+        for text in ["r", "a/b / c/d", "INV 2026/117-3", "(a).,'+?:", longest.as_str()] {
             assert_eq!(text.parse::<Reference>().map(|reference| reference.to_string()), Ok(text.to_owned()));
         }
         for (text, why) in [
@@ -66,6 +70,10 @@ mod tests {
             ("a\nb", ReferenceError::Character),
             (" a", ReferenceError::Space),
             ("a ", ReferenceError::Space),
+            ("/", ReferenceError::Slash),
+            ("/a", ReferenceError::Slash),
+            ("a/", ReferenceError::Slash),
+            ("a//b", ReferenceError::Slash),
         ] {
             assert_eq!(text.parse::<Reference>(), Err(why), "{text:?}");
         }

@@ -1,17 +1,12 @@
 //! Details as items, and back.
 
-use aws_sdk_dynamodb::types::AttributeValue;
 use payments_model::{Amendment, Details, Instruction, Reference, Shard, UtcSecond};
 use serde::{Deserialize, Serialize};
 
 use crate::attributes::{Fault, Item};
 use crate::item::{key_of, parse_money, parse_reference, to_item};
-use crate::key::{self, DETAILS_SORT};
-use crate::{StoreError, data, item_bytes};
-
-/// The attributes that do not count for the limit of a payment: why it moved, because the limit does not depend on the date on which a
-/// payment is created, and what amended details alone have.
-const UNCOUNTED: [&str; 3] = ["moveReason", "slotAt", "previous"];
+use crate::key;
+use crate::{StoreError, data};
 
 /// The attributes of a payment's details, without its data.
 #[derive(Debug, Serialize, Deserialize)]
@@ -71,15 +66,16 @@ pub(crate) fn encode_details(details: &Details) -> Result<Item, StoreError> {
     Ok(item)
 }
 
-/// The size of details, with their data as it came, that counts for the limit of a payment, in bytes as DynamoDB counts them.
-pub(crate) fn counted_bytes(item: &Item) -> usize {
-    let bytes = |name: &str| match item.get(name) {
-        Some(AttributeValue::S(text)) => name.len() + text.len(),
-        _ => 0,
-    };
-    let uncounted: usize = UNCOUNTED.iter().map(|name| bytes(name)).sum();
-    // The key of amended details is longer than that of the first ones.
-    item_bytes(item) - uncounted - bytes("sk") + "sk".len() + DETAILS_SORT.len()
+/// The bytes that a client chose, which alone decide whether a payment is too large: what is stored beside them may grow, and must not
+/// change what a client may send. Amount and currency are as good as fixed, so they count as ours.
+pub(crate) fn client_bytes(instruction: &Instruction) -> usize {
+    let Instruction { account, payee, money: _, scheduled_for, date_rule, reference, data } = instruction;
+    account.as_str().len()
+        + payee.as_str().len()
+        + scheduled_for.to_string().len()
+        + date_rule.map_or(0, |rule| rule.as_str().len())
+        + reference.as_ref().map_or(0, |reference| reference.as_str().len())
+        + data.as_ref().map_or(0, |data| data.as_str().len())
 }
 
 /// Decodes details of a table.

@@ -6,11 +6,11 @@ use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailur
 use payments_model::{Details, Head, Status};
 
 use crate::conditional::conditional;
-use crate::details_item::{counted_bytes, decode_details, encode_details};
+use crate::details_item::{client_bytes, decode_details, encode_details};
 use crate::item::{decode_head, encode_head};
 use crate::key::DueSort;
 use crate::transition::Moved;
-use crate::{Item, MAX_DETAILS_BYTES, Store, StoreError, data};
+use crate::{Item, MAX_DETAILS_BYTES, OWN_DETAILS_BYTES, Store, StoreError, data};
 
 /// The attributes of a head that an amendment changes.
 pub(crate) const AMENDED: [&str; 10] = [
@@ -33,7 +33,7 @@ pub enum PutDetails {
     Created,
     /// The payment already has these details, and they stay.
     Existing(Box<Details>),
-    /// The details are this many bytes larger than [`MAX_DETAILS_BYTES`]. Nothing was written.
+    /// The client sent this many bytes more than a payment may have. Nothing was written.
     TooLarge(usize),
 }
 
@@ -46,13 +46,11 @@ pub enum PutHead {
     Existing(Box<Head>),
 }
 
-/// By how many bytes details exceed [`MAX_DETAILS_BYTES`], if they do.
-pub fn details_excess(details: &Details) -> Result<Option<usize>, StoreError> {
-    Ok(excess(&encode_details(details)?))
-}
-
-fn excess(item: &Item) -> Option<usize> {
-    counted_bytes(item).checked_sub(MAX_DETAILS_BYTES).filter(|&excess| excess > 0)
+/// By how many bytes what the client sent, with [`OWN_DETAILS_BYTES`], exceeds [`MAX_DETAILS_BYTES`], if it does.
+#[must_use]
+pub fn details_excess(details: &Details) -> Option<usize> {
+    let bytes = client_bytes(&details.instruction) + OWN_DETAILS_BYTES;
+    bytes.checked_sub(MAX_DETAILS_BYTES).filter(|&excess| excess > 0)
 }
 
 impl Store {
@@ -61,10 +59,10 @@ impl Store {
     ///
     /// The limit is that of data as it came, so no answer depends on how well something compresses.
     pub async fn put_details(&self, details: &Details) -> Result<PutDetails, StoreError> {
-        let mut item = encode_details(details)?;
-        if let Some(excess) = excess(&item) {
+        if let Some(excess) = details_excess(details) {
             return Ok(PutDetails::TooLarge(excess));
         }
+        let mut item = encode_details(details)?;
         data::compress(&mut item);
         match self.put_if_absent(&self.tables.history, item).await? {
             None => Ok(PutDetails::Created),

@@ -109,7 +109,7 @@ pub use repair::{Evidence, Repaired, StoredEvidence};
 pub use report_job::{ReportCommit, ReportFile, ReportRun};
 pub use restored::{DetailsPage, EndedPage, PageEnd};
 pub use settlement::Decided;
-pub use size::{MAX_DETAILS_BYTES, item_bytes};
+pub use size::{MAX_DETAILS_BYTES, OWN_DETAILS_BYTES, item_bytes};
 pub use transition::Moved;
 pub use unreported::{Marked, UnreportedEnd, UnreportedPage, UnreportedRow, expiry_of_reported};
 

@@ -51,14 +51,14 @@ pub(super) async fn faults(day: &Day) -> Result<Vec<Fault>> {
         (
             "a head that no list can read",
             "query-account",
-            ["PaymentsLeftOut"],
-            left_out(&format!("/accounts/{ACCOUNT}/payments?from=2090-06-15")).await?,
+            ["PaymentsUnreadable"],
+            unreadable(&format!("/accounts/{ACCOUNT}/payments?from=2090-06-15")).await?,
         ),
         (
             "an entry that no list can read",
             "query-due",
-            ["PaymentsLeftOut"],
-            left_out("/payments?dueDate=2090-06-15").await?,
+            ["PaymentsUnreadable"],
+            unreadable("/payments?dueDate=2090-06-15").await?,
         ),
         ("wrong counters", "recount", ["CountsDrifted"], event("recount/recount-dates").await?),
         ("a calendar that ends soon", "recount", ["CalendarEnds"], calendar_ends().await?),
@@ -180,7 +180,7 @@ async fn disagreeing() -> Result<Vec<String>> {
 }
 
 /// Lists a payment that cannot be read.
-async fn left_out(list: &str) -> Result<Vec<String>> {
+async fn unreadable(list: &str) -> Result<Vec<String>> {
     let world = world_of(Given::OnePayment).await?;
     world.update(&head(&world, "SCHEDULED").await?, "SET amountMinor = :zero", &[(":zero", number(0))]).await?;
     world.send(Ask::get(list)).await?;

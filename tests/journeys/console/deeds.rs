@@ -35,7 +35,7 @@ async fn actions(world: &World) -> Result<Vec<(&'static str, Vec<(&'static str, 
     let position = state(world).await?.position.to_string();
     Ok(vec![
         ("test-endpoint", vec![]),
-        ("replay-endpoint", vec![("after", position)]),
+        ("replay-endpoint", vec![("cursor", position)]),
         ("skip-event", vec![("event", blocking(world).await?)]),
     ])
 }
@@ -97,9 +97,9 @@ async fn what_cannot_be_done_is_refused_and_nothing_changes() -> Result<()> {
         ("test-endpoint", vec![], 400),
         ("test-endpoint", vec![("endpoint", "a b")], 400),
         ("replay-endpoint", vec![ENDPOINT], 400),
-        ("replay-endpoint", vec![ENDPOINT, ("after", "now")], 400),
-        ("replay-endpoint", vec![ENDPOINT, ("after", &end.to_string())], 400),
-        ("replay-endpoint", vec![ENDPOINT, ("after", "2.1.0")], 410),
+        ("replay-endpoint", vec![ENDPOINT, ("cursor", "now")], 400),
+        ("replay-endpoint", vec![ENDPOINT, ("cursor", &end.to_string())], 400),
+        ("replay-endpoint", vec![ENDPOINT, ("cursor", "2.1.0")], 410),
         ("skip-event", vec![ENDPOINT], 400),
         ("skip-event", vec![ENDPOINT, ("event", &"a".repeat(201))], 400),
     ] {

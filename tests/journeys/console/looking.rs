@@ -91,14 +91,14 @@ async fn reports_are_listed_a_day_at_a_time_each_once() -> Result<()> {
         let text = page(&world, &wanted).await?;
         let links: Vec<_> = text.split("href=\"#").skip(1).filter_map(|link| link.split('"').next()).collect();
         shown.extend(links.iter().filter_map(|link| link.strip_prefix("report?name=").map(str::to_owned)));
-        next = links.iter().find(|link| link.contains("after=")).map(|link| (*link).to_owned());
+        next = links.iter().find(|link| link.contains("cursor=")).map(|link| (*link).to_owned());
         pages += 1;
         anyhow::ensure!(pages < 9, "the list does not end");
     }
     assert_eq!((shown, pages), (names, 3));
     for (wanted, status) in [
         ("reports?from=yesterday", 400),
-        ("reports?after=../journal", 400),
+        ("reports?cursor=../journal", 400),
         ("report", 400),
         ("report?name=..%2Fjournal%2F1%2F1", 400),
         ("report?name=note.txt", 400),

@@ -64,7 +64,7 @@ async fn the_examples_that_the_page_fills_in_succeed_in_order() -> Result<()> {
             "listAccountPayments" => assert_eq!(first["payments"].as_array().map(Vec::len), Some(2), "{first}"),
             "cancelPayment" => assert_eq!(first["status"], "CANCELLED"),
             "createPaymentBatch" | "createAccountPaymentBatch" => {
-                assert_eq!(first["results"][1]["status"], 201, "{first}")
+                assert_eq!(first["results"][1]["statusCode"], 201, "{first}")
             }
             "listDuePayments" => assert_ne!(first["payments"], json!([])),
             _ => {}

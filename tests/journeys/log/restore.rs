@@ -118,7 +118,7 @@ async fn readers_learn_what_a_restore_took_back_and_then_what_happens() -> Resul
     let told = bank.told().await?;
     let of = |name: &str| told.iter().map(|event| event[name].clone()).collect::<Vec<_>>();
     assert_eq!(of("type"), ["log.restored", "payment.restored", "payment.restored"]);
-    assert_eq!((&told[0]["restoredTo"], &told[0]["end"]), (&json!(T), &json!(old_end.to_string())));
+    assert_eq!((&told[0]["restoredTo"], &told[0]["endCursor"]), (&json!(T), &json!(old_end.to_string())));
     let mut versions = [(&told[1]["version"], told[1].get("status")), (&told[2]["version"], told[2].get("status"))];
     versions.sort_by_key(|(version, _)| version.as_u64());
     assert_eq!(versions, [(&json!(0), None), (&json!(1), Some(&json!("SCHEDULED")))]);
@@ -225,7 +225,7 @@ async fn a_segment_that_a_restored_head_does_not_count_is_read() -> Result<()> {
     let found = events(&all(&world, 1_000).await?)?;
     let types: Vec<_> = found.iter().map(|event| event["type"].as_str().unwrap_or_default()).collect();
     assert_eq!(types[3..], ["log.restored", "log.gap"], "{types:?}");
-    assert_eq!((&found[3]["end"], &found[4]["since"]), (&json!("3622140.4.0"), &json!("2026-11-20T10:00:00Z")));
+    assert_eq!((&found[3]["endCursor"], &found[4]["since"]), (&json!("3622140.4.0"), &json!("2026-11-20T10:00:00Z")));
     Ok(())
 }
 
@@ -295,7 +295,7 @@ async fn a_torn_log_goes_on_in_a_new_epoch_and_no_number_is_used_again() -> Resu
     let found = events(&all(&world, 1_000).await?)?;
     let types: Vec<_> = found.iter().map(|event| event["type"].as_str().unwrap_or_default()).collect();
     assert_eq!(types, ["payment.scheduled", "payment.scheduled", "log.restored", "log.gap", "payment.scheduled"]);
-    assert_eq!(found[2]["end"], "3622140.3.0");
+    assert_eq!(found[2]["endCursor"], "3622140.3.0");
     assert_eq!(
         (&found[3]["since"], &found[3]["until"]),
         (&json!("2026-11-20T10:30:00Z"), &json!("2026-11-20T12:00:00Z"))

@@ -57,7 +57,7 @@ const WANT: [(DataKind, [u64; 4]); 6] = [
     (DataKind::Structured, [1_500, 1_500, 1_580, 1_600]),
     (DataKind::Dense, [1_500, 1_600, 1_662, 1_800]),
     (DataKind::Prose, [1_500, 1_600, 1_658, 1_800]),
-    (DataKind::Base64, [1_500, 1_600, 1_800, 2_100]),
+    (DataKind::Base64, [1_500, 1_600, 1_800, 2_000]),
     (DataKind::Small, [1_500, 1_500, 1_500, 1_500]),
     (DataKind::Incompressible, [1_500, 1_700, 1_900, 2_200]),
 ];

@@ -57,8 +57,9 @@ struct Batch {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Entry {
-    status: u16,
+    status_code: u16,
     #[serde(default)]
     problem: Value,
 }
@@ -148,12 +149,14 @@ impl Load {
         let count = u64::try_from(orders.len())?;
         let request = orders::batch(&orders)?;
         let done = |reply: &Reply| {
-            !reply.is_for_later() && entries(reply).iter().all(|entry| entry.status < 500 && entry.status != 429)
+            !reply.is_for_later()
+                && entries(reply).iter().all(|entry| entry.status_code < 500 && entry.status_code != 429)
         };
         let reply = self.client.send_until(&request, done).await;
         let entries = reply.as_ref().map_or_else(|_| Vec::new(), entries);
-        let acknowledged = u64::try_from(entries.iter().filter(|entry| entry.status == 201).count())?;
-        let rejected = entries.into_iter().find(|entry| entry.status != 201).map(|entry| entry.problem.to_string());
+        let acknowledged = u64::try_from(entries.iter().filter(|entry| entry.status_code == 201).count())?;
+        let rejected =
+            entries.into_iter().find(|entry| entry.status_code != 201).map(|entry| entry.problem.to_string());
         self.tally.add(acknowledged, count.saturating_sub(acknowledged), || match (&reply, rejected) {
             (_, Some(problem)) => format!("a payment was rejected: {problem}"),
             (Ok(reply), None) => format!("the reply to a batch was {}: {}", reply.status, reply.text),

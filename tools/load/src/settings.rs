@@ -8,9 +8,10 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 use payments_local::payload::DataKind;
 use payments_model::{BusinessDate, BusinessZone};
+use payments_store::{MAX_DETAILS_BYTES, OWN_DETAILS_BYTES};
 
-/// The largest size of a stored payment, in bytes.
-pub const LARGEST: usize = 8_192;
+/// The largest size of a payment: the bytes that a client may choose.
+pub const LARGEST: usize = MAX_DETAILS_BYTES - OWN_DETAILS_BYTES;
 
 /// The most payments of one batch.
 pub const MAX_BATCH: u64 = 100;
@@ -39,7 +40,7 @@ pub struct Settings {
     #[arg(long, default_value_t = 1, value_name = "S")]
     pub seed: u64,
 
-    /// The size of a stored payment: 8k, a number of bytes, or mixed.
+    /// The size of a payment: 8k for the largest, a number of bytes that its client chooses, or mixed.
     #[arg(long, default_value = "8k", value_name = "SIZE")]
     pub size: Size,
 
@@ -123,8 +124,7 @@ impl Settings {
 /// The size of the payments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
-    /// All have this stored size in bytes. They are a little smaller if the client's name is shorter than the longest
-    /// possible one. The fields of every payment take 274 bytes.
+    /// In all, the client chooses this many bytes. The fields besides the data take 29 of them.
     Bytes(usize),
     /// Most are small, some have up to 8 KB.
     Mixed,
@@ -160,12 +160,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_size_is_8k_mixed_or_a_number_of_bytes_up_to_8192() {
-        let valid = [("8k", Size::Bytes(8_192)), ("mixed", Size::Mixed), ("1000", Size::Bytes(1_000))];
+    fn a_size_is_8k_mixed_or_a_number_of_bytes_up_to_7552() {
+        let valid = [("8k", Size::Bytes(7_552)), ("mixed", Size::Mixed), ("1000", Size::Bytes(1_000))];
         for (text, size) in valid {
             assert_eq!(text.parse::<Size>().ok(), Some(size), "{text}");
         }
-        for text in ["0", "8193", "large"] {
+        for text in ["0", "7553", "large"] {
             assert!(text.parse::<Size>().is_err(), "{text}");
         }
     }

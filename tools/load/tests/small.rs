@@ -200,7 +200,7 @@ async fn an_invalid_option_says_what_to_give() -> Result<()> {
     for (arguments, want) in [
         (vec!["--url", "bank"], "give --url one such as http://127.0.0.1:8080"),
         (vec!["--url", "http://127.0.0.1:1"], "is it running, and is that its URL?"),
-        (vec!["--size", "9k"], "give 8k, mixed, or a number of bytes up to 8192"),
+        (vec!["--size", "9k"], "give 8k, mixed, or a number of bytes up to 7552"),
         (vec!["--data", "/dev/null"], "give --data a writable folder"),
     ] {
         let (succeeds, _, error) = program(&arguments).await?;

@@ -81,7 +81,8 @@ async fn feed_of(bank: Arc<Bank>, payments: usize) {
                 let ends = left.iter().zip(results);
                 left = ends
                     .filter_map(|(place, result)| {
-                        let status = result["status"].as_u64().and_then(|status| status.try_into().ok()).unwrap_or(500);
+                        let status =
+                            result["statusCode"].as_u64().and_then(|status| status.try_into().ok()).unwrap_or(500);
                         let id = result["payment"]["paymentId"].as_str().map(str::to_owned);
                         (!told(&bank, *place, status, id)).then_some(*place)
                     })

@@ -178,7 +178,7 @@ pub(crate) async fn follow_events(bank: Arc<Bank>) {
 pub(crate) async fn read_events(bank: &Arc<Bank>, limit: u16) {
     loop {
         let cursor = bank.state().consumer.cursor.clone();
-        let after = cursor.as_ref().map(|cursor| format!("&after={cursor}")).unwrap_or_default();
+        let after = cursor.as_ref().map(|cursor| format!("&cursor={cursor}")).unwrap_or_default();
         let Some(page) = get(bank, &format!("/events?limit={limit}{after}")).await else { return };
         let is_end = page["hasMore"] == false;
         let mut state = bank.state();

@@ -148,8 +148,8 @@ pub async fn finish(
 async fn begin_epoch(store: &Store, head: &LogHead, restored: &Restored, now: UtcSecond) -> Result<()> {
     let end = store.end_of_segments(head, now).await?;
     let next = head.next_epoch(end, now);
-    let end = next.end_before().context("no epoch has ended")?.to_string();
-    let mut events = vec![LogRestoredEvent { at: now, restored_to: restored.tables_to, end }.json(next.epoch)?];
+    let end_cursor = next.end_before().context("no epoch has ended")?.to_string();
+    let mut events = vec![LogRestoredEvent { at: now, restored_to: restored.tables_to, end_cursor }.json(next.epoch)?];
     let missed =
         head.missed.map(|missed| GapEvent { at: now, since: missed.since, until: missed.until, reason: MISSED });
     let gap = restored.log_to.map_or(missed, |log_to| {

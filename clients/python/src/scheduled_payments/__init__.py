@@ -1,6 +1,6 @@
 """A client of the API for scheduled payments: typed, with safe retries and exact numbers."""
 
-from .bank import Amended, Bank, Created, DayCounts
+from .bank import Amended, Bank, Created, DayCounts, Status
 from .errors import BankError, Fault, GatewayError, NoAnswer, ProblemError
 from .generated.models import (
     AccountBatchEntry,
@@ -14,7 +14,6 @@ from .generated.models import (
     PaymentVersion,
     TrailEntry,
 )
-from .generated.models.status import Status
 from .generated.types import UNSET, Unset
 from .pages import Pages
 from .retries import Retries

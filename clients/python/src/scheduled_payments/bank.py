@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 from uuid import UUID
 
 import httpx
@@ -44,7 +44,6 @@ from .generated.models import (
     PaymentVersions,
 )
 from .generated.models import DayCounts as GeneratedDayCounts
-from .generated.models.status import Status
 from .generated.types import UNSET, Response, Unset
 from .pages import Pages
 from .retries import Retries
@@ -52,6 +51,9 @@ from .tokens import Token
 from .transport import Transport
 
 T = TypeVar("T")
+
+# SCHEDULED, PENDING, PROCESSED, FAILED or CANCELLED, or another one that a later release adds.
+Status: TypeAlias = str
 
 # API Gateway waits 30 seconds for an answer. After these, the connection is taken for lost.
 TIMEOUT_SECONDS = 35.0
@@ -106,7 +108,11 @@ class Bank:
     def create(self, account: str, key: str, order: PaymentOrder, *, request_id: str | None = None) -> Created:
         """Creates a payment. Use a new key for each payment; the same key and order return the same payment."""
         response = create_payment.sync_detailed(
-            segment(account), client=self.generated, body=order, idempotency_key=key, x_request_id=given(request_id)
+            segment(account),
+            client=self.generated,
+            body=order,
+            idempotency_key=key_header(key),
+            x_request_id=given(request_id),
         )
         return Created(expect(Payment, response), is_replayed(response))
 
@@ -162,7 +168,7 @@ class Bank:
             cast(UUID, segment(payment_id)),
             client=self.generated,
             body=order,
-            idempotency_key=key,
+            idempotency_key=key_header(key),
             if_match=f'"{version}"',
             x_request_id=given(request_id),
         )
@@ -280,13 +286,15 @@ class Bank:
         )
         return [day_counts(day) for day in expect(CountsOfDates, response).counts]
 
-    def events(self, after: str | None = None, *, limit: int | None = None, request_id: str | None = None) -> EventPage:
+    def events(
+        self, cursor: str | None = None, *, limit: int | None = None, request_id: str | None = None
+    ) -> EventPage:
         """Returns what happened after a cursor: from the oldest event on, without one, or from now on, if it is `now`.
 
         Call it again with the page's `next_cursor`.
         """
         response = list_events.sync_detailed(
-            client=self.generated, after=given(after), limit=given(limit), x_request_id=given(request_id)
+            client=self.generated, cursor=given(cursor), limit=given(limit), x_request_id=given(request_id)
         )
         return expect(EventPage, response)
 
@@ -318,10 +326,10 @@ class Bank:
 def day_counts(day: GeneratedDayCounts) -> DayCounts:
     """Returns the counts of a date with its sums as integers."""
     sums = {
-        currency: {cast(Status, status): int(text) for status, text in sums.to_dict().items()}
+        currency: {status: int(text) for status, text in sums.to_dict().items()}
         for currency, sums in day.sums.additional_properties.items()
     }
-    by_status = {cast(Status, status): number for status, number in day.by_status.to_dict().items()}
+    by_status: dict[Status, int] = day.by_status.to_dict()
     return DayCounts(day.date, by_status, day.total, day.archived, day.unparsed, sums)
 
 
@@ -340,6 +348,13 @@ def is_replayed(response: Response[Any]) -> bool:
 def given(value: T | None) -> T | Unset:
     """Returns a value, or what the generated code leaves out."""
     return UNSET if value is None else value
+
+
+def key_header(key: str) -> str:
+    """Returns the header that sends a key. One that begins with a double quote is sent in quotes."""
+    if not key.startswith('"'):
+        return key
+    return '"' + key.replace("\\", r"\\").replace('"', r"\"") + '"'
 
 
 def segment(id: str | UUID) -> str:

@@ -20,12 +20,12 @@ def send_batch(
 ) -> list[Result]:
     """Returns a result for each entry, in their order.
 
-    An entry with status 503 is sent again after its `retryAfterSeconds`. It keeps that status if no attempt is left,
+    An entry with the code 503 is sent again after its `retryAfterSeconds`. It keeps that code if no attempt is left,
     or if the request that repeats it fails: the results of the other entries must not be lost.
     """
     results = list(send(list(entries)))
     tries = retries.begin()
-    while places := [place for place, result in enumerate(results) if result.status == THROTTLED]:
+    while places := [place for place, result in enumerate(results) if result.status_code == THROTTLED]:
         if not tries.pause(max(map(demanded, (results[place] for place in places)))):
             break
         try:

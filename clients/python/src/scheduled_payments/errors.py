@@ -44,8 +44,9 @@ class ProblemError(BankError):
     def __init__(self, problem: dict[str, Any], status: int, headers: httpx.Headers) -> None:
         super().__init__(problem["detail"], status, headers)
         self.type: str = problem["type"]
-        self.kind = self.type.rpartition("/")[2]
+        self.kind = self.type.rpartition(":")[2]
         self.title: str | None = problem.get("title")
+        self.help: str | None = problem.get("help")
         self.field: str | None = problem.get("field")
         self.fields: list[str] = problem.get("fields", [])
         self.errors = [Fault(fault["pointer"], fault["type"], fault["detail"]) for fault in problem.get("errors", [])]

@@ -18,12 +18,12 @@ fn entries(world: &World, keys: &str) -> Vec<AccountBatchEntry> {
 
 /// Returns the result of an entry that was created.
 fn created(key: &str) -> Value {
-    json!({"status": 201, "accountId": "acc-1", "idempotencyKey": key, "payment": payment()})
+    json!({"statusCode": 201, "accountId": "acc-1", "idempotencyKey": key, "payment": payment()})
 }
 
 /// Returns the result of an entry that was not.
 fn rejected(key: &str, status: u16, kind: &str, more: &Value) -> Value {
-    json!({"status": status, "accountId": "acc-1", "idempotencyKey": key, "problem": problem(status, kind, more)})
+    json!({"statusCode": status, "accountId": "acc-1", "idempotencyKey": key, "problem": problem(status, kind, more)})
 }
 
 /// Returns the result of an entry that the bank has no capacity for.
@@ -50,7 +50,7 @@ async fn batch_one_rejected(world: World) -> Result<()> {
     };
     let entries = [("rs-batch-1", 100), ("rs-batch-2", 0), ("rs-batch-1", 300)].map(entry);
     let results = world.bank.create_batch(&entries).await?;
-    equal(results.iter().map(|result| result.status).collect::<Vec<_>>(), [201, 422, 201])?;
+    equal(results.iter().map(|result| result.status_code).collect::<Vec<_>>(), [201, 422, 201])?;
     for (place, amount) in [(0, 100), (2, 300)] {
         let created = results[place].outcome.as_ref().map_err(Clone::clone)?;
         equal(created.payment.amount_minor, amount)?;
@@ -84,7 +84,7 @@ async fn batch_repeats_503(world: World) -> Result<()> {
     let results = fake.bank.create_account_batch("acc-1", &entries(&world, "abcd")).await?;
     let sent = fake.seen().iter().map(|seen| keys(&seen.body)).collect::<Result<Vec<_>>>()?;
     equal(sent, ["abcd", "bd", "d"])?;
-    let ends: Vec<_> = results.iter().map(|result| (result.idempotency_key.as_deref(), result.status)).collect();
+    let ends: Vec<_> = results.iter().map(|result| (result.idempotency_key.as_deref(), result.status_code)).collect();
     equal(ends, [(Some("a"), 201), (Some("b"), 201), (Some("c"), 500), (Some("d"), 201)])?;
     equal(fake.timer.pauses(), [3000, 6000])
 }
@@ -92,7 +92,7 @@ async fn batch_repeats_503(world: World) -> Result<()> {
 async fn batch_pointers(world: World) -> Result<()> {
     let fault = json!({
         "pointer": "/payments/0/currency",
-        "type": "/problems/x",
+        "type": "urn:scheduled-payments:problem:x",
         "detail": "It is so.",
     });
     let wrong = rejected("b", 422, "invalid-currency", &json!({"errors": [fault]}));
@@ -107,7 +107,7 @@ async fn batch_keeps_results(world: World) -> Result<()> {
         let fake = Fake::of([results(&[created("a"), busy("b", 1)]), later]).await?;
         let results = fake.bank.create_account_batch("acc-1", &entries(&world, "ab")).await?;
         ensure!(results[0].outcome.is_ok());
-        equal(results.iter().map(|result| result.status).collect::<Vec<_>>(), [201, 503])?;
+        equal(results.iter().map(|result| result.status_code).collect::<Vec<_>>(), [201, 503])?;
         equal(fake.seen().len(), 2)?;
     }
     Ok(())

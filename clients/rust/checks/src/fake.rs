@@ -23,7 +23,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use crate::world::builder;
 
-const PROBLEMS: &str = "/problems/";
+const PROBLEMS: &str = "urn:scheduled-payments:problem:";
 
 /// The id of the payment that the server returns.
 pub(crate) const PAYMENT_ID: &str = "61ecab5a-6d56-55ab-977e-6dab3db8c000";
@@ -98,7 +98,8 @@ pub(crate) fn payment() -> Value {
 
 /// Returns the body of a problem, with more members.
 pub(crate) fn problem(status: u16, kind: &str, more: &Value) -> Value {
-    let problem = json!({"type": format!("{PROBLEMS}{kind}"), "title": kind, "status": status, "detail": "It is so."});
+    let (kind_of, help) = (format!("{PROBLEMS}{kind}"), format!("/problems/{kind}"));
+    let problem = json!({"type": kind_of, "title": kind, "status": status, "help": help, "detail": "It is so."});
     with(problem, more)
 }
 

@@ -22,7 +22,7 @@ checks![
     find_by_transaction,
     counts,
     events,
-    left_out,
+    unreadable,
 ];
 
 /// Returns five payments of an account, each due a day later than the one before.
@@ -155,15 +155,15 @@ async fn events(world: World) -> Result<()> {
     )
 }
 
-async fn left_out(_: World) -> Result<()> {
+async fn unreadable(_: World) -> Result<()> {
     let gone = json!({"count": 2, "paymentIds": [PAYMENT_ID]});
-    let first = planned(200, &json!({"payments": [], "nextCursor": "abc", "leftOut": gone}));
+    let first = planned(200, &json!({"payments": [], "nextCursor": "abc", "unreadable": gone}));
     let last = planned(200, &json!({"payments": [payment()], "nextCursor": null}));
     let fake = Fake::of([first, last]).await?;
     let filter = AccountFilter { status: vec![Status::Scheduled], ..AccountFilter::default() };
     let mut pages = fake.bank.list("acc-1", &filter)?;
     equal(pages.all().await?.len(), 1)?;
-    equal((pages.left_out(), pages.left_out_ids()), (2, &[PAYMENT_ID.to_owned()][..]))?;
+    equal((pages.unreadable(), pages.unreadable_ids()), (2, &[PAYMENT_ID.to_owned()][..]))?;
     let seen = fake.seen();
     ensure!(!seen[0].path.contains("cursor=") && seen[1].path.contains("cursor=abc"), "{seen:?}");
     Ok(())

@@ -120,8 +120,8 @@ async fn all_faults(world: World) -> Result<()> {
     let wrong = PaymentOrder::new("..", 0, "gbp", world.day(7));
     let problem = problem_of(world.bank.create("rs-faults", "faults-1", &wrong).await)?;
     equal((problem.kind(), problem.field.as_deref()), ("invalid-payee", Some("payeeAccountId")))?;
-    let kind = |url: &str| url.rsplit('/').next().unwrap_or_default().to_owned();
-    let found: Vec<_> = problem.errors.iter().map(|fault| (&*fault.pointer, kind(&fault.type_url))).collect();
+    let kind = |name: &str| name.rsplit(':').next().unwrap_or_default().to_owned();
+    let found: Vec<_> = problem.errors.iter().map(|fault| (&*fault.pointer, kind(&fault.r#type))).collect();
     let places = [
         ("/payeeAccountId", "invalid-payee".to_owned()),
         ("/amountMinor", "invalid-amount".to_owned()),
@@ -231,7 +231,9 @@ async fn odd_ids(world: World) -> Result<()> {
     equal((&*payment.account_id, &*payment.payee_account_id), (account, "_.-"))?;
     let found = world.bank.find_by_key(account, key).await?.context("nothing is found")?;
     equal(&found.payment_id, &payment.payment_id)?;
-    equal(world.bank.get(account, &payment.payment_id).await?, payment)
+    equal(world.bank.get(account, &payment.payment_id).await?, payment)?;
+    let in_quotes = world.bank.create(account, r#""a\"b""#, &world.order()).await?.payment;
+    equal(world.bank.find_by_key(account, r#""a\"b""#).await?, Some(in_quotes))
 }
 
 async fn dots_refused(world: World) -> Result<()> {

@@ -39,7 +39,7 @@ impl Deed {
     pub(super) fn read(name: &str, form: &mut Form) -> Option<Result<(EndpointId, Self), Problem>> {
         let deed = match name {
             "test-endpoint" => Ok(Self::Test),
-            "replay-endpoint" => form.get("after", MAX_FIELD_BYTES).map(Self::Replay),
+            "replay-endpoint" => form.get("cursor", MAX_FIELD_BYTES).map(Self::Replay),
             "skip-event" => form.get("event", MAX_FIELD_BYTES).map(Self::Skip),
             _ => return None,
         };
@@ -66,7 +66,7 @@ impl Deed {
         let endpoint = ("endpoint", id.to_string());
         match self {
             Self::Test => vec![endpoint],
-            Self::Replay(after) => vec![endpoint, ("after", after.to_string())],
+            Self::Replay(cursor) => vec![endpoint, ("cursor", cursor.to_string())],
             Self::Skip(event) => vec![endpoint, ("event", event.clone())],
         }
     }
@@ -158,9 +158,9 @@ impl Console {
     async fn require_replayable(&self, found: &Found, after: LogPosition) -> Result<(), Problem> {
         if after > found.state.position {
             let detail = "The cursor is ahead of the endpoint's, and a replay only goes back.";
-            return Err(Problem::new(ProblemKind::InvalidCursor, detail).at("after"));
+            return Err(Problem::new(ProblemKind::InvalidCursor, detail).at("cursor"));
         }
-        let gone = |why| Err(Problem::new(ProblemKind::CursorGone, why).at("after"));
+        let gone = |why| Err(Problem::new(ProblemKind::CursorGone, why).at("cursor"));
         let Some(head) = &found.head else {
             let is_beginning = after == LogPosition::BEGINNING;
             return if is_beginning { Ok(()) } else { gone("The log has no such place.") };

@@ -76,8 +76,8 @@ fn actions(endpoint: &WebhookEndpoint, state: &WebhookState) -> Markup {
         form data-action="test-endpoint" { (named) button { "Test…" } }
         form data-action="replay-endpoint" {
             (named)
-            label for={ "after-" (id) } { "Events after" }
-            input id={ "after-" (id) } name="after" maxlength="200" required placeholder="3637440.17.0";
+            label for={ "cursor-" (id) } { "Events after" }
+            input id={ "cursor-" (id) } name="cursor" maxlength="200" required placeholder="3637440.17.0";
             button { "Replay…" }
         }
         @if let Some(blocking) = &state.progress.blocking {

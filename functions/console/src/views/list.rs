@@ -25,10 +25,10 @@ impl Console {
     /// The view of a list. Each page reads the next payments of each shard once, because the shards share one order; past dates
     /// also have payments in the long-term table.
     pub(crate) async fn list(&self, request: &Request<'_>) -> Result<Markup, Problem> {
-        let query = request.query(&["date", "status", "after"])?;
+        let query = request.query(&["date", "status", "cursor"])?;
         let date: BusinessDate = query.get("date")?.ok_or_else(|| invalid_parameter("date", &"it is missing"))?;
         let wanted: Status = query.get("status")?.ok_or_else(|| invalid_parameter("status", &"it is missing"))?;
-        let after = query.text("after")?.map(|text| place(wanted, date, text)).transpose()?;
+        let after = query.text("cursor")?.map(|text| place(wanted, date, text)).transpose()?;
         let page = self.page(date, wanted, after).await?;
         let (date, name) = (date.to_string(), wanted.as_str());
         Ok(html! {
@@ -41,7 +41,7 @@ impl Console {
             @if !page.rows.is_empty() { (table(&page.rows)) }
             @if let Some(next) = page.next {
                 p {
-                    a href=(link("list", &[("date", &date), ("status", name), ("after", &format!("{}_{}", next.due_at, next.payment_id))])) {
+                    a href=(link("list", &[("date", &date), ("status", name), ("cursor", &format!("{}_{}", next.due_at, next.payment_id))])) {
                         "Next " (SHOWN)
                     }
                 }
@@ -105,7 +105,7 @@ fn order(due: &DueSort) -> (UtcSecond, PaymentId) {
 fn place(status: Status, due_date: BusinessDate, text: &str) -> Result<DueSort, Problem> {
     let parsed = text.split_once('_').and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
     let (due_at, payment_id) =
-        parsed.ok_or_else(|| invalid_parameter("after", &"it is no place of this list; begin again with the date"))?;
+        parsed.ok_or_else(|| invalid_parameter("cursor", &"it is no place of this list; begin again with the date"))?;
     Ok(DueSort { status, due_date, due_at, payment_id })
 }
 

@@ -71,8 +71,8 @@ impl ReportName {
 impl Console {
     /// The view of the reports from a date on, by default that of the last one: one call, and without a date one read.
     pub(crate) async fn reports(&self, request: &Request<'_>) -> Result<Markup, Problem> {
-        let query = request.query(&["from", "after"])?;
-        let (asked, after): (Option<BusinessDate>, Option<ReportName>) = (query.get("from")?, query.get("after")?);
+        let query = request.query(&["from", "cursor"])?;
+        let (asked, after): (Option<BusinessDate>, Option<ReportName>) = (query.get("from")?, query.get("cursor")?);
         let from = match (&after, asked) {
             (Some(name), _) => name.date().to_owned(),
             (None, Some(date)) => date.to_string(),
@@ -96,7 +96,7 @@ impl Console {
             }
             @if reports.is_empty() { p { "None." } } @else { (table(&reports)) }
             @if let Some((next, _)) = next {
-                p { a href=(link("reports", &[("after", &next.0)])) { "Later" } }
+                p { a href=(link("reports", &[("cursor", &next.0)])) { "Later" } }
             }
         })
     }

@@ -1,5 +1,6 @@
 //! When a client wants a payment: on a business date or at an instant, in one spelling each.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -8,7 +9,7 @@ use chrono::{DateTime, FixedOffset, SecondsFormat, Timelike};
 use super::{BusinessDate, BusinessZone, CalendarError, UtcSecond};
 
 /// When a client wants a payment: on a business date or at an instant. Displayed as received, but an offset of zero
-/// as `Z`.
+/// as `Z`, and without a fraction of zeros.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScheduledFor {
     /// The first instant of that business day.
@@ -25,15 +26,13 @@ impl FromStr for ScheduledFor {
             let malformed = |error| if error == CalendarError::NoDate { CalendarError::Malformed } else { error };
             return text.parse().map(Self::Date).map_err(malformed);
         }
-        if text.as_bytes().get(WHOLE_SECONDS.len()) == Some(&b'.') {
-            return Err(CalendarError::Fraction);
-        }
+        let text = without_zeros(text)?;
         // RFC 3339 and chrono allow more spellings: a space or "t" between date and time, "z", and signs that
         // look like "-".
-        if !is_plain(text) {
+        if !is_plain(&text) {
             return Err(CalendarError::Malformed);
         }
-        let instant = DateTime::parse_from_rfc3339(text).map_err(|_| CalendarError::Malformed)?;
+        let instant = DateTime::parse_from_rfc3339(&text).map_err(|_| CalendarError::Malformed)?;
         if instant.nanosecond() != 0 {
             return Err(CalendarError::Fraction);
         }
@@ -46,6 +45,19 @@ impl FromStr for ScheduledFor {
 
 /// The form of an instant up to its offset; `0` stands for a digit.
 const WHOLE_SECONDS: &str = "0000-00-00T00:00:00";
+
+/// Takes out a fraction of zeros.
+fn without_zeros(text: &str) -> Result<Cow<'_, str>, CalendarError> {
+    let parts =
+        text.split_at_checked(WHOLE_SECONDS.len()).and_then(|(local, rest)| Some((local, rest.strip_prefix('.')?)));
+    let Some((local, rest)) = parts else { return Ok(Cow::Borrowed(text)) };
+    let offset = rest.trim_start_matches('0');
+    match offset.bytes().next() {
+        Some(b'0'..=b'9') => Err(CalendarError::Fraction),
+        _ if offset.len() == rest.len() => Err(CalendarError::Malformed),
+        _ => Ok(Cow::Owned(format!("{local}{offset}"))),
+    }
+}
 
 /// Whether a text is [`WHOLE_SECONDS`] with `Z` or a numeric offset.
 fn is_plain(text: &str) -> bool {
@@ -98,9 +110,14 @@ mod tests {
             ("2026-12-01T09:30:00-05:30", Ok("2026-12-01T09:30:00-05:30")),
             ("2026-12-01T09:30:00+00:00", Ok("2026-12-01T09:30:00Z")),
             ("2026-12-01T09:30:00-00:00", Ok("2026-12-01T09:30:00Z")),
-            ("2026-12-01T09:30:00.000Z", Err(Fraction)),
-            ("2026-12-01T09:30:00.0+01:00", Err(Fraction)),
+            ("2026-12-01T09:30:00.000Z", Ok("2026-12-01T09:30:00Z")),
+            ("2026-12-01T09:30:00.0+01:00", Ok("2026-12-01T09:30:00+01:00")),
             ("2026-12-01T09:30:00.5Z", Err(Fraction)),
+            ("2026-12-01T09:30:00.0005Z", Err(Fraction)),
+            ("2026-12-01T09:30:00.Z", Err(Malformed)),
+            ("2026-12-01T09:30:00.", Err(Malformed)),
+            ("2026-12-01T09:30:00.0", Err(Malformed)),
+            ("2026-12-01T09:30:00.0.0Z", Err(Malformed)),
             ("2026-12-01T09:30:00,0Z", Err(Malformed)),
             ("2026-12-01 09:30:00Z", Err(Malformed)),
             ("2026-12-01t09:30:00Z", Err(Malformed)),

@@ -65,7 +65,7 @@ pub struct LogRestoredEvent {
     /// The instant to which the payments were restored, if they were, and not the log alone.
     pub restored_to: Option<UtcSecond>,
     /// The end of the epoch before, as a cursor.
-    pub end: String,
+    pub end_cursor: String,
 }
 
 #[derive(Serialize)]
@@ -78,7 +78,7 @@ struct LogRestoredJson<'e> {
     v: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     restored_to: Option<String>,
-    end: &'e str,
+    end_cursor: &'e str,
 }
 
 impl LogRestoredEvent {
@@ -94,7 +94,7 @@ impl LogRestoredEvent {
             epoch,
             v: EVENT_FORM,
             restored_to: self.restored_to.map(|instant| instant.to_string()),
-            end: &self.end,
+            end_cursor: &self.end_cursor,
         })
     }
 }

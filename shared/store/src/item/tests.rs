@@ -6,8 +6,8 @@ use payments_model::{
 };
 
 use super::*;
-use crate::details_item::{counted_bytes, decode_details, encode_details};
-use crate::item_bytes;
+use crate::details_item::{client_bytes, decode_details, encode_details};
+use crate::{OWN_DETAILS_BYTES, item_bytes};
 
 /// Details with every field at its longest.
 fn longest() -> Details {
@@ -97,13 +97,30 @@ fn heads_and_details_are_decoded() {
     }
 }
 
-/// The limit of a payment does not depend on how often it was amended, or on why it moved.
+/// What is ours of details never takes more than is kept for it, so the largest ones take 8 write units, and a later attribute changes
+/// nothing for clients. A new attribute needs its longest value in `longest` or `longest_amended`, and its name here.
 #[test]
-fn details_of_an_amendment_count_as_the_first_ones() {
-    let bytes = |details: &Details| counted_bytes(&encode_details(details).unwrap());
-    let moved = Details { moved: Some(MoveReason::CutOff), ..longest() };
-    assert_eq!(bytes(&longest()), item_bytes(&encode_details(&longest()).unwrap()));
-    assert_eq!((bytes(&moved), bytes(&longest_amended())), (bytes(&longest()), bytes(&longest())));
+fn everything_of_ours_fits_beside_the_largest_payment() {
+    let whole = Details { moved: Some(MoveReason::Weekend), ..longest_amended() };
+    let item = encode_details(&whole).unwrap();
+    let mut names: Vec<&str> = item.keys().map(String::as_str).collect();
+    names.sort_unstable();
+    let ours = "accountId amountMinor createdAt createdBy currency data dateRule dueAt dueDate moveReason payeeAccountId pk previous \
+                reference scheduledFor shard sk slotAt";
+    assert_eq!(names.join(" "), ours);
+    let bytes = item_bytes(&item) - client_bytes(&whole.instruction);
+    assert!(bytes <= OWN_DETAILS_BYTES, "{bytes}");
+}
+
+/// The limit of a payment does not depend on how often it was amended, on why it moved, or on who created it.
+#[test]
+fn only_what_the_client_sent_counts() {
+    let first = longest();
+    let moved = Details { moved: Some(MoveReason::CutOff), created_by: Actor::client("b"), ..longest() };
+    let sent = 48 + 48 + "2099-12-30T23:59:59+00:30".len() + "following".len() + 35 + "\"data\"".len();
+    for details in [&first, &moved, &longest_amended()] {
+        assert_eq!(client_bytes(&details.instruction), sent);
+    }
 }
 
 #[test]

@@ -41,7 +41,7 @@ async fn without_the_log_the_journal_tells_what_happened() -> Result<()> {
     bank.go_on(&[]).await?;
     // The next log has another epoch, and the cursors of the lost one lead nowhere.
     assert!(head(&bank.world).await?.epoch > old.epoch);
-    let reply = bank.world.send(Ask::get(&format!("/events?after={old}"))).await?;
+    let reply = bank.world.send(Ask::get(&format!("/events?cursor={old}"))).await?;
     assert_eq!((reply.status, reply.problem()), (410, "cursor-gone"), "{reply}");
     Ok(())
 }
@@ -72,7 +72,7 @@ async fn a_lost_log_begins_with_the_restore_and_with_nothing_old() -> Result<()>
     assert_eq!(types, ["log.restored", "log.gap"]);
     assert!(events[1]["reason"].as_str().is_some_and(|why| why.contains("the log's table was lost")), "{events:?}");
     assert!(head(&bank.world).await?.epoch > old.epoch);
-    let reply = bank.world.send(Ask::get(&format!("/events?after={old}"))).await?;
+    let reply = bank.world.send(Ask::get(&format!("/events?cursor={old}"))).await?;
     assert_eq!((reply.status, reply.problem()), (410, "cursor-gone"), "{reply}");
     Ok(())
 }

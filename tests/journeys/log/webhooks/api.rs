@@ -30,7 +30,7 @@ async fn an_endpoint_is_created_changed_rotated_and_deleted_and_every_request_ca
     hooks.publish().await?;
     assert!(hooks.receivers.events(PORT).is_empty());
     for status in [200, 200] {
-        let replay = post(&hooks.world, "replay", &json!({ "after": "1.1.0" })).await?;
+        let replay = post(&hooks.world, "replay", &json!({ "cursor": "1.1.0" })).await?;
         assert_eq!((replay.status, &replay.body["segmentsBehind"]), (status, &json!(1)), "{replay}");
     }
     hooks.publish().await?;
@@ -138,7 +138,7 @@ async fn what_this_version_does_not_know_stays() -> Result<()> {
     for (reply, status) in [
         (put(&hooks.world, PATH, &body).await?, 200),
         (post(&hooks.world, "rotate", &json!({ "generation": 2 })).await?, 200),
-        (post(&hooks.world, "replay", &json!({ "after": "1.1.0" })).await?, 200),
+        (post(&hooks.world, "replay", &json!({ "cursor": "1.1.0" })).await?, 200),
         (world_test(&hooks).await?, 202),
     ] {
         assert_eq!(reply.status, status, "{reply}");

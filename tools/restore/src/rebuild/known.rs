@@ -190,18 +190,20 @@ pub(crate) struct Mark {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct MarkJson {
     id: String,
     r#type: String,
     at: String,
-    end: Option<String>,
+    end_cursor: Option<String>,
 }
 
 impl Mark {
     pub(crate) fn of(json: &str) -> Result<Self> {
         let event: MarkJson = serde_json::from_str(json).context("an event cannot be read")?;
         let at: UtcSecond = event.at.parse().with_context(|| format!("the event {} has no time", event.id))?;
-        let end = event.end.filter(|_| event.r#type == RESTORED).map(|end| end.parse::<LogPosition>()).transpose();
+        let end =
+            event.end_cursor.filter(|_| event.r#type == RESTORED).map(|end| end.parse::<LogPosition>()).transpose();
         Ok(Self { at, end: end.with_context(|| format!("the event {} names no place", event.id))? })
     }
 }

@@ -20,7 +20,7 @@ fn event(epoch: u32, kind: &str, at: &str, version: u32, to: &str) -> String {
 }
 
 fn epoch_begins(epoch: u32, at: &str) -> String {
-    json!({ "id": format!("{epoch}-restored"), "type": "log.restored", "at": at, "epoch": epoch, "end": "7.2.0" })
+    json!({ "id": format!("{epoch}-restored"), "type": "log.restored", "at": at, "epoch": epoch, "endCursor": "7.2.0" })
         .to_string()
 }
 

@@ -56,7 +56,7 @@ fn the_first_event_is_from_before_or_what_was_before_is_unknown() {
 fn an_epoch_of_the_journal_ends_where_the_next_one_says() {
     let place = |text: &str| text.parse::<LogPosition>().unwrap();
     let restored =
-        |at: &str, end: &str| format!(r#"{{"id":"8-restored","type":"log.restored","at":"{at}","end":"{end}"}}"#);
+        |at: &str, end: &str| format!(r#"{{"id":"8-restored","type":"log.restored","at":"{at}","endCursor":"{end}"}}"#);
     let scheduled = r#"{"id":"8-x-1","type":"payment.scheduled","at":"2026-11-20T09:00:00Z"}"#.to_owned();
     let later = "2026-11-20T09:00:00Z";
     for (first, event, want) in [

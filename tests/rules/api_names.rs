@@ -1,0 +1,90 @@
+//! Names of the API: one word for one thing in `openapi.yaml`.
+
+use anyhow::{Context as _, Result};
+use payments_tests::Contract;
+use serde_json::Value;
+
+/// The schemas of the places at which a client reads on.
+const CURSORS: [&str; 2] = ["#/components/schemas/LogCursor", "#/components/schemas/NextCursor"];
+
+/// The schemas with lists of values that no release adds to: clients send them.
+const CLOSED: [&str; 2] = ["DateRule", "WebhookEndpointOrder"];
+
+/// A request sends a `cursor`; an answer has `nextCursor`, and any other one says in its name that it is one.
+#[test]
+fn a_place_to_read_on_is_called_a_cursor() -> Result<()> {
+    let mut names = Vec::new();
+    collect(Contract::get()?.document(), &mut names);
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names, ["cursor", "endCursor", "nextCursor", "oldestCursor"]);
+    Ok(())
+}
+
+/// The names of all members and parameters that are cursors.
+fn collect<'d>(node: &'d Value, names: &mut Vec<&'d str>) {
+    match node {
+        Value::Object(members) => {
+            if let (Some(name), true) =
+                (members.get("name").and_then(Value::as_str), members.get("schema").is_some_and(is_cursor))
+            {
+                names.push(name);
+            }
+            let properties = members.get("properties").and_then(Value::as_object).into_iter().flatten();
+            names.extend(properties.filter(|(_, schema)| is_cursor(schema)).map(|(name, _)| name.as_str()));
+            members.values().for_each(|member| collect(member, names));
+        }
+        Value::Array(elements) => elements.iter().for_each(|element| collect(element, names)),
+        _ => {}
+    }
+}
+
+fn is_cursor(schema: &Value) -> bool {
+    let refers = |schema: &Value| schema["$ref"].as_str().is_some_and(|reference| CURSORS.contains(&reference));
+    refers(schema) || schema["anyOf"].as_array().into_iter().flatten().any(refers)
+}
+
+/// Whoever reads an answer knows which values may grow: the description says it in words, and each list of values by a mark, which the
+/// clients are generated from.
+#[test]
+fn a_list_of_values_in_an_answer_says_that_it_may_grow() -> Result<()> {
+    let document = Contract::get()?.document();
+    let schemas = document["components"]["schemas"].as_object().context("no schemas")?;
+    for (name, schema) in schemas {
+        let mut lists = Vec::new();
+        collect_lists(schema, &mut lists);
+        for list in lists {
+            assert_ne!(list["x-may-grow"] == true, CLOSED.contains(&name.as_str()), "{name}: {list}");
+        }
+    }
+    let text = document["info"]["description"].as_str().context("no description")?;
+    for kind in ["statuses", "types of events and of problems", "codes"] {
+        assert!(text.contains(kind), "{kind}");
+    }
+    Ok(())
+}
+
+/// The schemas with several values.
+fn collect_lists<'d>(node: &'d Value, lists: &mut Vec<&'d Value>) {
+    match node {
+        Value::Object(members) => {
+            if members.get("enum").and_then(Value::as_array).is_some_and(|values| values.len() > 1) {
+                lists.push(node);
+            }
+            members.values().for_each(|member| collect_lists(member, lists));
+        }
+        Value::Array(elements) => elements.iter().for_each(|element| collect_lists(element, lists)),
+        _ => {}
+    }
+}
+
+/// One header has one component, or the generators would give it two names.
+#[test]
+fn no_two_parameters_have_one_name() -> Result<()> {
+    let document = Contract::get()?.document();
+    let parameters = document["components"]["parameters"].as_object().context("no parameters")?;
+    for (component, parameter) in parameters {
+        assert_eq!(parameter["name"].as_str(), Some(component.as_str()));
+    }
+    Ok(())
+}
