@@ -213,7 +213,7 @@ def live(stack):
     check((sent["paymentId"], sent["amountMinor"], sent["dispatchAttempt"]), (payment, 12050, 1))
     print("dispatched, by the stream: the transaction service has its request")
 
-    result = {"paymentId": payment, "outcome": "PROCESSED", "transactionId": TRANSACTION}
+    result = {"v": 1, "kind": "settlement", "paymentId": payment, "amountMinor": 12050, "currency": "GBP", "outcome": "PROCESSED", "transactionId": TRANSACTION}
     _, by_hand, *_ = shell_blocks(PAUSE)
     mapping, *commands = commands_of(by_hand)
     disable, enable = (next(c for c in commands if c.startswith(f"mapping SettleFunctionReport --{how}")) for how in ("no-enabled", "enabled"))

@@ -272,7 +272,7 @@ ROWS = {
     "events/ingest/cancel.json": lambda it: it["status"] == "CANCELLED",
     "events/query-account/list.json": lambda it: [p["status"] for p in it["payments"]] == ["CANCELLED", "SCHEDULED"],
     "events/query-account/get.json": lambda it: it["status"] == "CANCELLED" and "reference" in it["data"],
-    "events/query-account/versions.json": lambda it: [v["changed"] for v in it["versions"]] == [[], ["amountMinor", "data"]],
+    "events/query-account/versions.json": lambda it: [v["changedFields"] for v in it["versions"]] == [[], ["amountMinor", "data"]],
     "events/query-due/list.json": lambda it: {p["dueDate"] for p in it["payments"]} == {"2090-06-15"},
     "events/query-due/counts.json": lambda it: on("2090-06-15", it)["byStatus"]["CANCELLED"] == 1,
     "events/console/day.json": lambda it: "2090-06-15" in it and "CANCELLED" in it,

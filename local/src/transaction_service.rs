@@ -134,16 +134,20 @@ struct Known {
     results: u64,
 }
 
-/// A settlement result. The account and the due time are those of the request.
+/// A settlement result. The amount, the account and the due time are those of the request.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ResultJson<'r> {
+    v: u32,
+    kind: &'static str,
     payment_id: String,
     outcome: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     transaction_id: Option<&'r str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'r str>,
+    amount_minor: &'r RawValue,
+    currency: &'r RawValue,
     #[serde(skip_serializing_if = "Option::is_none")]
     account_id: Option<&'r RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -196,9 +200,13 @@ impl TransactionService {
         step
     }
 
-    /// Accepts a request, and schedules its settlement result. Returns nothing if the message is not a request.
+    /// Accepts a request, and schedules its settlement result. Returns nothing if the message is not a request of a known form and kind.
     fn accept(&mut self, message: &str, now: DateTime<Utc>) -> Option<()> {
         let mut fields: Fields = serde_json::from_str(message).ok()?;
+        let is = |name: &str, value: &str| fields.get(name).is_some_and(|field| field.get() == value);
+        if !is("v", "1") || !is("kind", "\"payment\"") {
+            return None;
+        }
         let payment: PaymentId = serde_json::from_str::<String>(fields.get("paymentId")?.get()).ok()?.parse().ok()?;
         fields.remove("dispatchAttempt");
         let content = digest(&fields);
@@ -252,7 +260,7 @@ fn chosen_by(fields: &Fields) -> Option<Chosen> {
     Chosen::of(&serde_json::from_str::<String>(fields.get("reference")?.get()).ok()?)
 }
 
-/// Returns the settlement result of a payment, with the account and the due time of the request.
+/// Returns the settlement result of a payment, with the amount, the account and the due time of the request.
 fn result(payment: PaymentId, fields: &Fields, settlement: &Settlement) -> Option<String> {
     let (word, transaction_id, reason) = match settlement {
         Settlement::Processed(id) => ("PROCESSED", Some(id.as_str()), None),
@@ -260,8 +268,19 @@ fn result(payment: PaymentId, fields: &Fields, settlement: &Settlement) -> Optio
     };
     let echo = |name: &str| fields.get(name).map(|value| &**value);
     let (account_id, due_at) = (echo("accountId"), echo("dueAt"));
-    let payment_id = payment.to_string();
-    serde_json::to_string(&ResultJson { payment_id, outcome: word, transaction_id, reason, account_id, due_at }).ok()
+    let result = ResultJson {
+        v: 1,
+        kind: "settlement",
+        payment_id: payment.to_string(),
+        outcome: word,
+        transaction_id,
+        reason,
+        amount_minor: echo("amountMinor")?,
+        currency: echo("currency")?,
+        account_id,
+        due_at,
+    };
+    serde_json::to_string(&result).ok()
 }
 
 /// Returns a digest of fields. Lengths separate the fields.

@@ -153,7 +153,10 @@ async fn a_shared_transaction_id_is_in_the_log() -> Result<()> {
     let (log, _guard) = Log::start();
     let fixture = Fixture::start().await?;
     for intent in fixture.pending(2).await? {
-        let result = json!({ "paymentId": intent.accepted, "outcome": "PROCESSED", "transactionId": "T/same" });
+        let result = json!({
+            "v": 1, "kind": "settlement", "paymentId": intent.accepted, "amountMinor": intent.amount, "currency": intent.currency,
+            "outcome": "PROCESSED", "transactionId": "T/same",
+        });
         fixture.results.send(result.to_string(), fixture.time.now())?;
         fixture.settle_step().await;
     }

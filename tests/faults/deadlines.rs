@@ -77,8 +77,12 @@ async fn settle_ends_before_its_deadline_and_returns_what_it_did_not_finish() ->
 async fn settle_returns_what_it_has_not_begun() -> Result<()> {
     let fixture = Fixture::start().await?;
     let intents = fixture.pending(3).await?;
-    let result =
-        |intent: &Intent| json!({ "paymentId": intent.accepted, "outcome": "PROCESSED", "transactionId": "T" });
+    let result = |intent: &Intent| {
+        json!({
+            "v": 1, "kind": "settlement", "paymentId": intent.accepted, "amountMinor": intent.amount, "currency": intent.currency,
+            "outcome": "PROCESSED", "transactionId": "T",
+        })
+    };
     let record =
         |(n, intent): (usize, &Intent)| json!({ "messageId": n.to_string(), "body": result(intent).to_string() });
     let records: Vec<Value> = intents.iter().enumerate().map(record).collect();

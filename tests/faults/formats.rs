@@ -29,7 +29,7 @@ fn as_the_previous_version(intent: &Intent, id: &str) -> Result<(Item, Item)> {
         "payeeAccountId": {"S": "landlord"}, "amountMinor": {"N": amount}, "currency": {"S": "GBP"},
         "scheduledFor": {"S": due_at}, "data": {"S": json!({ "note": format!("rent {amount}") }).to_string()},
         "dueAt": {"S": due_at}, "dueDate": {"S": day}, "shard": {"N": "1"},
-        "createdAt": {"S": "2026-11-20T08:59:00Z"}, "createdBy": {"S": "channel"},
+        "createdAt": {"S": "2026-11-20T08:59:00Z"}, "createdBy": {"S": "c:channel"},
     });
     let head = json!({
         "pk": {"S": format!("ACCT#{account}")}, "sk": {"S": format!("{due_at}#{id}")}, "shard": {"N": "1"},
@@ -37,7 +37,7 @@ fn as_the_previous_version(intent: &Intent, id: &str) -> Result<(Item, Item)> {
         "payeeAccountId": {"S": "landlord"}, "amountMinor": {"N": amount}, "currency": {"S": "GBP"},
         "scheduledFor": {"S": due_at},
         "trail": {"L": [{"M": {
-            "status": {"S": "SCHEDULED"}, "at": {"S": "2026-11-20T08:59:00Z"}, "by": {"S": "channel"},
+            "status": {"S": "SCHEDULED"}, "at": {"S": "2026-11-20T08:59:00Z"}, "by": {"S": "c:channel"},
         }}]},
     });
     Ok((item_of(&details)?, item_of(&head)?))

@@ -53,7 +53,8 @@ async fn assert_completed(fixture: &Fixture, intents: &[Intent], settled_at: Dat
 
 /// The result of a payment: its own, or another one.
 fn result(intent: &Intent, other: Option<&str>) -> String {
-    let mut result = result_of(&json!({ "paymentId": intent.accepted, "amountMinor": intent.amount }));
+    let mut result =
+        result_of(&json!({ "paymentId": intent.accepted, "amountMinor": intent.amount, "currency": intent.currency }));
     if let Some(transaction) = other {
         result["transactionId"] = transaction.into();
     }

@@ -6,6 +6,7 @@
 //! The laws, the reads of the past, the weaknesses and the random source are the month's.
 
 mod aggregation;
+mod contradictions;
 mod counts;
 mod crash_points;
 mod damage_log;

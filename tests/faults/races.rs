@@ -143,7 +143,10 @@ impl Races {
             Race::Results => {
                 let contradict = |result: &Value| {
                     let id = &result["paymentId"];
-                    json!({ "paymentId": id, "outcome": "FAILED", "reason": "or not" })
+                    json!({
+                        "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": result["amountMinor"], "currency": result["currency"],
+                        "outcome": "FAILED", "reason": "or not",
+                    })
                 };
                 let reversed: Vec<Value> = results.iter().rev().cloned().collect();
                 let contradictions = results.iter().map(contradict).collect();
@@ -287,7 +290,9 @@ struct Conditions {
 
 /// The result that the service will send for a payment.
 fn early_result(intent: &Intent) -> Value {
-    transaction_service::result_of(&json!({ "paymentId": intent.accepted, "amountMinor": intent.amount }))
+    transaction_service::result_of(
+        &json!({ "paymentId": intent.accepted, "amountMinor": intent.amount, "currency": intent.currency }),
+    )
 }
 
 /// The result of many schedules, and what they were like.

@@ -15,10 +15,18 @@ use crate::time::Time;
 pub(crate) fn result_of(request: &Value) -> Value {
     let amount = request["amountMinor"].as_u64().unwrap_or(0);
     let mut result = if amount.is_multiple_of(4) {
-        json!({ "paymentId": request["paymentId"], "outcome": "FAILED", "reason": "no money" })
+        json!({
+            "v": 1, "kind": "settlement", "paymentId": request["paymentId"],
+            "outcome": "FAILED", "reason": "no money",
+        })
     } else {
-        json!({ "paymentId": request["paymentId"], "outcome": "PROCESSED", "transactionId": format!("T-{amount}") })
+        json!({
+            "v": 1, "kind": "settlement", "paymentId": request["paymentId"],
+            "outcome": "PROCESSED", "transactionId": format!("T-{amount}"),
+        })
     };
+    result["amountMinor"] = request["amountMinor"].clone();
+    result["currency"] = request["currency"].clone();
     if amount % 2 == 1 {
         result["accountId"] = request["accountId"].clone();
         result["dueAt"] = request["dueAt"].clone();

@@ -261,6 +261,8 @@ async fn the_trail_names_the_tokens_client_or_subject() -> Result<()> {
     for (n, (claims, by)) in [
         (json!({ "client_id": "feed", "sub": "7c3b" }), "feed"),
         (json!({ "sub": "7c3b" }), "7c3b"),
+        (json!({ "client_id": "gateway-of-the-northern-branch-payments" }), "gateway-of-the-northern-~fb78a5328bba"),
+        (json!({ "client_id": "gateway-of-the-northern-branch-payrolls" }), "gateway-of-the-northern-~8fd9ea72af24"),
         (json!({}), "anonymous"),
     ]
     .into_iter()

@@ -171,7 +171,7 @@ async fn a_payment_is_amended_twenty_times_and_its_versions_say_what_it_was() ->
     assert_eq!(versions.len(), 21, "{page}");
     for (place, version) in versions.iter().enumerate() {
         let (amount, changed) = if place == 0 { (4_200, json!([])) } else { (place, json!(["amountMinor"])) };
-        let seen = (&version["version"], &version["amountMinor"], &version["changed"], version.get("data"));
+        let seen = (&version["version"], &version["amountMinor"], &version["changedFields"], version.get("data"));
         assert_eq!(seen, (&json!(place + 1), &json!(amount), &changed, None), "{page}");
     }
     let with_data = world.send(Ask::get(&format!("{}/versions?include=data", path(&id)))).await?;

@@ -51,11 +51,17 @@ async fn settle(world: &World, result: Value) -> Result<()> {
 }
 
 fn processed(payment_id: &str) -> Value {
-    json!({ "paymentId": payment_id, "outcome": "PROCESSED", "transactionId": format!("TX-{payment_id}") })
+    json!({
+        "v": 1, "kind": "settlement", "paymentId": payment_id, "amountMinor": 120_000, "currency": "GBP",
+        "outcome": "PROCESSED", "transactionId": format!("TX-{payment_id}"),
+    })
 }
 
 fn refused(payment_id: &str) -> Value {
-    json!({ "paymentId": payment_id, "outcome": "FAILED", "reason": "no funds" })
+    json!({
+        "v": 1, "kind": "settlement", "paymentId": payment_id, "amountMinor": 120_000, "currency": "GBP",
+        "outcome": "FAILED", "reason": "no funds",
+    })
 }
 
 /// Creates payments and has them processed, and reported if `reported`.

@@ -77,10 +77,10 @@ async fn every_version_is_one_event_whatever_the_stream_repeats() -> Result<()> 
     for event in events(&once)? {
         let field = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
         let version = event["version"].as_u64().context("no version")?;
-        let before = last.insert(field("paymentId"), (version, field("to")));
+        let before = last.insert(field("paymentId"), (version, field("status")));
         assert_eq!(version, before.map_or(0, |(version, _)| version) + 1, "{event}");
         assert_eq!(field("id"), format!("{}-{}-{version}", event["epoch"], field("paymentId")), "{event}");
-        assert_eq!(field("type"), format!("payment.{}", field("to").to_lowercase()), "{event}");
+        assert_eq!(field("type"), format!("payment.{}", field("status").to_lowercase()), "{event}");
     }
     let heads = world.heads(ACCOUNT).await?;
     assert_eq!(last.len(), heads.len());

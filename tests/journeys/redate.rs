@@ -181,7 +181,11 @@ async fn a_move_moves_by_rule_and_says_so_everywhere() -> Result<()> {
         assert_eq!(listed.payments()[0]["paymentId"], json!(id), "{listed}");
         let versions = world.send(Ask::get(&format!("/accounts/tenant/payments/{id}/versions"))).await?;
         let last = &versions.body["versions"][1];
-        assert_eq!((&last["changed"], &last["by"]), (&json!(["dueAt"]), &json!({ "kind": "bank" })), "{versions}");
+        assert_eq!(
+            (&last["changedFields"], &last["by"]),
+            (&json!(["dueAt"]), &json!({ "kind": "bank" })),
+            "{versions}"
+        );
         assert_eq!((&last["dueDate"], &last["moveReason"]), (&json!(date), &json!("holiday")), "{versions}");
     }
     assert_eq!(counting.count(world.functions()).await?, 2);
@@ -197,7 +201,7 @@ async fn a_move_moves_by_rule_and_says_so_everywhere() -> Result<()> {
         .collect();
     assert_eq!(amended.len(), 2, "{events}");
     let event = &amended[&following];
-    assert_eq!((&event["changed"], &event["by"]), (&json!(["dueAt"]), &json!({ "kind": "bank" })));
+    assert_eq!((&event["changedFields"], &event["by"]), (&json!(["dueAt"]), &json!({ "kind": "bank" })));
     assert_eq!((&event["version"], &event["dueAt"]), (&json!(2), &json!("2026-12-29T00:00:00Z")));
     Ok(())
 }

@@ -26,7 +26,10 @@ async fn a_reference_stays_and_a_reason_beside_it_is_cut_in_every_result_alike()
     });
     let id = world.create("tenant", "rent", &body).await?;
     world.sweep().await?;
-    let result = json!({ "paymentId": id, "outcome": "FAILED", "reason": "r".repeat(300) });
+    let result = json!({
+        "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": 5, "currency": "GBP",
+        "outcome": "FAILED", "reason": "r".repeat(300),
+    });
     deliver(&world, &result).await?;
     deliver(&world, &result).await?;
     assert_eq!(world.metric("RepeatedOutcomes")?, 1);

@@ -373,7 +373,10 @@ async fn a_repeated_settlement_result_is_not_reported_again() -> Result<()> {
     let ids = settled(&world, "2026-11-20T09:20:00Z", &BILLS[..1]).await?;
     run(&world).await?;
     let again: Vec<Value> =
-        ids.iter().map(|id| json!({ "paymentId": id, "outcome": "PROCESSED", "transactionId": "TX-1" })).collect();
+        ids.iter().map(|id| json!({
+            "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": BILLS[0].amount, "currency": BILLS[0].currency,
+            "outcome": "PROCESSED", "transactionId": "TX-1",
+        })).collect();
     settle(&world, &again).await?;
     assert_eq!(run(&world).await?["runsCommitted"], 0);
     assert_eq!(reported_ids(&world).await?, ids);

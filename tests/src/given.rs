@@ -229,11 +229,11 @@ pub async fn move_on(world: &World, payment_id: PaymentId, events: Vec<Event>, a
     let mut head = store.head(&key).await?.context("the payment has no head")?;
     for event in events {
         let by = match event {
-            Event::Cancel => "landlord-app",
-            Event::Sweep => "daily-due-sweeper",
-            Event::Settle(_) => "settle",
+            Event::Cancel => Actor::client("landlord-app"),
+            Event::Sweep => Actor::sweep(),
+            Event::Settle(_) => Actor::transaction_service(),
         };
-        let step = head.transition(&event, at.parse()?, Actor::named(by))?;
+        let step = head.transition(&event, at.parse()?, by)?;
         let moved = if step.to().status().is_settled() {
             settle(&store, &key, &step).await?
         } else {

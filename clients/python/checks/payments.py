@@ -142,7 +142,7 @@ def amend() -> None:
     equal(payment.data, {"note": "raised"})
     versions = BANK.versions("py-amend", first.payment_id)
     equal([(it.version, it.amount_minor, it.due_date) for it in versions], [(1, 12050, day(7)), (2, 13000, day(9))])
-    equal([it.changed for it in versions], [[], ["amountMinor", "scheduledFor", "reference", "data"]])
+    equal([it.changed_fields for it in versions], [[], ["amountMinor", "scheduledFor", "reference", "data"]])
     equal([it.data for it in versions], [UNSET, UNSET])
     with_data = BANK.versions("py-amend", first.payment_id, with_data=True)
     equal([it.data for it in with_data], [{"note": "rent"}, {"note": "raised"}])

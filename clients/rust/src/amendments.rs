@@ -33,7 +33,7 @@ pub struct PaymentVersion {
     pub by: Actor,
     /// The fields that the amendment changed, by the names that the API gives them. Empty for the first version, and if it changed nothing.
     /// `dueAt` alone if the bank moved the payment because its date was closed.
-    pub changed: Vec<String>,
+    pub changed_fields: Vec<String>,
     /// The account that gets the money.
     pub payee_account_id: String,
     /// The amount in minor units. Of an old payment it can be above 9007199254740991.

@@ -19,7 +19,7 @@ pub struct EventPage {
     pub has_more: bool,
 }
 
-/// A new version of a payment, or an event about the log. Of each, only `id`, `type`, `at` and `epoch` are certain.
+/// A new version of a payment, or an event about the log. Of each, only `id`, `type`, `at`, `epoch` and `v` are certain.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -33,27 +33,29 @@ pub struct Event {
     pub at: DateTime<Utc>,
     /// The number of this part of the log. A restore begins the next.
     pub epoch: u64,
+    /// The version of the event's form: 1.
+    pub v: u64,
     /// The account that pays.
     pub account_id: Option<String>,
     /// The account that gets the money.
     pub payee_account_id: Option<String>,
-    /// The account that got it before, if an amendment changed that.
-    pub previous_payee_account_id: Option<String>,
     /// The payment's id, a UUID.
     pub payment_id: Option<String>,
     /// The payment's version; 0 if a restore left the payment out.
     pub version: Option<u64>,
     /// The status before; absent for a new payment.
-    pub from: Option<Status>,
+    pub previous_status: Option<Status>,
     /// The status.
-    pub to: Option<Status>,
+    pub status: Option<Status>,
     /// Who changed the payment's status.
     pub by: Option<Actor>,
     /// The fields that an amendment changed, by the names that the API gives them; `dueAt` alone if the bank moved the payment.
-    pub changed: Option<Vec<String>>,
+    pub changed_fields: Option<Vec<String>>,
+    /// What the changed fields were.
+    pub previous: Option<PreviousFields>,
     /// The amendment's id, a UUID.
     pub amendment_id: Option<String>,
-    /// When the client wants an amended payment to be made: a date or an instant, as it was sent. Events before 26 November 2026 do not say it.
+    /// When the client wants an amended payment to be made: a date or an instant, as it was sent.
     pub scheduled_for: Option<String>,
     /// When it is due.
     pub due_at: Option<DateTime<Utc>>,
@@ -69,12 +71,8 @@ pub struct Event {
     pub transaction_id: Option<String>,
     /// Why it failed.
     pub failure_reason: Option<String>,
-    /// Whether a report is still to list the settlement.
-    pub unreported: Option<bool>,
-    /// Where an irregular change is in the table's stream.
-    pub place: Option<String>,
     /// What is wrong with an irregular change, or how a gap came about.
-    pub why: Option<String>,
+    pub reason: Option<String>,
     /// From when on changes may be missing (`log.gap`), if that is known.
     pub since: Option<DateTime<Utc>>,
     /// Until when changes may be missing (`log.gap`).
@@ -83,4 +81,23 @@ pub struct Event {
     pub restored_to: Option<DateTime<Utc>>,
     /// The end of the epoch before, as a cursor (`log.restored`).
     pub end_cursor: Option<String>,
+}
+
+/// What the fields were that an amendment changed. A field that did not change is absent, and so is a reference that there was not.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct PreviousFields {
+    /// The account that got the money.
+    pub payee_account_id: Option<String>,
+    /// The amount in minor units.
+    pub amount_minor: Option<i64>,
+    /// The currency: three capital letters.
+    pub currency: Option<String>,
+    /// When the client wanted it to be made: a date or an instant, as it was sent.
+    pub scheduled_for: Option<String>,
+    /// When it was due, if the bank moved it.
+    pub due_at: Option<DateTime<Utc>>,
+    /// The text for the payee.
+    pub reference: Option<String>,
 }

@@ -23,7 +23,7 @@ pub use amendments::{Amended, PaymentVersion};
 pub use bank::{AccountFilter, Bank, DueFilter, Order};
 pub use builder::Builder;
 pub use errors::{BoxError, Error, Fault, Problem};
-pub use events::{Event, EventPage};
+pub use events::{Event, EventPage, PreviousFields};
 pub use model::{
     AccountBatchEntry, Actor, BatchEntry, Calendar, ClosedDate, Created, DayCounts, DuePayment, EntryResult, Payment,
     PaymentOrder, TrailEntry,

@@ -135,7 +135,7 @@ pub struct TrailEntry {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[non_exhaustive]
 pub struct Actor {
-    /// `client`, `bank` or `transaction-service`.
+    /// `client`, `bank`, `operator`, `transaction-service` or `file`.
     pub kind: String,
     /// The client's name.
     pub name: Option<String>,

@@ -110,7 +110,7 @@ check("amend", async () => {
   const versions = await BANK.versions("ts-amend", paymentId);
   const found = versions.map((it) => [it.version, it.amountMinor, it.dueDate]);
   equal(found, [[1, 12050, day(7)], [2, 13000, day(9)]]);
-  equal(versions.map((it) => it.changed), [[], ["amountMinor", "scheduledFor", "reference", "data"]]);
+  equal(versions.map((it) => it.changedFields), [[], ["amountMinor", "scheduledFor", "reference", "data"]]);
   equal(versions.map((it) => "data" in it), [false, false]);
   const withData = await BANK.versions("ts-amend", paymentId, { withData: true });
   equal(withData.map((it) => it.data), [{ note: "rent" }, { note: "raised" }]);

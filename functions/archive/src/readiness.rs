@@ -126,7 +126,7 @@ mod tests {
         };
         let (shards, now): (ShardCount, UtcSecond) = ("10".parse().unwrap(), "2026-11-20T09:00:00Z".parse().unwrap());
         let payment_id = PaymentId::derive(&account, &"k".parse().unwrap());
-        let details = Details::accept(payment_id, instruction, zone("UTC"), shards, now, Actor::named("the test"));
+        let details = Details::accept(payment_id, instruction, zone("UTC"), shards, now, Actor::client("the test"));
         let processed = || State::Processed("TX-1".parse().unwrap());
         let failed = || State::Failed(FailureReason::cut("no funds"));
         for (state, unreported, first_kept_date, want) in [

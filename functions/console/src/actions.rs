@@ -225,7 +225,7 @@ impl Console {
 
     /// Does a confirmed action, unless that was done.
     async fn confirmed(&self, request: &Request<'_>, name: ActionName, action: &Action) -> Result<Markup, Problem> {
-        let (now, by) = (self.clock.now(), request.caller());
+        let (now, by) = (self.clock.now(), request.operator());
         let intent = AuditIntent {
             name,
             at: now,

@@ -38,7 +38,14 @@ mod tests {
         };
         let id = PaymentId::derive(&instruction.account, &"k".parse().unwrap());
         let (zone, shards) = ("Europe/London".parse().unwrap(), "10".parse().unwrap());
-        Head::scheduled(&Details::accept(id, instruction, zone, shards, created_at.parse().unwrap(), Actor::named("x")))
+        Head::scheduled(&Details::accept(
+            id,
+            instruction,
+            zone,
+            shards,
+            created_at.parse().unwrap(),
+            Actor::client("x"),
+        ))
     }
 
     #[test]
@@ -55,7 +62,7 @@ mod tests {
         }
         // At half past nine it was moved to today.
         let first = head("2026-11-19T08:00:00Z");
-        let amended = Amended { at: "2026-11-20T09:30:00Z".parse().unwrap(), by: Actor::named("x"), changed: vec![] };
+        let amended = Amended { at: "2026-11-20T09:30:00Z".parse().unwrap(), by: Actor::client("x"), changed: vec![] };
         let head = Head { amended: Some(amended), ..first };
         assert_eq!(claimable_seconds(&head, "2026-11-20T09:31:00Z".parse().unwrap()), 60);
     }

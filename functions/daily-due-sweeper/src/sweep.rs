@@ -21,9 +21,6 @@ const PAGE: u16 = 1_000;
 /// The most shards worked on at once. If there are more, the next run begins with the others.
 pub(crate) const SHARDS_AT_ONCE: u16 = 32;
 
-/// The actor of a claim in the trail.
-const SWEEPER: &str = "daily-due-sweeper";
-
 /// The sweep of one shard.
 struct ShardSweep<'s> {
     sweeper: &'s Sweeper,
@@ -68,7 +65,7 @@ impl Sweeper {
 
     /// Claims one payment, on the condition that it has the status and version that the index shows.
     async fn claim(&self, row: &DueRow) -> Result<Moved, StoreError> {
-        let (at, by) = (self.clock.now(), Actor::named(SWEEPER));
+        let (at, by) = (self.clock.now(), Actor::sweep());
         match Transition::new(&State::Scheduled, row.version, &Event::Sweep, at, by) {
             Ok(step) => self.store.transition(&row.head, row.due, &step).await,
             Err(_) => Ok(Moved::Elsewhere(None)),

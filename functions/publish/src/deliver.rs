@@ -9,6 +9,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use futures::future::join_all;
 use payments_boot::{Clock, Deadline};
+use payments_model::EVENT_FORM;
 use payments_model::webhook::{EndpointSecret, MasterSecret};
 use payments_store::{
     CALL_TIMEOUT, Delivery, DeliveryEnd, DeliveryError, DisabledBy, LogHead, LogPosition, MissedEvents, Progress,
@@ -243,7 +244,7 @@ impl Run<'_> {
     async fn test(&self, endpoint: &WebhookEndpoint, mut state: WebhookState) -> Result<WebhookState, PublishError> {
         let now = self.clock.now();
         let id = format!("test-{}-{}", endpoint.id, now.as_chrono().timestamp());
-        let json = serde_json::json!({ "events": [{ "id": id, "type": "webhook.test", "at": now.to_string() }] });
+        let json = serde_json::json!({ "events": [{ "id": id, "type": "webhook.test", "at": now.to_string(), "v": EVENT_FORM }] });
         let message = message_id(&endpoint.id, &[id]);
         let message_id = message.to_string();
         let answers = self.send(endpoint, vec![Body { message, json: json.to_string().into() }]).await;

@@ -175,7 +175,7 @@ mod tests {
         let id = |of: String| PaymentId::derive(&account, &of.parse().unwrap());
         let reason: String = (0..7).map(|part| id(format!("{n}-{part}")).to_string()).collect();
         let (payment_id, settled_at): (_, UtcSecond) = (id(n.to_string()), "2026-11-20T09:20:00Z".parse().unwrap());
-        let by = Actor::named("the test");
+        let by = Actor::client("the test");
         let entry = |status| TrailEntry { status, at: settled_at, by: by.clone() };
         let head = Head {
             payment_id,

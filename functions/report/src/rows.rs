@@ -175,6 +175,8 @@ impl RowReader {
 
 #[cfg(test)]
 mod tests {
+    use payments_model::AccountId;
+
     use super::*;
 
     #[test]

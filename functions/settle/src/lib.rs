@@ -16,9 +16,6 @@ use payments_store::{Decided, Moved, Store, StoreError};
 pub use config::Config;
 use message_end::{MessageEnd, Tally};
 
-/// The actor of a settlement in the trail.
-const SETTLE: &str = "settle";
-
 /// Why a message was not handled.
 enum Halt {
     /// DynamoDB failed, or an item cannot be read.
@@ -31,6 +28,24 @@ impl From<StoreError> for Halt {
     fn from(error: StoreError) -> Self {
         Self::Failed(error)
     }
+}
+
+/// Whether a result is of the payment's amount. The log says which of the two differ, and no amounts.
+fn is_of_amount(head: &Head, result: &SettlementResult) -> bool {
+    if head.money == result.money {
+        return true;
+    }
+    let amount_differs = head.money.amount != result.money.amount;
+    let currency_differs = head.money.currency != result.money.currency;
+    let (payment_id, status) = (head.payment_id, head.state.status());
+    tracing::error!(
+        %payment_id,
+        %status,
+        amount_differs,
+        currency_differs,
+        "a settlement result contradicts the payment's amount; the payment is unchanged, and SQS retries this"
+    );
+    false
 }
 
 /// Lets another call begin, unless the deadline has come.
@@ -172,6 +187,9 @@ impl Settle {
                 (step, head)
             }
         };
+        if !is_of_amount(pending.known(), result) {
+            return Ok(MessageEnd::OtherAmount);
+        }
         in_time(deadline)?;
         let (Decided::Now(settled) | Decided::Before(settled)) = self.store.decide_settlement(&pending, &step).await?;
         if settled.known().settled_at().is_none() {
@@ -189,12 +207,15 @@ impl Settle {
     }
 
     fn step(&self, head: &Head, result: &SettlementResult) -> Result<Transition, Decision> {
-        head.transition(&Event::Settle(result.settlement.clone()), self.clock.now(), Actor::named(SETTLE))
+        head.transition(&Event::Settle(result.settlement.clone()), self.clock.now(), Actor::transaction_service())
     }
 
     /// Returns what a result means for a head that it does not change.
     fn end_of(&self, head: &Head, result: &SettlementResult) -> MessageEnd {
         let end = MessageEnd::of(self.step(head, result).err());
+        if end == MessageEnd::Repeated && !is_of_amount(head, result) {
+            return MessageEnd::OtherAmount;
+        }
         if end != MessageEnd::Conflicting {
             return end;
         }

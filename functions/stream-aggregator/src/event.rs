@@ -128,7 +128,7 @@ fn read(place: Place<'_>, record: &RawValue) -> Result<Change, EventError> {
             if let (Effect::Moved { .. }, Logged::Irregular(irregular)) = (&effect, &logged) {
                 let text = |name: &str| text_of(&record, name);
                 let key = key_of(text("pk"), text("sk"));
-                tracing::error!(%sequence_number, table, key, why = irregular.why, "a change is irregular; its event says so");
+                tracing::error!(%sequence_number, table, key, reason = irregular.reason, "a change is irregular; its event says so");
             }
             (effect, logged)
         }
@@ -139,7 +139,7 @@ fn read(place: Place<'_>, record: &RawValue) -> Result<Change, EventError> {
             let key = parse_head_key(text("pk").unwrap_or_default(), text("sk").unwrap_or_default()).ok();
             // No image says when it is due.
             let payment = key.as_ref().map(HeadKey::guessed_due);
-            let irregular = IrregularEvent { payment, at: place.now, place: at, why: "its record cannot be read" };
+            let irregular = IrregularEvent { payment, at: place.now, place: at, reason: "its record cannot be read" };
             (Effect::Unreadable(None), Logged::Irregular(irregular))
         }
     };

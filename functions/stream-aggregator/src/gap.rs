@@ -24,12 +24,12 @@ pub(crate) fn gap_before(new: &[Change], head: &LogHead, now: UtcSecond) -> Opti
     match (head.missed, dropped) {
         (None, None) => None,
         (Some(missed), None) => {
-            let why = if missed.since.is_some() { RESTORED } else { DRIFT };
-            Some(GapEvent { at: now, since: missed.since, until: missed.until, why })
+            let reason = if missed.since.is_some() { RESTORED } else { DRIFT };
+            Some(GapEvent { at: now, since: missed.since, until: missed.until, reason })
         }
         (missed, Some(created_at)) => {
             let until = missed.map_or(created_at, |missed| missed.until.max(created_at));
-            Some(GapEvent { at: now, since: None, until, why: DROPPED })
+            Some(GapEvent { at: now, since: None, until, reason: DROPPED })
         }
     }
 }
@@ -72,7 +72,7 @@ mod tests {
             (Some("2026-12-01T10:00:00Z"), &restored, Some((None, "2026-12-01T12:00:00Z", DROPPED))),
         ] {
             let changes = [neutral.clone(), made(created_at.map(at))];
-            let want = want.map(|(since, until, why)| GapEvent { at: now, since, until: at(until), why });
+            let want = want.map(|(since, until, why)| GapEvent { at: now, since, until: at(until), reason: why });
             assert_eq!(gap_before(&changes, head, now), want, "{created_at:?}");
         }
     }

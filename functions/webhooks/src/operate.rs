@@ -70,7 +70,7 @@ impl Webhooks {
             Some(blocking) => {
                 let event = bounded(&event_id, MAX_EVENT_ID_BYTES);
                 let (change, done) = (Change::skip(id, event.clone()), format!("the event {event} is skipped"));
-                let by = request.caller().to_string();
+                let by = request.caller();
                 let skipped = SkippedEvent { at: self.clock.now(), event_id: event, by };
                 let skip = self.skip_blocking(id, &mut found, &blocking, skipped);
                 self.audited(request, change, &done, skip).await?;

@@ -182,7 +182,7 @@ impl DeliveryView {
 impl SkippedView {
     fn of(skipped: &SkippedEvent) -> Self {
         let SkippedEvent { at, event_id, by } = skipped;
-        Self { at: at.to_string(), event_id: event_id.clone(), by: by.clone() }
+        Self { at: at.to_string(), event_id: event_id.clone(), by: by.name().to_owned() }
     }
 }
 

@@ -139,7 +139,7 @@ impl Told {
             let (Some(payment), Some(version)) = (event.payment_id, event.version) else { continue };
             let payment = self.payments.entry(payment).or_default();
             payment.versions.insert(version);
-            let told = (event.epoch, version, event.to);
+            let told = (event.epoch, version, event.status);
             if payment.last.is_none_or(|(epoch, version, _)| (epoch, version) < (told.0, told.1)) {
                 payment.last = Some(told);
             }
@@ -186,8 +186,8 @@ mod tests {
     }
 
     fn event(version: u64, to: &str) -> serde_json::Value {
-        json!({ "id": format!("1-p-{version}"), "type": "payment.changed", "at": "2026-11-20T01:00:00Z", "epoch": 1,
-                "paymentId": "p", "version": version, "to": to })
+        json!({ "id": format!("1-p-{version}"), "type": "payment.changed", "at": "2026-11-20T01:00:00Z", "epoch": 1, "v": 1,
+                "paymentId": "p", "version": version, "status": to })
     }
 
     fn headers(time: i64, body: &str) -> HeaderMap {

@@ -32,7 +32,7 @@ fn id(number: u32) -> PaymentId {
 fn request(number: u32, attempt: u32, data: &str) -> String {
     let id = id(number);
     format!(
-        r#"{{"paymentId":"{id}","accountId":"acc-1","amountMinor":5,"dueAt":"2026-11-20T00:00:00Z","data":{data},"dispatchAttempt":{attempt}}}"#
+        r#"{{"v":1,"kind":"payment","paymentId":"{id}","accountId":"acc-1","amountMinor":5,"currency":"GBP","dueAt":"2026-11-20T00:00:00Z","data":{data},"dispatchAttempt":{attempt}}}"#
     )
 }
 
@@ -122,16 +122,20 @@ fn a_repeated_request_gets_the_same_result_and_a_different_one_is_counted() {
 #[test]
 fn a_message_that_is_not_a_request_ends_in_the_dead_letter_queue() {
     let mut fixture = fixture(TransactionServiceSettings::seeded(1));
-    for text in ["hello", "[]", "{}", r#"{"paymentId":7}"#, r#"{"paymentId":"seven"}"#] {
+    let valid = request(1, 1, "1");
+    let other_kind = valid.replace(r#""kind":"payment""#, r#""kind":"recall""#);
+    let other_form = valid.replace(r#""v":1"#, r#""v":2"#);
+    let number = valid.replace(&format!(r#""{}""#, id(1)), "7");
+    for text in ["hello", "[]", "{}", &number, &number.replace(":7", r#":"seven""#), &other_kind, &other_form] {
         fixture.requests.send(text, at(0)).unwrap();
     }
     for _ in 0..3 {
         assert_eq!(fixture.service.step(at(0)), Step::default());
     }
-    assert_eq!(fixture.service.counts().unreadable, 5);
+    assert_eq!(fixture.service.counts().unreadable, 7);
     fixture.service.step(at(30));
-    assert_eq!(fixture.service.counts().unreadable, 10, "each is received twice");
+    assert_eq!(fixture.service.counts().unreadable, 14, "each is received twice");
     fixture.service.step(at(60));
-    assert_eq!(fixture.dead_letters.counts(at(60)).visible, 5);
+    assert_eq!(fixture.dead_letters.counts(at(60)).visible, 7);
     assert_eq!(fixture.service.counts().payments, 0);
 }

@@ -80,15 +80,31 @@ impl<'e> Request<'e> {
 
     /// The caller, as trails name it: the token's client or subject.
     pub fn caller(&self) -> Actor {
+        Actor::client(self.client_name())
+    }
+
+    /// The operator, as trails name people: the person whose token it is, or the token's client if it names nobody.
+    pub fn operator(&self) -> Actor {
+        match self.person_claim() {
+            Some(person) => Actor::operator(person),
+            None => Actor::operator(self.client_name()),
+        }
+    }
+
+    fn client_name(&self) -> &'e str {
         let subject = || claims(self.event).and_then(|claims| claims.get("sub")).map(String::as_str);
-        Actor::of_client(self.client().or_else(subject).unwrap_or("anonymous"))
+        self.client().or_else(subject).unwrap_or("anonymous")
     }
 
     /// The person whose token it is, if the token names one beside its client, as the provider has it: at most 256 bytes of that.
     pub fn person(&self) -> Option<String> {
+        self.person_claim().map(|name| bounded(name, MAX_PERSON_BYTES))
+    }
+
+    fn person_claim(&self) -> Option<&'e str> {
         let claims = claims(self.event)?;
         let name = claims.get("username").or_else(|| claims.get("sub"))?;
-        (self.client() != Some(name)).then(|| bounded(name, MAX_PERSON_BYTES))
+        (self.client() != Some(name)).then_some(name)
     }
 
     /// Whether a browser says that another site sent this (*Fetch Metadata*). Programs say nothing.

@@ -80,7 +80,7 @@ impl PaymentView {
         let trail = |TrailEntry { status, at, by }: TrailEntry| TrailView {
             status: status.as_str(),
             at: at.to_string(),
-            by: PublicActor::of(status, &by),
+            by: (&by).into(),
         };
         Self {
             payment_id: head.payment_id.to_string(),
@@ -145,7 +145,7 @@ struct VersionView {
     version: u32,
     at: String,
     by: PublicActor,
-    changed: Vec<&'static str>,
+    changed_fields: Vec<&'static str>,
     payee_account_id: String,
     amount_minor: i64,
     currency: String,
@@ -174,8 +174,8 @@ impl VersionsView {
             Ok(VersionView {
                 version: details.amendment.map_or(1, |amendment| amendment.name.version),
                 at: details.created_at.to_string(),
-                by: PublicActor::of(Status::Scheduled, &details.created_by),
-                changed: before.map(|before| before.changes(details)).unwrap_or_default(),
+                by: (&details.created_by).into(),
+                changed_fields: before.map(|before| before.changes(details)).unwrap_or_default(),
                 payee_account_id: payee.to_string(),
                 amount_minor: money.amount.get(),
                 currency: money.currency.to_string(),

@@ -41,10 +41,18 @@ pub struct EventFields {
     pub account_id: Option<String>,
     /// The account that is paid.
     pub payee_account_id: Option<String>,
-    /// The account that was paid before an amendment.
-    pub previous_payee_account_id: Option<String>,
+    /// What an amendment changed.
+    pub previous: Option<PreviousFields>,
     /// The payment.
     pub payment_id: Option<String>,
+}
+
+/// The fields of what was before an amendment by which its event is filtered.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PreviousFields {
+    /// The account that was paid, if that changed.
+    pub payee_account_id: Option<String>,
 }
 
 /// A text that is not a type of events by which one can filter.
@@ -77,8 +85,8 @@ impl EventFilter {
             Ok(status) => self.statuses.is_empty() || self.statuses.contains(&status),
             Err(EventTypeError) => true,
         };
-        let accounts = [&event.account_id, &event.payee_account_id, &event.previous_payee_account_id];
-        let accounts = accounts.into_iter().flatten();
+        let before = event.previous.as_ref().and_then(|previous| previous.payee_account_id.as_ref());
+        let accounts = [event.account_id.as_ref(), event.payee_account_id.as_ref(), before].into_iter().flatten();
         let mut accounts = accounts.peekable();
         let of_account = self.accounts.is_empty()
             || accounts.peek().is_none()
@@ -98,7 +106,7 @@ mod tests {
             kind: kind.to_owned(),
             account_id: text(account),
             payee_account_id: text(payee),
-            previous_payee_account_id: None,
+            previous: None,
             payment_id: None,
         }
     }
@@ -128,7 +136,8 @@ mod tests {
         let scheduled = EventFilter { statuses: [Status::Scheduled].into(), ..EventFilter::default() };
         let amended = event(AMENDED, Some("payer"), Some("other"));
         assert_eq!((scheduled.passes(&amended), settled.passes(&amended), own.passes(&amended)), (true, false, false));
-        let taken = EventFields { previous_payee_account_id: Some("shop".to_owned()), ..amended };
+        let previous = Some(PreviousFields { payee_account_id: Some("shop".to_owned()) });
+        let taken = EventFields { previous, ..amended };
         assert!(own.passes(&taken));
     }
 

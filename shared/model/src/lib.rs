@@ -22,21 +22,21 @@
 //! };
 //! let (zone, shards) = ("Europe/London".parse()?, "10".parse()?);
 //! let now = "2026-11-20T08:00:00Z".parse()?;
-//! let details = Details::accept(payment_id, instruction, zone, shards, now, Actor::named("feed"));
+//! let details = Details::accept(payment_id, instruction, zone, shards, now, Actor::client("feed"));
 //! let head = Head::scheduled(&details);
 //! assert_eq!(details.due_at.to_string(), "2026-12-01T00:00:00Z");
 //!
 //! // The sweeper claims the payment once it is due.
-//! let claim = head.transition(&Event::Sweep, details.due_at, Actor::named("sweeper"))?;
+//! let claim = head.transition(&Event::Sweep, details.due_at, Actor::sweep())?;
 //! assert_eq!((claim.from(), claim.to()), (Status::Scheduled, &State::Pending));
 //!
 //! // The transaction service settles it.
 //! let (settlement, version) = (Settlement::Processed("TX-1".parse()?), claim.version() + 1);
-//! let settled = Transition::new(claim.to(), version, &Event::Settle(settlement), now, Actor::named("settle"))?;
+//! let settled = Transition::new(claim.to(), version, &Event::Settle(settlement), now, Actor::transaction_service())?;
 //! assert_eq!(settled.to().status(), Status::Processed);
 //!
 //! // It can no longer be cancelled.
-//! let cancelled = Transition::new(settled.to(), version + 1, &Event::Cancel, now, Actor::named("feed"));
+//! let cancelled = Transition::new(settled.to(), version + 1, &Event::Cancel, now, Actor::client("feed"));
 //! assert_eq!(cancelled, Err(Decision::TooLate));
 //! # Ok(())
 //! # }
@@ -115,15 +115,17 @@ pub mod webhook;
 
 pub use account::AccountId;
 pub use action::{ActionId, ActionIdError};
-pub use actor::Actor;
+pub use actor::{Actor, ActorKind};
 pub use amendment::{Amended, Amendment, AmendmentId, AmendmentName, DetailsKey, MAX_AMENDMENTS};
 pub use business_days::{BusinessDays, Calendar, DateRefusal, DateRule, Due, MoveReason, Stays};
 pub use calendar::{BusinessDate, BusinessZone, ScheduledFor, UtcSecond};
 pub use counts::DayCounts;
 pub use currency::Currency;
-pub use event_filter::{EventFields, EventFilter};
+pub use event_filter::{EventFields, EventFilter, PreviousFields};
 pub use json_text::JsonText;
-pub use log_event::{Epoch, GapEvent, IrregularEvent, LogRestoredEvent, Logged, PaymentRestoredEvent, VersionBefore};
+pub use log_event::{
+    EVENT_FORM, Epoch, GapEvent, IrregularEvent, LogRestoredEvent, Logged, PaymentRestoredEvent, VersionBefore,
+};
 pub use money::{AmountMinor, MAX_AMOUNT_MINOR, Money};
 pub use outage::{Outage, OutageKind, causes};
 pub use payment::{Details, Head, Instruction, REDATED, TrailEntry};

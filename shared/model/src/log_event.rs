@@ -10,7 +10,11 @@ use serde::Serialize;
 pub use marks::{GapEvent, LogRestoredEvent, PaymentRestoredEvent};
 
 use crate::event_filter::{AMENDED, event_type};
-use crate::{AccountId, DuePayment, Head, PaymentId, PublicActor, Status, UtcSecond};
+use crate::payment::REDATED;
+use crate::{DuePayment, Head, PaymentId, PublicActor, Reference, Status, UtcSecond};
+
+/// The version of the events' form, `v`. A change that a reader must know raises it.
+pub const EVENT_FORM: u32 = 1;
 
 /// The seconds from 1970 to 2020.
 const SECONDS_TO_2020: i64 = 1_577_836_800;
@@ -64,8 +68,8 @@ pub struct VersionBefore {
     pub version: u32,
     /// The status.
     pub status: Status,
-    /// Who was to be paid, if that can be read.
-    pub payee: Option<AccountId>,
+    /// The head, if it can be read. An amendment's event says what it was.
+    pub head: Option<Box<Head>>,
 }
 
 /// What a change of a head means for the log.
@@ -97,7 +101,7 @@ pub struct IrregularEvent {
     /// Its place in the table's stream, which makes the event's id.
     pub place: String,
     /// What is wrong.
-    pub why: &'static str,
+    pub reason: &'static str,
 }
 
 impl Logged {
@@ -109,7 +113,7 @@ impl Logged {
         let last = before.as_ref().map_or(0, |before| before.version);
         let follows = last.checked_add(1) == Some(after.version);
         let same_status = before.as_ref().is_some_and(|before| before.status == status);
-        let why = if after.version == last {
+        let reason = if after.version == last {
             if same_status {
                 return Self::Nothing;
             }
@@ -121,7 +125,7 @@ impl Logged {
         } else {
             "its version does not follow the one before"
         };
-        Self::Irregular(IrregularEvent { payment: Some(after.due_payment()), at: now, place: place.to_owned(), why })
+        Self::Irregular(IrregularEvent { payment: Some(after.due_payment()), at: now, place: place.to_owned(), reason })
     }
 }
 
@@ -147,18 +151,19 @@ struct VersionJson<'e> {
     r#type: String,
     at: String,
     epoch: Epoch,
+    v: u32,
     account_id: &'e str,
     payee_account_id: &'e str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    previous_payee_account_id: Option<&'e str>,
     payment_id: String,
     version: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
-    from: Option<&'static str>,
-    to: &'static str,
+    previous_status: Option<&'static str>,
+    status: &'static str,
     by: PublicActor,
     #[serde(skip_serializing_if = "Option::is_none")]
-    changed: Option<&'e [String]>,
+    changed_fields: Option<&'e [String]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    previous: Option<PreviousJson<'e>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     amendment_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -173,8 +178,43 @@ struct VersionJson<'e> {
     transaction_id: Option<&'e str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     failure_reason: Option<&'e str>,
+}
+
+/// What the changed fields of a head were. Those that it does not have are absent, and so is a reference that there was not.
+#[derive(Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PreviousJson<'e> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    unreported: Option<bool>,
+    payee_account_id: Option<&'e str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    amount_minor: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    currency: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scheduled_for: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    due_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reference: Option<&'e str>,
+}
+
+impl<'e> PreviousJson<'e> {
+    /// What these fields of a head were; none if it has none of them.
+    fn new(before: &'e Head, changed: &[String]) -> Option<Self> {
+        let mut previous = Self::default();
+        for field in changed {
+            match field.as_str() {
+                "payeeAccountId" => previous.payee_account_id = Some(before.payee.as_str()),
+                "amountMinor" => previous.amount_minor = Some(before.money.amount.get()),
+                "currency" => previous.currency = Some(before.money.currency.to_string()),
+                "scheduledFor" => previous.scheduled_for = Some(before.scheduled_for.to_string()),
+                REDATED => previous.due_at = Some(before.due_at.to_string()),
+                "reference" => previous.reference = before.reference.as_ref().map(Reference::as_str),
+                _ => {}
+            }
+        }
+        (previous != Self::default()).then_some(previous)
+    }
 }
 
 /// The JSON of an irregular change's event.
@@ -185,14 +225,14 @@ struct IrregularJson<'e> {
     r#type: &'static str,
     at: String,
     epoch: Epoch,
+    v: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     account_id: Option<&'e str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     payment_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     due_at: Option<String>,
-    place: &'e str,
-    why: &'static str,
+    reason: &'static str,
 }
 
 impl VersionEvent {
@@ -200,8 +240,8 @@ impl VersionEvent {
         let status = self.head.state.status();
         let from = self.before.as_ref().map(|before| before.status);
         let kind = if from == Some(status) { AMENDED.to_owned() } else { event_type(status) };
-        let payee = self.before.as_ref().and_then(|before| before.payee.as_ref());
-        version_json(&self.head, epoch, kind, (from, payee.filter(|payee| **payee != self.head.payee)))
+        let before = self.before.as_ref().and_then(|before| before.head.as_deref());
+        version_json(&self.head, epoch, kind, (from, before))
     }
 }
 
@@ -210,7 +250,7 @@ fn version_json(
     head: &Head,
     epoch: Epoch,
     kind: String,
-    (from, payee_before): (Option<Status>, Option<&AccountId>),
+    (from, before): (Option<Status>, Option<&Head>),
 ) -> serde_json::Result<String> {
     let (status, version) = (head.state.status(), head.version);
     let (at, by) = head.last_change();
@@ -220,25 +260,25 @@ fn version_json(
         r#type: kind,
         at: at.to_string(),
         epoch,
+        v: EVENT_FORM,
         account_id: head.account.as_str(),
         payee_account_id: head.payee.as_str(),
-        previous_payee_account_id: payee_before.map(AccountId::as_str),
         payment_id: head.payment_id.to_string(),
         version,
-        from: from.map(Status::as_str),
-        to: status.as_str(),
-        by: PublicActor::of(status, by),
-        changed: amended.map(|amended| amended.changed.as_slice()),
+        previous_status: from.map(Status::as_str),
+        status: status.as_str(),
+        by: by.into(),
+        changed_fields: amended.map(|amended| amended.changed.as_slice()),
+        previous: amended.zip(before).and_then(|(amended, before)| PreviousJson::new(before, &amended.changed)),
         amendment_id: amended.and(head.amendment).map(|name| name.id.to_string()),
         scheduled_for: amended.map(|_| head.scheduled_for.to_string()),
         due_at: head.due_at.to_string(),
         due_date: head.due_date.to_string(),
         amount_minor: head.money.amount.get(),
         currency: head.money.currency.to_string(),
-        reference: head.reference.as_ref().map(crate::Reference::as_str),
+        reference: head.reference.as_ref().map(Reference::as_str),
         transaction_id: head.transaction_id().map(crate::TransactionId::as_str),
         failure_reason: head.failure_reason().map(crate::FailureReason::as_str),
-        unreported: head.settled_at().map(|_| head.unreported),
     })
 }
 
@@ -254,11 +294,11 @@ impl IrregularEvent {
             r#type: "payment.irregular",
             at: self.at.to_string(),
             epoch,
+            v: EVENT_FORM,
             account_id: payment.map(|payment| payment.account.as_str()),
             payment_id: payment.map(|payment| payment.payment_id.to_string()),
             due_at: payment.map(|payment| payment.due_at.to_string()),
-            place: &self.place,
-            why: self.why,
+            reason: self.reason,
         })
     }
 }

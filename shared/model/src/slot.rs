@@ -131,7 +131,7 @@ mod tests {
             zone,
             shards,
             "2026-11-20T08:00:00Z".parse().unwrap(),
-            Actor::named("feed"),
+            Actor::client("feed"),
         )
     }
 

@@ -286,7 +286,7 @@ mod tests {
             (failed("closed").into(), [TooLate, TooLate, Conflict, Conflict, Conflict].map(Err)),
             (State::Cancelled, [TooLate, Already, Conflict, Conflict, Conflict].map(Err)),
         ];
-        let (at, by) = (UtcSecond::MIN, Actor::named("the test"));
+        let (at, by) = (UtcSecond::MIN, Actor::client("the test"));
         for (state, row) in table {
             for (event, want) in events.iter().zip(row) {
                 let made = Transition::new(&state, 7, event, at, by.clone());

@@ -35,7 +35,7 @@ fn request_of(account: &str, number: i64, data_bytes: usize) -> PaymentRequest {
     let id = "626e8292-8e84-575a-b684-0af73927405b".parse().unwrap();
     let (zone, shards) = ("UTC".parse().unwrap(), "10".parse().unwrap());
     let now = "2026-11-20T08:00:00Z".parse().unwrap();
-    let details = Details::accept(id, instruction, zone, shards, now, Actor::named("feed"));
+    let details = Details::accept(id, instruction, zone, shards, now, Actor::client("feed"));
     PaymentRequest::of(&details, 1)
 }
 

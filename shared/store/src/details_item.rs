@@ -1,6 +1,6 @@
 //! Details as items, and back.
 
-use payments_model::{Actor, Amendment, Details, Instruction, Reference, Shard, UtcSecond};
+use payments_model::{Amendment, Details, Instruction, Reference, Shard, UtcSecond};
 use serde::{Deserialize, Serialize};
 
 use crate::attributes::{Fault, Item};
@@ -111,7 +111,7 @@ fn parse_details(mut item: Item) -> Result<Details, Fault> {
         moved: item.move_reason.map(|reason| reason.parse()).transpose()?,
         shard: Shard::from_stored(item.shard).ok_or("the shard is out of range")?,
         created_at: item.created_at.parse()?,
-        created_by: Actor::named(&item.created_by),
+        created_by: item.created_by.parse()?,
         amendment,
     })
 }

@@ -230,11 +230,11 @@ fn parse_state(
 
 fn parse_amended(item: AmendedItem) -> Result<Amended, Fault> {
     let changed = item.changed.split(',').filter(|field| !field.is_empty()).map(str::to_owned).collect();
-    Ok(Amended { at: item.at.parse()?, by: Actor::named(&item.by), changed })
+    Ok(Amended { at: item.at.parse()?, by: item.by.parse()?, changed })
 }
 
 fn parse_trail_entry(entry: TrailItem) -> Result<TrailEntry, Fault> {
-    Ok(TrailEntry { status: entry.status.parse()?, at: entry.at.parse()?, by: Actor::named(&entry.by) })
+    Ok(TrailEntry { status: entry.status.parse()?, at: entry.at.parse()?, by: entry.by.parse()? })
 }
 
 /// Encodes an entry of the trail.

@@ -125,7 +125,7 @@ async fn a_cancel_says_what_it_will_touch_and_what_it_did() -> Result<()> {
     let all = trail(&world).await?;
     let [entry] = all.as_slice() else { anyhow::bail!("{all:?}") };
     assert_eq!(entry.outcome.as_ref().map(|outcome| outcome.result.as_str()), Some(wanted.as_str()));
-    assert_eq!((entry.intent.by.as_str(), entry.intent.action.as_str()), ("local-development", "cancel"));
+    assert_eq!((entry.intent.by.as_str(), entry.intent.action.as_str()), ("o:local-development", "cancel"));
     assert_eq!(entry.intent.arguments, format!("payments: {scheduled}"));
     let view = page(&world, "audit").await?;
     for line in wanted.lines() {
@@ -133,7 +133,7 @@ async fn a_cancel_says_what_it_will_touch_and_what_it_did() -> Result<()> {
         assert!(view.contains(line), "{line}: {view}");
     }
     assert_eq!(status_of(&world, &ids[0]).await?, "CANCELLED");
-    assert!(page(&world, &format!("payment?id={scheduled}")).await?.contains("local-development"));
+    assert!(page(&world, &format!("payment?id={scheduled}")).await?.contains("o:local-development"));
 
     // The same confirmation again, as a browser or an operator sends it.
     drop(world.recorder.take_operations());

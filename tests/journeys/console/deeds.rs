@@ -67,13 +67,13 @@ async fn each_does_what_the_api_does_once() -> Result<()> {
                 assert!(after.position > before.position);
                 assert_eq!(
                     after.skipped.iter().map(|skipped| skipped.by.as_str()).collect::<Vec<_>>(),
-                    ["local-development"]
+                    ["o:local-development"]
                 );
             }
         }
         let all = trail(&world).await?;
         let [entry] = all.as_slice() else { anyhow::bail!("{all:?}") };
-        assert_eq!((entry.intent.action.as_str(), entry.intent.by.as_str()), (name, "local-development"));
+        assert_eq!((entry.intent.action.as_str(), entry.intent.by.as_str()), (name, "o:local-development"));
         let result = &entry.outcome.as_ref().context("no outcome")?.result;
         assert!(result.starts_with("shop: ") && done.text.contains(result.as_str()), "{result}: {done}");
         assert!(page(&world, "audit").await?.contains(result.as_str()));

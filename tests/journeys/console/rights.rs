@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use payments_http::Scope;
-use payments_tests::{Role, World, template};
+use payments_tests::{Ask, Role, World, template};
 use serde_json::{Value, json};
 
 use super::acting::{action, offered, trail};
@@ -33,11 +33,13 @@ async fn only_who_may_operate_acts() -> Result<()> {
         }
     }
     assert_eq!(trail(&world).await?, []);
-    // Who did it is shown as text, and a person beside the client.
+    // Who did it is shown as text, the person and not the client. Clients see that it was an operator.
     let claims = json!({ "client_id": "<script>", "username": "<b>eve", "scope": "payments/inspect payments/operate" });
     assert_eq!(world.send_authorized(&token(&claims), offered.ask()).await?.status, 200);
     let view = page(&world, "audit").await?;
-    assert!(view.contains("&lt;script&gt;, &lt;b&gt;eve"), "{view}");
+    assert!(view.contains("o:&lt;b&gt;eve") && !view.contains("script&gt;"), "{view}");
+    let seen = world.send(Ask::get(&format!("/accounts/tenant/payments/{id}"))).await?;
+    assert_eq!(seen.body["trail"][1]["by"], json!({ "kind": "operator" }), "{seen}");
     Ok(())
 }
 

@@ -22,7 +22,7 @@ async fn settle(world: &World, ids: &[String]) -> Result<()> {
             0 => Settlement::Failed(FailureReason::cut(REASONS[n / 10 % 3])),
             _ => Settlement::Processed(uuid.parse()?),
         };
-        let step = pending.known().transition(&Event::Settle(settlement), world.now(), Actor::named("settle"))?;
+        let step = pending.known().transition(&Event::Settle(settlement), world.now(), Actor::transaction_service())?;
         let Decided::Now(settled) = store.decide_settlement(&pending, &step).await? else { anyhow::bail!("settled") };
         ensure!(matches!(store.follow_settlement(&settled).await?, Moved::Done(_)));
     }

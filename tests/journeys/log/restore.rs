@@ -119,7 +119,7 @@ async fn readers_learn_what_a_restore_took_back_and_then_what_happens() -> Resul
     let of = |name: &str| told.iter().map(|event| event[name].clone()).collect::<Vec<_>>();
     assert_eq!(of("type"), ["log.restored", "payment.restored", "payment.restored"]);
     assert_eq!((&told[0]["restoredTo"], &told[0]["endCursor"]), (&json!(T), &json!(old_end.to_string())));
-    let mut versions = [(&told[1]["version"], told[1].get("to")), (&told[2]["version"], told[2].get("to"))];
+    let mut versions = [(&told[1]["version"], told[1].get("status")), (&told[2]["version"], told[2].get("status"))];
     versions.sort_by_key(|(version, _)| version.as_u64());
     assert_eq!(versions, [(&json!(0), None), (&json!(1), Some(&json!("SCHEDULED")))]);
 
@@ -132,7 +132,7 @@ async fn readers_learn_what_a_restore_took_back_and_then_what_happens() -> Resul
     for n in 0..6 {
         let heads = bank.world.heads(&account(n)).await?;
         let id = heads[0]["sk"].as_s().ok().and_then(|sort| sort.rsplit('#').next()).context("no id")?;
-        assert_eq!(text(last[id]["to"].as_str().unwrap_or_default()), heads[0]["status"], "{}", last[id]);
+        assert_eq!(text(last[id]["status"].as_str().unwrap_or_default()), heads[0]["status"], "{}", last[id]);
     }
     Ok(())
 }

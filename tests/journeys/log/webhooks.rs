@@ -146,7 +146,7 @@ async fn each_endpoint_gets_what_it_wants_in_order_and_once() -> Result<()> {
     let log = events(&all(&hooks.world, 1_000).await?)?;
     let some = |wanted: &dyn Fn(&Value) -> bool| log.iter().filter(|event| wanted(event)).cloned().collect::<Vec<_>>();
     let (cancels, shop) =
-        (some(&|event| event["to"] == "CANCELLED"), some(&|event| event["payeeAccountId"] == "shop-62"));
+        (some(&|event| event["status"] == "CANCELLED"), some(&|event| event["payeeAccountId"] == "shop-62"));
     assert!(cancels.len() == 2 && !shop.is_empty(), "{} of the shop", shop.len());
     assert_eq!((hooks.receivers.events(7002), hooks.receivers.events(7003)), (cancels, shop));
     assert_eq!(hooks.receivers.events(PORT).len(), log.len(), "something came twice");

@@ -183,7 +183,7 @@ async fn details_are_copied_as_they_are_stored() -> Result<()> {
     }
     let own = ["slotAt", "dueAt", "dueDate", "moveReason", "createdBy"]
         .map(|name| copied[name].as_s().cloned().unwrap_or_default());
-    assert_eq!(own, ["2026-12-28T00:00:00Z", "2026-12-29T00:00:00Z", "2026-12-29", "holiday", "redate"]);
+    assert_eq!(own, ["2026-12-28T00:00:00Z", "2026-12-29T00:00:00Z", "2026-12-29", "holiday", "b:redate"]);
     assert!(!copied.contains_key("previous"));
     assert_eq!(announced.get(&id).await?.body["data"], data);
     Ok(())

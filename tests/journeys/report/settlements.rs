@@ -46,8 +46,14 @@ pub(crate) async fn settled(world: &World, at: &str, bills: &[Bill]) -> Result<V
     for (n, bill) in bills.iter().enumerate() {
         let id = world.create(bill.account, &format!("{at}-{n}"), &body(bill, TODAY)).await?;
         results.push(match bill.outcome {
-            Ok(transaction) => json!({ "paymentId": id, "outcome": "PROCESSED", "transactionId": transaction }),
-            Err(reason) => json!({ "paymentId": id, "outcome": "FAILED", "reason": reason }),
+            Ok(transaction) => json!({
+                "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": bill.amount, "currency": bill.currency,
+                "outcome": "PROCESSED", "transactionId": transaction,
+            }),
+            Err(reason) => json!({
+                "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": bill.amount, "currency": bill.currency,
+                "outcome": "FAILED", "reason": reason,
+            }),
         });
     }
     world.sweep().await?;
@@ -66,8 +72,13 @@ pub(crate) async fn many(world: &World, at: &str, count: usize, tag: usize) -> R
     };
     let ids = world.create_all((0..count).map(entry)).await?;
     world.sweep().await?;
-    let result = |id: &String| json!({ "paymentId": id, "outcome": "PROCESSED", "transactionId": format!("TX-{id}") });
-    settle(world, &ids.iter().map(result).collect::<Vec<_>>()).await?;
+    let result = |(n, id): (usize, &String)| {
+        json!({
+            "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": n + 1, "currency": "GBP",
+            "outcome": "PROCESSED", "transactionId": format!("TX-{id}"),
+        })
+    };
+    settle(world, &ids.iter().enumerate().map(result).collect::<Vec<_>>()).await?;
     Ok(sorted(ids))
 }
 

@@ -136,7 +136,7 @@ impl Payment {
             reference: None,
             data: Some(JsonText::from_stored(text)?),
         };
-        let (zone, by) = ("Europe/London".parse()?, Actor::named("the feed"));
+        let (zone, by) = ("Europe/London".parse()?, Actor::client("the feed"));
         let details = Details::accept(payment_id, instruction, zone, shards, CREATED.parse()?, by);
         Ok(Self { details, transaction_id: format!("TX-{payment_id}"), fails: false })
     }
@@ -177,5 +177,5 @@ fn after(mut head: Head, step: &Transition) -> Head {
 
 /// Returns the actor of all transitions.
 pub(crate) fn actor() -> Actor {
-    Actor::named("the model")
+    Actor::client("the model")
 }

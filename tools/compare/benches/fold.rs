@@ -20,8 +20,7 @@ fn event() -> Value {
         let payment_id = format!("00000000-0000-5000-8000-{place:012}");
         let image = |status: &str, version: usize| {
             let text = |text: &str| json!({ "S": text });
-            let entry =
-                |status: &&str| json!({ "M": { "status": text(status), "at": text(&due_at), "by": text("ingest") } });
+            let entry = |status: &&str| json!({ "M": { "status": text(status), "at": text(&due_at), "by": text("c:compare") } });
             let trail: Vec<_> = ["SCHEDULED", "PENDING"][..version].iter().map(entry).collect();
             let mut image = json!({
                 "pk": text(&format!("ACCT#acc-{}", place % 100)), "sk": text(&format!("{due_at}#{payment_id}")),

@@ -105,7 +105,7 @@ impl Fixture {
     pub(crate) fn details(&self, order: &Order<'_>) -> Result<Details> {
         let instruction = order.instruction()?;
         let payment_id = PaymentId::derive(&instruction.account, &order.key.parse()?);
-        Ok(Details::accept(payment_id, instruction, self.zone, self.shards, self.now, Actor::named(CLIENT)))
+        Ok(Details::accept(payment_id, instruction, self.zone, self.shards, self.now, Actor::client(CLIENT)))
     }
 
     /// Writes heads into the hot table.

@@ -19,9 +19,6 @@ const BATCH: usize = 10;
 /// The batches in flight.
 const BATCHES_AT_ONCE: usize = 3;
 
-/// The actor, as the function names itself.
-const SETTLE: &str = "settle";
-
 pub(crate) async fn by_handler(fixture: &Fixture, size: u64) -> Result<Work<'_>> {
     let messages: Vec<SqsMessage> = pending(fixture, size).await?.iter().map(message).collect();
     let event = |batch: &[SqsMessage]| {
@@ -43,7 +40,7 @@ pub(crate) async fn bare_calls(fixture: &Fixture, size: u64) -> Result<Work<'_>>
     for head in pending(fixture, size).await? {
         let (key, id) = (head.key(), transaction_id(&head)?);
         let event = Event::Settle(Settlement::Processed(id.clone()));
-        let step = head.transition(&event, fixture.now, Actor::named(SETTLE))?;
+        let step = head.transition(&event, fixture.now, Actor::transaction_service())?;
         let settled = StoredHead::new(after(head.clone(), &step))?;
         let pending = StoredHead::new(head)?;
         let read = collector.call(async |store| store.recent_head(&key).await).await?;
@@ -59,7 +56,7 @@ pub(crate) async fn bare_calls(fixture: &Fixture, size: u64) -> Result<Work<'_>>
 async fn pending(fixture: &Fixture, size: u64) -> Result<Vec<Head>> {
     let mut heads = fixture.due(size)?;
     for head in &mut heads {
-        let step = head.transition(&Event::Sweep, fixture.now, Actor::named("daily-due-sweeper"))?;
+        let step = head.transition(&Event::Sweep, fixture.now, Actor::sweep())?;
         *head = Head { dispatch_attempt: Some(1), ..after(head.clone(), &step) };
     }
     fixture.put(&heads).await?;
@@ -77,7 +74,8 @@ fn after(mut head: Head, step: &Transition) -> Head {
 fn message(head: &Head) -> SqsMessage {
     let payment_id = head.payment_id.to_string();
     let result = json!({
-        "paymentId": payment_id,
+        "v": 1, "kind": "settlement", "paymentId": payment_id,
+        "amountMinor": head.money.amount.get(), "currency": head.money.currency.code(),
         "outcome": "PROCESSED",
         "transactionId": format!("TX-{payment_id}"),
         "accountId": head.account.as_str(),

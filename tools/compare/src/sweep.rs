@@ -15,9 +15,6 @@ const PAGE: u16 = 1_000;
 /// The sweeper's claims in flight in each shard.
 const CLAIMS_AT_ONCE: usize = 16;
 
-/// The actor, as the sweeper names itself.
-const SWEEPER: &str = "daily-due-sweeper";
-
 pub(crate) async fn by_handler(fixture: &Fixture, size: u64) -> Result<Work<'_>> {
     fixture.fill(size).await?;
     Ok(Box::pin(async move {
@@ -35,7 +32,7 @@ pub(crate) async fn bare_calls(fixture: &Fixture, size: u64) -> Result<Work<'_>>
     for shard in fixture.shards.all() {
         let mut claims = Vec::new();
         for head in heads.iter().filter(|head| head.shard == shard) {
-            let step = head.transition(&Event::Sweep, fixture.now, Actor::named(SWEEPER))?;
+            let step = head.transition(&Event::Sweep, fixture.now, Actor::sweep())?;
             let claim =
                 async |store: &payments_store::Store| store.transition(&head.key(), DueSort::of(head), &step).await;
             claims.push([collector.call(claim).await?]);

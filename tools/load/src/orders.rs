@@ -175,7 +175,7 @@ mod tests {
         instruction.data = Some(JsonText::from_stored(data).unwrap());
         let id = PaymentId::derive(&instruction.account, &order.key.parse().unwrap());
         let (zone, now) = ("Europe/London".parse().unwrap(), "2026-11-20T09:00:00Z".parse().unwrap());
-        let details = Details::accept(id, instruction, zone, "10".parse().unwrap(), now, Actor::named("load"));
+        let details = Details::accept(id, instruction, zone, "10".parse().unwrap(), now, Actor::client("load"));
         details_excess(&details).unwrap_or(0)
     }
 

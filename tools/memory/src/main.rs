@@ -108,7 +108,7 @@ fn scheduled(n: usize) -> Result<Head> {
         data: None,
     };
     let (zone, created): (BusinessZone, UtcSecond) = ("Europe/London".parse()?, "2026-11-19T09:00:00Z".parse()?);
-    let by = Actor::named("the test");
+    let by = Actor::client("the test");
     Ok(Head::scheduled(&Details::accept(payment_id, instruction, zone, SHARDS.to_string().parse()?, created, by)))
 }
 
@@ -157,9 +157,10 @@ async fn settle(functions: &Functions, from: usize, payments: usize) -> Result<u
     let batch = from..payments.min(from + 10);
     let count = batch.len();
     let record = |n: usize| -> Result<Value> {
-        let Head { payment_id, account, due_at, .. } = scheduled(n)?;
+        let Head { payment_id, account, due_at, money, .. } = scheduled(n)?;
         let result = json!({
-            "paymentId": payment_id.to_string(), "accountId": account.as_str(), "dueAt": due_at.to_string(),
+            "v": 1, "kind": "settlement", "paymentId": payment_id.to_string(),
+            "amountMinor": money.amount.get(), "currency": money.currency.code(), "accountId": account.as_str(), "dueAt": due_at.to_string(),
             "outcome": "PROCESSED", "transactionId": format!("TX-{n:012}"),
         });
         Ok(json!({ "messageId": n.to_string(), "body": result.to_string() }))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::intent::Intent;
 
@@ -61,18 +61,39 @@ fn tells_amendment(event: &Value, contents: Option<(&Intent, &Intent)>) -> bool 
     if event["type"] == "payment.restored" {
         return true;
     }
-    let stays = event["from"] == "SCHEDULED" && event["to"] == "SCHEDULED";
+    let stays = event["previousStatus"] == "SCHEDULED" && event["status"] == "SCHEDULED";
     if is_amended != stays
-        || is_amended != event["changed"].is_array()
+        || is_amended != event["changedFields"].is_array()
         || is_amended != event["amendmentId"].is_string()
         || is_amended != event["scheduledFor"].is_string()
     {
         return false;
     }
     let Some((before, after)) = contents.filter(|_| is_amended) else { return true };
-    let payee_before = (before.payee != after.payee).then_some(before.payee.as_str());
-    event["changed"] == Value::from(differences(before, after))
-        && event["previousPayeeAccountId"].as_str() == payee_before
+    let differences = differences(before, after);
+    event["changedFields"] == Value::from(differences.clone())
+        && event["previous"] == previous(event, before, &differences)
+}
+
+/// What the changed fields of the head were: all but the data.
+fn previous(event: &Value, before: &Intent, changed: &[&str]) -> Value {
+    let mut previous = Map::new();
+    for field in changed {
+        let value = match *field {
+            "payeeAccountId" => Value::from(before.payee.as_str()),
+            "amountMinor" => Value::from(before.amount),
+            "currency" => Value::from(before.currency),
+            "scheduledFor" => Value::from(before.scheduled_for.as_str()),
+            // Of a payment that its calendar moved, the intent does not say it.
+            "dueAt" => before.due_at().map_or_else(|| event["previous"]["dueAt"].clone(), Value::from),
+            "reference" => Value::from(before.reference.clone()),
+            _ => Value::Null,
+        };
+        if !value.is_null() {
+            previous.insert((*field).to_owned(), value);
+        }
+    }
+    if previous.is_empty() { Value::Null } else { Value::Object(previous) }
 }
 
 /// The fields that differ, in their order in the API. No month has a date rule.
@@ -109,15 +130,16 @@ mod tests {
         let name = amendment.name(ID).unwrap_or_default();
         intent.amendments.push(amendment);
         let first = json!({
-            "type": "payment.scheduled", "paymentId": ID, "version": 1, "to": "SCHEDULED", "amountMinor": 7,
+            "type": "payment.scheduled", "paymentId": ID, "version": 1, "status": "SCHEDULED", "amountMinor": 7,
             "payeeAccountId": "landlord", "currency": "GBP",
         });
         let second = json!({
-            "type": "payment.amended", "paymentId": ID, "version": 2, "from": "SCHEDULED", "to": "SCHEDULED", "amountMinor": 8,
+            "type": "payment.amended", "paymentId": ID, "version": 2, "previousStatus": "SCHEDULED", "status": "SCHEDULED", "amountMinor": 8,
             "payeeAccountId": "tenant", "currency": "GBP", "dueAt": "2026-03-12T08:00:00Z",
             "scheduledFor": "2026-03-12T08:00:00Z",
-            "amendmentId": name.trim_start_matches("2#"), "previousPayeeAccountId": "landlord",
-            "changed": ["payeeAccountId", "amountMinor", "scheduledFor"],
+            "amendmentId": name.trim_start_matches("2#"),
+            "changedFields": ["payeeAccountId", "amountMinor", "scheduledFor"],
+            "previous": { "payeeAccountId": "landlord", "amountMinor": 7, "scheduledFor": "2026-03-12" },
         });
         (intent, first, second)
     }
@@ -129,12 +151,14 @@ mod tests {
         assert_eq!(check(&[first.clone(), second.clone()], &intents), [""; 0]);
         for (field, wrong) in [
             ("type", json!("payment.scheduled")),
-            ("changed", json!(["amountMinor"])),
+            ("changedFields", json!(["amountMinor"])),
             ("amendmentId", json!("450fcaf8-96dc-50d0-860d-bcb1d27101f1")),
             ("amountMinor", json!(7)),
             ("dueAt", json!("2026-03-12T09:00:00Z")),
             ("scheduledFor", json!("2026-03-12")),
-            ("previousPayeeAccountId", Value::Null),
+            ("previous", Value::Null),
+            ("previous", json!({ "payeeAccountId": "landlord", "amountMinor": 7 })),
+            ("previous", json!({ "payeeAccountId": "landlord", "amountMinor": 8, "scheduledFor": "2026-03-12" })),
         ] {
             let mut second = second.clone();
             second[field] = wrong;

@@ -218,10 +218,16 @@ impl Bank {
 /// Returns a settlement result that differs from the one that the service sends.
 fn contradiction(request: &Value, random: &mut Rng) -> Value {
     let mut result = if random.bool() {
-        json!({ "paymentId": request["paymentId"], "outcome": "FAILED", "reason": "on second thoughts" })
+        json!({
+            "v": 1, "kind": "settlement", "paymentId": request["paymentId"], "amountMinor": request["amountMinor"], "currency": request["currency"],
+            "outcome": "FAILED", "reason": "on second thoughts",
+        })
     } else {
         let transaction = format!("TX-OTHER-{:016X}", random.u64(..));
-        json!({ "paymentId": request["paymentId"], "outcome": "PROCESSED", "transactionId": transaction })
+        json!({
+            "v": 1, "kind": "settlement", "paymentId": request["paymentId"], "amountMinor": request["amountMinor"], "currency": request["currency"],
+            "outcome": "PROCESSED", "transactionId": transaction,
+        })
     };
     if random.bool() {
         result["accountId"] = request["accountId"].clone();

@@ -6,7 +6,7 @@ use chrono::{DateTime, Datelike as _, NaiveDate, NaiveTime, SecondsFormat, TimeZ
 use chrono_tz::Tz;
 
 /// Who moves payments off closed dates for the bank, as heads and details name it.
-pub(crate) const REDATE: &str = "redate";
+pub(crate) const REDATE: &str = "b:redate";
 
 /// Easter 2026.
 const HOLIDAYS: [&str; 2] = ["2026-04-03", "2026-04-06"];

@@ -164,7 +164,7 @@ impl Consumer {
                     .all(|name| of_event(name) == text(head, name))
         };
         let agrees = event["version"] == number(head, "version")
-            && of_event("to") == text(head, "status")
+            && of_event("status") == text(head, "status")
             && (by_hand || has_content());
         (!agrees).then(|| format!("{id} is {event} in the log, and {head} in the table"))
     }

@@ -47,8 +47,8 @@ impl<'c> Origin<'c> {
 
     fn is_of(&self, event: &Value) -> bool {
         let what = if self.from == Some(self.to) { "amended".to_owned() } else { self.to.to_lowercase() };
-        event["from"].as_str() == self.from
-            && event["to"] == self.to
+        event["previousStatus"].as_str() == self.from
+            && event["status"] == self.to
             && event["at"] == self.at
             && event["type"] == format!("payment.{what}")
     }
@@ -79,16 +79,16 @@ mod tests {
         };
         let changes = [change(None, &first), change(Some(&first), &second)];
         let events = [
-            json!({ "type": "payment.scheduled", "paymentId": "7", "version": 1, "to": "SCHEDULED", "at": "2026-03-12T08:00:00Z" }),
-            json!({ "type": "payment.pending", "paymentId": "7", "version": 2, "from": "SCHEDULED", "to": "PENDING",
+            json!({ "type": "payment.scheduled", "paymentId": "7", "version": 1, "status": "SCHEDULED", "at": "2026-03-12T08:00:00Z" }),
+            json!({ "type": "payment.pending", "paymentId": "7", "version": 2, "previousStatus": "SCHEDULED", "status": "PENDING",
                 "at": "2026-03-13T08:00:00Z" }),
         ];
         assert_eq!(check(&events, &changes), [""; 0]);
         for (field, wrong) in [
             ("type", json!("payment.processed")),
             ("version", json!(3)),
-            ("from", Value::Null),
-            ("to", json!("PROCESSED")),
+            ("previousStatus", Value::Null),
+            ("status", json!("PROCESSED")),
             ("at", json!("2026-03-12T08:00:00Z")),
             ("paymentId", json!("8")),
         ] {

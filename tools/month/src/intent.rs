@@ -272,6 +272,7 @@ impl Intent {
     pub fn request(&self, received: &Value) -> Value {
         let body = self.body();
         self.referenced(json!({
+            "v": 1, "kind": "payment",
             "paymentId": self.accepted.as_deref().map_or_else(|| received["paymentId"].clone(), Value::from),
             "accountId": self.account, "payeeAccountId": body["payeeAccountId"], "amountMinor": self.amount,
             "currency": body["currency"], "data": body["data"],

@@ -7,7 +7,7 @@ use chrono::TimeDelta;
 use payments_local::client::Request;
 use serde_json::{Value, json};
 
-use crate::attributes::text;
+use crate::attributes::{number, text};
 use crate::bank::Bank;
 use crate::broken::Part;
 use crate::laws::due_of;
@@ -102,8 +102,10 @@ pub(crate) async fn begin(bank: &Arc<Bank>, outage: Outage) -> Result<()> {
 fn strangers(bank: &Bank) -> Result<()> {
     for number in 0..STRANGERS {
         let id = payments_model::PaymentId::derive(&"elsewhere".parse()?, &format!("stranger-{number}").parse()?);
-        let result =
-            json!({ "paymentId": id.to_string(), "outcome": "PROCESSED", "transactionId": format!("TX-{number}") });
+        let result = json!({
+            "v": 1, "kind": "settlement", "paymentId": id.to_string(), "amountMinor": 7, "currency": "GBP",
+            "outcome": "PROCESSED", "transactionId": format!("TX-{number}"),
+        });
         bank.queues.results.send(result.to_string(), bank.time.now())?;
     }
     Ok(())
@@ -113,7 +115,10 @@ fn strangers(bank: &Bank) -> Result<()> {
 async fn contradict(bank: &Bank) -> Result<()> {
     let head = first(bank, "PROCESSED").await?;
     let id = id_of(&head);
-    let result = json!({ "paymentId": id, "outcome": "FAILED", "reason": "on second thoughts" });
+    let result = json!({
+        "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": number(&head, "amountMinor"), "currency": text(&head, "currency"),
+        "outcome": "FAILED", "reason": "on second thoughts",
+    });
     bank.queues.results.send(result.to_string(), bank.time.now())?;
     Ok(())
 }
@@ -127,8 +132,15 @@ async fn process_cancelled(bank: &Arc<Bank>) -> Result<()> {
         let place = bank.state().intents.iter().position(|intent| intent.accepted.as_ref() == Some(&id));
         if let Some(place) = place {
             clients::cancel(bank, place).await;
+            let (amount, currency) = {
+                let state = bank.state();
+                (state.intents[place].amount, state.intents[place].currency)
+            };
             if bank.state().intents[place].cancelled {
-                let result = json!({ "paymentId": id, "outcome": "PROCESSED", "transactionId": "TX-CANCELLED" });
+                let result = json!({
+                    "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": amount, "currency": currency,
+                    "outcome": "PROCESSED", "transactionId": "TX-CANCELLED",
+                });
                 bank.queues.results.send(result.to_string(), bank.time.now())?;
                 return Ok(());
             }

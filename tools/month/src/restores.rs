@@ -296,7 +296,7 @@ impl Operator<'_> {
     }
 
     fn rebuild_of(&self, loss: &Loss) -> Result<Rebuild> {
-        let except = format!("actor={FAULTY}").parse()?;
+        let except = format!("actor=client:{FAULTY}").parse()?;
         Ok(Rebuild {
             store: self.bank.lambda.operator().clone(),
             source: loss.log.as_ref().map_or(Source::Log, |_| log_loss::journal(self.files)),

@@ -56,7 +56,7 @@ pub(crate) async fn end(bank: &Arc<Bank>) -> Result<()> {
         for (place, head) in &left {
             match text(head, "status") {
                 "SCHEDULED" => cancel(bank, *place).await,
-                _ => ask_the_service(bank, *place, id_of(text(head, "sk")))?,
+                _ => ask_the_service(bank, *place, head)?,
             }
         }
         pause(LOOKS_EVERY).await;
@@ -77,21 +77,32 @@ fn unsendable(bank: &Bank) -> Vec<(usize, Value)> {
 }
 
 /// The transaction service sends the result again of a payment that it knows. It refuses another one for good.
-fn ask_the_service(bank: &Bank, place: usize, id: &str) -> Result<()> {
+fn ask_the_service(bank: &Bank, place: usize, head: &Value) -> Result<()> {
+    let id = id_of(text(head, "sk"));
+    let (amount, currency) = (number(head, "amountMinor"), text(head, "currency"));
     let is_known = bank.requests.from(0).iter().any(|sent| sent.request["paymentId"] == id);
     let mut state = bank.state();
     let settlement = state.service.settings().settlement_of(id.parse::<PaymentId>()?);
     let result = match settlement {
         Settlement::Processed(transaction) if is_known => {
-            json!({ "paymentId": id, "outcome": "PROCESSED", "transactionId": transaction.as_str() })
+            json!({
+                "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": amount, "currency": currency,
+                "outcome": "PROCESSED", "transactionId": transaction.as_str(),
+            })
         }
         Settlement::Failed(reason) if is_known => {
-            json!({ "paymentId": id, "outcome": "FAILED", "reason": reason.as_str() })
+            json!({
+                "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": amount, "currency": currency,
+                "outcome": "FAILED", "reason": reason.as_str(),
+            })
         }
         _ => {
             state.intents[place].contested = true;
             state.by_hand.refused.insert(id.to_owned());
-            json!({ "paymentId": id, "outcome": "FAILED", "reason": REFUSED })
+            json!({
+                "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": amount, "currency": currency,
+                "outcome": "FAILED", "reason": REFUSED,
+            })
         }
     };
     bank.queues.results.send(result.to_string(), bank.time.now()).map(drop).map_err(|error| anyhow!("{error}"))

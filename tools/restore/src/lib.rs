@@ -150,10 +150,11 @@ async fn begin_epoch(store: &Store, head: &LogHead, restored: &Restored, now: Ut
     let next = head.next_epoch(end, now);
     let end_cursor = next.end_before().context("no epoch has ended")?.to_string();
     let mut events = vec![LogRestoredEvent { at: now, restored_to: restored.tables_to, end_cursor }.json(next.epoch)?];
-    let missed = head.missed.map(|missed| GapEvent { at: now, since: missed.since, until: missed.until, why: MISSED });
+    let missed =
+        head.missed.map(|missed| GapEvent { at: now, since: missed.since, until: missed.until, reason: MISSED });
     let gap = restored.log_to.map_or(missed, |log_to| {
         let since = head.missed.map_or(Some(log_to), |missed| Some(missed.since?.min(log_to)));
-        Some(GapEvent { at: now, since, until: now, why: LOST })
+        Some(GapEvent { at: now, since, until: now, reason: LOST })
     });
     events.extend(gap.map(|gap| gap.json(next.epoch, next.next)).transpose()?);
     store.begin_epoch(head, &next, &events, now).await?;
@@ -175,7 +176,7 @@ async fn tell(
     let mut compared = futures::stream::iter(&published.changed).map(compare).buffered(READS);
     let (mut done, mut writer) = (0, Writer { store, head, events: Vec::new(), bytes: 0 });
     if let Some(until) = published.unreadable_since {
-        let gap = GapEvent { at: now(), since: Some(until), until: now(), why: HOLE };
+        let gap = GapEvent { at: now(), since: Some(until), until: now(), reason: HOLE };
         // No segment has the number 0.
         if !published.told.contains(&GapEvent::id(writer.head.epoch, 0)) {
             writer.add(gap.json(writer.head.epoch, 0)?, now()).await?;

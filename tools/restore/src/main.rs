@@ -106,7 +106,7 @@ struct Choices {
     #[arg(long, conflicts_with = "journal")]
     no_log: bool,
 
-    /// Leave out what a fault itself did: actor=NAME,from=INSTANT,to=INSTANT,type=payment.cancelled, or some of these: all that you give must be true. `type` is
+    /// Leave out what a fault itself did: actor=client:NAME,from=INSTANT,to=INSTANT,type=payment.cancelled, or some of these: all that you give must be true. `type` is
     /// payment.scheduled, payment.amended or payment.cancelled; without it, all three are left out. Can be given several times. What was claimed or settled is never left out.
     #[arg(long = "except", value_name = "WHAT")]
     excepts: Vec<Except>,

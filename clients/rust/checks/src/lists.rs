@@ -144,7 +144,7 @@ async fn events(world: World) -> Result<()> {
     let settled = settled.context("the settlement is not in the log")?;
     equal((settled.r#type.as_str(), settled.version), ("payment.processed", Some(3)))?;
     equal(
-        (settled.from, settled.to, settled.amount_minor),
+        (settled.previous_status, settled.status, settled.amount_minor),
         (Some(Status::Pending), Some(Status::Processed), Some(350)),
     )?;
     let problem = problem_of(world.bank.events(Some("9.1.0"), None).await)?;

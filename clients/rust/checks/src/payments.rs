@@ -162,7 +162,7 @@ async fn amend(world: World) -> Result<()> {
     let versions = bank.versions("rs-amend", id).await?;
     let found: Vec<_> = versions.iter().map(|it| (it.version, it.amount_minor, it.due_date)).collect();
     equal(found, [(1, 12050, world.day(7)), (2, 13000, world.day(9))])?;
-    let changed: Vec<_> = versions.iter().map(|it| it.changed.join(",")).collect();
+    let changed: Vec<_> = versions.iter().map(|it| it.changed_fields.join(",")).collect();
     equal(changed, ["", "amountMinor,scheduledFor,reference,data"])?;
     ensure!(versions.iter().all(|it| it.data.is_none()), "{versions:?}");
     let with_data = bank.versions_with_data("rs-amend", id).await?;

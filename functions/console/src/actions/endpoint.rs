@@ -132,7 +132,7 @@ impl Console {
     async fn skip(&self, id: &EndpointId, event: &str, by: &Actor) -> Result<String, Problem> {
         let found = self.found(id).await?;
         let blocking = found.state.progress.blocking.as_ref().filter(|blocking| blocking.event_id == event);
-        let skipped = SkippedEvent { at: self.clock.now(), event_id: event.to_owned(), by: by.to_string() };
+        let skipped = SkippedEvent { at: self.clock.now(), event_id: event.to_owned(), by: by.clone() };
         let is_skipped = match blocking {
             Some(blocking) => self.store.skip_webhook_event(id, &found.state, blocking, skipped).await?,
             None => false,

@@ -50,7 +50,7 @@ impl Console {
             let why = "a program receives from this queue, and a sample would count as a receive; choose request-dead-letters, result-dead-letters or dispatch-failures";
             return Err(invalid_parameter(PARAMETER, &why));
         }
-        tracing::info!(by = %request.caller(), person = request.person(), %queue, "messages are shown");
+        tracing::info!(by = %request.operator(), person = request.person(), %queue, "messages are shown");
         let messages = self.operations.sample(queue).await?;
         Ok(html! {
             (heading(title(queue)))

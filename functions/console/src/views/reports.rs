@@ -115,7 +115,7 @@ impl Console {
         if files.is_empty() {
             return Err(Problem::new(ProblemKind::NoSuchRoute, "There is no such report; look at the list again."));
         }
-        tracing::info!(by = %request.caller(), person = request.person(), report = %name, "links to a report are shown");
+        tracing::info!(by = %request.operator(), person = request.person(), report = %name, "links to a report are shown");
         let mut links = Vec::new();
         for file in &files {
             links.push((file, self.operations.report_link(&file.path).await?));

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Epoch, version_id, version_json};
+use super::{EVENT_FORM, Epoch, version_id, version_json};
 use crate::{DuePayment, Head, UtcSecond};
 
 /// The event that says that events of changes before it may be missing.
@@ -15,7 +15,7 @@ pub struct GapEvent {
     /// Until when.
     pub until: UtcSecond,
     /// How it came about.
-    pub why: &'static str,
+    pub reason: &'static str,
 }
 
 /// The JSON of a gap's event.
@@ -25,10 +25,11 @@ struct GapJson {
     r#type: &'static str,
     at: String,
     epoch: Epoch,
+    v: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     since: Option<String>,
     until: String,
-    why: &'static str,
+    reason: &'static str,
 }
 
 impl GapEvent {
@@ -48,9 +49,10 @@ impl GapEvent {
             r#type: "log.gap",
             at: self.at.to_string(),
             epoch,
+            v: EVENT_FORM,
             since: self.since.map(|since| since.to_string()),
             until: self.until.to_string(),
-            why: self.why,
+            reason: self.reason,
         })
     }
 }
@@ -73,6 +75,7 @@ struct LogRestoredJson<'e> {
     r#type: &'static str,
     at: String,
     epoch: Epoch,
+    v: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     restored_to: Option<String>,
     end_cursor: &'e str,
@@ -89,6 +92,7 @@ impl LogRestoredEvent {
             r#type: "log.restored",
             at: self.at.to_string(),
             epoch,
+            v: EVENT_FORM,
             restored_to: self.restored_to.map(|instant| instant.to_string()),
             end_cursor: &self.end_cursor,
         })
@@ -118,6 +122,7 @@ struct MissingJson<'e> {
     r#type: &'static str,
     at: String,
     epoch: Epoch,
+    v: u32,
     account_id: &'e str,
     #[serde(skip_serializing_if = "Option::is_none")]
     payee_account_id: Option<&'e str>,
@@ -149,6 +154,7 @@ impl PaymentRestoredEvent {
                 r#type: KIND,
                 at: at.to_string(),
                 epoch,
+                v: EVENT_FORM,
                 account_id: payment.account.as_str(),
                 payee_account_id: payee.as_deref(),
                 payment_id: payment.payment_id.to_string(),

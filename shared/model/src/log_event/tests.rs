@@ -26,11 +26,11 @@ fn scheduled() -> Head {
     };
     let (zone, shards) = ("Europe/London".parse().unwrap(), "10".parse().unwrap());
     let created = "2026-11-20T08:00:00Z".parse().unwrap();
-    Head::scheduled(&Details::accept(payment_id, instruction, zone, shards, created, Actor::named("feed")))
+    Head::scheduled(&Details::accept(payment_id, instruction, zone, shards, created, Actor::client("feed")))
 }
 
-fn moved(head: &Head, event: &Event, by: &str) -> Head {
-    let step: Transition = head.transition(event, now(), Actor::named(by)).unwrap();
+fn moved(head: &Head, event: &Event, by: Actor) -> Head {
+    let step: Transition = head.transition(event, now(), by).unwrap();
     let mut head = head.clone();
     head.state = step.to().clone();
     head.version = step.version() + 1;
@@ -40,7 +40,7 @@ fn moved(head: &Head, event: &Event, by: &str) -> Head {
 }
 
 fn before(head: &Head) -> Option<VersionBefore> {
-    Some(VersionBefore { version: head.version, status: head.state.status(), payee: Some(head.payee.clone()) })
+    Some(VersionBefore { version: head.version, status: head.state.status(), head: Some(Box::new(head.clone())) })
 }
 
 fn json_of(before: Option<VersionBefore>, after: &Head) -> String {
@@ -50,31 +50,32 @@ fn json_of(before: Option<VersionBefore>, after: &Head) -> String {
 #[test]
 fn each_version_is_one_event() {
     let scheduled = scheduled();
-    let pending = moved(&scheduled, &Event::Sweep, "daily-due-sweeper");
-    let processed = moved(&pending, &Event::Settle(Settlement::Processed("TX-1".parse().unwrap())), "settle");
+    let pending = moved(&scheduled, &Event::Sweep, Actor::sweep());
+    let processed =
+        moved(&pending, &Event::Settle(Settlement::Processed("TX-1".parse().unwrap())), Actor::transaction_service());
     let id = scheduled.payment_id;
     let common = |number: u32| format!(r#"{{"id":"1-{id}-{number}","type":"payment."#);
     let first = json_of(None, &scheduled);
     assert_eq!(
         first,
         format!(
-            r#"{}scheduled","at":"2026-11-20T08:00:00Z","epoch":1,"accountId":"acc-1","payeeAccountId":"landlord-7","paymentId":"{id}","version":1,"to":"SCHEDULED","by":{{"kind":"client","name":"feed"}},"dueAt":"2026-12-01T00:00:00Z","dueDate":"2026-12-01","amountMinor":125000,"currency":"GBP","reference":"RENT 7"}}"#,
+            r#"{}scheduled","at":"2026-11-20T08:00:00Z","epoch":1,"v":1,"accountId":"acc-1","payeeAccountId":"landlord-7","paymentId":"{id}","version":1,"status":"SCHEDULED","by":{{"kind":"client","name":"feed"}},"dueAt":"2026-12-01T00:00:00Z","dueDate":"2026-12-01","amountMinor":125000,"currency":"GBP","reference":"RENT 7"}}"#,
             common(1)
         )
     );
     let second = json_of(before(&scheduled), &pending);
     assert!(second.starts_with(&format!("{}pending\"", common(2))), "{second}");
-    assert!(second.contains(r#""from":"SCHEDULED","to":"PENDING","by":{"kind":"bank"}"#), "{second}");
+    assert!(second.contains(r#""previousStatus":"SCHEDULED","status":"PENDING","by":{"kind":"bank"}"#), "{second}");
     let third = json_of(before(&pending), &processed);
     assert!(third.contains(r#""by":{"kind":"transaction-service"}"#), "{third}");
-    assert!(third.ends_with(r#""reference":"RENT 7","transactionId":"TX-1","unreported":true}"#), "{third}");
+    assert!(third.ends_with(r#""reference":"RENT 7","transactionId":"TX-1"}"#), "{third}");
 }
 
 fn amended(head: &Head, changed: &[&str]) -> Head {
     let id = AmendmentId::derive(head.payment_id, &"change-1".parse().unwrap());
     let name = AmendmentName { version: head.version + 1, id };
     let changed = changed.iter().map(|field| (*field).to_owned()).collect();
-    let amended = Some(Amended { at: now(), by: Actor::named("desk"), changed });
+    let amended = Some(Amended { at: now(), by: Actor::client("desk"), changed });
     Head { version: name.version, amendment: Some(name), amended, ..head.clone() }
 }
 
@@ -90,17 +91,22 @@ fn an_amendment_is_an_event_that_says_what_changed() {
         )),
         "{json}"
     );
-    let want = r#""version":2,"from":"SCHEDULED","to":"SCHEDULED","by":{"kind":"client","name":"desk"},"changed":["data"],"amendmentId":"#;
-    assert!(json.contains(want) && !json.contains("previousPayee"), "{json}");
+    let want = r#""version":2,"previousStatus":"SCHEDULED","status":"SCHEDULED","by":{"kind":"client","name":"desk"},"changedFields":["data"],"amendmentId":"#;
+    assert!(json.contains(want) && !json.contains("previous\":"), "{json}");
     assert!(json.contains(r#","scheduledFor":"2026-12-01","dueAt""#), "{json}");
-    let payee = Head { payee: "landlord-8".parse().unwrap(), ..amended(&data, &["payeeAccountId"]) };
+    let payee = Head { payee: "landlord-8".parse().unwrap(), ..amended(&data, &["payeeAccountId", "data"]) };
     let json = json_of(before(&data), &payee);
-    let want = r#""payeeAccountId":"landlord-8","previousPayeeAccountId":"landlord-7""#;
-    assert!(json.contains(want) && json.contains(r#""version":3"#), "{json}");
+    let want =
+        r#","changedFields":["payeeAccountId","data"],"previous":{"payeeAccountId":"landlord-7"},"amendmentId":"#;
+    assert!(json.contains(want) && json.contains(r#""payeeAccountId":"landlord-8""#), "{json}");
+    assert!(json.contains(r#""version":3"#), "{json}");
     // What follows is as without amendments.
-    let pending = moved(&payee, &Event::Sweep, "daily-due-sweeper");
+    let pending = moved(&payee, &Event::Sweep, Actor::sweep());
     let json = json_of(before(&payee), &pending);
-    assert!(json.contains(r#""version":4,"from":"SCHEDULED","to":"PENDING","by":{"kind":"bank"},"dueAt""#), "{json}");
+    assert!(
+        json.contains(r#""version":4,"previousStatus":"SCHEDULED","status":"PENDING","by":{"kind":"bank"},"dueAt""#),
+        "{json}"
+    );
     // A version alone is no amendment.
     let alone = Head { version: 2, ..first.clone() };
     let json = json_of(before(&first), &alone);
@@ -108,8 +114,29 @@ fn an_amendment_is_an_event_that_says_what_changed() {
 }
 
 #[test]
+fn an_amendment_says_what_the_changed_fields_of_the_head_were() {
+    let first = scheduled();
+    let all = ["payeeAccountId", "amountMinor", "currency", "scheduledFor", "dateRule", "reference", "data"];
+    for (changed, want) in [
+        (
+            &all[..],
+            r#""previous":{"payeeAccountId":"landlord-7","amountMinor":125000,"currency":"GBP","scheduledFor":"2026-12-01","reference":"RENT 7"},"#,
+        ),
+        (&["dueAt"], r#""previous":{"dueAt":"2026-12-01T00:00:00Z"},"#),
+        (&["currency"], r#""previous":{"currency":"GBP"},"#),
+    ] {
+        let json = json_of(before(&first), &amended(&first, changed));
+        assert!(json.contains(want), "{json}");
+    }
+    // There was no reference, and no head has a date rule.
+    let without = Head { reference: None, ..first };
+    let json = json_of(before(&without), &amended(&without, &["dateRule", "reference"]));
+    assert!(!json.contains("previous\":"), "{json}");
+}
+
+#[test]
 fn a_change_without_a_new_version_is_no_event() {
-    let pending = moved(&scheduled(), &Event::Sweep, "daily-due-sweeper");
+    let pending = moved(&scheduled(), &Event::Sweep, Actor::sweep());
     let redriven = Head { dispatch_attempt: Some(2), ..pending.clone() };
     assert_eq!(Logged::of(before(&pending), &redriven, now(), PLACE), Logged::Nothing);
 }
@@ -117,7 +144,7 @@ fn a_change_without_a_new_version_is_no_event() {
 #[test]
 fn a_version_that_does_not_follow_is_irregular() {
     let scheduled = scheduled();
-    let pending = moved(&scheduled, &Event::Sweep, "daily-due-sweeper");
+    let pending = moved(&scheduled, &Event::Sweep, Actor::sweep());
     let same_version = Head { state: State::Cancelled, ..scheduled.clone() };
     for (before, after) in [
         // It appears with a past, as after a restore.
@@ -127,6 +154,10 @@ fn a_version_that_does_not_follow_is_irregular() {
     ] {
         let json = Logged::of(before, after, now(), PLACE).json(Epoch::FIRST.next(UtcSecond::MIN)).unwrap().unwrap();
         assert!(json.starts_with(r#"{"id":"2-irregular-shardId-1/42","type":"payment.irregular""#), "{json}");
+        assert!(
+            json.contains(r#","v":1,"#) && json.contains(r#","reason":"its "#) && !json.contains("place"),
+            "{json}"
+        );
         assert!(json.contains(&after.payment_id.to_string()), "{json}");
     }
 }
@@ -152,8 +183,8 @@ fn an_epoch_is_never_used_again() {
 #[test]
 fn a_gap_says_from_when_to_when_if_that_is_known() {
     let until = "2026-12-01T09:00:00Z".parse().unwrap();
-    let gap = GapEvent { at: now(), since: None, until, why: "nobody looked" };
-    let want = r#"{"id":"1-gap-7","type":"log.gap","at":"2026-12-01T10:00:00Z","epoch":1,"until":"2026-12-01T09:00:00Z","why":"nobody looked"}"#;
+    let gap = GapEvent { at: now(), since: None, until, reason: "nobody looked" };
+    let want = r#"{"id":"1-gap-7","type":"log.gap","at":"2026-12-01T10:00:00Z","epoch":1,"v":1,"until":"2026-12-01T09:00:00Z","reason":"nobody looked"}"#;
     assert_eq!(gap.json(Epoch::FIRST, 7).unwrap(), want);
     let gap = GapEvent { since: Some("2026-11-30T09:00:00Z".parse().unwrap()), ..gap };
     let want = want.replace(r#""until""#, r#""since":"2026-11-30T09:00:00Z","until""#);

@@ -25,7 +25,7 @@ fn details(data: Option<&str>) -> Details {
     };
     let id = PaymentId::derive(&instruction.account, &"k".parse().unwrap());
     let now: UtcSecond = "2026-11-22T09:00:00Z".parse().unwrap();
-    Details::accept(id, instruction, "UTC".parse().unwrap(), "10".parse().unwrap(), now, Actor::named("feed"))
+    Details::accept(id, instruction, "UTC".parse().unwrap(), "10".parse().unwrap(), now, Actor::client("feed"))
 }
 
 /// Details with this data, as they came and compressed.

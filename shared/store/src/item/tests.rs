@@ -25,7 +25,7 @@ fn longest() -> Details {
     let zone: BusinessZone = "Pacific/Kiritimati".parse().unwrap();
     let shards: ShardCount = "1000".parse().unwrap();
     let now: UtcSecond = "2099-12-31T00:00:01Z".parse().unwrap();
-    Details::accept(payment_id, instruction, zone, shards, now, Actor::named(&"b".repeat(40)))
+    Details::accept(payment_id, instruction, zone, shards, now, Actor::client(&"b".repeat(38)))
 }
 
 /// Details of a payment's last amendment, due at another time than at first.
@@ -51,7 +51,7 @@ fn longest_heads() -> Vec<Head> {
 /// A head in each state.
 fn lives(scheduled: &Head) -> Vec<Head> {
     let version = scheduled.version;
-    let entry = |status| TrailEntry { status, at: UtcSecond::MAX, by: Actor::named(&"c".repeat(40)) };
+    let entry = |status| TrailEntry { status, at: UtcSecond::MAX, by: Actor::client(&"c".repeat(38)) };
     let transaction_id = Settlement::Processed("t".repeat(64).parse().unwrap());
     let failed = Event::Settle(Settlement::Failed(FailureReason::cut(&"r".repeat(256))));
     let settled = |settlement: Settlement| {
@@ -73,7 +73,7 @@ fn lives(scheduled: &Head) -> Vec<Head> {
 
 /// How a pending head keeps this end.
 fn reason_of(event: &Event, pending: &Head) -> Settlement {
-    let step = pending.transition(event, UtcSecond::MAX, Actor::named("settle")).unwrap();
+    let step = pending.transition(event, UtcSecond::MAX, Actor::transaction_service()).unwrap();
     let State::Failed(reason) = step.to() else { panic!("it failed") };
     Settlement::Failed(reason.clone())
 }
@@ -116,7 +116,7 @@ fn everything_of_ours_fits_beside_the_largest_payment() {
 #[test]
 fn only_what_the_client_sent_counts() {
     let first = longest();
-    let moved = Details { moved: Some(MoveReason::CutOff), created_by: Actor::named("b"), ..longest() };
+    let moved = Details { moved: Some(MoveReason::CutOff), created_by: Actor::client("b"), ..longest() };
     let sent = 48 + 48 + "2099-12-30T23:59:59+00:30".len() + "following".len() + 35 + "\"data\"".len();
     for details in [&first, &moved, &longest_amended()] {
         assert_eq!(client_bytes(&details.instruction), sent);

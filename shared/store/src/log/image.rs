@@ -10,20 +10,21 @@ use crate::key;
 pub fn logged(before: Option<&Item>, after: Option<&Item>, now: UtcSecond, place: &str) -> Logged {
     // Archived, or expired.
     let Some(after) = after else { return Logged::Nothing };
-    let irregular = |why| {
+    let irregular = |reason| {
         let key = key::parse_head_key(text(after, "pk"), text(after, "sk")).ok();
         let payment = key.map(|key| key::due_payment(&key, text(after, "due")));
-        Logged::Irregular(IrregularEvent { payment, at: now, place: place.to_owned(), why })
+        Logged::Irregular(IrregularEvent { payment, at: now, place: place.to_owned(), reason })
     };
-    let before = match before.map(version_of) {
+    let version = match before.map(version_of) {
         None => None,
-        Some(Some(before)) => Some(before),
+        Some(Some(version)) => Some(version),
         Some(None) => return irregular("what it was before cannot be read"),
     };
-    match parse_head(after.clone()) {
-        Ok(head) => Logged::of(before, &head, now, place),
-        Err(_) => irregular("it cannot be read"),
-    }
+    let Ok(head) = parse_head(after.clone()) else { return irregular("it cannot be read") };
+    // Only an amendment's event says what was before.
+    let before = before.filter(|_| head.amended.is_some() && head.moved.is_empty());
+    let before = before.and_then(|before| parse_head(before.clone()).ok()).map(Box::new);
+    Logged::of(version.map(|version| VersionBefore { head: before, ..version }), &head, now, place)
 }
 
 fn text<'i>(image: &'i Item, name: &str) -> &'i str {
@@ -32,6 +33,5 @@ fn text<'i>(image: &'i Item, name: &str) -> &'i str {
 
 fn version_of(image: &Item) -> Option<VersionBefore> {
     let AttributeValue::N(version) = image.get("version")? else { return None };
-    let payee = text(image, "payeeAccountId").parse().ok();
-    Some(VersionBefore { version: version.parse().ok()?, status: text(image, "status").parse().ok()?, payee })
+    Some(VersionBefore { version: version.parse().ok()?, status: text(image, "status").parse().ok()?, head: None })
 }

@@ -14,8 +14,8 @@
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure};
-use payments_model::UtcSecond;
 use payments_model::webhook::EndpointId;
+use payments_model::{Actor, UtcSecond};
 use serde::{Deserialize, Serialize};
 
 use super::consumer::{WEBHOOK, webhook_key};
@@ -98,7 +98,8 @@ pub struct SkippedEvent {
     /// Its id.
     pub event_id: String,
     /// Who.
-    pub by: String,
+    #[serde(with = "as_text")]
+    pub by: Actor,
 }
 
 /// Events that the log no longer had when it was their turn.

@@ -143,8 +143,18 @@ impl Bank {
 
     pub(super) async fn settle(&self, results: &[(&str, Result<&str, &str>)]) -> Result<()> {
         let result = |(name, outcome): &(&str, Result<&str, &str>)| match outcome {
-            Ok(id) => json!({ "paymentId": self.id(name), "outcome": "PROCESSED", "transactionId": id }),
-            Err(reason) => json!({ "paymentId": self.id(name), "outcome": "FAILED", "reason": reason }),
+            Ok(id) => {
+                json!({
+                    "v": 1, "kind": "settlement", "paymentId": self.id(name), "amountMinor": 4_200, "currency": "GBP",
+                    "outcome": "PROCESSED", "transactionId": id,
+                })
+            }
+            Err(reason) => {
+                json!({
+                    "v": 1, "kind": "settlement", "paymentId": self.id(name), "amountMinor": 4_200, "currency": "GBP",
+                    "outcome": "FAILED", "reason": reason,
+                })
+            }
         };
         settlements::settle(&self.world, &results.iter().map(result).collect::<Vec<_>>()).await
     }
@@ -237,7 +247,7 @@ impl Bank {
         let step = head.transition(
             &payments_model::Event::Cancel,
             self.world.now(),
-            payments_model::Actor::named("somebody"),
+            payments_model::Actor::client("somebody"),
         )?;
         store.transition(&head.key(), DueSort::of(&head), &step).await?;
         Ok(())

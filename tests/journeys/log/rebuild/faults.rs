@@ -19,7 +19,7 @@ async fn what_the_fault_did_is_left_out_and_what_was_sent_is_kept_and_listed() -
     bank.cancel("g").await?;
     bank.count().await?;
     bank.lose_hot(&bank.at_t.hot).await?;
-    let from = |kind: &str, at: &str| format!("actor=local-development,from={at},type={kind}").parse();
+    let from = |kind: &str, at: &str| format!("actor=client:local-development,from={at},type={kind}").parse();
     let excepts =
         vec![from("payment.cancelled", "2026-11-20T09:30:00Z")?, from("payment.scheduled", "2026-11-20T09:55:00Z")?];
     let (done, lines) = bank.told(|rebuild| rebuild.excepts = excepts).await?;

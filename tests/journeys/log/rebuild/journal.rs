@@ -70,7 +70,7 @@ async fn a_lost_log_begins_with_the_restore_and_with_nothing_old() -> Result<()>
     let events = events(&all(&bank.world, 1_000).await?)?;
     let types: Vec<&str> = events.iter().filter_map(|event| event["type"].as_str()).take(2).collect();
     assert_eq!(types, ["log.restored", "log.gap"]);
-    assert!(events[1]["why"].as_str().is_some_and(|why| why.contains("the log's table was lost")), "{events:?}");
+    assert!(events[1]["reason"].as_str().is_some_and(|why| why.contains("the log's table was lost")), "{events:?}");
     assert!(head(&bank.world).await?.epoch > old.epoch);
     let reply = bank.world.send(Ask::get(&format!("/events?cursor={old}"))).await?;
     assert_eq!((reply.status, reply.problem()), (410, "cursor-gone"), "{reply}");

@@ -45,6 +45,7 @@ async fn an_endpoint_is_created_changed_rotated_and_deleted_and_every_request_ca
     hooks.publish().await?;
     let last = hooks.receivers.messages(PORT).pop().context("no test")?;
     assert_eq!((last.events.len(), &last.events[0]["type"]), (1, &json!("webhook.test")));
+    assert_eq!(last.events[0]["v"], 1);
     let found = hooks.world.send(Ask::get(PATH)).await?;
     assert_eq!(found.body["deliveries"][0]["outcome"], "accepted", "{found}");
     assert_eq!((&found.body["testAskedAt"], &found.body["segmentsBehind"]), (&Value::Null, &json!(1)));

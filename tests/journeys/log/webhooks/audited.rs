@@ -56,7 +56,7 @@ async fn every_change_of_an_endpoint_is_in_the_audit_trail_and_nothing_else_is()
     }
     let trail = trail(world).await?;
     for AuditEntry { intent, .. } in &trail {
-        assert_eq!((intent.by.as_str(), intent.subject.as_deref()), ("operations", Some("eve")));
+        assert_eq!((intent.by.as_str(), intent.subject.as_deref()), ("c:operations", Some("eve")));
         assert_eq!(intent.request, "test-request");
     }
     let url = format!("http://127.0.0.1:{PORT}/hook");

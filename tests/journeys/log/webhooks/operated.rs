@@ -1,5 +1,6 @@
 //! What operators do with endpoints: skip an event, replay, rotate, test; and what the log no longer has.
 
+use payments_model::Actor;
 use payments_store::SkippedEvent;
 
 use super::*;
@@ -32,7 +33,7 @@ async fn an_event_that_is_never_accepted_can_be_skipped_and_nothing_else_is() ->
     let last = hooks.receivers.messages(PORT).pop().context("no message")?;
     assert_eq!(last.events.len(), 1, "only what blocks is sent again");
     let store = hooks.world.store().await;
-    let skipped = SkippedEvent { at: hooks.world.now(), event_id: poison.clone(), by: "ops".to_owned() };
+    let skipped = SkippedEvent { at: hooks.world.now(), event_id: poison.clone(), by: Actor::operator("ops") };
     for _ in 0..2 {
         // Once more, as after a lost reply.
         assert!(store.skip_webhook_event(&id()?, &state, &blocking, skipped.clone()).await?);

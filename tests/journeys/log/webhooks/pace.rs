@@ -40,7 +40,7 @@ fn event(n: usize, now: UtcSecond) -> Result<String> {
     let payment = PaymentId::derive(&payer.parse()?, &format!("feed-{n}").parse()?);
     let event = json!({
         "id": format!("3622140-{payment}-1"), "type": "payment.scheduled", "at": now.to_string(), "epoch": 3_622_140,
-        "accountId": payer, "payeeAccountId": payee, "paymentId": payment.to_string(), "version": 1, "to": "SCHEDULED",
+        "accountId": payer, "payeeAccountId": payee, "paymentId": payment.to_string(), "version": 1, "status": "SCHEDULED", "v": 1,
         "by": { "kind": "client", "name": "feed" }, "dueAt": "2026-11-20T00:00:00Z", "dueDate": "2026-11-20",
         "amountMinor": 1 + n * 7_907 % 2_000_003, "currency": "GBP", "reference": format!("INVOICE {n:07}"),
     });
@@ -52,7 +52,7 @@ async fn fill(hooks: &Hooks, added: Range<usize>) -> Result<()> {
     let (store, now) = (hooks.world.store().await, hooks.world.now());
     let mut head = store.log_head().await?.unwrap_or_else(|| LogHead::first("the stream", now));
     let events = added.map(|n| event(n, now)).collect::<Result<Vec<_>>>()?;
-    for events in events.chunks(MAX_SEGMENT_BYTES / 450) {
+    for events in events.chunks(MAX_SEGMENT_BYTES / 480) {
         let (shard, last) = (format!("shard-{}", head.next), 1.into());
         let commit = CountsCommit { deltas: BTreeMap::default(), unparsed: 0, events: events.to_vec(), last };
         let committed = store.commit_counts(&shard, None, &commit, &head, now).await?;

@@ -124,11 +124,7 @@ fn change(kind: Kind, n: usize, random: &mut Rng) -> Result<Change> {
     }
     let [before, after] = [heads.len().checked_sub(2).map(|place| &heads[place]), heads.last()];
     let counted = |head: &Head| Counted { due_date: head.due_date, status: head.state.status(), money: head.money };
-    let version = before.map(|head| VersionBefore {
-        version: head.version,
-        status: head.state.status(),
-        payee: Some(head.payee.clone()),
-    });
+    let version = before.map(|head| VersionBefore { version: head.version, status: head.state.status(), head: None });
     let logged = after.map_or(Logged::Nothing, |head| Logged::of(version, head, details.created_at, "a place"));
     let effect = Effect::Moved { before: before.map(counted), after: after.map(counted) };
     Ok(Change { sequence_number: u64::try_from(n)?.into(), created_at: None, effect, logged })
@@ -158,7 +154,7 @@ fn details(kind: Kind, n: usize, random: &mut Rng) -> Result<Details> {
     };
     let (shards, now): (ShardCount, UtcSecond) = ("32".parse()?, AT.parse()?);
     let now = now.saturating_add(chrono::TimeDelta::seconds(i64::try_from(n / BATCH)?));
-    Ok(Details::accept(payment_id, instruction, "Europe/London".parse()?, shards, now, Actor::named("feed")))
+    Ok(Details::accept(payment_id, instruction, "Europe/London".parse()?, shards, now, Actor::client("feed")))
 }
 
 /// Returns how a payment ends. Transaction ids are UUIDs that nothing else repeats.
@@ -182,8 +178,8 @@ fn text(length: usize, random: &mut Rng) -> String {
 }
 
 fn moved(head: &Head, event: &Event) -> Result<Head> {
-    let by = if *event == Event::Sweep { "daily-due-sweeper" } else { "settle" };
-    let step = head.transition(event, head.updated_at(), Actor::named(by))?;
+    let by = if *event == Event::Sweep { Actor::sweep() } else { Actor::transaction_service() };
+    let step = head.transition(event, head.updated_at(), by)?;
     let entry = TrailEntry { status: step.to().status(), at: step.at(), by: step.by().clone() };
     let (state, version) = (step.to().clone(), step.version() + 1);
     let mut moved = Head { state, version, ..head.clone() };

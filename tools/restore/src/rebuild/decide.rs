@@ -289,7 +289,7 @@ fn amended_head(
     anew: &mut Vec<Redate>,
 ) -> Result<StoredHead> {
     let (known, name) = (head.known(), amended.name);
-    let logged = Amended { at: version.at, by: version.by(), changed: amended.changed.clone() };
+    let logged = Amended { at: version.at, by: version.by.clone(), changed: amended.changed.clone() };
     let by_log = head.amended_by(name, &amended.stand_in(known, version)?, logged.clone())?;
     let key = DetailsKey { amendment: Some(name), ..known.details_key() };
     let lost = !seen.amended.contains_key(&key);

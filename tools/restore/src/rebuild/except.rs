@@ -2,14 +2,14 @@
 
 use std::str::FromStr;
 
-use payments_model::{Status, UtcSecond};
+use payments_model::{PublicActor, Status, UtcSecond};
 
 use super::known::Version;
 
 /// What an event must be to be left out. All that is given must be true.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Except {
-    actor: Option<String>,
+    actor: Option<PublicActor>,
     from: Option<UtcSecond>,
     to: Option<UtcSecond>,
     kind: Option<Kind>,
@@ -37,7 +37,7 @@ impl Kind {
 /// Why a text is not an exception.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "expected actor=NAME, from=INSTANT, to=INSTANT or type=payment.scheduled, payment.amended or payment.cancelled, or some of them with \
+    "expected actor=client:NAME, actor=operator or actor=bank, from=INSTANT, to=INSTANT or type=payment.scheduled, payment.amended or payment.cancelled, or some of them with \
      commas between them; what was claimed or settled is never left out"
 )]
 pub struct ExceptError;
@@ -51,7 +51,7 @@ impl FromStr for Except {
             let (name, value) = part.split_once('=').ok_or(ExceptError)?;
             let instant = || value.parse().map_err(|_| ExceptError);
             match name {
-                "actor" if !value.is_empty() => except.actor = Some(value.to_owned()),
+                "actor" => except.actor = Some(value.parse().map_err(|_| ExceptError)?),
                 "from" => except.from = Some(instant()?),
                 "to" => except.to = Some(instant()?),
                 "type" => except.kind = Some(kind_of(value)?),
@@ -76,7 +76,7 @@ impl Except {
     pub(crate) fn is(&self, version: &Version) -> bool {
         let kind = Kind::of(version);
         kind.is_some()
-            && self.actor.as_ref().is_none_or(|actor| version.client.as_ref() == Some(actor))
+            && self.actor.as_ref().is_none_or(|actor| PublicActor::from(&version.by) == *actor)
             && self.from.is_none_or(|from| version.at >= from)
             && self.to.is_none_or(|to| version.at <= to)
             && (self.kind.is_none() || self.kind == kind)
@@ -103,7 +103,7 @@ pub(crate) fn without<'v>(versions: &'v [Version], excepts: &[Except]) -> Rest<'
 
 #[cfg(test)]
 mod tests {
-    use payments_model::{AmendmentId, AmendmentName, Money, PaymentId};
+    use payments_model::{Actor, AmendmentId, AmendmentName, Money, PaymentId};
 
     use super::*;
     use crate::rebuild::known::LoggedAmendment;
@@ -111,30 +111,33 @@ mod tests {
     #[test]
     fn an_exception_is_parsed_and_what_is_none_is_not() {
         let except: Except =
-            "actor=acme,from=2026-11-20T09:00:00Z,to=2026-11-20T10:00:00Z,type=payment.cancelled".parse().unwrap();
-        let version = |number, status, at: &str, client: &str| Version {
+            "actor=client:acme,from=2026-11-20T09:00:00Z,to=2026-11-20T10:00:00Z,type=payment.cancelled"
+                .parse()
+                .unwrap();
+        let version = |number, status, at: &str, by: &str| Version {
             number,
             status,
             at: at.parse().unwrap(),
             due: None,
-            client: Some(client.to_owned()),
+            by: by.parse::<Actor>().unwrap(),
             settlement: None,
             amendment: None,
         };
         for (status, at, client, is_left_out) in [
-            (Status::Cancelled, "2026-11-20T09:00:00Z", "acme", true),
-            (Status::Cancelled, "2026-11-20T10:00:00Z", "acme", true),
-            (Status::Cancelled, "2026-11-20T08:59:59Z", "acme", false),
-            (Status::Cancelled, "2026-11-20T10:00:01Z", "acme", false),
-            (Status::Cancelled, "2026-11-20T09:30:00Z", "other", false),
-            (Status::Scheduled, "2026-11-20T09:30:00Z", "acme", false),
+            (Status::Cancelled, "2026-11-20T09:00:00Z", "c:acme", true),
+            (Status::Cancelled, "2026-11-20T10:00:00Z", "c:acme", true),
+            (Status::Cancelled, "2026-11-20T08:59:59Z", "c:acme", false),
+            (Status::Cancelled, "2026-11-20T10:00:01Z", "c:acme", false),
+            (Status::Cancelled, "2026-11-20T09:30:00Z", "c:other", false),
+            (Status::Cancelled, "2026-11-20T09:30:00Z", "o:acme", false),
+            (Status::Scheduled, "2026-11-20T09:30:00Z", "c:acme", false),
         ] {
             assert_eq!(except.is(&version(2, status, at, client)), is_left_out, "{status} {at} {client}");
         }
         // An amendment is a kind of its own.
         let payment = PaymentId::derive(&"payer".parse().unwrap(), &"key".parse().unwrap());
         let id = AmendmentId::derive(payment, &"change".parse().unwrap());
-        let created = version(1, Status::Scheduled, "2026-11-20T09:30:00Z", "acme");
+        let created = version(1, Status::Scheduled, "2026-11-20T09:30:00Z", "c:acme");
         let amendment = Some(LoggedAmendment {
             name: AmendmentName { version: 2, id },
             changed: Vec::new(),
@@ -150,8 +153,10 @@ mod tests {
         }
         // Whatever is asked for, what was sent stays.
         let all: Except = "from=2026-11-20T00:00:00Z".parse().unwrap();
-        assert!(!all.is(&version(2, Status::Pending, "2026-11-20T09:30:00Z", "acme")));
-        for text in ["", "actor=", "actor", "by=acme", "type=payment.pending", "from=today", "actor=a,"] {
+        assert!(!all.is(&version(2, Status::Pending, "2026-11-20T09:30:00Z", "c:acme")));
+        for text in
+            ["", "actor=", "actor", "actor=acme", "by=acme", "type=payment.pending", "from=today", "actor=client:a,"]
+        {
             assert_eq!(text.parse::<Except>(), Err(ExceptError), "{text}");
         }
     }

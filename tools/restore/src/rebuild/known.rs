@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use payments_model::{
     AccountId, Actor, Amendment, AmendmentName, BusinessDate, Details, DetailsKey, DuePayment, Event, FailureReason,
     Head, HeadKey, Instruction, Money, PaymentId, Reference, ScheduledFor, Settlement, State, Status, UtcSecond,
@@ -11,10 +11,6 @@ use payments_store::LogPosition;
 use serde::Deserialize;
 
 use crate::named::named;
-
-/// The functions that move payments, as trails name them: events only say that it was the bank, or its transaction service.
-const SWEEPER: &str = "daily-due-sweeper";
-const SETTLE: &str = "settle";
 
 /// The first event of an epoch that a restore began, and those of payments that follow it.
 const RESTORED: &str = "log.restored";
@@ -45,8 +41,8 @@ pub(crate) struct Version {
     pub(crate) at: UtcSecond,
     /// When it was due then.
     pub(crate) due: Option<(UtcSecond, BusinessDate)>,
-    /// The client that created, amended or cancelled it.
-    pub(crate) client: Option<String>,
+    /// Who created, amended or cancelled it, as trails say it. An operator has no name in events.
+    pub(crate) by: Actor,
     /// How the payment ended, if this is a settlement.
     pub(crate) settlement: Option<Settlement>,
     /// The amendment, if this is one.
@@ -72,7 +68,7 @@ impl LoggedAmendment {
         let (payee, amount) = (event.payee_account_id.as_deref(), event.amount_minor);
         Ok(Some(Self {
             name: AmendmentName { version, id: id.parse()? },
-            changed: event.changed.clone().unwrap_or_default(),
+            changed: event.changed_fields.clone().unwrap_or_default(),
             payee: payee.context("it has no payee")?.parse()?,
             money: Money {
                 amount: amount.context("it has no amount")?.try_into()?,
@@ -109,7 +105,7 @@ impl LoggedAmendment {
             moved: None,
             shard: head.shard,
             created_at: version.at,
-            created_by: version.by(),
+            created_by: version.by.clone(),
             amendment: Some(Amendment { name: self.name, previous: head.amendment }),
         })
     }
@@ -119,19 +115,11 @@ impl Version {
     /// The transition that led to this version, and by whom. `None` for the first version and for amendments.
     pub(crate) fn transition(&self) -> Option<(Event, Actor)> {
         Some(match (self.status, &self.settlement) {
-            (Status::Pending, _) => (Event::Sweep, Actor::named(SWEEPER)),
-            (Status::Cancelled, _) => (Event::Cancel, self.by()),
-            (_, Some(settlement)) => (Event::Settle(settlement.clone()), Actor::named(SETTLE)),
+            (Status::Pending, _) => (Event::Sweep, Actor::sweep()),
+            (Status::Cancelled, _) => (Event::Cancel, self.by.clone()),
+            (_, Some(settlement)) => (Event::Settle(settlement.clone()), Actor::transaction_service()),
             _ => return None,
         })
-    }
-
-    /// Who created, amended or cancelled it. An amendment without a client is the bank's own.
-    pub(crate) fn by(&self) -> Actor {
-        match (&self.client, &self.amendment) {
-            (None, Some(_)) => Actor::redate(),
-            (client, _) => Actor::named(client.as_deref().unwrap_or_default()),
-        }
     }
 
     /// Whether a payment in this state is at this version: of a failure, a part of the reason is enough.
@@ -185,12 +173,12 @@ struct Json {
     currency: Option<String>,
     reference: Option<String>,
     version: Option<u32>,
-    to: Option<String>,
+    status: Option<String>,
     by: Option<By>,
     transaction_id: Option<String>,
     failure_reason: Option<String>,
     amendment_id: Option<String>,
-    changed: Option<Vec<String>>,
+    changed_fields: Option<Vec<String>>,
     restored_to: Option<String>,
 }
 
@@ -220,9 +208,28 @@ impl Mark {
     }
 }
 
+/// The actor of an event.
 #[derive(Deserialize)]
 struct By {
+    kind: String,
     name: Option<String>,
+}
+
+impl By {
+    /// The actor, as trails say it, of a change into `status`.
+    fn stored(&self, status: Status) -> Result<Actor> {
+        let named =
+            |letter| Ok(format!("{letter}:{}", self.name.as_deref().context("its actor has no name")?).parse()?);
+        match &*self.kind {
+            "client" => named('c'),
+            "file" => named('f'),
+            "operator" => Ok(Actor::operator("")),
+            "transaction-service" => Ok(Actor::transaction_service()),
+            "bank" if status == Status::Pending => Ok(Actor::sweep()),
+            "bank" => Ok(Actor::redate()),
+            kind => bail!("its actor's kind is unknown: {kind}"),
+        }
+    }
 }
 
 impl Json {
@@ -245,7 +252,7 @@ impl Json {
     }
 
     fn version(&self, at: UtcSecond) -> Result<Option<Version>> {
-        let (Some(number @ 1..), Some(to)) = (self.version, &self.to) else { return Ok(None) };
+        let (Some(number @ 1..), Some(status)) = (self.version, &self.status) else { return Ok(None) };
         let settlement = match (&self.transaction_id, &self.failure_reason) {
             (Some(id), _) => Some(Settlement::Processed(id.parse()?)),
             (None, Some(reason)) => Some(Settlement::Failed(FailureReason::cut(reason))),
@@ -253,9 +260,10 @@ impl Json {
         };
         let due = self.due_at.as_ref().zip(self.due_date.as_ref());
         let due = due.map(|(at, date)| anyhow::Ok((at.parse()?, date.parse()?))).transpose()?;
-        let client = self.by.as_ref().and_then(|by| by.name.clone());
+        let status = status.parse()?;
+        let by = self.by.as_ref().context("it has no actor")?.stored(status)?;
         let amendment = LoggedAmendment::of(self, number)?;
-        Ok(Some(Version { number, status: to.parse()?, at, due, client, settlement, amendment }))
+        Ok(Some(Version { number, status, at, due, by, settlement, amendment }))
     }
 }
 

@@ -26,7 +26,7 @@ impl Known {
     /// The details of the redates that the log has.
     pub(crate) fn redates(&self) -> impl Iterator<Item = DetailsKey> + '_ {
         let payment_id = self.payment.payment_id;
-        let redates = self.versions.iter().filter(|version| version.by().is_redate());
+        let redates = self.versions.iter().filter(|version| version.by.is_redate());
         let names = redates.filter_map(|version| version.amendment.as_ref());
         names.map(move |amended| DetailsKey { payment_id, amendment: Some(amended.name) })
     }
@@ -35,7 +35,7 @@ impl Known {
 /// Builds the details of a redate that follows a head, if its content is known. Its id proves that it follows this version and these
 /// details, and moves the payment to this time.
 pub(crate) fn rebuilt(head: &Head, version: &Version, contents: &Contents, earlier: &[Redate]) -> Option<Redate> {
-    let name = version.amendment.as_ref().filter(|_| version.by().is_redate())?.name;
+    let name = version.amendment.as_ref().filter(|_| version.by.is_redate())?.name;
     let ((at, date), key) = (version.due?, head.details_key());
     let (content, before) = match earlier.iter().find(|redate| redate.details.details_key() == key) {
         Some(earlier) => (&earlier.content, &earlier.details),

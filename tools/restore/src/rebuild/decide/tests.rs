@@ -27,14 +27,14 @@ fn details() -> Details {
     };
     let zone = "Europe/London".parse().unwrap();
     let shards: ShardCount = "1".parse().unwrap();
-    Details::accept(id, instruction, zone, shards, "2026-11-20T09:00:00Z".parse().unwrap(), Actor::named("client"))
+    Details::accept(id, instruction, zone, shards, "2026-11-20T09:00:00Z".parse().unwrap(), Actor::client("client"))
 }
 
 /// The head after these events, a minute apart.
 fn head(events: &[Event]) -> StoredHead {
     let mut head = StoredHead::new(Head::scheduled(&details())).unwrap();
     for event in events {
-        let step = head.known().transition(event, AT.parse().unwrap(), Actor::named("somebody")).unwrap();
+        let step = head.known().transition(event, AT.parse().unwrap(), Actor::client("somebody")).unwrap();
         head = head.moved_by(&step).unwrap();
     }
     head
@@ -50,7 +50,7 @@ fn known(versions: &[(u32, &str, Option<&str>)], reported: Option<&str>) -> Know
     for (version, to, transaction) in versions {
         let event = json!({
             "id": "7-x", "type": format!("payment.{}", to.to_lowercase()), "at": AT, "epoch": 7, "accountId": "payer",
-            "paymentId": details.payment_id.to_string(), "version": version, "to": to, "by": { "kind": "client", "name": "client" },
+            "paymentId": details.payment_id.to_string(), "version": version, "status": to, "by": { "kind": "client", "name": "client" },
             "dueAt": details.due_at.to_string(), "dueDate": "2026-11-20", "transactionId": transaction,
         });
         payments.take(&event.to_string(), SINCE.parse().unwrap()).unwrap();

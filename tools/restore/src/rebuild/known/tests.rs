@@ -14,7 +14,7 @@ fn event(epoch: u32, kind: &str, at: &str, version: u32, to: &str) -> String {
     let payment = PaymentId::derive(&account, &"key".parse().unwrap()).to_string();
     json!({
         "id": format!("{epoch}-{payment}-{version}"), "type": kind, "at": at, "epoch": epoch, "accountId": "payer",
-        "paymentId": payment, "version": version, "to": to, "dueAt": "2026-12-01T00:00:00Z", "dueDate": "2026-12-01",
+        "paymentId": payment, "version": version, "status": to, "by": { "kind": "client", "name": "client" }, "dueAt": "2026-12-01T00:00:00Z", "dueDate": "2026-12-01",
     })
     .to_string()
 }

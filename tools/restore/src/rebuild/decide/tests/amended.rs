@@ -15,7 +15,7 @@ fn amendment(head: &Head, key: &str, amount: i64) -> Details {
     let money = Money { amount: amount.try_into().unwrap(), ..head.money };
     let instruction = Instruction { money, scheduled_for: day.parse().unwrap(), ..details().instruction };
     let amended =
-        details().amended(head, name(key, version).id, instruction, (AT.parse().unwrap(), Actor::named("client")));
+        details().amended(head, name(key, version).id, instruction, (AT.parse().unwrap(), Actor::client("client")));
     Details { due_at: format!("{day}T00:00:00Z").parse().unwrap(), due_date: day.parse().unwrap(), ..amended }
 }
 
@@ -25,7 +25,7 @@ fn amended(keys: &[&str]) -> (StoredHead, Vec<Details>) {
     for (key, amount) in keys.iter().zip(1..) {
         let details = amendment(stored.known(), key, amount);
         let changed = vec!["amountMinor".to_owned(), "scheduledFor".to_owned()];
-        let amended = Amended { at: AT.parse().unwrap(), by: Actor::named("client"), changed };
+        let amended = Amended { at: AT.parse().unwrap(), by: Actor::client("client"), changed };
         stored = stored.amended_by(details.amendment.unwrap().name, &details, amended).unwrap();
         all.push(details);
     }
@@ -34,7 +34,7 @@ fn amended(keys: &[&str]) -> (StoredHead, Vec<Details>) {
 
 fn after(head: &StoredHead, events: &[Event]) -> StoredHead {
     events.iter().fold(head.clone(), |head, event| {
-        let step = head.known().transition(event, AT.parse().unwrap(), Actor::named("daily-due-sweeper")).unwrap();
+        let step = head.known().transition(event, AT.parse().unwrap(), Actor::sweep()).unwrap();
         head.moved_by(&step).unwrap()
     })
 }
@@ -47,11 +47,11 @@ fn logged(heads: &[&StoredHead]) -> Known {
         let amended = head.amended.as_ref().filter(|_| head.state == State::Scheduled);
         let event = json!({
             "id": "7-x", "type": "payment.x", "at": AT, "epoch": 7, "accountId": "payer", "paymentId": key,
-            "version": head.version, "to": head.state.status().as_str(), "by": { "kind": "client", "name": "client" },
+            "version": head.version, "status": head.state.status().as_str(), "by": { "kind": "client", "name": "client" },
             "payeeAccountId": head.payee.as_str(), "amountMinor": head.money.amount.get(), "currency": "GBP",
             "dueAt": head.due_at.to_string(), "dueDate": head.due_date.to_string(),
             "amendmentId": amended.map(|_| head.amendment.unwrap().id.to_string()),
-            "changed": amended.map(|amended| amended.changed.clone()),
+            "changedFields": amended.map(|amended| amended.changed.clone()),
             "scheduledFor": amended.map(|_| head.scheduled_for.to_string()),
             "transactionId": head.transaction_id().map(TransactionId::as_str),
         });
