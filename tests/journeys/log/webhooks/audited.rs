@@ -44,7 +44,7 @@ async fn every_change_of_an_endpoint_is_in_the_audit_trail_and_nothing_else_is()
         (put(&moved), 200),
         (post("rotate", &json!({ "generation": 2 })), 200),
         (Ask::post(&format!("{PATH}/test")), 202),
-        (post("replay", &json!({ "after": "1.1.0" })), 200),
+        (post("replay", &json!({ "cursor": "1.1.0" })), 200),
         (Ask::new(Method::DELETE, PATH), 200),
     ]
     .into_iter()
