@@ -175,8 +175,6 @@ impl RowReader {
 
 #[cfg(test)]
 mod tests {
-    use payments_model::AccountId;
-
     use super::*;
 
     #[test]

@@ -85,10 +85,7 @@ impl<'e> Request<'e> {
 
     /// The operator, as trails name people: the person whose token it is, or the token's client if it names nobody.
     pub fn operator(&self) -> Actor {
-        match self.person_claim() {
-            Some(person) => Actor::operator(person),
-            None => Actor::operator(self.client_name()),
-        }
+        Actor::operator(self.person_claim().unwrap_or_else(|| self.client_name()))
     }
 
     fn client_name(&self) -> &'e str {

@@ -149,7 +149,7 @@ mod tests {
     }
 
     fn counts() -> impl Strategy<Value = DayCounts> {
-        let change = (0_usize..5, 1_i64.., prop::sample::select(vec!["GBP", "EUR", "JPY"]), any::<bool>());
+        let change = (0_usize..5, 1..=MAX_AMOUNT_MINOR, prop::sample::select(vec!["GBP", "EUR", "JPY"]), any::<bool>());
         prop::collection::vec(change, 0..8).prop_map(|changes| {
             let mut counts = DayCounts::default();
             for (status, amount, currency, enters) in changes {
