@@ -19,8 +19,8 @@ def sum_of_38_digits() -> None:
         equal(sums["FAILED"], -99999999999999999999999999999999999999)
 
 
-@check("largest-amount")
-def largest_amount() -> None:
+@check("largest-read")
+def largest_read() -> None:
     largest = {**PAYMENT, "amountMinor": 9007199254740991}
     with Fake(Answer(body=largest), Answer(body={"payments": [largest], "nextCursor": None})) as fake:
         equal(fake.bank.get("acc-1", PAYMENT["paymentId"]).amount_minor, 9007199254740991)

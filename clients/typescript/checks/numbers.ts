@@ -17,7 +17,7 @@ check("sum-of-38-digits", async () => {
   });
 });
 
-check("largest-amount", async () => {
+check("largest-read", async () => {
   const largest = { ...PAYMENT, amountMinor: 9007199254740991 };
   await withFake([{ body: largest }, { body: { payments: [largest], nextCursor: null } }], async ({ bank }) => {
     equal((await bank.get("acc-1", PAYMENT.paymentId)).amountMinor, 9007199254740991);
