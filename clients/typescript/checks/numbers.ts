@@ -17,7 +17,7 @@ check("sum-of-38-digits", async () => {
   });
 });
 
-check("largest-amount", async () => {
+check("largest-read", async () => {
   const largest = { ...PAYMENT, amountMinor: 9007199254740991 };
   await withFake([{ body: largest }, { body: { payments: [largest], nextCursor: null } }], async ({ bank }) => {
     equal((await bank.get("acc-1", PAYMENT.paymentId)).amountMinor, 9007199254740991);
@@ -45,7 +45,7 @@ check("unknown-values", async () => {
   const trail = [...PAYMENT.trail, { status: "DISPUTED", at, by: { kind: "court" } }];
   const payment = { ...PAYMENT, status: "DISPUTED", moveReason: "strike", trail };
   const rejected = { statusCode: 409, problem: problem(409, "not-thought-of-yet") };
-  const event = { id: "1", type: "payment.disputed", at, epoch: 1, status: "DISPUTED" };
+  const event = { v: 1, id: "1", type: "payment.disputed", at, epoch: 1, status: "DISPUTED" };
   const page = { events: [event], nextCursor: "1.2.0", hasMore: false };
   await withFake([{ body: payment }, { body: { results: [rejected] } }, { body: page }], async ({ bank }) => {
     const found = await bank.get("acc-1", PAYMENT.paymentId);

@@ -8,7 +8,7 @@ use crate::fake::{Fake, PAYMENT_ID, payment, planned, problem, with};
 use crate::suite::{checks, equal};
 use crate::world::{World, problem_of};
 
-checks![sum_of_38_digits, largest_amount, new_members, unknown_values];
+checks![sum_of_38_digits, largest_read, new_members, unknown_values];
 
 /// The largest amount that a payment can have.
 const LARGEST: i64 = 9_007_199_254_740_991;
@@ -31,7 +31,7 @@ async fn sum_of_38_digits(world: World) -> Result<()> {
     equal(sums[&Status::Failed], -99_999_999_999_999_999_999_999_999_999_999_999_999)
 }
 
-async fn largest_amount(world: World) -> Result<()> {
+async fn largest_read(world: World) -> Result<()> {
     let largest = with(payment(), &json!({"amountMinor": LARGEST}));
     let page = json!({"payments": [largest], "nextCursor": null});
     let fake = Fake::of([planned(200, &largest), planned(200, &page)]).await?;
@@ -59,7 +59,7 @@ async fn unknown_values(_: World) -> Result<()> {
     let trail = disputed["trail"].as_array_mut().context("no trail")?;
     trail.push(json!({"status": "DISPUTED", "at": at, "by": {"kind": "court"}}));
     let rejected = json!({"statusCode": 409, "problem": problem(409, "not-thought-of-yet", &json!({}))});
-    let event = json!({"id": "1", "type": "payment.disputed", "at": at, "epoch": 1, "status": "DISPUTED"});
+    let event = json!({"v": 1, "id": "1", "type": "payment.disputed", "at": at, "epoch": 1, "status": "DISPUTED"});
     let page = json!({"events": [event], "nextCursor": "1.2.0", "hasMore": false});
     let fake =
         Fake::of([planned(200, &disputed), planned(200, &json!({"results": [rejected]})), planned(200, &page)]).await?;
