@@ -106,7 +106,7 @@ def events() -> None:
         found += page.events
     [settled] = [event for event in found if event.transaction_id == TRANSACTION]
     equal((settled.type_, settled.version), ("payment.processed", 3))
-    equal((settled.from_, settled.to, settled.amount_minor), ("PENDING", "PROCESSED", 350))
+    equal((settled.previous_status, settled.status, settled.amount_minor), ("PENDING", "PROCESSED", 350))
     error = problem_of(BANK.events, "9.1.0")
     equal((error.status, error.kind, error.oldest_cursor), (410, "cursor-gone", f"{settled.epoch}.1.0"))
 

@@ -100,7 +100,7 @@ check("events", async () => {
   }
   const settled = found.filter(({ transactionId }) => transactionId === TRANSACTION);
   equal(settled.map(({ type, version, amountMinor }) => [type, version, amountMinor]), [["payment.processed", 3, 350]]);
-  equal(settled.map(({ from, to }) => [from, to]), [["PENDING", "PROCESSED"]]);
+  equal(settled.map(({ previousStatus, status }) => [previousStatus, status]), [["PENDING", "PROCESSED"]]);
   const error = await problemOf(BANK.events("9.1.0"));
   equal([error.status, error.kind, error.oldestCursor], [410, "cursor-gone", `${settled[0]?.epoch}.1.0`]);
 });

@@ -59,7 +59,7 @@ async fn unknown_values(_: World) -> Result<()> {
     let trail = disputed["trail"].as_array_mut().context("no trail")?;
     trail.push(json!({"status": "DISPUTED", "at": at, "by": {"kind": "court"}}));
     let rejected = json!({"statusCode": 409, "problem": problem(409, "not-thought-of-yet", &json!({}))});
-    let event = json!({"id": "1", "type": "payment.disputed", "at": at, "epoch": 1, "status": "DISPUTED"});
+    let event = json!({"v": 1, "id": "1", "type": "payment.disputed", "at": at, "epoch": 1, "status": "DISPUTED"});
     let page = json!({"events": [event], "nextCursor": "1.2.0", "hasMore": false});
     let fake =
         Fake::of([planned(200, &disputed), planned(200, &json!({"results": [rejected]})), planned(200, &page)]).await?;
