@@ -42,7 +42,14 @@ def unknown_values() -> None:
     trail = [*PAYMENT["trail"], {"status": "DISPUTED", "at": "2090-06-15T09:00:00Z", "by": {"kind": "court"}}]
     payment = PAYMENT | {"status": "DISPUTED", "moveReason": "strike", "trail": trail}
     rejected = {"statusCode": 409, "problem": problem(409, "not-thought-of-yet")}
-    event = {"v": 1, "id": "1", "type": "payment.disputed", "at": "2090-06-15T09:00:00Z", "epoch": 1, "status": "DISPUTED"}
+    event = {
+        "v": 1,
+        "id": "1",
+        "type": "payment.disputed",
+        "at": "2090-06-15T09:00:00Z",
+        "epoch": 1,
+        "status": "DISPUTED",
+    }
     page = {"events": [event], "nextCursor": "1.2.0", "hasMore": False}
     with Fake(Answer(body=payment), Answer(body={"results": [rejected]}), Answer(body=page)) as fake:
         found = fake.bank.get("acc-1", PAYMENT["paymentId"])
