@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::fixture::Fixture;
 
 /// The partition of the stream shards' checkpoints.
-const CHECKPOINTS: &str = "CHECKPOINT#stream-aggregator";
+const CHECKPOINTS: &str = "CHECKPOINT#counts";
 
 /// The counters of every date, and what the checkpoints count without a date.
 pub(crate) async fn counters(fixture: &Fixture) -> Result<Numbers> {

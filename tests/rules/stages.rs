@@ -63,6 +63,8 @@ fn payment_data_is_encrypted_with_the_key_of_prod() -> Result<()> {
     let template = template()?;
     let [(id, key)] = resources(&template, KEY)?[..] else { anyhow::bail!("one key") };
     assert_eq!((&key["Condition"], &key["Properties"]["EnableKeyRotation"]), (&json!("IsProd"), &json!(true)));
+    // What cannot be changed later.
+    assert_eq!(key["Properties"]["MultiRegion"], true);
     assert_eq!((&key["DeletionPolicy"], &key["UpdateReplacePolicy"]), (&json!("Retain"), &json!("Retain")));
     let arn = json!({"!GetAtt": format!("{id}.Arn")});
     for (name, table) in resources(&template, TABLE)? {

@@ -18,7 +18,7 @@ use crate::key::{Lane, checkpoint_partition};
 use crate::{Item, LogHead, Store, StoreError};
 
 /// The owner of the checkpoints.
-pub(crate) const CONSUMER: &str = "stream-aggregator";
+pub(crate) const CONSUMER: &str = "counts";
 
 /// The most dates of one commit: a transaction takes 100 actions, and the checkpoint, the log's segment and its head are three.
 pub const MAX_DATES_PER_COMMIT: usize = 97;

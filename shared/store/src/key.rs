@@ -65,10 +65,10 @@ pub(crate) fn parse_details_sort(text: &str) -> Result<Option<AmendmentName>, Ke
     }
 }
 
-/// The partition key of a function's checkpoints: `CHECKPOINT#<function>`. Their sort key is a stream
-/// shard, a job or a date.
-pub(crate) fn checkpoint_partition(consumer: &str) -> String {
-    format!("CHECKPOINT#{consumer}")
+/// The partition key of what a run left off at, or found: `CHECKPOINT#counts`, `CHECKPOINT#report` or `CHECKPOINT#recount`. Their sort
+/// key is a stream shard, a job or a date.
+pub(crate) fn checkpoint_partition(what: &str) -> String {
+    format!("CHECKPOINT#{what}")
 }
 
 /// The partition key of the log's head and of the segments of an epoch: `LOG#HEAD` and `LOG#<epoch>`. A segment's sort key is its

@@ -36,7 +36,7 @@ pub fn shown(hot: &BTreeMap<Key, Value>) -> Numbers {
     let mut numbers = Numbers::new();
     for ((pk, sk), item) in hot {
         let date = match pk.as_str() {
-            "CHECKPOINT#stream-aggregator" => "?",
+            "CHECKPOINT#counts" => "?",
             pk if pk.starts_with("COUNTS#") => sk,
             _ => continue,
         };

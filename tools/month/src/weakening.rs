@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::attributes::text;
 
 /// The partition of the aggregator's checkpoints.
-pub(crate) const CHECKPOINTS: &str = "CHECKPOINT#stream-aggregator";
+pub(crate) const CHECKPOINTS: &str = "CHECKPOINT#counts";
 
 /// Removes fields.
 pub(crate) fn remove(input: &mut Value, names: &[&str]) {
