@@ -195,8 +195,9 @@ pub(crate) fn variable_of(template: &Value, function: &Value, name: &str) -> Opt
         // The name of a resource stands for its value.
         return Some(pattern.replace("${ReportsBucket}", "reports-bucket"));
     }
-    // Every parameter has its default, under which no condition of a variable is met.
-    let value = if value["!If"].is_array() { &value["!If"][2] } else { value };
+    // Every parameter has its default, under which no condition of a variable is met but that the stack has an issuer of its own.
+    let place = if value["!If"][0] == "HasOwnIssuer" { 1 } else { 2 };
+    let value = if value["!If"].is_array() { &value["!If"][place] } else { value };
     let parameter = value["!Ref"].as_str().map(|id| &template["Parameters"][id]["Default"]);
     match parameter.unwrap_or(value) {
         Value::Null => value["!Ref"].as_str().map(str::to_owned),

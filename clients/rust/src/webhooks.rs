@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bank::{Bank, segment};
 use crate::errors::Error;
+use crate::model::Actor;
 
 /// What an operator chooses for an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
@@ -142,8 +143,8 @@ pub struct SkippedEvent {
     pub at: DateTime<Utc>,
     /// Its id.
     pub event_id: String,
-    /// The client that asked for it.
-    pub by: String,
+    /// Who asked for it.
+    pub by: Actor,
 }
 
 /// A part of the log that had expired.

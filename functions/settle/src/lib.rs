@@ -94,7 +94,8 @@ impl Settle {
         let result = match SettlementResult::parse(message.body.as_deref().unwrap_or_default()) {
             Ok(result) => result,
             Err(error) => {
-                tracing::error!(message_id, %error, "a settlement result cannot be read");
+                let causes = causes(&error);
+                tracing::error!(message_id, ?causes, "a settlement result cannot be read");
                 return (message_id, MessageEnd::Poison, false);
             }
         };

@@ -1,4 +1,4 @@
-//! The audit trail of endpoints: a change is noted before it is made, and its outcome after it.
+//! The audit trail of endpoints: a change, or a look at a secret, is noted before it is made, and its outcome after it.
 //!
 //! As in the console, both items are put if they are absent, and no role may change or delete them. Without its intent nothing is changed. An intent
 //! without an outcome may have happened.
@@ -63,6 +63,11 @@ impl Change {
     /// An endpoint gets the secret of this generation.
     pub(crate) fn rotate(endpoint: &EndpointId, generation: u32) -> Self {
         Self::new("rotate-secret", endpoint, vec![("generation", generation.to_string())], true)
+    }
+
+    /// Somebody reads the secrets of an endpoint.
+    pub(crate) fn read_secret(endpoint: &EndpointId) -> Self {
+        Self::new("read-secret", endpoint, Vec::new(), false)
     }
 
     /// An endpoint gets a test.

@@ -175,10 +175,11 @@ impl Webhooks {
         }
     }
 
-    /// The secrets of an endpoint that sign now.
-    pub(crate) async fn secret(&self, id: &EndpointId) -> Result<Answer, Problem> {
+    /// The secrets of an endpoint that sign now. Whoever has them can sign as the bank, so it is in the trail who read them.
+    pub(crate) async fn secret(&self, request: &Request<'_>, id: &EndpointId) -> Result<Answer, Problem> {
         let endpoint = self.store.webhook_endpoint(id).await?.ok_or_else(no_such_endpoint)?;
         let master = self.master.get_secret().await?;
+        self.audited(request, Change::read_secret(id), "read", async { Ok(()) }).await?;
         Answer::json(200, &SecretsView::of(&endpoint, &master, self.clock.now()))
     }
 

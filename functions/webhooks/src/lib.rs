@@ -64,7 +64,7 @@ impl Webhooks {
             Route::PutEndpoint => self.put(&request, &id, &body).await,
             Route::GetEndpoint => Answer::json(200, &self.view(&self.find(&id).await?)),
             Route::DeleteEndpoint => self.delete(&request, &id).await,
-            Route::GetEndpointSecret => self.secret(&id).await,
+            Route::GetEndpointSecret => self.secret(&request, &id).await,
             Route::TestEndpoint => self.test(&request, &id).await,
             Route::ReplayEndpoint => self.replay(&request, &id, &body).await,
             Route::SkipEvent => self.skip(&request, &id, &body).await,

@@ -121,12 +121,17 @@ impl Webhooks {
             let until = now.saturating_add(BOTH_SIGN_FOR);
             let Some(next) = next else { return Err(wrong_generation(generation)) };
             let rotate = async {
-                let is_rotated = self.store.rotate_webhook_secret(id, generation, until, now).await?;
-                if is_rotated { Ok(()) } else { Err(wrong_generation(generation)) }
+                if self.store.rotate_webhook_secret(id, generation, until, now).await? {
+                    found.endpoint.generation = next;
+                    (found.endpoint.previous_until, found.endpoint.updated_at) = (Some(until), now);
+                    return Ok(());
+                }
+                // The same request at the same time, or this one, whose first answer was lost.
+                found = self.find(id).await?;
+                let has = found.endpoint.generation;
+                if has == next { Ok(()) } else { Err(wrong_generation(has)) }
             };
             self.audited(request, Change::rotate(id, asked), "rotated", rotate).await?;
-            found.endpoint.generation = next;
-            (found.endpoint.previous_until, found.endpoint.updated_at) = (Some(until), now);
         }
         Answer::json(200, &self.view(&found))
     }

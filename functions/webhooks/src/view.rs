@@ -2,7 +2,7 @@
 
 use payments_model::event_filter::event_type;
 use payments_model::webhook::{EndpointSecret, MasterSecret};
-use payments_model::{AccountId, UtcSecond};
+use payments_model::{AccountId, PublicActor, UtcSecond};
 use payments_store::{Delivery, LogHead, SkippedEvent, WebhookEndpoint, WebhookState};
 use serde::Serialize;
 
@@ -79,7 +79,7 @@ struct DeliveryView {
 struct SkippedView {
     at: String,
     event_id: String,
-    by: String,
+    by: PublicActor,
 }
 
 #[derive(Debug, Serialize)]
@@ -182,7 +182,7 @@ impl DeliveryView {
 impl SkippedView {
     fn of(skipped: &SkippedEvent) -> Self {
         let SkippedEvent { at, event_id, by } = skipped;
-        Self { at: at.to_string(), event_id: event_id.clone(), by: by.name().to_owned() }
+        Self { at: at.to_string(), event_id: event_id.clone(), by: PublicActor::from(by) }
     }
 }
 

@@ -133,7 +133,7 @@ pub enum SettlementResultError {
     /// A malformed payment id.
     #[error("paymentId")]
     PaymentId(#[source] PaymentIdError),
-    /// An amount that is not positive.
+    /// An amount that no payment can have.
     #[error("amountMinor")]
     Amount(#[source] AmountError),
     /// A malformed currency.

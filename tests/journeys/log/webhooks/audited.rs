@@ -23,7 +23,8 @@ fn shown(entry: &AuditEntry) -> (String, String) {
 }
 
 #[tokio::test]
-async fn every_change_of_an_endpoint_is_in_the_audit_trail_and_nothing_else_is() -> Result<()> {
+async fn every_change_of_an_endpoint_and_each_look_at_its_secret_is_in_the_audit_trail_and_nothing_else_is()
+-> Result<()> {
     let hooks = Hooks::open().await?;
     let world = &hooks.world;
     let body = json!({ "url": format!("http://127.0.0.1:{PORT}/hook"), "description": "books" });
@@ -43,6 +44,7 @@ async fn every_change_of_an_endpoint_is_in_the_audit_trail_and_nothing_else_is()
         (post("skip", &json!({ "eventId": "x" })), 409),
         (put(&moved), 200),
         (post("rotate", &json!({ "generation": 2 })), 200),
+        (Ask::get(&format!("{PATH}/secret")), 200),
         (Ask::post(&format!("{PATH}/test")), 202),
         (post("replay", &json!({ "cursor": "1.1.0" })), 200),
         (Ask::new(Method::DELETE, PATH), 200),
@@ -73,10 +75,33 @@ async fn every_change_of_an_endpoint_is_in_the_audit_trail_and_nothing_else_is()
                 "erp: changed"
             ),
             entry("rotate-secret\nendpoint: erp\ngeneration: 2", "erp: rotated"),
+            entry("read-secret\nendpoint: erp", "erp: read"),
             entry("test-endpoint\nendpoint: erp", "erp: a test is sent within a minute"),
             entry("replay-endpoint\nendpoint: erp\ncursor: 1.1.0", "erp: it gets the events after 1.1.0 again"),
             entry("delete-endpoint\nendpoint: erp", "erp: deleted"),
         ]
+    );
+    Ok(())
+}
+
+/// The secret has changed, so neither the client nor the trail may hear that it has not.
+#[tokio::test]
+async fn a_rotation_whose_first_answer_is_lost_is_done() -> Result<()> {
+    let world = World::open().await?;
+    let put = Ask::new(Method::PUT, PATH).json(&json!({ "url": "https://hooks.shop.co.uk/" }));
+    assert_eq!(world.send(put).await?.status, 201);
+    let tries = std::sync::atomic::AtomicUsize::new(0);
+    let lossy = Recorder::with_fate(move |call| {
+        let is_first = call.operation == "UpdateItem" && tries.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 0;
+        if is_first { Fate::LoseReply } else { Fate::Pass }
+    });
+    let rotate = Ask::post(&format!("{PATH}/rotate")).json(&json!({ "generation": 2 }));
+    let reply = world.send_named(&world.functions_over(&lossy).await?, "rotates", rotate).await?;
+    assert_eq!((reply.status, &reply.body["secretGeneration"]), (200, &json!(2)), "{reply}");
+    let trail = trail(&world).await?;
+    assert!(
+        trail.iter().map(shown).any(|(what, came)| what.starts_with("rotate") && came == "erp: rotated"),
+        "{trail:?}"
     );
     Ok(())
 }

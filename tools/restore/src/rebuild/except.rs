@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use payments_model::{PublicActor, Status, UtcSecond};
+use payments_model::{Actor, PublicActor, Status, UtcSecond};
 
 use super::known::Version;
 
@@ -76,11 +76,21 @@ impl Except {
     pub(crate) fn is(&self, version: &Version) -> bool {
         let kind = Kind::of(version);
         kind.is_some()
-            && self.actor.as_ref().is_none_or(|actor| PublicActor::from(&version.by) == *actor)
+            && self.actor.as_ref().is_none_or(|actor| is_by(version, actor))
             && self.from.is_none_or(|from| version.at >= from)
             && self.to.is_none_or(|to| version.at <= to)
             && (self.kind.is_none() || self.kind == kind)
     }
+}
+
+/// Whether an actor made a version. A client may be named as its issuer does, although its name is stored in a shorter form.
+fn is_by(version: &Version, actor: &PublicActor) -> bool {
+    let stored = PublicActor::from(&version.by);
+    let shortened = match actor {
+        PublicActor::Client { name } => stored == PublicActor::from(&Actor::client(name)),
+        _ => false,
+    };
+    stored == *actor || shortened
 }
 
 /// The versions without what is left out and what came after it.
