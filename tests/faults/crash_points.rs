@@ -164,7 +164,7 @@ fn batch_of(intents: &[Intent]) -> Ask {
 fn note_batch(reply: &Reply, intents: &mut [Intent]) {
     for (index, intent) in intents.iter_mut().enumerate() {
         let entry = &reply.body["results"][index];
-        if entry["status"] == 201 {
+        if entry["statusCode"] == 201 {
             intent.accepted = entry["payment"]["paymentId"].as_str().map(str::to_owned);
         }
     }

@@ -303,7 +303,7 @@ fn every_accepted_body_is_described() -> Result<()> {
                 assert!(is_described || result["status"] != 201, "events/{name}.json: {payment}");
             }
         }
-        if results.is_none_or(|results| results.iter().all(|result| result["status"] == 201)) {
+        if results.is_none_or(|results| results.iter().all(|result| result["statusCode"] == 201)) {
             let request = contract.resolved(&operations[&key]["requestBody"])?;
             let schema = &request["content"]["application/json"]["schema"];
             conforms(&contract.validator(schema)?, &body).with_context(|| format!("the body of events/{name}.json"))?;

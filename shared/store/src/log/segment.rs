@@ -16,7 +16,7 @@ use crate::{EXPIRES_AT, Item, frame};
 
 /// The most bytes of a segment's events, with a line break after each: an item has at most 400 KB, and not every event can be
 /// compressed.
-pub const MAX_SEGMENT_BYTES: usize = 350 * 1024;
+pub const MAX_SEGMENT_BYTES: usize = 390 * 1024;
 
 /// The level of compression. Events differ in digits, and repeat long texts: level 1 looks for long repetitions only. Its frames are an eighth
 /// smaller than those of level 3, and it takes half as long.
