@@ -252,7 +252,9 @@ impl Client<'_> {
             status => (!self.is_rightly_refused(number, status)).then_some("and is not so"),
         };
         if let Some(why) = complaint {
-            let (intent, head) = (bank.state().intents[place].clone(), bank.head_of(place));
+            // Two statements: the state stays locked to the end of the first.
+            let intent = bank.state().intents[place].clone();
+            let head = bank.head_of(place);
             let Amendment { key, seen, .. } = &intent.amendments[number];
             let what = format!("amendment {key} of {} at version {seen}", intent.amount);
             bank.complain(format!("{what} was answered {} {why}: {} {head:?}", reply.status, reply.text));
