@@ -51,11 +51,11 @@ pub struct Event {
     pub by: Option<Actor>,
     /// The fields that an amendment changed, by the names that the API gives them; `dueAt` alone if the bank moved the payment.
     pub changed_fields: Option<Vec<String>>,
-    /// What the changed fields were.
+    /// The old values of the changed fields.
     pub previous: Option<PreviousFields>,
     /// The amendment's id, a UUID.
     pub amendment_id: Option<String>,
-    /// When the client wants an amended payment to be made: a date or an instant, as it was sent.
+    /// The date or the instant that the client now wants, as it was sent.
     pub scheduled_for: Option<String>,
     /// When it is due.
     pub due_at: Option<DateTime<Utc>>,
@@ -83,7 +83,7 @@ pub struct Event {
     pub end_cursor: Option<String>,
 }
 
-/// What the fields were that an amendment changed. A field that did not change is absent, and so is a reference that there was not.
+/// The old values of the fields that an amendment changed. A field that did not change is absent, and so is a reference if there was none.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -94,7 +94,7 @@ pub struct PreviousFields {
     pub amount_minor: Option<i64>,
     /// The currency: three capital letters.
     pub currency: Option<String>,
-    /// When the client wanted it to be made: a date or an instant, as it was sent.
+    /// The date or the instant that the client wanted before, as it was sent.
     pub scheduled_for: Option<String>,
     /// When it was due, if the bank moved it.
     pub due_at: Option<DateTime<Utc>>,

@@ -144,6 +144,15 @@ mod tests {
         ] {
             assert_eq!(except.is(&version(2, status, at, client)), is_left_out, "{status} {at} {client}");
         }
+        // A client is known by the name that its issuer gives it, and by the shorter one that its events have.
+        let name = "the-payments-hub-of-a-bank-with-a-long-name";
+        let stored = Actor::client(name);
+        let theirs = version(2, Status::Cancelled, "2026-11-20T09:30:00Z", &stored.to_string());
+        assert_ne!(stored.name(), name);
+        for (name, is_left_out) in [(name, true), (stored.name(), true), ("the-payments-hub-of-a-bank", false)] {
+            let except: Except = format!("actor=client:{name}").parse().unwrap();
+            assert_eq!(except.is(&theirs), is_left_out, "{name}");
+        }
         // An amendment is a kind of its own.
         let payment = PaymentId::derive(&"payer".parse().unwrap(), &"key".parse().unwrap());
         let id = AmendmentId::derive(payment, &"change".parse().unwrap());
