@@ -67,10 +67,9 @@ FAULTS = [
     ),
     (
         "a client of the stack that is no machine",
-        "[!Ref ChannelClient, !Ref FeedClient, !Ref OperationsClient]]\n            - !Join "
-        '[",", [!Ref MachineClients, !Ref ConsoleClientId, !Ref ConsoleOperateClientId]]\n          WEBHOOK_SECRET',
-        "[!Ref ChannelClient, !Ref OperationsClient]]\n            - !Join "
-        '[",", [!Ref MachineClients, !Ref ConsoleClientId, !Ref ConsoleOperateClientId]]\n          WEBHOOK_SECRET',
+        "[!Ref ChannelClient, !Ref FeedClient, !Ref OperationsClient]]\n            - !Ref MachineClients\n"
+        "          WEBHOOK_SECRET",
+        "[!Ref ChannelClient, !Ref OperationsClient]]\n            - !Ref MachineClients\n          WEBHOOK_SECRET",
     ),
     ("a misspelt property of a function", "Timeout: 290", "Timout: 290"),
     ("a misspelt property of an event", "MaximumConcurrency: !Ref", "MaxConcurrency: !Ref"),
