@@ -98,6 +98,10 @@ pub struct Payment {
     pub due_date: NaiveDate,
     /// Why it is not due when it was ordered for: `weekend`, `holiday` or `cut-off`. A list does not say it.
     pub move_reason: Option<String>,
+    /// The calendar that moved it.
+    pub calendar_id: Option<String>,
+    /// The version of that calendar's dates.
+    pub calendar_version: Option<String>,
     /// Its status.
     pub status: Status,
     /// How often its status was set.
@@ -267,6 +271,8 @@ fn sums<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, B
 pub struct Calendar {
     /// Its id.
     pub calendar_id: String,
+    /// The version of its dates.
+    pub calendar_version: String,
     /// What it is the calendar of.
     pub name: String,
     /// The IANA time zone of its cut-off.
