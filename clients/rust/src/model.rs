@@ -168,10 +168,14 @@ pub struct DuePayment {
     pub due_date: NaiveDate,
     /// Its status.
     pub status: Status,
+    /// The text for the payee.
+    pub reference: Option<String>,
     /// How often its status was set.
     pub version: u64,
     /// When it was settled.
     pub settled_at: Option<DateTime<Utc>>,
+    /// Why it failed: a code of ISO 20022. Later releases list more.
+    pub failure_code: Option<String>,
 }
 
 /// A payment that was created.
