@@ -42,6 +42,36 @@ fn dates(payment: &Value) -> [&str; 5] {
     ["scheduledFor", "dateRule", "dueAt", "dueDate", "moveReason"].map(|name| payment[name].as_str().unwrap_or("–"))
 }
 
+/// The calendar that moved a payment, and its version.
+fn calendar(payment: &Value) -> [&Value; 2] {
+    [&payment["calendarId"], &payment["calendarVersion"]]
+}
+
+/// Details keep which version of which calendar moved them, so their date can be explained when the calendar has changed. A payment that
+/// was not moved has none.
+#[tokio::test]
+async fn a_payment_that_moved_says_by_which_version_of_which_calendar() -> Result<()> {
+    let world = world().await?;
+    let england = world.send(Ask::get("/calendars/GB")).await?;
+    let want = [&json!("GB"), &england.body["calendarVersion"]];
+    assert!(england.field("calendarVersion").starts_with("2026-"), "{england}");
+    let asked = json!({ "scheduledFor": "2026-11-28", "dateRule": "following" });
+    let created = world.send(ask("rent", &asked)).await?;
+    assert_eq!(calendar(&created.body), want, "{created}");
+    let id = created.field("paymentId");
+    let path = format!("/accounts/tenant/payments/{id}");
+    let got = world.send(Ask::get(&path)).await?;
+    assert_eq!(calendar(&got.body), want, "{got}");
+    let versions = world.send(Ask::get(&format!("{path}/versions"))).await?;
+    assert_eq!(calendar(&versions.body["versions"][0]), want, "{versions}");
+    let details = stored(&world, id).await?;
+    let details = ["calendarId", "calendarVersion"].map(|name| json!(details[name].as_s().ok()));
+    assert_eq!([&details[0], &details[1]], want);
+    let open = world.send(ask("open", &json!({ "scheduledFor": "2026-11-27", "dateRule": "following" }))).await?;
+    assert_eq!((open.status, calendar(&open.body)), (201, [&Value::Null; 2]), "{open}");
+    Ok(())
+}
+
 /// A payment's details, as stored.
 async fn stored(world: &World, id: &str) -> Result<Item> {
     let get = world.client().await.get_item().table_name(&world.environment.tables.history);
@@ -262,7 +292,7 @@ async fn details_of_every_release_are_replayed() -> Result<()> {
         let key = golden["key"].as_str().context("a key")?;
         let reply = world.send(Ask::create("golden", key, &order(&golden["order"]))).await?;
         assert_eq!((reply.status, reply.header("idempotent-replayed")), (201, Some("true")), "{key}: {reply}");
-        for name in ["scheduledFor", "dateRule", "dueAt", "dueDate", "moveReason"] {
+        for name in ["scheduledFor", "dateRule", "dueAt", "dueDate", "moveReason", "calendarId", "calendarVersion"] {
             assert_eq!(reply.body[name], golden["item"][name]["S"], "{key}: {name}");
         }
     }
@@ -280,8 +310,10 @@ async fn this_release_writes_the_golden_details() -> Result<()> {
         let key = golden["key"].as_str().context("a key")?;
         let created = world.send(Ask::create("golden", key, &order(&golden["order"]))).await?;
         let mut stored = stored(&world, created.field("paymentId")).await?;
-        for own in ["createdBy", "shard"] {
-            stored.insert(own.to_owned(), item[own].clone());
+        // A later calendar has another version.
+        for own in ["createdBy", "shard", "calendarVersion"] {
+            let of_golden = item.get(own).filter(|_| stored.contains_key(own)).cloned();
+            stored.extend(of_golden.map(|value| (own.to_owned(), value)));
         }
         assert_eq!(stored, item, "{key}");
     }
