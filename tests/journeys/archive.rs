@@ -1,5 +1,6 @@
 //! The archive: past and reported payments move to history, once, and no others.
 
+mod kept;
 mod reads;
 mod stops;
 

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use payments_model::{Details, DetailsKey};
 
+use crate::archive::KEPT_UNTIL;
 use crate::details_item::{decode_details, encode_details};
 use crate::{Item, Store, StoreError};
 
@@ -60,6 +61,7 @@ impl Store {
         redated: &Details,
     ) -> Result<Option<Details>, StoreError> {
         let (mut item, mut own) = (in_force.item.clone(), encode_details(redated)?);
+        item.remove(KEPT_UNTIL);
         for name in OWN {
             match own.remove(name) {
                 Some(value) => item.insert(name.to_owned(), value),

@@ -11,7 +11,7 @@ use aws_sdk_dynamodb::types::{
 };
 
 use crate::TableNames;
-use crate::archive::EXPIRES_AT;
+use crate::archive::{EXPIRES_AT, KEPT_UNTIL};
 use crate::error::{StoreError, failed, incomplete};
 
 /// A key attribute and its type.
@@ -104,8 +104,9 @@ pub const PAYMENTS: Table = Table {
     indexes: &[DUE, UNREPORTED, MOVED],
 };
 
-/// The long-term table: details of all payments, heads of settled and archived ones.
-pub const HISTORY: Table = Table { stream: None, time_to_live: None, indexes: &[DUE, TRANSACTION, MOVED] };
+/// The long-term table: details of all payments, heads of settled and archived ones, the audit trail, webhook endpoints. Its time to live is
+/// for later: nothing says yet until when an item is kept.
+pub const HISTORY: Table = Table { stream: None, time_to_live: Some(KEPT_UNTIL), indexes: &[DUE, TRANSACTION, MOVED] };
 
 /// The log of what happened to payments. Its stream says that there is something new.
 pub const LOG: Table = Table { stream: Some(StreamViewType::KeysOnly), time_to_live: Some(EXPIRES_AT), indexes: &[] };
