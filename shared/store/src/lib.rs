@@ -65,6 +65,7 @@ mod frame;
 mod insert;
 mod item;
 pub mod key;
+mod kind;
 mod log;
 mod lookup;
 mod merge;
@@ -97,6 +98,7 @@ pub use due::{DuePage, DueRange, DueRow, DueUntil};
 pub use error::StoreError;
 pub use insert::{PutDetails, PutHead, details_excess};
 pub use key::{DueSort, UnreportedSort};
+pub use kind::ItemKind;
 pub use log::{
     BlockingEvent, Delivery, DeliveryEnd, DeliveryError, DisabledBy, EndpointChoice, LOG_KEPT_FOR, LogEntry, LogHead,
     LogPage, LogPosition, LogPositionError, LogRead, LogStage, MAX_ENDPOINTS, MAX_SEGMENT_BYTES, Missed, MissedEvents,

@@ -30,6 +30,8 @@ use chrono::TimeDelta;
 use payments_model::{Epoch, UtcSecond};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use consumer::{CONSUMERS, WEBHOOK};
+pub(crate) use endpoint::ENDPOINTS;
 pub use endpoint::{EndpointChoice, MAX_ENDPOINTS, WebhookEndpoint};
 pub use image::logged;
 pub use read::{LogEntry, LogPage, LogPosition, LogPositionError, LogRead};
@@ -46,7 +48,7 @@ use crate::key::log_partition;
 use crate::{Item, Store, StoreError};
 
 /// The end of the partition key of the log's head, and its sort key.
-const HEAD: &str = "HEAD";
+pub(crate) const HEAD: &str = "HEAD";
 
 /// The source of a log whose epoch is to end: the changes of no stream are taken.
 const NO_SOURCE: &str = "none";
