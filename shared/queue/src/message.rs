@@ -27,11 +27,15 @@ pub struct PaymentRequest {
 /// The version of the messages' form, `v`. A change that a reader must know raises it.
 const FORM: u64 = 1;
 
-/// The kind of requests to make a payment.
-const PAYMENT: &str = "payment";
-
-/// The kind of settlement results.
-const SETTLEMENT: &str = "settlement";
+payments_model::kinds! {
+    /// A kind of messages.
+    MessageKind {
+        /// A request to make a payment.
+        Payment = "payment",
+        /// A settlement result.
+        Settlement = "settlement",
+    }
+}
 
 /// The JSON of a request, in its order.
 #[derive(Serialize)]
@@ -72,7 +76,7 @@ impl PaymentRequest {
         let Instruction { account, payee, money, reference, data, .. } = &self.details.instruction;
         let json = serde_json::to_string(&RequestJson {
             v: FORM,
-            kind: PAYMENT,
+            kind: MessageKind::Payment.as_str(),
             payment_id: self.details.payment_id.to_string(),
             account_id: account.as_str(),
             payee_account_id: payee.as_str(),
@@ -190,7 +194,7 @@ impl SettlementResult {
             other => return Err(E::Form(other)),
         }
         match json.kind.ok_or(E::Missing("kind"))? {
-            kind if kind == SETTLEMENT => {}
+            kind if kind == MessageKind::Settlement.as_str() => {}
             other => return Err(E::Kind(other.chars().take(MAX_SHOWN_KIND).collect())),
         }
         let payment_id = json.payment_id.ok_or(E::Missing("paymentId"))?;
