@@ -9,7 +9,7 @@ export PATH := tools / "sam/bin:" + tools / "bin:" + env("PATH") + ":" + tools /
 export SAM_CLI_TELEMETRY := "0"
 # What needs more than `cargo local` builds: the Rust client over HTTP, and AWS's clients.
 http := "--package client-checks --package payments-load --package payments-memory --package scheduled-payments"
-aws := "--package console@0.1.0 --package payments-boot --package payments-files --package publish --features console/aws,payments-boot/aws,payments-files/aws,publish/aws-tests"
+aws := "--package console@0.1.0-dev --package payments-boot --package payments-files --package publish --features console/aws,payments-boot/aws,payments-files/aws,publish/aws-tests"
 
 # List the recipes.
 default:

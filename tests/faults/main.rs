@@ -15,7 +15,6 @@ mod disturbances;
 mod fault_injector;
 mod fault_plan;
 mod fixture;
-mod formats;
 mod in_between;
 mod invariants;
 mod late;

@@ -19,6 +19,7 @@ mod due;
 mod events;
 mod extremes;
 mod faults;
+mod golden;
 mod heads;
 mod list;
 mod local;

@@ -20,7 +20,7 @@ use redate::{Left, RedateOutcome};
 use serde_json::{Value, json};
 
 /// A holiday of England that T2 does not have, and the open dates before and after it.
-const HOLIDAY: &str = "2026-12-28";
+pub(crate) const HOLIDAY: &str = "2026-12-28";
 const BEFORE: &str = "2026-12-24";
 const AFTER: &str = "2026-12-29";
 
@@ -33,7 +33,11 @@ fn order(more: &Value) -> Value {
 }
 
 /// Functions of the same bank with other settings and with their roles, over a recorder.
-async fn bank(world: &World, recorder: &Recorder, change: impl FnOnce(&mut Environment)) -> Result<Functions> {
+pub(crate) async fn bank(
+    world: &World,
+    recorder: &Recorder,
+    change: impl FnOnce(&mut Environment),
+) -> Result<Functions> {
     let mut environment = world.environment.clone();
     change(&mut environment);
     let tables = environment.tables.clone();
@@ -45,7 +49,7 @@ async fn bank(world: &World, recorder: &Recorder, change: impl FnOnce(&mut Envir
     })
 }
 
-fn england(environment: &mut Environment) {
+pub(crate) fn england(environment: &mut Environment) {
     environment.calendars = "GBP=GB,EUR=T2".to_owned();
 }
 
@@ -107,7 +111,7 @@ impl Announced {
 }
 
 /// Runs `redate` for the holiday.
-async fn run(functions: &Functions, action: &str) -> Result<RedateOutcome> {
+pub(crate) async fn run(functions: &Functions, action: &str) -> Result<RedateOutcome> {
     let request = json!({ "action": action, "calendar": "GB", "from": HOLIDAY, "to": HOLIDAY });
     ask(functions, &request, NO_DEADLINE).await
 }

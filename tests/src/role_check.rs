@@ -1,5 +1,5 @@
 //! IAM between a function and the engine: a call that the function's role does not allow is denied as DynamoDB would.
-//! So every journey also tests the policies.
+//! So every journey also tests the policies. A write of an item of no kind is denied, too: each kind has golden items.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, anyhow};
 use aws_sdk_dynamodb::Client;
 use payments_local::interceptor::{client_over, refuse};
 use payments_local::{Function, Interceptor};
-use payments_store::TableNames;
+use payments_store::{ItemKind, TableNames};
 use serde_json::Value;
 
 use crate::{Role, template};
@@ -24,12 +24,17 @@ pub fn with_role(client: &Client, function: Function, tables: &TableNames) -> Re
     let inner = client.config().http_client().context("the client has no HTTP client")?;
     let tables = Arc::new(tables.clone());
     let interceptor = Interceptor::over(inner, move |call, next| {
+        let of_no_kind = written_key_of_no_kind(&call.operation, call.input());
         let mut needs = needs(&call.operation, call.input(), &tables).into_iter();
         let denied = needs.find(|Need { actions, place, partitions }| {
             let actions: Vec<&str> = actions.iter().map(String::as_str).collect();
             !role.allows_together(&actions, place, partitions)
         });
         async move {
+            if let Some(key) = of_no_kind {
+                let why = format!("{function} writes {key}, which is of no kind: see payments_store::ItemKind");
+                return refuse(400, "AccessDeniedException", &why);
+            }
             let Some(Need { actions, place, partitions }) = denied else { return next.send(call).await };
             let actions = Vec::from_iter(actions).join(", ");
             let why = format!("the role of {function} does not allow {actions} on {place} for {partitions:?}");
@@ -90,6 +95,20 @@ fn needs(operation: &str, input: &Value, tables: &TableNames) -> Vec<Need> {
             vec![one(operation, table, partition.into_iter().collect())]
         }
     }
+}
+
+/// The key of an item that a call puts or updates, if no kind of items has such a key.
+fn written_key_of_no_kind(operation: &str, input: &Value) -> Option<String> {
+    let actions = input["TransactItems"].as_array().into_iter().flatten();
+    let of_transaction = actions.flat_map(|action| [&action["Put"]["Item"], &action["Update"]["Key"]]);
+    let one = match operation {
+        "PutItem" => &input["Item"],
+        "UpdateItem" => &input["Key"],
+        _ => &Value::Null,
+    };
+    let keys = of_transaction.chain([one]).filter_map(|key| Some((key["pk"]["S"].as_str()?, key["sk"]["S"].as_str()?)));
+    let mut unknown = keys.filter(|(partition, sort)| ItemKind::of_key(partition, sort).is_none());
+    unknown.next().map(|(partition, sort)| format!("{partition} / {sort}"))
 }
 
 /// The partition key in a query of a table.

@@ -6,6 +6,7 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use object_store::path::Path;
+use payments_files::FileKind;
 use payments_store::{LogPosition, MAX_SEGMENT_BYTES};
 use serde::{Deserialize, Serialize};
 
@@ -57,7 +58,7 @@ impl JournalObject {
     /// Returns the name of the file that begins at a place: `journal/<epoch>/<segment, 12 digits>.jsonl.gz`.
     #[must_use]
     pub fn path(first: LogPosition) -> Path {
-        Path::from(format!("journal/{}/{:012}.jsonl.gz", first.epoch, first.number))
+        FileKind::Journal.path(&format!("{}/{:012}", first.epoch, first.number))
     }
 
     /// Encodes the file.

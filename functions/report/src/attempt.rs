@@ -8,6 +8,7 @@ use chrono::{DateTime, Utc};
 use flate2::write::GzEncoder;
 use flate2::{Compression, GzBuilder};
 use object_store::ObjectStore;
+use payments_files::FileKind;
 use payments_model::UtcSecond;
 use payments_store::{ReportFile, ReportRun};
 
@@ -105,8 +106,8 @@ impl Attempt {
         self.gzip.try_finish()?;
         let rest = std::mem::take(self.gzip.get_mut());
         self.csv.write(rest).await?;
-        let name = format!("reports/{}--{}-run-{:06}", compact(span.0), compact(span.1), self.number);
-        let csv = self.csv.finish(format!("{name}.csv.gz")).await?;
+        let name = format!("{}--{}-run-{:06}", compact(span.0), compact(span.1), self.number);
+        let csv = self.csv.finish(FileKind::Report.path(&name).to_string()).await?;
         let file = SummaryFile {
             run: self.number,
             report: &csv.published,
@@ -115,7 +116,7 @@ impl Attempt {
             last_settled_at: span.1.to_string(),
             payees: &[],
         };
-        let summary = self.store_summary(&file, format!("{name}.summary.json")).await?;
+        let summary = self.store_summary(&file, FileKind::Summary.path(&name).to_string()).await?;
         Ok(ReportRun {
             number: self.number,
             csv,

@@ -3,6 +3,7 @@
 use std::io::Read as _;
 
 use flate2::read::GzDecoder;
+use payments_files::FileKind;
 use payments_store::{ReportFile, ReportRun};
 use sha2::{Digest as _, Sha256};
 
@@ -10,7 +11,7 @@ use crate::rows::{ReportedRow, RowReader};
 use crate::upload::hexadecimal;
 
 /// The ending of a report's name.
-const ENDING: &str = ".csv.gz";
+const ENDING: &str = FileKind::Report.ending();
 
 /// The most bytes of a report's text: a million of the longest rows.
 const MAX_TEXT_BYTES: u64 = 1_000_000 * 1_024;
@@ -36,7 +37,7 @@ impl PublishedReport {
     /// The name of the summary beside a report.
     #[must_use]
     pub fn summary_of(name: &str) -> String {
-        format!("{}.summary.json", name.strip_suffix(ENDING).unwrap_or(name))
+        format!("{}{}", name.strip_suffix(ENDING).unwrap_or(name), FileKind::Summary.ending())
     }
 
     /// Reads a report that was published as `name`, and its summary.

@@ -13,10 +13,13 @@ use object_store::path::Path;
 use object_store::{Error, ObjectMeta, ObjectStore};
 use payments_boot::{ConfigError, Lookup};
 
+mod kind;
 #[cfg(feature = "aws")]
 mod s3;
 #[cfg(feature = "aws")]
 mod transport;
+
+pub use kind::FileKind;
 
 /// The most time that one call takes: two retries, and a last try of 10 s.
 pub const CALL: TimeDelta = TimeDelta::seconds(20);

@@ -11,9 +11,18 @@ use payments_model::{AccountId, BusinessDate, PaymentId, Place, Reference, Statu
 
 use crate::problem::{Problem, ProblemKind};
 
-/// The first part of a cursor: one for each list, changed whenever the cursor's parts change.
-const ACCOUNT_FORMAT: &str = "a1";
-const DUE_FORMAT: &str = "d1";
+payments_model::kinds! {
+    /// A kind of cursors. Its name is a cursor's first part, and changes whenever the cursor's parts change.
+    CursorKind {
+        /// The cursor of an account's list.
+        Account = "a1",
+        /// The cursor of a date's list.
+        Due = "d1",
+    }
+}
+
+const ACCOUNT_FORMAT: &str = CursorKind::Account.as_str();
+const DUE_FORMAT: &str = CursorKind::Due.as_str();
 
 /// The longest cursor that is decoded, in characters: the parts below have at most 316 bytes, 422 in base64.
 const MAX_CURSOR_CHARS: usize = 448;

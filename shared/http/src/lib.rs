@@ -35,7 +35,7 @@ pub mod view;
 
 pub use access::Access;
 pub use answer::{Answer, serve};
-pub use cursor::{AccountCursor, DueCursor};
+pub use cursor::{AccountCursor, CursorKind, DueCursor};
 pub use echo::bounded;
 pub use form::{Form, invalid_field};
 pub use pointer::Pointer;

@@ -4,16 +4,10 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
-use crate::{AccountId, Status};
+use crate::{AccountId, EventKind, Status};
 
 /// The most accounts of a filter. With 48 bytes each they are 2.4 KB of an item.
 pub const MAX_FILTER_ACCOUNTS: usize = 50;
-
-/// What the types of events about payments begin with.
-const OF_PAYMENTS: &str = "payment.";
-
-/// The type of the events of payments that were amended.
-pub const AMENDED: &str = "payment.amended";
 
 /// A filter by type and by account. Without types it lets all types pass, without accounts all accounts.
 ///
@@ -63,7 +57,7 @@ pub struct EventTypeError;
 /// The type of the events of payments that get this status.
 #[must_use]
 pub fn event_type(status: Status) -> String {
-    format!("{OF_PAYMENTS}{}", status.as_str().to_lowercase())
+    EventKind::of_status(status).to_string()
 }
 
 /// The status that the payments of events of a type get.
@@ -79,7 +73,7 @@ impl EventFilter {
     #[must_use]
     pub fn passes(&self, event: &EventFields) -> bool {
         let of_type = match status_of_type(&event.kind) {
-            Err(EventTypeError) if event.kind == AMENDED => {
+            Err(EventTypeError) if event.kind == EventKind::Amended.as_str() => {
                 self.statuses.is_empty() || self.statuses.contains(&Status::Scheduled)
             }
             Ok(status) => self.statuses.is_empty() || self.statuses.contains(&status),
@@ -134,7 +128,7 @@ mod tests {
         }
         // An amendment passes with new payments, and to whom the payment no longer goes.
         let scheduled = EventFilter { statuses: [Status::Scheduled].into(), ..EventFilter::default() };
-        let amended = event(AMENDED, Some("payer"), Some("other"));
+        let amended = event(EventKind::Amended.as_str(), Some("payer"), Some("other"));
         assert_eq!((scheduled.passes(&amended), settled.passes(&amended), own.passes(&amended)), (true, false, false));
         let previous = Some(PreviousFields { payee_account_id: Some("shop".to_owned()) });
         let taken = EventFields { previous, ..amended };

@@ -54,6 +54,7 @@
 //! | [`currency`] | ISO 4217 currencies |
 //! | [`event_filter`] | which events an endpoint or a reader wants |
 //! | [`json_text`] | the client's own JSON |
+//! | [`kinds`](mod@kinds) | enums of kinds that are stored or sent |
 //! | [`log_event`] | events of the log |
 //! | [`money`] | amounts in minor units |
 //! | [`outage`] | failed calls to other services |
@@ -98,6 +99,7 @@ pub mod counts;
 pub mod currency;
 pub mod event_filter;
 pub mod json_text;
+pub mod kinds;
 pub mod log_event;
 pub mod money;
 pub mod outage;
@@ -117,14 +119,17 @@ pub use account::AccountId;
 pub use action::{ActionId, ActionIdError};
 pub use actor::{Actor, ActorKind};
 pub use amendment::{Amended, Amendment, AmendmentId, AmendmentName, DetailsKey, MAX_AMENDMENTS};
-pub use business_days::{BusinessDays, Calendar, DateRefusal, DateRule, Due, MoveReason, Stays};
+pub use business_days::{
+    BusinessDays, Calendar, CalendarVersion, DateMove, DateRefusal, DateRule, Due, MoveReason, Stays,
+};
 pub use calendar::{BusinessDate, BusinessZone, ScheduledFor, UtcSecond};
 pub use counts::DayCounts;
 pub use currency::Currency;
 pub use event_filter::{EventFields, EventFilter, PreviousFields};
 pub use json_text::JsonText;
 pub use log_event::{
-    EVENT_FORM, Epoch, GapEvent, IrregularEvent, LogRestoredEvent, Logged, PaymentRestoredEvent, VersionBefore,
+    EVENT_FORM, Epoch, EventKind, GapEvent, IrregularEvent, LogRestoredEvent, Logged, PaymentRestoredEvent,
+    VersionBefore,
 };
 pub use money::{AmountMinor, MAX_AMOUNT_MINOR, Money};
 pub use outage::{Outage, OutageKind, causes};

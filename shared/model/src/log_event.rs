@@ -3,13 +3,14 @@
 //! A change that raises no version, such as a redrive, a report or the archive, is no event. A version that does not
 //! follow the one before is an event of its own kind, which names the payment.
 
+mod kind;
 mod marks;
 
 use serde::Serialize;
 
+pub use kind::EventKind;
 pub use marks::{GapEvent, LogRestoredEvent, PaymentRestoredEvent};
 
-use crate::event_filter::{AMENDED, event_type};
 use crate::payment::REDATED;
 use crate::{DuePayment, Head, PaymentId, PublicActor, Reference, Status, UtcSecond};
 
@@ -148,7 +149,7 @@ impl Logged {
 #[serde(rename_all = "camelCase")]
 struct VersionJson<'e> {
     id: String,
-    r#type: String,
+    r#type: &'static str,
     at: String,
     epoch: Epoch,
     v: u32,
@@ -241,7 +242,7 @@ impl VersionEvent {
     fn json(&self, epoch: Epoch) -> serde_json::Result<String> {
         let status = self.head.state.status();
         let from = self.before.as_ref().map(|before| before.status);
-        let kind = if from == Some(status) { AMENDED.to_owned() } else { event_type(status) };
+        let kind = if from == Some(status) { EventKind::Amended } else { EventKind::of_status(status) };
         let before = self.before.as_ref().and_then(|before| before.head.as_deref());
         version_json(&self.head, epoch, kind, (from, before))
     }
@@ -251,7 +252,7 @@ impl VersionEvent {
 fn version_json(
     head: &Head,
     epoch: Epoch,
-    kind: String,
+    kind: EventKind,
     (from, before): (Option<Status>, Option<&Head>),
 ) -> serde_json::Result<String> {
     let (status, version) = (head.state.status(), head.version);
@@ -259,7 +260,7 @@ fn version_json(
     let amended = head.amended.as_ref().filter(|_| head.moved.is_empty());
     serde_json::to_string(&VersionJson {
         id: version_id(epoch, head.payment_id, version),
-        r#type: kind,
+        r#type: kind.as_str(),
         at: at.to_string(),
         epoch,
         v: EVENT_FORM,
@@ -294,7 +295,7 @@ impl IrregularEvent {
         let payment = self.payment.as_ref();
         serde_json::to_string(&IrregularJson {
             id: format!("{epoch}-irregular-{}", self.place),
-            r#type: "payment.irregular",
+            r#type: EventKind::Irregular.as_str(),
             at: self.at.to_string(),
             epoch,
             v: EVENT_FORM,

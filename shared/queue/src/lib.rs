@@ -14,5 +14,5 @@ pub mod transaction_queue;
 
 pub use error::QueueError;
 pub use in_process::Queue;
-pub use message::{PaymentRequest, SettlementResult, SettlementResultError};
+pub use message::{MessageKind, PaymentRequest, SettlementResult, SettlementResultError};
 pub use transaction_queue::TransactionQueue;

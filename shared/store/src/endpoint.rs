@@ -25,7 +25,7 @@ use crate::log::{DisabledBy, LogPosition, WebhookState, number, text, webhook_ke
 use crate::{Item, Store, StoreError};
 
 /// The end of the partition key of endpoints.
-const ENDPOINTS: &str = "ENDPOINTS";
+pub(crate) const ENDPOINTS: &str = "ENDPOINTS";
 
 /// The most endpoints. `publish` serves them at the same time: 20 with 8 bodies of 256 KB are 40 MB. Of several creates at the same moment
 /// each counts what it sees, so there can be a few more.

@@ -67,6 +67,7 @@ mod frame;
 mod insert;
 mod item;
 pub mod key;
+mod kind;
 mod log;
 mod lookup;
 mod merge;
@@ -100,6 +101,7 @@ pub use endpoint::{EndpointChoice, MAX_ENDPOINTS, WebhookEndpoint};
 pub use error::StoreError;
 pub use insert::{PutDetails, PutHead, details_excess};
 pub use key::{DueSort, UnreportedSort};
+pub use kind::ItemKind;
 pub use log::{
     BlockingEvent, Delivery, DeliveryEnd, DeliveryError, DisabledBy, LOG_KEPT_FOR, LogEntry, LogHead, LogPage,
     LogPosition, LogPositionError, LogRead, LogStage, MAX_SEGMENT_BYTES, Missed, MissedEvents, Progress, REMEMBERED,

@@ -28,7 +28,7 @@ use chrono::TimeDelta;
 use payments_model::{Epoch, UtcSecond};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use consumer::webhook_key;
+pub(crate) use consumer::{CONSUMERS, WEBHOOK, webhook_key};
 pub use image::logged;
 pub use read::{LogEntry, LogPage, LogPosition, LogPositionError, LogRead};
 pub use restore::LogStage;
@@ -44,7 +44,7 @@ use crate::key::log_partition;
 use crate::{Item, Store, StoreError};
 
 /// The end of the partition key of the log's head, and its sort key.
-const HEAD: &str = "HEAD";
+pub(crate) const HEAD: &str = "HEAD";
 
 /// The source of a log whose epoch is to end: the changes of no stream are taken.
 const NO_SOURCE: &str = "none";

@@ -12,7 +12,19 @@ use crate::details_item::{decode_details, encode_details};
 use crate::{Item, Store, StoreError};
 
 /// The attributes that are the amendment's own. All others are the client's.
-const OWN: [&str; 9] = ["pk", "sk", "slotAt", "previous", "dueAt", "dueDate", "moveReason", "createdAt", "createdBy"];
+const OWN: [&str; 11] = [
+    "pk",
+    "sk",
+    "slotAt",
+    "previous",
+    "dueAt",
+    "dueDate",
+    "moveReason",
+    "calendarId",
+    "calendarVersion",
+    "createdAt",
+    "createdBy",
+];
 
 /// Details, together with the item that they were read from.
 #[derive(Debug, Clone, PartialEq)]

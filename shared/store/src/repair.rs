@@ -13,7 +13,7 @@ use crate::key::{LANES, Lane, checkpoint_partition};
 use crate::{Item, Store, StoreError};
 
 /// The owner of the evidence.
-const CONSUMER: &str = "recount";
+pub(crate) const CONSUMER: &str = "recount";
 
 /// The attribute of [`Evidence::found_at`].
 const FOUND_AT: &str = "foundAt";

@@ -11,10 +11,10 @@ use crate::key::checkpoint_partition;
 use crate::{Item, Store, StoreError};
 
 /// The owner of the job item.
-const CONSUMER: &str = "report";
+pub(crate) const CONSUMER: &str = "report";
 
 /// The sort key of the job's item.
-const JOB: &str = "job";
+pub(crate) const JOB: &str = "job";
 
 /// A file of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

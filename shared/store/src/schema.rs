@@ -74,7 +74,7 @@ pub const DUE: Index = Index {
     name: "due",
     partition: KeyAttribute::Number("shard"),
     sort: Some(KeyAttribute::Text("due")),
-    includes: &["amountMinor", "currency", "payeeAccountId", "version", "settledAt"],
+    includes: &["amountMinor", "currency", "payeeAccountId", "reference", "version", "settledAt", "failureCode"],
 };
 
 /// Sparse: settled payments that are in no report yet.

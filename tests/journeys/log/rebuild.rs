@@ -11,6 +11,7 @@ mod faults;
 mod journal;
 mod steps;
 mod tables;
+mod unknown;
 
 use payments_restore::{Change, Finding, begin};
 

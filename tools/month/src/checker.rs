@@ -15,6 +15,7 @@ use crate::by_hand_log::ByHand;
 use crate::changes::Change;
 use crate::files::Published;
 use crate::intent::Intent;
+use crate::later;
 use crate::laws::steps;
 use crate::laws::{self, CLOCKS_AGREE, Pending, Tables, due_of, id_of, is_of_head, is_settled};
 use crate::redated;
@@ -110,6 +111,7 @@ impl Checker {
         let mut state = bank.state();
         let now = bank.time.now();
         laws::check_heads(&tables, &state.intents).iter().for_each(|problem| self.complain(now, problem));
+        later::check(&tables).iter().for_each(|problem| self.complain(now, problem));
         self.check_archived(now, &tables);
         self.check_requests(&sent, &state.intents);
         self.violations.extend(std::mem::take(&mut state.complaints));

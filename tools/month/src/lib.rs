@@ -38,6 +38,7 @@ pub mod journal;
 mod lag;
 mod lambda;
 mod lanes;
+mod later;
 pub mod laws;
 mod log_loss;
 mod metrics;

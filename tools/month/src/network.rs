@@ -22,6 +22,7 @@ use crate::faults::{FaultKind, Faults};
 use crate::first_details;
 use crate::lag::{Lag, Read};
 use crate::lanes;
+use crate::later;
 use crate::laws::steps::{check_batch, check_told};
 use crate::laws::{check_write, id_of, is_of_head};
 use crate::metrics::Metrics;
@@ -103,6 +104,9 @@ impl Network {
         pause(there).await;
         let (operation, service) = (call.operation.clone(), call.service().to_owned());
         let mut input = call.shared_input();
+        if operation == "PutItem" && later::add(caller.function, Arc::make_mut(&mut input)) {
+            call.set_input(Value::clone(&input));
+        }
         let held = match shared.weakness {
             Some(_) => self.alter(caller, &mut call, Arc::make_mut(&mut input)),
             None => None,

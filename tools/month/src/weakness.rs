@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::attributes::text;
+use crate::later;
 use crate::laws::is_of_head;
+use crate::network::RESTORE;
 use crate::random::happens;
 use crate::weakening::{CHECKPOINTS, counting, is_of_log, remove_clause, remove_condition, remove_consistency};
 
@@ -72,6 +74,8 @@ pub enum Weakness {
     UnreportedArchive,
     /// Now and then the archive deletes a head whose copy is not written.
     LostCopy,
+    /// The archive, a redate and a restore copy only the attributes that they know.
+    ForgottenAttributes,
     /// Now and then the report does not take a payment out of the index.
     ForgottenMark,
     /// The report trusts an index, and does not read the heads again.
@@ -178,6 +182,9 @@ impl Weakness {
             (Self::EarlyExpiry, "report") if is_update => {
                 let expires = input["ExpressionAttributeValues"].get_mut(":expires");
                 expires.into_iter().for_each(|expires| *expires = json!({ "N": LONG_AGO }));
+            }
+            (Self::ForgottenAttributes, "archive" | "redate" | RESTORE) if operation == "PutItem" => {
+                later::forget(&mut input["Item"]);
             }
             (Self::UnreportedArchive, "archive") if operation == "DeleteItem" => {
                 remove_clause(input, " AND attribute_not_exists(unreported)");

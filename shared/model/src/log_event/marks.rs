@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{EVENT_FORM, Epoch, version_id, version_json};
+use super::{EVENT_FORM, Epoch, EventKind, version_id, version_json};
 use crate::{DuePayment, Head, UtcSecond};
 
 /// The event that says that events of changes before it may be missing.
@@ -46,7 +46,7 @@ impl GapEvent {
     pub fn json(&self, epoch: Epoch, number: u64) -> serde_json::Result<String> {
         serde_json::to_string(&GapJson {
             id: Self::id(epoch, number),
-            r#type: "log.gap",
+            r#type: EventKind::Gap.as_str(),
             at: self.at.to_string(),
             epoch,
             v: EVENT_FORM,
@@ -89,7 +89,7 @@ impl LogRestoredEvent {
     pub fn json(&self, epoch: Epoch) -> serde_json::Result<String> {
         serde_json::to_string(&LogRestoredJson {
             id: format!("{epoch}-restored"),
-            r#type: "log.restored",
+            r#type: EventKind::LogRestored.as_str(),
             at: self.at.to_string(),
             epoch,
             v: EVENT_FORM,
@@ -146,12 +146,12 @@ impl PaymentRestoredEvent {
     /// # Errors
     /// None that is known: JSON holds every field.
     pub fn json(&self, epoch: Epoch) -> serde_json::Result<String> {
-        const KIND: &str = "payment.restored";
+        const KIND: EventKind = EventKind::PaymentRestored;
         match self {
-            Self::Head(head) => version_json(head, epoch, KIND.to_owned(), (None, None)),
+            Self::Head(head) => version_json(head, epoch, KIND, (None, None)),
             Self::Missing { payment, payee, at } => serde_json::to_string(&MissingJson {
                 id: self.id(epoch),
-                r#type: KIND,
+                r#type: KIND.as_str(),
                 at: at.to_string(),
                 epoch,
                 v: EVENT_FORM,

@@ -14,10 +14,10 @@ use crate::key::log_partition;
 use crate::{Item, Store, StoreError};
 
 /// The end of the partition key of consumers.
-pub(super) const CONSUMERS: &str = "CONSUMERS";
+pub(crate) const CONSUMERS: &str = "CONSUMERS";
 
 /// What the sort keys of the consumers of endpoints begin with.
-pub(super) const WEBHOOK: &str = "webhook#";
+pub(crate) const WEBHOOK: &str = "webhook#";
 
 const POSITION: &str = "position";
 

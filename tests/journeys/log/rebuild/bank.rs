@@ -41,6 +41,17 @@ pub(super) struct Bank {
     pub(super) at_t: Copies,
 }
 
+/// A moment of the day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Moment {
+    /// Payments were created.
+    Created,
+    /// The last payments before T were created.
+    BeforeT,
+    /// The first payments after T were created.
+    AfterT,
+}
+
 /// The items that are in one only, or differ.
 pub(super) fn differences(one: &Items, other: &Items) -> Vec<String> {
     let keys: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
@@ -70,17 +81,23 @@ impl Bank {
     /// | i | | created, claimed, settled, reported |
     /// | j | created | claimed, failed |
     pub(super) async fn new() -> Result<Self> {
+        Self::with(async |_, _| Ok(())).await
+    }
+
+    /// The same day, with what else happens at its moments.
+    pub(super) async fn with(also: impl AsyncFn(&Self, Moment) -> Result<()>) -> Result<Self> {
         let world = World::with(|environment| environment.shards = 1).await?;
-        let counting = AsyncMutex::new(Counting::of(&world).await?);
-        let mut bank = Self { world, counting, ids: Mutex::default(), at_t: Copies::default() };
+        let mut bank = Self::in_world(world).await?;
         // The log is older than what a restore to T reads of it.
         bank.world.set_clock(BEGINNING)?;
         bank.create("z", "2026-12-01").await?;
         bank.count().await?;
+        also(&bank, Moment::Created).await?;
         bank.world.set_clock("2026-11-20T09:00:00Z")?;
         for (name, date) in [("d", TODAY), ("e", TODAY), ("f", "2026-12-01")] {
             bank.create(name, date).await?;
         }
+        also(&bank, Moment::Created).await?;
         bank.world.sweep().await?;
         bank.settle(&[("e", Ok("TX-e"))]).await?;
         settlements::run(&bank.world).await?;
@@ -90,6 +107,7 @@ impl Bank {
         for (name, date) in [("a", "2026-12-01"), ("b", TODAY), ("c", TODAY), ("j", TODAY)] {
             bank.create(name, date).await?;
         }
+        also(&bank, Moment::BeforeT).await?;
         bank.count().await?;
         bank.world.set_clock(T)?;
         bank.at_t = bank.copies().await?;
@@ -98,16 +116,24 @@ impl Bank {
         bank.cancel("a").await?;
         bank.create("g", "2026-12-01").await?;
         bank.create("i", TODAY).await?;
+        also(&bank, Moment::AfterT).await?;
         bank.world.sweep().await?;
         bank.world.set_clock("2026-11-20T09:40:00Z")?;
         bank.settle(&[("b", Ok("TX-b")), ("i", Ok("TX-i"))]).await?;
         settlements::run(&bank.world).await?;
         bank.create("h", TODAY).await?;
+        also(&bank, Moment::Created).await?;
         bank.world.sweep().await?;
         bank.settle(&[("h", Ok("TX-h")), ("j", Err("The payee's account is closed."))]).await?;
         bank.count().await?;
         bank.world.set_clock(LATER)?;
         Ok(bank)
+    }
+
+    /// A bank without a day.
+    pub(super) async fn in_world(world: World) -> Result<Self> {
+        let counting = AsyncMutex::new(Counting::of(&world).await?);
+        Ok(Self { world, counting, ids: Mutex::default(), at_t: Copies::default() })
     }
 
     pub(super) fn id(&self, name: &str) -> String {
@@ -145,13 +171,13 @@ impl Bank {
         let result = |(name, outcome): &(&str, Result<&str, &str>)| match outcome {
             Ok(id) => {
                 json!({
-                    "v": 1, "kind": "settlement", "paymentId": self.id(name), "amountMinor": 4_200, "currency": "GBP",
+                    "v": 1, "kind": "settlement", "paymentId": self.id(name), "amountMinor": 4_200, "currency": "GBP", "payeeAccountId": "shop",
                     "outcome": "PROCESSED", "transactionId": id,
                 })
             }
             Err(reason) => {
                 json!({
-                    "v": 1, "kind": "settlement", "paymentId": self.id(name), "amountMinor": 4_200, "currency": "GBP",
+                    "v": 1, "kind": "settlement", "paymentId": self.id(name), "amountMinor": 4_200, "currency": "GBP", "payeeAccountId": "shop",
                     "outcome": "FAILED", "reason": reason,
                 })
             }

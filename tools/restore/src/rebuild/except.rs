@@ -163,7 +163,7 @@ mod tests {
             payee: "shop".parse().unwrap(),
             money: Money { amount: 1.try_into().unwrap(), currency: "GBP".parse().unwrap() },
             reference: None,
-            scheduled_for: None,
+            scheduled_for: "2026-12-01".parse().unwrap(),
         });
         let amended = Version { number: 2, amendment, ..created.clone() };
         for (text, want) in [("payment.scheduled", (true, false)), ("payment.amended", (false, true))] {

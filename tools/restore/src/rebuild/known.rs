@@ -58,8 +58,8 @@ pub(crate) struct LoggedAmendment {
     pub(crate) payee: AccountId,
     pub(crate) money: Money,
     pub(crate) reference: Option<Reference>,
-    /// When the client wants it to be made. Events of the first releases with amendments do not say it.
-    pub(crate) scheduled_for: Option<ScheduledFor>,
+    /// When the client wants it to be made.
+    pub(crate) scheduled_for: ScheduledFor,
 }
 
 impl LoggedAmendment {
@@ -75,26 +75,20 @@ impl LoggedAmendment {
                 currency: event.currency.as_deref().context("it has no currency")?.parse()?,
             },
             reference: event.reference.as_deref().map(str::parse).transpose()?,
-            scheduled_for: event.scheduled_for.as_deref().map(str::parse).transpose()?,
+            scheduled_for: event.scheduled_for.as_deref().context("it does not say for when it is")?.parse()?,
         }))
     }
 
     /// What takes the place of the amendment's details, if they are lost: as much of them as a head says.
     pub(crate) fn stand_in(&self, head: &Head, version: &Version) -> Result<Details> {
         let (due_at, due_date) = version.due.unwrap_or((head.due_at, head.due_date));
-        let is_of_date = self.changed.iter().any(|field| field == "scheduledFor");
-        let scheduled_for = match self.scheduled_for {
-            Some(scheduled_for) => scheduled_for,
-            None if is_of_date => due_at.to_string().parse()?,
-            None => head.scheduled_for,
-        };
         Ok(Details {
             payment_id: head.payment_id,
             instruction: Instruction {
                 account: head.account.clone(),
                 payee: self.payee.clone(),
                 money: self.money,
-                scheduled_for,
+                scheduled_for: self.scheduled_for,
                 date_rule: None,
                 reference: self.reference.clone(),
                 data: None,

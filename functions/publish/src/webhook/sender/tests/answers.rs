@@ -23,8 +23,9 @@ async fn a_request_is_a_signed_post_of_standard_webhooks() {
         .map(|secret| Webhook::new(&secret.reveal()).unwrap().sign("msg_7-3-0", second, BODY.as_bytes()).unwrap());
     let want = format!(
         "POST /a?b=c HTTP/1.1\r\nwebhook-id: msg_7-3-0\r\nwebhook-timestamp: 1796112000\r\nwebhook-signature: {new} {old}\r\n\
-         content-type: application/json\r\nuser-agent: scheduled-payments-webhooks/0.1.0\r\nhost: hooks.example.com\r\n\
+         content-type: application/json\r\nuser-agent: scheduled-payments-webhooks/{}\r\nhost: hooks.example.com\r\n\
          content-length: {}\r\n\r\n{BODY}",
+        env!("CARGO_PKG_VERSION"),
         BODY.len()
     );
     assert_eq!(site.seen().requests, [want]);

@@ -146,24 +146,6 @@ fn an_amendment_whose_details_are_lost_leaves_nothing_that_is_paid() {
     }
 }
 
-/// The first events of amendments did not say for when the client wants the payment. Then the head says the instant at which it is due, if the
-/// amendment changed that.
-#[test]
-fn an_amendment_whose_event_does_not_say_for_when_is_for_the_instant_at_which_it_is_due() {
-    let scheduled = head(&[]);
-    let (once, _) = amended(&["one"]);
-    let put_of = |changed: &[&str]| {
-        let mut known = logged(&[&scheduled, &once]);
-        for amendment in known.versions.iter_mut().filter_map(|version| version.amendment.as_mut()) {
-            assert!(amendment.scheduled_for.take().is_some());
-            amendment.changed = changed.iter().map(|field| (*field).to_owned()).collect();
-        }
-        put(&decision(&known, Some(&scheduled), None, &[])).scheduled_for
-    };
-    assert_eq!(put_of(&["scheduledFor"]).to_string(), once.known().due_at.to_string());
-    assert_eq!(put_of(&["amountMinor"]), scheduled.known().scheduled_for);
-}
-
 /// The head says what the log says, and its details say something else: so `dispatch` refuses it, and the old content is not paid either.
 #[test]
 fn an_amendment_whose_details_are_not_the_logs_is_as_the_log_says_and_not_paid() {

@@ -1,0 +1,107 @@
+//! The kinds of items in the tables, by their keys. Each has golden items in `tests/golden`.
+
+use crate::endpoint::ENDPOINTS;
+use crate::key::{DETAILS_SORT, LANES, parse_audit_sort, parse_details_sort, parse_head_key, parse_payment_partition};
+use crate::log::{CONSUMERS, HEAD, WEBHOOK};
+use crate::{checkpoint, repair, report_job};
+
+payments_model::kinds! {
+    /// A kind of items. Whoever writes another one adds it here: in tests, a call that writes an item of no kind is denied.
+    ItemKind {
+        /// The head of a payment.
+        Head = "head",
+        /// The details that created a payment.
+        FirstDetails = "first-details",
+        /// The details of an amendment.
+        AmendedDetails = "amended-details",
+        /// The counter of a date and a lane.
+        Counter = "counter",
+        /// The last counted record of a stream shard.
+        Checkpoint = "checkpoint",
+        /// The report's last run.
+        ReportRun = "report-run",
+        /// The drift that a recount found.
+        Finding = "finding",
+        /// The intent of an operator's action.
+        AuditIntent = "audit-intent",
+        /// The outcome of an operator's action.
+        AuditOutcome = "audit-outcome",
+        /// The head of the log.
+        LogHead = "log-head",
+        /// A segment of the log.
+        Segment = "segment",
+        /// How far the journal or an event bus has read the log.
+        Consumer = "consumer",
+        /// How far a webhook endpoint has read the log, and its deliveries.
+        Deliveries = "deliveries",
+        /// A webhook endpoint.
+        Endpoint = "endpoint",
+    }
+}
+
+impl ItemKind {
+    /// The kind of the item at a key. `None` if no item has such a key.
+    #[must_use]
+    pub fn of_key(partition: &str, sort: &str) -> Option<Self> {
+        let (prefix, rest) = partition.split_once('#')?;
+        match prefix {
+            "ACCT" => parse_head_key(partition, sort).ok().map(|_| Self::Head),
+            "PAY" => {
+                parse_payment_partition(partition).ok()?;
+                let is_first = sort == DETAILS_SORT;
+                let kind = if is_first { Self::FirstDetails } else { Self::AmendedDetails };
+                parse_details_sort(sort).ok().map(|_| kind)
+            }
+            "COUNTS" => rest.parse().is_ok_and(|lane: usize| lane < LANES).then_some(Self::Counter),
+            "CHECKPOINT" => match rest {
+                checkpoint::CONSUMER => Some(Self::Checkpoint),
+                report_job::CONSUMER if sort == report_job::JOB => Some(Self::ReportRun),
+                repair::CONSUMER => Some(Self::Finding),
+                _ => None,
+            },
+            "AUDIT" => {
+                let (_, is_outcome) = parse_audit_sort(sort).ok()?;
+                Some(if is_outcome { Self::AuditOutcome } else { Self::AuditIntent })
+            }
+            "LOG" => match rest {
+                HEAD => (sort == HEAD).then_some(Self::LogHead),
+                CONSUMERS if sort.starts_with(WEBHOOK) => Some(Self::Deliveries),
+                CONSUMERS => Some(Self::Consumer),
+                epoch => epoch.parse::<u32>().is_ok().then_some(Self::Segment),
+            },
+            "WEBHOOK" => (rest == ENDPOINTS).then_some(Self::Endpoint),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_has_the_kind_of_its_item_or_none() {
+        let id = "626e8292-8e84-575a-b684-0af73927405b";
+        for (partition, sort, kind) in [
+            ("ACCT#tenant", &*format!("2026-12-01T00:00:00Z#{id}"), Some(ItemKind::Head)),
+            ("ACCT#tenant", "2026-12-01", None),
+            (&*format!("PAY#{id}"), "DETAILS", Some(ItemKind::FirstDetails)),
+            (&*format!("PAY#{id}"), "NOTES", None),
+            ("COUNTS#7", "2026-12-01", Some(ItemKind::Counter)),
+            ("COUNTS#8", "2026-12-01", None),
+            ("CHECKPOINT#report", "job", Some(ItemKind::ReportRun)),
+            ("CHECKPOINT#report", "other", None),
+            ("CHECKPOINT#sweep", "job", None),
+            ("LOG#HEAD", "HEAD", Some(ItemKind::LogHead)),
+            ("LOG#3622140", "000000000001", Some(ItemKind::Segment)),
+            ("LOG#CONSUMERS", "journal", Some(ItemKind::Consumer)),
+            ("LOG#CONSUMERS", "webhook#shop", Some(ItemKind::Deliveries)),
+            ("LOG#OTHERS", "journal", None),
+            ("WEBHOOK#ENDPOINTS", "shop", Some(ItemKind::Endpoint)),
+            ("WEBHOOK#OTHERS", "shop", None),
+            ("NOTES#1", "a", None),
+        ] {
+            assert_eq!(ItemKind::of_key(partition, sort), kind, "{partition} / {sort}");
+        }
+    }
+}

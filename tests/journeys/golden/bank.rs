@@ -1,0 +1,81 @@
+//! Golden items of the bank's own work: the report's last run, a recount's finding, the audit trail.
+
+use anyhow::{Context as _, Result};
+use payments_model::{ActionId, BusinessDate, DayCounts, Status};
+use payments_store::key::LANES;
+use payments_store::{ActionName, AuditIntent, AuditOutcome, Evidence, ReportFile, ReportRun};
+use payments_tests::World;
+
+const AT: &str = "2026-11-20T10:00:00Z";
+
+fn date() -> Result<BusinessDate> {
+    Ok("2026-12-01".parse()?)
+}
+
+/// The actions of the audit trail: with a person and an outcome, and without.
+fn actions() -> Result<[ActionName; 2]> {
+    let previewed_at = AT.parse()?;
+    Ok(["cancel", "start"].map(|what| ActionName { previewed_at, id: ActionId::derive("request", previewed_at, what) }))
+}
+
+pub(super) async fn written() -> Result<World> {
+    let world = World::open().await?;
+    let (store, at) = (world.store().await, AT.parse()?);
+    let file = |ending: &str| ReportFile {
+        attempt: format!("000042-20261120T100000.000000Z-a-request/report.{ending}"),
+        published: format!("reports/2026-11-20T090000Z--2026-11-20T093000Z-run-000042.{ending}"),
+        bytes: 1_234,
+        sha256: "f".repeat(64),
+    };
+    let run = ReportRun {
+        number: 42,
+        csv: file("csv.gz"),
+        summary: file("summary.json"),
+        rows: 7,
+        first_settled_at: "2026-11-20T09:00:00Z".parse()?,
+        last_settled_at: "2026-11-20T09:30:00Z".parse()?,
+        committed_at: at,
+        finished: true,
+    };
+    store.commit_report_run(&run, None).await?;
+    let mut recounted = DayCounts::default();
+    (recounted.archived, recounted.unparsed) = (2, 1);
+    recounted.shift(Status::Pending, 7);
+    recounted.shift_sum("GBP".parse()?, Status::Pending, 1 << 64);
+    store.keep_evidence(date()?, &Evidence { recounted, moves: [3; LANES], found_at: at }, None).await?;
+    for (name, subject) in actions()?.into_iter().zip([Some("user-1".to_owned()), None]) {
+        let has_outcome = subject.is_some();
+        let intent = AuditIntent {
+            name,
+            at,
+            by: "o:console".to_owned(),
+            subject,
+            request: "request-2".to_owned(),
+            action: "cancel".to_owned(),
+            arguments: "payments: 626e8292-8e84-575a-b684-0af73927405b\nreason: twice".to_owned(),
+        };
+        store.put_audit_intent(&intent).await?;
+        if has_outcome {
+            store
+                .put_audit_outcome(name, &AuditOutcome { at, result: "cancelled\nthe other was late".to_owned() })
+                .await?;
+        }
+    }
+    Ok(world)
+}
+
+pub(super) async fn again(from: &World, to: &World) -> Result<()> {
+    let (from, to) = (from.store().await, to.store().await);
+    to.commit_report_run(&from.last_report_run().await?.context("no run")?, None).await?;
+    let mut found = from.evidence(date()?, date()?).await?;
+    let evidence = found.remove(&date()?).and_then(|found| found.evidence).context("no finding")?;
+    to.keep_evidence(date()?, &evidence, None).await?;
+    for name in actions()? {
+        let entry = from.audit_entry(name).await?.context("no action")?;
+        to.put_audit_intent(&entry.intent).await?;
+        if let Some(outcome) = entry.outcome {
+            to.put_audit_outcome(name, &outcome).await?;
+        }
+    }
+    Ok(())
+}
