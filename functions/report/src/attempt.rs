@@ -212,7 +212,7 @@ mod tests {
     }
 
     /// More settlements than fit into one part.
-    const MANY: usize = 45_000;
+    const MANY: usize = 65_000;
 
     #[tokio::test]
     async fn the_same_settlements_are_the_same_bytes() {
