@@ -116,6 +116,7 @@ impl Environment {
             "MOVES_PER_SECOND_PER_SHARD" => self.moves_per_second.to_string(),
             // Not opened here: the report store is one of the dependencies.
             "REPORTS_URL" | "JOURNAL_URL" => "file:///reports".to_owned(),
+            "ATTEMPTS_URL" => "file:///reports/attempts".to_owned(),
             "MAX_REPORT_ROWS" => self.max_report_rows.to_string(),
             "ACCOUNT_CLAIM" => self.account_claim.clone(),
             "MACHINE_CLIENTS" => self.machine_clients.clone(),

@@ -15,6 +15,7 @@ use futures::future::ready;
 use ingest::Ingest;
 use lambda_runtime::{Context, LambdaEvent};
 use object_store::ObjectStore;
+use object_store::prefix::PrefixStore;
 use payments_boot::{Clock, Lookup, Metrics, WebhookMaster};
 use payments_http::HttpFunction;
 use payments_model::causes;
@@ -41,6 +42,9 @@ use crate::invocation::{LocalRun, Run, context, read, written};
 pub const SETTLE_TIMEOUT: TimeDelta = TimeDelta::seconds(28);
 /// See [`SETTLE_TIMEOUT`].
 pub const AGGREGATOR_TIMEOUT: TimeDelta = TimeDelta::seconds(120);
+
+/// The folder of the reports' attempts on one machine. On AWS they have a bucket of their own.
+const ATTEMPTS: &str = "attempts";
 
 /// All functions.
 #[derive(Debug, Clone)]
@@ -126,7 +130,8 @@ impl Functions {
         let (store, clock, metrics) = own(Function::StreamAggregator)?;
         let aggregator = Aggregator::new(stream_aggregator::Config::read(lookup)?, store, clock, metrics);
         let Dependencies { store, reports, clock, metrics, .. } = of(Function::Report)?;
-        let report = Report::new(report::Config::read(lookup)?, store, reports, clock, metrics);
+        let attempts = Arc::new(PrefixStore::new(Arc::clone(&reports), ATTEMPTS));
+        let report = Report::new(report::Config::read(lookup)?, store, (reports, attempts), clock, metrics);
         let Dependencies { store, reports, clock, metrics, webhooks: sender, .. } = of(Function::Publish)?;
         let publish = Publish::new(store, reports, sender, clock, metrics);
         let (store, clock, metrics) = own(Function::Recount)?;

@@ -68,6 +68,7 @@ impl Deployed {
     pub(crate) fn variables(&self, environment: &Environment, places: Places<'_>) -> Result<BTreeMap<String, String>> {
         let value = |name: &str, written: &Value| match name {
             "REPORTS_URL" | "JOURNAL_URL" => Some(format!("file://{}", places.reports)),
+            "ATTEMPTS_URL" => Some(format!("file://{}/attempts", places.reports)),
             _ => environment.get(name).or_else(|| match written {
                 Value::String(text) => Some(text.clone()),
                 Value::Number(number) => Some(number.to_string()),

@@ -59,7 +59,6 @@ const BESIDE_THE_STORE: [(&str, Calls); 5] = [
         "ObjectStore",
         &[
             ("BufWriter", &["s3:PutObject", "s3:AbortMultipartUpload"]),
-            ("copy_if_not_exists", &["s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload"]),
             ("delete", &["s3:DeleteObject"]),
             ("delete_stream", &["s3:DeleteObject"]),
             ("get", &["s3:GetObject", "s3:ListBucket"]),
@@ -76,7 +75,7 @@ const BESIDE_THE_STORE: [(&str, Calls); 5] = [
 ];
 
 /// The resources of these actions, in each function.
-const PLACES: [(&str, &str, &[&str]); 15] = [
+const PLACES: [(&str, &str, &[&str]); 16] = [
     ("publish", "events:", &["EventBus"]),
     ("publish", "secretsmanager:", &["WebhookMaster"]),
     ("webhooks", "secretsmanager:", &["WebhookMaster"]),
@@ -96,8 +95,9 @@ const PLACES: [(&str, &str, &[&str]); 15] = [
     ("console", "sqs:", &["RequestDeadLetters", "ResultDeadLetters"]),
     ("console", "s3:ListBucket", &["ReportsBucket"]),
     ("console", "s3:", &["ReportsBucket/reports/*"]),
-    ("report", "s3:ListBucket", &["ReportsBucket"]),
-    ("report", "s3:", &["ReportsBucket/attempts/*", "ReportsBucket/reports/*"]),
+    ("report", "s3:ListBucket", &["AttemptsBucket", "ReportsBucket"]),
+    ("report", "s3:AbortMultipartUpload", &["AttemptsBucket/*"]),
+    ("report", "s3:", &["AttemptsBucket/*", "ReportsBucket/reports/*"]),
     ("publish", "s3:ListBucket", &["ReportsBucket"]),
     ("publish", "s3:", &["ReportsBucket/journal/*"]),
 ];

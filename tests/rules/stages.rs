@@ -116,6 +116,19 @@ fn functions_use_the_key_through_the_services_that_they_call() -> Result<()> {
     Ok(())
 }
 
+/// What is final has no expiry, or a rule for the one would take the other.
+#[test]
+fn only_attempts_expire() -> Result<()> {
+    let template = template()?;
+    for (name, bucket) in resources(&template, BUCKET)? {
+        let rules = bucket["Properties"]["LifecycleConfiguration"]["Rules"].as_array().context("no rules")?;
+        let expire = rules.iter().any(|rule| !rule["ExpirationInDays"].is_null());
+        assert_eq!(expire, name == "AttemptsBucket", "{name}");
+        assert!(rules.iter().all(|rule| rule["Prefix"].is_null()), "{name} has two kinds of files");
+    }
+    Ok(())
+}
+
 /// Whatever came in a file's place would be read as what happened.
 #[test]
 fn files_of_the_journal_are_written_once() -> Result<()> {

@@ -193,7 +193,9 @@ pub(crate) fn variable_of(template: &Value, function: &Value, name: &str) -> Opt
     let value = if own.is_null() { global } else { own };
     if let Some(pattern) = value["!Sub"].as_str() {
         // The name of a resource stands for its value.
-        return Some(pattern.replace("${ReportsBucket}", "reports-bucket"));
+        return Some(
+            pattern.replace("${ReportsBucket}", "reports-bucket").replace("${AttemptsBucket}", "attempts-bucket"),
+        );
     }
     // Every parameter has its default, under which no condition of a variable is met but that the stack has an issuer of its own.
     let place = if value["!If"][0] == "HasOwnIssuer" { 1 } else { 2 };

@@ -18,8 +18,10 @@ pub struct Config {
     pub data: DataConfig,
     /// `READ_SHARDS`: the number of shards to read.
     pub read_shards: ShardCount,
-    /// `REPORTS_URL`: the storage of the reports.
+    /// `REPORTS_URL`: the storage of the reports, which are final.
     pub storage: Storage,
+    /// `ATTEMPTS_URL`: the storage of the attempts, whose files expire.
+    pub attempts: Storage,
     /// `MAX_REPORT_ROWS`: the most settlements of one report.
     pub max_rows: MaxRows,
 }
@@ -31,6 +33,7 @@ impl Config {
             data: lookup.data()?,
             read_shards: lookup.read_shards()?,
             storage: lookup.required("REPORTS_URL", "where reports are stored, such as s3://bucket/prefix")?,
+            attempts: lookup.required("ATTEMPTS_URL", "where attempts are stored, such as s3://bucket/prefix")?,
             max_rows: lookup.optional("MAX_REPORT_ROWS")?.unwrap_or(MaxRows(MOST_ROWS)),
         })
     }
@@ -73,6 +76,7 @@ mod tests {
                 "LOG_TABLE" => "payments-log",
                 "READ_SHARDS" => "10",
                 "REPORTS_URL" => "s3://a-bank-reports/billing",
+                "ATTEMPTS_URL" => "s3://a-bank-attempts",
                 _ => "",
             };
             Some(if name == changed { to } else { good }.to_owned())
@@ -93,6 +97,11 @@ mod tests {
                 "REPORTS_URL",
                 "",
                 "REPORTS_URL is not set; set it to where reports are stored, such as s3://bucket/prefix",
+            ),
+            (
+                "ATTEMPTS_URL",
+                "",
+                "ATTEMPTS_URL is not set; set it to where attempts are stored, such as s3://bucket/prefix",
             ),
             (
                 "REPORTS_URL",

@@ -96,7 +96,7 @@ impl Report {
         };
         outcome.oldest_unreported_seconds.get_or_insert(0);
         let folder = AttemptFolder::new(number, self.clock.instant(), request_id);
-        let mut attempt = Attempt::begin(&self.files, folder, number)?;
+        let mut attempt = Attempt::begin(&self.attempts, folder, number)?;
         let gathered = self.gather(&mut gather, &mut attempt, &deadline.earlier(AFTER_GATHERING), outcome).await;
         outcome.skipped += gather.skipped;
         // Each run starts at the oldest entry, and so finds the same unreadable ones again.

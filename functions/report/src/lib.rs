@@ -49,8 +49,8 @@ pub use outcome::ReportOutcome;
 pub use published::PublishedReport;
 pub use rows::ReportedRow;
 
-/// The most time that one call to the report storage takes: S3 copies a file in three calls of at most 20 s each.
-pub const FILE_CALL: TimeDelta = TimeDelta::seconds(3 * payments_files::CALL.num_seconds());
+/// The most time that one call to the storage takes.
+pub const FILE_CALL: TimeDelta = payments_files::CALL;
 
 /// The schedule's request: `{"action":"report"}`.
 pub type Request = payments_boot::Request<Action>;
@@ -68,15 +68,24 @@ pub enum Action {
 pub struct Report {
     config: Config,
     store: Store,
+    /// The published reports, which are final.
     files: Arc<dyn ObjectStore>,
+    /// The attempts, in a storage of their own: their files expire, and nothing final may.
+    attempts: Arc<dyn ObjectStore>,
     clock: Clock,
     metrics: Metrics,
 }
 
 impl Report {
-    /// Creates the function. Its reports are stored in `files`.
-    pub fn new(config: Config, store: Store, files: Arc<dyn ObjectStore>, clock: Clock, metrics: Metrics) -> Self {
-        Self { config, store, files, clock, metrics }
+    /// Creates the function. Its reports are published in the first storage, and its attempts are stored in the second.
+    pub fn new(
+        config: Config,
+        store: Store,
+        (files, attempts): (Arc<dyn ObjectStore>, Arc<dyn ObjectStore>),
+        clock: Clock,
+        metrics: Metrics,
+    ) -> Self {
+        Self { config, store, files, attempts, clock, metrics }
     }
 
     /// Finishes the last run, then makes new ones until nothing is left, or until shortly before Lambda's

@@ -1,6 +1,6 @@
 //! The publication of a committed run's files, which are never written again.
 
-use object_store::{Error, ObjectStoreExt as _};
+use object_store::{Error, PutMode, PutPayload};
 use payments_boot::Deadline;
 use payments_store::{ReportFile, ReportRun};
 
@@ -12,8 +12,8 @@ use crate::{Report, ReportError};
 enum Published {
     /// It is, as this file.
     As(Stored),
-    /// It is not, and can be.
-    NotYet,
+    /// It is not, and can be: this is the attempt's.
+    NotYet(Stored),
 }
 
 impl Report {
@@ -23,12 +23,14 @@ impl Report {
     pub(crate) async fn publish(&self, run: &ReportRun, deadline: &Deadline) -> Result<Option<Stored>, ReportError> {
         let Some(summary) = self.published(&run.summary, deadline).await? else { return Ok(None) };
         let Some(csv) = self.published(&run.csv, deadline).await? else { return Ok(None) };
-        if matches!(summary, Published::NotYet) && self.copy(&run.summary, deadline).await?.is_none() {
+        if let Published::NotYet(attempt) = summary
+            && self.copy(attempt, &run.summary, deadline).await?.is_none()
+        {
             return Ok(None);
         }
         match csv {
             Published::As(csv) => Ok(Some(csv)),
-            Published::NotYet => self.copy(&run.csv, deadline).await,
+            Published::NotYet(attempt) => self.copy(attempt, &run.csv, deadline).await,
         }
     }
 
@@ -41,20 +43,35 @@ impl Report {
             Found::OutOfTime => return Ok(None),
             Found::Missing => {}
         }
-        match Stored::check(&self.files, &file.attempt, file, deadline).await? {
-            Found::Intact(_) => Ok(Some(Published::NotYet)),
+        match Stored::check(&self.attempts, &file.attempt, file, deadline).await? {
+            Found::Intact(attempt) => Ok(Some(Published::NotYet(attempt))),
             Found::Altered(why) => Err(altered(&file.attempt, &why)),
             Found::Missing => Err(altered(&file.attempt, "is missing and was not published")),
             Found::OutOfTime => Ok(None),
         }
     }
 
-    async fn copy(&self, file: &ReportFile, deadline: &Deadline) -> Result<Option<Stored>, ReportError> {
+    /// Puts the attempt's bytes where readers look, if nothing is there. They are in memory meanwhile: at most 53 MB, the largest report.
+    /// One conditional put, and no upload in parts, because S3 copies no file from one bucket to another only if it is new.
+    async fn copy(
+        &self,
+        mut attempt: Stored,
+        file: &ReportFile,
+        deadline: &Deadline,
+    ) -> Result<Option<Stored>, ReportError> {
+        let mut pieces = Vec::new();
+        while let Some(piece) = attempt.next().await? {
+            pieces.push(piece);
+            if deadline.has_come() {
+                return Ok(None);
+            }
+        }
         if deadline.has_come() {
             return Ok(None);
         }
-        let conflict = match self.files.copy_if_not_exists(&parse(&file.attempt)?, &parse(&file.published)?).await {
-            Ok(()) => None,
+        let bytes: PutPayload = pieces.into_iter().collect();
+        let conflict = match self.files.put_opts(&parse(&file.published)?, bytes, PutMode::Create.into()).await {
+            Ok(_) => None,
             // Published by another run, or by an earlier try of this call whose answer was lost.
             Err(error @ Error::AlreadyExists { .. }) => Some(error),
             Err(error) => return Err(error.into()),
@@ -63,7 +80,7 @@ impl Report {
             (Found::Intact(stored), _) => Ok(Some(stored)),
             (Found::OutOfTime, _) => Ok(None),
             (Found::Altered(why), _) => Err(altered(&file.published, &why)),
-            // S3 also answers a conflict while another run's copy is being completed.
+            // S3 also answers a conflict while another run puts it.
             (Found::Missing, Some(conflict)) => Err(conflict.into()),
             (Found::Missing, None) => Err(altered(&file.published, "is missing although it was just published")),
         }

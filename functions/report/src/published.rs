@@ -88,7 +88,7 @@ mod tests {
     use crate::rows::COLUMNS;
 
     const NAME: &str = "reports/2026-11-20T010203Z--2026-11-20T010203Z-run-000042.csv.gz";
-    const ROW: &str = "626e8292-8e84-575a-b684-0af73927405b,payer,payee,1,GBP,2026-11-20T00:00:00Z,2026-11-20,PROCESSED,T-1,,2026-11-20T01:02:03Z,\r\n";
+    const ROW: &str = "626e8292-8e84-575a-b684-0af73927405b,payer,payee,1,GBP,2026-11-20T00:00:00Z,2026-11-20,PROCESSED,T-1,,,2026-11-20T01:02:03Z,\r\n";
 
     fn packed(text: &str) -> Vec<u8> {
         let mut file = GzEncoder::new(Vec::new(), Compression::fast());

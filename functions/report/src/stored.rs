@@ -124,7 +124,7 @@ mod tests {
         let path = Path::from("reports/a");
         files.put(&path, "checked".into()).await.unwrap();
         let file = ReportFile {
-            attempt: "attempts/a".to_owned(),
+            attempt: "a".to_owned(),
             published: path.to_string(),
             bytes: 7,
             sha256: hexadecimal(Sha256::digest(b"checked").as_slice()),

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
-use object_store::aws::{AmazonS3, AmazonS3Builder, S3CopyIfNotExists};
+use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::path::Path;
 use object_store::prefix::PrefixStore;
 use object_store::signer::{Method, Signer as _};
@@ -48,13 +48,11 @@ pub(super) fn open(
     bounded(builder).map(Arc::new).map_err(|error| invalid(&error))
 }
 
-/// S3 over the SDK's transport, with bounded retries, and copies that never overwrite.
+/// S3 over the SDK's transport, with bounded retries.
 fn bounded(builder: AmazonS3Builder) -> Result<AmazonS3, object_store::Error> {
     let backoff = BackoffConfig { max_backoff: LONGEST_WAIT, ..BackoffConfig::default() };
     let retry = RetryConfig { backoff, max_retries: MAX_RETRIES, retry_timeout: RETRY_TIMEOUT };
-    let builder = builder.with_http_connector(SdkTransport).with_retry(retry);
-    // A multipart upload that copies one part, and whose completion says "If-None-Match: *".
-    builder.with_copy_if_not_exists(S3CopyIfNotExists::Multipart).build()
+    builder.with_http_connector(SdkTransport).with_retry(retry).build()
 }
 
 /// The files below a prefix.

@@ -13,8 +13,8 @@ use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody, HttpService,
 };
 
-/// The longest one try may take, including the response's body. The largest body is a part of an upload of
-/// little more than 5 MB, which a Lambda function sends within a second.
+/// The longest one try may take, including the response's body. The largest body is a report of at most 53 MB, which a Lambda function
+/// sends within a few seconds.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Creates HTTP clients for object_store.

@@ -200,7 +200,7 @@ mod tests {
     /// A run with every field at its longest: a million runs a day for three thousand years.
     fn longest() -> ReportRun {
         let file = |ending: &str| ReportFile {
-            attempt: format!("attempts/999999999999-20991231T235959.999999Z-{}/report.{ending}", "r".repeat(64)),
+            attempt: format!("999999999999-20991231T235959.999999Z-{}/report.{ending}", "r".repeat(64)),
             published: format!("reports/2099-12-31T235959Z--2099-12-31T235959Z-run-999999999999.{ending}"),
             bytes: 999_999_999,
             sha256: "f".repeat(64),

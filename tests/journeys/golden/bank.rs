@@ -22,7 +22,7 @@ pub(super) async fn written() -> Result<World> {
     let world = World::open().await?;
     let (store, at) = (world.store().await, AT.parse()?);
     let file = |ending: &str| ReportFile {
-        attempt: format!("attempts/000042-20261120T100000.000000Z-a-request/report.{ending}"),
+        attempt: format!("000042-20261120T100000.000000Z-a-request/report.{ending}"),
         published: format!("reports/2026-11-20T090000Z--2026-11-20T093000Z-run-000042.{ending}"),
         bytes: 1_234,
         sha256: "f".repeat(64),

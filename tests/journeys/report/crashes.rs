@@ -12,6 +12,7 @@ use object_store::path::Path;
 use payments_local::Dependencies;
 use payments_local::Functions;
 use payments_local::{Call, Fate, Recorder};
+use payments_store::ReportFile;
 use payments_tests::{World, note_case};
 use serde_json::{Value, json};
 
@@ -140,7 +141,7 @@ const STOPS: [Stop; 7] = [
     Stop {
         step: "committed, and not published",
         call: |_, _| Fate::Pass,
-        file: |operation, _| if operation == "copy" { FileFate::Refuse } else { FileFate::Pass },
+        file: |operation, _| if operation == "publish" { FileFate::Refuse } else { FileFate::Pass },
         files: (2, 0),
         committed: true,
         drained: 0,
@@ -150,7 +151,7 @@ const STOPS: [Stop; 7] = [
         call: |_, _| Fate::Pass,
         file: |operation, path| {
             let csv = path.as_ref().ends_with(".csv.gz");
-            if operation == "copy" && csv { FileFate::Refuse } else { FileFate::Pass }
+            if operation == "publish" && csv { FileFate::Refuse } else { FileFate::Pass }
         },
         files: (2, 1),
         committed: true,
@@ -243,6 +244,11 @@ async fn committed(world: &World) -> Result<payments_store::ReportRun> {
     world.store().await.last_report_run().await?.context("no run is committed")
 }
 
+/// Where the files of one machine have an attempt, whose storage is a folder among them.
+fn attempt_path(file: &ReportFile) -> Result<Path> {
+    Ok(Path::parse(format!("attempts/{}", file.attempt))?)
+}
+
 /// Asserts that the next run stops with the alarm: it gathers, publishes and drains nothing.
 async fn assert_stops(world: &World, file: &str, why: &str) -> Result<()> {
     // Something new is settled, too.
@@ -274,7 +280,8 @@ async fn a_committed_file_that_is_missing_or_altered_stops_the_job() -> Result<(
             let run = committed(&world).await?;
             let file = if is_summary { run.summary } else { run.csv };
             let at = if step == "committed, and not published" { &file.attempt } else { &file.published };
-            let (store, path) = (&world.outside.reports, Path::parse(at)?);
+            let (store, attempt) = (&world.outside.reports, attempt_path(&file)?);
+            let path = if at == &file.attempt { attempt.clone() } else { Path::parse(at)? };
             let mut bytes = store.get(&path).await?.bytes().await?.to_vec();
             match damage {
                 "shorter" => drop(bytes.pop()),
@@ -286,7 +293,7 @@ async fn a_committed_file_that_is_missing_or_altered_stops_the_job() -> Result<(
                 store.put(&path, bytes.into()).await?;
             } else if at == &file.published {
                 // Otherwise the attempt would be published again.
-                store.delete(&Path::parse(&file.attempt)?).await?;
+                store.delete(&attempt).await?;
             }
             let (name, why) = match damage {
                 "missing" => (&file.attempt, "is missing"),
@@ -340,8 +347,8 @@ async fn a_missing_attempt_does_no_harm_after_publication() -> Result<()> {
     let all = many(&world, "2026-11-20T09:20:00Z", PAYMENTS, 0).await?;
     stopped(&world, stop_at("half drained")?).await?;
     let (job, before) = (committed(&world).await?, published(&world).await?);
-    for attempt in [job.csv.attempt, job.summary.attempt] {
-        world.outside.reports.delete(&Path::parse(attempt)?).await?;
+    for file in [job.csv, job.summary] {
+        world.outside.reports.delete(&attempt_path(&file)?).await?;
     }
     run(&world).await?;
     assert_whole(&world, &all, &before, "without its attempt").await?;
@@ -350,8 +357,8 @@ async fn a_missing_attempt_does_no_harm_after_publication() -> Result<()> {
 
 #[tokio::test]
 async fn a_replaced_file_is_neither_overwritten_nor_trusted() -> Result<()> {
-    // Just before the report is copied to its place, and after it was checked there.
-    for (operation, occurrence) in [("copy", 0), ("get", 2)] {
+    // Just before the report is stored at its place, and after it was checked there.
+    for (operation, occurrence) in [("publish", 0), ("get", 3)] {
         let world = World::open().await?;
         let all = many(&world, "2026-11-20T09:20:00Z", PAYMENTS, 0).await?;
         let (store, seen) = (Arc::clone(&world.outside.reports), AtomicUsize::new(0));

@@ -25,7 +25,7 @@ struct ReportName(String);
 impl FromStr for ReportName {
     type Err = &'static str;
 
-    /// Nothing else in the storage gets a link, such as the journal or the attempts of a run.
+    /// Nothing else in the storage gets a link, such as the journal.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let is_instant = |text: &str| {
             let shape: String = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();

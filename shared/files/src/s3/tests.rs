@@ -71,35 +71,21 @@ fn header<'r>(request: &'r str, name: &str) -> Option<&'r str> {
     request.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
 }
 
-const BEGUN: Answer = (
-    "200 OK",
-    "",
-    "<InitiateMultipartUploadResult><Bucket>reports</Bucket><Key>k</Key><UploadId>u-1</UploadId></InitiateMultipartUploadResult>",
-);
-const COPIED: Answer = ("200 OK", "", "<CopyPartResult><ETag>\"part\"</ETag></CopyPartResult>");
-const COMPLETED: Answer = (
-    "200 OK",
-    "",
-    "<CompleteMultipartUploadResult><Bucket>reports</Bucket><Key>k</Key><ETag>\"whole\"</ETag></CompleteMultipartUploadResult>",
-);
 const THERE_ALREADY: Answer = ("412 Precondition Failed", "", "<Error><Code>PreconditionFailed</Code></Error>");
-const ABORTED: Answer = ("204 No Content", "", "");
 const UNAVAILABLE: Answer = ("503 Slow Down", "", "<Error><Code>SlowDown</Code></Error>");
 
+/// A report is one conditional put, and never an upload in parts, which S3 would complete over a file that is there.
 #[tokio::test]
-async fn a_copy_in_s3_never_overwrites() {
-    for (last, is_there) in [(COMPLETED, false), (THERE_ALREADY, true)] {
-        let (url, asked) = serve(vec![BEGUN, COPIED, last, ABORTED]).await;
-        let copied = bucket(&url).copy_if_not_exists(&Path::from("attempts/1"), &Path::from("reports/1")).await;
-        assert_eq!(matches!(copied, Err(Error::AlreadyExists { .. })), is_there, "{copied:?}");
-        assert_eq!(copied.is_ok(), !is_there, "{copied:?}");
+async fn a_report_never_overwrites_and_takes_one_request() {
+    let put = ("200 OK", "etag: \"v1\"\r\n", "");
+    for (answer, is_there) in [(put, false), (THERE_ALREADY, true)] {
+        let (url, asked) = serve(vec![answer]).await;
+        let done = bucket(&url).put_opts(&Path::from("reports/1"), "abcdef".into(), PutMode::Create.into()).await;
+        assert_eq!(matches!(done, Err(Error::AlreadyExists { .. })), is_there, "{done:?}");
         let asked = asked.lock().unwrap();
-        assert!(asked[0].starts_with("POST /reports/billing/reports/1?uploads"), "{}", asked[0]);
-        assert_eq!(header(&asked[1], "x-amz-copy-source"), Some("reports/billing/attempts/1"), "{}", asked[1]);
-        assert!(asked[2].starts_with("POST /reports/billing/reports/1?uploadId=u-1"), "{}", asked[2]);
-        assert_eq!(header(&asked[2], "if-none-match"), Some("*"), "{}", asked[2]);
-        // An upload that failed is aborted.
-        assert_eq!(asked.get(3).is_some_and(|request| request.starts_with("DELETE ")), is_there, "{asked:?}");
+        assert_eq!(asked.len(), 1, "{asked:?}");
+        assert!(asked[0].starts_with("PUT /reports/billing/reports/1 "), "{}", asked[0]);
+        assert_eq!((header(&asked[0], "if-none-match"), header(&asked[0], "content-length")), (Some("*"), Some("6")));
     }
 }
 
@@ -248,8 +234,8 @@ async fn a_folder_holds_only_complete_files() {
     drop(upload);
     assert!(matches!(files.head(&Path::from("attempts/2/a.csv.gz")).await, Err(Error::NotFound { .. })));
     let (from, to) = (Path::from("attempts/1/a.csv.gz"), Path::from("reports/a.csv.gz"));
-    files.copy_if_not_exists(&from, &to).await.unwrap();
-    let again = files.copy_if_not_exists(&from, &to).await;
+    files.put_opts(&to, "abc".into(), PutMode::Create.into()).await.unwrap();
+    let again = files.put_opts(&to, "abc".into(), PutMode::Create.into()).await;
     assert!(matches!(again, Err(Error::AlreadyExists { .. })), "{again:?}");
     // A change of the attempt does not change the published file.
     files.put(&from, "xyz".into()).await.unwrap();
