@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use fastrand::Rng;
-use payments_model::{FailureReason, PaymentId, Settlement, TransactionId};
+use payments_model::{Failure, PaymentId, Settlement, TransactionId};
 use payments_queue::Queue;
 use payments_queue::in_process::MAX_RECEIVED;
 use serde::Serialize;
@@ -52,15 +52,22 @@ impl TransactionServiceSettings {
 
     /// Returns how a payment ends, which is the same each time.
     pub fn settlement_of(&self, payment: PaymentId) -> Settlement {
+        match self.end_of(payment) {
+            End::Processed(id) => Settlement::Processed(id),
+            End::Failed(code, reason) => Settlement::Failed(Failure::new(code, reason)),
+        }
+    }
+
+    fn end_of(&self, payment: PaymentId) -> End {
         let mut random = self.random(payment, 0);
         if random.u16(0..1_000) < self.failures_per_thousand {
-            let reason = random.choice(REASONS).copied().unwrap_or_default();
-            return Settlement::Failed(FailureReason::cut(reason));
+            let (code, reason) = random.choice(FAILURES).copied().unwrap_or_default();
+            return End::Failed(code, reason);
         }
         let (high, _) = derived(self.seed, payment, "transaction").as_u64_pair();
         match format!("TX-{high:016X}").parse::<TransactionId>() {
-            Ok(id) => Settlement::Processed(id),
-            Err(error) => Settlement::Failed(FailureReason::cut(&error.to_string())),
+            Ok(id) => End::Processed(id),
+            Err(_) => End::Failed(None, "no transaction id"),
         }
     }
 
@@ -75,9 +82,20 @@ impl TransactionServiceSettings {
     }
 }
 
-/// The reasons of failed payments.
-const REASONS: &[&str] =
-    &["insufficient funds", "the payee's account is closed", "the limit of the day is reached", "the payee is unknown"];
+/// How a payment ends, in the words of the service: not every code of it is a listed one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum End {
+    Processed(TransactionId),
+    Failed(Option<&'static str>, &'static str),
+}
+
+/// The codes and reasons of failed payments.
+const FAILURES: &[(Option<&str>, &str)] = &[
+    (Some("AM04"), "insufficient funds"),
+    (Some("AC07"), "the payee's account is closed"),
+    (Some("LIMIT-1"), "the limit of the day is reached"),
+    (None, "the payee is unknown"),
+];
 
 /// The namespace of the UUIDs that are derived from a seed and a payment id.
 const NAMESPACE: Uuid = Uuid::from_u128(0x7a3f_8f0e_52c4_4a51_8d0b_1be6_90c2_f417);
@@ -144,6 +162,8 @@ struct ResultJson<'r> {
     outcome: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     transaction_id: Option<&'r str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure_code: Option<&'r str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'r str>,
     amount_minor: &'r RawValue,
@@ -221,13 +241,13 @@ impl TransactionService {
         let mut random = self.settings.random(payment, known.requests);
         let twice = random.u16(0..1_000) < self.settings.repeats_per_thousand;
         let chosen = if self.settings.is_sandbox { chosen_by(&fields) } else { None };
-        let failed = Settlement::Failed(FailureReason::cut(Chosen::REASON));
-        let settlement = match chosen {
+        let failed = End::Failed(Some(Chosen::CODE), Chosen::REASON);
+        let end = match chosen {
             Some(Chosen::Never) => return Some(()),
             Some(Chosen::Refused) => failed.clone(),
-            _ => self.settings.settlement_of(payment),
+            _ => self.settings.end_of(payment),
         };
-        let result = result(payment, &fields, &settlement)?;
+        let result = result(payment, &fields, &end)?;
         let late = if chosen == Some(Chosen::Late) { Chosen::LATE } else { TimeDelta::zero() };
         for _ in 0..=u8::from(twice || chosen == Some(Chosen::Twice)) {
             let at = now + late + self.settings.delay(&mut random);
@@ -261,10 +281,10 @@ fn chosen_by(fields: &Fields) -> Option<Chosen> {
 }
 
 /// Returns the settlement result of a payment, with the amount, the account and the due time of the request.
-fn result(payment: PaymentId, fields: &Fields, settlement: &Settlement) -> Option<String> {
-    let (word, transaction_id, reason) = match settlement {
-        Settlement::Processed(id) => ("PROCESSED", Some(id.as_str()), None),
-        Settlement::Failed(reason) => ("FAILED", None, Some(reason.as_str())),
+fn result(payment: PaymentId, fields: &Fields, end: &End) -> Option<String> {
+    let (word, transaction_id, failure_code, reason) = match end {
+        End::Processed(id) => ("PROCESSED", Some(id.as_str()), None, None),
+        End::Failed(code, reason) => ("FAILED", None, *code, Some(*reason)),
     };
     let echo = |name: &str| fields.get(name).map(|value| &**value);
     let (account_id, due_at) = (echo("accountId"), echo("dueAt"));
@@ -274,6 +294,7 @@ fn result(payment: PaymentId, fields: &Fields, settlement: &Settlement) -> Optio
         payment_id: payment.to_string(),
         outcome: word,
         transaction_id,
+        failure_code,
         reason,
         amount_minor: echo("amountMinor")?,
         currency: echo("currency")?,

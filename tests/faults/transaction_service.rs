@@ -5,7 +5,7 @@
 
 use anyhow::Result;
 use fastrand::Rng;
-use payments_model::{FailureReason, Settlement};
+use payments_model::{Failure, Settlement};
 use payments_queue::Queue;
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ pub(crate) fn result_of(request: &Value) -> Value {
     let mut result = if amount.is_multiple_of(4) {
         json!({
             "v": 1, "kind": "settlement", "paymentId": request["paymentId"],
-            "outcome": "FAILED", "reason": "no money",
+            "outcome": "FAILED", "failureCode": "AM04", "reason": "no money",
         })
     } else {
         json!({
@@ -37,7 +37,7 @@ pub(crate) fn result_of(request: &Value) -> Value {
 /// How the payment of an amount ends.
 pub(crate) fn settlement_of(amount: u64) -> Result<Settlement> {
     Ok(match result_of(&json!({ "amountMinor": amount })) {
-        result if result["outcome"] == "FAILED" => Settlement::Failed(FailureReason::cut("no money")),
+        result if result["outcome"] == "FAILED" => Settlement::Failed(Failure::new(Some("AM04"), "no money")),
         _ => Settlement::Processed(format!("T-{amount}").parse()?),
     })
 }

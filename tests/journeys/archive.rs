@@ -60,7 +60,7 @@ fn processed(payment_id: &str) -> Value {
 fn refused(payment_id: &str) -> Value {
     json!({
         "v": 1, "kind": "settlement", "paymentId": payment_id, "amountMinor": 120_000, "currency": "GBP",
-        "outcome": "FAILED", "reason": "no funds",
+        "outcome": "FAILED", "failureCode": "AM04", "reason": "no funds",
     })
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, Result, ensure};
 use payments_http::DueCursor;
-use payments_model::{Event, FailureReason, PaymentId, Settlement, Status};
+use payments_model::{Event, Failure, PaymentId, Settlement, Status};
 use payments_store::item_bytes;
 use payments_tests::given::move_on;
 use payments_tests::tables::{number, text};
@@ -42,7 +42,7 @@ async fn move_to(world: &World, payment_id: PaymentId, status: Status) -> Result
         Status::Cancelled => vec![Event::Cancel],
         Status::Pending => vec![Event::Sweep],
         Status::Processed => settle(Settlement::Processed(format!("TX-{payment_id}").parse()?)),
-        Status::Failed => settle(Settlement::Failed(FailureReason::cut("no funds"))),
+        Status::Failed => settle(Settlement::Failed(Failure::new(Some("AM04"), "no funds"))),
     };
     move_on(world, payment_id, events, "2026-12-01T10:00:00Z").await
 }

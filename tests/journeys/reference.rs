@@ -1,8 +1,7 @@
-//! A payment's reference, from its creation to its report.
+//! A payment's reference and why it failed, from its creation and its result to its report.
 
 use anyhow::{Context as _, Result};
 use aws_lambda_events::sqs::SqsEvent;
-use payments_tests::tables::text;
 use payments_tests::{Ask, World};
 use serde_json::{Value, json};
 
@@ -18,7 +17,7 @@ async fn deliver(world: &World, result: &Value) -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_reference_stays_and_a_reason_beside_it_is_cut_in_every_result_alike() -> Result<()> {
+async fn a_reference_and_a_failure_go_from_the_result_to_the_report() -> Result<()> {
     let world = World::open().await?;
     let body = json!({
         "payeeAccountId": "landlord", "amountMinor": 5, "currency": "GBP", "scheduledFor": "2026-11-20",
@@ -28,25 +27,26 @@ async fn a_reference_stays_and_a_reason_beside_it_is_cut_in_every_result_alike()
     world.sweep().await?;
     let result = json!({
         "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": 5, "currency": "GBP",
-        "outcome": "FAILED", "reason": "r".repeat(300),
+        "outcome": "FAILED", "failureCode": "LIMIT-1", "reason": "é".repeat(200),
     });
     deliver(&world, &result).await?;
     deliver(&world, &result).await?;
     assert_eq!(world.metric("RepeatedOutcomes")?, 1);
 
-    // An older release cuts it after 256 bytes.
-    let head = world.heads("tenant").await?.remove(0);
-    world.update(&head, "SET failureReason = :long", &[(":long", text("r".repeat(256)))]).await?;
-    deliver(&world, &result).await?;
-    assert_eq!(world.metric("RepeatedOutcomes")?, 1);
-    world.update(&head, "SET failureReason = :short", &[(":short", text("r".repeat(212)))]).await?;
+    let mut listed = result.clone();
+    listed["failureCode"] = json!("AM21");
+    deliver(&world, &listed).await?;
+    assert_eq!(world.metric("ConflictingOutcomes")?, 1);
 
     let payment = world.send(Ask::get(&format!("/accounts/tenant/payments/{id}"))).await?;
-    assert_eq!((payment.field("reference"), payment.field("failureReason").len()), ("INV 2026/117, (a)", 212));
+    assert_eq!((payment.field("reference"), payment.field("failureCode")), ("INV 2026/117, (a)", "NARR"));
+    let reason = payment.field("failureReason");
+    assert_eq!((reason, reason.len()), (format!("LIMIT-1: {}", "é".repeat(48)).as_str(), 105));
     run(&world).await?;
     let files = files(&world).await?;
     let (_, report) = files.iter().find(|(name, _)| name.ends_with(".csv.gz")).context("no report")?;
     let csv = unzipped(report)?;
-    assert!(csv.ends_with(",2026-11-20T09:00:00Z,\"INV 2026/117, (a)\"\r\n"), "{csv}");
+    let row = format!(",FAILED,,NARR,{reason},2026-11-20T09:00:00Z,\"INV 2026/117, (a)\"\r\n");
+    assert!(csv.ends_with(&row), "{csv}");
     Ok(())
 }

@@ -71,10 +71,10 @@ async fn the_first_report_lists_each_settlement_once() -> Result<()> {
     reports/2026-11-20T092000Z--2026-11-20T092000Z-run-000001.summary.json
     "#);
     assert_snapshot!(visible(&settlements::unzipped(&files[names[0]])?), @r#"
-    paymentId,accountId,payeeAccountId,amountMinor,currency,dueAt,dueDate,status,transactionId,failureReason,settledAt,reference␍
-    4a4a943c-4c6b-5dac-a4d9-52fac7182040,tenant-1,landlord,120000,GBP,2026-11-20T00:00:00Z,2026-11-20,PROCESSED,TX-1,,2026-11-20T09:20:00Z,␍
-    9113225e-6b26-5e66-b41f-9b7ee1a8bfc6,tenant-1,gym,3999,EUR,2026-11-20T00:00:00Z,2026-11-20,PROCESSED,TX-2,,2026-11-20T09:20:00Z,␍
-    b1059a51-c5ab-5259-b5e4-d09f4618fc92,tenant-2,landlord,95050,GBP,2026-11-20T00:00:00Z,2026-11-20,FAILED,,insufficient funds,2026-11-20T09:20:00Z,␍
+    paymentId,accountId,payeeAccountId,amountMinor,currency,dueAt,dueDate,status,transactionId,failureCode,failureReason,settledAt,reference␍
+    4a4a943c-4c6b-5dac-a4d9-52fac7182040,tenant-1,landlord,120000,GBP,2026-11-20T00:00:00Z,2026-11-20,PROCESSED,TX-1,,,2026-11-20T09:20:00Z,␍
+    9113225e-6b26-5e66-b41f-9b7ee1a8bfc6,tenant-1,gym,3999,EUR,2026-11-20T00:00:00Z,2026-11-20,PROCESSED,TX-2,,,2026-11-20T09:20:00Z,␍
+    b1059a51-c5ab-5259-b5e4-d09f4618fc92,tenant-2,landlord,95050,GBP,2026-11-20T00:00:00Z,2026-11-20,FAILED,,AM04,insufficient funds,2026-11-20T09:20:00Z,␍
     "#);
     assert_snapshot!(String::from_utf8(files[names[1]].clone())?, @r#"
     {
@@ -206,15 +206,15 @@ async fn awkward_reasons_are_quoted_as_rfc_4180_says() -> Result<()> {
     let csv = published(&world).await?.remove(0).1;
     // Only what needs quotes is quoted; every line ends in CRLF.
     assert!(csv.ends_with("Z,\r\n"), "{csv}");
-    assert!(csv.contains(r#",,"no, not now",2026"#), "{csv}");
-    assert!(csv.contains(r#",,"""closed""",2026"#), "{csv}");
-    assert!(csv.contains(r#",,"=HYPERLINK(""x"")",2026"#), "{csv}");
-    assert!(csv.contains(",,\"line one\nline two\r\nline three\",2026"), "{csv}");
-    assert!(csv.contains(",,Kontoinhaber verstorben – 口座 ✝,2026"), "{csv}");
-    assert!(csv.contains(",, padded ,2026") && csv.contains(",,,2026"), "{csv}");
+    assert!(csv.contains(r#",,AM04,"no, not now",2026"#), "{csv}");
+    assert!(csv.contains(r#",,AM04,"""closed""",2026"#), "{csv}");
+    assert!(csv.contains(r#",,AM04,"=HYPERLINK(""x"")",2026"#), "{csv}");
+    assert!(csv.contains(",,AM04,\"line one\nline two\r\nline three\",2026"), "{csv}");
+    assert!(csv.contains(",,AM04,Kontoinhaber verstorben – 口座 ✝,2026"), "{csv}");
+    assert!(csv.contains(",,AM04, padded ,2026") && csv.contains(",,AM04,,2026"), "{csv}");
     // A reader gets the reasons back.
     let mut reader = csv::Reader::from_reader(csv.as_bytes());
-    let read: BTreeSet<String> = reader.records().map(|row| Ok(row?[9].to_owned())).collect::<Result<_>>()?;
+    let read: BTreeSet<String> = reader.records().map(|row| Ok(row?[10].to_owned())).collect::<Result<_>>()?;
     assert_eq!(read, reasons.into_iter().map(str::to_owned).collect());
     Ok(())
 }
@@ -244,7 +244,7 @@ async fn rows_are_ordered_by_settlement() -> Result<()> {
     let csv = published(&world).await?.remove(0).1;
     let mut reader = csv::Reader::from_reader(csv.as_bytes());
     let keys: Vec<(String, String)> =
-        reader.records().map(|row| row.map(|row| (row[10].to_owned(), row[0].to_owned()))).collect::<Result<_, _>>()?;
+        reader.records().map(|row| row.map(|row| (row[11].to_owned(), row[0].to_owned()))).collect::<Result<_, _>>()?;
     assert!(keys.is_sorted(), "{keys:?}");
     assert_eq!(keys.len(), all.len());
     Ok(())

@@ -193,7 +193,7 @@ async fn reported_once(payment: &Elsewhere) -> Result<()> {
     assert_eq!((&again["reported"], &again["drained"]), (&json!(0), &json!(0)), "{again}");
     let (_, csv) = settlements::published(world).await?.remove(0);
     let want =
-        format!("{},tenant,landlord,4200,GBP,{DUE_AT},{DUE_DATE},PROCESSED,TX-1,,2026-11-24T10:00:00Z,", payment.id);
+        format!("{},tenant,landlord,4200,GBP,{DUE_AT},{DUE_DATE},PROCESSED,TX-1,,,2026-11-24T10:00:00Z,", payment.id);
     assert_eq!(csv.lines().nth(1), Some(want.as_str()));
     let expires = expiry_of_reported(DUE_DATE.parse()?, world.now()).as_chrono().timestamp();
     let (hot, _) = payment.heads().await?;

@@ -1,6 +1,8 @@
 //! Names of the API: one word for one thing in `openapi.yaml`.
 
 use anyhow::{Context as _, Result};
+use payments_model::FailureCode;
+use payments_model::settlement::MAX_FAILURE_REASON_BYTES;
 use payments_tests::Contract;
 use serde_json::Value;
 
@@ -76,6 +78,23 @@ fn collect_lists<'d>(node: &'d Value, lists: &mut Vec<&'d Value>) {
         Value::Array(elements) => elements.iter().for_each(|element| collect_lists(element, lists)),
         _ => {}
     }
+}
+
+/// The description lists each code that a failure can have, with its name in ISO 20022, and says how long a reason is.
+#[test]
+fn the_description_lists_the_codes_of_failures() -> Result<()> {
+    let schemas = &Contract::get()?.document()["components"]["schemas"];
+    let code = &schemas["FailureCode"];
+    let listed: Vec<&str> = code["enum"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    assert_eq!(listed, FailureCode::LISTED);
+    let rows = code["description"].as_str().context("no description")?.lines();
+    let described: Vec<&str> =
+        rows.filter_map(|row| row.strip_prefix("| `")?.split_once("` | ").map(|(code, _)| code)).collect();
+    assert_eq!(described, FailureCode::LISTED);
+    for schema in ["Payment", "Event"] {
+        assert_eq!(schemas[schema]["properties"]["failureReason"]["maxLength"], MAX_FAILURE_REASON_BYTES, "{schema}");
+    }
+    Ok(())
 }
 
 /// One header has one component, or the generators would give it two names.

@@ -12,7 +12,7 @@ use lambda_runtime::LambdaEvent;
 use payments_http::routes::{DEFAULT_FUNCTION, by_key};
 use payments_model::webhook::EndpointId;
 use payments_model::{
-    Actor, Event, EventFields, EventFilter, FailureReason, Head, HeadKey, PaymentId, Settlement, Transition,
+    Actor, Event, EventFields, EventFilter, Failure, Head, HeadKey, PaymentId, Settlement, Transition,
 };
 use payments_store::{
     BlockingEvent, Decided, Delivery, DeliveryEnd, DeliveryError, DueSort, EndpointChoice, LogPosition, LogRead,
@@ -88,7 +88,7 @@ pub async fn prepare(world: &World, given: Given, moved_at: &str) -> Result<()> 
     let pending = || vec![Event::Sweep];
     let settled = |settlement| vec![Event::Sweep, Event::Settle(settlement)];
     let processed = || anyhow::Ok(settled(Settlement::Processed(TRANSACTION.parse()?)));
-    let failed = || settled(Settlement::Failed(FailureReason::cut("The payee's account is closed.")));
+    let failed = || settled(Settlement::Failed(Failure::new(Some("AC07"), "The payee's account is closed.")));
     match given {
         Given::Nothing | Given::Calendars => {}
         Given::Endpoint => failing_endpoint(world).await?,

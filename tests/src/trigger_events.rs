@@ -69,7 +69,7 @@ pub const GIVEN: [(Given, &[&str]); 14] = [
 ];
 
 /// The attributes of a head in a snapshot, in this order.
-const SHOWN: [&str; 5] = ["status", "version", "dispatchAttempt", "transactionId", "failureReason"];
+const SHOWN: [&str; 6] = ["status", "version", "dispatchAttempt", "transactionId", "failureCode", "failureReason"];
 
 /// A world on the day of the first payment, as an event finds it.
 pub async fn world_of(given: Given) -> Result<World> {

@@ -40,7 +40,7 @@ def new_members() -> None:
 @check("unknown-values")
 def unknown_values() -> None:
     trail = [*PAYMENT["trail"], {"status": "DISPUTED", "at": "2090-06-15T09:00:00Z", "by": {"kind": "court"}}]
-    payment = PAYMENT | {"status": "DISPUTED", "moveReason": "strike", "trail": trail}
+    payment = PAYMENT | {"status": "DISPUTED", "moveReason": "strike", "failureCode": "ZZ99", "trail": trail}
     rejected = {"statusCode": 409, "problem": problem(409, "not-thought-of-yet")}
     event = {
         "v": 1,
@@ -54,5 +54,6 @@ def unknown_values() -> None:
     with Fake(Answer(body=payment), Answer(body={"results": [rejected]}), Answer(body=page)) as fake:
         found = fake.bank.get("acc-1", PAYMENT["paymentId"])
         equal((found.status, found.move_reason, found.trail[1].by.kind), ("DISPUTED", "strike", "court"))
+        equal(found.failure_code, "ZZ99")
         equal([result.status_code for result in fake.bank.create_batch([])], [409])
         equal([event.type_ for event in fake.bank.events().events], ["payment.disputed"])

@@ -69,7 +69,9 @@ pub struct Event {
     pub reference: Option<String>,
     /// The transaction service's id, once it is processed.
     pub transaction_id: Option<String>,
-    /// Why it failed.
+    /// Why it failed: a code of ISO 20022. Later releases list more.
+    pub failure_code: Option<String>,
+    /// Why it failed, in the bank's words.
     pub failure_reason: Option<String>,
     /// What is wrong with an irregular change, or how a gap came about.
     pub reason: Option<String>,

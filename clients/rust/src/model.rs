@@ -110,7 +110,9 @@ pub struct Payment {
     pub trail: Vec<TrailEntry>,
     /// The transaction service's id, once it is processed.
     pub transaction_id: Option<String>,
-    /// Why it failed.
+    /// Why it failed: a code of ISO 20022. Later releases list more.
+    pub failure_code: Option<String>,
+    /// Why it failed, in the bank's words.
     pub failure_reason: Option<String>,
     /// When it was settled.
     pub settled_at: Option<DateTime<Utc>>,

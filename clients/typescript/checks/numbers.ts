@@ -43,13 +43,14 @@ check("new-members", async () => {
 check("unknown-values", async () => {
   const at = "2090-06-15T09:00:00Z";
   const trail = [...PAYMENT.trail, { status: "DISPUTED", at, by: { kind: "court" } }];
-  const payment = { ...PAYMENT, status: "DISPUTED", moveReason: "strike", trail };
+  const payment = { ...PAYMENT, status: "DISPUTED", moveReason: "strike", failureCode: "ZZ99", trail };
   const rejected = { statusCode: 409, problem: problem(409, "not-thought-of-yet") };
   const event = { v: 1, id: "1", type: "payment.disputed", at, epoch: 1, status: "DISPUTED" };
   const page = { events: [event], nextCursor: "1.2.0", hasMore: false };
   await withFake([{ body: payment }, { body: { results: [rejected] } }, { body: page }], async ({ bank }) => {
     const found = await bank.get("acc-1", PAYMENT.paymentId);
     equal([found.status, found.moveReason, found.trail[1]?.by.kind], ["DISPUTED", "strike", "court"]);
+    equal(found.failureCode, "ZZ99");
     equal((await bank.createBatch([])).map(({ statusCode }) => statusCode), [409]);
     equal((await bank.events()).events.map(({ type }) => type), ["payment.disputed"]);
   });

@@ -64,7 +64,7 @@ impl Readiness {
 
 #[cfg(test)]
 mod tests {
-    use payments_model::settlement::FailureReason;
+    use payments_model::Failure;
     use payments_model::{AccountId, Actor, Details, Instruction, Money, PaymentId, ScheduledFor, ShardCount, State};
 
     use super::*;
@@ -128,7 +128,7 @@ mod tests {
         let payment_id = PaymentId::derive(&account, &"k".parse().unwrap());
         let details = Details::accept(payment_id, instruction, zone("UTC"), shards, now, Actor::client("the test"));
         let processed = || State::Processed("TX-1".parse().unwrap());
-        let failed = || State::Failed(FailureReason::cut("no funds"));
+        let failed = || State::Failed(Failure::new(Some("AM04"), "no funds"));
         for (state, unreported, first_kept_date, want) in [
             (processed(), false, "2026-11-21", Ready),
             (failed(), false, "2026-11-21", Ready),

@@ -102,7 +102,7 @@ impl Run<'_> {
     ) -> Result<Option<WebhookState>, PublishError> {
         let now = self.clock.now();
         let Some(head) = self.store.log_head().await? else { return self.end(endpoint, state).await };
-        if !state.may_send(now) || self.deadline.has_come() {
+        if endpoint.disabled_at.is_some() || !state.may_send(now) || self.deadline.has_come() {
             return self.end(endpoint, state).await;
         }
         let at_once = backoff::at_once(&state.progress);

@@ -3,7 +3,7 @@
 use std::ops::AddAssign;
 
 use metrique_writer::Entry;
-use payments_store::{DisabledBy, LogHead, WebhookState};
+use payments_store::{DisabledBy, LogHead, WebhookEndpoint, WebhookState};
 use serde::Serialize;
 
 /// What an invocation did, which it returns and emits as metrics.
@@ -91,13 +91,13 @@ impl WebhookOutcome {
     pub(crate) fn judge<'s>(
         &mut self,
         head: Option<&LogHead>,
-        states: impl Iterator<Item = &'s WebhookState>,
+        endpoints: impl Iterator<Item = (&'s WebhookEndpoint, &'s WebhookState)>,
         unreadable: u64,
     ) {
         self.webhooks_unreadable = unreadable;
         self.webhook_segments_behind = unreadable.min(1);
-        for state in states {
-            match state.disabled_by {
+        for (endpoint, state) in endpoints {
+            match endpoint.disabled(state).map(|(by, _)| by) {
                 None => {
                     let behind = head.map_or(0, |head| head.segments_after(state.position));
                     self.webhook_segments_behind = self.webhook_segments_behind.max(behind);

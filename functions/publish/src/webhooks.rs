@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicUsize;
 use futures::future::join_all;
 use payments_boot::{Deadline, WebhookMaster};
 use payments_model::UtcSecond;
+use payments_model::webhook::EndpointId;
 use payments_store::{LogHead, StoreError, WebhookEndpoint, WebhookState};
 
 use crate::deliver::{Run, needed_at_the_end};
@@ -41,6 +42,8 @@ struct Known {
     endpoints: Vec<WebhookEndpoint>,
     /// How far each of these is, by its id.
     states: HashMap<String, WebhookState>,
+    /// Those that have no place in the log: a restore lost it, or they were created a moment ago.
+    without_place: Vec<EndpointId>,
     /// How many cannot be read.
     unreadable: u64,
 }
@@ -58,8 +61,7 @@ impl Known {
                     known.endpoints.push(endpoint);
                     known.states.insert(id, state);
                 }
-                // It was created or deleted meanwhile.
-                (Ok(_), None) => {}
+                (Ok(endpoint), None) => known.without_place.push(endpoint.id),
                 (Err(error), _) | (Ok(_), Some(Err(error))) => {
                     tracing::error!(endpoint = %id, %error, "a webhook endpoint cannot be read, and gets nothing");
                     known.unreadable += 1;
@@ -69,12 +71,17 @@ impl Known {
         known
     }
 
+    /// The endpoints that can be read, with how far each is.
+    fn with_states(&self) -> impl Iterator<Item = (&WebhookEndpoint, &WebhookState)> {
+        self.endpoints.iter().filter_map(|endpoint| Some((endpoint, self.states.get(endpoint.id.as_str())?)))
+    }
+
     /// The endpoints that have something to get at `now`, with the numbers of their leases.
     fn due(&self, head: Option<&LogHead>, now: UtcSecond) -> Vec<(&WebhookEndpoint, u64)> {
-        let due = self.endpoints.iter().filter_map(|endpoint| {
-            let state = self.states.get(endpoint.id.as_str())?;
+        let due = self.with_states().filter_map(|(endpoint, state)| {
             let has_more = head.is_some_and(|head| state.position != head.end());
-            let is_due = state.can_be_taken(now) && (has_more || state.test_at.is_some());
+            let gets_more = has_more && endpoint.disabled_at.is_none();
+            let is_due = state.can_be_taken(now) && (gets_more || state.test_at.is_some());
             is_due.then_some((endpoint, state.lease))
         });
         due.collect()
@@ -94,13 +101,14 @@ impl Publish {
         // The places before the head: another run may move one on to what is behind a head that was read before. And before the endpoints:
         // the lease of one that is changed in between is another one than here, so nothing is sent as it was before.
         let states = self.store.webhook_states().await?;
-        if states.is_empty() {
+        let endpoints = self.store.webhook_endpoints().await?;
+        if endpoints.is_empty() {
             return Ok(());
         }
-        let endpoints = self.store.webhook_endpoints().await?;
         let head = self.store.log_head().await?;
         let mut known = Known::of(endpoints, states);
         let outcome = outcome.insert(WebhookOutcome::default());
+        let begun = self.begin_again(&known, head.as_ref()).await;
         let served = self.serve_due(&mut known, head.as_ref(), deadline, outcome).await;
         // Others append meanwhile, and endpoints get that too.
         let is_ahead = |head: &LogHead| known.states.values().any(|state| state.position > head.end());
@@ -108,8 +116,17 @@ impl Publish {
             Some(head) if is_ahead(&head) => self.store.log_head().await.unwrap_or(Some(head)),
             head => head,
         };
-        outcome.judge(head.as_ref(), known.states.values(), known.unreadable);
-        served
+        outcome.judge(head.as_ref(), known.with_states(), known.unreadable);
+        served.and(begun)
+    }
+
+    /// Gives a place in the log to endpoints that have none. The next run serves them: what was read of them is older than the place.
+    async fn begin_again(&self, known: &Known, head: Option<&LogHead>) -> Result<(), PublishError> {
+        for id in &known.without_place {
+            let state = self.store.begin_webhook(id, head, self.clock.now()).await?;
+            tracing::warn!(endpoint = %id, position = %state.position, "the endpoint had no place in the log, and begins here");
+        }
+        Ok(())
     }
 
     /// Delivers to all endpoints that have something to get.

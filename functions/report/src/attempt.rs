@@ -157,9 +157,8 @@ mod tests {
 
     use object_store::memory::InMemory;
     use payments_boot::{Clock, Deadline};
-    use payments_model::settlement::FailureReason;
     use payments_model::{
-        AccountId, Actor, Head, MAX_AMOUNT_MINOR, Money, PaymentId, ShardCount, State, Status, TrailEntry,
+        AccountId, Actor, Failure, Head, MAX_AMOUNT_MINOR, Money, PaymentId, ShardCount, State, Status, TrailEntry,
     };
 
     use super::*;
@@ -189,7 +188,7 @@ mod tests {
             due_at: "2026-11-20T00:00:00Z".parse().unwrap(),
             due_date: "2026-11-20".parse().unwrap(),
             shard: payment_id.shard("10".parse::<ShardCount>().unwrap()),
-            state: State::Failed(FailureReason::cut(&reason)),
+            state: State::Failed(Failure::new(None, &reason)),
             version: 3,
             amendment: None,
             amended: None,

@@ -1,11 +1,11 @@
 //! Settlements as rows of CSV (RFC 4180), written and read.
 
 use csv_core::ReadRecordResult;
-use payments_model::{BusinessDate, DuePayment, FailureReason, Head, Reference, TransactionId, UtcSecond};
+use payments_model::{BusinessDate, DuePayment, Failure, Head, Reference, TransactionId, UtcSecond};
 use payments_store::UnreportedSort;
 
 /// The columns, in order.
-pub(crate) const COLUMNS: [&str; 12] = [
+pub(crate) const COLUMNS: [&str; 13] = [
     "paymentId",
     "accountId",
     "payeeAccountId",
@@ -15,6 +15,7 @@ pub(crate) const COLUMNS: [&str; 12] = [
     "dueDate",
     "status",
     "transactionId",
+    "failureCode",
     "failureReason",
     "settledAt",
     "reference",
@@ -25,12 +26,12 @@ const PAYMENT_ID: usize = 0;
 const ACCOUNT_ID: usize = 1;
 const DUE_AT: usize = 5;
 const DUE_DATE: usize = 6;
-const SETTLED_AT: usize = 10;
+const SETTLED_AT: usize = 11;
 
 /// The bytes of the longest row without quotes: ids of 36, 48 and 48, an amount of 19, a currency of 3,
-/// instants of 20 and 20, a date of 10, a status of 9, a reason of 256, and a reference of 35. A row
-/// with a reason has no transaction id. The header is shorter.
-const LONGEST_ROW: usize = 36 + 48 + 48 + 19 + 3 + 20 + 20 + 10 + 9 + 256 + 35;
+/// instants of 20 and 20, a date of 10, a status of 9, a code of 4, a reason of 105, and a reference of 35. A
+/// row with a reason has no transaction id. The header is shorter.
+const LONGEST_ROW: usize = 36 + 48 + 48 + 19 + 3 + 20 + 20 + 10 + 9 + 4 + 105 + 35;
 
 /// One byte and one field more: `csv_core` reports a buffer without free space as full.
 const ROOM: usize = LONGEST_ROW + 1;
@@ -63,7 +64,8 @@ impl Settlement {
             head.due_date.to_string(),
             head.state.status().to_string(),
             head.transaction_id().map(TransactionId::to_string).unwrap_or_default(),
-            head.failure_reason().map(FailureReason::as_str).unwrap_or_default().to_owned(),
+            head.failure().map(|failure| failure.code().to_string()).unwrap_or_default(),
+            head.failure().map(Failure::reason).unwrap_or_default().to_owned(),
             self.settled_at.to_string(),
             head.reference.as_ref().map(Reference::to_string).unwrap_or_default(),
         ]
@@ -180,10 +182,10 @@ mod tests {
     #[test]
     fn rows_are_read_wherever_pieces_end() {
         let (id, due_at) = ("626e8292-8e84-575a-b684-0af73927405b", "2026-11-20T00:00:00Z");
-        let reason = "r".repeat(256).replacen("rrrr", "\r\n\",", 1).replace('"', "\"\"");
+        let reason = "r".repeat(105).replacen("rrrr", "\r\n\",", 1).replace('"', "\"\"");
         let account = "a".repeat(48);
         let long = format!(
-            "{id},{account},{account},9007199254740991,GBP,{due_at},2026-11-20,PROCESSED,,\"{reason}\",2026-11-20T01:02:03Z"
+            "{id},{account},{account},9007199254740991,GBP,{due_at},2026-11-20,PROCESSED,,AM04,\"{reason}\",2026-11-20T01:02:03Z"
         );
         let beside = format!("{long},\"{},\"", "R".repeat(34));
         let text = format!("{}\r\n{long},\r\n{beside}\r\n", COLUMNS.join(","));
@@ -210,12 +212,12 @@ mod tests {
     fn invalid_rows_are_rejected() {
         let header = COLUMNS.join(",");
         for row in [
-            ",".repeat(10),
             ",".repeat(11),
             ",".repeat(12),
+            ",".repeat(13),
             "x".to_owned(),
             "x".repeat(600),
-            "a,b,c,d,e,f,g,h,i,j,k".to_owned(),
+            "a,b,c,d,e,f,g,h,i,j,k,l".to_owned(),
         ] {
             let text = format!("{header}\r\n{row}\r\n");
             assert!(RowReader::new().read(&mut text.as_bytes()).is_err(), "{row}");

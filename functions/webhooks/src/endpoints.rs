@@ -5,9 +5,7 @@ use http::header::LOCATION;
 use payments_http::{Answer, Problem, ProblemKind, Request};
 use payments_model::UtcSecond;
 use payments_model::webhook::{EndpointId, SecretGeneration};
-use payments_store::{
-    DisabledBy, LogHead, LogPosition, LogRead, MAX_ENDPOINTS, StoreError, WebhookEndpoint, WebhookState,
-};
+use payments_store::{LogHead, LogPosition, LogRead, MAX_ENDPOINTS, StoreError, WebhookEndpoint, WebhookState};
 
 use crate::audited::Change;
 use crate::choice::{Start, Wanted};
@@ -26,6 +24,13 @@ impl Found {
     /// Whether an event was skipped lately.
     pub(crate) fn has_skipped(&self, event_id: &str) -> bool {
         self.state.skipped.iter().any(|skipped| skipped.event_id == event_id)
+    }
+
+    /// Whether the endpoint is already what is wanted. One that `publish` switched off is not what its operator switched off.
+    fn is_as(&self, wanted: &Wanted) -> bool {
+        let is_off = self.endpoint.disabled_at.is_some();
+        let is_on = !is_off && self.state.disabled_at.is_none();
+        self.endpoint.chosen == wanted.chosen && if wanted.disabled { is_off } else { is_on }
     }
 
     /// Lets the endpoint be tried at once.
@@ -74,9 +79,9 @@ impl Webhooks {
         let (generation, previous_until) = (SecretGeneration::FIRST, None);
         let id = id.clone();
         let location = format!("/webhook-endpoints/{id}");
-        let endpoint = WebhookEndpoint { id, chosen, generation, previous_until, created_at: now, updated_at: now };
-        let disabled = disabled.then_some((DisabledBy::Operator, now));
-        let found = Found { endpoint, state: WebhookState::new(from, disabled), head };
+        let (created_at, updated_at, disabled_at) = (now, now, disabled.then_some(now));
+        let endpoint = WebhookEndpoint { id, chosen, generation, previous_until, created_at, updated_at, disabled_at };
+        let found = Found { endpoint, state: WebhookState::new(from), head };
         Ok(Answer::json(201, &self.view(&found))?.header(LOCATION, &location))
     }
 
@@ -87,18 +92,16 @@ impl Webhooks {
         head: Option<LogHead>,
         wanted: Wanted,
     ) -> Result<Answer, Problem> {
-        // Both are deleted together.
-        let state = self.store.webhook_state(&endpoint.id).await?.ok_or_else(no_such_endpoint)?;
+        let now = self.clock.now();
+        let state = self.store.begin_webhook(&endpoint.id, head.as_ref(), now).await?;
         let mut found = Found { endpoint, state, head };
-        let is_same = found.endpoint.chosen == wanted.chosen && found.state.disabled_at.is_some() == wanted.disabled;
-        if !is_same {
-            let now = self.clock.now();
+        if !found.is_as(&wanted) {
             self.replace(request, &found.endpoint.id, &wanted, now).await?;
             (found.endpoint.chosen, found.endpoint.updated_at) = (wanted.chosen, now);
             if wanted.disabled {
-                found.state.disabled_at.get_or_insert(now);
-                found.state.disabled_by.get_or_insert(DisabledBy::Operator);
+                found.endpoint.disabled_at.get_or_insert(now);
             } else {
+                found.endpoint.disabled_at = None;
                 (found.state.disabled_at, found.state.disabled_by) = (None, None);
                 found.forgive();
             }
@@ -115,7 +118,9 @@ impl Webhooks {
         error: &StoreError,
     ) -> Result<Answer, Problem> {
         tracing::error!(endpoint = %id, %error, "a webhook endpoint cannot be read, and is changed");
-        self.replace(request, id, wanted, self.clock.now()).await?;
+        let (head, now) = (self.store.log_head().await?, self.clock.now());
+        self.store.begin_webhook(id, head.as_ref(), now).await?;
+        self.replace(request, id, wanted, now).await?;
         Answer::json(200, &self.view(&self.find(id).await?))
     }
 
@@ -140,13 +145,11 @@ impl Webhooks {
         let (mut states, head) = (self.store.webhook_states().await?, self.store.log_head().await?);
         let (mut views, now) = (Vec::new(), self.clock.now());
         for (id, endpoint) in endpoints {
-            match (endpoint, states.remove(&id)) {
-                (Ok(endpoint), Some(Ok(state))) => {
-                    views.push(EndpointView::of(&endpoint, &state, head.as_ref(), now));
-                }
-                // It was deleted meanwhile.
-                (Ok(_), None) => {}
-                (Err(error), _) | (Ok(_), Some(Err(error))) => {
+            // Without a state: a restore lost its place, and the next run of `publish` gives it this one. Or it was deleted meanwhile.
+            let state = states.remove(&id).unwrap_or_else(|| Ok(WebhookState::after_loss(head.as_ref(), now)));
+            match endpoint.and_then(|endpoint| Ok((endpoint, state?))) {
+                Ok((endpoint, state)) => views.push(EndpointView::of(&endpoint, &state, head.as_ref(), now)),
+                Err(error) => {
                     tracing::error!(endpoint = %id, %error, "a webhook endpoint cannot be read, and is left out");
                 }
             }
@@ -192,8 +195,12 @@ impl Webhooks {
     async fn read(&self, id: &EndpointId) -> Result<Option<Found>, StoreError> {
         let (endpoint, state, head) =
             try_join3(self.store.webhook_endpoint(id), self.store.webhook_state(id), self.store.log_head()).await?;
-        // Both are deleted together.
-        Ok(endpoint.zip(state).map(|(endpoint, state)| Found { endpoint, state, head }))
+        let Some(endpoint) = endpoint else { return Ok(None) };
+        let state = match state {
+            Some(state) => state,
+            None => self.store.begin_webhook(id, head.as_ref(), self.clock.now()).await?,
+        };
+        Ok(Some(Found { endpoint, state, head }))
     }
 
     /// An endpoint's view.

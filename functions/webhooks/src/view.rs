@@ -119,10 +119,11 @@ struct SecretView {
 impl EndpointView {
     pub(crate) fn of(endpoint: &WebhookEndpoint, state: &WebhookState, head: Option<&LogHead>, now: UtcSecond) -> Self {
         let text = |instant: Option<UtcSecond>| instant.map(|instant| instant.to_string());
-        let WebhookEndpoint { id, chosen, generation, previous_until, created_at, updated_at } = endpoint;
+        let WebhookEndpoint { id, chosen, generation, previous_until, created_at, updated_at, .. } = endpoint;
+        let disabled = endpoint.disabled(state);
         let progress = &state.progress;
         let failing = progress.failing_since.zip(progress.next_try_at);
-        let status = match (state.disabled_at, progress.failures) {
+        let status = match (disabled, progress.failures) {
             (Some(_), _) => "disabled",
             (None, 0) => "enabled",
             (None, _) => "failing",
@@ -138,8 +139,8 @@ impl EndpointView {
             secret_generation: generation.get(),
             previous_secret_until: text(previous_until.filter(|until| *until > now)),
             status,
-            disabled_by: state.disabled_by.map(payments_store::DisabledBy::as_str),
-            disabled_at: text(state.disabled_at),
+            disabled_by: disabled.map(|(by, _)| by.as_str()),
+            disabled_at: text(disabled.map(|(_, at)| at)),
             cursor: state.position.to_string(),
             segments_behind: head.map_or(0, |head| head.segments_after(state.position)),
             test_asked_at: text(state.test_at),

@@ -102,8 +102,10 @@ impl Audit {
             Ok(Settlement::Processed(id)) => {
                 status == "PROCESSED" && payment.transaction_id.as_deref() == Some(id.as_str())
             }
-            Ok(Settlement::Failed(why)) => {
-                status == "FAILED" && payment.failure_reason.as_deref() == Some(why.as_str())
+            Ok(Settlement::Failed(failure)) => {
+                status == "FAILED"
+                    && payment.failure_code.as_deref() == Some(failure.code().as_str())
+                    && payment.failure_reason.as_deref() == Some(failure.reason())
             }
             Err(_) => false,
         };

@@ -27,6 +27,9 @@ impl Chosen {
         (Self::Never, "SANDBOX-NEVER"),
     ];
 
+    /// The code of payments that fail by choice.
+    pub const CODE: &str = "AM04";
+
     /// The reason of payments that fail by choice.
     pub const REASON: &str = "insufficient funds";
 

@@ -37,6 +37,8 @@ pub struct PaymentView {
     #[serde(skip_serializing_if = "Option::is_none")]
     transaction_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    failure_code: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     failure_reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     settled_at: Option<String>,
@@ -100,7 +102,8 @@ impl PaymentView {
             updated_at: head.updated_at().to_string(),
             trail: head.trail().map(trail).collect(),
             transaction_id: head.transaction_id().map(ToString::to_string),
-            failure_reason: head.failure_reason().map(|reason| reason.as_str().to_owned()),
+            failure_code: head.failure().map(|failure| failure.code().to_string()),
+            failure_reason: head.failure().map(|failure| failure.reason().to_owned()),
             settled_at: head.settled_at().map(|at| at.to_string()),
             data: None,
         }

@@ -65,7 +65,7 @@
 //! | [`redate`] | what a redate is asked for |
 //! | [`reference`](mod@reference) | clients' references of payments |
 //! | [`sequence_number`] | places in a shard of the table's stream |
-//! | [`settlement`] | settlements, transaction ids, failure reasons |
+//! | [`settlement`] | settlements, transaction ids, failures with their codes |
 //! | [`slot`] | the keys of heads |
 //! | [`transition`] | statuses and the transitions between them |
 //! | [`webhook`] | endpoints of webhooks, their secrets and addresses |
@@ -136,6 +136,6 @@ pub use payment_id::{IdempotencyKey, PaymentId, Shard, ShardCount};
 pub use public_actor::PublicActor;
 pub use reference::Reference;
 pub use sequence_number::SequenceNumber;
-pub use settlement::{FailureReason, Settlement, TransactionId};
+pub use settlement::{Failure, FailureCode, Settlement, TransactionId};
 pub use slot::{DuePayment, HeadKey, Place, Slot, SlotAt};
 pub use transition::{Decision, Event, State, Status, Statuses, Transition};

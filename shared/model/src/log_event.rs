@@ -178,6 +178,8 @@ struct VersionJson<'e> {
     #[serde(skip_serializing_if = "Option::is_none")]
     transaction_id: Option<&'e str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    failure_code: Option<&'e str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     failure_reason: Option<&'e str>,
 }
 
@@ -279,7 +281,8 @@ fn version_json(
         currency: head.money.currency.to_string(),
         reference: head.reference.as_ref().map(Reference::as_str),
         transaction_id: head.transaction_id().map(crate::TransactionId::as_str),
-        failure_reason: head.failure_reason().map(crate::FailureReason::as_str),
+        failure_code: head.failure().map(|failure| failure.code().as_str()),
+        failure_reason: head.failure().map(crate::Failure::reason),
     })
 }
 

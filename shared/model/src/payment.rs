@@ -6,20 +6,12 @@
 use crate::transition::FIRST_VERSION;
 use crate::{
     AccountId, Actor, Amended, Amendment, AmendmentId, AmendmentName, BusinessDate, BusinessZone, DateRule, Decision,
-    DetailsKey, Due, DuePayment, Event, FailureReason, HeadKey, JsonText, Money, MoveReason, PaymentId, Place,
-    Reference, ScheduledFor, Settlement, Shard, ShardCount, Slot, SlotAt, State, Status, TransactionId, Transition,
-    UtcSecond,
+    DetailsKey, Due, DuePayment, Event, Failure, HeadKey, JsonText, Money, MoveReason, PaymentId, Place, Reference,
+    ScheduledFor, Shard, ShardCount, Slot, SlotAt, State, Status, TransactionId, Transition, UtcSecond,
 };
 
 /// The most entries of a trail: scheduled, pending, settled.
 pub const MAX_TRAIL_ENTRIES: usize = 3;
-
-/// The longest reason to fail of a payment with a reference, in bytes: with both at their longest, its head has 1 KB.
-pub const MAX_REASON_BESIDE_REFERENCE_BYTES: usize = 212;
-
-/// The longest reason to fail of an amended payment, in bytes: the length of ISO 20022's additional information, and what its head has
-/// room for.
-pub const MAX_REASON_OF_AMENDED_BYTES: usize = 105;
 
 /// The field that the bank's own amendments change.
 pub const REDATED: &str = "dueAt";
@@ -324,23 +316,9 @@ impl Head {
         DuePayment { account: self.account.clone(), payment_id: self.payment_id, due_at: self.due_at }
     }
 
-    /// Returns what `event` changes about this head, or the [`Decision`] against it. A reason to fail is cut to what the head has
-    /// room for, in each result and in the head, so a result that comes again is the same.
+    /// Returns what `event` changes about this head, or the [`Decision`] against it.
     pub fn transition(&self, event: &Event, at: UtcSecond, by: Actor) -> Result<Transition, Decision> {
-        let Event::Settle(Settlement::Failed(new)) = event else {
-            return Transition::new(&self.state, self.version, event, at, by);
-        };
-        let most = match (&self.amendment, &self.reference) {
-            (Some(_), _) => MAX_REASON_OF_AMENDED_BYTES,
-            (None, Some(_)) => MAX_REASON_BESIDE_REFERENCE_BYTES,
-            (None, None) => return Transition::new(&self.state, self.version, event, at, by),
-        };
-        let cut = |reason: &FailureReason| reason.within(most);
-        let state = match &self.state {
-            State::Failed(known) => State::Failed(cut(known)),
-            other => other.clone(),
-        };
-        Transition::new(&state, self.version, &Event::Settle(Settlement::Failed(cut(new))), at, by)
+        Transition::new(&self.state, self.version, event, at, by)
     }
 
     /// The whole trail, oldest first: at most [`MAX_TRAIL_ENTRIES`].
@@ -394,7 +372,7 @@ impl Head {
 
     /// Why it failed, if it did.
     #[must_use]
-    pub fn failure_reason(&self) -> Option<&FailureReason> {
-        if let State::Failed(reason) = &self.state { Some(reason) } else { None }
+    pub fn failure(&self) -> Option<&Failure> {
+        if let State::Failed(failure) = &self.state { Some(failure) } else { None }
     }
 }

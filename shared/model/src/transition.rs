@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! SCHEDULED ──sweep──▶ PENDING ──settle──▶ PROCESSED (transaction id)
-//!     │                   └─────settle──▶ FAILED (reason)
+//!     │                   └─────settle──▶ FAILED (code, reason)
 //!     └──cancel──▶ CANCELLED
 //! ```
 
 use std::fmt;
 use std::str::FromStr;
 
-use crate::settlement::{FailureReason, Settlement, TransactionId};
+use crate::settlement::{Failure, Settlement, TransactionId};
 use crate::{Actor, UtcSecond};
 
 /// A stage of a payment's life.
@@ -130,7 +130,7 @@ pub enum State {
     /// See [`Status::Processed`].
     Processed(TransactionId),
     /// See [`Status::Failed`].
-    Failed(FailureReason),
+    Failed(Failure),
     /// See [`Status::Cancelled`].
     Cancelled,
 }
@@ -153,7 +153,7 @@ impl From<Settlement> for State {
     fn from(settlement: Settlement) -> Self {
         match settlement {
             Settlement::Processed(transaction_id) => Self::Processed(transaction_id),
-            Settlement::Failed(reason) => Self::Failed(reason),
+            Settlement::Failed(failure) => Self::Failed(failure),
         }
     }
 }
@@ -195,7 +195,9 @@ fn decide(state: &State, event: &Event) -> Result<State, Decision> {
         (State::Pending, Event::Settle(settlement)) => Ok(settlement.clone().into()),
         (State::Pending, Event::Sweep) | (State::Cancelled, Event::Cancel) => Err(Decision::Already),
         (State::Processed(known), Event::Settle(Settlement::Processed(new))) if known == new => Err(Decision::Already),
-        (State::Failed(known), Event::Settle(Settlement::Failed(new))) if known == new => Err(Decision::Already),
+        (State::Failed(known), Event::Settle(Settlement::Failed(new))) if known.says_the_same_as(new) => {
+            Err(Decision::Already)
+        }
         (State::Processed(_) | State::Failed(_) | State::Cancelled, Event::Settle(_)) => Err(Decision::Conflict),
         (State::Pending | State::Processed(_) | State::Failed(_), Event::Cancel)
         | (State::Processed(_) | State::Failed(_) | State::Cancelled, Event::Sweep) => Err(Decision::TooLate),
@@ -260,13 +262,13 @@ mod tests {
     use super::*;
 
     fn processed(id: &str) -> Settlement {
-        id.parse().map_or_else(|_| Settlement::Failed(FailureReason::cut(id)), Settlement::Processed)
+        id.parse().map_or_else(|_| Settlement::Failed(Failure::new(None, id)), Settlement::Processed)
     }
 
     #[test]
     fn every_state_meets_every_event() {
         use Decision::{Already, Conflict, TooEarly, TooLate};
-        let failed = |why| Settlement::Failed(FailureReason::cut(why));
+        let failed = |why| Settlement::Failed(Failure::new(None, why));
         let events = [
             Event::Sweep,
             Event::Cancel,
@@ -284,6 +286,10 @@ mod tests {
             (processed("T1").into(), [TooLate, TooLate, Already, Conflict, Conflict].map(Err)),
             (failed("no funds").into(), [TooLate, TooLate, Conflict, Conflict, Already].map(Err)),
             (failed("closed").into(), [TooLate, TooLate, Conflict, Conflict, Conflict].map(Err)),
+            (
+                State::Failed(Failure::new(Some("AM04"), "no funds")),
+                [TooLate, TooLate, Conflict, Conflict, Conflict].map(Err),
+            ),
             (State::Cancelled, [TooLate, Already, Conflict, Conflict, Conflict].map(Err)),
         ];
         let (at, by) = (UtcSecond::MIN, Actor::client("the test"));
@@ -298,7 +304,7 @@ mod tests {
 
     #[test]
     fn terminal_states_never_move() {
-        for state in [processed("T").into(), State::Failed(FailureReason::cut("x")), State::Cancelled] {
+        for state in [processed("T").into(), State::Failed(Failure::new(None, "x")), State::Cancelled] {
             assert!(state.status().is_terminal());
             for event in [Event::Sweep, Event::Cancel, Event::Settle(processed("U"))] {
                 assert!(decide(&state, &event).is_err(), "{state:?} × {event:?}");

@@ -10,8 +10,8 @@ use payments_model::money::AmountError;
 use payments_model::payment_id::PaymentIdError;
 use payments_model::settlement::TransactionIdError;
 use payments_model::{
-    AccountId, Currency, Details, DuePayment, FailureReason, Instruction, Money, PaymentId, Reference, Settlement,
-    account, calendar,
+    AccountId, Currency, Details, DuePayment, Failure, Instruction, Money, PaymentId, Reference, Settlement, account,
+    calendar,
 };
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -163,12 +163,13 @@ struct ResultJson {
     payment_id: Option<String>,
     outcome: Option<String>,
     transaction_id: Option<String>,
+    failure_code: Option<String>,
     reason: Option<String>,
     amount_minor: Option<i64>,
     currency: Option<String>,
     account_id: Option<String>,
     due_at: Option<String>,
-    /// Makes serde insist on an object: without it, an array of ten would be accepted.
+    /// Makes serde insist on an object: without it, an array of eleven would be accepted.
     #[serde(flatten)]
     _others: HashMap<String, IgnoredAny>,
 }
@@ -177,7 +178,8 @@ impl SettlementResult {
     /// Parses a message.
     ///
     /// Unknown fields are ignored. `accountId` and `dueAt` are used only together, because one alone
-    /// locates nothing. A long reason is cut.
+    /// locates nothing. A long reason is cut. A failure without a listed code is `NARR`. The code of a processed payment is ignored, as its
+    /// reason is: the outcome alone says whether the money moved.
     pub fn parse(message: &str) -> Result<Self, SettlementResultError> {
         use SettlementResultError as E;
         let json: ResultJson = serde_json::from_str(message).map_err(E::Json)?;
@@ -195,7 +197,10 @@ impl SettlementResult {
                 let id = json.transaction_id.ok_or(E::Missing("transactionId"))?;
                 Settlement::Processed(id.parse().map_err(E::TransactionId)?)
             }
-            "FAILED" => Settlement::Failed(FailureReason::cut(&json.reason.ok_or(E::Missing("reason"))?)),
+            "FAILED" => {
+                let reason = json.reason.ok_or(E::Missing("reason"))?;
+                Settlement::Failed(Failure::new(json.failure_code.as_deref(), &reason))
+            }
             _ => return Err(E::Outcome),
         };
         let amount = json.amount_minor.ok_or(E::Missing("amountMinor"))?.try_into().map_err(E::Amount)?;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 use payments_model::payment::MAX_TRAIL_ENTRIES;
 use payments_model::{
-    Actor, Amended, AmendmentName, Currency, FailureReason, Head, HeadKey, Money, Reference, ScheduledFor, Shard, Slot,
+    Actor, Amended, AmendmentName, Currency, Failure, Head, HeadKey, Money, Reference, ScheduledFor, Shard, Slot,
     State, Status, TrailEntry, TransactionId, UtcSecond,
 };
 use serde::{Deserialize, Serialize};
@@ -44,6 +44,8 @@ struct HeadItem {
     dispatch_attempt: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     transaction_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    failure_code: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     failure_reason: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -138,7 +140,8 @@ pub(crate) fn encode_head(head: &Head) -> Result<Item, StoreError> {
             .collect(),
         dispatch_attempt: head.dispatch_attempt,
         transaction_id: head.transaction_id().map(ToString::to_string),
-        failure_reason: head.failure_reason().map(|reason| reason.as_str().to_owned()),
+        failure_code: head.failure().map(|failure| failure.code().to_string()),
+        failure_reason: head.failure().map(|failure| failure.reason().to_owned()),
         settled_at: settled_at.map(|at| at.to_string()),
     };
     to_item(&item)
@@ -158,7 +161,8 @@ pub(crate) fn parse_head(item: impl Into<serde_dynamo::Item>) -> Result<Head, Fa
     let scheduled_for: ScheduledFor = item.scheduled_for.parse()?;
     let trail = item.trail.into_iter().map(parse_trail_entry).collect::<Result<Vec<_>, _>>()?;
     let [created, moved @ ..] = trail.as_slice() else { return Err("the trail is empty".into()) };
-    let state = parse_state(status, item.dispatch_attempt, item.transaction_id, item.failure_reason)?;
+    let state =
+        parse_state(status, item.dispatch_attempt, item.transaction_id, (item.failure_code, item.failure_reason))?;
     let head = Head {
         payment_id,
         account: key::parse_account_partition(&item.pk)?,
@@ -215,16 +219,16 @@ fn parse_state(
     status: Status,
     attempt: Option<u32>,
     transaction_id: Option<String>,
-    reason: Option<String>,
+    failure: (Option<String>, Option<String>),
 ) -> Result<State, Fault> {
     let attempted = attempt.is_some_and(|attempt| attempt >= 1);
-    Ok(match (status, transaction_id, reason) {
-        (Status::Scheduled, None, None) if attempt.is_none() => State::Scheduled,
-        (Status::Cancelled, None, None) if attempt.is_none() => State::Cancelled,
-        (Status::Pending, None, None) if attempted => State::Pending,
-        (Status::Processed, Some(id), None) => State::Processed(id.parse::<TransactionId>()?),
-        (Status::Failed, None, Some(reason)) => State::Failed(FailureReason::cut(&reason)),
-        _ => return Err("status, dispatchAttempt, transactionId and failureReason disagree".into()),
+    Ok(match (status, transaction_id, failure) {
+        (Status::Scheduled, None, (None, None)) if attempt.is_none() => State::Scheduled,
+        (Status::Cancelled, None, (None, None)) if attempt.is_none() => State::Cancelled,
+        (Status::Pending, None, (None, None)) if attempted => State::Pending,
+        (Status::Processed, Some(id), (None, None)) => State::Processed(id.parse::<TransactionId>()?),
+        (Status::Failed, None, (Some(code), Some(reason))) => State::Failed(Failure::from_stored(&code, &reason)?),
+        _ => return Err("status, dispatchAttempt, transactionId, failureCode and failureReason disagree".into()),
     })
 }
 

@@ -77,6 +77,11 @@ pub(crate) fn log_partition(what: impl fmt::Display) -> String {
     format!("LOG#{what}")
 }
 
+/// The partition key of all webhook endpoints: `WEBHOOK#ENDPOINTS`. Their sort key is their id.
+pub(crate) fn webhook_partition(what: impl fmt::Display) -> String {
+    format!("WEBHOOK#{what}")
+}
+
 /// The partition key of what operators did in a month: `AUDIT#<YYYY-MM>`.
 pub(crate) fn audit_partition(month: &AuditMonth) -> String {
     format!("AUDIT#{month}")

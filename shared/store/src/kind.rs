@@ -1,8 +1,8 @@
 //! The kinds of items in the tables, by their keys. Each has golden items in `tests/golden`.
 
 use crate::key::{DETAILS_SORT, LANES, parse_audit_sort, parse_details_sort, parse_head_key, parse_payment_partition};
-use crate::log::{CONSUMERS, ENDPOINTS, HEAD, WEBHOOK};
-use crate::{checkpoint, repair, report_job};
+use crate::log::{CONSUMERS, HEAD, WEBHOOK};
+use crate::{checkpoint, endpoint, repair, report_job};
 
 payments_model::kinds! {
     /// A kind of items. Whoever writes another one adds it here: in tests, a call that writes an item of no kind is denied.
@@ -66,9 +66,9 @@ impl ItemKind {
                 HEAD => (sort == HEAD).then_some(Self::LogHead),
                 CONSUMERS if sort.starts_with(WEBHOOK) => Some(Self::Deliveries),
                 CONSUMERS => Some(Self::Consumer),
-                ENDPOINTS => Some(Self::Endpoint),
                 epoch => epoch.parse::<u32>().is_ok().then_some(Self::Segment),
             },
+            "WEBHOOK" => (rest == endpoint::ENDPOINTS).then_some(Self::Endpoint),
             _ => None,
         }
     }
@@ -96,6 +96,8 @@ mod tests {
             ("LOG#CONSUMERS", "journal", Some(ItemKind::Consumer)),
             ("LOG#CONSUMERS", "webhook#shop", Some(ItemKind::Deliveries)),
             ("LOG#OTHERS", "journal", None),
+            ("WEBHOOK#ENDPOINTS", "shop", Some(ItemKind::Endpoint)),
+            ("WEBHOOK#OTHERS", "shop", None),
             ("NOTES#1", "a", None),
         ] {
             assert_eq!(ItemKind::of_key(partition, sort), kind, "{partition} / {sort}");

@@ -31,9 +31,10 @@
 //! | the log's head | `payments-log` | [`Store::log_head`] |
 //! | the log's events after a place | `payments-log` | [`Store::log_page`] |
 //! | how far a consumer has read the log | `payments-log` | [`Store::log_consumer`], [`Store::move_log_consumer`] |
-//! | the webhook endpoints | `payments-log` | [`Store::webhook_endpoints`], [`Store::webhook_endpoint`] |
-//! | create, change, delete an endpoint, rotate its secret | `payments-log` | [`Store::create_webhook_endpoint`], [`Store::change_webhook_endpoint`], [`Store::delete_webhook_endpoint`], [`Store::rotate_webhook_secret`] |
-//! | the state of endpoints' deliveries | `payments-log` | [`Store::webhook_states`], [`Store::webhook_state`] |
+//! | the webhook endpoints | `payment-history` | [`Store::webhook_endpoints`], [`Store::webhook_endpoint`] |
+//! | create, change, delete an endpoint | `payment-history`, `payments-log` | [`Store::create_webhook_endpoint`], [`Store::change_webhook_endpoint`], [`Store::delete_webhook_endpoint`] |
+//! | rotate an endpoint's secret | `payment-history` | [`Store::rotate_webhook_secret`] |
+//! | the state of endpoints' deliveries | `payments-log` | [`Store::webhook_states`], [`Store::webhook_state`], [`Store::begin_webhook`] |
 //! | deliver to an endpoint, one run at a time | `payments-log` | [`Store::take_webhook`], [`Store::commit_webhook`], [`Store::release_webhook`], [`Store::finish_webhook_test`] |
 //! | replay, skip, test an endpoint | `payments-log` | [`Store::replay_webhook`], [`Store::skip_webhook_event`], [`Store::ask_webhook_test`] |
 //! | the audit trail of the console | `payment-history` | [`Store::put_audit_intent`], [`Store::put_audit_outcome`], [`Store::audit_entry`], [`Store::audit_page`] |
@@ -60,6 +61,7 @@ mod counters;
 mod data;
 mod details_item;
 mod due;
+mod endpoint;
 mod error;
 mod frame;
 mod insert;
@@ -95,14 +97,15 @@ pub use counted::{Counted, Uncountable, counted};
 pub use counters::DateCounters;
 pub use data::compress;
 pub use due::{DuePage, DueRange, DueRow, DueUntil};
+pub use endpoint::{EndpointChoice, MAX_ENDPOINTS, WebhookEndpoint};
 pub use error::StoreError;
 pub use insert::{PutDetails, PutHead, details_excess};
 pub use key::{DueSort, UnreportedSort};
 pub use kind::ItemKind;
 pub use log::{
-    BlockingEvent, Delivery, DeliveryEnd, DeliveryError, DisabledBy, EndpointChoice, LOG_KEPT_FOR, LogEntry, LogHead,
-    LogPage, LogPosition, LogPositionError, LogRead, LogStage, MAX_ENDPOINTS, MAX_SEGMENT_BYTES, Missed, MissedEvents,
-    Progress, REMEMBERED, SkippedEvent, WebhookCommit, WebhookEndpoint, WebhookState, logged, segment_of,
+    BlockingEvent, Delivery, DeliveryEnd, DeliveryError, DisabledBy, LOG_KEPT_FOR, LogEntry, LogHead, LogPage,
+    LogPosition, LogPositionError, LogRead, LogStage, MAX_SEGMENT_BYTES, Missed, MissedEvents, Progress, REMEMBERED,
+    SkippedEvent, WebhookCommit, WebhookState, logged, segment_of,
 };
 pub use lookup::MAX_BATCH_GET;
 pub use recount::{DueRecount, Recounted};

@@ -5,7 +5,6 @@
 //! | head of the log | `LOG#HEAD` | `HEAD` |
 //! | segment | `LOG#<epoch>` | its number, 12 digits |
 //! | consumer | `LOG#CONSUMERS` | its name: `journal`, `webhook#<id>` or `bus#<name>` |
-//! | webhook endpoint | `LOG#ENDPOINTS` | its id |
 //!
 //! A segment holds the events of one of the aggregator's commits, in their order. The transaction that puts a segment also moves
 //! the log's head, on condition that it is as it was read. So numbers follow each other, and a reader that finds a hole knows
@@ -15,7 +14,6 @@
 mod append;
 mod as_text;
 mod consumer;
-mod endpoint;
 mod image;
 mod operate;
 mod read;
@@ -30,9 +28,7 @@ use chrono::TimeDelta;
 use payments_model::{Epoch, UtcSecond};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use consumer::{CONSUMERS, WEBHOOK};
-pub(crate) use endpoint::ENDPOINTS;
-pub use endpoint::{EndpointChoice, MAX_ENDPOINTS, WebhookEndpoint};
+pub(crate) use consumer::{CONSUMERS, WEBHOOK, webhook_key};
 pub use image::logged;
 pub use read::{LogEntry, LogPage, LogPosition, LogPositionError, LogRead};
 pub use restore::LogStage;
@@ -248,7 +244,7 @@ impl Store {
     }
 }
 
-fn text(at: UtcSecond) -> AttributeValue {
+pub(crate) fn text(at: UtcSecond) -> AttributeValue {
     AttributeValue::S(at.to_string())
 }
 
@@ -264,7 +260,7 @@ fn segment_sort(number: u64) -> String {
     format!("{number:012}")
 }
 
-fn number(number: impl ToString) -> AttributeValue {
+pub(crate) fn number(number: impl ToString) -> AttributeValue {
     AttributeValue::N(number.to_string())
 }
 

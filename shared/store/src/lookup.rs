@@ -211,6 +211,35 @@ impl Store {
         if keys.is_empty() { Ok(found) } else { Err(StoreError::Throttled { operation: "BatchGetItem", source }) }
     }
 
+    /// Returns the items of a partition whose sort keys are between two texts, strongly consistent: 1 read unit for each 4 KB.
+    pub(crate) async fn items_between(
+        &self,
+        table: &str,
+        partition: String,
+        from: &str,
+        to: &str,
+    ) -> Result<Vec<Item>, StoreError> {
+        let (mut items, mut after) = (Vec::new(), None);
+        loop {
+            let query = self
+                .client
+                .query()
+                .table_name(table)
+                .consistent_read(true)
+                .set_exclusive_start_key(after)
+                .key_condition_expression("pk = :pk AND sk BETWEEN :from AND :to")
+                .expression_attribute_values(":pk", AttributeValue::S(partition.clone()))
+                .expression_attribute_values(":from", AttributeValue::S(from.to_owned()))
+                .expression_attribute_values(":to", AttributeValue::S(to.to_owned()));
+            let answer = query.send().await.map_err(failed("Query"))?;
+            items.extend(answer.items.unwrap_or_default());
+            after = answer.last_evaluated_key;
+            if after.is_none() {
+                return Ok(items);
+            }
+        }
+    }
+
     /// Returns the item at a key: 1 read unit per 4 KB.
     pub(crate) async fn get(&self, table: &str, key: Item) -> Result<Option<Item>, StoreError> {
         let get = self.client.get_item().table_name(table).set_key(Some(key)).consistent_read(true);

@@ -17,8 +17,17 @@ use crate::transition::Moved;
 use crate::{Item, Store, StoreError, StoredHead};
 
 /// The attributes that the head in the hot table takes over from history's.
-const DECIDED: [&str; 8] =
-    ["status", "version", "due", "trail", "dispatchAttempt", "settledAt", "transactionId", "failureReason"];
+const DECIDED: [&str; 9] = [
+    "status",
+    "version",
+    "due",
+    "trail",
+    "dispatchAttempt",
+    "settledAt",
+    "transactionId",
+    "failureCode",
+    "failureReason",
+];
 
 /// What a settled head no longer says: it has no room for it.
 const LAST_AMENDMENT: &str = "amended";
@@ -89,7 +98,9 @@ pub(crate) fn item_after(stored: &StoredHead, step: &Transition) -> Result<Item,
     let settled_at = ("settledAt", text(&step.at().to_string()));
     let more = match step.to() {
         State::Processed(id) => vec![settled_at, ("transactionId", text(id.as_str()))],
-        State::Failed(reason) => vec![settled_at, ("failureReason", text(reason.as_str()))],
+        State::Failed(failure) => {
+            vec![settled_at, ("failureCode", text(failure.code().as_str())), ("failureReason", text(failure.reason()))]
+        }
         State::Pending => vec![("dispatchAttempt", number(1))],
         State::Cancelled => Vec::new(),
         State::Scheduled => return Err("no transition leads to SCHEDULED".into()),

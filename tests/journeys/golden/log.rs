@@ -80,12 +80,10 @@ fn state(id: &str, created_at: UtcSecond) -> Result<WebhookState> {
     let at: UtcSecond = "2026-11-20T10:00:00Z".parse()?;
     let position: LogPosition = "3622140.1.2".parse()?;
     let outcome = DeliveryEnd { kind: "refused".to_owned(), status: Some(500) };
-    let new = WebhookState::new(position, None);
+    let new = WebhookState::new(position);
     let lease = u64::try_from(created_at.as_chrono().timestamp())?;
     Ok(match id {
-        "books" => {
-            WebhookState { lease, disabled_by: Some(DisabledBy::Operator), disabled_at: Some(created_at), ..new }
-        }
+        "books" => WebhookState { lease, ..new },
         "gone" => WebhookState { lease: lease + 1, disabled_by: Some(DisabledBy::Gone), disabled_at: Some(at), ..new },
         _ => WebhookState {
             lease: lease + 1,
@@ -129,14 +127,16 @@ async fn endpoint(store: &Store, id: &EndpointId) -> Result<()> {
     };
     let updated_at = if is_plain { created_at } else { "2026-11-20T11:00:00Z".parse()? };
     let previous_until = (!is_plain).then_some("2026-11-21T11:00:00Z".parse()?);
-    let known = WebhookEndpoint { id: id.clone(), chosen, generation, previous_until, created_at, updated_at };
-    put_endpoint(store, &known, &state(&id.to_string(), created_at)?).await
+    let disabled_at = is_plain.then_some(created_at);
+    let id = id.clone();
+    let known = WebhookEndpoint { id, chosen, generation, previous_until, created_at, updated_at, disabled_at };
+    put_endpoint(store, &known, &state(&known.id.to_string(), created_at)?).await
 }
 
 /// Writes an endpoint and its deliveries, step by step as they came about.
 async fn put_endpoint(store: &Store, known: &WebhookEndpoint, state: &WebhookState) -> Result<()> {
     let WebhookEndpoint { id, chosen, created_at, .. } = known;
-    let is_off = state.disabled_by == Some(DisabledBy::Operator);
+    let is_off = known.disabled_at.is_some();
     ensure!(store.create_webhook_endpoint(id, chosen, state.position, is_off, *created_at).await?, "{id}");
     for skipped in state.skipped.iter().rev() {
         let found = store.webhook_state(id).await?.context("no state")?;

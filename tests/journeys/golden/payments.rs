@@ -1,7 +1,7 @@
 //! Golden payments: details in every form, heads in every status, in both tables, amended and not.
 
 use anyhow::{Context as _, Result, ensure};
-use payments_model::{DetailsKey, Event, FailureReason, HeadKey, PaymentId, Settlement};
+use payments_model::{DetailsKey, Event, Failure, HeadKey, PaymentId, Settlement};
 use payments_store::key::parse_head_key;
 use payments_store::{EXPIRES_AT, ItemKind, Store, StoredHead, UnreportedSort, expiry_of_reported};
 use payments_tests::given::move_on;
@@ -66,7 +66,7 @@ fn events(key: &str) -> Result<Vec<Event>> {
     Ok(match key {
         "pending" | "redriven" | "amended-pending" => vec![Event::Sweep],
         "processed" | "reported" | "amended-processed" => settled(Settlement::Processed(format!("TX-{key}").parse()?)),
-        "failed" => settled(Settlement::Failed(FailureReason::cut("The payee's account is closed."))),
+        "failed" => settled(Settlement::Failed(Failure::new(Some("AC07"), "The payee's account is closed."))),
         "cancelled" | "archived" | "amended-cancelled" => vec![Event::Cancel],
         _ => Vec::new(),
     })

@@ -1,6 +1,6 @@
 //! What the largest events cost: those of settlements, with account numbers and texts as banks have them.
 
-use payments_model::{Actor, Event, FailureReason, Settlement};
+use payments_model::{Actor, Event, Failure, Settlement};
 use payments_store::{Decided, Moved};
 use payments_tests::Counting;
 
@@ -19,7 +19,7 @@ async fn settle(world: &World, ids: &[String]) -> Result<()> {
         let bits = format!("{:032x}", random.u128(..));
         let uuid = [&bits[..8], &bits[8..12], &bits[12..16], &bits[16..20], &bits[20..]].join("-");
         let settlement = match n % 10 {
-            0 => Settlement::Failed(FailureReason::cut(REASONS[n / 10 % 3])),
+            0 => Settlement::Failed(Failure::new(Some("AM04"), REASONS[n / 10 % 3])),
             _ => Settlement::Processed(uuid.parse()?),
         };
         let step = pending.known().transition(&Event::Settle(settlement), world.now(), Actor::transaction_service())?;

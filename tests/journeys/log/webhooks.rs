@@ -22,12 +22,17 @@ mod audited;
 mod broken;
 mod changed;
 mod failing;
+mod lost;
 mod operated;
 mod pace;
 mod woken;
 
 /// The port of the only endpoint of most tests.
 const PORT: u16 = 7001;
+
+/// The partition keys of endpoints and of their consumers.
+const ENDPOINTS: &str = "WEBHOOK#ENDPOINTS";
+const CONSUMERS: &str = "LOG#CONSUMERS";
 
 /// A world with receivers.
 struct Hooks {
@@ -193,7 +198,7 @@ async fn overtaken(number: usize, with_leases: bool) -> Result<()> {
     let other = async {
         if !with_leases {
             let (client, table) = (hooks.world.client().await, &hooks.world.environment.tables.log);
-            let key = [("pk".to_owned(), text("LOG#CONSUMERS")), ("sk".to_owned(), text("webhook#erp"))].into();
+            let key = [("pk".to_owned(), text(CONSUMERS)), ("sk".to_owned(), text("webhook#erp"))].into();
             let update = client.update_item().table_name(table).set_key(Some(key));
             update.update_expression("REMOVE leaseUntil").send().await?;
         }

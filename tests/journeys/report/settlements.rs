@@ -52,7 +52,7 @@ pub(crate) async fn settled(world: &World, at: &str, bills: &[Bill]) -> Result<V
             }),
             Err(reason) => json!({
                 "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": bill.amount, "currency": bill.currency,
-                "outcome": "FAILED", "reason": reason,
+                "outcome": "FAILED", "failureCode": "AM04", "reason": reason,
             }),
         });
     }

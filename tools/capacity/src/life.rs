@@ -4,8 +4,8 @@ use anyhow::Result;
 use fastrand::Rng;
 use payments_local::payload::DataKind;
 use payments_model::{
-    Actor, Details, Event, FailureReason, Head, HeadKey, Instruction, JsonText, Money, PaymentId, Settlement,
-    ShardCount, TrailEntry, Transition,
+    Actor, Details, Event, Failure, Head, HeadKey, Instruction, JsonText, Money, PaymentId, Settlement, ShardCount,
+    TrailEntry, Transition,
 };
 
 /// When payments are created, pending and settled: on the day on which they are due.
@@ -147,7 +147,7 @@ impl Payment {
 
     fn settlement(&self) -> Result<Settlement> {
         let processed = || Ok(Settlement::Processed(self.transaction_id.parse()?));
-        if self.fails { Ok(Settlement::Failed(FailureReason::cut("insufficient funds"))) } else { processed() }
+        if self.fails { Ok(Settlement::Failed(Failure::new(Some("AM04"), "insufficient funds"))) } else { processed() }
     }
 
     /// Returns the head of the pending payment.

@@ -220,7 +220,7 @@ fn contradiction(request: &Value, random: &mut Rng) -> Value {
     let mut result = if random.bool() {
         json!({
             "v": 1, "kind": "settlement", "paymentId": request["paymentId"], "amountMinor": request["amountMinor"], "currency": request["currency"],
-            "outcome": "FAILED", "reason": "on second thoughts",
+            "outcome": "FAILED", "failureCode": "MS03", "reason": "on second thoughts",
         })
     } else {
         let transaction = format!("TX-OTHER-{:016X}", random.u64(..));

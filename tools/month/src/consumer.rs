@@ -159,7 +159,7 @@ impl Consumer {
             event["amountMinor"] == number(head, "amountMinor")
                 && key.0 == format!("ACCT#{}", of_event("accountId"))
                 && due_of(head) == (of_event("dueDate"), of_event("dueAt"))
-                && ["payeeAccountId", "currency", "transactionId", "failureReason", "reference"]
+                && ["payeeAccountId", "currency", "transactionId", "failureCode", "failureReason", "reference"]
                     .into_iter()
                     .all(|name| of_event(name) == text(head, name))
         };

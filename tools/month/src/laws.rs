@@ -140,16 +140,16 @@ pub fn check_over(head: &Value) -> Option<String> {
     (!is_settled(status) && status != "CANCELLED").then(|| format!("is {status} when everything is over"))
 }
 
-/// Checks that a head is settled, if at all, as the transaction service said: with the transaction's id, or the reason.
+/// Checks that a head is settled, if at all, as the transaction service said: with the transaction's id, or the code and the reason.
 /// Returns what is wrong.
 #[must_use]
 pub fn check_settlement(head: &Value, said: &Settlement, is_contested: bool) -> Option<String> {
-    let is = (text(head, "status"), text(head, "transactionId"), text(head, "failureReason"));
+    let is = ["status", "transactionId", "failureCode", "failureReason"].map(|name| text(head, name));
     let said = match said {
-        Settlement::Processed(id) => ("PROCESSED", id.as_str(), ""),
-        Settlement::Failed(reason) => ("FAILED", "", reason.as_str()),
+        Settlement::Processed(id) => ["PROCESSED", id.as_str(), "", ""],
+        Settlement::Failed(failure) => ["FAILED", "", failure.code().as_str(), failure.reason()],
     };
-    let wrong = is_settled(is.0) && is != said && !is_contested;
+    let wrong = is_settled(is[0]) && is != said && !is_contested;
     wrong.then(|| format!("is {is:?}, but the service said {said:?}"))
 }
 
@@ -222,7 +222,7 @@ fn is_consistent(head: &Value) -> bool {
         && text(head, "due").starts_with(&format!("{status}#"))
         && text(head, "due").ends_with(&format!("#{}", id_of(text(head, "sk"))))
         && head.get("transactionId").is_some() == (status == "PROCESSED")
-        && head.get("failureReason").is_some() == (status == "FAILED")
+        && ["failureCode", "failureReason"].iter().all(|name| head.get(*name).is_some() == (status == "FAILED"))
         && head.get("unreported").is_some() == settled
         && head.get("expires_at").is_none()
         && head.get("settledAt").is_some() == settled

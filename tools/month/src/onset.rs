@@ -117,7 +117,7 @@ async fn contradict(bank: &Bank) -> Result<()> {
     let id = id_of(&head);
     let result = json!({
         "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": number(&head, "amountMinor"), "currency": text(&head, "currency"),
-        "outcome": "FAILED", "reason": "on second thoughts",
+        "outcome": "FAILED", "failureCode": "MS03", "reason": "on second thoughts",
     });
     bank.queues.results.send(result.to_string(), bank.time.now())?;
     Ok(())

@@ -132,7 +132,9 @@ async fn get_one(bank: &Arc<Bank>, random: &mut Rng) {
 fn is_state_of(payment: &Value, head: &Value) -> bool {
     let shown = |name: &str| payment[name].as_str().unwrap_or_default();
     payment["version"] == number(head, "version")
-        && ["status", "transactionId", "failureReason", "settledAt"].iter().all(|name| shown(name) == text(head, name))
+        && ["status", "transactionId", "failureCode", "failureReason", "settledAt"]
+            .iter()
+            .all(|name| shown(name) == text(head, name))
 }
 
 /// Lists a date's payments, and reads its counts.

@@ -47,7 +47,16 @@ fn row_of((pk, sk): &Key, head: &Value) -> Row {
         ("dueAt", due_at),
         ("dueDate", due_date),
     ];
-    let same = ["payeeAccountId", "currency", "status", "transactionId", "failureReason", "settledAt", "reference"];
+    let same = [
+        "payeeAccountId",
+        "currency",
+        "status",
+        "transactionId",
+        "failureCode",
+        "failureReason",
+        "settledAt",
+        "reference",
+    ];
     let same = same.map(|name| (name, text(head, name)));
     columns.into_iter().chain(same).map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }

@@ -37,7 +37,6 @@ use crate::restored::{self, Loss};
 use crate::time::pause;
 use crate::triggers::{SCHEDULED_TIMEOUT, context};
 use crate::unsendable;
-use crate::webhooks;
 
 /// Shorter months have no restore.
 const LEAST_DAYS: u32 = 8;
@@ -152,9 +151,6 @@ impl Operator<'_> {
             Restored { stream, tables_to: Some(to), log_to: loss.log.as_ref().and_then(LogLoss::restored_to) };
         let (store, now) = (bank.lambda.operator(), || UtcSecond::of(bank.time.now()).unwrap_or(to));
         self.again(random, async || finish(store, &restored, now, |_, _| ()).await.map(drop)).await?;
-        if loss.log.as_ref().is_some_and(LogLoss::is_gone) {
-            self.again(random, async || webhooks::create_again(bank).await).await?;
-        }
         switches.table_lost.store(false, Ordering::Relaxed);
         self.sweep().await?;
         switches.restoring.store(false, Ordering::Relaxed);

@@ -90,10 +90,10 @@ fn ask_the_service(bank: &Bank, place: usize, head: &Value) -> Result<()> {
                 "outcome": "PROCESSED", "transactionId": transaction.as_str(),
             })
         }
-        Settlement::Failed(reason) if is_known => {
+        Settlement::Failed(failure) if is_known => {
             json!({
                 "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": amount, "currency": currency,
-                "outcome": "FAILED", "reason": reason.as_str(),
+                "outcome": "FAILED", "failureCode": failure.code().as_str(), "reason": failure.reason(),
             })
         }
         _ => {

@@ -3,13 +3,13 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use chrono::{DateTime, TimeDelta, Utc};
 use fastrand::Rng;
 use payments_local::Stack;
 use payments_model::webhook::{EndpointId, EndpointUrl};
 use payments_model::{EventFilter, UtcSecond};
-use payments_store::{EndpointChoice, LogPosition, Store};
+use payments_store::{EndpointChoice, LogPosition};
 
 use crate::bank::Bank;
 use crate::faults::{FaultKind, Faults};
@@ -32,30 +32,18 @@ const LONGEST_DELIVERY: TimeDelta = TimeDelta::hours(6);
 pub(crate) async fn create(stack: &mut Stack, seed: Seed, time: Time, faults: &Faults) -> Result<Receivers> {
     let receivers = Receivers::default();
     stack.webhooks = receivers.webhooks()?;
-    put(&stack.dependencies(stack.client()).store, LogPosition::BEGINNING, time).await?;
+    let ((id, chosen), now) = (chosen()?, UtcSecond::of(time.now())?);
+    let store = stack.dependencies(stack.client()).store;
+    store.create_webhook_endpoint(&id, &chosen, LogPosition::BEGINNING, false, now).await?;
     let (faults, mood) = (faults.clone(), Mutex::new(Mood { away_until: time.now(), random: seed.source("receiver") }));
     receivers.react(PORT, move |_| mood.lock().unwrap_or_else(PoisonError::into_inner).react(&faults, time.now()));
     Ok(receivers)
 }
 
-/// Creates the endpoint.
-async fn put(store: &Store, after: LogPosition, time: Time) -> Result<()> {
+/// What the endpoint's operator chose at the beginning, and never again.
+fn chosen() -> Result<(EndpointId, EndpointChoice)> {
     let url = EndpointUrl::loopback(&format!("http://127.0.0.1:{PORT}/hook"))?;
-    let chosen = EndpointChoice { url, description: String::new(), filter: EventFilter::default() };
-    let id: EndpointId = "month".parse()?;
-    let now = UtcSecond::of(time.now())?;
-    store.create_webhook_endpoint(&id, &chosen, after, false, now).await?;
-    Ok(())
-}
-
-/// Creates the endpoint again, because it was lost with the log: from the beginning of the epoch on, as the runbook says.
-pub(crate) async fn create_again(bank: &Bank) -> Result<()> {
-    let store = bank.lambda.operator();
-    if bank.receivers.is_some() {
-        let head = store.log_head().await?.context("there is no log")?;
-        put(store, head.start_of_epoch(), bank.time).await?;
-    }
-    Ok(())
+    Ok(("month".parse()?, EndpointChoice { url, description: String::new(), filter: EventFilter::default() }))
 }
 
 /// How the receiver is.
@@ -92,7 +80,7 @@ impl Mood {
     }
 }
 
-/// Waits until the receiver knows what a reader of the log has seen, and returns what is wrong with it.
+/// Waits until the receiver knows what a reader of the log has seen, and returns what is wrong with it or with its endpoint.
 pub(crate) async fn check(bank: &Bank) -> Option<String> {
     let Some(receivers) = &bank.receivers else { return None };
     let (wanted, lost) = {
@@ -102,5 +90,18 @@ pub(crate) async fn check(bank: &Bank) -> Option<String> {
     let taken = || known(receivers.taken(PORT), &wanted, (lost.0, &lost.1));
     until(LONGEST_DELIVERY, async || taken().is_ok_and(|taken| taken.len() >= wanted.len())).await;
     let judged = taken().and_then(|taken| receivers.judge_taken(&taken, &wanted).map_err(|error| format!("{error:#}")));
+    let judged = match survives(bank).await {
+        Ok(()) => judged,
+        Err(error) => Err(format!("{error:#}")),
+    };
     judged.err().map(|error| format!("webhooks: {error}"))
+}
+
+/// Checks that the endpoint is as its operator created it, whatever was restored or lost meanwhile.
+async fn survives(bank: &Bank) -> Result<()> {
+    let (id, wanted) = chosen()?;
+    let endpoint = bank.lambda.operator().webhook_endpoint(&id).await?.context("the endpoint is lost")?;
+    let is_as_created = endpoint.chosen == wanted && endpoint.created_at == UtcSecond::of(bank.begin)?;
+    ensure!(is_as_created && endpoint.disabled_at.is_none(), "the endpoint is another one: {endpoint:?}");
+    Ok(())
 }

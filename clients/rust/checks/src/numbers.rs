@@ -55,7 +55,7 @@ async fn new_members(world: World) -> Result<()> {
 
 async fn unknown_values(_: World) -> Result<()> {
     let at = "2090-06-15T09:00:00Z";
-    let mut disputed = with(payment(), &json!({"status": "DISPUTED", "moveReason": "strike"}));
+    let mut disputed = with(payment(), &json!({"status": "DISPUTED", "moveReason": "strike", "failureCode": "ZZ99"}));
     let trail = disputed["trail"].as_array_mut().context("no trail")?;
     trail.push(json!({"status": "DISPUTED", "at": at, "by": {"kind": "court"}}));
     let rejected = json!({"statusCode": 409, "problem": problem(409, "not-thought-of-yet", &json!({}))});
@@ -68,6 +68,7 @@ async fn unknown_values(_: World) -> Result<()> {
         (found.status, found.move_reason.as_deref(), &*found.trail[1].by.kind),
         (Status::Unknown, Some("strike"), "court"),
     )?;
+    equal(found.failure_code.as_deref(), Some("ZZ99"))?;
     let results = fake.bank.create_batch(&[]).await?;
     equal(results.iter().map(|result| result.status_code).collect::<Vec<_>>(), [409])?;
     let types = fake.bank.events(None, None).await?.events.into_iter().map(|event| event.r#type);

@@ -103,7 +103,7 @@ impl Console {
             dl {
                 (fact("Endpoint", &html! { (id) }))
                 (fact("URL", &html! { (url) }))
-                (fact("State", &standing(&found.state)))
+                (fact("State", &standing(&found.endpoint, &found.state)))
                 (fact("Has got", &html! { "the events up to " code { (found.state.position) } }))
             }
             p { (what) }
@@ -149,9 +149,9 @@ impl Console {
 
     async fn found(&self, id: &EndpointId) -> Result<Found, Problem> {
         let endpoint = self.store.webhook_endpoint(id).await?.ok_or_else(no_such_endpoint)?;
-        // Both are deleted together.
-        let state = self.store.webhook_state(id).await?.ok_or_else(no_such_endpoint)?;
-        Ok(Found { endpoint, state, head: self.store.log_head().await? })
+        let head = self.store.log_head().await?;
+        let state = self.store.begin_webhook(id, head.as_ref(), self.clock.now()).await?;
+        Ok(Found { endpoint, state, head })
     }
 
     /// A replay goes back, to a place whose events the log still has.

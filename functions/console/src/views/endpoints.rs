@@ -13,15 +13,15 @@ impl Console {
         request.query(&[])?;
         let endpoints = self.store.webhook_endpoints().await?;
         let (mut states, head) = (self.store.webhook_states().await?, self.store.log_head().await?);
+        let lost = || WebhookState::after_loss(head.as_ref(), self.clock.now());
         Ok(html! {
             div data-live data-hx-get="/console/views/endpoints" data-hx-trigger="every 15s" data-hx-target="#main" data-hx-swap="innerMorph" {
                 (heading("Webhook endpoints"))
                 @if endpoints.is_empty() { p { "None." } }
                 @for (id, endpoint) in endpoints {
                     h2 { (id) }
-                    @match (endpoint, states.remove(&id)) {
-                        (Ok(endpoint), Some(Ok(state))) => (shown(&endpoint, &state, head.as_ref())),
-                        (Ok(_), None) => p { "It was deleted a moment ago." },
+                    @match (endpoint, states.remove(&id).unwrap_or_else(|| Ok(lost()))) {
+                        (Ok(endpoint), Ok(state)) => (shown(&endpoint, &state, head.as_ref())),
                         _ => p class="warn" { "It cannot be read. A PUT of the endpoint writes it anew." },
                     }
                 }
@@ -37,7 +37,7 @@ fn shown(endpoint: &WebhookEndpoint, state: &WebhookState, head: Option<&LogHead
         dl {
             (fact("URL", &html! { (endpoint.chosen.url) }))
             @if !endpoint.chosen.description.is_empty() { (fact("Description", &html! { (endpoint.chosen.description) })) }
-            (fact("State", &standing(state)))
+            (fact("State", &standing(endpoint, state)))
             (fact("Behind", &html! { (grouped(behind.into())) " segments of the log, after " code { (state.position) } }))
             @if let Some(error) = &progress.last_error {
                 (fact("Last error", &html! { (instant(error.at)) ": " (error.outcome.kind) " " @if let Some(status) = error.outcome.status { (status) } }))
@@ -91,12 +91,11 @@ fn actions(endpoint: &WebhookEndpoint, state: &WebhookState) -> Markup {
 }
 
 /// Whether an endpoint gets events.
-pub(crate) fn standing(state: &WebhookState) -> Markup {
+pub(crate) fn standing(endpoint: &WebhookEndpoint, state: &WebhookState) -> Markup {
     let progress = &state.progress;
     html! {
-        @if let Some(at) = state.disabled_at {
-            span class="warn" { "disabled" } " since " (instant(at))
-            @if let Some(by) = state.disabled_by { ", by " (by.as_str()) }
+        @if let Some((by, at)) = endpoint.disabled(state) {
+            span class="warn" { "disabled" } " since " (instant(at)) ", by " (by.as_str())
         } @else if progress.failures > 0 {
             span class="warn" { "failing" } ", " (progress.failures) " tries"
             @if let Some(since) = progress.failing_since { " since " (instant(since)) }

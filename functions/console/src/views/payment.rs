@@ -105,7 +105,9 @@ fn facts(head: &Head, in_force: Option<&Details>) -> Markup {
             }))
             @if let Some(attempt) = head.dispatch_attempt { (fact("Requests sent", &html! { "the last one has number " (attempt) })) }
             @if let Some(id) = head.transaction_id() { (fact("Transaction", &html! { code { (id) } })) }
-            @if let Some(reason) = head.failure_reason() { (fact("Reason", &html! { (reason.as_str()) })) }
+            @if let Some(failure) = head.failure() {
+                (fact("Reason", &html! { code { (failure.code()) } " " (failure.reason()) }))
+            }
             @if head.state.status().is_settled() {
                 (fact("Report", &html! { @if head.unreported { "not reported yet" } @else { "reported" } }))
             }

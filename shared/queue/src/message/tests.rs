@@ -45,7 +45,7 @@ fn the_document_shows_these_messages() {
     let processed = SettlementResult::parse(processed).unwrap();
     assert_eq!((processed.settlement, processed.echo), (Settlement::Processed("TX-1".parse().unwrap()), None));
     let failed = SettlementResult::parse(failed).unwrap();
-    assert_eq!(failed.settlement, Settlement::Failed(FailureReason::cut("no funds")));
+    assert_eq!(failed.settlement, Settlement::Failed(Failure::new(Some("AM04"), "no funds")));
     assert!(failed.echo.is_some());
 }
 
@@ -70,7 +70,7 @@ fn five() -> Money {
 #[test]
 fn settlement_results_are_parsed() {
     let processed = SettlementResult::parse(&format!(
-        r#"{{"v":1,"kind":"settlement","paymentId":"{ID}","outcome":"PROCESSED","transactionId":"TX-1","amountMinor":5,"currency":"GBP","settledBy":"x","reason":"ignored"}}"#
+        r#"{{"v":1,"kind":"settlement","paymentId":"{ID}","outcome":"PROCESSED","transactionId":"TX-1","amountMinor":5,"currency":"GBP","settledBy":"x","failureCode":"AM04","reason":"ignored"}}"#
     ));
     let want = SettlementResult {
         payment_id: ID.parse().unwrap(),
@@ -80,12 +80,12 @@ fn settlement_results_are_parsed() {
     };
     assert_eq!(processed.unwrap(), want);
     let failed = SettlementResult::parse(&format!(
-        r#"{{"v":1,"kind":"settlement","paymentId":"{ID}","outcome":"FAILED","reason":"no funds","amountMinor":5,"currency":"GBP","accountId":"acc-1","dueAt":"2026-12-01T09:30:00Z"}}"#
+        r#"{{"v":1,"kind":"settlement","paymentId":"{ID}","outcome":"FAILED","failureCode":"AM04","reason":"no funds","amountMinor":5,"currency":"GBP","accountId":"acc-1","dueAt":"2026-12-01T09:30:00Z"}}"#
     ));
     let want = SettlementResult {
         payment_id: ID.parse().unwrap(),
         money: five(),
-        settlement: Settlement::Failed(FailureReason::cut("no funds")),
+        settlement: Settlement::Failed(Failure::new(Some("AM04"), "no funds")),
         echo: Some(DuePayment {
             account: "acc-1".parse().unwrap(),
             payment_id: ID.parse().unwrap(),
@@ -106,13 +106,28 @@ fn half_an_echo_is_ignored() {
 }
 
 #[test]
+fn a_failure_without_a_listed_code_is_narrative() {
+    for (code, want) in
+        [("", "NARR x"), (r#""failureCode":null,"#, "NARR x"), (r#""failureCode":"XY99","#, "NARR XY99: x")]
+    {
+        let text = format!(
+            r#"{{"v":1,"kind":"settlement","paymentId":"{ID}","outcome":"FAILED",{code}"reason":"x","amountMinor":5,"currency":"GBP"}}"#
+        );
+        let Settlement::Failed(failure) = SettlementResult::parse(&text).unwrap().settlement else {
+            panic!("it failed")
+        };
+        assert_eq!(format!("{} {}", failure.code(), failure.reason()), want);
+    }
+}
+
+#[test]
 fn long_reasons_are_cut() {
     let text = format!(
         r#"{{"v":1,"kind":"settlement","paymentId":"{ID}","outcome":"FAILED","reason":"{}","amountMinor":5,"currency":"GBP"}}"#,
         "x".repeat(300)
     );
-    let Settlement::Failed(reason) = SettlementResult::parse(&text).unwrap().settlement else { panic!("it failed") };
-    assert_eq!(reason.as_str().len(), 256);
+    let Settlement::Failed(failure) = SettlementResult::parse(&text).unwrap().settlement else { panic!("it failed") };
+    assert_eq!((failure.code().as_str(), failure.reason().len()), ("NARR", 105));
 }
 
 #[test]
@@ -121,7 +136,7 @@ fn an_invalid_message_names_its_fault() {
         ("", "not a settlement result"),
         ("null", "not a settlement result"),
         ("[]", "not a settlement result"),
-        (r#"[1,"settlement","ID","PROCESSED","TX-1",null,5,"GBP",null,null]"#, "not a settlement result"),
+        (r#"[1,"settlement","ID","PROCESSED","TX-1",null,null,5,"GBP",null,null]"#, "not a settlement result"),
         ("PROCESSED", "not a settlement result"),
         (r#"{"IT","paymentId":"ID","outcome":"PROCESSED","transactionId":"TX-1"} x"#, "not a settlement result"),
         (r#"{"IT","paymentId":7,"outcome":"PROCESSED","transactionId":"TX-1"}"#, "not a settlement result"),
@@ -141,6 +156,8 @@ fn an_invalid_message_names_its_fault() {
         (r#"{"IT","paymentId":"ID","outcome":"PROCESSED"}"#, "transactionId is missing"),
         (r#"{"IT","paymentId":"ID","outcome":"PROCESSED","reason":"x"}"#, "transactionId is missing"),
         (r#"{"IT","paymentId":"ID","outcome":"FAILED","transactionId":"TX-1"}"#, "reason is missing"),
+        (r#"{"IT","paymentId":"ID","outcome":"FAILED","failureCode":"AM04"}"#, "reason is missing"),
+        (r#"{"IT","paymentId":"ID","outcome":"FAILED","failureCode":4,"reason":"x"}"#, "not a settlement result"),
         (r#"{"IT","paymentId":"ID","outcome":"processed","transactionId":"TX-1"}"#, "outcome is neither"),
         (r#"{"IT","paymentId":"ID","outcome":"PENDING"}"#, "outcome is neither"),
         (r#"{"IT","paymentId":"42","outcome":"PROCESSED","transactionId":"TX-1","OF5"}"#, "paymentId"),

@@ -48,12 +48,20 @@ fn longest_heads() -> Vec<Head> {
     [lives(&first), lives(&amended)].concat()
 }
 
-/// A head in each state.
+/// A head in each state. Who creates, amends or cancels can have any name; only the bank claims, and only the transaction service settles.
 fn lives(scheduled: &Head) -> Vec<Head> {
     let version = scheduled.version;
-    let entry = |status| TrailEntry { status, at: UtcSecond::MAX, by: Actor::client(&"c".repeat(38)) };
+    let entry = |status| TrailEntry {
+        status,
+        at: UtcSecond::MAX,
+        by: match status {
+            Status::Pending => Actor::sweep(),
+            Status::Cancelled => Actor::client(&"c".repeat(38)),
+            _ => Actor::transaction_service(),
+        },
+    };
     let transaction_id = Settlement::Processed("t".repeat(64).parse().unwrap());
-    let failed = Event::Settle(Settlement::Failed(FailureReason::cut(&"r".repeat(256))));
+    let failed = Event::Settle(Settlement::Failed(Failure::new(Some("AM04"), &"r".repeat(256))));
     let settled = |settlement: Settlement| {
         let state = State::from(settlement);
         let moved = vec![entry(Status::Pending), entry(state.status())];
@@ -74,8 +82,8 @@ fn lives(scheduled: &Head) -> Vec<Head> {
 /// How a pending head keeps this end.
 fn reason_of(event: &Event, pending: &Head) -> Settlement {
     let step = pending.transition(event, UtcSecond::MAX, Actor::transaction_service()).unwrap();
-    let State::Failed(reason) = step.to() else { panic!("it failed") };
-    Settlement::Failed(reason.clone())
+    let State::Failed(failure) = step.to() else { panic!("it failed") };
+    Settlement::Failed(failure.clone())
 }
 
 #[test]
@@ -167,7 +175,7 @@ fn damaged_heads_are_unreadable() {
     let text = |text: &str| AttributeValue::S(text.to_owned());
     let whole = encode_head(&longest_heads()[2]).unwrap();
     for (attribute, damage, why) in [
-        ("status", text("PENDING"), "status, dispatchAttempt, transactionId and failureReason disagree"),
+        ("status", text("PENDING"), "status, dispatchAttempt, transactionId, failureCode and failureReason disagree"),
         ("version", AttributeValue::N("2".to_owned()), "the trail and the version disagree"),
         ("settledAt", text("2099-12-31T23:59:58Z"), "settledAt and the trail disagree"),
         ("sk", text("nonsense"), "\"nonsense\" is not a head sort key"),

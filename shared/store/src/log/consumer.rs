@@ -9,7 +9,6 @@ use payments_model::webhook::EndpointId;
 
 use super::LogPosition;
 use crate::conditional::conditional;
-use crate::error::failed;
 use crate::item::{item_key, text_of};
 use crate::key::log_partition;
 use crate::{Item, Store, StoreError};
@@ -32,30 +31,7 @@ impl Store {
 
     /// Returns the consumers of all endpoints, strongly consistent: 1 read unit for each 4 KB.
     pub(super) async fn webhook_items(&self) -> Result<Vec<Item>, StoreError> {
-        self.log_items(log_partition(CONSUMERS), WEBHOOK, "webhook#~").await
-    }
-
-    /// Returns the items of a partition of the log whose sort keys are between two texts.
-    pub(super) async fn log_items(&self, partition: String, from: &str, to: &str) -> Result<Vec<Item>, StoreError> {
-        let (mut items, mut after) = (Vec::new(), None);
-        loop {
-            let query = self
-                .client
-                .query()
-                .table_name(&self.tables.log)
-                .consistent_read(true)
-                .set_exclusive_start_key(after)
-                .key_condition_expression("pk = :pk AND sk BETWEEN :from AND :to")
-                .expression_attribute_values(":pk", AttributeValue::S(partition.clone()))
-                .expression_attribute_values(":from", AttributeValue::S(from.to_owned()))
-                .expression_attribute_values(":to", AttributeValue::S(to.to_owned()));
-            let answer = query.send().await.map_err(failed("Query"))?;
-            items.extend(answer.items.unwrap_or_default());
-            after = answer.last_evaluated_key;
-            if after.is_none() {
-                return Ok(items);
-            }
-        }
+        self.items_between(&self.tables.log, log_partition(CONSUMERS), WEBHOOK, "webhook#~").await
     }
 
     /// Moves a consumer, if it is where it was read: 1 write unit. Returns whether this call moved it; false also if its reply was lost and
@@ -89,6 +65,6 @@ fn consumer_key(name: &str) -> Item {
 }
 
 /// The key of an endpoint's consumer.
-pub(super) fn webhook_key(id: &EndpointId) -> Item {
+pub(crate) fn webhook_key(id: &EndpointId) -> Item {
     item_key(log_partition(CONSUMERS), format!("{WEBHOOK}{id}"))
 }

@@ -1,16 +1,56 @@
-//! What an operator does with the deliveries of a webhook endpoint.
+//! What an operator does with the deliveries of a webhook endpoint, and where they begin again after a loss of the log.
 
-use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure};
 use payments_model::UtcSecond;
 use payments_model::webhook::EndpointId;
 
 use super::consumer::webhook_key;
 use super::webhook::{BlockingEvent, REMEMBERED, SkippedEvent, WebhookState};
-use super::{LogPosition, text};
+use super::{LogHead, LogPosition, number, text};
 use crate::conditional::conditional;
 use crate::{Item, Store, StoreError};
 
+impl WebhookState {
+    /// The state of an endpoint whose consumer a restore of the log lost: it begins where the log's readers go on.
+    #[must_use]
+    pub fn after_loss(head: Option<&LogHead>, now: UtcSecond) -> Self {
+        Self::new(head.map_or(LogPosition::BEGINNING, |head| head.start_after_loss(now)))
+    }
+}
+
 impl Store {
+    /// Returns the state of an endpoint's consumer: 1 read unit for each 4 KB. If a restore lost the consumer, creates one, which begins where
+    /// the log's readers go on: 1 write unit.
+    pub async fn begin_webhook(
+        &self,
+        id: &EndpointId,
+        head: Option<&LogHead>,
+        now: UtcSecond,
+    ) -> Result<WebhookState, StoreError> {
+        if let Some(state) = self.webhook_state(id).await? {
+            return Ok(state);
+        }
+        let from = WebhookState::after_loss(head, now).position;
+        let update = self
+            .client
+            .update_item()
+            .table_name(&self.tables.log)
+            .set_key(Some(webhook_key(id)))
+            .condition_expression("attribute_not_exists(pk)")
+            .update_expression("SET #position = :from, lease = :lease")
+            .expression_attribute_names("#position", "position")
+            .expression_attribute_values(":from", AttributeValue::S(from.to_string()))
+            .expression_attribute_values(":lease", number(now.as_chrono().timestamp()))
+            .return_values(ReturnValue::AllNew)
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+        let state = match conditional("UpdateItem", update.send().await)? {
+            Ok(begun) => begun.attributes,
+            // Another call was first.
+            Err(existing) => existing,
+        };
+        self.parse_webhook_state(state.unwrap_or_default())
+    }
+
     /// Lets an endpoint get the events after a place, again or not yet: 1 write unit for each KB. Returns whether there is such an endpoint. A
     /// run that is delivering writes nothing any more, unless the place is the same.
     pub async fn replay_webhook(&self, id: &EndpointId, from: LogPosition) -> Result<bool, StoreError> {

@@ -60,6 +60,13 @@ impl LogHead {
         if is_after_loss { self.start_of_epoch().max(self.start(now)) } else { self.end() }
     }
 
+    /// Where a reader goes on whose place a restore of the log lost: what the epoch begins with says what may be missing. An epoch that
+    /// is to end has said it to nobody yet, so the reader waits for the next one.
+    #[must_use]
+    pub fn start_after_loss(&self, now: UtcSecond) -> LogPosition {
+        if self.stage() == LogStage::Ended { self.end() } else { self.start_of_epoch().max(self.start(now)) }
+    }
+
     /// The end of the epoch before this one.
     #[must_use]
     pub fn end_before(&self) -> Option<LogPosition> {

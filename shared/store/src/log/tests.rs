@@ -165,3 +165,18 @@ fn the_log_that_follows_a_lost_one_begins_with_itself() {
     let restored = begun().after_append(day(0)).next_epoch(2, day(1)).after_append(day(1));
     assert_eq!(restored.start_of_news(day(1)), restored.end());
 }
+
+/// Whose place is lost reads an epoch from its beginning, and waits for the next one while this one is to end.
+#[test]
+fn a_reader_without_a_place_begins_with_the_epoch_that_a_restore_began() {
+    let lost = LogHead::first(NO_SOURCE, day(0));
+    assert_eq!(lost.start_after_loss(day(0)), lost.end());
+    let next = lost.next_epoch(1, day(1)).after_append(day(1)).after_append(day(2));
+    assert_eq!(next.start_after_loss(day(2)), next.start_of_epoch());
+    let ended = LogHead { source: NO_SOURCE.to_owned(), ..begun().after_append(day(0)) };
+    assert_eq!(ended.start_after_loss(day(0)), ended.end());
+    let restored = ended.next_epoch(2, day(1)).after_append(day(1));
+    assert_eq!(restored.start_after_loss(day(1)), restored.start_of_epoch());
+    // What has expired is nowhere.
+    assert_eq!(restored.start_after_loss(day(90)), restored.start(day(90)));
+}

@@ -10,6 +10,8 @@
 //! | `skipped`, `testAt` | the API |
 //! | `lease`, which only rises | both |
 //! | `position`, `disabledAt`, `disabledBy` | both, under conditions |
+//!
+//! A place is one of this log, so it is lost or restored with it. What an operator chose is in the endpoint, and is not.
 
 use std::collections::HashMap;
 
@@ -28,7 +30,7 @@ use crate::{Item, Store, StoreError};
 /// The deliveries, and the skipped events, that a consumer remembers: the last ones. With about 200 bytes each they are 2 KB.
 pub const REMEMBERED: usize = 5;
 
-/// Who switched an endpoint off.
+/// Who switched an endpoint off. Only the last two are in a consumer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DisabledBy {
@@ -162,10 +164,10 @@ pub struct WebhookState {
     /// Until when nobody else takes it.
     #[serde(default, with = "as_text::optional")]
     pub lease_until: Option<UtcSecond>,
-    /// Since when nothing is sent.
+    /// Since when `publish` sends nothing.
     #[serde(default, with = "as_text::optional")]
     pub disabled_at: Option<UtcSecond>,
-    /// Who wants that.
+    /// Why.
     pub disabled_by: Option<DisabledBy>,
     /// When an operator asked for a test that was not sent yet.
     #[serde(default, with = "as_text::optional")]
@@ -212,16 +214,19 @@ impl Progress {
 }
 
 impl WebhookState {
-    /// The state of a new endpoint. `disabled` is who wants nothing sent yet, and since when.
+    /// The attributes that a new endpoint's consumer does not have, for an expression.
+    pub(crate) const MEMORY: &str = "leaseUntil, disabledAt, disabledBy, testAt, skipped, failures, failingSince, \
+                                     nextTryAt, moreAtOnce, blocking, lastError, deliveries, missed";
+
+    /// The state of a new endpoint.
     #[must_use]
-    pub fn new(position: LogPosition, disabled: Option<(DisabledBy, UtcSecond)>) -> Self {
-        let (disabled_by, disabled_at) = disabled.unzip();
+    pub fn new(position: LogPosition) -> Self {
         Self {
             position,
             lease: 0,
             lease_until: None,
-            disabled_at,
-            disabled_by,
+            disabled_at: None,
+            disabled_by: None,
             test_at: None,
             skipped: Vec::new(),
             progress: Progress::default(),
@@ -387,7 +392,7 @@ impl Store {
         item.map(|item| self.parse_webhook_state(item)).transpose()
     }
 
-    fn parse_webhook_state(&self, item: Item) -> Result<WebhookState, StoreError> {
+    pub(super) fn parse_webhook_state(&self, item: Item) -> Result<WebhookState, StoreError> {
         let key = key_of(&item);
         WebhookState::parse(&item).map_err(|fault| StoreError::unreadable(&self.tables.log, key, fault))
     }

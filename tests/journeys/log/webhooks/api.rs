@@ -124,11 +124,11 @@ async fn a_body_that_is_too_long_is_rejected_and_so_are_more_endpoints_than_ther
 #[tokio::test]
 async fn what_this_version_does_not_know_stays() -> Result<()> {
     let mut hooks = Hooks::with_endpoint().await?;
-    let (client, table) = (hooks.world.client().await, hooks.world.environment.tables.log.clone());
+    let (client, tables) = (hooks.world.client().await, hooks.world.environment.tables.clone());
     let key = |pk: &str, sk: &str| [("pk".to_owned(), text(pk)), ("sk".to_owned(), text(sk))].into();
-    let items = [key("LOG#ENDPOINTS", "erp"), key("LOG#CONSUMERS", "webhook#erp")];
-    for key in &items {
-        let update = client.update_item().table_name(&table).set_key(Some(Clone::clone(key)));
+    let items = [(tables.history, key(ENDPOINTS, "erp")), (tables.log, key(CONSUMERS, "webhook#erp"))];
+    for (table, key) in &items {
+        let update = client.update_item().table_name(table).set_key(Some(Clone::clone(key)));
         let update = update.update_expression("SET later = :x");
         update.expression_attribute_values(":x", text("known later")).send().await?;
     }
@@ -144,8 +144,8 @@ async fn what_this_version_does_not_know_stays() -> Result<()> {
         assert_eq!(reply.status, status, "{reply}");
     }
     hooks.publish().await?;
-    for key in items {
-        let found = client.get_item().table_name(&table).set_key(Some(key)).send().await?.item.context("no item")?;
+    for (table, key) in items {
+        let found = client.get_item().table_name(table).set_key(Some(key)).send().await?.item.context("no item")?;
         assert_eq!(found.get("later"), Some(&text("known later")));
     }
     Ok(())

@@ -7,9 +7,10 @@ use super::*;
 /// Another endpoint, beside the one that works.
 const OTHER: &str = "/webhook-endpoints/other";
 
-/// Overwrites an attribute of an item.
+/// Overwrites an attribute of an endpoint, or of its consumer.
 async fn spoil(hooks: &Hooks, pk: &str, sk: &str, name: &str) -> Result<()> {
-    let (client, table) = (hooks.world.client().await, &hooks.world.environment.tables.log);
+    let (client, tables) = (hooks.world.client().await, &hooks.world.environment.tables);
+    let table = if pk == ENDPOINTS { &tables.history } else { &tables.log };
     let key = [("pk".to_owned(), text(pk)), ("sk".to_owned(), text(sk))].into();
     let update = client.update_item().table_name(table).set_key(Some(key)).update_expression("SET #name = :x");
     update
@@ -28,7 +29,7 @@ async fn ids(hooks: &Hooks) -> Result<Value> {
 
 #[tokio::test]
 async fn an_endpoint_that_cannot_be_read_keeps_nobody_from_the_others() -> Result<()> {
-    for (pk, sk, name) in [("LOG#ENDPOINTS", "other", "url"), ("LOG#CONSUMERS", "webhook#other", "position")] {
+    for (pk, sk, name) in [(ENDPOINTS, "other", "url"), (CONSUMERS, "webhook#other", "position")] {
         let mut hooks = Hooks::with_endpoint().await?;
         hooks.endpoint("other", 7002, EventFilter::default()).await?;
         hooks.segment(3, 0).await?;
@@ -56,7 +57,7 @@ async fn an_endpoint_that_cannot_be_read_keeps_nobody_from_the_others() -> Resul
 async fn a_put_repairs_an_endpoint_that_cannot_be_read() -> Result<()> {
     let mut hooks = Hooks::with_endpoint().await?;
     hooks.segment(3, 0).await?;
-    spoil(&hooks, "LOG#ENDPOINTS", "erp", "url").await?;
+    spoil(&hooks, ENDPOINTS, "erp", "url").await?;
     hooks.publish().await?;
     assert!(hooks.receivers.events(PORT).is_empty());
     let body = json!({ "url": format!("http://127.0.0.1:{PORT}/hook") });

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use anyhow::{Result, ensure};
 use fastrand::Rng;
 use payments_model::{
-    AccountId, Actor, Details, Epoch, Event, FailureReason, Head, Instruction, Logged, Money, PaymentId, Reference,
+    AccountId, Actor, Details, Epoch, Event, Failure, Head, Instruction, Logged, Money, PaymentId, Reference,
     Settlement, ShardCount, TrailEntry, UtcSecond, VersionBefore,
 };
 use payments_store::{Counted, CountsCommit, item_bytes, segment_of};
@@ -162,13 +162,13 @@ fn settlement(kind: Kind, random: &mut Rng) -> Result<Settlement> {
     let fails = random.u8(0..10) == 0;
     Ok(match (kind, fails) {
         (Kind::Largest, false) => Settlement::Processed(text(64, random).parse()?),
-        (Kind::Largest, true) => Settlement::Failed(FailureReason::cut(&text(212, random))),
+        (Kind::Largest, true) => Settlement::Failed(Failure::new(Some("AM04"), &text(105, random))),
         (_, false) => {
             let bits = format!("{:032x}", random.u128(..));
             let id = [&bits[..8], &bits[8..12], &bits[12..16], &bits[16..20], &bits[20..]].join("-");
             Settlement::Processed(id.parse()?)
         }
-        (_, true) => Settlement::Failed(FailureReason::cut(REASONS[random.usize(0..REASONS.len())])),
+        (_, true) => Settlement::Failed(Failure::new(Some("AM04"), REASONS[random.usize(0..REASONS.len())])),
     })
 }
 

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, Result, bail};
 use payments_model::{
-    AccountId, Actor, Amendment, AmendmentName, BusinessDate, Details, DetailsKey, DuePayment, Event, FailureReason,
-    Head, HeadKey, Instruction, Money, PaymentId, Reference, ScheduledFor, Settlement, State, Status, UtcSecond,
+    AccountId, Actor, Amendment, AmendmentName, BusinessDate, Details, DetailsKey, DuePayment, Event, Failure, Head,
+    HeadKey, Instruction, Money, PaymentId, Reference, ScheduledFor, Settlement, State, Status, UtcSecond,
 };
 use payments_store::LogPosition;
 use serde::Deserialize;
@@ -116,13 +116,11 @@ impl Version {
         })
     }
 
-    /// Whether a payment in this state is at this version: of a failure, a part of the reason is enough.
+    /// Whether a payment in this state is at this version.
     pub(crate) fn is(&self, version: u32, state: &State) -> bool {
         let same_end = match (state, &self.settlement) {
             (State::Processed(id), Some(Settlement::Processed(known))) => id == known,
-            (State::Failed(reason), Some(Settlement::Failed(known))) => {
-                known.as_str().starts_with(reason.as_str()) || reason.as_str().starts_with(known.as_str())
-            }
+            (State::Failed(failure), Some(Settlement::Failed(known))) => failure.says_the_same_as(known),
             (State::Processed(_) | State::Failed(_), _) => false,
             _ => true,
         };
@@ -170,6 +168,7 @@ struct Json {
     status: Option<String>,
     by: Option<By>,
     transaction_id: Option<String>,
+    failure_code: Option<String>,
     failure_reason: Option<String>,
     amendment_id: Option<String>,
     changed_fields: Option<Vec<String>>,
@@ -247,10 +246,10 @@ impl Json {
 
     fn version(&self, at: UtcSecond) -> Result<Option<Version>> {
         let (Some(number @ 1..), Some(status)) = (self.version, &self.status) else { return Ok(None) };
-        let settlement = match (&self.transaction_id, &self.failure_reason) {
-            (Some(id), _) => Some(Settlement::Processed(id.parse()?)),
-            (None, Some(reason)) => Some(Settlement::Failed(FailureReason::cut(reason))),
-            (None, None) => None,
+        let settlement = match (&self.transaction_id, &self.failure_code, &self.failure_reason) {
+            (Some(id), ..) => Some(Settlement::Processed(id.parse()?)),
+            (None, Some(code), Some(reason)) => Some(Settlement::Failed(Failure::from_stored(code, reason)?)),
+            _ => None,
         };
         let due = self.due_at.as_ref().zip(self.due_date.as_ref());
         let due = due.map(|(at, date)| anyhow::Ok((at.parse()?, date.parse()?))).transpose()?;

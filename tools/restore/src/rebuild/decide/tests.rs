@@ -1,8 +1,6 @@
 //! What contradicts is listed and not touched, and what is clear is done: a table of what there can be of one payment.
 
-use payments_model::{
-    Actor, Event, FailureReason, Instruction, Money, PaymentId, Settlement, ShardCount, TransactionId,
-};
+use payments_model::{Actor, Event, Failure, Instruction, Money, PaymentId, Settlement, ShardCount, TransactionId};
 use serde_json::json;
 
 use super::*;
@@ -88,7 +86,7 @@ fn decided_at(
 fn what_contradicts_is_listed_and_not_touched() {
     let cancelled = head(&[Event::Cancel]);
     let (pending, one, other) = (head(&[Event::Sweep]), head(&processed("TX-1")), head(&processed("TX-2")));
-    let failed = head(&[Event::Sweep, Event::Settle(Settlement::Failed(FailureReason::cut("no")))]);
+    let failed = head(&[Event::Sweep, Event::Settle(Settlement::Failed(Failure::new(Some("AM04"), "no")))]);
     let scheduled = head(&[]);
     let settled = known(&[(2, "PENDING", None), (3, "PROCESSED", Some("TX-1"))], None);
     for (name, known, hot, history, want) in [

@@ -1,10 +1,12 @@
-//! Webhook endpoints: what their operators chose. What `publish` knows of each is in the endpoint's consumer.
+//! Webhook endpoints: what their operators chose. How far the log was delivered to each is in the endpoint's consumer.
 //!
-//! | item | pk | sk |
-//! |---|---|---|
-//! | endpoint | `LOG#ENDPOINTS` | its id |
+//! | item | table | pk | sk |
+//! |---|---|---|---|
+//! | endpoint | `payment-history` | `WEBHOOK#ENDPOINTS` | its id |
+//! | consumer | `payments-log` | `LOG#CONSUMERS` | `webhook#` and the id |
 //!
-//! An endpoint and its consumer are created and deleted in one transaction, so neither is without the other.
+//! Both are created and deleted in one transaction. A restore can take one of them. A consumer without an endpoint gets nothing. An endpoint
+//! without a consumer gets a new one, which begins where the restored log's readers go on ([`LogHead::start_after_loss`]).
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,13 +17,11 @@ use payments_model::webhook::{EndpointId, EndpointUrl, SecretGeneration};
 use payments_model::{EventFilter, UtcSecond};
 use serde::Deserialize;
 
-use super::consumer::webhook_key;
-use super::webhook::DisabledBy;
-use super::{LogPosition, number, text};
 use crate::attributes::Fault;
 use crate::conditional::conditional;
 use crate::item::{item_key, key_of, text_of};
-use crate::key::log_partition;
+use crate::key::webhook_partition;
+use crate::log::{DisabledBy, LogPosition, WebhookState, number, text, webhook_key};
 use crate::{Item, Store, StoreError};
 
 /// The end of the partition key of endpoints.
@@ -46,6 +46,8 @@ pub struct WebhookEndpoint {
     pub created_at: UtcSecond,
     /// When its operator last changed it.
     pub updated_at: UtcSecond,
+    /// Since when its operator wants nothing sent.
+    pub disabled_at: Option<UtcSecond>,
 }
 
 /// What an operator chooses for an endpoint.
@@ -72,6 +74,7 @@ struct EndpointItem {
     previous_until: Option<String>,
     created_at: String,
     updated_at: String,
+    disabled_at: Option<String>,
 }
 
 impl WebhookEndpoint {
@@ -79,6 +82,12 @@ impl WebhookEndpoint {
     pub fn signing(&self, now: UtcSecond) -> impl Iterator<Item = SecretGeneration> {
         let previous = self.generation.previous().filter(|_| self.previous_until.is_some_and(|until| until > now));
         [self.generation].into_iter().chain(previous)
+    }
+
+    /// Who wants nothing sent, and since when: its operator, or `publish`, as its consumer's state says.
+    #[must_use]
+    pub fn disabled(&self, state: &WebhookState) -> Option<(DisabledBy, UtcSecond)> {
+        self.disabled_at.map(|at| (DisabledBy::Operator, at)).or(state.disabled_by.zip(state.disabled_at))
     }
 
     fn parse(item: Item) -> Result<Self, Fault> {
@@ -96,6 +105,7 @@ impl WebhookEndpoint {
             previous_until: item.previous_until.map(|until| until.parse()).transpose()?,
             created_at: item.created_at.parse()?,
             updated_at: item.updated_at.parse()?,
+            disabled_at: item.disabled_at.map(|at| at.parse()).transpose()?,
         })
     }
 }
@@ -126,13 +136,13 @@ impl Store {
     /// Returns all endpoints by their ids, strongly consistent: 1 read unit for each 4 KB. One that cannot be read is an error in its place,
     /// and keeps nobody from the others.
     pub async fn webhook_endpoints(&self) -> Result<BTreeMap<String, Result<WebhookEndpoint, StoreError>>, StoreError> {
-        let items = self.log_items(log_partition(ENDPOINTS), "-", "~").await?;
+        let items = self.items_between(&self.tables.history, webhook_partition(ENDPOINTS), "-", "~").await?;
         Ok(items.into_iter().map(|item| (text_of(&item, "sk").to_owned(), self.parse_endpoint(item))).collect())
     }
 
     /// Returns an endpoint, strongly consistent: 1 read unit for each 4 KB.
     pub async fn webhook_endpoint(&self, id: &EndpointId) -> Result<Option<WebhookEndpoint>, StoreError> {
-        let item = self.get(&self.tables.log, endpoint_key(id)).await?;
+        let item = self.get(&self.tables.history, endpoint_key(id)).await?;
         item.map(|item| self.parse_endpoint(item)).transpose()
     }
 
@@ -146,35 +156,30 @@ impl Store {
         disabled: bool,
         now: UtcSecond,
     ) -> Result<bool, StoreError> {
+        let off = if disabled { ", disabledAt = :now" } else { "" };
         let endpoint = Update::builder()
-            .table_name(&self.tables.log)
+            .table_name(&self.tables.history)
             .set_key(Some(endpoint_key(id)))
             .condition_expression("attribute_not_exists(pk)")
-            .update_expression(format!("{SET_CHOICE}, createdAt = :now, generation = :first"))
+            .update_expression(format!("{SET_CHOICE}, createdAt = :now, generation = :first{off}"))
             .set_expression_attribute_names(Some(names_of_choice()))
             .set_expression_attribute_values(Some(chosen.values(now)))
             .expression_attribute_values(":first", number(SecretGeneration::FIRST.get()))
             .build();
+        // A restore may have brought a consumer back whose endpoint was deleted.
         let consumer = Update::builder()
             .table_name(&self.tables.log)
             .set_key(Some(webhook_key(id)))
+            .update_expression(format!("SET #position = :from, lease = :lease REMOVE {}", WebhookState::MEMORY))
             .expression_attribute_names("#position", "position")
             // Leases begin where none of an endpoint that was deleted can be: a run that still has one of these writes nothing here.
             .expression_attribute_values(":lease", number(now.as_chrono().timestamp()))
             .expression_attribute_values(":from", AttributeValue::S(from.to_string()));
-        let consumer = if disabled {
-            consumer
-                .update_expression("SET #position = :from, lease = :lease, disabledAt = :now, disabledBy = :by")
-                .expression_attribute_values(":now", text(now))
-                .expression_attribute_values(":by", AttributeValue::S(DisabledBy::Operator.as_str().to_owned()))
-        } else {
-            consumer.update_expression("SET #position = :from, lease = :lease REMOVE disabledAt, disabledBy")
-        };
         Ok(self.transact(both(endpoint, consumer.build())).await?.is_ok())
     }
 
-    /// Changes an endpoint, and switches it on or off: 4 write units and more. Returns whether there is such an endpoint. Attributes that
-    /// this version does not know stay.
+    /// Changes an endpoint, and switches it on or off: 4 write units and more. Returns whether there is such an endpoint, with a consumer.
+    /// Attributes that this version does not know stay.
     ///
     /// What is switched on is tried at once. A run that is delivering as the endpoint was before writes nothing any more, and stops. Its
     /// lease lasts to its end, so that nobody sends beside what it still waits for.
@@ -185,31 +190,22 @@ impl Store {
         disabled: bool,
         now: UtcSecond,
     ) -> Result<bool, StoreError> {
+        let off = if disabled { ", disabledAt = if_not_exists(disabledAt, :now)" } else { " REMOVE disabledAt" };
         let endpoint = Update::builder()
-            .table_name(&self.tables.log)
+            .table_name(&self.tables.history)
             .set_key(Some(endpoint_key(id)))
             .condition_expression("attribute_exists(pk)")
-            .update_expression(SET_CHOICE)
+            .update_expression(format!("{SET_CHOICE}{off}"))
             .set_expression_attribute_names(Some(names_of_choice()))
             .set_expression_attribute_values(Some(chosen.values(now)))
             .build();
+        let forgiven = if disabled { "" } else { "REMOVE disabledAt, disabledBy, failures, failingSince, nextTryAt " };
         let consumer = Update::builder()
             .table_name(&self.tables.log)
             .set_key(Some(webhook_key(id)))
             .condition_expression("attribute_exists(pk)")
+            .update_expression(format!("{forgiven}ADD lease :one"))
             .expression_attribute_values(":one", number(1));
-        let consumer = if disabled {
-            consumer
-                .update_expression(
-                    "SET disabledAt = if_not_exists(disabledAt, :now), disabledBy = if_not_exists(disabledBy, :by) \
-                     ADD lease :one",
-                )
-                .expression_attribute_values(":now", text(now))
-                .expression_attribute_values(":by", AttributeValue::S(DisabledBy::Operator.as_str().to_owned()))
-        } else {
-            consumer
-                .update_expression("REMOVE disabledAt, disabledBy, failures, failingSince, nextTryAt ADD lease :one")
-        };
         Ok(self.transact(both(endpoint, consumer.build())).await?.is_ok())
     }
 
@@ -217,7 +213,7 @@ impl Store {
     /// is delivering writes nothing any more, and stops.
     pub async fn delete_webhook_endpoint(&self, id: &EndpointId) -> Result<bool, StoreError> {
         let endpoint = Delete::builder()
-            .table_name(&self.tables.log)
+            .table_name(&self.tables.history)
             .set_key(Some(endpoint_key(id)))
             .condition_expression("attribute_exists(pk)")
             .build();
@@ -239,7 +235,7 @@ impl Store {
         let update = self
             .client
             .update_item()
-            .table_name(&self.tables.log)
+            .table_name(&self.tables.history)
             .set_key(Some(endpoint_key(id)))
             .condition_expression("generation = :from")
             .update_expression("SET generation = generation + :one, previousUntil = :until, updatedAt = :now")
@@ -252,7 +248,7 @@ impl Store {
 
     fn parse_endpoint(&self, item: Item) -> Result<WebhookEndpoint, StoreError> {
         let key = key_of(&item);
-        WebhookEndpoint::parse(item).map_err(|fault| StoreError::unreadable(&self.tables.log, key, fault))
+        WebhookEndpoint::parse(item).map_err(|fault| StoreError::unreadable(&self.tables.history, key, fault))
     }
 }
 
@@ -269,5 +265,5 @@ fn both(
 }
 
 fn endpoint_key(id: &EndpointId) -> Item {
-    item_key(log_partition(ENDPOINTS), id.to_string())
+    item_key(webhook_partition(ENDPOINTS), id.to_string())
 }
