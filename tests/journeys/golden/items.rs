@@ -4,7 +4,8 @@ use anyhow::{Context as _, Result, bail};
 use payments_store::{Item, ItemKind};
 use payments_tests::World;
 
-use super::{Goldens, Kind, bank, golden_items, item_form, log, payments};
+use super::forms::{Goldens, Kind, golden_items, item_form};
+use super::{bank, log, payments};
 
 /// The parts of a day, each in tables of its own.
 const PARTS: [&str; 4] = ["payments", "log", "restored", "bank"];

@@ -1,4 +1,4 @@
-//! Attributes of a later version, which all new heads and details have here: whoever writes such an item anew keeps them.
+//! Attributes of a later version, which all new heads and details have here, and which every copy must have.
 //!
 //! No function knows them. The network adds them to each item that creates a head or details; what is copied from another item must bring them.
 
