@@ -1,4 +1,4 @@
-//! Golden items of all tables: what a part of the bank's day writes into empty tables, and what its readers say of it, written again.
+//! Golden items of all tables: what parts of a bank's day write, and what is read of it, written again.
 
 use anyhow::{Context as _, Result, bail};
 use payments_store::{Item, ItemKind};

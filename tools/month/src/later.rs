@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 use crate::attributes::{Key, text};
 use crate::laws::{Tables, id_of, is_of_head};
 
+/// The tool of a restore, as a caller.
+pub(crate) const RESTORE: &str = "restore";
+
 /// The attributes: a text, a map and bytes.
 const NAMES: [&str; 3] = ["laterText", "laterMap", "laterBytes"];
 
