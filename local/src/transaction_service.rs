@@ -148,11 +148,30 @@ pub struct TransactionService {
 struct Known {
     /// A digest of its first request: the requests themselves would be gigabytes for a million payments.
     content: Uuid,
+    transfer: Transfer,
     requests: u64,
     results: u64,
 }
 
-/// A settlement result. The amount, the account and the due time are those of the request.
+/// What a payment's first request asks for, which later ones do not change: the service knows requests by their payment.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Transfer {
+    amount_minor: i64,
+    currency: Box<str>,
+    payee_account_id: Box<str>,
+}
+
+impl Transfer {
+    /// Reads it from a request's fields.
+    fn of(fields: &Fields) -> Option<Self> {
+        let text = |name: &str| serde_json::from_str(fields.get(name)?.get()).ok();
+        let amount_minor = serde_json::from_str(fields.get("amountMinor")?.get()).ok()?;
+        Some(Self { amount_minor, currency: text("currency")?, payee_account_id: text("payeeAccountId")? })
+    }
+}
+
+/// A settlement result. The account and the due time are those of the request.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ResultJson<'r> {
@@ -166,8 +185,8 @@ struct ResultJson<'r> {
     failure_code: Option<&'r str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'r str>,
-    amount_minor: &'r RawValue,
-    currency: &'r RawValue,
+    #[serde(flatten)]
+    transfer: &'r Transfer,
     #[serde(skip_serializing_if = "Option::is_none")]
     account_id: Option<&'r RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -229,14 +248,15 @@ impl TransactionService {
         }
         let payment: PaymentId = serde_json::from_str::<String>(fields.get("paymentId")?.get()).ok()?.parse().ok()?;
         fields.remove("dispatchAttempt");
-        let content = digest(&fields);
+        let (content, transfer) = (digest(&fields), Transfer::of(&fields)?);
         let known = self.known.entry(payment).or_insert_with(|| {
             self.counts.payments += 1;
-            Known { content, requests: 0, results: 0 }
+            Known { content, transfer, requests: 0, results: 0 }
         });
         known.requests += 1;
         self.counts.requests += 1;
         self.counts.other_contents += u64::from(known.content != content);
+        let transfer = known.transfer.clone();
 
         let mut random = self.settings.random(payment, known.requests);
         let twice = random.u16(0..1_000) < self.settings.repeats_per_thousand;
@@ -247,14 +267,15 @@ impl TransactionService {
             Some(Chosen::Refused) => failed.clone(),
             _ => self.settings.end_of(payment),
         };
-        let result = result(payment, &fields, &end)?;
+        let result = result(payment, &transfer, &fields, &end)?;
         let late = if chosen == Some(Chosen::Late) { Chosen::LATE } else { TimeDelta::zero() };
         for _ in 0..=u8::from(twice || chosen == Some(Chosen::Twice)) {
             let at = now + late + self.settings.delay(&mut random);
             self.schedule(at, payment, result.clone());
         }
         if chosen == Some(Chosen::Contradicting) {
-            self.schedule(now + Chosen::CONTRADICTS_AFTER, payment, self::result(payment, &fields, &failed)?);
+            let other = self::result(payment, &transfer, &fields, &failed)?;
+            self.schedule(now + Chosen::CONTRADICTS_AFTER, payment, other);
         }
         Some(())
     }
@@ -280,8 +301,8 @@ fn chosen_by(fields: &Fields) -> Option<Chosen> {
     Chosen::of(&serde_json::from_str::<String>(fields.get("reference")?.get()).ok()?)
 }
 
-/// Returns the settlement result of a payment, with the amount, the account and the due time of the request.
-fn result(payment: PaymentId, fields: &Fields, end: &End) -> Option<String> {
+/// Returns the settlement result of a payment, with the account and the due time of the request.
+fn result(payment: PaymentId, transfer: &Transfer, fields: &Fields, end: &End) -> Option<String> {
     let (word, transaction_id, failure_code, reason) = match end {
         End::Processed(id) => ("PROCESSED", Some(id.as_str()), None, None),
         End::Failed(code, reason) => ("FAILED", None, *code, Some(*reason)),
@@ -296,8 +317,7 @@ fn result(payment: PaymentId, fields: &Fields, end: &End) -> Option<String> {
         transaction_id,
         failure_code,
         reason,
-        amount_minor: echo("amountMinor")?,
-        currency: echo("currency")?,
+        transfer,
         account_id,
         due_at,
     };

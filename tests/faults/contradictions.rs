@@ -12,14 +12,15 @@ use crate::poison::bodies;
 use crate::transaction_service::{read_requests, result_of};
 
 #[tokio::test]
-async fn a_result_of_another_amount_settles_nothing_and_a_corrected_one_settles() -> Result<()> {
+async fn a_result_of_another_transfer_settles_nothing_and_a_corrected_one_settles() -> Result<()> {
     let fixture = Fixture::start().await?;
-    let intents = fixture.pending(2).await?;
+    let intents = fixture.pending(3).await?;
     fixture.dispatch_all().await?;
     let requests = read_requests(&fixture.requests, &fixture.time)?;
     let mut wrong: Vec<Value> = requests.iter().map(result_of).collect();
     wrong[0]["amountMinor"] = json!(requests[0]["amountMinor"].as_u64().unwrap_or_default() + 1);
     wrong[1]["currency"] = json!("SEK");
+    wrong[2]["payeeAccountId"] = json!("somebody-else");
     let mut dead: Vec<String> = wrong.iter().map(Value::to_string).collect();
     dead.sort();
     let often = u64::from(MAX_RESULT_RECEIVES);
@@ -34,7 +35,7 @@ async fn a_result_of_another_amount_settles_nothing_and_a_corrected_one_settles(
         assert!(fixture.settle_step().await.is_none(), "nothing is left in the queue");
         let lines = fixture.metrics.take();
         for (metric, want) in
-            [("OutcomesOfOtherAmounts", 2 * often), ("Processed", 0), ("Failed", 0), ("RepeatedOutcomes", 0)]
+            [("OutcomesOfOtherTransfers", 3 * often), ("Processed", 0), ("Failed", 0), ("RepeatedOutcomes", 0)]
         {
             assert_eq!(fixture.metric(&lines, metric), want, "{metric}");
         }
@@ -59,7 +60,7 @@ async fn a_shared_transaction_id_raises_its_alarm() -> Result<()> {
     let intents = fixture.pending(2).await?;
     let tell = || -> Result<()> {
         for intent in &intents {
-            let result = json!({ "v": 1, "kind": "settlement", "paymentId": intent.accepted, "amountMinor": intent.amount, "currency": intent.currency, "outcome": "PROCESSED", "transactionId": "T-same" });
+            let result = json!({ "v": 1, "kind": "settlement", "paymentId": intent.accepted, "amountMinor": intent.amount, "currency": intent.currency, "payeeAccountId": intent.payee, "outcome": "PROCESSED", "transactionId": "T-same" });
             fixture.results.send(result.to_string(), fixture.time.now())?;
         }
         Ok(())

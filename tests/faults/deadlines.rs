@@ -79,7 +79,7 @@ async fn settle_returns_what_it_has_not_begun() -> Result<()> {
     let intents = fixture.pending(3).await?;
     let result = |intent: &Intent| {
         json!({
-            "v": 1, "kind": "settlement", "paymentId": intent.accepted, "amountMinor": intent.amount, "currency": intent.currency,
+            "v": 1, "kind": "settlement", "paymentId": intent.accepted, "amountMinor": intent.amount, "currency": intent.currency, "payeeAccountId": intent.payee,
             "outcome": "PROCESSED", "transactionId": "T",
         })
     };

@@ -41,11 +41,11 @@ async fn every_invalid_result_ends_as_a_dead_letter_and_the_others_are_settled_a
     let early = fixture.created(1).await?;
     let taken = result_of(&requests[0]);
     let unknown = json!({
-        "v": 1, "kind": "settlement", "paymentId": "00000000-0000-5000-8000-000000000000", "amountMinor": 7, "currency": "GBP",
+        "v": 1, "kind": "settlement", "paymentId": "00000000-0000-5000-8000-000000000000", "amountMinor": 7, "currency": "GBP", "payeeAccountId": "payee",
         "outcome": "FAILED", "reason": "who?",
     });
     let too_early = json!({
-        "v": 1, "kind": "settlement", "paymentId": early[0].accepted, "amountMinor": 7, "currency": "GBP",
+        "v": 1, "kind": "settlement", "paymentId": early[0].accepted, "amountMinor": 7, "currency": "GBP", "payeeAccountId": "payee",
         "outcome": "PROCESSED", "transactionId": "T-early",
     });
     let mut dead = vec![
@@ -93,8 +93,7 @@ async fn every_invalid_result_ends_as_a_dead_letter_and_the_others_are_settled_a
 async fn an_early_result_settles_when_its_payment_is_pending() -> Result<()> {
     let fixture = Fixture::start().await?;
     let intents = fixture.created(1).await?;
-    let request =
-        json!({ "paymentId": intents[0].accepted, "amountMinor": intents[0].amount, "currency": intents[0].currency });
+    let request = json!({ "paymentId": intents[0].accepted, "amountMinor": intents[0].amount, "currency": intents[0].currency, "payeeAccountId": intents[0].payee });
     fixture.results.send(result_of(&request).to_string(), fixture.time.now())?;
     let early = fixture.settle_step().await.context("no delivery")?;
     assert_eq!(early.deleted, 0);
@@ -115,23 +114,23 @@ async fn contradictions_and_shared_transaction_ids_change_nothing_and_raise_alar
     let intents = fixture.created(3).await?;
     let result = |intent: &Intent| {
         json!({
-            "v": 1, "kind": "settlement", "paymentId": intent.accepted, "amountMinor": intent.amount, "currency": intent.currency,
+            "v": 1, "kind": "settlement", "paymentId": intent.accepted, "amountMinor": intent.amount, "currency": intent.currency, "payeeAccountId": intent.payee,
             "outcome": "PROCESSED", "transactionId": "T-same",
         })
     };
     let other = json!({
-        "v": 1, "kind": "settlement", "paymentId": intents[0].accepted, "amountMinor": intents[0].amount, "currency": intents[0].currency,
+        "v": 1, "kind": "settlement", "paymentId": intents[0].accepted, "amountMinor": intents[0].amount, "currency": intents[0].currency, "payeeAccountId": intents[0].payee,
         "outcome": "FAILED", "reason": "after all",
     });
     let mut cancelled = fixture.created(1).await?;
     fixture.cancel(&mut cancelled[0]).await?;
     let of_cancelled = cancelled[0].accepted.as_deref();
     let processed_after_cancel = json!({
-        "v": 1, "kind": "settlement", "paymentId": of_cancelled, "amountMinor": cancelled[0].amount, "currency": "GBP",
+        "v": 1, "kind": "settlement", "paymentId": of_cancelled, "amountMinor": cancelled[0].amount, "currency": "GBP", "payeeAccountId": cancelled[0].payee,
         "outcome": "PROCESSED", "transactionId": "T-moved",
     });
     let failed_after_cancel = json!({
-        "v": 1, "kind": "settlement", "paymentId": of_cancelled, "amountMinor": cancelled[0].amount, "currency": "GBP",
+        "v": 1, "kind": "settlement", "paymentId": of_cancelled, "amountMinor": cancelled[0].amount, "currency": "GBP", "payeeAccountId": cancelled[0].payee,
         "outcome": "FAILED", "reason": "it was cancelled",
     });
     fixture.time.pass(TimeDelta::seconds(61));

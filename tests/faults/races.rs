@@ -144,7 +144,7 @@ impl Races {
                 let contradict = |result: &Value| {
                     let id = &result["paymentId"];
                     json!({
-                        "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": result["amountMinor"], "currency": result["currency"],
+                        "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": result["amountMinor"], "currency": result["currency"], "payeeAccountId": result["payeeAccountId"],
                         "outcome": "FAILED", "reason": "or not",
                     })
                 };
@@ -291,7 +291,7 @@ struct Conditions {
 /// The result that the service will send for a payment.
 fn early_result(intent: &Intent) -> Value {
     transaction_service::result_of(
-        &json!({ "paymentId": intent.accepted, "amountMinor": intent.amount, "currency": intent.currency }),
+        &json!({ "paymentId": intent.accepted, "amountMinor": intent.amount, "currency": intent.currency, "payeeAccountId": intent.payee }),
     )
 }
 

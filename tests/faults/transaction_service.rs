@@ -27,6 +27,7 @@ pub(crate) fn result_of(request: &Value) -> Value {
     };
     result["amountMinor"] = request["amountMinor"].clone();
     result["currency"] = request["currency"].clone();
+    result["payeeAccountId"] = request["payeeAccountId"].clone();
     if amount % 2 == 1 {
         result["accountId"] = request["accountId"].clone();
         result["dueAt"] = request["dueAt"].clone();

@@ -1,5 +1,6 @@
 //! The archive: past and reported payments move to history, once, and no others.
 
+mod kept;
 mod reads;
 mod stops;
 
@@ -52,14 +53,14 @@ async fn settle(world: &World, result: Value) -> Result<()> {
 
 fn processed(payment_id: &str) -> Value {
     json!({
-        "v": 1, "kind": "settlement", "paymentId": payment_id, "amountMinor": 120_000, "currency": "GBP",
+        "v": 1, "kind": "settlement", "paymentId": payment_id, "amountMinor": 120_000, "currency": "GBP", "payeeAccountId": "landlord",
         "outcome": "PROCESSED", "transactionId": format!("TX-{payment_id}"),
     })
 }
 
 fn refused(payment_id: &str) -> Value {
     json!({
-        "v": 1, "kind": "settlement", "paymentId": payment_id, "amountMinor": 120_000, "currency": "GBP",
+        "v": 1, "kind": "settlement", "paymentId": payment_id, "amountMinor": 120_000, "currency": "GBP", "payeeAccountId": "landlord",
         "outcome": "FAILED", "failureCode": "AM04", "reason": "no funds",
     })
 }

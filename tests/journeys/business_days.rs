@@ -43,6 +43,36 @@ fn dates(payment: &Value) -> [&str; 5] {
     ["scheduledFor", "dateRule", "dueAt", "dueDate", "moveReason"].map(|name| payment[name].as_str().unwrap_or("–"))
 }
 
+/// The calendar that moved a payment, and its version.
+fn calendar(payment: &Value) -> [&Value; 2] {
+    [&payment["calendarId"], &payment["calendarVersion"]]
+}
+
+/// Details keep which version of which calendar moved them, so their date can be explained when the calendar has changed. A payment that
+/// was not moved has none.
+#[tokio::test]
+async fn a_payment_that_moved_says_by_which_version_of_which_calendar() -> Result<()> {
+    let world = world().await?;
+    let england = world.send(Ask::get("/calendars/GB")).await?;
+    let want = [&json!("GB"), &england.body["calendarVersion"]];
+    assert!(england.field("calendarVersion").starts_with("2026-"), "{england}");
+    let asked = json!({ "scheduledFor": "2026-11-28", "dateRule": "following" });
+    let created = world.send(ask("rent", &asked)).await?;
+    assert_eq!(calendar(&created.body), want, "{created}");
+    let id = created.field("paymentId");
+    let path = format!("/accounts/tenant/payments/{id}");
+    let got = world.send(Ask::get(&path)).await?;
+    assert_eq!(calendar(&got.body), want, "{got}");
+    let versions = world.send(Ask::get(&format!("{path}/versions"))).await?;
+    assert_eq!(calendar(&versions.body["versions"][0]), want, "{versions}");
+    let details = stored(&world, id).await?;
+    let details = ["calendarId", "calendarVersion"].map(|name| json!(details[name].as_s().ok()));
+    assert_eq!([&details[0], &details[1]], want);
+    let open = world.send(ask("open", &json!({ "scheduledFor": "2026-11-27", "dateRule": "following" }))).await?;
+    assert_eq!((open.status, calendar(&open.body)), (201, [&Value::Null; 2]), "{open}");
+    Ok(())
+}
+
 /// A payment's details, as stored.
 async fn stored(world: &World, id: &str) -> Result<Item> {
     let get = world.client().await.get_item().table_name(&world.environment.tables.history);
@@ -259,7 +289,7 @@ async fn golden_details_are_replayed() -> Result<()> {
         let ask = Ask::post("/accounts/golden/payments").header("Idempotency-Key", key).text(body);
         let reply = world.send(ask).await?;
         assert_eq!((reply.status, reply.header("idempotent-replayed")), (201, Some("true")), "{key}: {reply}");
-        for name in ["scheduledFor", "dateRule", "dueAt", "dueDate", "moveReason"] {
+        for name in ["scheduledFor", "dateRule", "dueAt", "dueDate", "moveReason", "calendarId", "calendarVersion"] {
             let stored = golden.get(name).and_then(|value| value.as_s().ok());
             assert_eq!(reply.body[name].as_str(), stored.map(String::as_str), "{key}: {name}");
         }

@@ -91,6 +91,28 @@ fn union<'s>(sets: impl IntoIterator<Item = &'s BTreeSet<String>>) -> BTreeSet<S
     sets.into_iter().flatten().cloned().collect()
 }
 
+/// A list of a date shows references, and why payments failed, without a read of their heads: also of a payment that is archived.
+#[tokio::test]
+async fn a_list_of_a_date_shows_references_and_codes_of_failures() -> Result<()> {
+    let world = World::open().await?;
+    let rent = json!({
+        "payeeAccountId": "shop", "amountMinor": 5, "currency": "EUR", "scheduledFor": DAY, "reference": "RENT FLAT 3",
+    });
+    let id: PaymentId = world.create("payer-0", "rent", &rent).await?.parse()?;
+    put(&world, DAY, 1).await?;
+    move_to(&world, id, Status::Failed).await?;
+    for now in [None, Some(DAYS_LATER)] {
+        if let Some(now) = now {
+            world.set_clock(now)?;
+        }
+        let payments = read_all(&world, "", 10).await?;
+        let [open, failed] = payments.as_slice() else { anyhow::bail!("{payments:?}") };
+        assert_eq!((&failed["reference"], &failed["failureCode"]), (&json!("RENT FLAT 3"), &json!("AM04")), "{failed}");
+        assert_eq!((open.get("reference"), open.get("failureCode")), (None, None), "{open}");
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn every_page_size_shows_every_payment_of_the_date_once() -> Result<()> {
     let world = World::open().await?;

@@ -26,7 +26,7 @@ async fn a_reference_and_a_failure_go_from_the_result_to_the_report() -> Result<
     let id = world.create("tenant", "rent", &body).await?;
     world.sweep().await?;
     let result = json!({
-        "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": 5, "currency": "GBP",
+        "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": 5, "currency": "GBP", "payeeAccountId": "landlord",
         "outcome": "FAILED", "failureCode": "LIMIT-1", "reason": "é".repeat(200),
     });
     deliver(&world, &result).await?;

@@ -374,7 +374,7 @@ async fn a_repeated_settlement_result_is_not_reported_again() -> Result<()> {
     run(&world).await?;
     let again: Vec<Value> =
         ids.iter().map(|id| json!({
-            "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": BILLS[0].amount, "currency": BILLS[0].currency,
+            "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": BILLS[0].amount, "currency": BILLS[0].currency, "payeeAccountId": BILLS[0].payee,
             "outcome": "PROCESSED", "transactionId": "TX-1",
         })).collect();
     settle(&world, &again).await?;

@@ -163,7 +163,7 @@ async fn a_payment_lives_by_when_it_is_due() -> Result<()> {
         assert_eq!((&request["paymentId"], &request["dueAt"]), (&json!(payment.id), &json!(DUE_AT)));
         // The echo is when it is due, which is not its slot.
         let result = json!({
-            "v": 1, "kind": "settlement", "paymentId": payment.id, "amountMinor": request["amountMinor"], "currency": "GBP",
+            "v": 1, "kind": "settlement", "paymentId": payment.id, "amountMinor": request["amountMinor"], "currency": "GBP", "payeeAccountId": "landlord",
             "outcome": "PROCESSED", "transactionId": "TX-1", "accountId": request["accountId"],
             "dueAt": request["dueAt"],
         });

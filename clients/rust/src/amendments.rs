@@ -52,6 +52,10 @@ pub struct PaymentVersion {
     pub due_date: NaiveDate,
     /// Why it was not due when it was ordered for: `weekend`, `holiday` or `cut-off`.
     pub move_reason: Option<String>,
+    /// The calendar that moved it.
+    pub calendar_id: Option<String>,
+    /// The version of that calendar's dates.
+    pub calendar_version: Option<String>,
     /// Its data. `None` if it had none, or if the response includes none.
     #[serde(default, deserialize_with = "present")]
     pub data: Option<Data>,

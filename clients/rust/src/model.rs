@@ -98,6 +98,10 @@ pub struct Payment {
     pub due_date: NaiveDate,
     /// Why it is not due when it was ordered for: `weekend`, `holiday` or `cut-off`. A list does not say it.
     pub move_reason: Option<String>,
+    /// The calendar that moved it.
+    pub calendar_id: Option<String>,
+    /// The version of that calendar's dates.
+    pub calendar_version: Option<String>,
     /// Its status.
     pub status: Status,
     /// How often its status was set.
@@ -164,10 +168,14 @@ pub struct DuePayment {
     pub due_date: NaiveDate,
     /// Its status.
     pub status: Status,
+    /// The text for the payee.
+    pub reference: Option<String>,
     /// How often its status was set.
     pub version: u64,
     /// When it was settled.
     pub settled_at: Option<DateTime<Utc>>,
+    /// Why it failed: a code of ISO 20022. Later releases list more.
+    pub failure_code: Option<String>,
 }
 
 /// A payment that was created.
@@ -267,6 +275,8 @@ fn sums<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, B
 pub struct Calendar {
     /// Its id.
     pub calendar_id: String,
+    /// The version of its dates.
+    pub calendar_version: String,
     /// What it is the calendar of.
     pub name: String,
     /// The IANA time zone of its cut-off.

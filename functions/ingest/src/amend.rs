@@ -133,7 +133,7 @@ impl Ingest {
         let has = |field: &str| changed.contains(&field);
         let currency = Some(wanted.money.currency).filter(|_| has("currency"));
         let mut faults: Vec<Problem> = currency.and_then(fault_of_new).into_iter().collect();
-        let as_it_is = Due { at: in_force.due_at, date: in_force.due_date, moved: in_force.moved };
+        let as_it_is = Due { at: in_force.due_at, date: in_force.due_date, moved: in_force.moved.clone() };
         if has("dateRule") {
             faults.extend(check_rule(wanted.date_rule, &self.config.business_days).err());
         }

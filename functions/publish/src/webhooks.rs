@@ -42,7 +42,7 @@ struct Known {
     endpoints: Vec<WebhookEndpoint>,
     /// How far each of these is, by its id.
     states: HashMap<String, WebhookState>,
-    /// Those that have no place in the log: a restore lost it, or they were created a moment ago.
+    /// Those that have no place in the log: a restore took it, or they were created a moment ago.
     without_place: Vec<EndpointId>,
     /// How many cannot be read.
     unreadable: u64,
@@ -56,12 +56,17 @@ impl Known {
     ) -> Self {
         let mut known = Self::default();
         for (id, endpoint) in endpoints {
-            match (endpoint, states.remove(&id)) {
+            let state = states.remove(&id);
+            if state.is_none() {
+                // Also of one that cannot be read, so that a PUT can repair it.
+                known.without_place.extend(id.parse());
+            }
+            match (endpoint, state) {
                 (Ok(endpoint), Some(Ok(state))) => {
                     known.endpoints.push(endpoint);
                     known.states.insert(id, state);
                 }
-                (Ok(endpoint), None) => known.without_place.push(endpoint.id),
+                (Ok(_), None) => {}
                 (Err(error), _) | (Ok(_), Some(Err(error))) => {
                     tracing::error!(endpoint = %id, %error, "a webhook endpoint cannot be read, and gets nothing");
                     known.unreadable += 1;

@@ -18,6 +18,7 @@ struct CalendarsView {
 #[serde(rename_all = "camelCase")]
 struct CalendarView {
     calendar_id: &'static str,
+    calendar_version: &'static str,
     name: &'static str,
     time_zone: String,
     currencies: Vec<String>,
@@ -73,6 +74,7 @@ impl QueryAccount {
         let (calendar, days) = (rail.calendar, &self.config.business_days);
         CalendarView {
             calendar_id: calendar.id(),
+            calendar_version: calendar.version(),
             name: calendar.name(),
             time_zone: calendar.zone().to_string(),
             currencies: currencies.iter().map(ToString::to_string).collect(),

@@ -27,9 +27,13 @@ pub(crate) struct DueView {
     due_at: String,
     due_date: String,
     status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reference: Option<String>,
     version: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     settled_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure_code: Option<String>,
 }
 
 /// The list that a request describes, and where to continue it.
@@ -164,7 +168,9 @@ fn view(row: &DueRow) -> DueView {
         due_at: row.due.due_at.to_string(),
         due_date: row.due.due_date.to_string(),
         status: row.due.status.as_str(),
+        reference: row.reference.as_ref().map(ToString::to_string),
         version: row.version,
         settled_at: row.settled_at.map(|at| at.to_string()),
+        failure_code: row.failure_code.as_ref().map(ToString::to_string),
     }
 }

@@ -79,7 +79,7 @@ impl Run<'_> {
         if !self.has_currency(currency) {
             return Judged::Changed;
         }
-        let due = Due { at: head.due_at, date: head.due_date, moved: details.moved };
+        let due = Due { at: head.due_at, date: head.due_date, moved: details.moved.clone() };
         let asked = (order.scheduled_for, currency, order.date_rule);
         match self.redate.config.business_days.due_again(due, asked, now) {
             Ok(Some(due)) => {

@@ -30,20 +30,22 @@ impl From<StoreError> for Halt {
     }
 }
 
-/// Whether a result is of the payment's amount. The log says which of the two differ, and no amounts.
-fn is_of_amount(head: &Head, result: &SettlementResult) -> bool {
-    if head.money == result.money {
+/// Whether a result is of the transfer that the payment asks for. The log says what differs, and neither amounts nor accounts.
+fn is_of_transfer(head: &Head, result: &SettlementResult) -> bool {
+    if head.money == result.money && head.payee == result.payee {
         return true;
     }
     let amount_differs = head.money.amount != result.money.amount;
     let currency_differs = head.money.currency != result.money.currency;
+    let payee_differs = head.payee != result.payee;
     let (payment_id, status) = (head.payment_id, head.state.status());
     tracing::error!(
         %payment_id,
         %status,
         amount_differs,
         currency_differs,
-        "a settlement result contradicts the payment's amount; the payment is unchanged, and SQS retries this"
+        payee_differs,
+        "a settlement result is of another transfer than the payment; the payment is unchanged, and SQS retries this"
     );
     false
 }
@@ -188,8 +190,8 @@ impl Settle {
                 (step, head)
             }
         };
-        if !is_of_amount(pending.known(), result) {
-            return Ok(MessageEnd::OtherAmount);
+        if !is_of_transfer(pending.known(), result) {
+            return Ok(MessageEnd::OtherTransfer);
         }
         in_time(deadline)?;
         let (Decided::Now(settled) | Decided::Before(settled)) = self.store.decide_settlement(&pending, &step).await?;
@@ -214,8 +216,8 @@ impl Settle {
     /// Returns what a result means for a head that it does not change.
     fn end_of(&self, head: &Head, result: &SettlementResult) -> MessageEnd {
         let end = MessageEnd::of(self.step(head, result).err());
-        if end == MessageEnd::Repeated && !is_of_amount(head, result) {
-            return MessageEnd::OtherAmount;
+        if end == MessageEnd::Repeated && !is_of_transfer(head, result) {
+            return MessageEnd::OtherTransfer;
         }
         if end != MessageEnd::Conflicting {
             return end;

@@ -15,7 +15,7 @@ pub(crate) enum MessageEnd {
     /// The payment is cancelled, and was processed all the same: money moved. Nothing changes; an operator has to act.
     CancelledProcessed,
     /// The result is of another amount or currency than the payment. Nothing changes; the message is retried, and an operator has to act.
-    OtherAmount,
+    OtherTransfer,
     /// The payment is not pending yet. The message is retried.
     TooEarly,
     /// The payment does not exist. The message is retried.
@@ -54,7 +54,7 @@ pub(crate) struct Tally {
     repeated_outcomes: u64,
     conflicting_outcomes: u64,
     cancelled_payments_processed: u64,
-    outcomes_of_other_amounts: u64,
+    outcomes_of_other_transfers: u64,
     early_outcomes: u64,
     unknown_payments: u64,
     poison_messages: u64,
@@ -74,7 +74,7 @@ impl Tally {
             MessageEnd::Repeated => &mut self.repeated_outcomes,
             MessageEnd::Conflicting => &mut self.conflicting_outcomes,
             MessageEnd::CancelledProcessed => &mut self.cancelled_payments_processed,
-            MessageEnd::OtherAmount => &mut self.outcomes_of_other_amounts,
+            MessageEnd::OtherTransfer => &mut self.outcomes_of_other_transfers,
             MessageEnd::TooEarly => &mut self.early_outcomes,
             MessageEnd::Unknown => &mut self.unknown_payments,
             MessageEnd::Poison => &mut self.poison_messages,

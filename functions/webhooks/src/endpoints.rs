@@ -16,7 +16,10 @@ use crate::{Webhooks, no_such_endpoint};
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) endpoint: WebhookEndpoint,
+    /// How far it is; where it will begin, if it has no place in the log.
     pub(crate) state: WebhookState,
+    /// Whether it has a place. A restore of the log can take it, and the next run of `publish` makes a new one.
+    pub(crate) has_place: bool,
     pub(crate) head: Option<LogHead>,
 }
 
@@ -81,7 +84,7 @@ impl Webhooks {
         let location = format!("/webhook-endpoints/{id}");
         let (created_at, updated_at, disabled_at) = (now, now, disabled.then_some(now));
         let endpoint = WebhookEndpoint { id, chosen, generation, previous_until, created_at, updated_at, disabled_at };
-        let found = Found { endpoint, state: WebhookState::new(from), head };
+        let found = Found { endpoint, state: WebhookState::new(from), has_place: true, head };
         Ok(Answer::json(201, &self.view(&found))?.header(LOCATION, &location))
     }
 
@@ -92,10 +95,10 @@ impl Webhooks {
         head: Option<LogHead>,
         wanted: Wanted,
     ) -> Result<Answer, Problem> {
-        let now = self.clock.now();
-        let state = self.store.begin_webhook(&endpoint.id, head.as_ref(), now).await?;
-        let mut found = Found { endpoint, state, head };
+        let state = self.store.webhook_state(&endpoint.id).await?.ok_or_else(without_place)?;
+        let mut found = Found { endpoint, state, has_place: true, head };
         if !found.is_as(&wanted) {
+            let now = self.clock.now();
             self.replace(request, &found.endpoint.id, &wanted, now).await?;
             (found.endpoint.chosen, found.endpoint.updated_at) = (wanted.chosen, now);
             if wanted.disabled {
@@ -118,9 +121,7 @@ impl Webhooks {
         error: &StoreError,
     ) -> Result<Answer, Problem> {
         tracing::error!(endpoint = %id, %error, "a webhook endpoint cannot be read, and is changed");
-        let (head, now) = (self.store.log_head().await?, self.clock.now());
-        self.store.begin_webhook(id, head.as_ref(), now).await?;
-        self.replace(request, id, wanted, now).await?;
+        self.replace(request, id, wanted, self.clock.now()).await?;
         Answer::json(200, &self.view(&self.find(id).await?))
     }
 
@@ -145,7 +146,7 @@ impl Webhooks {
         let (mut states, head) = (self.store.webhook_states().await?, self.store.log_head().await?);
         let (mut views, now) = (Vec::new(), self.clock.now());
         for (id, endpoint) in endpoints {
-            // Without a state: a restore lost its place, and the next run of `publish` gives it this one. Or it was deleted meanwhile.
+            // Without a state, a restore took its place, or it was deleted a moment ago.
             let state = states.remove(&id).unwrap_or_else(|| Ok(WebhookState::after_loss(head.as_ref(), now)));
             match endpoint.and_then(|endpoint| Ok((endpoint, state?))) {
                 Ok((endpoint, state)) => views.push(EndpointView::of(&endpoint, &state, head.as_ref(), now)),
@@ -186,6 +187,12 @@ impl Webhooks {
         Answer::json(200, &SecretsView::of(&endpoint, &master, self.clock.now()))
     }
 
+    /// Reads an endpoint that has a place in the log, with the log's head.
+    pub(crate) async fn find_placed(&self, id: &EndpointId) -> Result<Found, Problem> {
+        let found = self.find(id).await?;
+        if found.has_place { Ok(found) } else { Err(without_place()) }
+    }
+
     /// Reads an endpoint, with the log's head, or finds that there is none.
     pub(crate) async fn find(&self, id: &EndpointId) -> Result<Found, Problem> {
         self.read(id).await?.ok_or_else(no_such_endpoint)
@@ -195,12 +202,9 @@ impl Webhooks {
     async fn read(&self, id: &EndpointId) -> Result<Option<Found>, StoreError> {
         let (endpoint, state, head) =
             try_join3(self.store.webhook_endpoint(id), self.store.webhook_state(id), self.store.log_head()).await?;
-        let Some(endpoint) = endpoint else { return Ok(None) };
-        let state = match state {
-            Some(state) => state,
-            None => self.store.begin_webhook(id, head.as_ref(), self.clock.now()).await?,
-        };
-        Ok(Some(Found { endpoint, state, head }))
+        let (has_place, now) = (state.is_some(), self.clock.now());
+        let state = state.unwrap_or_else(|| WebhookState::after_loss(head.as_ref(), now));
+        Ok(endpoint.map(|endpoint| Found { endpoint, state, has_place, head }))
     }
 
     /// An endpoint's view.
@@ -227,6 +231,11 @@ impl Webhooks {
             LogRead::Beyond(_) => Err(gone("The log has no such place", head.start(now))),
         }
     }
+}
+
+fn without_place() -> Problem {
+    let detail = "A restore took the endpoint's place in the log, and it gets a new one within a minute; send the request again then.";
+    Problem::new(ProblemKind::Unavailable, detail)
 }
 
 fn gone(why: &str, oldest: LogPosition) -> Problem {

@@ -20,7 +20,7 @@ const MAX_EVENT_ID_BYTES: usize = 200;
 impl Webhooks {
     /// Asks for a test, which the next run of `publish` sends.
     pub(crate) async fn test(&self, request: &Request<'_>, id: &EndpointId) -> Result<Answer, Problem> {
-        let (mut found, now) = (self.find(id).await?, self.clock.now());
+        let (mut found, now) = (self.find_placed(id).await?, self.clock.now());
         let ask = async {
             let is_there = self.store.ask_webhook_test(id, now).await?;
             if is_there { Ok(()) } else { Err(no_such_endpoint()) }
@@ -39,7 +39,7 @@ impl Webhooks {
             (Some(Start::Now), faults) if faults.is_empty() => return Err(ahead()),
             (_, faults) => return Err(Problem::of_body(&Pointer::body(), faults)),
         };
-        let mut found = self.find(id).await?;
+        let mut found = self.find_placed(id).await?;
         if from > found.state.position {
             return Err(ahead());
         }
@@ -64,7 +64,7 @@ impl Webhooks {
         let Some(event_id) = event.filter(|_| faults.is_empty()) else {
             return Err(Problem::of_body(&Pointer::body(), faults));
         };
-        let mut found = self.find(id).await?;
+        let mut found = self.find_placed(id).await?;
         let blocking = found.state.progress.blocking.clone().filter(|blocking| blocking.event_id == event_id);
         match blocking {
             Some(blocking) => {

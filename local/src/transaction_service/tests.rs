@@ -32,7 +32,7 @@ fn id(number: u32) -> PaymentId {
 fn request(number: u32, attempt: u32, data: &str) -> String {
     let id = id(number);
     format!(
-        r#"{{"v":1,"kind":"payment","paymentId":"{id}","accountId":"acc-1","amountMinor":5,"currency":"GBP","dueAt":"2026-11-20T00:00:00Z","data":{data},"dispatchAttempt":{attempt}}}"#
+        r#"{{"v":1,"kind":"payment","paymentId":"{id}","accountId":"acc-1","payeeAccountId":"acc-2","amountMinor":5,"currency":"GBP","dueAt":"2026-11-20T00:00:00Z","data":{data},"dispatchAttempt":{attempt}}}"#
     )
 }
 
@@ -106,17 +106,19 @@ fn a_repeated_request_gets_the_same_result_and_a_different_one_is_counted() {
         (request(1, 2, r#"{"a":1}"#), 0),
         (request(1, 3, r#"{"a":1.0}"#), 1),
         (request(1, 1, r#"{"a": 1}"#), 2),
-        (request(2, 1, "2"), 2),
+        (request(1, 4, r#"{"a":1}"#).replace(":5,", ":6,").replace("acc-2", "acc-3"), 3),
+        (request(2, 1, "2"), 3),
     ] {
         fixture.requests.send(text.clone(), at(0)).unwrap();
         fixture.service.step(at(0));
         assert_eq!(fixture.service.counts().other_contents, others, "{text}");
     }
-    assert_eq!(fixture.service.step(at(90)).answered, 6);
+    assert_eq!(fixture.service.step(at(90)).answered, 7);
     let of_first = results(&fixture, at(90)).into_iter().filter(|result| result.payment_id == id(1));
-    let settlements: Vec<Settlement> = of_first.map(|result| result.settlement).collect();
-    assert_eq!(settlements, vec![fixture.service.settings().settlement_of(id(1)); 5]);
-    assert_eq!((fixture.service.counts().payments, fixture.service.counts().repeated_results), (2, 4));
+    let ends: Vec<_> = of_first.map(|it| (it.settlement, it.money.amount.get(), it.payee.to_string())).collect();
+    let first = (fixture.service.settings().settlement_of(id(1)), 5, "acc-2".to_owned());
+    assert_eq!(ends, vec![first; 6], "each says what the first request asked for");
+    assert_eq!((fixture.service.counts().payments, fixture.service.counts().repeated_results), (2, 5));
 }
 
 #[test]

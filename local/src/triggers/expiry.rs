@@ -1,29 +1,30 @@
-//! What DynamoDB does by itself: it deletes items of the hot table that have expired. An embedded engine does not.
-
-use std::collections::HashMap;
+//! What DynamoDB does by itself: it deletes items of payments' tables that have expired. An embedded engine does not.
 
 use anyhow::Result;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::{DateTime, TimeDelta, Utc};
-use payments_store::EXPIRES_AT;
+use payments_store::schema::{HISTORY, PAYMENTS};
 
 use crate::stack::Stack;
 
-/// How often expired items are looked for, which reads the whole hot table. DynamoDB takes days at the most.
+/// How often expired items are looked for, which reads both tables. DynamoDB takes days at the most.
 const EVERY: TimeDelta = TimeDelta::hours(6);
 
-/// The expiry of the hot table's items.
+/// The expiry of the items of the hot table and of the long-term table.
 #[derive(Debug)]
 pub(super) struct Expiry {
     client: Client,
-    table: String,
+    /// The tables, each with the attribute that says when an item expires.
+    tables: [(String, Option<&'static str>); 2],
     next: Option<DateTime<Utc>>,
 }
 
 impl Expiry {
     pub(super) fn of(stack: &Stack) -> Self {
-        Self { client: stack.client(), table: stack.environment.tables.payments.clone(), next: None }
+        let names = &stack.environment.tables;
+        let tables = [(names.payments.clone(), PAYMENTS.time_to_live), (names.history.clone(), HISTORY.time_to_live)];
+        Self { client: stack.client(), tables, next: None }
     }
 
     /// Deletes what has expired, if it is time to look.
@@ -32,24 +33,28 @@ impl Expiry {
             return Ok(());
         }
         self.next = Some(now + EVERY);
+        for (table, attribute) in &self.tables {
+            if let Some(attribute) = attribute {
+                self.delete_expired(table, attribute, now).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn delete_expired(&self, table: &str, attribute: &str, now: DateTime<Utc>) -> Result<()> {
         let instant = AttributeValue::N(now.timestamp().to_string());
         let mut after = None;
         loop {
-            let scan = self.client.scan().table_name(&self.table).filter_expression(format!("{EXPIRES_AT} < :now"));
+            let scan = self.client.scan().table_name(table).filter_expression(format!("{attribute} < :now"));
             let scan = scan.expression_attribute_values(":now", instant.clone()).projection_expression("pk, sk");
             let page = scan.set_exclusive_start_key(after).send().await?;
             for key in page.items.unwrap_or_default() {
-                self.delete(key).await?;
+                self.client.delete_item().table_name(table).set_key(Some(key)).send().await?;
             }
             after = page.last_evaluated_key;
             if after.is_none() {
                 return Ok(());
             }
         }
-    }
-
-    async fn delete(&self, key: HashMap<String, AttributeValue>) -> Result<()> {
-        self.client.delete_item().table_name(&self.table).set_key(Some(key)).send().await?;
-        Ok(())
     }
 }

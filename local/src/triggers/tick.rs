@@ -87,7 +87,7 @@ counts! {
     /// Settlement results that processed a cancelled payment.
     cancelled_payments_processed,
     /// Settlement results of another amount than the payment's.
-    outcomes_of_other_amounts,
+    outcomes_of_other_transfers,
     /// Settlement results of payments that were not pending yet.
     early_outcomes,
     /// Settlement results of unknown payments.
@@ -197,7 +197,7 @@ impl fmt::Display for Tick {
             (counts.repeated_outcomes, "repeated"),
             (counts.conflicting_outcomes, "CONFLICTING"),
             (counts.cancelled_payments_processed, "OF CANCELLED PAYMENTS"),
-            (counts.outcomes_of_other_amounts, "OF OTHER AMOUNTS"),
+            (counts.outcomes_of_other_transfers, "OF OTHER TRANSFERS"),
             (counts.early_outcomes, "too early"),
             (counts.unknown_payments, "of unknown payments"),
             (counts.poison_messages, "unreadable"),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use metrique_writer::Entry;
 use payments_model::{
-    DateRule, DayCounts, Details, Head, Instruction, JsonText, MoveReason, PaymentId, PublicActor, Status, TrailEntry,
+    DateMove, DateRule, DayCounts, Details, Head, Instruction, JsonText, PaymentId, PublicActor, Status, TrailEntry,
 };
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -27,8 +27,8 @@ pub struct PaymentView {
     reference: Option<String>,
     due_at: String,
     due_date: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    move_reason: Option<&'static str>,
+    #[serde(flatten)]
+    moved: MoveView,
     status: &'static str,
     version: u32,
     created_at: String,
@@ -44,6 +44,30 @@ pub struct PaymentView {
     settled_at: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<Box<RawValue>>,
+}
+
+/// Why a payment is not due when its client asked for it, and by which calendar.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct MoveView {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    move_reason: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calendar_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calendar_version: Option<String>,
+}
+
+impl MoveView {
+    fn of(details: &Details) -> Self {
+        let Some(DateMove { reason, calendar }) = &details.moved else { return Self::default() };
+        let calendar = calendar.as_ref();
+        Self {
+            move_reason: Some(reason.as_str()),
+            calendar_id: calendar.map(|calendar| calendar.id().to_owned()),
+            calendar_version: calendar.map(|calendar| calendar.version().to_owned()),
+        }
+    }
 }
 
 /// The payments that a list left out, because what is stored of them cannot be read: a member of the list, and a metric.
@@ -95,7 +119,7 @@ impl PaymentView {
             reference: head.reference.as_ref().map(ToString::to_string),
             due_at: head.due_at.to_string(),
             due_date: head.due_date.to_string(),
-            move_reason: None,
+            moved: MoveView::default(),
             status: head.state.status().as_str(),
             version: head.version,
             created_at: head.created_at().to_string(),
@@ -114,11 +138,11 @@ impl PaymentView {
         format!("\"{}\"", self.version)
     }
 
-    /// Adds what only the details in force say about the date: the client's rule, and why the payment moved.
+    /// Adds what only the details in force say about the date: the client's rule, and why the payment moved, and by which calendar.
     #[must_use]
     pub fn with_dates(self, details: &Details) -> Self {
         let date_rule = details.instruction.date_rule.map(DateRule::as_str);
-        Self { date_rule, move_reason: details.moved.map(MoveReason::as_str), ..self }
+        Self { date_rule, moved: MoveView::of(details), ..self }
     }
 
     /// Takes the data out.
@@ -159,8 +183,8 @@ struct VersionView {
     reference: Option<String>,
     due_at: String,
     due_date: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    move_reason: Option<&'static str>,
+    #[serde(flatten)]
+    moved: MoveView,
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<Box<RawValue>>,
 }
@@ -187,7 +211,7 @@ impl VersionsView {
                 reference: reference.as_ref().map(ToString::to_string),
                 due_at: details.due_at.to_string(),
                 due_date: details.due_date.to_string(),
-                move_reason: details.moved.map(MoveReason::as_str),
+                moved: MoveView::of(details),
                 data: data.as_ref().filter(|_| with_data).map(raw).transpose()?,
             })
         };

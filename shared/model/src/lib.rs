@@ -119,7 +119,9 @@ pub use account::AccountId;
 pub use action::{ActionId, ActionIdError};
 pub use actor::{Actor, ActorKind};
 pub use amendment::{Amended, Amendment, AmendmentId, AmendmentName, DetailsKey, MAX_AMENDMENTS};
-pub use business_days::{BusinessDays, Calendar, DateRefusal, DateRule, Due, MoveReason, Stays};
+pub use business_days::{
+    BusinessDays, Calendar, CalendarVersion, DateMove, DateRefusal, DateRule, Due, MoveReason, Stays,
+};
 pub use calendar::{BusinessDate, BusinessZone, ScheduledFor, UtcSecond};
 pub use counts::DayCounts;
 pub use currency::Currency;

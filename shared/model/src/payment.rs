@@ -5,8 +5,8 @@
 
 use crate::transition::FIRST_VERSION;
 use crate::{
-    AccountId, Actor, Amended, Amendment, AmendmentId, AmendmentName, BusinessDate, BusinessZone, DateRule, Decision,
-    DetailsKey, Due, DuePayment, Event, Failure, HeadKey, JsonText, Money, MoveReason, PaymentId, Place, Reference,
+    AccountId, Actor, Amended, Amendment, AmendmentId, AmendmentName, BusinessDate, BusinessZone, DateMove, DateRule,
+    Decision, DetailsKey, Due, DuePayment, Event, Failure, HeadKey, JsonText, Money, PaymentId, Place, Reference,
     ScheduledFor, Shard, ShardCount, Slot, SlotAt, State, Status, TransactionId, Transition, UtcSecond,
 };
 
@@ -73,7 +73,7 @@ pub struct Details {
     /// The business date it falls due on.
     pub due_date: BusinessDate,
     /// Why that is not when the client asked for it.
-    pub moved: Option<MoveReason>,
+    pub moved: Option<DateMove>,
     /// Its shard in the indexes.
     pub shard: Shard,
     /// When it was created.

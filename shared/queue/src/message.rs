@@ -109,6 +109,8 @@ pub struct SettlementResult {
     pub payment_id: PaymentId,
     /// The amount that the service knows.
     pub money: Money,
+    /// Who got it, or was to get it, as the service knows.
+    pub payee: AccountId,
     /// How it ended.
     pub settlement: Settlement,
     /// The payment with its account and due time, if the service echoes both: they locate the head of a payment that
@@ -146,6 +148,9 @@ pub enum SettlementResultError {
     /// A malformed transaction id.
     #[error("transactionId")]
     TransactionId(#[source] TransactionIdError),
+    /// A malformed payee.
+    #[error("payeeAccountId")]
+    Payee(#[source] account::AccountIdError),
     /// A malformed account id.
     #[error("accountId")]
     AccountId(#[source] account::AccountIdError),
@@ -167,9 +172,10 @@ struct ResultJson {
     reason: Option<String>,
     amount_minor: Option<i64>,
     currency: Option<String>,
+    payee_account_id: Option<String>,
     account_id: Option<String>,
     due_at: Option<String>,
-    /// Makes serde insist on an object: without it, an array of eleven would be accepted.
+    /// Makes serde insist on an object: without it, an array of twelve would be accepted.
     #[serde(flatten)]
     _others: HashMap<String, IgnoredAny>,
 }
@@ -206,11 +212,12 @@ impl SettlementResult {
         let amount = json.amount_minor.ok_or(E::Missing("amountMinor"))?.try_into().map_err(E::Amount)?;
         let currency = json.currency.ok_or(E::Missing("currency"))?;
         let money = Money { amount, currency: Currency::from_stored(&currency).map_err(E::Currency)? };
+        let payee = json.payee_account_id.ok_or(E::Missing("payeeAccountId"))?.parse().map_err(E::Payee)?;
         let account = json.account_id.map(|id| id.parse::<AccountId>().map_err(E::AccountId)).transpose()?;
         let due_at = json.due_at.map(|at| at.parse().map_err(E::DueAt)).transpose()?;
         let payment_id = payment_id.parse().map_err(E::PaymentId)?;
         let echo = account.zip(due_at).map(|(account, due_at)| DuePayment { account, payment_id, due_at });
-        Ok(Self { payment_id, money, settlement, echo })
+        Ok(Self { payment_id, money, payee, settlement, echo })
     }
 }
 

@@ -14,6 +14,10 @@ use crate::{Item, Store, StoreError};
 /// The attribute with the time at which DynamoDB may delete an item of the hot table, in seconds since 1970.
 pub const EXPIRES_AT: &str = "expires_at";
 
+/// The attribute with the time at which DynamoDB may delete an item of the long-term table, in seconds since 1970. It is another one than the
+/// hot table's, and no copy of an item brings either along: a payment's record would be deleted with it.
+pub const KEPT_UNTIL: &str = "keptUntil";
+
 /// A head, together with the item that it was read from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredHead {
@@ -47,10 +51,12 @@ pub(crate) fn whole_item(stored: &StoredHead) -> Item {
     item
 }
 
-/// The same without what only the hot table says about it.
+/// The same without the times at which either table may delete it.
 pub(crate) fn item_of(stored: &StoredHead) -> Item {
     let mut item = whole_item(stored);
-    item.remove(EXPIRES_AT);
+    for time_to_live in [EXPIRES_AT, KEPT_UNTIL] {
+        item.remove(time_to_live);
+    }
     item
 }
 

@@ -1,6 +1,6 @@
 //! Details as items, and back.
 
-use payments_model::{Amendment, Details, Instruction, Reference, Shard, UtcSecond};
+use payments_model::{Amendment, CalendarVersion, DateMove, Details, Instruction, Reference, Shard, UtcSecond};
 use serde::{Deserialize, Serialize};
 
 use crate::attributes::{Fault, Item};
@@ -33,6 +33,11 @@ struct DetailsItem {
     due_date: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     move_reason: Option<String>,
+    /// Of details that moved: the calendar that says so, and the version of its data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    calendar_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    calendar_version: Option<String>,
     shard: u16,
     created_at: String,
     created_by: String,
@@ -41,7 +46,8 @@ struct DetailsItem {
 /// Encodes details, with their data as it came.
 pub(crate) fn encode_details(details: &Details) -> Result<Item, StoreError> {
     let Instruction { account, payee, money, scheduled_for, date_rule, reference, data } = &details.instruction;
-    let amendment = details.amendment;
+    let (amendment, moved) = (details.amendment, details.moved.as_ref());
+    let calendar = moved.and_then(|moved| moved.calendar.as_ref());
     let item = DetailsItem {
         pk: key::payment_partition(details.payment_id),
         sk: key::details_sort(amendment.map(|amendment| amendment.name)),
@@ -56,7 +62,9 @@ pub(crate) fn encode_details(details: &Details) -> Result<Item, StoreError> {
         previous: amendment.and_then(|amendment| amendment.previous).map(|name| name.to_string()),
         due_at: details.due_at.to_string(),
         due_date: details.due_date.to_string(),
-        move_reason: details.moved.map(|reason| reason.to_string()),
+        move_reason: moved.map(|moved| moved.reason.to_string()),
+        calendar_id: calendar.map(|calendar| calendar.id().to_owned()),
+        calendar_version: calendar.map(|calendar| calendar.version().to_owned()),
         shard: details.shard.get(),
         created_at: details.created_at.to_string(),
         created_by: details.created_by.to_string(),
@@ -94,6 +102,10 @@ fn parse_details(mut item: Item) -> Result<Details, Fault> {
         (Some(name), Some(slot_at)) => (slot_at.parse()?, Some(Amendment { name, previous })),
         _ => return Err("sk, slotAt and previous disagree".into()),
     };
+    let calendar = item.calendar_id.zip(item.calendar_version);
+    let calendar = calendar.map(|(id, version)| CalendarVersion::from_stored(id, version));
+    let reason = item.move_reason.map(|reason| reason.parse()).transpose()?;
+    let moved = reason.map(|reason| DateMove { reason, calendar });
     Ok(Details {
         payment_id: key::parse_payment_partition(&item.pk)?,
         instruction: Instruction {
@@ -108,7 +120,7 @@ fn parse_details(mut item: Item) -> Result<Details, Fault> {
         slot_at,
         due_at,
         due_date: item.due_date.parse()?,
-        moved: item.move_reason.map(|reason| reason.parse()).transpose()?,
+        moved,
         shard: Shard::from_stored(item.shard).ok_or("the shard is out of range")?,
         created_at: item.created_at.parse()?,
         created_by: item.created_by.parse()?,

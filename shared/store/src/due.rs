@@ -4,12 +4,14 @@ use std::collections::{BTreeSet, HashSet};
 
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, Select};
-use payments_model::{AccountId, BusinessDate, HeadKey, Money, PaymentId, Shard, Status, UtcSecond};
+use payments_model::{
+    AccountId, BusinessDate, FailureCode, HeadKey, Money, PaymentId, Reference, Shard, Status, UtcSecond,
+};
 use serde::Deserialize;
 
 use crate::attributes::Fault;
 use crate::error::failed;
-use crate::item::{head_key_of, key_of, parse_money, text_of};
+use crate::item::{head_key_of, key_of, parse_money, parse_reference, text_of};
 use crate::key::{DueSort, KeyError, parse_head_key};
 use crate::merge::{Merged, Stretch, merge};
 use crate::schema::DUE;
@@ -29,10 +31,14 @@ pub struct DueRow {
     pub payee: AccountId,
     /// How much.
     pub money: Money,
+    /// The client's reference.
+    pub reference: Option<Reference>,
     /// Its version.
     pub version: u32,
     /// When it was settled, if it was.
     pub settled_at: Option<UtcSecond>,
+    /// Why it failed, if it did.
+    pub failure_code: Option<FailureCode>,
 }
 
 /// A page of rows.
@@ -114,8 +120,10 @@ struct Projected {
     payee_account_id: String,
     amount_minor: i64,
     currency: String,
+    reference: Option<String>,
     version: u32,
     settled_at: Option<String>,
+    failure_code: Option<String>,
 }
 
 impl Store {
@@ -257,8 +265,10 @@ fn decode_row(table: &str, entry: Item) -> Result<DueRow, StoreError> {
             due,
             payee: row.payee_account_id.parse()?,
             money: parse_money(row.amount_minor, &row.currency)?,
+            reference: parse_reference(row.reference)?,
             version: row.version,
             settled_at: row.settled_at.as_deref().map(str::parse).transpose()?,
+            failure_code: row.failure_code.as_deref().map(str::parse).transpose()?,
         })
     };
     parse().map_err(|fault| StoreError::unreadable(table, key, fault))

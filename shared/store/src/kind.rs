@@ -1,8 +1,9 @@
 //! The kinds of items in the tables, by their keys. Each has golden items in `tests/golden`.
 
+use crate::endpoint::ENDPOINTS;
 use crate::key::{DETAILS_SORT, LANES, parse_audit_sort, parse_details_sort, parse_head_key, parse_payment_partition};
 use crate::log::{CONSUMERS, HEAD, WEBHOOK};
-use crate::{checkpoint, endpoint, repair, report_job};
+use crate::{checkpoint, repair, report_job};
 
 payments_model::kinds! {
     /// A kind of items. Whoever writes another one adds it here: in tests, a call that writes an item of no kind is denied.
@@ -68,7 +69,7 @@ impl ItemKind {
                 CONSUMERS => Some(Self::Consumer),
                 epoch => epoch.parse::<u32>().is_ok().then_some(Self::Segment),
             },
-            "WEBHOOK" => (rest == endpoint::ENDPOINTS).then_some(Self::Endpoint),
+            "WEBHOOK" => (rest == ENDPOINTS).then_some(Self::Endpoint),
             _ => None,
         }
     }

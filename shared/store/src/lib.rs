@@ -86,7 +86,7 @@ mod unreported;
 use aws_sdk_dynamodb::Client;
 
 pub use account::{AccountFilter, AccountPage, AccountQuery, ListOrder};
-pub use archive::{Archived, EXPIRES_AT, Removed, StoredHead};
+pub use archive::{Archived, EXPIRES_AT, KEPT_UNTIL, Removed, StoredHead};
 pub use attributes::Item;
 pub use audit::{AuditEntry, AuditIntent, AuditOutcome, AuditPage};
 pub use audit_name::{ActionName, AuditMonth, AuditMonthError};

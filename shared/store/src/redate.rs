@@ -7,11 +7,24 @@ use std::collections::HashMap;
 
 use payments_model::{Details, DetailsKey};
 
+use crate::archive::KEPT_UNTIL;
 use crate::details_item::{decode_details, encode_details};
 use crate::{Item, Store, StoreError};
 
 /// The attributes that are the amendment's own. All others are the client's.
-const OWN: [&str; 9] = ["pk", "sk", "slotAt", "previous", "dueAt", "dueDate", "moveReason", "createdAt", "createdBy"];
+const OWN: [&str; 11] = [
+    "pk",
+    "sk",
+    "slotAt",
+    "previous",
+    "dueAt",
+    "dueDate",
+    "moveReason",
+    "calendarId",
+    "calendarVersion",
+    "createdAt",
+    "createdBy",
+];
 
 /// Details, together with the item that they were read from.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,6 +61,7 @@ impl Store {
         redated: &Details,
     ) -> Result<Option<Details>, StoreError> {
         let (mut item, mut own) = (in_force.item.clone(), encode_details(redated)?);
+        item.remove(KEPT_UNTIL);
         for name in OWN {
             match own.remove(name) {
                 Some(value) => item.insert(name.to_owned(), value),

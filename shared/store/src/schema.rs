@@ -11,7 +11,7 @@ use aws_sdk_dynamodb::types::{
 };
 
 use crate::TableNames;
-use crate::archive::EXPIRES_AT;
+use crate::archive::{EXPIRES_AT, KEPT_UNTIL};
 use crate::error::{StoreError, failed, incomplete};
 
 /// A key attribute and its type.
@@ -74,7 +74,7 @@ pub const DUE: Index = Index {
     name: "due",
     partition: KeyAttribute::Number("shard"),
     sort: Some(KeyAttribute::Text("due")),
-    includes: &["amountMinor", "currency", "payeeAccountId", "version", "settledAt"],
+    includes: &["amountMinor", "currency", "payeeAccountId", "reference", "version", "settledAt", "failureCode"],
 };
 
 /// Sparse: settled payments that are in no report yet.
@@ -104,8 +104,9 @@ pub const PAYMENTS: Table = Table {
     indexes: &[DUE, UNREPORTED, MOVED],
 };
 
-/// The long-term table: details of all payments, heads of settled and archived ones.
-pub const HISTORY: Table = Table { stream: None, time_to_live: None, indexes: &[DUE, TRANSACTION, MOVED] };
+/// The long-term table: details of all payments, heads of settled and archived ones, the audit trail, webhook endpoints. Its time to live is
+/// for later: nothing says yet until when an item is kept.
+pub const HISTORY: Table = Table { stream: None, time_to_live: Some(KEPT_UNTIL), indexes: &[DUE, TRANSACTION, MOVED] };
 
 /// The log of what happened to payments. Its stream says that there is something new.
 pub const LOG: Table = Table { stream: Some(StreamViewType::KeysOnly), time_to_live: Some(EXPIRES_AT), indexes: &[] };

@@ -45,7 +45,7 @@ pub(super) async fn faults(day: &Day) -> Result<Vec<Fault>> {
             ["CancelledPaymentsProcessed"],
             event("settle/processed-after-cancel").await?,
         ),
-        ("a result of another amount", "settle", ["OutcomesOfOtherAmounts"], event("settle/other-amount").await?),
+        ("a result of another amount", "settle", ["OutcomesOfOtherTransfers"], event("settle/other-amount").await?),
         ("a shared id", "settle", ["SharedTransactionIds"], event("settle/shared-transaction-id").await?),
         ("an unknown payment", "settle", ["UnknownPayments"], event("settle/unknown-payment").await?),
         (

@@ -127,10 +127,16 @@ async fn endpoint(store: &Store, id: &EndpointId) -> Result<()> {
     };
     let updated_at = if is_plain { created_at } else { "2026-11-20T11:00:00Z".parse()? };
     let previous_until = (!is_plain).then_some("2026-11-21T11:00:00Z".parse()?);
-    let disabled_at = is_plain.then_some(created_at);
-    let id = id.clone();
-    let known = WebhookEndpoint { id, chosen, generation, previous_until, created_at, updated_at, disabled_at };
-    put_endpoint(store, &known, &state(&known.id.to_string(), created_at)?).await
+    let known = WebhookEndpoint {
+        id: id.clone(),
+        chosen,
+        generation,
+        previous_until,
+        created_at,
+        updated_at,
+        disabled_at: is_plain.then_some(created_at),
+    };
+    put_endpoint(store, &known, &state(&id.to_string(), created_at)?).await
 }
 
 /// Writes an endpoint and its deliveries, step by step as they came about.

@@ -175,16 +175,24 @@ async fn details_are_copied_as_they_are_stored() -> Result<()> {
     let first = details("DETAILS").await?.remove(0);
     let mut later = first.clone();
     later.insert("later".to_owned(), text("attribute"));
+    for (name, earlier) in
+        [("moveReason", "weekend"), ("calendarId", "OLD"), ("calendarVersion", "2020-01-01-00000000")]
+    {
+        later.insert(name.to_owned(), text(earlier));
+    }
+    // One that says until when an item is kept is of that item alone.
+    later.insert(payments_store::KEPT_UNTIL.to_owned(), number(4_000_000_000_u64));
     world.put_items(&world.environment.tables.history, [later.clone()]).await?;
     assert_eq!(announced.run("move").await?.moved, 1);
     let copied = details("DETAILS#").await?.remove(0);
     for name in ["pk", "later", "data", "reference", "payeeAccountId", "scheduledFor", "dateRule", "shard"] {
         assert_eq!(copied.get(name), later.get(name), "{name}");
     }
-    let own = ["slotAt", "dueAt", "dueDate", "moveReason", "createdBy"]
+    let own = ["slotAt", "dueAt", "dueDate", "moveReason", "calendarId", "createdBy"]
         .map(|name| copied[name].as_s().cloned().unwrap_or_default());
-    assert_eq!(own, ["2026-12-28T00:00:00Z", "2026-12-29T00:00:00Z", "2026-12-29", "holiday", "b:redate"]);
-    assert!(!copied.contains_key("previous"));
+    assert_eq!(own, ["2026-12-28T00:00:00Z", "2026-12-29T00:00:00Z", "2026-12-29", "holiday", "GB", "b:redate"]);
+    assert!(!copied.contains_key("previous") && !copied.contains_key(payments_store::KEPT_UNTIL));
+    assert_ne!(copied["calendarVersion"], later["calendarVersion"]);
     assert_eq!(announced.get(&id).await?.body["data"], data);
     Ok(())
 }

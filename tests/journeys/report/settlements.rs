@@ -47,11 +47,11 @@ pub(crate) async fn settled(world: &World, at: &str, bills: &[Bill]) -> Result<V
         let id = world.create(bill.account, &format!("{at}-{n}"), &body(bill, TODAY)).await?;
         results.push(match bill.outcome {
             Ok(transaction) => json!({
-                "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": bill.amount, "currency": bill.currency,
+                "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": bill.amount, "currency": bill.currency, "payeeAccountId": bill.payee,
                 "outcome": "PROCESSED", "transactionId": transaction,
             }),
             Err(reason) => json!({
-                "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": bill.amount, "currency": bill.currency,
+                "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": bill.amount, "currency": bill.currency, "payeeAccountId": bill.payee,
                 "outcome": "FAILED", "failureCode": "AM04", "reason": reason,
             }),
         });
@@ -74,7 +74,7 @@ pub(crate) async fn many(world: &World, at: &str, count: usize, tag: usize) -> R
     world.sweep().await?;
     let result = |(n, id): (usize, &String)| {
         json!({
-            "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": n + 1, "currency": "GBP",
+            "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": n + 1, "currency": "GBP", "payeeAccountId": format!("payee-{}", n % 7),
             "outcome": "PROCESSED", "transactionId": format!("TX-{id}"),
         })
     };

@@ -8,12 +8,13 @@ use payments_boot::dynamodb_at;
 use payments_local::interceptor::client_over;
 use payments_local::payload::DataKind;
 use payments_local::{Engine, Recorder};
+use payments_model::Reference;
 
 use crate::backends::largest_data;
 use crate::design::Design;
 use crate::document;
 use crate::life::{Data, Payment, Read, Write};
-use crate::measured::{Measured, PAGE, Used};
+use crate::measured::{Measured, PAGE, Stored, Used};
 use crate::other_designs::{KEYS_ONLY, TEXTBOOK};
 use crate::prices::Prices;
 
@@ -75,16 +76,30 @@ struct Row {
 
 /// Runs the lives of a page of payments on an engine of their own.
 async fn measure(
-    (_, design, writes): (&str, Design, &[Write]),
+    (name, design, writes): (&str, Design, &[Write]),
     kind: DataKind,
     size: Option<usize>,
     fails: bool,
+) -> Result<Measured> {
+    measure_with(None, (name, design, writes), kind, (size, fails)).await
+}
+
+/// The same for payments with a reference.
+async fn measure_with(
+    reference: Option<&Reference>,
+    (_, design, writes): (&str, Design, &[Write]),
+    kind: DataKind,
+    (size, fails): (Option<usize>, bool),
 ) -> Result<Measured> {
     let (engine, recorder) = (Engine::start(0, None).await?, Recorder::new());
     let client = client_over(&dynamodb_at(&engine.url(), "local"), recorder.clone());
     let tables = design.create(client).await?;
     let data = size.map_or_else(|| largest_data(design, kind), |bytes| Ok(Data { kind, bytes }))?;
-    let payments = (0..PAGE).map(|n| Ok(Payment { fails, ..Payment::new(n, n, "1".parse()?, data)? }));
+    let payments = (0..PAGE).map(|n| {
+        let mut payment = Payment { fails, ..Payment::new(n, n, "1".parse()?, data)? };
+        payment.details.instruction.reference = reference.cloned();
+        Ok(payment)
+    });
     Measured::of(&tables, &recorder, writes, &payments.collect::<Result<Vec<_>>>()?).await
 }
 
@@ -197,6 +212,30 @@ async fn a_life_costs_what_the_document_says() -> Result<()> {
         return Ok(());
     }
     document::holds("capacity-use", &text)
+}
+
+/// What the `due` index holds for lists alone, in cents of a million payments: with the longest reference, against payments with neither
+/// reference nor code. The items themselves have both anyway.
+#[tokio::test]
+async fn what_lists_of_a_date_show_costs_at_most_half_a_dollar_a_million() -> Result<()> {
+    let (prices, _) = Prices::read()?;
+    let longest: Reference = "R".repeat(35).parse()?;
+    for fails in [false, true] {
+        let [with, mut without] = [
+            measure_with(Some(&longest), DESIGNS[0], DataKind::Structured, (Some(7_000), fails)).await?,
+            measure_with(None, DESIGNS[0], DataKind::Structured, (Some(7_000), fails)).await?,
+        ];
+        let code = if fails { "failureCode".len() + 4 } else { 0 };
+        without.stored.entries -= u64::try_from(code)? * u64::from(PAGE);
+        assert_eq!(with.writes(), without.writes(), "no write needs another unit");
+        let [with, without] = [with, without].map(|page| {
+            let stored = Stored { items: 0, ..page.stored };
+            prices.cents(&Measured { stored, ..page }).all()
+        });
+        println!("lists of a date, fails {fails}: {} cents a million", with - without);
+        assert!(with - without <= 50, "{with} and {without}");
+    }
+    Ok(())
 }
 
 /// It has no transaction id, so it is not in the index of these.

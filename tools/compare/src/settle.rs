@@ -75,7 +75,7 @@ fn message(head: &Head) -> SqsMessage {
     let payment_id = head.payment_id.to_string();
     let result = json!({
         "v": 1, "kind": "settlement", "paymentId": payment_id,
-        "amountMinor": head.money.amount.get(), "currency": head.money.currency.code(),
+        "amountMinor": head.money.amount.get(), "currency": head.money.currency.code(), "payeeAccountId": head.payee.as_str(),
         "outcome": "PROCESSED",
         "transactionId": format!("TX-{payment_id}"),
         "accountId": head.account.as_str(),

@@ -157,10 +157,10 @@ async fn settle(functions: &Functions, from: usize, payments: usize) -> Result<u
     let batch = from..payments.min(from + 10);
     let count = batch.len();
     let record = |n: usize| -> Result<Value> {
-        let Head { payment_id, account, due_at, money, .. } = scheduled(n)?;
+        let Head { payment_id, account, payee, due_at, money, .. } = scheduled(n)?;
         let result = json!({
             "v": 1, "kind": "settlement", "paymentId": payment_id.to_string(),
-            "amountMinor": money.amount.get(), "currency": money.currency.code(), "accountId": account.as_str(), "dueAt": due_at.to_string(),
+            "amountMinor": money.amount.get(), "currency": money.currency.code(), "payeeAccountId": payee.as_str(), "accountId": account.as_str(), "dueAt": due_at.to_string(),
             "outcome": "PROCESSED", "transactionId": format!("TX-{n:012}"),
         });
         Ok(json!({ "messageId": n.to_string(), "body": result.to_string() }))

@@ -89,8 +89,9 @@ fn heads_of<'c>(changes: &'c [Change], date: &str, since: DateTime<Utc>) -> BTre
 fn is_shown_as(head: &Value, payment: &Value) -> bool {
     let shown = |name: &str| payment[name].as_str().unwrap_or_default();
     let (due_date, due_at) = due_of(head);
-    let texts =
-        ["status", "payeeAccountId", "currency", "settledAt"].iter().all(|name| shown(name) == text(head, name));
+    let texts = ["status", "payeeAccountId", "currency", "reference", "settledAt", "failureCode"]
+        .iter()
+        .all(|name| shown(name) == text(head, name));
     texts
         && (shown("dueDate"), shown("dueAt")) == (due_date, due_at)
         && text(head, "pk").strip_prefix("ACCT#") == Some(shown("accountId"))
@@ -202,6 +203,8 @@ mod tests {
             ("status", json!("SCHEDULED")),
             ("version", json!(1)),
             ("settledAt", json!("2026-03-13T09:00:00Z")),
+            ("reference", json!("RENT 12")),
+            ("failureCode", json!("AM04")),
         ] {
             let mut shown = shown.clone();
             shown[field] = wrong;

@@ -53,7 +53,7 @@ impl Ended for ApiGatewayV2httpResponse {
 /// The sandboxes. Clones are the same.
 #[derive(Clone)]
 pub(crate) struct Lambda {
-    /// Those of this release, and as many of the one before.
+    /// Those of the functions.
     sandboxes: Arc<[Arc<Functions>]>,
     faults: Faults,
     seed: Seed,

@@ -103,7 +103,7 @@ fn strangers(bank: &Bank) -> Result<()> {
     for number in 0..STRANGERS {
         let id = payments_model::PaymentId::derive(&"elsewhere".parse()?, &format!("stranger-{number}").parse()?);
         let result = json!({
-            "v": 1, "kind": "settlement", "paymentId": id.to_string(), "amountMinor": 7, "currency": "GBP",
+            "v": 1, "kind": "settlement", "paymentId": id.to_string(), "amountMinor": 7, "currency": "GBP", "payeeAccountId": "nobody",
             "outcome": "PROCESSED", "transactionId": format!("TX-{number}"),
         });
         bank.queues.results.send(result.to_string(), bank.time.now())?;
@@ -116,7 +116,7 @@ async fn contradict(bank: &Bank) -> Result<()> {
     let head = first(bank, "PROCESSED").await?;
     let id = id_of(&head);
     let result = json!({
-        "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": number(&head, "amountMinor"), "currency": text(&head, "currency"),
+        "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": number(&head, "amountMinor"), "currency": text(&head, "currency"), "payeeAccountId": text(&head, "payeeAccountId"),
         "outcome": "FAILED", "failureCode": "MS03", "reason": "on second thoughts",
     });
     bank.queues.results.send(result.to_string(), bank.time.now())?;
@@ -132,13 +132,14 @@ async fn process_cancelled(bank: &Arc<Bank>) -> Result<()> {
         let place = bank.state().intents.iter().position(|intent| intent.accepted.as_ref() == Some(&id));
         if let Some(place) = place {
             clients::cancel(bank, place).await;
-            let (amount, currency) = {
+            let (amount, currency, payee) = {
                 let state = bank.state();
-                (state.intents[place].amount, state.intents[place].currency)
+                let intent = &state.intents[place];
+                (intent.amount, intent.currency, intent.payee.clone())
             };
             if bank.state().intents[place].cancelled {
                 let result = json!({
-                    "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": amount, "currency": currency,
+                    "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": amount, "currency": currency, "payeeAccountId": payee,
                     "outcome": "PROCESSED", "transactionId": "TX-CANCELLED",
                 });
                 bank.queues.results.send(result.to_string(), bank.time.now())?;

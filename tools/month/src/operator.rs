@@ -87,7 +87,7 @@ async fn take(bank: &Bank, alarm: &str, action: &Action) -> Result<()> {
             broken.mend(|part, outage| matches!(part, Part::Reports | Part::Function(_)) && outage.is_named_by(alarm));
             Ok(())
         }
-        Action::RollBack => {
+        Action::CorrectTemplate => {
             broken.mend(|part, outage| matches!(part, Part::Function(_)) && outage.is_named_by(alarm));
             Ok(())
         }

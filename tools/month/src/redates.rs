@@ -86,7 +86,7 @@ async fn move_all(bank: &Arc<Bank>, (from_past, last): (bool, DateTime<Utc>)) ->
     let to = date_of(last).min(begin + Days::new(MOST_DATES));
     let mut done = 0;
     while done < 2 {
-        // The release before this one may have been there for days.
+        // The run may have been tried for days.
         let from = begin.max(earliest());
         if to < from {
             return Ok(());
@@ -123,7 +123,7 @@ async fn ask(bank: &Arc<Bank>, action: &str, from: NaiveDate, to: NaiveDate) -> 
         let done = bank.lambda.invoke(Function::Redate.as_str(), SCHEDULED_TIMEOUT, run).await;
         match done.and_then(|done| done) {
             Ok(outcome) => return Ok(outcome),
-            // The run was tried for days, or the release before this one was there.
+            // The run was tried for days.
             Err(error) if error.contains("days ago") => return Ok(Value::Null),
             Err(error) => last = Some(error),
         }

@@ -38,7 +38,7 @@ pub enum Action {
     /// End the cause that the log names.
     EndCause,
     /// Roll back to the previous code.
-    RollBack,
+    CorrectTemplate,
     /// Ask the transaction service.
     AskTheService,
     /// Ask the client of a payment.
@@ -78,7 +78,7 @@ impl FromStr for Action {
             "repair" => Self::Repair,
             "correct-item" => Self::CorrectItem,
             "end-cause" => Self::EndCause,
-            "roll-back" => Self::RollBack,
+            "correct-template" => Self::CorrectTemplate,
             "ask-the-service" => Self::AskTheService,
             "ask-the-client" => Self::AskTheClient,
             "restore-file" => Self::RestoreFile,
@@ -108,7 +108,7 @@ impl fmt::Display for Action {
             Self::Purge(of) => ("purge", Some(of)),
             Self::CorrectItem => ("correct-item", None),
             Self::EndCause => ("end-cause", None),
-            Self::RollBack => ("roll-back", None),
+            Self::CorrectTemplate => ("correct-template", None),
             Self::AskTheService => ("ask-the-service", None),
             Self::AskTheClient => ("ask-the-client", None),
             Self::Raise(of) => ("raise", Some(of)),

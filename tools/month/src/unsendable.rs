@@ -86,13 +86,13 @@ fn ask_the_service(bank: &Bank, place: usize, head: &Value) -> Result<()> {
     let result = match settlement {
         Settlement::Processed(transaction) if is_known => {
             json!({
-                "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": amount, "currency": currency,
+                "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": amount, "currency": currency, "payeeAccountId": text(head, "payeeAccountId"),
                 "outcome": "PROCESSED", "transactionId": transaction.as_str(),
             })
         }
         Settlement::Failed(failure) if is_known => {
             json!({
-                "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": amount, "currency": currency,
+                "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": amount, "currency": currency, "payeeAccountId": text(head, "payeeAccountId"),
                 "outcome": "FAILED", "failureCode": failure.code().as_str(), "reason": failure.reason(),
             })
         }
@@ -100,7 +100,7 @@ fn ask_the_service(bank: &Bank, place: usize, head: &Value) -> Result<()> {
             state.intents[place].contested = true;
             state.by_hand.refused.insert(id.to_owned());
             json!({
-                "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": amount, "currency": currency,
+                "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": amount, "currency": currency, "payeeAccountId": text(head, "payeeAccountId"),
                 "outcome": "FAILED", "reason": REFUSED,
             })
         }

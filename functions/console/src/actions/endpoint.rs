@@ -149,9 +149,8 @@ impl Console {
 
     async fn found(&self, id: &EndpointId) -> Result<Found, Problem> {
         let endpoint = self.store.webhook_endpoint(id).await?.ok_or_else(no_such_endpoint)?;
-        let head = self.store.log_head().await?;
-        let state = self.store.begin_webhook(id, head.as_ref(), self.clock.now()).await?;
-        Ok(Found { endpoint, state, head })
+        let state = self.store.webhook_state(id).await?.ok_or_else(without_place)?;
+        Ok(Found { endpoint, state, head: self.store.log_head().await? })
     }
 
     /// A replay goes back, to a place whose events the log still has.
@@ -175,6 +174,11 @@ impl Console {
 
 fn is_blocked_by(state: &WebhookState, event: &str) -> bool {
     state.progress.blocking.as_ref().is_some_and(|blocking| blocking.event_id == event)
+}
+
+fn without_place() -> Problem {
+    let detail = "A restore took the endpoint's place in the log; it gets a new one within a minute.";
+    Problem::new(ProblemKind::Unavailable, detail)
 }
 
 fn no_such_endpoint() -> Problem {

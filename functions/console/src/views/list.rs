@@ -117,14 +117,16 @@ pub(crate) fn table(rows: &[DueRow]) -> Markup {
             thead { tr {
                 th scope="col" { "Due" } th scope="col" { "Status" } th scope="col" { "Payment" }
                 th scope="col" { "Account" } th scope="col" { "Payee" } th scope="col" class="number" { (AMOUNT) }
+                th scope="col" { "Reference" }
             } }
             tbody { @for row in rows { tr {
                 td { (instant(row.due.due_at)) }
-                td { (status(row.due.status)) }
+                td { (status(row.due.status)) @if let Some(code) = &row.failure_code { " " code { (code) } } }
                 td { (head_link(&row.head)) }
                 td class="text" { (row.head.account) }
                 td class="text" { (row.payee) }
                 td class="number" { (minor(row.money.amount.get().into(), row.money.currency)) }
+                td class="text" { @if let Some(reference) = &row.reference { (reference) } }
             } } }
         } }
     }

@@ -101,7 +101,10 @@ fn facts(head: &Head, in_force: Option<&Details>) -> Markup {
             (fact("Asked for", &html! { (head.scheduled_for) @if let Some(details) = in_force { (asked(details)) } }))
             (fact("Due", &html! {
                 (instant(head.due_at)) ", on " a href=(link("day", &[("date", &date)])) { (date) }
-                @if let Some(moved) = in_force.and_then(|details| details.moved) { ", moved: " (why_moved(moved)) }
+                @if let Some(moved) = in_force.and_then(|details| details.moved.as_ref()) {
+                    ", moved: " (why_moved(moved.reason))
+                    @if let Some(calendar) = &moved.calendar { ", by the calendar " (calendar.id()) " of " (calendar.version()) }
+                }
             }))
             @if let Some(attempt) = head.dispatch_attempt { (fact("Requests sent", &html! { "the last one has number " (attempt) })) }
             @if let Some(id) = head.transaction_id() { (fact("Transaction", &html! { code { (id) } })) }

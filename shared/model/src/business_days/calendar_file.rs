@@ -1,5 +1,7 @@
 //! The files of calendars: a header of `field: value`, an empty line, then `date name`, one closed date a line.
 
+use sha2::{Digest as _, Sha256};
+
 use super::closed_days::{Calendar, ClosedDate, is_weekend};
 use crate::{BusinessDate, BusinessZone};
 
@@ -17,6 +19,9 @@ pub struct CalendarFileError {
 
 /// The fields of the header, in their order.
 const HEADER: [&str; 9] = ["calendar", "name", "zone", "source", "licence", "made", "first", "published", "covered"];
+
+/// How much of a file's digest a version has: 32 bits tell the few versions of a calendar of one day apart.
+const DIGEST_BYTES: usize = 4;
 
 /// Parses a calendar's file.
 pub(super) fn parse(id: &'static str, text: &'static str) -> Result<Calendar, CalendarFileError> {
@@ -37,7 +42,7 @@ pub(super) fn parse(id: &'static str, text: &'static str) -> Result<Calendar, Ca
     let zone: BusinessZone = header(2)?.parse().map_err(|error| fault(2, format!("{error}")))?;
     let source = header(3)?;
     header(4)?;
-    date(5, header(5)?)?;
+    let version = format!("{}-{}", date(5, header(5)?)?, digest(text));
     let (first, published, covered) = (date(6, header(6)?)?, date(7, header(7)?)?, date(8, header(8)?)?);
     if !(first <= published && published <= covered) {
         return Err(fault(8, "the dates \"first\", \"published\" and \"covered\" are not in this order".to_owned()));
@@ -61,7 +66,12 @@ pub(super) fn parse(id: &'static str, text: &'static str) -> Result<Calendar, Ca
         };
         return Err(fault(index, format!("{date} {why}")));
     }
-    Ok(Calendar { id, name, zone, source, first, published, covered, closed })
+    Ok(Calendar { id, version, name, zone, source, first, published, covered, closed })
+}
+
+/// The first digits of a file's SHA-256.
+fn digest(text: &str) -> String {
+    Sha256::digest(text).iter().take(DIGEST_BYTES).map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
@@ -70,6 +80,19 @@ mod tests {
 
     const WHOLE: &str = "calendar: X\nname: A rail\nzone: Europe/Berlin\nsource: us\nlicence: none\nmade: 2026-11-24\n\
                          first: 2026-01-01\npublished: 2026-06-30\ncovered: 2026-12-31\n\n2026-01-01 New Year\n2026-12-25 Christmas\n";
+
+    #[test]
+    fn each_change_of_a_file_is_another_version() {
+        let version = |text: String| parse("X", text.leak()).map(|calendar| calendar.version().to_owned());
+        let whole = version(WHOLE.to_owned()).unwrap();
+        assert_eq!((whole.len(), &whole[..11]), (19, "2026-11-24-"));
+        assert_eq!(version(WHOLE.to_owned()), Ok(whole.clone()));
+        for (from, to) in
+            [("2026-12-25 Christmas\n", ""), ("made: 2026-11-24", "made: 2026-11-25"), ("source: us", "source: them")]
+        {
+            assert_ne!(version(WHOLE.replacen(from, to, 1)).unwrap(), whole, "{from}");
+        }
+    }
 
     #[test]
     fn what_is_wrong_with_a_file_has_its_line() {

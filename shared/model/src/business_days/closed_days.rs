@@ -10,6 +10,7 @@ use crate::{BusinessDate, BusinessZone, UtcSecond};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Calendar {
     pub(super) id: &'static str,
+    pub(super) version: String,
     pub(super) name: &'static str,
     pub(super) zone: BusinessZone,
     pub(super) source: &'static str,
@@ -34,6 +35,12 @@ impl Calendar {
     #[must_use]
     pub fn id(&self) -> &'static str {
         self.id
+    }
+
+    /// The version of its data: when its file was made, and the first digits of the file's SHA-256, because a file can be changed by hand.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.version
     }
 
     /// What it is the calendar of.

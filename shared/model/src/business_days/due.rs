@@ -1,18 +1,19 @@
 //! When a payment falls due: as asked, or moved by its rule, its calendar and its cut-off.
 
+use super::date_move::{CalendarVersion, DateMove};
 use super::rule::{DateRule, MoveReason};
 use super::settings::{BusinessDays, Rail};
 use crate::{BusinessDate, BusinessZone, Currency, ScheduledFor, UtcSecond};
 
 /// When a payment falls due.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Due {
     /// The instant.
     pub at: UtcSecond,
     /// The business date.
     pub date: BusinessDate,
     /// Why that is not when the client asked for it.
-    pub moved: Option<MoveReason>,
+    pub moved: Option<DateMove>,
 }
 
 /// Why a payment's date is rejected.
@@ -102,7 +103,9 @@ impl BusinessDays {
         let has_passed = Due::as_asked(scheduled_for, self.zone()).date < self.date_of(now);
         let asked = if has_passed { ScheduledFor::Date(due.date) } else { scheduled_for };
         let again = self.due(asked, currency, rule, now).map_err(|_| Stays::Uncovered)?;
-        let moved = if has_passed { due.moved.or(again.moved) } else { again.moved };
+        // The reason of the first move stays, and the calendar of this one says when the payment is due now.
+        let reason = due.moved.filter(|_| has_passed).map(|moved| moved.reason);
+        let moved = again.moved.map(|moved| DateMove { reason: reason.unwrap_or(moved.reason), ..moved });
         Ok(Some(Due { moved, ..again }))
     }
 
@@ -114,13 +117,16 @@ impl BusinessDays {
             return Err(uncovered());
         }
         let (closed, today) = (calendar.closed_for(asked.date), self.zone().date_of(now));
+        let moved = |reason| Some(DateMove { reason, calendar: Some(CalendarVersion::current(calendar)) });
         let chosen = match (closed, rule) {
-            (None, _) => Some(asked),
+            (None, _) => Some(asked.clone()),
             // What moves to today is due now: the first instant of the day has passed.
-            (_, DateRule::Preceding) => calendar.open_until(asked.date).filter(|date| *date >= today).map(|date| {
-                let at = self.zone().start_of(date).max(now);
-                Due { at, date, moved: closed }
-            }),
+            (Some(reason), DateRule::Preceding) => {
+                calendar.open_until(asked.date).filter(|date| *date >= today).map(|date| {
+                    let at = self.zone().start_of(date).max(now);
+                    Due { at, date, moved: moved(reason) }
+                })
+            }
             _ => None,
         };
         if let Some(due) = chosen.filter(|due| self.is_in_time(rail, due.date, due.at.max(now))) {
@@ -132,7 +138,7 @@ impl BusinessDays {
         if rule == DateRule::Refuse {
             return Err(DateRefusal::Closed { date: asked.date, reason, next });
         }
-        Ok(Due { at: self.zone().start_of(next), date: next, moved: Some(reason) })
+        Ok(Due { at: self.zone().start_of(next), date: next, moved: moved(reason) })
     }
 
     /// The first open date after `date` that has not passed, and whose last call has not, if the calendar covers one.

@@ -25,7 +25,7 @@ fn outcome(due: Result<Due, DateRefusal>) -> [String; 3] {
     let none = || "–".to_owned();
     match due {
         Ok(Due { at, date, moved }) => {
-            [at.to_string(), date.to_string(), moved.map_or_else(none, |reason| reason.to_string())]
+            [at.to_string(), date.to_string(), moved.map_or_else(none, |moved| moved.reason.to_string())]
         }
         Err(DateRefusal::Closed { reason, next, .. }) => [none(), format!("next {next}"), reason.to_string()],
         Err(DateRefusal::Uncovered { .. }) => [none(), none(), "not covered".to_owned()],
@@ -45,7 +45,7 @@ fn due_dates_are_those_of_the_document() {
         let bank = bank(zone, calendar, cut_off, lead.parse().unwrap());
         let rule: DateRule = rule.parse().unwrap();
         let due = bank.due(asked.parse().unwrap(), eur(), Some(rule), created.parse().unwrap());
-        if let Ok(due) = due {
+        if let Ok(due) = &due {
             assert_eq!(bank.date_of(due.at), due.date, "{row}");
         }
         let got = outcome(due);
@@ -186,16 +186,23 @@ fn a_payment_of_a_date_that_was_closed_is_due_again_by_its_rule() {
         ),
         ("following", "2026-12-27", ("2026-12-27", None), "2026-12-30T10:00:00Z", "2026-12-30T00:00:00Z weekend"),
     ];
-    for (rule, asked, (date, moved), now, want) in rows {
+    let earlier = Some(CalendarVersion::from_stored("GB".to_owned(), "2025-11-24-00000000".to_owned()));
+    let current = Some(CalendarVersion::current(bank.rail(eur()).unwrap().calendar));
+    for (rule, asked, (date, reason), now, want) in rows {
         let date: BusinessDate = date.parse().unwrap();
+        let moved = reason.map(|reason| DateMove { reason, calendar: earlier.clone() });
         let due = Due { at: bank.zone().start_of(date), date, moved };
         let asked = (asked.parse().unwrap(), eur(), Some(rule.parse().unwrap()));
         let again = match bank.due_again(due, asked, now.parse().unwrap()) {
-            Ok(Some(due)) => format!("{} {}", due.at, due.moved.unwrap()),
+            Ok(Some(Due { at, moved: Some(moved), .. })) => {
+                assert_eq!(moved.calendar, current, "{rule} {date} {now}");
+                format!("{at} {}", moved.reason)
+            }
+            Ok(Some(_)) => "moved for no reason".to_owned(),
             Ok(None) => "open".to_owned(),
             Err(stays) => format!("stays {stays:?}"),
         };
-        assert_eq!(again, want, "{rule} {} {now}", due.date);
+        assert_eq!(again, want, "{rule} {date} {now}");
     }
     let due = Due { at: "2026-12-28T00:00:00Z".parse().unwrap(), date: "2026-12-28".parse().unwrap(), moved: None };
     let dollars = (ScheduledFor::Date(due.date), "USD".parse().unwrap(), Some(DateRule::Following));
@@ -250,24 +257,26 @@ proptest! {
         let asked = asked(&bank, now, seconds, by_date);
         let as_asked = Due::as_asked(asked, bank.zone());
         let rail = bank.rail(eur()).unwrap();
-        let is_good = |due: Due| {
+        let is_good = |due: &Due| {
             rail.calendar.closed_for(due.date).is_none()
                 && bank.last_call(rail, due.date).is_none_or(|last| due.at.max(now) <= last)
         };
         match bank.due(asked, eur(), Some(rule), now) {
             Ok(due) if rule == DateRule::None => prop_assert_eq!(due, as_asked),
             Ok(due) => {
-                prop_assert!(is_good(due), "{:?}", due);
+                prop_assert!(is_good(&due), "{:?}", due);
                 prop_assert_eq!(bank.date_of(due.at), due.date);
                 // Nothing moves that need not, and what moves is neither earlier than now nor left where it was.
-                prop_assert_eq!(due.moved.is_none(), is_good(as_asked));
+                prop_assert_eq!(due.moved.is_none(), is_good(&as_asked));
                 prop_assert!(due.moved.is_none() == (due == as_asked));
                 prop_assert!(due.moved.is_none() || due.at >= now);
+                let calendar = due.moved.map(|moved| moved.calendar);
+                prop_assert!(calendar.is_none_or(|by| by == Some(CalendarVersion::current(rail.calendar))));
                 prop_assert!(due.date >= bank.date_of(now));
                 prop_assert!(rule == DateRule::Preceding || due.date >= as_asked.date);
             }
             Err(DateRefusal::Closed { next, .. }) => {
-                prop_assert!(rule == DateRule::Refuse && !is_good(as_asked));
+                prop_assert!(rule == DateRule::Refuse && !is_good(&as_asked));
                 prop_assert!(rail.calendar.closed_for(next).is_none() && next > as_asked.date);
                 let following = bank.due(asked, eur(), Some(DateRule::Following), now);
                 prop_assert_eq!(following.map(|due| due.date), Ok(next));
@@ -284,11 +293,12 @@ proptest! {
         let asked = asked(&bank, now, seconds, by_date);
         let due = Due::as_asked(asked, bank.zone());
         let (rail, today) = (bank.rail(eur()).unwrap(), bank.date_of(now));
-        let again = bank.due_again(due, (asked, eur(), Some(rule)), now).unwrap();
+        let again = bank.due_again(due.clone(), (asked, eur(), Some(rule)), now).unwrap();
         prop_assert_eq!(again.is_some(), rail.calendar.is_closed(due.date));
         let Some(again) = again else { return Ok(()) };
         prop_assert!(rail.calendar.closed_for(again.date).is_none() && again.date >= today, "{:?}", again);
-        prop_assert_eq!((bank.date_of(again.at), again.moved), (again.date, rail.calendar.closed_for(due.date)));
+        let reason = again.moved.map(|moved| moved.reason);
+        prop_assert_eq!((bank.date_of(again.at), reason), (again.date, rail.calendar.closed_for(due.date)));
         let in_time = |date: &BusinessDate| bank.last_call(rail, *date).is_none_or(|last| now <= last);
         prop_assert!(in_time(&again.date));
         let first = rail.calendar.open_from(due.date.max(today)).unwrap();

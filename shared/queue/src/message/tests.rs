@@ -70,21 +70,23 @@ fn five() -> Money {
 #[test]
 fn settlement_results_are_parsed() {
     let processed = SettlementResult::parse(&format!(
-        r#"{{"v":1,"kind":"settlement","paymentId":"{ID}","outcome":"PROCESSED","transactionId":"TX-1","amountMinor":5,"currency":"GBP","settledBy":"x","failureCode":"AM04","reason":"ignored"}}"#
+        r#"{{"v":1,"kind":"settlement","paymentId":"{ID}","outcome":"PROCESSED","transactionId":"TX-1","amountMinor":5,"currency":"GBP","payeeAccountId":"acc-2","settledBy":"x","failureCode":"AM04","reason":"ignored"}}"#
     ));
     let want = SettlementResult {
         payment_id: ID.parse().unwrap(),
         money: five(),
+        payee: "acc-2".parse().unwrap(),
         settlement: Settlement::Processed("TX-1".parse().unwrap()),
         echo: None,
     };
     assert_eq!(processed.unwrap(), want);
     let failed = SettlementResult::parse(&format!(
-        r#"{{"v":1,"kind":"settlement","paymentId":"{ID}","outcome":"FAILED","failureCode":"AM04","reason":"no funds","amountMinor":5,"currency":"GBP","accountId":"acc-1","dueAt":"2026-12-01T09:30:00Z"}}"#
+        r#"{{"v":1,"kind":"settlement","paymentId":"{ID}","outcome":"FAILED","failureCode":"AM04","reason":"no funds","amountMinor":5,"currency":"GBP","payeeAccountId":"acc-2","accountId":"acc-1","dueAt":"2026-12-01T09:30:00Z"}}"#
     ));
     let want = SettlementResult {
         payment_id: ID.parse().unwrap(),
         money: five(),
+        payee: "acc-2".parse().unwrap(),
         settlement: Settlement::Failed(Failure::new(Some("AM04"), "no funds")),
         echo: Some(DuePayment {
             account: "acc-1".parse().unwrap(),
@@ -99,7 +101,7 @@ fn settlement_results_are_parsed() {
 fn half_an_echo_is_ignored() {
     for half in [r#""accountId":"acc-1""#, r#""dueAt":"2026-12-01T09:30:00Z""#, r#""accountId":null,"dueAt":null"#] {
         let text = format!(
-            r#"{{"v":1,"kind":"settlement","paymentId":"{ID}","outcome":"FAILED","reason":"","amountMinor":5,"currency":"GBP",{half}}}"#
+            r#"{{"v":1,"kind":"settlement","paymentId":"{ID}","outcome":"FAILED","reason":"","amountMinor":5,"currency":"GBP","payeeAccountId":"acc-2",{half}}}"#
         );
         assert_eq!(SettlementResult::parse(&text).unwrap().echo, None, "{half}");
     }
@@ -111,7 +113,7 @@ fn a_failure_without_a_listed_code_is_narrative() {
         [("", "NARR x"), (r#""failureCode":null,"#, "NARR x"), (r#""failureCode":"XY99","#, "NARR XY99: x")]
     {
         let text = format!(
-            r#"{{"v":1,"kind":"settlement","paymentId":"{ID}","outcome":"FAILED",{code}"reason":"x","amountMinor":5,"currency":"GBP"}}"#
+            r#"{{"v":1,"kind":"settlement","paymentId":"{ID}","outcome":"FAILED",{code}"reason":"x","amountMinor":5,"currency":"GBP","payeeAccountId":"acc-2"}}"#
         );
         let Settlement::Failed(failure) = SettlementResult::parse(&text).unwrap().settlement else {
             panic!("it failed")
@@ -123,7 +125,7 @@ fn a_failure_without_a_listed_code_is_narrative() {
 #[test]
 fn long_reasons_are_cut() {
     let text = format!(
-        r#"{{"v":1,"kind":"settlement","paymentId":"{ID}","outcome":"FAILED","reason":"{}","amountMinor":5,"currency":"GBP"}}"#,
+        r#"{{"v":1,"kind":"settlement","paymentId":"{ID}","outcome":"FAILED","reason":"{}","amountMinor":5,"currency":"GBP","payeeAccountId":"acc-2"}}"#,
         "x".repeat(300)
     );
     let Settlement::Failed(failure) = SettlementResult::parse(&text).unwrap().settlement else { panic!("it failed") };
@@ -136,7 +138,7 @@ fn an_invalid_message_names_its_fault() {
         ("", "not a settlement result"),
         ("null", "not a settlement result"),
         ("[]", "not a settlement result"),
-        (r#"[1,"settlement","ID","PROCESSED","TX-1",null,null,5,"GBP",null,null]"#, "not a settlement result"),
+        (r#"[1,"settlement","ID","PROCESSED","TX-1",null,null,5,"GBP","acc-2",null,null]"#, "not a settlement result"),
         ("PROCESSED", "not a settlement result"),
         (r#"{"IT","paymentId":"ID","outcome":"PROCESSED","transactionId":"TX-1"} x"#, "not a settlement result"),
         (r#"{"IT","paymentId":7,"outcome":"PROCESSED","transactionId":"TX-1"}"#, "not a settlement result"),
@@ -166,11 +168,21 @@ fn an_invalid_message_names_its_fault() {
         (r#"{"IT","paymentId":"ID","outcome":"FAILED","reason":"x","amountMinor":5}"#, "currency is missing"),
         (r#"{"IT","paymentId":"ID","outcome":"FAILED","reason":"x","amountMinor":0,"currency":"GBP"}"#, "amountMinor"),
         (r#"{"IT","paymentId":"ID","outcome":"FAILED","reason":"x","amountMinor":5,"currency":"gbp"}"#, "currency"),
+        (
+            r#"{"IT","paymentId":"ID","outcome":"FAILED","reason":"x","amountMinor":5,"currency":"GBP"}"#,
+            "payeeAccountId is missing",
+        ),
+        (
+            r#"{"IT","paymentId":"ID","outcome":"FAILED","reason":"x","amountMinor":5,"currency":"GBP","payeeAccountId":"a#b"}"#,
+            "payeeAccountId",
+        ),
         (r#"{"IT","paymentId":"ID","outcome":"FAILED","reason":"x","OF5","accountId":"a#b"}"#, "accountId"),
         (r#"{"IT","paymentId":"ID","outcome":"FAILED","reason":"x","OF5","dueAt":"tomorrow"}"#, "dueAt"),
     ] {
-        let text =
-            text.replace("ID", ID).replace(r#""IT""#, IT).replace(r#""OF5""#, r#""amountMinor":5,"currency":"GBP""#);
+        let text = text
+            .replace("ID", ID)
+            .replace(r#""IT""#, IT)
+            .replace(r#""OF5""#, r#""amountMinor":5,"currency":"GBP","payeeAccountId":"acc-2""#);
         let error = SettlementResult::parse(&text);
         let Err(error) = error else { panic!("{text} was parsed") };
         assert!(error.to_string().starts_with(want), "{text}: {error}");

@@ -1,8 +1,9 @@
 //! What fits into a head, and what is no head.
 
+use payments_model::business_days::calendars;
 use payments_model::{
-    AccountId, Amended, Amendment, AmendmentId, BusinessZone, DateRule, Details, Event, Instruction, JsonText,
-    MAX_AMENDMENTS, MAX_AMOUNT_MINOR, MoveReason, PaymentId, Settlement, ShardCount,
+    AccountId, Amended, Amendment, AmendmentId, BusinessZone, Calendar, CalendarVersion, DateMove, DateRule, Details,
+    Event, Instruction, JsonText, MAX_AMENDMENTS, MAX_AMOUNT_MINOR, MoveReason, PaymentId, Settlement, ShardCount,
 };
 
 use super::*;
@@ -26,6 +27,13 @@ fn longest() -> Details {
     let shards: ShardCount = "1000".parse().unwrap();
     let now: UtcSecond = "2099-12-31T00:00:01Z".parse().unwrap();
     Details::accept(payment_id, instruction, zone, shards, now, Actor::client(&"b".repeat(38)))
+}
+
+/// A move by the calendar with the longest names.
+fn moved(reason: MoveReason) -> DateMove {
+    let of = |calendar: &Calendar| CalendarVersion::current(calendar);
+    let longest = calendars().unwrap().iter().map(of).max_by_key(|calendar| calendar.id().len());
+    DateMove { reason, calendar: longest }
 }
 
 /// Details of a payment's last amendment, due at another time than at first.
@@ -99,7 +107,7 @@ fn heads_and_details_are_decoded() {
     for head in longest_heads() {
         assert_eq!(decode_head("t", encode_head(&head).unwrap()).unwrap(), head);
     }
-    let moved = Details { moved: Some(MoveReason::CutOff), ..longest() };
+    let moved = Details { moved: Some(moved(MoveReason::CutOff)), ..longest() };
     for details in [moved, longest_amended()] {
         assert_eq!(decode_details("t", encode_details(&details).unwrap()).unwrap(), details);
     }
@@ -109,11 +117,11 @@ fn heads_and_details_are_decoded() {
 /// nothing for clients. A new attribute needs its longest value in `longest` or `longest_amended`, and its name here.
 #[test]
 fn everything_of_ours_fits_beside_the_largest_payment() {
-    let whole = Details { moved: Some(MoveReason::Weekend), ..longest_amended() };
+    let whole = Details { moved: Some(moved(MoveReason::Weekend)), ..longest_amended() };
     let item = encode_details(&whole).unwrap();
     let mut names: Vec<&str> = item.keys().map(String::as_str).collect();
     names.sort_unstable();
-    let ours = "accountId amountMinor createdAt createdBy currency data dateRule dueAt dueDate moveReason payeeAccountId pk previous \
+    let ours = "accountId amountMinor calendarId calendarVersion createdAt createdBy currency data dateRule dueAt dueDate moveReason payeeAccountId pk previous \
                 reference scheduledFor shard sk slotAt";
     assert_eq!(names.join(" "), ours);
     let bytes = item_bytes(&item) - client_bytes(&whole.instruction);
@@ -124,7 +132,7 @@ fn everything_of_ours_fits_beside_the_largest_payment() {
 #[test]
 fn only_what_the_client_sent_counts() {
     let first = longest();
-    let moved = Details { moved: Some(MoveReason::CutOff), created_by: Actor::client("b"), ..longest() };
+    let moved = Details { moved: Some(moved(MoveReason::CutOff)), created_by: Actor::client("b"), ..longest() };
     let sent = 48 + 48 + "2099-12-30T23:59:59+00:30".len() + "following".len() + 35 + "\"data\"".len();
     for details in [&first, &moved, &longest_amended()] {
         assert_eq!(client_bytes(&details.instruction), sent);

@@ -19,17 +19,14 @@ impl WebhookState {
 }
 
 impl Store {
-    /// Returns the state of an endpoint's consumer: 1 read unit for each 4 KB. If a restore lost the consumer, creates one, which begins where
-    /// the log's readers go on: 1 write unit.
+    /// Creates the consumer of an endpoint, which a restore of the log took: 1 write unit. It begins where the log's readers go on. Returns its
+    /// state, or that of the one that is there.
     pub async fn begin_webhook(
         &self,
         id: &EndpointId,
         head: Option<&LogHead>,
         now: UtcSecond,
     ) -> Result<WebhookState, StoreError> {
-        if let Some(state) = self.webhook_state(id).await? {
-            return Ok(state);
-        }
         let from = WebhookState::after_loss(head, now).position;
         let update = self
             .client

@@ -171,13 +171,13 @@ impl Bank {
         let result = |(name, outcome): &(&str, Result<&str, &str>)| match outcome {
             Ok(id) => {
                 json!({
-                    "v": 1, "kind": "settlement", "paymentId": self.id(name), "amountMinor": 4_200, "currency": "GBP",
+                    "v": 1, "kind": "settlement", "paymentId": self.id(name), "amountMinor": 4_200, "currency": "GBP", "payeeAccountId": "shop",
                     "outcome": "PROCESSED", "transactionId": id,
                 })
             }
             Err(reason) => {
                 json!({
-                    "v": 1, "kind": "settlement", "paymentId": self.id(name), "amountMinor": 4_200, "currency": "GBP",
+                    "v": 1, "kind": "settlement", "paymentId": self.id(name), "amountMinor": 4_200, "currency": "GBP", "payeeAccountId": "shop",
                     "outcome": "FAILED", "reason": reason,
                 })
             }

@@ -132,7 +132,12 @@ async fn redates_whose_details_are_lost_are_built_anew() -> Result<()> {
     assert_eq!(redate(&bank, "GB", "2026-12-05").await?, 2);
     // T2 is open on the Monday after Christmas, and England's banks are not.
     assert_eq!([redate(&bank, "T2", "2026-12-25").await?, redate(&bank, "GB", "2026-12-28").await?], [1, 1]);
-    let (wanted, details) = (bank.hot().await?, bank.details().await?);
+    let (wanted, mut details) = (bank.hot().await?, bank.details().await?);
+    // No event says which calendar moved a payment.
+    for redated in details.values_mut().filter(|item| item["createdBy"]["S"] == "b:redate") {
+        let redated = redated.as_object_mut().context("no item")?;
+        assert!(["calendarId", "calendarVersion"].iter().all(|name| redated.remove(*name).is_some()), "{redated:?}");
+    }
     bank.lose_hot(&bank.at_t.hot).await?;
     bank.lose_history(&behind).await?;
     let (done, lines) = bank.told(|_| {}).await?;
@@ -141,7 +146,7 @@ async fn redates_whose_details_are_lost_are_built_anew() -> Result<()> {
     let found = bank.details().await?;
     let of_z = bank.id("z");
     let lost: Vec<_> = differences(&found, &details).into_iter().filter(|it| !it.contains(&of_z)).collect();
-    assert_eq!(lost, [""; 0], "each item is as it was");
+    assert_eq!(lost, [""; 0], "each item is as it was, without its calendar");
     for (name, due) in [("w", "2026-12-29"), ("k", "2026-12-07"), ("z", "2026-12-07")] {
         let (have, want) = (bank.head_of(name).await?, bank.head_in(name, &wanted));
         assert_eq!(have.as_ref().map(|head| &head["due"]), want.as_ref().map(|head| &head["due"]), "{name}");

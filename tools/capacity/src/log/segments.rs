@@ -26,13 +26,13 @@ const EPOCH: Epoch = Epoch::FIRST;
 const UNIT: usize = 1_024;
 
 /// Why payments fail: ISO 20022's reasons, as a transaction service may write them.
-const REASONS: [&str; 6] = [
-    "AC04: closed account number",
-    "AC06: blocked account",
-    "AG01: transaction forbidden on this type of account",
-    "AM04: insufficient funds",
-    "BE05: the party who initiated the message is not recognised by the end customer",
-    "MS03: reason not specified by the agent",
+const REASONS: [(&str, &str); 6] = [
+    ("AC04", "closed account number"),
+    ("AC06", "blocked account"),
+    ("AG01", "transaction forbidden on this type of account"),
+    ("AM04", "insufficient funds"),
+    ("BE05", "the party who initiated the message is not recognised by the end customer"),
+    ("MS03", "reason not specified by the agent"),
 ];
 
 /// What happens to the payments of a batch.
@@ -168,7 +168,10 @@ fn settlement(kind: Kind, random: &mut Rng) -> Result<Settlement> {
             let id = [&bits[..8], &bits[8..12], &bits[12..16], &bits[16..20], &bits[20..]].join("-");
             Settlement::Processed(id.parse()?)
         }
-        (_, true) => Settlement::Failed(Failure::new(Some("AM04"), REASONS[random.usize(0..REASONS.len())])),
+        (_, true) => {
+            let (code, reason) = REASONS[random.usize(0..REASONS.len())];
+            Settlement::Failed(Failure::new(Some(code), reason))
+        }
     })
 }
 

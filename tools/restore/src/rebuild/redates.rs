@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use chrono::{Datelike as _, Weekday};
-use payments_model::{BusinessDate, DetailsKey, Due, Head, MoveReason};
+use payments_model::{BusinessDate, DateMove, DetailsKey, Due, Head, MoveReason};
 use payments_store::StoredDetails;
 
 use super::known::{Known, Version};
@@ -41,7 +41,8 @@ pub(crate) fn rebuilt(head: &Head, version: &Version, contents: &Contents, earli
         Some(earlier) => (&earlier.content, &earlier.details),
         None => contents.get(&key).map(|content| (content, content.known()))?,
     };
-    let moved = before.moved.or(Some(reason(before.due_date)));
+    let why = before.moved.as_ref().map_or_else(|| reason(before.due_date), |moved| moved.reason);
+    let moved = Some(DateMove { reason: why, calendar: None });
     let details = before.redated(head, Due { at, date, moved }, version.at);
     let is_it = details.amendment.map(|amendment| amendment.name) == Some(name) && head.differences(before).is_empty();
     is_it.then(|| Redate { content: content.clone(), details })

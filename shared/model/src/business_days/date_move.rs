@@ -1,0 +1,46 @@
+//! Moves of due dates: why, and which version of which calendar said so.
+
+use super::closed_days::Calendar;
+use super::rule::MoveReason;
+
+/// Why a payment is not due when its client asked for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DateMove {
+    /// Why.
+    pub reason: MoveReason,
+    /// By which calendar; `None` if a restore built the details anew, from events that do not say it.
+    pub calendar: Option<CalendarVersion>,
+}
+
+/// A calendar as it was once. Calendars change and are removed, and payments are explained for years, so it need not be known any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CalendarVersion {
+    id: String,
+    version: String,
+}
+
+impl CalendarVersion {
+    /// A calendar as it is.
+    #[must_use]
+    pub fn current(calendar: &Calendar) -> Self {
+        Self { id: calendar.id().to_owned(), version: calendar.version().to_owned() }
+    }
+
+    /// A calendar as it was when this was stored.
+    #[must_use]
+    pub fn from_stored(id: String, version: String) -> Self {
+        Self { id, version }
+    }
+
+    /// The calendar's id, such as `T2`.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The version of its data.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+}
