@@ -12,7 +12,8 @@ use publish::JournalObject;
 use report::PublishedReport;
 use serde_json::{Value, json};
 
-use super::{Goldens, Kind, bytes_of, file_form, golden, texts};
+use super::forms::{Goldens, Kind, assert_same, bytes_of, file_form, golden};
+use super::texts;
 
 /// Where the journal's file begins and ends.
 const PLACES: [&str; 2] = ["1.3.0", "1.5.0"];
@@ -64,7 +65,7 @@ pub(super) fn read(kind: FileKind, form: &Value) -> Result<()> {
             let read = JournalObject::decode(PLACES[0].parse()?, &bytes)?;
             ensure!(JournalObject::path(read.first).as_ref() == name, "{name}");
             let again = file_form("every kind of event", name, &read.encode()?);
-            super::assert_same(
+            assert_same(
                 name,
                 &[again],
                 std::slice::from_ref(form),

@@ -1,10 +1,11 @@
-//! Golden items of all tables: what a part of the bank's day writes into empty tables, and what its readers say of it, written again.
+//! Golden items of all tables: what parts of a bank's day write, and what is read of it, written again.
 
 use anyhow::{Context as _, Result, bail};
 use payments_store::{Item, ItemKind};
 use payments_tests::World;
 
-use super::{Goldens, Kind, bank, golden_items, item_form, log, payments};
+use super::forms::{Goldens, Kind, golden_items, item_form};
+use super::{bank, log, payments};
 
 /// The parts of a day, each in tables of its own.
 const PARTS: [&str; 4] = ["payments", "log", "restored", "bank"];

@@ -1,4 +1,4 @@
-//! Golden items of counting and of the log: counters, segments, consumers, endpoints; and the log's head after a restore.
+//! Golden items of counting and of the log: counters, segments, consumers, endpoints, and a log after a restore.
 
 use std::collections::BTreeMap;
 

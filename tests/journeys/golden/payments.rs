@@ -8,7 +8,7 @@ use payments_tests::given::move_on;
 use payments_tests::{Ask, World};
 use serde_json::json;
 
-use super::golden_items;
+use super::forms::golden_items;
 
 /// The account of the golden payments.
 const ACCOUNT: &str = "golden";

@@ -13,7 +13,7 @@ use payments_queue::in_process::QueueSettings;
 use payments_queue::{MessageKind, PaymentRequest, Queue, SettlementResult};
 use payments_store::LogPosition;
 
-use super::{Goldens, Kind, text_form};
+use super::forms::{Goldens, Kind, text_form};
 
 const EPOCH: Epoch = Epoch::FIRST;
 const PLACE: &str = "shardId-00000003801168300000-0a1b2c3d/42";

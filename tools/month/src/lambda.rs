@@ -19,8 +19,9 @@ use serde_json::Value;
 
 use crate::broken::{Broken, Part};
 use crate::faults::{FaultKind, Faults};
+use crate::later::RESTORE;
 use crate::metrics::Metrics as Seen;
-use crate::network::{Caller, Network, RESTORE};
+use crate::network::{Caller, Network};
 use crate::random::Seed;
 use crate::time::Time;
 

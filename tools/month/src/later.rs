@@ -1,4 +1,4 @@
-//! Attributes of a later version, which all new heads and details have here: whoever writes such an item keeps them.
+//! Attributes of a later version, which all new heads and details have here, and which every copy must have.
 //!
 //! No function knows them. The network adds them to each item that creates a head or details; what is copied from another item must bring them.
 
@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 
 use crate::attributes::{Key, text};
 use crate::laws::{Tables, id_of, is_of_head};
+
+/// The tool of a restore, as a caller.
+pub(crate) const RESTORE: &str = "restore";
 
 /// The attributes: a text, a map and bytes.
 const NAMES: [&str; 3] = ["laterText", "laterMap", "laterBytes"];

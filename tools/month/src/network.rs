@@ -22,7 +22,7 @@ use crate::faults::{FaultKind, Faults};
 use crate::first_details;
 use crate::lag::{Lag, Read};
 use crate::lanes;
-use crate::later;
+use crate::later::{self, RESTORE};
 use crate::laws::steps::{check_batch, check_told};
 use crate::laws::{check_write, id_of, is_of_head};
 use crate::metrics::Metrics;
@@ -32,9 +32,6 @@ use crate::switches::Switches;
 use crate::time::{Time, pause};
 use crate::trace::Trace;
 use crate::weakness::Weakness;
-
-/// The tool of a restore, as a caller.
-pub(crate) const RESTORE: &str = "restore";
 
 /// The operations that write.
 const WRITES: [&str; 4] = ["PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems"];

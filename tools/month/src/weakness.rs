@@ -11,9 +11,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::attributes::text;
-use crate::later;
+use crate::later::{self, RESTORE};
 use crate::laws::is_of_head;
-use crate::network::RESTORE;
 use crate::random::happens;
 use crate::weakening::{CHECKPOINTS, counting, is_of_log, remove_clause, remove_condition, remove_consistency};
 
