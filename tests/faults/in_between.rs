@@ -53,8 +53,9 @@ async fn assert_completed(fixture: &Fixture, intents: &[Intent], settled_at: Dat
 
 /// The result of a payment: its own, or another one.
 fn result(intent: &Intent, other: Option<&str>) -> String {
-    let mut result =
-        result_of(&json!({ "paymentId": intent.accepted, "amountMinor": intent.amount, "currency": intent.currency }));
+    let mut result = result_of(
+        &json!({ "paymentId": intent.accepted, "amountMinor": intent.amount, "currency": intent.currency, "payeeAccountId": intent.payee }),
+    );
     if let Some(transaction) = other {
         result["transactionId"] = transaction.into();
     }

@@ -14,7 +14,7 @@ pub(crate) enum MessageEnd {
     Conflicting,
     /// The payment is cancelled, and was processed all the same: money moved. Nothing changes; an operator has to act.
     CancelledProcessed,
-    /// The result is of another amount or currency than the payment. Nothing changes; the message is retried, and an operator has to act.
+    /// The result is of another amount, currency or payee than the payment. Nothing changes; the message is retried, and an operator has to act.
     OtherTransfer,
     /// The payment is not pending yet. The message is retried.
     TooEarly,
