@@ -105,7 +105,17 @@ fn unpacked(form: &Value) -> Result<Value> {
         let bytes = bytes_of(&form)?;
         form["bytes"] = std::io::read_to_string(flate2::read::GzDecoder::new(bytes.as_slice()))?.into();
     }
+    // It is that of today's calendar, which changes with the calendar's file and is no form.
+    if let Some(version) = form.pointer_mut("/item/calendarVersion/S").filter(|it| it.as_str().is_some_and(is_version)) {
+        *version = "today's".into();
+    }
     Ok(form)
+}
+
+/// Whether a text has the form of a calendar's version: a date and 8 hexadecimal digits.
+fn is_version(text: &str) -> bool {
+    let digits = text.strip_prefix("20").and_then(|rest| rest.rsplit_once('-')).map(|(_, digits)| digits);
+    text.len() == 19 && digits.is_some_and(|it| it.len() == 8 && it.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 /// Fails if two lists of forms differ, and says which.
