@@ -208,6 +208,13 @@ impl TransactionService {
         &self.settings
     }
 
+    /// Whether this is the transfer that the first request of a payment asked for. `None` without a request.
+    pub fn was_asked_for(&self, payment: PaymentId, amount_minor: u64, currency: &str, payee: &str) -> Option<bool> {
+        let transfer = &self.known.get(&payment)?.transfer;
+        let is_amount = u64::try_from(transfer.amount_minor) == Ok(amount_minor);
+        Some(is_amount && *transfer.currency == *currency && *transfer.payee_account_id == *payee)
+    }
+
     /// Returns what it received and sent so far.
     pub fn counts(&self) -> ServiceCounts {
         self.counts

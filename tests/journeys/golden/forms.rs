@@ -106,7 +106,8 @@ fn unpacked(form: &Value) -> Result<Value> {
         form["bytes"] = std::io::read_to_string(flate2::read::GzDecoder::new(bytes.as_slice()))?.into();
     }
     // It is that of today's calendar, which changes with the calendar's file and is no form.
-    if let Some(version) = form.pointer_mut("/item/calendarVersion/S").filter(|it| it.as_str().is_some_and(is_version)) {
+    if let Some(version) = form.pointer_mut("/item/calendarVersion/S").filter(|it| it.as_str().is_some_and(is_version))
+    {
         *version = "today's".into();
     }
     Ok(form)

@@ -60,6 +60,7 @@ mod reports;
 pub mod requests;
 mod restored;
 mod restores;
+mod reversed;
 mod runbook;
 mod search;
 mod settings;

@@ -12,6 +12,7 @@ use tokio::task::spawn_local;
 use crate::bank::Bank;
 use crate::broken::Part;
 use crate::by_hand;
+use crate::reversed;
 use crate::runbook::Action;
 use crate::time::pause;
 use crate::triggers::context;
@@ -95,6 +96,7 @@ async fn take(bank: &Bank, alarm: &str, action: &Action) -> Result<()> {
             broken.mend(|part, _| part == Part::Writes);
             Ok(())
         }
+        Action::AskTheService if alarm == "OutcomesOfOtherTransfers" => reversed::reverse(bank),
         // What they answer changes nothing here. No outage needs the other parameters or calendars, or loses a file.
         Action::AskTheService
         | Action::AskTheClient
