@@ -44,7 +44,7 @@ struct Known {
     states: HashMap<String, WebhookState>,
     /// Those that have no place in the log: a restore took it, or they were created a moment ago.
     without_place: Vec<EndpointId>,
-    /// How many cannot be read.
+    /// How many cannot be read, or have a place in the log and are not there.
     unreadable: u64,
 }
 
@@ -72,6 +72,10 @@ impl Known {
                     known.unreadable += 1;
                 }
             }
+        }
+        for id in states.into_keys() {
+            tracing::error!(endpoint = %id, "a webhook endpoint has a place in the log and is not there: a restore may have taken it");
+            known.unreadable += 1;
         }
         known
     }
@@ -107,7 +111,7 @@ impl Publish {
         // the lease of one that is changed in between is another one than here, so nothing is sent as it was before.
         let states = self.store.webhook_states().await?;
         let endpoints = self.store.webhook_endpoints().await?;
-        if endpoints.is_empty() {
+        if endpoints.is_empty() && states.is_empty() {
             return Ok(());
         }
         let head = self.store.log_head().await?;

@@ -15,6 +15,7 @@ use payments_model::{
 };
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// The request to make a payment. Each time it is sent, only the attempt differs.
@@ -168,7 +169,8 @@ struct ResultJson {
     payment_id: Option<String>,
     outcome: Option<String>,
     transaction_id: Option<String>,
-    failure_code: Option<String>,
+    /// Some services send numbers, or a code of success: no form of it makes a result unreadable.
+    failure_code: Option<Value>,
     reason: Option<String>,
     amount_minor: Option<i64>,
     currency: Option<String>,
@@ -205,7 +207,8 @@ impl SettlementResult {
             }
             "FAILED" => {
                 let reason = json.reason.ok_or(E::Missing("reason"))?;
-                Settlement::Failed(Failure::new(json.failure_code.as_deref(), &reason))
+                let code = json.failure_code.map(|code| code.as_str().map_or_else(|| code.to_string(), str::to_owned));
+                Settlement::Failed(Failure::new(code.as_deref(), &reason))
             }
             _ => return Err(E::Outcome),
         };

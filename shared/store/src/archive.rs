@@ -117,7 +117,10 @@ impl Store {
     pub async fn put_archived_head(&self, stored: &StoredHead) -> Result<Archived, StoreError> {
         let history = &self.tables.history;
         let Some(found) = self.put_if_absent(history, item_of(stored)).await? else { return Ok(Archived::Done) };
-        if found == item_of(stored) {
+        let mut copy = item_of(stored);
+        // Until when that item is kept is said of it alone, and stays.
+        copy.extend(found.get(KEPT_UNTIL).map(|until| (KEPT_UNTIL.to_owned(), until.clone())));
+        if found == copy {
             return Ok(Archived::Done);
         }
         let (condition, names, values) = equations(&found, " AND ");
@@ -129,7 +132,7 @@ impl Store {
             .client
             .put_item()
             .table_name(history)
-            .set_item(Some(item_of(stored)))
+            .set_item(Some(copy))
             .condition_expression(condition)
             .set_expression_attribute_names(Some(names))
             .set_expression_attribute_values(Some(values))

@@ -1,5 +1,6 @@
 //! Until when an item is kept is said of that table's item alone: no copy of a head brings it along.
 
+use payments_store::KEPT_UNTIL;
 use payments_store::key::parse_head_key;
 use payments_store::schema::{HISTORY, PAYMENTS};
 use payments_tests::tables::number;
@@ -49,6 +50,8 @@ async fn no_copy_of_a_head_says_until_when_it_is_kept() -> Result<()> {
     let cancelled = put(&world, "cancelled", "two").await?;
     world.cancel("cancelled", &cancelled).await?;
     put_processed(&world, "late", &["three"], true).await?;
+    let mut late = world.heads("late").await?;
+    late[0].insert("later".to_owned(), number(1));
     for account in ["cancelled", "late"] {
         expire(&world, &tables.payments, &world.heads(account).await?).await?;
     }
@@ -57,6 +60,14 @@ async fn no_copy_of_a_head_says_until_when_it_is_kept() -> Result<()> {
     for account in ["cancelled", "late"] {
         assert_kept(&world.archived_heads(account).await?, 1)?;
     }
+    // What is kept until a time there stays so, also where the archive finds the hot head still there.
+    let mut archived = world.archived_heads("late").await?.remove(0);
+    archived.insert(KEPT_UNTIL.to_owned(), number(4_000_000_000_u64));
+    world.put_items(&tables.history, [archived.clone()]).await?;
+    world.put_items(&tables.payments, late).await?;
+    assert_eq!(tick(&world).await?.archived, 1);
+    archived.insert("later".to_owned(), number(1));
+    assert_eq!(world.archived_heads("late").await?, [archived]);
     // A restore copies heads of the long-term table.
     expire(&world, &tables.history, &settled).await?;
     let part = |name: &str| settled[0][name].as_s().ok().context("a key");

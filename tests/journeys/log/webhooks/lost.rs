@@ -130,7 +130,8 @@ async fn a_place_without_an_endpoint_gets_nothing_and_a_new_one_of_its_name_begi
     let sent = hooks.receivers.messages(PORT).len();
     hooks.pass(TimeDelta::hours(1))?;
     let outcome = hooks.publish().await?;
-    assert_eq!((&outcome["webhookSegmentsBehind"], hooks.receivers.messages(PORT).len()), (&Value::Null, sent));
+    assert_eq!((&outcome["webhooksUnreadable"], &outcome["webhookSegmentsBehind"]), (&json!(1), &json!(1)));
+    assert_eq!(hooks.receivers.messages(PORT).len(), sent);
     let missing = hooks.world.send(Ask::get(PATH)).await?;
     assert_eq!(missing.problem(), "no-such-endpoint");
     let body = json!({ "url": format!("http://127.0.0.1:{PORT}/hook") });
