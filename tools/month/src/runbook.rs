@@ -37,7 +37,7 @@ pub enum Action {
     CorrectItem,
     /// End the cause that the log names.
     EndCause,
-    /// Roll back to the previous code.
+    /// Correct what the deployment changed, and deploy.
     CorrectTemplate,
     /// Ask the transaction service.
     AskTheService,
