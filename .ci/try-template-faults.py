@@ -5,8 +5,8 @@ Puts one fault after another into a copy of the template, and prints which check
 read the template that PAYMENTS_TEMPLATE names, or else .ci/validate-template.sh, which takes longer, or
 .ci/check-policies.sh. Fails if no check finds a fault, or if a check rejects the unchanged template.
 
-Usage: .ci/try-template-faults.py [RULES], with the tools of both scripts first on PATH. RULES is the built
-tests/rules; without it, cargo builds them.
+Usage: .ci/try-template-faults.py [RULES | --names], with the tools of both scripts first on PATH. RULES is the built
+tests/rules; without it, cargo builds them. With --names it only prints the faults, and fails if the template lacks the text of one.
 """
 
 import json
@@ -34,6 +34,17 @@ TOLD_BY_RULES = [
 ]
 TOLD_BY_POLICIES = [r"^Check: (.*)"]
 TOLD_BY_VALIDATION = [r"^([EW]\d{4}.*)", r"^(.*Error.*)", r"^(open to.*)"]
+
+# What follows where a bucket is closed to the public, up to the rules that expire its objects.
+PRIVATE = """
+        IgnorePublicAcls: true
+        RestrictPublicBuckets: true
+      OwnershipControls:
+        Rules:
+          - ObjectOwnership: BucketOwnerEnforced
+      LifecycleConfiguration:
+        Rules:
+          """
 
 # Each fault: its name, a text that occurs in the template once, and what replaces it.
 FAULTS = [
@@ -100,7 +111,10 @@ FAULTS = [
     ("a host name for everybody", "    Type: AWS::ApiGatewayV2::ApiMapping\n    Condition: HasApiDomain\n", "    Type: AWS::ApiGatewayV2::ApiMapping\n"),
     ("a route of another path", "Path: /accounts/{accountId}/payments/{paymentId}/cancel", "Path: /accounts/{accountId}/payments/{paymentId}/stop"),
     ("a journal that could be written over", 's3:if-none-match: "true"', 's3:if-none-match: "false"'),
-    ("a bucket that could be public", "BlockPublicPolicy: true", "BlockPublicPolicy: false"),
+    *(
+        (f"{what} that could be public", f"BlockPublicPolicy: true{PRIVATE}{begin}", f"BlockPublicPolicy: false{PRIVATE}{begin}")
+        for what, begin in [("reports", "- Id: unfinished"), ("attempts of reports", "# Far longer")]
+    ),
     ("a schedule that is no expression", "ScheduleExpression: rate(1 hour)", "ScheduleExpression: rate(1 hours)"),
 ]
 
@@ -145,6 +159,9 @@ def main():
         if template.count(good) != 1:
             sys.exit(f"{name}: {good!r} is in template.yaml {template.count(good)} times; it must be there once")
         texts.append(template.replace(good, bad))
+    if sys.argv[1:] == ["--names"]:
+        print("\n".join(name for name, _, _ in FAULTS))
+        return
     rules = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else built_rules()
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(AT_ONCE) as pool:
         unchanged, *results = pool.map(lambda it: caught(rules, folder, *it), enumerate(texts))
