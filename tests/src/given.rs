@@ -16,7 +16,7 @@ use payments_model::{
 };
 use payments_store::{
     BlockingEvent, Decided, Delivery, DeliveryEnd, DeliveryError, DueSort, EndpointChoice, LogPosition, LogRead,
-    MAX_ENDPOINTS, Moved, Progress, Store, WebhookCommit,
+    MAX_ENDPOINTS, Moved, Progress, Store, WebhookCommit, first_lease,
 };
 use serde_json::json;
 
@@ -150,7 +150,12 @@ async fn endpoint(world: &World, id: &str) -> Result<EndpointId> {
     let url = "https://hooks.shop.co.uk/payments".parse()?;
     let chosen = EndpointChoice { url, description: "The shop's books".to_owned(), filter: EventFilter::default() };
     let from = LogPosition::BEGINNING;
-    ensure!(store.create_webhook_endpoint(&id, &chosen, from, false, world.now()).await?, "it is there");
+    ensure!(
+        store
+            .create_webhook_endpoint(&id, &chosen, from, false, world.now(), first_lease(world.now().as_chrono()))
+            .await?,
+        "it is there"
+    );
     Ok(id)
 }
 

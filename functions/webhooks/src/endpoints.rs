@@ -5,7 +5,9 @@ use http::header::LOCATION;
 use payments_http::{Answer, Problem, ProblemKind, Request};
 use payments_model::UtcSecond;
 use payments_model::webhook::{EndpointId, SecretGeneration};
-use payments_store::{LogHead, LogPosition, LogRead, MAX_ENDPOINTS, StoreError, WebhookEndpoint, WebhookState};
+use payments_store::{
+    LogHead, LogPosition, LogRead, MAX_ENDPOINTS, StoreError, WebhookEndpoint, WebhookState, first_lease,
+};
 
 use crate::audited::Change;
 use crate::choice::{Start, Wanted};
@@ -67,12 +69,12 @@ impl Webhooks {
         head: Option<LogHead>,
         wanted: Wanted,
     ) -> Result<Answer, Problem> {
-        let now = self.clock.now();
+        let (now, first_lease) = (self.clock.now(), first_lease(self.clock.instant()));
         let from = self.place(wanted.start, head.as_ref()).await?;
         let change = Change::create(id, &wanted, from);
         let Wanted { chosen, disabled, .. } = wanted;
         let create = async {
-            if self.store.create_webhook_endpoint(id, &chosen, from, disabled, now).await? {
+            if self.store.create_webhook_endpoint(id, &chosen, from, disabled, now, first_lease).await? {
                 return Ok(());
             }
             let detail = "Another request created this endpoint meanwhile; send yours again.";

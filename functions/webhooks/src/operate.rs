@@ -65,8 +65,9 @@ impl Webhooks {
             return Err(Problem::of_body(&Pointer::body(), faults));
         };
         let mut found = self.find_placed(id).await?;
-        let blocking = found.state.progress.blocking.clone().filter(|blocking| blocking.event_id == event_id);
-        match blocking {
+        // What blocked the endpoint before it went on, by another filter for example, does not block it any more.
+        let (place, blocking) = (found.state.position, found.state.progress.blocking.clone());
+        match blocking.filter(|it| it.event_id == event_id && it.after > place) {
             Some(blocking) => {
                 let event = bounded(&event_id, MAX_EVENT_ID_BYTES);
                 let (change, done) = (Change::skip(id, event.clone()), format!("the event {event} is skipped"));

@@ -147,7 +147,8 @@ impl Store {
     }
 
     /// Creates an endpoint whose consumer begins at a place, unless there is one of this id: 4 write units and more. Returns whether it was
-    /// created. `disabled` is whether its operator wants nothing sent yet.
+    /// created. `disabled` is whether its operator wants nothing sent yet, and `lease` the number after which its leases begin
+    /// ([`first_lease`](crate::first_lease)).
     pub async fn create_webhook_endpoint(
         &self,
         id: &EndpointId,
@@ -155,6 +156,7 @@ impl Store {
         from: LogPosition,
         disabled: bool,
         now: UtcSecond,
+        lease: u64,
     ) -> Result<bool, StoreError> {
         let off = if disabled { ", disabledAt = :now" } else { "" };
         let endpoint = Update::builder()
@@ -172,8 +174,8 @@ impl Store {
             .set_key(Some(webhook_key(id)))
             .update_expression(format!("SET #position = :from, lease = :lease REMOVE {}", WebhookState::MEMORY))
             .expression_attribute_names("#position", "position")
-            // Leases begin where none of an endpoint that was deleted can be: a run that still has one of these writes nothing here.
-            .expression_attribute_values(":lease", number(now.as_chrono().timestamp()))
+            // A run that still has a lease of an endpoint that was deleted writes nothing here.
+            .expression_attribute_values(":lease", number(lease))
             .expression_attribute_values(":from", AttributeValue::S(from.to_string()));
         Ok(self.transact(both(endpoint, consumer.build())).await?.is_ok())
     }

@@ -105,7 +105,7 @@ pub use kind::ItemKind;
 pub use log::{
     BlockingEvent, Delivery, DeliveryEnd, DeliveryError, DisabledBy, LOG_KEPT_FOR, LogEntry, LogHead, LogPage,
     LogPosition, LogPositionError, LogRead, LogStage, MAX_SEGMENT_BYTES, Missed, MissedEvents, Progress, REMEMBERED,
-    SkippedEvent, WebhookCommit, WebhookState, logged, segment_of,
+    SkippedEvent, WebhookCommit, WebhookState, first_lease, logged, segment_of,
 };
 pub use lookup::MAX_BATCH_GET;
 pub use recount::{DueRecount, Recounted};

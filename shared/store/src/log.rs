@@ -35,7 +35,7 @@ pub use restore::LogStage;
 pub use segment::{MAX_SEGMENT_BYTES, segment_of};
 pub use webhook::{
     BlockingEvent, Delivery, DeliveryEnd, DeliveryError, DisabledBy, MissedEvents, Progress, REMEMBERED, SkippedEvent,
-    WebhookCommit, WebhookState,
+    WebhookCommit, WebhookState, first_lease,
 };
 
 use crate::attributes::Fault;

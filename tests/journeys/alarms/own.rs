@@ -14,7 +14,7 @@ use payments_alarms::Sample;
 use payments_local::Dependencies;
 use payments_model::EventFilter;
 use payments_model::webhook::EndpointUrl;
-use payments_store::{EndpointChoice, Item};
+use payments_store::{EndpointChoice, Item, first_lease};
 use payments_tests::given::{ACCOUNT, Given, event_text};
 use payments_tests::tables::{NO_DEADLINE, context, number, text};
 use payments_tests::trigger_events::{delivered, found_by, now_of, world_of};
@@ -303,7 +303,16 @@ async fn endpoint(from: &str, status: u16) -> Result<Vec<String>> {
     let url = EndpointUrl::loopback("http://127.0.0.1:7001/hook")?;
     let chosen = EndpointChoice { url, description: String::new(), filter: EventFilter::default() };
     let store = world.store().await;
-    store.create_webhook_endpoint(&"shop".parse()?, &chosen, from.parse()?, false, world.now()).await?;
+    store
+        .create_webhook_endpoint(
+            &"shop".parse()?,
+            &chosen,
+            from.parse()?,
+            false,
+            world.now(),
+            first_lease(world.now().as_chrono()),
+        )
+        .await?;
     // When the log was written.
     world.set_clock("2026-11-20T09:00:00Z")?;
     let dependencies = Dependencies { webhooks: receivers.webhooks()?, ..world.dependencies(world.client().await) };

@@ -11,7 +11,7 @@ use payments_local::Dependencies;
 use payments_local::interceptor::{Fate, Interceptor, Process, client_over};
 use payments_model::EventFilter;
 use payments_model::webhook::EndpointUrl;
-use payments_store::{EndpointChoice, LogPosition, Store};
+use payments_store::{EndpointChoice, LogPosition, Store, first_lease};
 use payments_tests::given::Given;
 use payments_tests::tables::{NO_DEADLINE, context};
 use payments_tests::trigger_events::world_of;
@@ -53,7 +53,16 @@ impl Publisher {
     async fn endpoint(&self, id: &str, from: LogPosition) -> Result<()> {
         let url = EndpointUrl::loopback("http://127.0.0.1:7001/hook")?;
         let chosen = EndpointChoice { url, description: String::new(), filter: EventFilter::default() };
-        self.store.create_webhook_endpoint(&id.parse()?, &chosen, from, false, self.world.now()).await?;
+        self.store
+            .create_webhook_endpoint(
+                &id.parse()?,
+                &chosen,
+                from,
+                false,
+                self.world.now(),
+                first_lease(self.world.now().as_chrono()),
+            )
+            .await?;
         Ok(())
     }
 

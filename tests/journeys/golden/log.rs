@@ -9,7 +9,7 @@ use payments_model::{Actor, BusinessDate, DayCounts, EventFilter, LogRestoredEve
 use payments_store::{
     BlockingEvent, CountsCommit, Delivery, DeliveryEnd, DeliveryError, DisabledBy, EndpointChoice, LogHead,
     LogPosition, LogRead, Missed, MissedEvents, Progress, SkippedEvent, Store, WebhookCommit, WebhookEndpoint,
-    WebhookState,
+    WebhookState, first_lease,
 };
 use payments_tests::World;
 
@@ -81,7 +81,7 @@ fn state(id: &str, created_at: UtcSecond) -> Result<WebhookState> {
     let position: LogPosition = "3622140.1.2".parse()?;
     let outcome = DeliveryEnd { kind: "refused".to_owned(), status: Some(500) };
     let new = WebhookState::new(position);
-    let lease = u64::try_from(created_at.as_chrono().timestamp())?;
+    let lease = first_lease(created_at.as_chrono());
     Ok(match id {
         "books" => WebhookState { lease, ..new },
         "gone" => WebhookState { lease: lease + 1, disabled_by: Some(DisabledBy::Gone), disabled_at: Some(at), ..new },
@@ -143,13 +143,25 @@ async fn endpoint(store: &Store, id: &EndpointId) -> Result<()> {
 async fn put_endpoint(store: &Store, known: &WebhookEndpoint, state: &WebhookState) -> Result<()> {
     let WebhookEndpoint { id, chosen, created_at, .. } = known;
     let is_off = known.disabled_at.is_some();
-    ensure!(store.create_webhook_endpoint(id, chosen, state.position, is_off, *created_at).await?, "{id}");
+    ensure!(
+        store
+            .create_webhook_endpoint(
+                id,
+                chosen,
+                state.position,
+                is_off,
+                *created_at,
+                first_lease(created_at.as_chrono())
+            )
+            .await?,
+        "{id}"
+    );
     for skipped in state.skipped.iter().rev() {
         let found = store.webhook_state(id).await?.context("no state")?;
         let blocking = BlockingEvent { event_id: skipped.event_id.clone(), after: state.position };
         ensure!(store.skip_webhook_event(id, &found, &blocking, skipped.clone()).await?, "{id}");
     }
-    if state.lease > u64::try_from(created_at.as_chrono().timestamp())? {
+    if state.lease > first_lease(created_at.as_chrono()) {
         let taken = store.take_webhook(id, *created_at, *created_at).await?.context("it is taken")?;
         let disabled = state.disabled_by.zip(state.disabled_at);
         let (to, progress, lease_until) = (state.position, &state.progress, state.lease_until);

@@ -8,7 +8,7 @@ use payments_local::Function;
 use payments_local::interceptor::Fate;
 use payments_model::EventFilter;
 use payments_model::webhook::{EndpointId, EndpointUrl};
-use payments_store::{EndpointChoice, Store, WebhookState};
+use payments_store::{EndpointChoice, Store, WebhookState, first_lease};
 use payments_tests::tables::{NO_DEADLINE, context};
 use payments_tests::{Counting, Reaction, Receivers, with_role};
 use publish::{Publish, Webhooks};
@@ -60,7 +60,18 @@ impl Hooks {
         let chosen = EndpointChoice { url, description: String::new(), filter };
         let store = self.world.store().await;
         let from = LogPosition::BEGINNING;
-        ensure!(store.create_webhook_endpoint(&id.parse()?, &chosen, from, false, self.world.now()).await?);
+        ensure!(
+            store
+                .create_webhook_endpoint(
+                    &id.parse()?,
+                    &chosen,
+                    from,
+                    false,
+                    self.world.now(),
+                    first_lease(self.world.now().as_chrono())
+                )
+                .await?
+        );
         Ok(())
     }
 

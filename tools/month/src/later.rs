@@ -29,11 +29,12 @@ fn payment_of<'k>(pk: &'k str, sk: &'k str) -> Option<&'k str> {
 }
 
 /// Adds the attributes to an item that is put, if it creates a head or details. What the bank's own amendments write, the archive and a settlement are
-/// copies. Returns whether it did.
+/// copies. A restore also builds settled heads from the log, which has no such attributes. Returns whether it did.
 pub(crate) fn add(function: &str, input: &mut Value) -> bool {
     let is_new = input["ConditionExpression"] == "attribute_not_exists(pk)";
     let item = &input["Item"];
-    let is_copy = if is_of_head(text(item, "pk")) { input["TableName"] != "payments" } else { function == "redate" };
+    let is_of_history = input["TableName"] != "payments" && function != RESTORE;
+    let is_copy = if is_of_head(text(item, "pk")) { is_of_history } else { function == "redate" };
     let Some(id) = payment_of(text(item, "pk"), text(item, "sk")).filter(|_| is_new && !is_copy) else { return false };
     let id = id.to_owned();
     NAMES.into_iter().for_each(|name| input["Item"][name] = value(name, &id));
@@ -72,6 +73,7 @@ mod tests {
             ("ingest", "payment-history", "PAY#626e8292", true),
             ("redate", "payment-history", "PAY#626e8292", false),
             ("settle", "payment-history", "ACCT#a", false),
+            (RESTORE, "payment-history", "ACCT#a", true),
             ("console", "payment-history", "AUDIT#2026-12", false),
         ] {
             let mut input = put(table, pk);

@@ -9,7 +9,7 @@ use fastrand::Rng;
 use payments_local::Stack;
 use payments_model::webhook::{EndpointId, EndpointUrl};
 use payments_model::{EventFilter, UtcSecond};
-use payments_store::{EndpointChoice, LogPosition};
+use payments_store::{EndpointChoice, LogPosition, first_lease};
 
 use crate::bank::Bank;
 use crate::faults::{FaultKind, Faults};
@@ -34,7 +34,9 @@ pub(crate) async fn create(stack: &mut Stack, seed: Seed, time: Time, faults: &F
     stack.webhooks = receivers.webhooks()?;
     let ((id, chosen), now) = (chosen()?, UtcSecond::of(time.now())?);
     let store = stack.dependencies(stack.client()).store;
-    store.create_webhook_endpoint(&id, &chosen, LogPosition::BEGINNING, false, now).await?;
+    store
+        .create_webhook_endpoint(&id, &chosen, LogPosition::BEGINNING, false, now, first_lease(now.as_chrono()))
+        .await?;
     let (faults, mood) = (faults.clone(), Mutex::new(Mood { away_until: time.now(), random: seed.source("receiver") }));
     receivers.react(PORT, move |_| mood.lock().unwrap_or_else(PoisonError::into_inner).react(&faults, time.now()));
     Ok(receivers)

@@ -5,7 +5,7 @@ use payments_model::UtcSecond;
 use payments_model::webhook::EndpointId;
 
 use super::consumer::webhook_key;
-use super::webhook::{BlockingEvent, REMEMBERED, SkippedEvent, WebhookState};
+use super::webhook::{BlockingEvent, REMEMBERED, SkippedEvent, WebhookState, first_lease};
 use super::{LogHead, LogPosition, number, text};
 use crate::conditional::conditional;
 use crate::{Item, Store, StoreError};
@@ -37,7 +37,7 @@ impl Store {
             .update_expression("SET #position = :from, lease = :lease")
             .expression_attribute_names("#position", "position")
             .expression_attribute_values(":from", AttributeValue::S(from.to_string()))
-            .expression_attribute_values(":lease", number(now.as_chrono().timestamp()))
+            .expression_attribute_values(":lease", number(first_lease(now.as_chrono())))
             .return_values(ReturnValue::AllNew)
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
         let state = match conditional("UpdateItem", update.send().await)? {

@@ -9,6 +9,7 @@ use payments_model::EventFilter;
 use payments_model::webhook::{EndpointId, SecretGeneration};
 use payments_store::{
     BlockingEvent, EXPIRES_AT, EndpointChoice, Item, ItemKind, LogPosition, Progress, SkippedEvent, WebhookCommit,
+    first_lease,
 };
 use payments_tests::tables::{NO_DEADLINE, context};
 use tokio::sync::Mutex;
@@ -148,7 +149,12 @@ async fn rare(bank: &Bank, is_again: bool) -> Result<()> {
         ensure!(store.replay_webhook(&id, LogPosition::BEGINNING).await?, "it is replayed");
         ensure!(store.change_webhook_endpoint(&id, &chosen, true, now).await?, "it is switched off");
     } else {
-        ensure!(store.create_webhook_endpoint(&id, &chosen, LogPosition::BEGINNING, false, now).await?, "it is new");
+        ensure!(
+            store
+                .create_webhook_endpoint(&id, &chosen, LogPosition::BEGINNING, false, now, first_lease(now.as_chrono()))
+                .await?,
+            "it is new"
+        );
         // An operator's action leaves its intent and its outcome.
         let action = "5f1c1f6e-4f0e-5a37-9d0e-0a3f6b7c8d9e";
         let cancel = json!({ "step": "do", "payments": bank.id("e"), "at": now.to_string(), "id": action });

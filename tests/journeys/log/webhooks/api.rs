@@ -99,6 +99,25 @@ async fn an_event_is_skipped_once_and_only_the_one_that_blocks() -> Result<()> {
     Ok(())
 }
 
+/// Another filter lets an endpoint pass what blocked it. To skip that would bring it back.
+#[tokio::test]
+async fn an_event_that_an_endpoint_has_passed_is_not_skipped() -> Result<()> {
+    let mut hooks = Hooks::with_endpoint().await?;
+    hooks.segment(2, 0).await?;
+    hooks.receivers.react(PORT, |_| Reaction::Status(500));
+    hooks.publish().await?;
+    let blocking = hooks.world.send(Ask::get(PATH)).await?.body["failing"]["eventId"].clone();
+    let body = json!({ "url": format!("http://127.0.0.1:{PORT}/hook"), "accounts": ["nobody"] });
+    put(&hooks.world, PATH, &body).await?;
+    hooks.pass(publish::LEASE)?;
+    hooks.publish().await?;
+    let end = hooks.state().await?.position;
+    assert_eq!(end, head(&hooks.world).await?.end());
+    let skipped = post(&hooks.world, "skip", &json!({ "eventId": blocking })).await?;
+    assert_eq!((skipped.status, skipped.problem(), hooks.state().await?.position), (409, "not-blocking", end));
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_body_that_is_too_long_is_rejected_and_so_are_more_endpoints_than_there_can_be() -> Result<()> {
     let world = World::open().await?;

@@ -93,7 +93,18 @@ async fn a_run_that_fails_for_one_endpoint_still_says_how_the_others_are() -> Re
     let store = hooks.world.store().await;
     let url = EndpointUrl::loopback("http://127.0.0.1:7002/hook")?;
     let chosen = EndpointChoice { url, description: String::new(), filter: EventFilter::default() };
-    ensure!(store.create_webhook_endpoint(&"beyond".parse()?, &chosen, beyond, false, hooks.world.now()).await?);
+    ensure!(
+        store
+            .create_webhook_endpoint(
+                &"beyond".parse()?,
+                &chosen,
+                beyond,
+                false,
+                hooks.world.now(),
+                first_lease(hooks.world.now().as_chrono())
+            )
+            .await?
+    );
     hooks.receivers.react(PORT, |_| Reaction::Status(410));
     drop(hooks.world.outside.metrics.take());
     let error = hooks.publish().await.err().context("it does not fail")?;

@@ -10,7 +10,11 @@ const CALLS: usize = 24;
 
 /// What an operator chooses who moves the endpoint.
 fn moved() -> Result<EndpointChoice> {
-    let url = EndpointUrl::loopback(&format!("http://127.0.0.1:{NEW_PORT}/hook"))?;
+    at(NEW_PORT)
+}
+
+fn at(port: u16) -> Result<EndpointChoice> {
+    let url = EndpointUrl::loopback(&format!("http://127.0.0.1:{port}/hook"))?;
     Ok(EndpointChoice { url, description: String::new(), filter: EventFilter::default() })
 }
 
@@ -57,11 +61,26 @@ async fn an_endpoint_that_is_created_again_while_a_run_delivers_is_not_switched_
     for number in 0..CALLS {
         let hooks = with_old_url().await?;
         let (store, from) = (hooks.world.store().await, LogPosition::BEGINNING);
-        hooks.pass(TimeDelta::hours(1))?;
+        let change = async |times: u32, port| {
+            for _ in 0..times {
+                let now = hooks.world.now();
+                ensure!(store.change_webhook_endpoint(&id()?, &at(port)?, false, now).await?, "there is none");
+            }
+            anyhow::Ok(())
+        };
+        // More changes than seconds: both endpoints would have the same leases if those began with seconds.
+        change(10, PORT).await?;
+        hooks.pass(TimeDelta::seconds(4))?;
         let now = hooks.world.now();
         let other = async {
             ensure!(store.delete_webhook_endpoint(&id()?).await?, "there is none");
-            ensure!(store.create_webhook_endpoint(&id()?, &moved()?, from, false, now).await?, "there is one");
+            ensure!(
+                store
+                    .create_webhook_endpoint(&id()?, &moved()?, from, false, now, first_lease(now.as_chrono()))
+                    .await?,
+                "there is one"
+            );
+            change(6, NEW_PORT).await?;
             // Another run has it at once, unless this one has it by now: it does not wait with all of its calls.
             drop(store.take_webhook(&id()?, now, now).await?);
             anyhow::Ok(())

@@ -45,7 +45,16 @@ async fn half_of_the_settlements_are_at_the_receiver_within_five_seconds() -> Re
     let url = EndpointUrl::loopback("http://127.0.0.1:7001/hook")?;
     let filter = EventFilter { statuses: ["PROCESSED".parse()?, "FAILED".parse()?].into(), ..EventFilter::default() };
     let chosen = EndpointChoice { url, description: String::new(), filter };
-    store.create_webhook_endpoint(&id()?, &chosen, LogPosition::BEGINNING, false, clock.now()).await?;
+    store
+        .create_webhook_endpoint(
+            &id()?,
+            &chosen,
+            LogPosition::BEGINNING,
+            false,
+            clock.now(),
+            first_lease(clock.now().as_chrono()),
+        )
+        .await?;
     let mut triggers = Triggers::new(&stack, functions.clone(), TRANSACTION_SERVICE).await?;
     triggers = triggers.with_period("sweep", TimeDelta::minutes(1));
     let api = Api::of_functions(functions, clock.clone())?;
