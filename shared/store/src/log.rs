@@ -28,6 +28,7 @@ use chrono::TimeDelta;
 use payments_model::{Epoch, UtcSecond};
 use serde::{Deserialize, Serialize};
 
+pub use consumer::first_lease;
 pub(crate) use consumer::{CONSUMERS, WEBHOOK, webhook_key};
 pub use image::logged;
 pub use read::{LogEntry, LogPage, LogPosition, LogPositionError, LogRead};
@@ -35,7 +36,7 @@ pub use restore::LogStage;
 pub use segment::{MAX_SEGMENT_BYTES, segment_of};
 pub use webhook::{
     BlockingEvent, Delivery, DeliveryEnd, DeliveryError, DisabledBy, MissedEvents, Progress, REMEMBERED, SkippedEvent,
-    WebhookCommit, WebhookState, first_lease,
+    WebhookCommit, WebhookState,
 };
 
 use crate::attributes::Fault;

@@ -5,6 +5,7 @@
 //! | consumer | `LOG#CONSUMERS` | `journal`, `webhook#` and an endpoint's id, or `bus#` and an event bus's name | the place up to which it has done its work |
 
 use aws_sdk_dynamodb::types::AttributeValue;
+use chrono::{DateTime, Utc};
 use payments_model::webhook::EndpointId;
 
 use super::LogPosition;
@@ -67,4 +68,11 @@ fn consumer_key(name: &str) -> Item {
 /// The key of an endpoint's consumer.
 pub(crate) fn webhook_key(id: &EndpointId) -> Item {
     item_key(log_partition(CONSUMERS), format!("{WEBHOOK}{id}"))
+}
+
+/// The number after which the leases of a consumer begin that is created at an instant: its microseconds. An earlier consumer of its name
+/// has none as high, because each change that raised its own took longer than one.
+#[must_use]
+pub fn first_lease(at: DateTime<Utc>) -> u64 {
+    u64::try_from(at.timestamp_micros()).unwrap_or_default()
 }

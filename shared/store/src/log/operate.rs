@@ -4,8 +4,8 @@ use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditi
 use payments_model::UtcSecond;
 use payments_model::webhook::EndpointId;
 
-use super::consumer::webhook_key;
-use super::webhook::{BlockingEvent, REMEMBERED, SkippedEvent, WebhookState, first_lease};
+use super::consumer::{first_lease, webhook_key};
+use super::webhook::{BlockingEvent, REMEMBERED, SkippedEvent, WebhookState};
 use super::{LogHead, LogPosition, number, text};
 use crate::conditional::conditional;
 use crate::{Item, Store, StoreError};

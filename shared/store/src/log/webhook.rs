@@ -16,7 +16,6 @@
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure};
-use chrono::{DateTime, Utc};
 use payments_model::webhook::EndpointId;
 use payments_model::{Actor, UtcSecond};
 use serde::{Deserialize, Serialize};
@@ -212,13 +211,6 @@ impl Progress {
         self.deliveries.insert(0, delivery);
         self.deliveries.truncate(REMEMBERED);
     }
-}
-
-/// The number after which the leases of a consumer begin that is created at an instant: its microseconds. An earlier consumer of its name
-/// has none as high, because each change that raised its own took longer than one.
-#[must_use]
-pub fn first_lease(at: DateTime<Utc>) -> u64 {
-    u64::try_from(at.timestamp_micros()).unwrap_or_default()
 }
 
 impl WebhookState {
