@@ -74,7 +74,7 @@ impl Known {
             }
         }
         for id in states.into_keys() {
-            tracing::error!(endpoint = %id, "a webhook endpoint has a place in the log and is not there: a restore may have taken it");
+            tracing::error!(endpoint = %id, "a webhook endpoint has a place in the log and is not there; if that stays, see docs/runbook.md, WebhooksBehind");
             known.unreadable += 1;
         }
         known

@@ -51,7 +51,7 @@ impl Report {
         }
     }
 
-    /// Puts the attempt's bytes where readers look, if nothing is there. They are in memory meanwhile: at most 53 MB, the largest report.
+    /// Puts the attempt's bytes where readers look, if nothing is there. They are in memory meanwhile: at most 40 MB, which the longest rows have before they are compressed.
     /// One conditional put, and no upload in parts, because S3 copies no file from one bucket to another only if it is new.
     async fn copy(
         &self,

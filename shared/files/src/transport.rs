@@ -13,7 +13,7 @@ use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody, HttpService,
 };
 
-/// The longest one try may take, including the response's body. The largest body is a report of at most 53 MB, which a Lambda function
+/// The longest one try may take, including the response's body. The largest body is a report of at most 40 MB, which a Lambda function
 /// sends within a few seconds.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
 
