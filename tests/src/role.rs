@@ -30,9 +30,6 @@ impl fmt::Display for Permission {
 /// What the ARNs of event buses begin with, before the parameter that names one.
 const BUSES: &str = "arn:${AWS::Partition}:events:${AWS::Region}:${AWS::AccountId}:event-bus/${";
 
-/// The actions that may name no resource, because their service has none.
-const WITHOUT_RESOURCES: [&str; 2] = ["xray:PutTelemetryRecords", "xray:PutTraceSegments"];
-
 /// An action on a resource, with the keys that one statement allows; `None` is any.
 #[derive(Debug, Clone)]
 struct Grant {
@@ -66,7 +63,7 @@ impl Role {
 
     /// Reads the properties of a role.
     fn of(role: &Value, template: &Value) -> Result<Self> {
-        let known = ["AssumeRolePolicyDocument", "ManagedPolicyArns", "Policies"];
+        let known = ["AssumeRolePolicyDocument", "ManagedPolicyArns", "Policies", "Tags"];
         let strange =
             role.as_object().context("a role has properties")?.keys().find(|it| !known.contains(&it.as_str()));
         ensure!(strange.is_none(), "what does {strange:?} mean?");
@@ -185,8 +182,7 @@ fn granted(number: usize, statement: &Value) -> Result<Vec<Grant>> {
     let mut grants = Vec::new();
     for action in listed(&statement["Action"]) {
         let action = action.as_str().filter(|action| !action.contains('*')).context("an action of many")?;
-        let is_of_all = places.iter().any(|place| place == "*");
-        ensure!(!is_of_all || WITHOUT_RESOURCES.contains(&action), "{action} on every resource");
+        ensure!(!places.iter().any(|place| place == "*"), "{action} on every resource");
         grants.extend(places.iter().cloned().map(|place| Grant {
             statement: number,
             action: action.to_owned(),
