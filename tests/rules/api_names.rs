@@ -1,10 +1,14 @@
 //! Names of the API: one word for one thing in `openapi.yaml`.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context as _, Result};
-use payments_model::FailureCode;
 use payments_model::settlement::MAX_FAILURE_REASON_BYTES;
+use payments_model::{Actor, FailureCode, PublicActor};
 use payments_tests::Contract;
 use serde_json::Value;
+
+use crate::tree::read;
 
 /// The schemas of the places at which a client reads on.
 const CURSORS: [&str; 3] =
@@ -94,5 +98,35 @@ fn the_description_lists_the_codes_of_failures() -> Result<()> {
     for schema in ["Payment", "Event"] {
         assert_eq!(schemas[schema]["properties"]["failureReason"]["maxLength"], MAX_FAILURE_REASON_BYTES, "{schema}");
     }
+    Ok(())
+}
+
+/// Whoever writes a retry anew, with other spaces in its `data`, sends another payment.
+#[test]
+fn whoever_retries_reads_that_data_is_compared_by_its_bytes() -> Result<()> {
+    let document = Contract::get()?.document();
+    for place in [
+        "/info/description",
+        "/components/parameters/IdempotencyKeyParameter/description",
+        "/components/schemas/Data/description",
+    ] {
+        let text = document.pointer(place).and_then(Value::as_str).context(place)?;
+        assert!(text.contains("compared byte for byte"), "{place}: {text}");
+    }
+    for file in ["README.md", "docs/integrate.md"] {
+        assert!(read(file)?.contains("`data` is compared byte for byte"), "{file}");
+    }
+    Ok(())
+}
+
+/// The kinds of actors are examples, because a list of values would make one of them a Go constant `Client`.
+#[test]
+fn the_description_lists_the_kinds_of_actors() -> Result<()> {
+    let stored = ('a'..='z').filter_map(|kind| format!("{kind}:x").parse::<Actor>().ok());
+    let kinds = stored.map(|actor| serde_json::to_value(PublicActor::from(&actor)));
+    let kinds: BTreeSet<String> = kinds.map(|kind| Ok(kind?["kind"].to_string())).collect::<Result<_>>()?;
+    let listed = Contract::get()?.document().pointer("/components/schemas/Actor/properties/kind/examples");
+    let listed = listed.and_then(Value::as_array).context("no examples")?;
+    assert_eq!(listed.iter().map(Value::to_string).collect::<BTreeSet<_>>(), kinds);
     Ok(())
 }
