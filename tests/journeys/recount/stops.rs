@@ -5,6 +5,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use chrono::DateTime;
 use payments_local::{Call, Fate, Recorder};
+use payments_model::zone_data_number;
 use recount::RecountOutcome;
 
 use super::{AFTER, BEFORE, DAY, NIGHT, NO_DEADLINE, a_counted_day, alter, finding, interfered, run_of};
@@ -111,5 +112,6 @@ async fn a_permanent_error_fails_the_run_and_the_findings_are_measured() -> Resu
     assert_eq!(error.map_err(|error| error.to_string()), Err("DynamoDB rejected Query".to_owned()));
     let lines = world.outside.metrics.take().join("\n");
     assert!(lines.contains(r#""DatesExact":1"#) && lines.contains(r#""DatesLeft":2"#), "{lines}");
+    assert!(lines.contains(&format!(r#""TimeZoneData":{}"#, zone_data_number())), "{lines}");
     Ok(())
 }

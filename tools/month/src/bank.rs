@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, Utc};
-use chrono_tz::Tz;
 use fastrand::Rng;
 use payments_delivery::StreamSettings;
 use payments_local::Direct;
@@ -34,6 +33,7 @@ use crate::stream::Stream;
 use crate::switches::Switches;
 use crate::time::Time;
 use crate::weakness::Weakness;
+use crate::zone::Zone;
 
 /// The bank.
 pub(crate) struct Bank {
@@ -43,7 +43,7 @@ pub(crate) struct Bank {
     pub(crate) begin: DateTime<Utc>,
     pub(crate) zone: BusinessZone,
     /// The same zone, for those who share no code with the functions.
-    pub(crate) tz: Tz,
+    pub(crate) tz: Zone,
     pub(crate) faults: Faults,
     pub(crate) lambda: Lambda,
     pub(crate) network: Network,
