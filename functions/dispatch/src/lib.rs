@@ -55,7 +55,7 @@ struct Tally {
     /// Records whose payment cannot be read or is damaged.
     poison_records: u64,
     /// Payments whose head and details say different things. They are among the poison records.
-    disagreements: u64,
+    requests_disagreeing: u64,
     /// The sequence numbers of records to be retried.
     #[entry(ignore)]
     retried: Vec<String>,
@@ -135,7 +135,7 @@ impl Dispatch {
                     sending.push(attempt);
                 }
                 Some(Ok(_)) => {
-                    tally.disagreements += 1;
+                    tally.requests_disagreeing += 1;
                     tally.poison(attempt);
                 }
                 Some(Err(error)) => {
