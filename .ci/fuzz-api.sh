@@ -108,7 +108,25 @@ generate() {
         --report ndjson --report-ndjson-path "$folder/$report.ndjson"
 }
 
+# examples_are_ahead: whoever imports the description sends its examples as they are written. Warns for two months before their dates pass.
+examples_are_ahead() {
+    python3 - "$today" <<'PYTHON'
+import datetime, sys
+import yaml
+with open("openapi.yaml", encoding="utf-8") as file:
+    create = yaml.safe_load(file)["paths"]["/accounts/{accountId}/payments"]["post"]
+for example in create["requestBody"]["content"]["application/json"]["examples"].values():
+    date = datetime.date.fromisoformat(example["value"]["scheduledFor"][:10])
+    days = (date - datetime.date.fromisoformat(sys.argv[1])).days
+    if not 0 <= days <= 731:
+        sys.exit(f"the examples of openapi.yaml are for {date}, and no payment can be: move all their dates, and those of local/src/docs/examples.rs")
+    if days < 60:
+        print(f"WARNING: in {days} days the examples of openapi.yaml have passed; move all their dates")
+PYTHON
+}
+
 openapi-spec-validator openapi.yaml
+examples_are_ahead
 generate report
 python3 .ci/fuzz-reach.py "$folder/report.ndjson" "$least"
 # A second seed; the other phases do not depend on it.

@@ -4,16 +4,13 @@ Usage: flatten.py python|typescript OPENAPI.yaml FLAT.json
 
 A schema that narrows another one (`allOf` of a reference and more) becomes the reference alone. A list of values that may grow
 (`x-may-grow`) becomes its type, so that a new value is read. Both languages get the same operations, parameters and fields. The rest is for one language,
-because of what its generator or its numbers cannot do.
+because of what its generator cannot do.
 """
 
 import json
 import sys
 
 from ruamel.yaml import YAML
-
-# The largest integer up to which a JavaScript number holds each.
-LARGEST_NUMBER = 9007199254740991
 
 
 def flat(node):
@@ -44,20 +41,11 @@ def for_python(description):
             parameter["schema"] = {"type": "string"}
 
 
-def for_typescript(description):
-    """Makes amounts numbers, which hold all of them, and times texts."""
-    schemas = description["components"]["schemas"]
-    amount = schemas["Amount"]
-    if (amount.pop("format"), amount["maximum"]) != ("int64", LARGEST_NUMBER):
-        sys.exit("flatten.py: a number does not hold each amount")
-    schemas["ScheduledFor"].pop("anyOf")
-    schemas["ScheduledFor"]["type"] = "string"
-
-
 def main(language, source, target):
     with open(source, encoding="utf-8") as file:
         description = flat(YAML(typ="safe", pure=True).load(file))
-    {"python": for_python, "typescript": for_typescript}[language](description)
+    if language == "python":
+        for_python(description)
     with open(target, "w", encoding="utf-8") as file:
         json.dump(description, file, indent=1, ensure_ascii=False)
 

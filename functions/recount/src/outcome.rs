@@ -114,7 +114,7 @@ impl Entry for RecountOutcome {
         writer.value("MovingDates", &self.moving.len());
         writer.value("UnreadableDates", &self.unreadable.len());
         writer.value("UnreadableEntries", &self.unreadable_entries);
-        writer.value("DatesLeft", &self.dates_left);
+        writer.value("RecountDatesLeft", &self.dates_left);
         writer.value("RepairedDates", &self.repaired);
         if let Some(days) = &self.calendar_days_short {
             writer.value("CalendarDaysShort", days);

@@ -220,13 +220,13 @@ fn contradiction(request: &Value, random: &mut Rng) -> Value {
     let mut result = if random.bool() {
         json!({
             "v": 1, "kind": "settlement", "paymentId": request["paymentId"], "amountMinor": request["amountMinor"], "currency": request["currency"], "payeeAccountId": request["payeeAccountId"],
-            "outcome": "FAILED", "failureCode": "MS03", "reason": "on second thoughts",
+            "status": "FAILED", "failureCode": "MS03", "failureReason": "on second thoughts",
         })
     } else {
         let transaction = format!("TX-OTHER-{:016X}", random.u64(..));
         json!({
             "v": 1, "kind": "settlement", "paymentId": request["paymentId"], "amountMinor": request["amountMinor"], "currency": request["currency"], "payeeAccountId": request["payeeAccountId"],
-            "outcome": "PROCESSED", "transactionId": transaction,
+            "status": "PROCESSED", "transactionId": transaction,
         })
     };
     if random.bool() {
