@@ -7,6 +7,7 @@ mod bounds;
 mod circles;
 mod costs;
 mod domain;
+mod generators;
 mod graph;
 mod iam;
 mod model;

@@ -15,8 +15,8 @@ use payments_model::{
     Actor, Event, EventFields, EventFilter, Failure, Head, HeadKey, PaymentId, Settlement, Transition,
 };
 use payments_store::{
-    BlockingEvent, Decided, Delivery, DeliveryEnd, DeliveryError, DueSort, EndpointChoice, LogPosition, LogRead,
-    MAX_ENDPOINTS, Moved, Progress, Store, WebhookCommit, first_lease,
+    BlockingEvent, CreateEndpoint, Decided, Delivery, DeliveryEnd, DeliveryError, DueSort, EndpointChoice, LogPosition,
+    LogRead, MAX_ENDPOINTS, Moved, Progress, Store, WebhookCommit, first_lease,
 };
 use serde_json::json;
 
@@ -153,7 +153,8 @@ async fn endpoint(world: &World, id: &str) -> Result<EndpointId> {
     ensure!(
         store
             .create_webhook_endpoint(&id, &chosen, from, false, world.now(), first_lease(world.now().as_chrono()))
-            .await?,
+            .await?
+            == CreateEndpoint::Created,
         "it is there"
     );
     Ok(id)

@@ -57,7 +57,7 @@ struct Tally {
     /// Records whose payment cannot be read or is damaged.
     poison_records: u64,
     /// Payments whose head and details say different things. They are among the poison records.
-    disagreements: u64,
+    requests_disagreeing: u64,
     /// The records to be delivered again.
     #[entry(ignore)]
     retried: Retried,
@@ -132,7 +132,7 @@ impl Dispatch {
                     sending.push(attempt);
                 }
                 Some(Ok(_)) => {
-                    tally.disagreements += 1;
+                    tally.requests_disagreeing += 1;
                     tally.poison(attempt);
                 }
                 Some(Err(error)) => {

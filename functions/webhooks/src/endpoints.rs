@@ -6,7 +6,8 @@ use payments_http::{Answer, Problem, ProblemKind, Request};
 use payments_model::UtcSecond;
 use payments_model::webhook::{EndpointId, SecretGeneration};
 use payments_store::{
-    LogHead, LogPosition, LogRead, MAX_ENDPOINTS, StoreError, WebhookEndpoint, WebhookState, first_lease,
+    CreateEndpoint, LogHead, LogPosition, LogRead, MAX_ENDPOINTS, StoreError, WebhookEndpoint, WebhookState,
+    first_lease,
 };
 
 use crate::audited::Change;
@@ -53,11 +54,8 @@ impl Webhooks {
         match endpoints.remove(id.as_str()) {
             Some(Ok(endpoint)) => self.change(request, endpoint, head, wanted).await,
             Some(Err(error)) => self.repair(request, id, &wanted, &error).await,
-            None if endpoints.len() >= MAX_ENDPOINTS => {
-                let detail =
-                    format!("The bank has {MAX_ENDPOINTS} endpoints, the most; delete one, or change another.");
-                Err(Problem::new(ProblemKind::TooManyEndpoints, detail))
-            }
+            // Without an intent.
+            None if endpoints.len() >= MAX_ENDPOINTS => Err(too_many()),
             None => self.create(request, id, head, wanted).await,
         }
     }
@@ -74,11 +72,14 @@ impl Webhooks {
         let change = Change::create(id, &wanted, from);
         let Wanted { chosen, disabled, .. } = wanted;
         let create = async {
-            if self.store.create_webhook_endpoint(id, &chosen, from, disabled, now, first_lease).await? {
-                return Ok(());
+            match self.store.create_webhook_endpoint(id, &chosen, from, disabled, now, first_lease).await? {
+                CreateEndpoint::Created => Ok(()),
+                CreateEndpoint::TooMany => Err(too_many()),
+                CreateEndpoint::Overtaken => {
+                    let detail = "Another request created this endpoint meanwhile; send yours again.";
+                    Err(Problem::new(ProblemKind::Unavailable, detail))
+                }
             }
-            let detail = "Another request created this endpoint meanwhile; send yours again.";
-            Err(Problem::new(ProblemKind::Unavailable, detail))
         };
         self.audited(request, change, "created", create).await?;
         let (generation, previous_until) = (SecretGeneration::FIRST, None);
@@ -233,6 +234,11 @@ impl Webhooks {
             LogRead::Beyond(_) => Err(gone("The log has no such place", head.start(now))),
         }
     }
+}
+
+fn too_many() -> Problem {
+    let detail = format!("The bank has {MAX_ENDPOINTS} endpoints, the most; delete one, or change another.");
+    Problem::new(ProblemKind::TooManyEndpoints, detail)
 }
 
 fn without_place() -> Problem {

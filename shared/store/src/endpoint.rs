@@ -3,10 +3,14 @@
 //! | item | table | pk | sk |
 //! |---|---|---|---|
 //! | endpoint | `payment-history` | `WEBHOOK#ENDPOINTS` | its id |
+//! | number of endpoints that were created | `payment-history` | `WEBHOOK#ENDPOINTS` | `#CREATED` |
 //! | consumer | `payments-log` | `LOG#CONSUMERS` | `webhook#` and the id |
 //!
-//! Both are created and deleted in one transaction. A restore can take one of them. A consumer without an endpoint gets nothing. An endpoint
+//! An endpoint and its consumer are created and deleted in one transaction. A restore can take one of them. A consumer without an endpoint gets nothing. An endpoint
 //! without a consumer gets a new one, which begins where the restored log's readers go on ([`LogHead::start_after_loss`]).
+//!
+//! The number of created endpoints orders creates, so that those of one moment do not exceed [`MAX_ENDPOINTS`]. Each create counts the endpoints
+//! and raises the number in its transaction, if it is as it was before the count. Nothing else depends on it, so it cannot be wrong.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,7 +22,7 @@ use payments_model::{EventFilter, UtcSecond};
 use serde::Deserialize;
 
 use crate::attributes::Fault;
-use crate::conditional::conditional;
+use crate::conditional::{conditional, is_conflict_from};
 use crate::item::{item_key, key_of, text_of};
 use crate::key::webhook_partition;
 use crate::log::{DisabledBy, LogPosition, WebhookState, number, text, webhook_key};
@@ -27,9 +31,22 @@ use crate::{Item, Store, StoreError};
 /// The end of the partition key of endpoints.
 pub(crate) const ENDPOINTS: &str = "ENDPOINTS";
 
-/// The most endpoints. `publish` serves them at the same time: 20 with 8 bodies of 256 KB are 40 MB. Of several creates at the same moment
-/// each counts what it sees, so there can be a few more.
+/// The sort key of the number of endpoints that were created. Ids of endpoints are behind it.
+pub(crate) const CREATED: &str = "#CREATED";
+
+/// The most endpoints. `publish` serves them at the same time: 20 with 8 bodies of 256 KB are 40 MB.
 pub const MAX_ENDPOINTS: usize = 20;
+
+/// The result of creating an endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CreateEndpoint {
+    /// The endpoint is new.
+    Created,
+    /// Another request created this endpoint, or others again and again. Nothing was written.
+    Overtaken,
+    /// There are [`MAX_ENDPOINTS`]. Nothing was written.
+    TooMany,
+}
 
 /// A webhook endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,8 +163,8 @@ impl Store {
         item.map(|item| self.parse_endpoint(item)).transpose()
     }
 
-    /// Creates an endpoint whose consumer begins at a place, unless there is one of this id: 4 write units and more. Returns whether it was
-    /// created. `disabled` is whether its operator wants nothing sent yet, and `lease` the number after which its leases begin
+    /// Creates an endpoint whose consumer begins at a place, unless there is one of this id or there are too many: 6 write units and more.
+    /// `disabled` is whether its operator wants nothing sent yet, and `lease` the number after which its leases begin
     /// ([`first_lease`](crate::first_lease)).
     pub async fn create_webhook_endpoint(
         &self,
@@ -157,7 +174,52 @@ impl Store {
         disabled: bool,
         now: UtcSecond,
         lease: u64,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<CreateEndpoint, StoreError> {
+        // A create is overtaken by one that succeeds, and each of these brings the endpoints closer to the most.
+        for _ in 0..=MAX_ENDPOINTS {
+            // The number first: an endpoint that is created after the count changes it.
+            let created = self.get(&self.tables.history, created_key()).await?;
+            let endpoints = self.webhook_endpoints().await?;
+            if endpoints.contains_key(id.as_str()) {
+                break;
+            }
+            if endpoints.len() >= MAX_ENDPOINTS {
+                return Ok(CreateEndpoint::TooMany);
+            }
+            let [endpoint, consumer] = self.new_endpoint(id, chosen, from, disabled, now, lease);
+            let counted = Update::builder()
+                .table_name(&self.tables.history)
+                .set_key(Some(created_key()))
+                .update_expression("ADD created :one")
+                .expression_attribute_values(":one", number(1));
+            let counted = match created.and_then(|mut created| created.remove("created")) {
+                None => counted.condition_expression("attribute_not_exists(created)"),
+                Some(seen) => {
+                    counted.condition_expression("created = :seen").expression_attribute_values(":seen", seen)
+                }
+            };
+            match self.transact(actions([endpoint, consumer, counted.build()])).await {
+                Ok(Ok(())) => return Ok(CreateEndpoint::Created),
+                // The endpoint is there.
+                Ok(Err(0)) => break,
+                Ok(Err(_)) => {}
+                Err(error) if is_conflict_from(&error, 2) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(CreateEndpoint::Overtaken)
+    }
+
+    /// An endpoint, if there is none of this id, and its consumer.
+    fn new_endpoint(
+        &self,
+        id: &EndpointId,
+        chosen: &EndpointChoice,
+        from: LogPosition,
+        disabled: bool,
+        now: UtcSecond,
+        lease: u64,
+    ) -> [Result<Update, BuildError>; 2] {
         let off = if disabled { ", disabledAt = :now" } else { "" };
         let endpoint = Update::builder()
             .table_name(&self.tables.history)
@@ -177,7 +239,7 @@ impl Store {
             // A run that still has a lease of an endpoint that was deleted writes nothing here.
             .expression_attribute_values(":lease", number(lease))
             .expression_attribute_values(":from", AttributeValue::S(from.to_string()));
-        Ok(self.transact(both(endpoint, consumer.build())).await?.is_ok())
+        [endpoint, consumer.build()]
     }
 
     /// Changes an endpoint, and switches it on or off: 4 write units and more. Returns whether there is such an endpoint, with a consumer.
@@ -208,7 +270,7 @@ impl Store {
             .condition_expression("attribute_exists(pk)")
             .update_expression(format!("{forgiven}ADD lease :one"))
             .expression_attribute_values(":one", number(1));
-        Ok(self.transact(both(endpoint, consumer.build())).await?.is_ok())
+        Ok(self.transact(actions([endpoint, consumer.build()])).await?.is_ok())
     }
 
     /// Deletes an endpoint and its consumer, also if they cannot be read: 4 write units and more. Returns whether there was one. A run that
@@ -258,14 +320,15 @@ fn names_of_choice() -> HashMap<String, String> {
     [("#url", "url"), ("#types", "types")].map(|(name, attribute)| (name.to_owned(), attribute.to_owned())).into()
 }
 
-fn both(
-    endpoint: Result<Update, BuildError>,
-    consumer: Result<Update, BuildError>,
-) -> Result<Vec<TransactWriteItem>, BuildError> {
+fn actions<const N: usize>(updates: [Result<Update, BuildError>; N]) -> Result<Vec<TransactWriteItem>, BuildError> {
     let action = |update| TransactWriteItem::builder().update(update).build();
-    [endpoint.map(action), consumer.map(action)].into_iter().collect()
+    updates.into_iter().map(|update| update.map(action)).collect()
 }
 
 fn endpoint_key(id: &EndpointId) -> Item {
     item_key(webhook_partition(ENDPOINTS), id.to_string())
+}
+
+fn created_key() -> Item {
+    item_key(webhook_partition(ENDPOINTS), CREATED.to_owned())
 }

@@ -7,8 +7,8 @@ use chrono::TimeDelta;
 use payments_model::webhook::{EndpointId, SecretGeneration};
 use payments_model::{Actor, BusinessDate, DayCounts, EventFilter, LogRestoredEvent, Status, UtcSecond};
 use payments_store::{
-    BlockingEvent, CountsCommit, Delivery, DeliveryEnd, DeliveryError, DisabledBy, EndpointChoice, LogHead,
-    LogPosition, LogRead, Missed, MissedEvents, Progress, SkippedEvent, Store, WebhookCommit, WebhookEndpoint,
+    BlockingEvent, CountsCommit, CreateEndpoint, Delivery, DeliveryEnd, DeliveryError, DisabledBy, EndpointChoice,
+    LogHead, LogPosition, LogRead, Missed, MissedEvents, Progress, SkippedEvent, Store, WebhookCommit, WebhookEndpoint,
     WebhookState, first_lease,
 };
 use payments_tests::World;
@@ -153,7 +153,8 @@ async fn put_endpoint(store: &Store, known: &WebhookEndpoint, state: &WebhookSta
                 *created_at,
                 first_lease(created_at.as_chrono())
             )
-            .await?,
+            .await?
+            == CreateEndpoint::Created,
         "{id}"
     );
     for skipped in state.skipped.iter().rev() {

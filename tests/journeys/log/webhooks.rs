@@ -8,7 +8,7 @@ use payments_local::Function;
 use payments_local::interceptor::Fate;
 use payments_model::EventFilter;
 use payments_model::webhook::{EndpointId, EndpointUrl};
-use payments_store::{EndpointChoice, Store, WebhookState, first_lease};
+use payments_store::{CreateEndpoint, EndpointChoice, Store, WebhookState, first_lease};
 use payments_tests::tables::{NO_DEADLINE, context};
 use payments_tests::{Counting, Reaction, Receivers, with_role};
 use publish::{Publish, Webhooks};
@@ -25,6 +25,7 @@ mod failing;
 mod lost;
 mod operated;
 mod pace;
+mod raced;
 mod woken;
 
 /// The port of the only endpoint of most tests.
@@ -71,6 +72,7 @@ impl Hooks {
                     first_lease(self.world.now().as_chrono())
                 )
                 .await?
+                == CreateEndpoint::Created
         );
         Ok(())
     }

@@ -8,8 +8,8 @@ use payments_local::Function;
 use payments_model::EventFilter;
 use payments_model::webhook::{EndpointId, SecretGeneration};
 use payments_store::{
-    BlockingEvent, EXPIRES_AT, EndpointChoice, Item, ItemKind, LogPosition, Progress, SkippedEvent, WebhookCommit,
-    first_lease,
+    BlockingEvent, CreateEndpoint, EXPIRES_AT, EndpointChoice, Item, ItemKind, LogPosition, Progress, SkippedEvent,
+    WebhookCommit, first_lease,
 };
 use payments_tests::tables::{NO_DEADLINE, context};
 use tokio::sync::Mutex;
@@ -152,7 +152,8 @@ async fn rare(bank: &Bank, is_again: bool) -> Result<()> {
         ensure!(
             store
                 .create_webhook_endpoint(&id, &chosen, LogPosition::BEGINNING, false, now, first_lease(now.as_chrono()))
-                .await?,
+                .await?
+                == CreateEndpoint::Created,
             "it is new"
         );
         // An operator's action leaves its intent and its outcome.

@@ -104,6 +104,7 @@ async fn a_run_that_fails_for_one_endpoint_still_says_how_the_others_are() -> Re
                 first_lease(hooks.world.now().as_chrono())
             )
             .await?
+            == CreateEndpoint::Created
     );
     hooks.receivers.react(PORT, |_| Reaction::Status(410));
     drop(hooks.world.outside.metrics.take());

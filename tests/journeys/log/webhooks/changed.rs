@@ -77,7 +77,8 @@ async fn an_endpoint_that_is_created_again_while_a_run_delivers_is_not_switched_
             ensure!(
                 store
                     .create_webhook_endpoint(&id()?, &moved()?, from, false, now, first_lease(now.as_chrono()))
-                    .await?,
+                    .await?
+                    == CreateEndpoint::Created,
                 "there is one"
             );
             change(6, NEW_PORT).await?;
