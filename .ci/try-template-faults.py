@@ -116,6 +116,7 @@ FAULTS = [
     ("a host name for everybody", "    Type: AWS::ApiGatewayV2::ApiMapping\n    Condition: HasApiDomain\n", "    Type: AWS::ApiGatewayV2::ApiMapping\n"),
     ("a route of another path", "Path: /accounts/{accountId}/payments/{paymentId}/cancel", "Path: /accounts/{accountId}/payments/{paymentId}/stop"),
     ("a journal that could be written over", 's3:if-none-match: "true"', 's3:if-none-match: "false"'),
+    ("reports that their function could write over", 's3:if-none-match: "false"', 's3:if-none-match: "true"'),
     *(
         (f"{what} that could be public", f"BlockPublicPolicy: true{PRIVATE}{begin}", f"BlockPublicPolicy: false{PRIVATE}{begin}")
         for what, begin in [("reports", "- Id: unfinished"), ("attempts of reports", "# Far longer")]

@@ -194,12 +194,16 @@ fn granted(number: usize, statement: &Value) -> Result<Vec<Grant>> {
     Ok(grants)
 }
 
-/// The partition keys that a condition allows, as patterns; `None` without a condition, and for the source of events and the folder of
-/// a list.
+/// The partition keys that a condition allows, as patterns; `None` without a condition, and for the source of events, the folder of
+/// a list, and files that must not be there.
 fn keys_of(condition: &Value) -> Result<Option<BTreeSet<String>>> {
     let Some(condition) = condition.as_object() else { return Ok(None) };
-    let others = [json!({ "events:source": BUS_SOURCE }), json!({ "s3:prefix": "reports/" })];
-    if condition.get("StringEquals").is_some_and(|tested| others.contains(tested)) {
+    let others = [
+        json!({ "StringEquals": { "events:source": BUS_SOURCE } }),
+        json!({ "StringEquals": { "s3:prefix": "reports/" } }),
+        json!({ "Null": { "s3:if-none-match": "false" } }),
+    ];
+    if others.iter().any(|other| other.as_object() == Some(condition)) {
         return Ok(None);
     }
     let the_only = |fields: &Map<String, Value>| fields.len() == 1;
