@@ -114,7 +114,7 @@ fuzz:
     cargo build --locked --package payments-local
     .ci/fuzz-api.sh
 
-# Generate or build the clients, check them, and run docs/integrate.md and docs/events.md.
+# Generate or build the clients, check them and what generators make in Go and Java, and run docs/integrate.md and docs/events.md.
 clients:
     cargo build --locked --package payments-local
     .ci/try-clients.sh target/debug/local

@@ -108,7 +108,22 @@ generate() {
         --report ndjson --report-ndjson-path "$folder/$report.ndjson"
 }
 
+# examples_are_ahead: whoever imports the description sends its examples as they are written. Warns for two months before their dates pass.
+examples_are_ahead() {
+    python3 - "$today" <<'PYTHON'
+import datetime, re, sys
+with open("openapi.yaml", encoding="utf-8") as file:
+    dates = sorted(set(re.findall(r'scheduledFor: "([0-9-]{10})', file.read())))
+today, *dates = map(datetime.date.fromisoformat, [sys.argv[1], *dates])
+if dates[0] < today or (dates[-1] - today).days > 731:
+    sys.exit("no payment can be for the dates of openapi.yaml: move all of them, and those of local/src/docs/examples.rs")
+if (days := (dates[0] - today).days) < 60:
+    print(f"WARNING: in {days} days the dates of openapi.yaml begin to pass: move all of them")
+PYTHON
+}
+
 openapi-spec-validator openapi.yaml
+examples_are_ahead
 generate report
 python3 .ci/fuzz-reach.py "$folder/report.ndjson" "$least"
 # A second seed; the other phases do not depend on it.

@@ -37,9 +37,14 @@ def as_date(text):
 
 
 def ahead(text):
-    """Returns a date for which payments can be created, always the same one for the same text."""
-    date = as_date(text[:10])
-    return TODAY + datetime.timedelta(days=1 + date.toordinal() % 700)
+    """Returns a date or a time for which payments can be created, always the same one for the same text, and in its form.
+
+    The pattern also has dates and times that do not exist."""
+    fraction, offset = re.fullmatch(r".{10}(?:T.{8}(\.0+)?(Z|[+-].{5}))?", text).groups()
+    date = TODAY + datetime.timedelta(days=1 + int(text[:10].replace("-", "")) % 700)
+    if offset is None:
+        return str(date)
+    return f"{date}T09:30:00{fraction or ''}{offset if offset == 'Z' else offset[0] + '09:30'}"
 
 
 def fresh(account, key):
@@ -68,8 +73,7 @@ def settle_order(order, account):
     # To JSON Schema 350.0 is an integer, but not to the API, which parses no amount as a float.
     order["amountMinor"] = int(order["amountMinor"])
     order["currency"] = ["GBP", "EUR", "JPY", "KWD"][sum(map(ord, order["currency"])) % 4]
-    asked = order["scheduledFor"]
-    order["scheduledFor"] = f"{ahead(asked)}{asked[10:]}"
+    order["scheduledFor"] = ahead(order["scheduledFor"])
     # A closed date would be rejected.
     if order.get("dateRule") == "refuse":
         order["dateRule"] = "following"

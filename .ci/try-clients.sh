@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Generates two clients of clients/ from openapi.yaml, checks their types, and builds the third, in Rust. Runs the checks of
 # clients/checks.txt in each language against cargo local, and the blocks of docs/integrate.md. Fails if one of them fails,
-# or if a language did not run one of the list. At the end, runs .ci/try-webhooks.sh.
+# or if a language did not run one of the list. Runs .ci/try-generators.sh against the same bank, and at the end .ci/try-webhooks.sh.
 #
 # Usage: .ci/try-clients.sh [PATH-OF-LOCAL]. Needs cargo, curl, Python of 3.11 or later, and Node of 20.19 or later with npm.
 # Without Python or Node it skips the checks, or fails if CI=true. All is kept in .tools/clients.
@@ -172,6 +172,7 @@ export CHECKS=$PWD/clients/checks.txt
 run python
 run typescript
 run rust
+.ci/try-generators.sh
 run_document
 echo "each of $(wc -l <clients/checks.txt) checks passes in Python, TypeScript and Rust"
 .ci/try-webhooks.sh

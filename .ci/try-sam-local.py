@@ -285,7 +285,7 @@ ROWS = {
     "events/redate/look.json": lambda it: (it["waiting"], it["isComplete"]) == (0, True),
     "events/archive/archive.json": lambda it: it["archived"] == 0,
     "events/report/report.json": lambda it: it["reported"] == 0,
-    "events/publish/publish.json": lambda it: it["segmentsBehind"] == 0,
+    "events/publish/publish.json": lambda it: it["journalSegmentsBehind"] == 0,
 }
 
 

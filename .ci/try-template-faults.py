@@ -95,6 +95,11 @@ FAULTS = [
     ("keys that are another's", "LeadingKeys: [CHECKPOINT#report]", "LeadingKeys: [CHECKPOINT#recount]"),
     ("a resource of all", "Resource: !Sub ${PaymentsTable.Arn}/index/unreported", 'Resource: "*"'),
     ("a transaction that no one statement allows", "dynamodb:ConditionCheckItem, dynamodb:DeleteItem]", "dynamodb:ConditionCheckItem]"),
+    (
+        "a transaction over two tables that one of them does not allow",
+        'LeadingKeys: ["LOG#*", LOG#HEAD, "COUNTS#*", CHECKPOINT#counts]',
+        'LeadingKeys: ["LOG#*", LOG#HEAD]',
+    ),
     ("a queue that its function cannot empty", "sqs:DeleteMessage, sqs:GetQueueAttributes]", "sqs:GetQueueAttributes]"),
     ("a failure queue that its function cannot write", "Resource: !GetAtt DispatchFailures.Arn", "Resource: !GetAtt RequestQueue.Arn"),
     ("a role that SAM makes", "      Role: !GetAtt SettleRole.Arn\n", ""),

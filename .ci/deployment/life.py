@@ -72,7 +72,7 @@ def claim(stack, payment):
 
 
 def settle(stack, payment):
-    result = {"v": 1, "kind": "settlement", "paymentId": payment, "amountMinor": 13050, "currency": "GBP", "payeeAccountId": "acc-2", "outcome": "PROCESSED", "transactionId": TRANSACTION}
+    result = {"v": 1, "kind": "settlement", "paymentId": payment, "amountMinor": 13050, "currency": "GBP", "payeeAccountId": "acc-2", "status": "PROCESSED", "transactionId": TRANSACTION}
     results = stack.output("ResultQueueUrl")
     _, by_hand, *_ = shell_blocks(PAUSE)
     mapping, *commands = commands_of(by_hand)

@@ -5,8 +5,7 @@ export default {
   plugins: [
     "@hey-api/client-fetch",
     "@hey-api/sdk",
+    // Integers are numbers, which hold every amount. The client parses responses itself.
     "@hey-api/typescript",
-    // Only for the types: integers of 64 bits are of the type bigint. The client parses responses itself.
-    { name: "@hey-api/transformers", bigInt: true, dates: false },
   ],
 };

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::{Parser, Subcommand};
 use payments_allocator as _;
-use payments_boot::{Clock, Lookup, log_filter};
+use payments_boot::{Clock, Lookup, log_filter, version};
 use payments_local::business_days::{Dates, Parameters};
 use payments_local::demo::{self, Progress};
 use payments_local::payload::DataKind;
@@ -22,7 +22,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 /// If the environment variable DYNAMODB_ENDPOINT is set, that engine is used instead of the embedded one.
 /// RUST_LOG sets the log level (info by default).
 #[derive(Debug, Parser)]
-#[command(name = "cargo local", bin_name = "cargo local", version, args_conflicts_with_subcommands = true)]
+#[command(name = "cargo local", bin_name = "cargo local", version = version(), args_conflicts_with_subcommands = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,

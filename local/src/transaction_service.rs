@@ -178,13 +178,13 @@ struct ResultJson<'r> {
     v: u32,
     kind: &'static str,
     payment_id: String,
-    outcome: &'static str,
+    status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     transaction_id: Option<&'r str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     failure_code: Option<&'r str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'r str>,
+    failure_reason: Option<&'r str>,
     #[serde(flatten)]
     transfer: &'r Transfer,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -320,10 +320,10 @@ fn result(payment: PaymentId, transfer: &Transfer, fields: &Fields, end: &End) -
         v: 1,
         kind: "settlement",
         payment_id: payment.to_string(),
-        outcome: word,
+        status: word,
         transaction_id,
         failure_code,
-        reason,
+        failure_reason: reason,
         transfer,
         account_id,
         due_at,

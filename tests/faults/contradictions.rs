@@ -35,7 +35,7 @@ async fn a_result_of_another_transfer_settles_nothing_and_a_corrected_one_settle
         assert!(fixture.settle_step().await.is_none(), "nothing is left in the queue");
         let lines = fixture.metrics.take();
         for (metric, want) in
-            [("OutcomesOfOtherTransfers", 3 * often), ("Processed", 0), ("Failed", 0), ("RepeatedOutcomes", 0)]
+            [("ResultsOfOtherTransfers", 3 * often), ("Processed", 0), ("Failed", 0), ("RepeatedResults", 0)]
         {
             assert_eq!(fixture.metric(&lines, metric), want, "{metric}");
         }
@@ -60,7 +60,7 @@ async fn a_shared_transaction_id_raises_its_alarm() -> Result<()> {
     let intents = fixture.pending(2).await?;
     let tell = || -> Result<()> {
         for intent in &intents {
-            let result = json!({ "v": 1, "kind": "settlement", "paymentId": intent.accepted, "amountMinor": intent.amount, "currency": intent.currency, "payeeAccountId": intent.payee, "outcome": "PROCESSED", "transactionId": "T-same" });
+            let result = json!({ "v": 1, "kind": "settlement", "paymentId": intent.accepted, "amountMinor": intent.amount, "currency": intent.currency, "payeeAccountId": intent.payee, "status": "PROCESSED", "transactionId": "T-same" });
             fixture.results.send(result.to_string(), fixture.time.now())?;
         }
         Ok(())

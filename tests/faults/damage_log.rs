@@ -155,7 +155,7 @@ async fn a_shared_transaction_id_is_in_the_log() -> Result<()> {
     for intent in fixture.pending(2).await? {
         let result = json!({
             "v": 1, "kind": "settlement", "paymentId": intent.accepted, "amountMinor": intent.amount, "currency": intent.currency, "payeeAccountId": intent.payee,
-            "outcome": "PROCESSED", "transactionId": "T/same",
+            "status": "PROCESSED", "transactionId": "T/same",
         });
         fixture.results.send(result.to_string(), fixture.time.now())?;
         fixture.settle_step().await;

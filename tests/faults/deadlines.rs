@@ -80,7 +80,7 @@ async fn settle_returns_what_it_has_not_begun() -> Result<()> {
     let result = |intent: &Intent| {
         json!({
             "v": 1, "kind": "settlement", "paymentId": intent.accepted, "amountMinor": intent.amount, "currency": intent.currency, "payeeAccountId": intent.payee,
-            "outcome": "PROCESSED", "transactionId": "T",
+            "status": "PROCESSED", "transactionId": "T",
         })
     };
     let record =

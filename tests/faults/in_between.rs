@@ -81,7 +81,7 @@ async fn another_result_is_a_conflict_and_completes_it_as_it_was_decided() -> Re
     fixture.results.send(result(&intents[0], Some("T-other")), fixture.time.now())?;
     ensure!(fixture.settle_step().await.is_some(), "the other result comes first");
     let metrics = fixture.metrics.take();
-    let counted = ["ConflictingOutcomes", "Processed", "RepeatedOutcomes"].map(|name| fixture.metric(&metrics, name));
+    let counted = ["ConflictingResults", "Processed", "RepeatedResults"].map(|name| fixture.metric(&metrics, name));
     assert_eq!(counted, [1, 0, 0]);
     // Its own result need not come again.
     assert_eq!(statuses(&fixture, &intents[0]).await?, ["PROCESSED", "PROCESSED"]);

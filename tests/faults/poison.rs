@@ -42,18 +42,18 @@ async fn every_invalid_result_ends_as_a_dead_letter_and_the_others_are_settled_a
     let taken = result_of(&requests[0]);
     let unknown = json!({
         "v": 1, "kind": "settlement", "paymentId": "00000000-0000-5000-8000-000000000000", "amountMinor": 7, "currency": "GBP", "payeeAccountId": "payee",
-        "outcome": "FAILED", "reason": "who?",
+        "status": "FAILED", "failureReason": "who?",
     });
     let too_early = json!({
         "v": 1, "kind": "settlement", "paymentId": early[0].accepted, "amountMinor": 7, "currency": "GBP", "payeeAccountId": "payee",
-        "outcome": "PROCESSED", "transactionId": "T-early",
+        "status": "PROCESSED", "transactionId": "T-early",
     });
     let mut dead = vec![
         "not JSON".to_owned(),
-        json!({ "v": 1, "kind": "settlement", "outcome": "PROCESSED", "transactionId": "T-nobody" }).to_string(),
+        json!({ "v": 1, "kind": "settlement", "status": "PROCESSED", "transactionId": "T-nobody" }).to_string(),
         json!({ "v": 1, "kind": "recall", "paymentId": taken["paymentId"] }).to_string(),
-        json!({ "v": 1, "kind": "settlement", "paymentId": taken["paymentId"], "outcome": "PERHAPS" }).to_string(),
-        json!({ "v": 1, "kind": "settlement", "paymentId": taken["paymentId"], "outcome": "PROCESSED" }).to_string(),
+        json!({ "v": 1, "kind": "settlement", "paymentId": taken["paymentId"], "status": "PERHAPS" }).to_string(),
+        json!({ "v": 1, "kind": "settlement", "paymentId": taken["paymentId"], "status": "PROCESSED" }).to_string(),
         unknown.to_string(),
         too_early.to_string(),
     ];
@@ -77,12 +77,9 @@ async fn every_invalid_result_ends_as_a_dead_letter_and_the_others_are_settled_a
     assert_eq!(bodies(&fixture.dead_results, &fixture), dead);
     let lines = fixture.metrics.take();
     let often = u64::from(MAX_RESULT_RECEIVES);
-    for (metric, want) in [
-        ("PoisonMessages", 5 * often),
-        ("UnknownPayments", often),
-        ("EarlyOutcomes", often),
-        ("ConflictingOutcomes", 0),
-    ] {
+    for (metric, want) in
+        [("PoisonMessages", 5 * often), ("UnknownPayments", often), ("EarlyResults", often), ("ConflictingResults", 0)]
+    {
         assert_eq!(fixture.metric(&lines, metric), want, "{metric}");
     }
     assert_eq!(violations(&fixture, &early, Stage::UnderWay).await?, [""; 0]);
@@ -115,33 +112,33 @@ async fn contradictions_and_shared_transaction_ids_change_nothing_and_raise_alar
     let result = |intent: &Intent| {
         json!({
             "v": 1, "kind": "settlement", "paymentId": intent.accepted, "amountMinor": intent.amount, "currency": intent.currency, "payeeAccountId": intent.payee,
-            "outcome": "PROCESSED", "transactionId": "T-same",
+            "status": "PROCESSED", "transactionId": "T-same",
         })
     };
     let other = json!({
         "v": 1, "kind": "settlement", "paymentId": intents[0].accepted, "amountMinor": intents[0].amount, "currency": intents[0].currency, "payeeAccountId": intents[0].payee,
-        "outcome": "FAILED", "reason": "after all",
+        "status": "FAILED", "failureReason": "after all",
     });
     let mut cancelled = fixture.created(1).await?;
     fixture.cancel(&mut cancelled[0]).await?;
     let of_cancelled = cancelled[0].accepted.as_deref();
     let processed_after_cancel = json!({
         "v": 1, "kind": "settlement", "paymentId": of_cancelled, "amountMinor": cancelled[0].amount, "currency": "GBP", "payeeAccountId": cancelled[0].payee,
-        "outcome": "PROCESSED", "transactionId": "T-moved",
+        "status": "PROCESSED", "transactionId": "T-moved",
     });
     let failed_after_cancel = json!({
         "v": 1, "kind": "settlement", "paymentId": of_cancelled, "amountMinor": cancelled[0].amount, "currency": "GBP", "payeeAccountId": cancelled[0].payee,
-        "outcome": "FAILED", "reason": "it was cancelled",
+        "status": "FAILED", "failureReason": "it was cancelled",
     });
     fixture.time.pass(TimeDelta::seconds(61));
     fixture.tick(Action::Sweep).await?;
     for (message, metric) in [
         (result(&intents[0]), "Processed"),
-        (result(&intents[0]), "RepeatedOutcomes"),
-        (other, "ConflictingOutcomes"),
+        (result(&intents[0]), "RepeatedResults"),
+        (other, "ConflictingResults"),
         (result(&intents[1]), "SharedTransactionIds"),
         (processed_after_cancel, "CancelledPaymentsProcessed"),
-        (failed_after_cancel, "ConflictingOutcomes"),
+        (failed_after_cancel, "ConflictingResults"),
     ] {
         drop(fixture.metrics.take());
         fixture.results.send(message.to_string(), fixture.time.now())?;
@@ -149,7 +146,7 @@ async fn contradictions_and_shared_transaction_ids_change_nothing_and_raise_alar
         assert_eq!(step.deleted, 1, "{metric}: a success to the queue");
         let lines = fixture.metrics.take();
         assert_eq!(fixture.metric(&lines, metric), 1, "{metric}: {lines:?}");
-        let both = ["ConflictingOutcomes", "CancelledPaymentsProcessed"].map(|name| fixture.metric(&lines, name));
+        let both = ["ConflictingResults", "CancelledPaymentsProcessed"].map(|name| fixture.metric(&lines, name));
         assert_eq!(both.iter().sum::<u64>(), u64::from(both.contains(&1)), "one of both: {lines:?}");
     }
     let untouched = fixture.world.heads(&cancelled[0].account).await?;
@@ -237,7 +234,7 @@ async fn a_head_whose_due_date_alone_is_another_is_never_sent() -> Result<()> {
     drop(fixture.metrics.take());
     assert_eq!(sent_in_the_end(&fixture, &intents).await?, [true, false, true]);
     let lines = fixture.metrics.take();
-    assert!(fixture.metric(&lines, "Disagreements") > 0, "{lines:?}");
+    assert!(fixture.metric(&lines, "RequestsDisagreeing") > 0, "{lines:?}");
     fixture.assert_counters_exact().await
 }
 
@@ -263,7 +260,7 @@ async fn a_head_that_disagrees_with_its_details_is_isolated_and_never_sent() -> 
         let bodies_of_others = fixture.faults.sent_for(&intents[0].account);
         assert!(bodies_of_others.iter().all(|sent| sent.request["amountMinor"] != 999_999), "{attribute}");
         let lines = fixture.metrics.take();
-        assert!(fixture.metric(&lines, "Disagreements") > 0, "{attribute}: {lines:?}");
+        assert!(fixture.metric(&lines, "RequestsDisagreeing") > 0, "{attribute}: {lines:?}");
         // Its claim, the damage and the redrive, each on its own.
         assert_eq!(bodies(&fixture.dispatch_failures, &fixture).len(), 3, "{attribute}");
         fixture.assert_counters_exact().await?;
@@ -309,7 +306,7 @@ async fn the_redrive_finds_what_the_stream_mapping_gave_up() -> Result<()> {
     fixture.dispatch_all().await?;
     fixture.faults.clear();
     assert_eq!(sent(&fixture, &intents), [false; 5]);
-    assert_eq!(bodies(&fixture.dispatch_failures, &fixture).len(), 5, "each on its own");
+    assert_eq!(bodies(&fixture.dispatch_failures, &fixture).len(), 1, "none is poison, so nothing is isolated");
     // The stream has passed them, but they are still pending.
     assert!(fixture.dispatch_all().await?.is_empty());
     assert_eq!(fixture.finish(&intents, None).await?, [""; 0]);

@@ -145,7 +145,7 @@ impl Races {
                     let id = &result["paymentId"];
                     json!({
                         "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": result["amountMinor"], "currency": result["currency"], "payeeAccountId": result["payeeAccountId"],
-                        "outcome": "FAILED", "reason": "or not",
+                        "status": "FAILED", "failureReason": "or not",
                     })
                 };
                 let reversed: Vec<Value> = results.iter().rev().cloned().collect();

@@ -17,12 +17,12 @@ pub(crate) fn result_of(request: &Value) -> Value {
     let mut result = if amount.is_multiple_of(4) {
         json!({
             "v": 1, "kind": "settlement", "paymentId": request["paymentId"],
-            "outcome": "FAILED", "failureCode": "AM04", "reason": "no money",
+            "status": "FAILED", "failureCode": "AM04", "failureReason": "no money",
         })
     } else {
         json!({
             "v": 1, "kind": "settlement", "paymentId": request["paymentId"],
-            "outcome": "PROCESSED", "transactionId": format!("T-{amount}"),
+            "status": "PROCESSED", "transactionId": format!("T-{amount}"),
         })
     };
     result["amountMinor"] = request["amountMinor"].clone();
@@ -38,7 +38,7 @@ pub(crate) fn result_of(request: &Value) -> Value {
 /// How the payment of an amount ends.
 pub(crate) fn settlement_of(amount: u64) -> Result<Settlement> {
     Ok(match result_of(&json!({ "amountMinor": amount })) {
-        result if result["outcome"] == "FAILED" => Settlement::Failed(Failure::new(Some("AM04"), "no money")),
+        result if result["status"] == "FAILED" => Settlement::Failed(Failure::new(Some("AM04"), "no money")),
         _ => Settlement::Processed(format!("T-{amount}").parse()?),
     })
 }

@@ -54,14 +54,14 @@ async fn settle(world: &World, result: Value) -> Result<()> {
 fn processed(payment_id: &str) -> Value {
     json!({
         "v": 1, "kind": "settlement", "paymentId": payment_id, "amountMinor": 120_000, "currency": "GBP", "payeeAccountId": "landlord",
-        "outcome": "PROCESSED", "transactionId": format!("TX-{payment_id}"),
+        "status": "PROCESSED", "transactionId": format!("TX-{payment_id}"),
     })
 }
 
 fn refused(payment_id: &str) -> Value {
     json!({
         "v": 1, "kind": "settlement", "paymentId": payment_id, "amountMinor": 120_000, "currency": "GBP", "payeeAccountId": "landlord",
-        "outcome": "FAILED", "failureCode": "AM04", "reason": "no funds",
+        "status": "FAILED", "failureCode": "AM04", "failureReason": "no funds",
     })
 }
 

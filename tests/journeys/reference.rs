@@ -27,16 +27,16 @@ async fn a_reference_and_a_failure_go_from_the_result_to_the_report() -> Result<
     world.sweep().await?;
     let result = json!({
         "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": 5, "currency": "GBP", "payeeAccountId": "landlord",
-        "outcome": "FAILED", "failureCode": "LIMIT-1", "reason": "é".repeat(200),
+        "status": "FAILED", "failureCode": "LIMIT-1", "failureReason": "é".repeat(200),
     });
     deliver(&world, &result).await?;
     deliver(&world, &result).await?;
-    assert_eq!(world.metric("RepeatedOutcomes")?, 1);
+    assert_eq!(world.metric("RepeatedResults")?, 1);
 
     let mut listed = result.clone();
     listed["failureCode"] = json!("AM21");
     deliver(&world, &listed).await?;
-    assert_eq!(world.metric("ConflictingOutcomes")?, 1);
+    assert_eq!(world.metric("ConflictingResults")?, 1);
 
     let payment = world.send(Ask::get(&format!("/accounts/tenant/payments/{id}"))).await?;
     assert_eq!((payment.field("reference"), payment.field("failureCode")), ("INV 2026/117, (a)", "NARR"));

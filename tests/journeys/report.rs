@@ -375,7 +375,7 @@ async fn a_repeated_settlement_result_is_not_reported_again() -> Result<()> {
     let again: Vec<Value> =
         ids.iter().map(|id| json!({
             "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": BILLS[0].amount, "currency": BILLS[0].currency, "payeeAccountId": BILLS[0].payee,
-            "outcome": "PROCESSED", "transactionId": "TX-1",
+            "status": "PROCESSED", "transactionId": "TX-1",
         })).collect();
     settle(&world, &again).await?;
     assert_eq!(run(&world).await?["runsCommitted"], 0);

@@ -164,7 +164,7 @@ async fn a_payment_lives_by_when_it_is_due() -> Result<()> {
         // The echo is when it is due, which is not its slot.
         let result = json!({
             "v": 1, "kind": "settlement", "paymentId": payment.id, "amountMinor": request["amountMinor"], "currency": "GBP", "payeeAccountId": "landlord",
-            "outcome": "PROCESSED", "transactionId": "TX-1", "accountId": request["accountId"],
+            "status": "PROCESSED", "transactionId": "TX-1", "accountId": request["accountId"],
             "dueAt": request["dueAt"],
         });
         payment.world.set_clock("2026-11-24T10:00:00Z")?;

@@ -1,13 +1,18 @@
 //! Names of the API: one word for one thing in `openapi.yaml`.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context as _, Result};
-use payments_model::FailureCode;
 use payments_model::settlement::MAX_FAILURE_REASON_BYTES;
+use payments_model::{Actor, FailureCode, PublicActor};
 use payments_tests::Contract;
 use serde_json::Value;
 
+use crate::tree::read;
+
 /// The schemas of the places at which a client reads on.
-const CURSORS: [&str; 2] = ["#/components/schemas/LogCursor", "#/components/schemas/NextCursor"];
+const CURSORS: [&str; 3] =
+    ["#/components/schemas/LogCursor", "#/components/schemas/LogStart", "#/components/schemas/NextCursor"];
 
 /// The schemas with lists of values that no release adds to: clients send them.
 const CLOSED: [&str; 2] = ["DateRule", "WebhookEndpointOrder"];
@@ -42,8 +47,7 @@ fn collect<'d>(node: &'d Value, names: &mut Vec<&'d str>) {
 }
 
 fn is_cursor(schema: &Value) -> bool {
-    let refers = |schema: &Value| schema["$ref"].as_str().is_some_and(|reference| CURSORS.contains(&reference));
-    refers(schema) || schema["anyOf"].as_array().into_iter().flatten().any(refers)
+    schema["$ref"].as_str().is_some_and(|reference| CURSORS.contains(&reference))
 }
 
 /// Whoever reads an answer knows which values may grow: the description says it in words, and each list of values by a mark, which the
@@ -97,13 +101,32 @@ fn the_description_lists_the_codes_of_failures() -> Result<()> {
     Ok(())
 }
 
-/// One header has one component, or the generators would give it two names.
+/// Whoever writes a retry anew, with other spaces in its `data`, sends another payment.
 #[test]
-fn no_two_parameters_have_one_name() -> Result<()> {
+fn whoever_retries_reads_that_data_is_compared_by_its_bytes() -> Result<()> {
     let document = Contract::get()?.document();
-    let parameters = document["components"]["parameters"].as_object().context("no parameters")?;
-    for (component, parameter) in parameters {
-        assert_eq!(parameter["name"].as_str(), Some(component.as_str()));
+    for place in [
+        "/info/description",
+        "/components/parameters/IdempotencyKeyParameter/description",
+        "/components/schemas/Data/description",
+    ] {
+        let text = document.pointer(place).and_then(Value::as_str).context(place)?;
+        assert!(text.contains("compared byte for byte"), "{place}: {text}");
     }
+    for file in ["README.md", "docs/integrate.md"] {
+        assert!(read(file)?.contains("`data` is compared byte for byte"), "{file}");
+    }
+    Ok(())
+}
+
+/// The kinds of actors are examples, because a list of values would make one of them a Go constant `Client`.
+#[test]
+fn the_description_lists_the_kinds_of_actors() -> Result<()> {
+    let stored = ('a'..='z').filter_map(|kind| format!("{kind}:x").parse::<Actor>().ok());
+    let kinds = stored.map(|actor| serde_json::to_value(PublicActor::from(&actor)));
+    let kinds: BTreeSet<String> = kinds.map(|kind| Ok(kind?["kind"].to_string())).collect::<Result<_>>()?;
+    let listed = Contract::get()?.document().pointer("/components/schemas/Actor/properties/kind/examples");
+    let listed = listed.and_then(Value::as_array).context("no examples")?;
+    assert_eq!(listed.iter().map(Value::to_string).collect::<BTreeSet<_>>(), kinds);
     Ok(())
 }

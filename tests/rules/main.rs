@@ -6,6 +6,7 @@ mod api_names;
 mod bounds;
 mod circles;
 mod domain;
+mod generators;
 mod graph;
 mod iam;
 mod model;

@@ -66,7 +66,7 @@ async fn sample() -> Result<[Vec<Item>; 3]> {
     let [settled, ..] = heads.as_slice() else { anyhow::bail!("nothing is pending") };
     let payment_id = settled["sk"].as_s().ok().and_then(|sort| sort.rsplit('#').next()).context("no payment id")?;
     let amount: i64 = settled["amountMinor"].as_n().map_err(|_| anyhow::anyhow!("no amount"))?.parse()?;
-    let result = json!({"v": 1, "kind": "settlement", "paymentId": payment_id, "amountMinor": amount, "currency": "GBP", "payeeAccountId": "GB94BARC10201530093459", "outcome": "PROCESSED", "transactionId": "TX-20900616-1"});
+    let result = json!({"v": 1, "kind": "settlement", "paymentId": payment_id, "amountMinor": amount, "currency": "GBP", "payeeAccountId": "GB94BARC10201530093459", "status": "PROCESSED", "transactionId": "TX-20900616-1"});
     let results = json!({"Records": [{"messageId": "result-1", "body": result.to_string()}]});
     functions.settle_batch(from_value(results)?).await;
     // An operator is too late to cancel it.

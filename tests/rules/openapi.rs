@@ -58,11 +58,9 @@ fn operations_are_the_routes_with_their_scopes() -> Result<()> {
 fn parameters_are_those_of_the_code_in_its_order() -> Result<()> {
     let contract = Contract::get()?;
     for spec in &ROUTES {
-        let item = &contract.document()["paths"][spec.path];
-        let operation = &item[spec.method.as_str().to_lowercase()];
-        let lists = [&item["parameters"], &operation["parameters"]];
+        let operation = &contract.document()["paths"][spec.path][spec.method.as_str().to_lowercase()];
         let mut found = Vec::new();
-        for parameter in lists.into_iter().filter_map(Value::as_array).flatten() {
+        for parameter in operation["parameters"].as_array().into_iter().flatten() {
             let parameter = contract.resolved(parameter)?;
             found.push((text(&parameter["in"])?, text(&parameter["name"])?, parameter["required"] == true));
         }
@@ -73,7 +71,6 @@ fn parameters_are_those_of_the_code_in_its_order() -> Result<()> {
             _ => &[],
         };
         let required = required.iter().map(|name| ("header", *name, true));
-        let headers = [("header", "X-Request-Id", false)].into_iter().chain(required);
         let query: &[&str] = match spec.route {
             Route::ListPayments => query_account::LIST_PARAMETERS,
             Route::ListVersions => query_account::VERSIONS_PARAMETERS,
@@ -83,7 +80,9 @@ fn parameters_are_those_of_the_code_in_its_order() -> Result<()> {
             _ => &[],
         };
         let query = query.iter().map(|name| ("query", *name, false));
-        let wanted: Vec<_> = path.chain(headers).chain(query).collect();
+        // Last, so that a generated function has it behind what more callers give.
+        let of_request = [("header", "X-Request-Id", false)];
+        let wanted: Vec<_> = path.chain(required).chain(query).chain(of_request).collect();
         assert_eq!(found, wanted, "{}", spec.key());
     }
     Ok(())
@@ -93,19 +92,18 @@ fn parameters_are_those_of_the_code_in_its_order() -> Result<()> {
 type Reads = (&'static str, fn(&str) -> bool);
 
 /// The schemas of texts, and the types that parse them.
-const TEXTS: [Reads; 12] = [
+const TEXTS: [Reads; 11] = [
     ("/components/schemas/AccountId", |text| text.parse::<AccountId>().is_ok()),
     ("/components/schemas/PaymentId", |text| text.parse::<PaymentId>().is_ok()),
     ("/components/schemas/TransactionId", |text| text.parse::<TransactionId>().is_ok()),
     ("/components/schemas/IdempotencyKey", |text| text.parse::<IdempotencyKey>().is_ok()),
-    ("/components/parameters/Idempotency-Key/schema", |text| {
+    ("/components/parameters/IdempotencyKeyParameter/schema", |text| {
         key_of(text).is_some_and(|key| key.parse::<IdempotencyKey>().is_ok())
     }),
     ("/components/schemas/Reference", |text| text.parse::<Reference>().is_ok()),
     ("/components/schemas/EndpointId", |text| text.parse::<EndpointId>().is_ok()),
     ("/components/schemas/Status", |text| text.parse::<Status>().is_ok()),
     ("/components/schemas/BusinessDate", |text| text.parse::<BusinessDate>().is_ok()),
-    ("/components/schemas/ScheduledFor", |text| text.parse::<ScheduledFor>().is_ok()),
     ("/components/schemas/DateRule", |text| text.parse::<DateRule>().is_ok()),
     ("/components/schemas/MoveReason", |text| text.parse::<MoveReason>().is_ok()),
 ];
@@ -177,13 +175,51 @@ fn texts_have_the_limits_of_the_code() -> Result<()> {
     Ok(())
 }
 
+/// One pattern has the form, and the code knows which dates and times there are. It shows each in the same form.
+#[test]
+fn a_time_has_the_form_of_its_pattern() -> Result<()> {
+    let validator = Contract::get()?.validator(&json!({ "$ref": "#/components/schemas/ScheduledFor" }))?;
+    let nine_zeros = "2026-12-01T09:30:00.000000000Z";
+    for text in
+        ["2026-12-01", "2026-12-01T09:30:00Z", "2026-12-01T09:30:00+01:00", "2026-12-01T09:30:00-05:30", nine_zeros]
+    {
+        let shown = text.parse::<ScheduledFor>()?.to_string();
+        assert!(validator.is_valid(&json!(text)) && validator.is_valid(&json!(shown)), "{text}, {shown}");
+        assert!(!shown.contains('.'), "{shown}");
+    }
+    for text in ["2026-02-29", "2026-13-01", "2026-12-01T24:30:00Z", "2026-12-01T09:30:00+24:00"] {
+        assert!(validator.is_valid(&json!(text)) && text.parse::<ScheduledFor>().is_err(), "{text}");
+    }
+    for text in [
+        "",
+        "tomorrow",
+        "1999-12-31",
+        "2100-01-01",
+        "2026-1-01",
+        "2026-12-01 ",
+        "2026-12-01T09:30:00",
+        "2026-12-01T09:30Z",
+        "2026-12-01 09:30:00Z",
+        "2026-12-01t09:30:00z",
+        "2026-12-01T09:30:00.5Z",
+        "2026-12-01T09:30:00.Z",
+        "2026-12-01T09:30:00.0000000000Z",
+        "2026-12-01T09:30:00+0100",
+        "2026-12-01T09:30:00\u{2212}05:00",
+        "\u{662}026-12-01",
+    ] {
+        assert!(!validator.is_valid(&json!(text)) && text.parse::<ScheduledFor>().is_err(), "{text}");
+    }
+    Ok(())
+}
+
 #[test]
 fn numbers_have_the_limits_of_the_code() -> Result<()> {
     let contract = Contract::get()?;
     let due = "/paths/~1payments/get/parameters/3/schema";
     let numbers: [Reads; 3] = [
         ("/components/schemas/Amount", |text| text.parse::<AmountMinor>().is_ok()),
-        ("/components/parameters/limit/schema", |text| text.parse::<PageLimit>().is_ok()),
+        ("/components/parameters/LimitParameter/schema", |text| text.parse::<PageLimit>().is_ok()),
         // One more shard than its number.
         (due, |text| {
             text.parse().is_ok_and(|shard: i32| shard >= 0 && (shard + 1).to_string().parse::<ShardCount>().is_ok())
@@ -196,7 +232,7 @@ fn numbers_have_the_limits_of_the_code() -> Result<()> {
             assert_eq!(validator.is_valid(&json!(number)), reads(&number.to_string()), "{pointer}: {number}");
         }
     }
-    let limit = contract.document().pointer("/components/parameters/limit/schema/default");
+    let limit = contract.document().pointer("/components/parameters/LimitParameter/schema/default");
     assert_eq!(limit, Some(&PageLimit::DEFAULT.get().into()));
     // The list of currencies is ISO's, not the description's.
     let currency = contract.validator(&json!({ "$ref": "#/components/schemas/Currency" }))?;

@@ -51,8 +51,8 @@ struct Need {
     partitions: Vec<String>,
 }
 
-/// What a call requires. The actions of a transaction on one table count together, because nothing says whether a
-/// condition compares the keys of one action or those of the whole request.
+/// What a call requires. The actions of a transaction on one table count together, for the keys of its actions on every
+/// table, because nothing says whether a condition compares the keys of one action or those of the whole request.
 fn needs(operation: &str, input: &Value, tables: &TableNames) -> Vec<Need> {
     let place = |table: &str| {
         let names = [(&tables.payments, "PaymentsTable"), (&tables.history, "HistoryTable"), (&tables.log, "LogTable")];
@@ -78,17 +78,17 @@ fn needs(operation: &str, input: &Value, tables: &TableNames) -> Vec<Need> {
             tables.map(|(table, asked)| one("BatchGetItem", place(table), keys(asked))).collect()
         }
         "TransactWriteItems" => {
-            let mut needs: BTreeMap<String, (BTreeSet<String>, Vec<String>)> = BTreeMap::new();
+            let (mut needs, mut partitions) = (BTreeMap::<String, BTreeSet<String>>::new(), Vec::new());
             let actions =
                 input["TransactItems"].as_array().into_iter().flatten().filter_map(Value::as_object).flatten();
             for (kind, action) in actions {
                 let item = if kind == "ConditionCheck" { "ConditionCheckItem" } else { &format!("{kind}Item") };
                 let place = place(action["TableName"].as_str().unwrap_or_default());
-                let (actions, partitions) = needs.entry(place).or_default();
-                actions.insert(format!("dynamodb:{item}"));
+                needs.entry(place).or_default().insert(format!("dynamodb:{item}"));
                 partitions.extend(pk(&action["Key"]).or_else(|| pk(&action["Item"])));
             }
-            needs.into_iter().map(|(place, (actions, partitions))| Need { actions, place, partitions }).collect()
+            let need = |(place, actions)| Need { actions, place, partitions: partitions.clone() };
+            needs.into_iter().map(need).collect()
         }
         _ => {
             let partition = pk(&input["Key"]).or_else(|| pk(&input["Item"]));

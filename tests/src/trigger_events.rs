@@ -121,7 +121,7 @@ pub async fn snapshot_text(world: &World, answer: &Value, metrics: &[String]) ->
         write!(text, "\nsent to {}:\n{}\n", world.outside.requests.settings().name, message.body)?;
     }
     for line in metrics {
-        write!(text, "\nmeasured:\n{}\n", without_time(line)?)?;
+        write!(text, "\nmeasured:\n{}\n", without_versions(line)?)?;
     }
     for (place, heads) in
         [("left behind", world.heads(ACCOUNT).await?), ("in history", world.archived_heads(ACCOUNT).await?)]
@@ -147,11 +147,14 @@ pub fn in_order_of_ids(mut response: Value) -> Value {
     response
 }
 
-/// The rule of the metrics' time: it is the machine's, and left out.
-fn without_time(line: &str) -> Result<Value> {
+/// The rule of the metrics' time, and of the version of the time zones: they are the machine's and IANA's, and left out.
+fn without_versions(line: &str) -> Result<Value> {
     let mut line: Value = serde_json::from_str(line)?;
     let timestamp = line.pointer_mut("/_aws/Timestamp").context("a metric without a time")?;
     *timestamp = json!("(the machine's)");
+    if let Some(version) = line.get_mut("TimeZoneData") {
+        *version = json!("(IANA's)");
+    }
     Ok(line)
 }
 

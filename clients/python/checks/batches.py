@@ -12,7 +12,7 @@ from .world import BANK, day
 
 def entry(key: str, amount: int = 100) -> AccountBatchEntry:
     """Returns an entry of an account's batch."""
-    return AccountBatchEntry(key, "acc-2", amount, "GBP", day(7))
+    return AccountBatchEntry(key, "acc-2", amount, "GBP", str(day(7)))
 
 
 def created(key: str) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def keys(body: str) -> list[str]:
 @check("batch-one-rejected")
 def batch_one_rejected() -> None:
     amounts = [("py-batch-1", 100), ("py-batch-2", 0), ("py-batch-1", 300)]
-    entries = [BatchEntry(account, f"b-{amount}", "acc-2", amount, "GBP", day(7)) for account, amount in amounts]
+    entries = [BatchEntry(account, f"b-{amount}", "acc-2", amount, "GBP", str(day(7))) for account, amount in amounts]
     first, second, third = BANK.create_batch(entries)
     assert isinstance(first, EntryCreated) and isinstance(second, EntryProblem) and isinstance(third, EntryCreated)
     equal((first.status_code, second.status_code, third.status_code), (201, 422, 201))

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -29,12 +30,16 @@ PAYMENT: dict[str, Any] = {
 
 @dataclass
 class Answer:
-    """An answer. `cut` closes the connection before it, or within its body, or says that it is never given."""
+    """An answer. `cut` closes the connection before it, or within its body, or says that it is never given.
+
+    Of a `slow` one, each byte of the body takes a second of the client's clock.
+    """
 
     status: int = 200
     body: Any = None
     headers: dict[str, str] = field(default_factory=dict)
     cut: str = ""
+    slow: bool = False
 
 
 @dataclass
@@ -46,6 +51,8 @@ class Seen:
     body: str
 
 
+# How many bytes a slow body has.
+MANY = 1_000_000
 CREATED = Answer(201, PAYMENT)
 GATEWAY_SLOW = Answer(504, {"message": "Endpoint request timed out"})
 
@@ -103,14 +110,27 @@ class Fake:
         if answer.cut in ("before", "never"):
             handler.close_connection = True
             return
-        content = (answer.body if isinstance(answer.body, str) else json.dumps(answer.body)).encode()
+        content = answer.body if isinstance(answer.body, str | bytes) else json.dumps(answer.body)
+        content = content.encode() if isinstance(content, str) else content
         handler.send_response(answer.status)
         for name, value in ({"Content-Type": "application/json"} | answer.headers).items():
             handler.send_header(name, value)
-        handler.send_header("Content-Length", str(len(content)))
+        # A slow body goes on until the client gives up, which is long before its end.
+        handler.send_header("Content-Length", str(MANY if answer.slow else len(content)))
         handler.end_headers()
+        if answer.slow:
+            self.trickle(handler)
+            return
         handler.wfile.write(content[: len(content) // 2] if answer.cut else content)
         handler.close_connection = bool(answer.cut)
+
+    def trickle(self, handler: BaseHTTPRequestHandler) -> None:
+        """Sends a body byte by byte."""
+        handler.close_connection = True
+        with suppress(OSError):
+            for _ in range(MANY):
+                self.now += 1.0
+                handler.wfile.write(b" ")
 
     def _wait(self, seconds: float) -> None:
         self.pauses.append(seconds)

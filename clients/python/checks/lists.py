@@ -9,7 +9,7 @@ from .world import BANK, SETTLED_KEY, TODAY, TRANSACTION, day, order, problem_of
 
 def five(account: str) -> list[Payment]:
     """Returns five payments of an account, each due a day later than the one before."""
-    return [BANK.create(account, f"five-{n}", order(scheduled_for=day(10 + n))).payment for n in range(5)]
+    return [BANK.create(account, f"five-{n}", order(scheduled_for=str(day(10 + n)))).payment for n in range(5)]
 
 
 @check("pages-ascending")

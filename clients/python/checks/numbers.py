@@ -1,5 +1,6 @@
 """Checks of numbers that only a bank with many, or large, payments has."""
 
+from .batches import entry
 from .fake import PAYMENT, Answer, Fake, problem
 from .suite import check, equal
 from .world import day, order, problem_of
@@ -34,7 +35,7 @@ def new_members() -> None:
     with Fake(Answer(201, PAYMENT | {"mood": "good"}), Answer(409, unknown), Answer(body={"results": results})) as fake:
         equal(fake.bank.create("acc-1", "k", order()).payment.amount_minor, 12050)
         equal(problem_of(fake.bank.create, "acc-1", "k", order()).kind, "not-thought-of-yet")
-        equal([result.status_code for result in fake.bank.create_batch([])], [422])
+        equal([result.status_code for result in fake.bank.create_account_batch("acc-1", [entry("k")])], [422])
 
 
 @check("unknown-values")
@@ -55,5 +56,5 @@ def unknown_values() -> None:
         found = fake.bank.get("acc-1", PAYMENT["paymentId"])
         equal((found.status, found.move_reason, found.trail[1].by.kind), ("DISPUTED", "strike", "court"))
         equal(found.failure_code, "ZZ99")
-        equal([result.status_code for result in fake.bank.create_batch([])], [409])
+        equal([result.status_code for result in fake.bank.create_account_batch("acc-1", [entry("k")])], [409])
         equal([event.type_ for event in fake.bank.events().events], ["payment.disputed"])

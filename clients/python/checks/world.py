@@ -33,7 +33,7 @@ def order(**changes: Any) -> PaymentOrder:
         "payee_account_id": "acc-2",
         "amount_minor": 12050,
         "currency": "GBP",
-        "scheduled_for": day(7),
+        "scheduled_for": str(day(7)),
     }
     return PaymentOrder(**(wanted | changes))
 

@@ -16,7 +16,7 @@ use crate::model::{
     AccountBatchEntry, BatchEntry, Calendar, CalendarList, CountsOfDates, Created, DayCounts, DuePayment, EntryResult,
     Payment, PaymentOrder,
 };
-use crate::pages::{Page, Pages};
+use crate::pages::{Page, Pages, check_moves};
 use crate::retries::Tries;
 use crate::sender::Sender;
 use crate::values::{Status, key_header};
@@ -116,7 +116,8 @@ impl Bank {
     /// # Errors
     /// When the bank rejects the whole batch, or does not respond.
     pub async fn create_batch(&self, entries: &[BatchEntry]) -> Result<Vec<EntryResult>, Error> {
-        self.batch("/payment-batches", entries).await
+        let named: Vec<_> = entries.iter().map(|entry| (&*entry.account_id, &*entry.idempotency_key)).collect();
+        self.batch("/payment-batches", entries, &named).await
     }
 
     /// Creates up to 100 payments of one account. Each entry has its own result, in the same place.
@@ -128,7 +129,8 @@ impl Bank {
         account: &str,
         entries: &[AccountBatchEntry],
     ) -> Result<Vec<EntryResult>, Error> {
-        self.batch(&format!("/accounts/{}/payment-batches", segment(account)?), entries).await
+        let named: Vec<_> = entries.iter().map(|entry| (account, &*entry.idempotency_key)).collect();
+        self.batch(&format!("/accounts/{}/payment-batches", segment(account)?), entries, &named).await
     }
 
     /// Returns a payment with its data.
@@ -244,7 +246,11 @@ impl Bank {
         let mut query = Query::new(&[]);
         query.add("cursor", cursor.as_ref());
         query.add("limit", limit.as_ref());
-        self.read(&query.of("/events")).await
+        let page: EventPage = self.read(&query.of("/events")).await?;
+        if page.has_more {
+            check_moves(cursor, Some(&page.next_cursor))?;
+        }
+        Ok(page)
     }
 
     /// Sends a request that this client has no method for, with the same tokens and retries. Its URI is the path and query

@@ -11,6 +11,9 @@ use crate::model::{BatchResult, EntryResult};
 
 const THROTTLED: u16 = 503;
 
+/// What stands for the rest of a name that is too long.
+const CUT: char = '…';
+
 #[derive(Serialize)]
 struct Batch<'e> {
     payments: Vec<&'e RawValue>,
@@ -21,10 +24,15 @@ impl Bank {
     ///
     /// An entry with the code 503 is sent again after its `retryAfterSeconds`. It keeps that code if no attempt is left,
     /// or if the request that repeats it fails: the results of the other entries must not be lost.
-    pub(crate) async fn batch<E: Serialize>(&self, path: &str, entries: &[E]) -> Result<Vec<EntryResult>, Error> {
+    pub(crate) async fn batch<E: Serialize>(
+        &self,
+        path: &str,
+        entries: &[E],
+        named: &[(&str, &str)],
+    ) -> Result<Vec<EntryResult>, Error> {
         let entries: Result<Vec<_>, _> = entries.iter().map(serde_json::value::to_raw_value).collect();
         let entries = entries.map_err(|error| Error::Invalid(error.to_string()))?;
-        let mut results = self.batch_once(path, entries.iter().map(Box::as_ref).collect()).await?;
+        let mut results = self.batch_once(path, entries.iter().map(Box::as_ref).collect(), named).await?;
         let mut tries = self.tries();
         loop {
             let throttled = results.iter().enumerate().filter(|(_, result)| result.status_code == THROTTLED);
@@ -35,20 +43,39 @@ impl Bank {
                 return Ok(results);
             }
             let again = places.iter().filter_map(|place| entries.get(*place)).map(Box::as_ref).collect();
-            match self.batch_once(path, again).await {
-                Ok(repeated) if repeated.len() == places.len() => {
+            let named: Vec<_> = places.iter().filter_map(|place| named.get(*place)).copied().collect();
+            match self.batch_once(path, again, &named).await {
+                Ok(repeated) => {
                     for (place, result) in places.into_iter().zip(repeated) {
                         results[place] = at_place(result, place);
                     }
                 }
-                _ => return Ok(results),
+                Err(_) => return Ok(results),
             }
         }
     }
 
-    async fn batch_once(&self, path: &str, payments: Vec<&RawValue>) -> Result<Vec<EntryResult>, Error> {
-        Ok(self.post::<BatchResult>(path, None, Some(&Batch { payments })).await?.0.results)
+    /// Sends a batch once. `named` has the account and the key of each entry.
+    async fn batch_once(
+        &self,
+        path: &str,
+        payments: Vec<&RawValue>,
+        named: &[(&str, &str)],
+    ) -> Result<Vec<EntryResult>, Error> {
+        let (BatchResult { results }, _) = self.post(path, None, Some(&Batch { payments })).await?;
+        let is_of = |(result, (account, key)): (&EntryResult, &(&str, &str))| {
+            is_same(result.account_id.as_deref(), account) && is_same(result.idempotency_key.as_deref(), key)
+        };
+        if results.len() != named.len() || !results.iter().zip(named).all(is_of) {
+            return Err(Error::contradiction("The results are not those of the entries that were sent.".to_owned()));
+        }
+        Ok(results)
     }
+}
+
+/// Whether a result names what was sent. The bank cuts long names, and names nothing unreadable.
+fn is_same(named: Option<&str>, sent: &str) -> bool {
+    named.is_none_or(|named| named == sent || named.strip_suffix(CUT).is_some_and(|start| sent.starts_with(start)))
 }
 
 /// Returns how long to wait before an entry is sent again, if its problem says it.

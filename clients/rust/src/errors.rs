@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, Response};
+use http::{HeaderMap, Response, StatusCode};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -17,7 +17,8 @@ pub enum Error {
     /// A problem of the API.
     #[error("{0}")]
     Problem(Box<Problem>),
-    /// An error without a problem: of API Gateway, of something between, or of the issuer of tokens.
+    /// An error without a problem: of API Gateway, of something between, or of the issuer of tokens. With the status of a success, the
+    /// request took effect, and its response is not as openapi.yaml describes it.
     #[error("{status}: {detail}")]
     Gateway {
         /// The HTTP status.
@@ -99,6 +100,11 @@ impl Error {
         Self::gateway(response, detail)
     }
 
+    /// Returns the error of a success whose content contradicts the request.
+    pub(crate) fn contradiction(detail: String) -> Self {
+        Self::Gateway { status: StatusCode::OK.as_u16(), detail, request_id: None, retry_after: None }
+    }
+
     /// Returns the error of a response that is not as it should be.
     pub(crate) fn gateway(response: &Response<Bytes>, detail: String) -> Self {
         Self::Gateway {
@@ -116,9 +122,7 @@ fn request_id(headers: &HeaderMap) -> Option<String> {
 
 /// Returns the seconds of the header; `None` for a date or nonsense.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let text = headers.get(http::header::RETRY_AFTER)?.to_str().ok()?;
-    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-    Some(Duration::from_secs(text.parse().ok().filter(|_| digits)?))
+    whole_seconds(&headers.get(http::header::RETRY_AFTER)?.to_str().ok()?.into())
 }
 
 /// A problem of the API: docs/problems.md has all.
@@ -185,6 +189,13 @@ pub struct Fault {
     pub detail: String,
 }
 
+/// Reads whole seconds; `None` for anything else.
 fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
-    Ok(Option::deserialize(deserializer)?.map(Duration::from_secs))
+    Ok(whole_seconds(&Value::deserialize(deserializer)?))
+}
+
+/// Returns a number of seconds, also one that is written as a text of digits.
+pub(crate) fn whole_seconds(value: &Value) -> Option<Duration> {
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten();
+    value.as_u64().or_else(|| digits(value.as_str()?)).map(Duration::from_secs)
 }

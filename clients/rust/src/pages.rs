@@ -76,6 +76,16 @@ impl<T> Pages<T> {
     }
 }
 
+/// Checks that a page does not say that it follows itself: whoever reads on would do so for ever.
+pub(crate) fn check_moves(cursor: Option<&str>, following: Option<&str>) -> Result<(), Error> {
+    match (cursor, following) {
+        (Some(cursor), Some(following)) if cursor == following => {
+            Err(Error::contradiction(format!("The page at the cursor {cursor:?} has the same cursor as its next one.")))
+        }
+        _ => Ok(()),
+    }
+}
+
 impl<T: Unpin> Pages<T> {
     /// Returns the next payment, or `None` after the last.
     ///
@@ -113,13 +123,20 @@ impl<T: Unpin> Stream for Pages<T> {
                     let reading = (pages.read)(cursor.clone());
                     pages.state = State::Reading(cursor.take(), reading);
                 }
-                State::Reading(cursor, reading) => match ready!(reading.as_mut().poll(context)) {
-                    Ok(page) => pages.take(page),
-                    Err(error) => {
-                        pages.state = State::At(cursor.take());
-                        return Poll::Ready(Some(Err(error)));
+                State::Reading(cursor, reading) => {
+                    let read = ready!(reading.as_mut().poll(context));
+                    let read = read.and_then(|page| {
+                        check_moves(cursor.as_deref(), page.next_cursor.as_deref())?;
+                        Ok(page)
+                    });
+                    match read {
+                        Ok(page) => pages.take(page),
+                        Err(error) => {
+                            pages.state = State::At(cursor.take());
+                            return Poll::Ready(Some(Err(error)));
+                        }
                     }
-                },
+                }
             }
         }
     }

@@ -13,7 +13,7 @@ use http::{HeaderValue, Request, header};
 use serde_json::Value;
 use tokio::sync::Mutex;
 
-use crate::errors::{BoxError, Error};
+use crate::errors::{BoxError, Error, whole_seconds};
 use crate::retries::Timer;
 use crate::transport::Line;
 
@@ -141,12 +141,11 @@ async fn renew(credentials: &ClientCredentials, line: &Line, timer: &dyn Timer) 
         return Err(Error::of(&response));
     }
     let body: Value = serde_json::from_slice(response.body()).unwrap_or_default();
-    let Some(text) = body["access_token"].as_str() else {
-        return Err(Error::gateway(&response, "The issuer's response has no access_token.".to_owned()));
+    let life = body.get("expires_in").map_or(Some(Duration::ZERO), whole_seconds);
+    let (Some(text), Some(life)) = (body["access_token"].as_str(), life) else {
+        let detail = "The issuer's response has no access_token, or no number of seconds as expires_in.";
+        return Err(Error::gateway(&response, detail.to_owned()));
     };
-    let seconds = &body["expires_in"];
-    let seconds = seconds.as_u64().or_else(|| seconds.as_str()?.parse().ok()).unwrap_or(0);
-    let life = Duration::from_secs(seconds);
     Ok(Current { text: text.to_owned(), renew_at: asked.saturating_add(life - EARLY.min(life / 2)) })
 }
 

@@ -7,26 +7,26 @@ import { check, equal } from "./suite.js";
 import { BANK, order } from "./world.js";
 
 /** Returns an entry of an account's batch. */
-function entry(idempotencyKey: string, amountMinor = 100): AccountBatchEntry {
+export function entry(idempotencyKey: string, amountMinor = 100): AccountBatchEntry {
   return { idempotencyKey, ...order({ amountMinor }) };
 }
 
 /** Returns the result of an entry that was created. */
-function created(key: string): object {
+export function created(key: string): object {
   return { statusCode: 201, accountId: "acc-1", idempotencyKey: key, payment: PAYMENT };
 }
 
 /** Returns the result of an entry that was not. */
-function rejected(key: string, status: number, kind: string, more: object = {}): object {
+export function rejected(key: string, status: number, kind: string, more: object = {}): object {
   return { statusCode: status, accountId: "acc-1", idempotencyKey: key, problem: problem(status, kind, more) };
 }
 
 /** Returns the keys of a batch that was sent. */
-function keys({ body }: Seen): string {
+export function keys({ body }: Seen): string {
   return (JSON.parse(body) as { payments: AccountBatchEntry[] }).payments.map((one) => one.idempotencyKey).join("");
 }
 
-function answers(...all: object[][]): Answer[] {
+export function answers(...all: object[][]): Answer[] {
   return all.map((results) => ({ body: { results } }));
 }
 

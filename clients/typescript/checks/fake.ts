@@ -23,13 +23,16 @@ export const PAYMENT = {
   trail: [{ status: "SCHEDULED", at: "2090-05-20T09:00:00Z", by: { kind: "client", name: "app" } }],
 };
 
-/** An answer. `cut` closes the connection before it, or within its body, or says that it is never given. */
+/** An answer. `cut` closes the connection before it, or within its body, or says that it is never given, or byte by byte. */
 export interface Answer {
   status?: number;
   body?: unknown;
   headers?: Record<string, string>;
-  cut?: "before" | "within" | "never";
+  cut?: "before" | "within" | "never" | "slow";
 }
+
+/** How long a slow answer waits before each byte of its body. */
+const BYTE_MILLISECONDS = 5;
 
 /** A request that arrived. */
 export interface Seen {
@@ -100,10 +103,14 @@ function answer(request: IncomingMessage, response: ServerResponse, { status, bo
     request.socket.destroy();
     return;
   }
-  const content = Buffer.from(typeof body === "string" ? body : toJson(body));
+  const isContent = typeof body === "string" || body instanceof Uint8Array;
+  const content = Buffer.from(isContent ? body : toJson(body));
   const usual = { "Content-Type": "application/json", "Content-Length": content.length };
   response.writeHead(status ?? 200, { ...usual, ...headers });
-  if (cut === "within") {
+  if (cut === "slow") {
+    const sending = setInterval(() => response.write(" "), BYTE_MILLISECONDS);
+    response.on("close", () => clearInterval(sending));
+  } else if (cut === "within") {
     response.write(content.subarray(0, content.length / 2), () => request.socket.destroy());
   } else {
     response.end(content);

@@ -1,5 +1,6 @@
 // Checks of numbers that only a bank with many, or large, payments has.
 
+import { entry } from "./batches.js";
 import { PAYMENT, problem, withFake } from "./fake.js";
 import { check, equal } from "./suite.js";
 import { day, order, problemOf } from "./world.js";
@@ -36,7 +37,7 @@ check("new-members", async () => {
   await withFake(answers, async ({ bank }) => {
     equal((await bank.create("acc-1", "k", order())).payment.amountMinor, 12050);
     equal((await problemOf(bank.create("acc-1", "k", order()))).kind, "not-thought-of-yet");
-    equal((await bank.createBatch([])).map(({ statusCode }) => statusCode), [422]);
+    equal((await bank.createAccountBatch("acc-1", [entry("k")])).map(({ statusCode }) => statusCode), [422]);
   });
 });
 
@@ -51,7 +52,7 @@ check("unknown-values", async () => {
     const found = await bank.get("acc-1", PAYMENT.paymentId);
     equal([found.status, found.moveReason, found.trail[1]?.by.kind], ["DISPUTED", "strike", "court"]);
     equal(found.failureCode, "ZZ99");
-    equal((await bank.createBatch([])).map(({ statusCode }) => statusCode), [409]);
+    equal((await bank.createAccountBatch("acc-1", [entry("k")])).map(({ statusCode }) => statusCode), [409]);
     equal((await bank.events()).events.map(({ type }) => type), ["payment.disputed"]);
   });
 });

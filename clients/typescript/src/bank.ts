@@ -23,8 +23,9 @@ import type {
   Status,
 } from "./generated/types.gen.js";
 import { fromJson, toJson } from "./json.js";
-import { Pages } from "./pages.js";
+import { Pages, checkMoves } from "./pages.js";
 import { type Retries, retriesWith } from "./retries.js";
+import * as shapes from "./shapes.js";
 import type { Token } from "./tokens.js";
 import { transport } from "./transport.js";
 
@@ -105,7 +106,7 @@ export class Bank {
     const headers = { ...requestId(options), "Idempotency-Key": keyHeader(key) };
     const path = { accountId: segment(account) };
     const answer = await api.createPayment({ ...this.#client, path, headers, body: order });
-    return { payment: read<Payment>(answer), replayed: isReplayed(answer) };
+    return { payment: read<Payment>(answer, shapes.payment), replayed: isReplayed(answer) };
   }
 
   /** Creates up to 100 payments of any accounts. Each entry has its own result, in the same place. */
@@ -113,7 +114,7 @@ export class Bank {
     const headers = requestId(options);
     const send = async (payments: BatchEntry[]) => {
       const answer = await api.createPaymentBatch({ ...this.#client, headers, body: { payments } });
-      return read<BatchResult>(answer).results;
+      return read<BatchResult>(answer, shapes.batch).results;
     };
     return sendBatch(send, entries, this.#retries);
   }
@@ -128,15 +129,15 @@ export class Bank {
     const headers = requestId(options);
     const send = async (payments: AccountBatchEntry[]) => {
       const answer = await api.createAccountPaymentBatch({ ...this.#client, path, headers, body: { payments } });
-      return read<BatchResult>(answer).results;
+      return read<BatchResult>(answer, shapes.batch).results;
     };
-    return sendBatch(send, entries, this.#retries);
+    return sendBatch(send, entries, this.#retries, account);
   }
 
   /** Returns a payment with its data. */
   async get(account: string, paymentId: string, options: CallOptions = {}): Promise<Payment> {
     const path = { accountId: segment(account), paymentId: segment(paymentId) };
-    return read(await api.getPayment({ ...this.#client, path, headers: requestId(options) }));
+    return read(await api.getPayment({ ...this.#client, path, headers: requestId(options) }), shapes.payment);
   }
 
   /**
@@ -153,7 +154,7 @@ export class Bank {
     const headers = { ...requestId(options), "Idempotency-Key": keyHeader(key), "If-Match": `"${options.version}"` };
     const path = { accountId: segment(account), paymentId: segment(paymentId) };
     const answer = await api.amendPayment({ ...this.#client, path, headers, body: order });
-    return { payment: read<Payment>(answer), replayed: isReplayed(answer) };
+    return { payment: read<Payment>(answer, shapes.payment), replayed: isReplayed(answer) };
   }
 
   /** Returns what a payment said when it was created, and after each amendment. */
@@ -161,13 +162,13 @@ export class Bank {
     const path = { accountId: segment(account), paymentId: segment(paymentId) };
     const query = included(options.withData);
     const answer = await api.listPaymentVersions({ ...this.#client, path, query, headers: requestId(options) });
-    return read<PaymentVersions>(answer).versions;
+    return read<PaymentVersions>(answer, shapes.versions).versions;
   }
 
   /** Cancels a scheduled payment. Repeating it is safe. */
   async cancel(account: string, paymentId: string, options: CallOptions = {}): Promise<Payment> {
     const path = { accountId: segment(account), paymentId: segment(paymentId) };
-    return read(await api.cancelPayment({ ...this.#client, path, headers: requestId(options) }));
+    return read(await api.cancelPayment({ ...this.#client, path, headers: requestId(options) }), shapes.payment);
   }
 
   /** Lists an account's payments by due time: by default all that are coming. */
@@ -178,7 +179,7 @@ export class Bank {
     const filters = { from, to, reference, order, limit: pageSize, payeeAccountId: payee, ...included(withData) };
     return new Pages(async (cursor) => {
       const query = { ...filters, ...statuses(status), cursor };
-      return read<PaymentPage>(await api.listAccountPayments({ ...this.#client, path, headers, query }));
+      return read<PaymentPage>(await api.listAccountPayments({ ...this.#client, path, headers, query }), shapes.payments);
     });
   }
 
@@ -187,7 +188,7 @@ export class Bank {
     const path = { accountId: segment(account) };
     const query = { idempotencyKey: key, ...included(options.withData) };
     const answer = await api.listAccountPayments({ ...this.#client, path, query, headers: requestId(options) });
-    return read<PaymentPage>(answer).payments[0];
+    return read<PaymentPage>(answer, shapes.payments).payments[0];
   }
 
   /** Lists the payments of a date, of all accounts. */
@@ -196,7 +197,7 @@ export class Bank {
     const { status, shard, pageSize } = options;
     return new Pages(async (cursor) => {
       const query = { dueDate: date, ...statuses(status), shard, limit: pageSize, cursor };
-      return read<DuePage>(await api.listDuePayments({ ...this.#client, headers, query }));
+      return read<DuePage>(await api.listDuePayments({ ...this.#client, headers, query }), shapes.duePayments);
     });
   }
 
@@ -205,13 +206,13 @@ export class Bank {
     const query = { transactionId };
     const answer = await api.listDuePayments({ ...this.#client, query, headers: requestId(options) });
     // The description allows two kinds of pages here. This one has whole payments.
-    return read<PaymentPage>(answer).payments;
+    return read<PaymentPage>(answer, shapes.payments).payments;
   }
 
   /** Returns the numbers and sums of each date of a range. */
   async counts(from?: string, to?: string, options: CallOptions = {}): Promise<DayCounts[]> {
     const answer = await api.getCounts({ ...this.#client, query: { from, to }, headers: requestId(options) });
-    return read<CountsOfDates>(answer).counts.map(dayCounts);
+    return read<CountsOfDates>(answer, shapes.counts).counts.map(dayCounts);
   }
 
   /**
@@ -221,19 +222,24 @@ export class Bank {
   async events(cursor?: string, options: CallOptions & { limit?: number } = {}): Promise<EventPage> {
     const { limit } = options;
     const query = { cursor, limit };
-    return read<EventPage>(await api.listEvents({ ...this.#client, query, headers: requestId(options) }));
+    const answer = await api.listEvents({ ...this.#client, query, headers: requestId(options) });
+    const page = read<EventPage>(answer, shapes.eventPage);
+    if (page.hasMore) {
+      checkMoves(cursor, page.nextCursor);
+    }
+    return page;
   }
 
   /** Returns the calendars that the bank uses, without their closed dates. */
   async calendars(options: CallOptions = {}): Promise<Calendar[]> {
     const answer = await api.listCalendars({ ...this.#client, headers: requestId(options) });
-    return read<CalendarList>(answer).calendars;
+    return read<CalendarList>(answer, shapes.calendars).calendars;
   }
 
   /** Returns a calendar with its closed dates. */
   async calendar(calendarId: string, options: CallOptions = {}): Promise<Calendar> {
     const path = { calendarId: segment(calendarId) };
-    return read(await api.getCalendar({ ...this.#client, path, headers: requestId(options) }));
+    return read(await api.getCalendar({ ...this.#client, path, headers: requestId(options) }), shapes.calendar);
   }
 
   get #client(): { client: Client; throwOnError: true } {
@@ -250,11 +256,21 @@ function dayCounts(day: GeneratedDayCounts): DayCounts {
 }
 
 /** Returns what a success contains. The generated code has only its text, because it would round large integers. */
-function read<T>({ data, response }: { data: unknown; response: Response }): T {
+function read<T>({ data, response }: { data: unknown; response: Response }, shape: shapes.Shape): T {
+  const value = valueOf(String(data));
+  if (!shape(value)) {
+    const start = String(data).slice(0, 200);
+    throw new GatewayError(`Not the answer that openapi.yaml describes: ${start}`, response.status, response.headers);
+  }
+  return value as T;
+}
+
+/** Returns the value of a text, or undefined if it is not JSON. */
+function valueOf(text: string): unknown {
   try {
-    return fromJson(String(data)) as T;
+    return fromJson(text);
   } catch {
-    throw new GatewayError(`Not the answer that openapi.yaml describes: ${data}`, response.status, response.headers);
+    return undefined;
   }
 }
 

@@ -1,6 +1,7 @@
 // The exceptions of the client.
 
 import { fromJson } from "./json.js";
+import { isObject, problem as problemShape } from "./shapes.js";
 
 /** One of the faults of a body: its place as a JSON Pointer, its type and its detail. */
 export interface Fault {
@@ -29,7 +30,10 @@ export class BankError extends Error {
 /** No answer: the connection was refused or lost, or too slow. The request may have taken effect. */
 export class NoAnswer extends BankError {}
 
-/** An error without a problem: of API Gateway, of something between, or of the issuer of tokens. */
+/**
+ * An error without a problem: of API Gateway, of something between, or of the issuer of tokens. With the status of a success, the
+ * request took effect, and its answer is not as openapi.yaml describes it.
+ */
 export class GatewayError extends BankError {}
 
 interface Problem {
@@ -43,7 +47,7 @@ interface Problem {
   excessBytes?: number;
   currentVersion?: number;
   oldestCursor?: string;
-  retryAfterSeconds?: number;
+  retryAfterSeconds?: unknown;
   requestId?: string;
 }
 
@@ -76,7 +80,7 @@ export class ProblemError extends BankError {
     this.currentVersion = problem.currentVersion;
     this.oldestCursor = problem.oldestCursor;
     this.requestId = problem.requestId ?? headers.get("X-Request-Id") ?? undefined;
-    this.retryAfter = seconds(headers.get("Retry-After")) ?? problem.retryAfterSeconds;
+    this.retryAfter = seconds(headers.get("Retry-After")) ?? seconds(problem.retryAfterSeconds);
   }
 }
 
@@ -92,22 +96,23 @@ export function fromResponse(status: number, headers: Headers, text: string): Ba
   return new GatewayError(typeof body["message"] === "string" ? body["message"] : text, status, headers);
 }
 
-function isProblem(body: object): body is Problem {
-  return "type" in body && typeof body.type === "string" && "detail" in body && typeof body.detail === "string";
+function isProblem(body: unknown): body is Problem {
+  return problemShape(body);
 }
 
 /** Returns the object of a text, or undefined if it is not the JSON of one. */
 export function objectOf(text: string): Record<string, unknown> | undefined {
   try {
     const body = fromJson(text);
-    const isObject = typeof body === "object" && body !== null && !Array.isArray(body);
-    return isObject ? (body as Record<string, unknown>) : undefined;
+    return isObject(body) ? body : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** Returns the seconds of a header, or undefined for a date or nonsense. */
-function seconds(text: string | null | undefined): number | undefined {
-  return text && /^[0-9]+$/.test(text) ? Number(text) : undefined;
+/** Returns a number of seconds, also one that is written as a text of digits, or undefined for anything else. */
+export function seconds(value: unknown): number | undefined {
+  const isNumber = typeof value === "number" || typeof value === "bigint";
+  const isSeconds = isNumber ? value >= 0 : typeof value === "string" && /^[0-9]+$/.test(value);
+  return isSeconds ? Number(value) : undefined;
 }

@@ -1,5 +1,7 @@
 // A list of all pages.
 
+import { GatewayError } from "./errors.js";
+
 /** A page of payments, as the bank sends it. */
 export interface Page<T> {
   payments: T[];
@@ -27,6 +29,7 @@ export class Pages<T> implements AsyncIterable<T> {
     let cursor: string | null | undefined;
     while (cursor !== null) {
       const page: Page<T> = await this.#read(cursor);
+      checkMoves(cursor, page.nextCursor);
       this.unreadable += page.unreadable?.count ?? 0;
       this.unreadableIds.push(...(page.unreadable?.paymentIds ?? []));
       yield* page.payments;
@@ -41,5 +44,12 @@ export class Pages<T> implements AsyncIterable<T> {
       all.push(payment);
     }
     return all;
+  }
+}
+
+/** Throws a GatewayError if a page says that it follows itself: whoever reads on would do so for ever. */
+export function checkMoves(cursor: string | undefined, following: string | null): void {
+  if (following !== null && following === cursor) {
+    throw new GatewayError(`The page at the cursor "${cursor}" has the same cursor as its next one.`, 200);
   }
 }

@@ -1,6 +1,6 @@
 // Access tokens: a text, a function that returns one, or the credentials of a client.
 
-import { GatewayError, fromResponse, objectOf } from "./errors.js";
+import { GatewayError, fromResponse, objectOf, seconds } from "./errors.js";
 
 // A token is renewed so many seconds before it expires, or after half of its life if that is shorter.
 const EARLY_SECONDS = 60;
@@ -17,11 +17,12 @@ export interface ClientCredentials {
 
 export type Token = string | (() => string | Promise<string>) | ClientCredentials;
 
-/** The status, headers and body of an answer. */
+/** The status, headers and body of an answer. Bytes that are not UTF-8 are replaced in its text. */
 export interface Answer {
   status: number;
   headers: Headers;
   text: string;
+  isUtf8: boolean;
 }
 
 /** Returns the token for a request, and renews that of a client's credentials before it expires. */
@@ -56,17 +57,16 @@ export class Source {
 
   async #renew(credentials: ClientCredentials, now: number): Promise<string> {
     try {
-      const body = await this.#ask(credentials);
-      const lives = Number(body["expires_in"] ?? 0);
+      const { text, lives } = await this.#ask(credentials);
       this.#renewAt = now + lives - Math.min(EARLY_SECONDS, lives / 2);
-      return String(body["access_token"]);
+      return text;
     } catch (error) {
       this.#current = undefined;
       throw error;
     }
   }
 
-  async #ask({ id, secret, tokenUrl, scope }: ClientCredentials): Promise<Record<string, unknown>> {
+  async #ask({ id, secret, tokenUrl, scope }: ClientCredentials): Promise<{ text: string; lives: number }> {
     const form = new URLSearchParams({ grant_type: "client_credentials", ...(scope ? { scope } : {}) });
     const basic = Buffer.from(`${id}:${secret}`).toString("base64");
     const request = new Request(tokenUrl, {
@@ -80,9 +80,12 @@ export class Source {
       throw fromResponse(status, headers, text);
     }
     const body = objectOf(text);
-    if (typeof body?.["access_token"] !== "string") {
-      throw new GatewayError("The issuer's answer has no access_token.", status, headers);
+    const token = body?.["access_token"];
+    const lives = seconds(body?.["expires_in"] ?? 0);
+    if (typeof token !== "string" || lives === undefined) {
+      const detail = "The issuer's answer has no access_token, or no number of seconds as expires_in.";
+      throw new GatewayError(detail, status, headers);
     }
-    return body;
+    return { text: token, lives };
   }
 }

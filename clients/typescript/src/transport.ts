@@ -1,6 +1,6 @@
 // Sends each request with a token, again if that helps, and turns every other answer into an exception.
 
-import { BankError, NoAnswer, fromResponse } from "./errors.js";
+import { BankError, GatewayError, NoAnswer, fromResponse } from "./errors.js";
 import { type Retries, Tries } from "./retries.js";
 import { type Answer, Source, type Token } from "./tokens.js";
 
@@ -17,6 +17,9 @@ export function transport(token: Token | undefined, retries: Retries, timeoutSec
     const answer = await send(request);
     if (answer.status < 200 || answer.status > 299) {
       throw fromResponse(answer.status, answer.headers, answer.text);
+    }
+    if (!answer.isUtf8) {
+      throw new GatewayError("The answer is not UTF-8, as JSON is.", answer.status, answer.headers);
     }
     return new Response(answer.text, answer);
   };
@@ -40,9 +43,23 @@ export function transport(token: Token | undefined, retries: Retries, timeoutSec
 async function exchange(request: Request, timeoutSeconds: number): Promise<Answer> {
   try {
     const response = await fetch(request, { signal: AbortSignal.timeout(timeoutSeconds * 1000) });
-    return { status: response.status, headers: response.headers, text: await response.text() };
+    const bytes = await response.arrayBuffer();
+    return { status: response.status, headers: response.headers, text: decode(bytes, false), isUtf8: isUtf8(bytes) };
   } catch (error) {
     const { host } = new URL(request.url);
     throw new NoAnswer(`No answer from ${host}: ${error}`, undefined, undefined, { cause: error });
+  }
+}
+
+function decode(bytes: ArrayBuffer, fatal: boolean): string {
+  return new TextDecoder("utf-8", { fatal }).decode(bytes);
+}
+
+function isUtf8(bytes: ArrayBuffer): boolean {
+  try {
+    decode(bytes, true);
+    return true;
+  } catch {
+    return false;
   }
 }

@@ -8,12 +8,13 @@
 
 mod attempt;
 mod config;
+mod response;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use aws_lambda_events::dynamodb::{Event, EventRecord};
-use aws_lambda_events::streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse};
+use aws_lambda_events::streams::DynamoDbEventResponse;
 use chrono::TimeDelta;
 use futures::future::join_all;
 use lambda_runtime::Error;
@@ -26,6 +27,7 @@ use payments_store::{MAX_BATCH_GET, Moved, Store, StoreError, StoredHead, TableN
 
 use attempt::DispatchAttempt;
 pub use config::Config;
+use response::{Retried, Why, response};
 
 /// Whether a pending head followed its settlement.
 type Followed = Result<bool, StoreError>;
@@ -55,22 +57,22 @@ struct Tally {
     /// Records whose payment cannot be read or is damaged.
     poison_records: u64,
     /// Payments whose head and details say different things. They are among the poison records.
-    disagreements: u64,
-    /// The sequence numbers of records to be retried.
+    requests_disagreeing: u64,
+    /// The records to be delivered again.
     #[entry(ignore)]
-    retried: Vec<String>,
+    retried: Retried,
 }
 
 impl Tally {
     fn not_sent(&mut self, attempt: &DispatchAttempt) {
         self.send_failed += 1;
-        self.retried.push(attempt.sequence_number.clone());
+        self.retried.insert(attempt.sequence_number.clone(), Why::NotSent);
     }
 
     /// A payment that no retry can send. The mapping isolates its record.
     fn poison(&mut self, attempt: &DispatchAttempt) {
         self.poison_records += 1;
-        self.retried.push(attempt.sequence_number.clone());
+        self.retried.insert(attempt.sequence_number.clone(), Why::Poison);
     }
 }
 
@@ -84,7 +86,8 @@ impl Dispatch {
     /// Lambda delivers the batch again from there.
     ///
     /// # Errors
-    /// Never: failures are in the answer.
+    /// When the first record is poison and others follow, so that Lambda halves the batch. All other failures are in the
+    /// answer.
     pub async fn handle(&self, event: Event) -> Result<DynamoDbEventResponse, Error> {
         let order: Vec<String> =
             event.records.iter().map(|record| record.change.sequence_number.clone().unwrap_or_default()).collect();
@@ -97,14 +100,8 @@ impl Dispatch {
                 some.iter().for_each(|attempt| tally.not_sent(attempt));
             }
         }
-        let mut response = DynamoDbEventResponse::default();
-        if let Some(first) = order.into_iter().find(|number| tally.retried.contains(number)) {
-            let mut failure = DynamoDbBatchItemFailure::default();
-            failure.item_identifier = Some(first);
-            response.batch_item_failures.push(failure);
-        }
         self.metrics.emit(self.clock.instant(), &tally);
-        Ok(response)
+        Ok(response(&order, &tally.retried)?)
     }
 
     async fn relay(&self, attempts: &[DispatchAttempt], tally: &mut Tally) -> Result<(), StoreError> {
@@ -135,7 +132,7 @@ impl Dispatch {
                     sending.push(attempt);
                 }
                 Some(Ok(_)) => {
-                    tally.disagreements += 1;
+                    tally.requests_disagreeing += 1;
                     tally.poison(attempt);
                 }
                 Some(Err(error)) => {
@@ -244,7 +241,7 @@ fn attempts(records: Vec<EventRecord>, tally: &mut Tally) -> Vec<DispatchAttempt
             Err(error) => {
                 tracing::error!(%error, sequence_number, "a stream record cannot be read and is not dispatched");
                 tally.poison_records += 1;
-                tally.retried.push(sequence_number);
+                tally.retried.insert(sequence_number, Why::Poison);
             }
         }
     }

@@ -129,7 +129,7 @@ impl Publish {
         let (journal, webhooks, bus) = tokio::join!(Box::pin(journal), webhooks, bus);
         // Nobody knows how far a part is that failed, and its alarm must see it.
         if journal.is_err() {
-            outcome.segments_behind = outcome.segments_behind.max(1);
+            outcome.journal_segments_behind = outcome.journal_segments_behind.max(1);
         }
         if webhooks.is_err() {
             delivered.get_or_insert_default().fall_behind();

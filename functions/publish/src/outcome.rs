@@ -16,7 +16,7 @@ pub struct PublishOutcome {
     /// Files that were written.
     pub journal_files: u64,
     /// Segments that the log had when the run began and the journal has not; at least 1 if the run failed.
-    pub segments_behind: u64,
+    pub journal_segments_behind: u64,
     /// How often the log no longer had events that the journal lacks.
     pub journal_missed: u64,
     /// What was done for webhook endpoints, if there are any.

@@ -21,7 +21,7 @@ impl Publish {
         let stored = self.store.log_consumer(JOURNAL).await?;
         let Some(head) = self.store.log_head().await? else { return Ok(()) };
         let mut at = stored.unwrap_or_else(|| head.start(self.clock.now()));
-        outcome.segments_behind = head.segments_after(at);
+        outcome.journal_segments_behind = head.segments_after(at);
         if stored.is_none() && !self.store.move_log_consumer(JOURNAL, None, at).await? {
             return Ok(());
         }
@@ -44,7 +44,7 @@ impl Publish {
                 return Ok(());
             }
             at = next;
-            outcome.segments_behind = head.segments_after(at);
+            outcome.journal_segments_behind = head.segments_after(at);
         }
         Ok(())
     }

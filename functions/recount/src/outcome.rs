@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use metrique_writer::{Entry, EntryWriter};
 use payments_http::CountsView;
-use payments_model::UtcSecond;
+use payments_model::{UtcSecond, zone_data_number};
 use payments_store::Evidence;
 use serde::Serialize;
 
@@ -114,11 +114,12 @@ impl Entry for RecountOutcome {
         writer.value("MovingDates", &self.moving.len());
         writer.value("UnreadableDates", &self.unreadable.len());
         writer.value("UnreadableEntries", &self.unreadable_entries);
-        writer.value("DatesLeft", &self.dates_left);
+        writer.value("RecountDatesLeft", &self.dates_left);
         writer.value("RepairedDates", &self.repaired);
         if let Some(days) = &self.calendar_days_short {
             writer.value("CalendarDaysShort", days);
         }
+        writer.value("TimeZoneData", &zone_data_number());
         writer.value("UnparsedChanges", &u64::try_from(self.unparsed_changes).unwrap_or(0));
     }
 }

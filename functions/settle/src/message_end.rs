@@ -1,9 +1,9 @@
-//! The outcome of each message, and the metrics of a batch.
+//! How each message ends, and the metrics of a batch.
 
 use metrique_writer::Entry;
 use payments_model::{Decision, OutageKind, Settlement};
 
-/// The outcome of one message. SQS retries some, and moves them to the dead letters after the last retry.
+/// How one message ends. SQS retries some, and moves them to the dead letters after the last retry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum MessageEnd {
     /// It settled the payment.
@@ -29,7 +29,7 @@ pub(crate) enum MessageEnd {
 }
 
 impl MessageEnd {
-    /// Returns the outcome of a message whose payment did not make the transition.
+    /// Returns the end of a message whose payment did not make the transition.
     pub(crate) fn of(decision: Option<Decision>) -> Self {
         match decision {
             Some(Decision::Already) => Self::Repeated,
@@ -51,11 +51,11 @@ impl MessageEnd {
 pub(crate) struct Tally {
     processed: u64,
     failed: u64,
-    repeated_outcomes: u64,
-    conflicting_outcomes: u64,
+    repeated_results: u64,
+    conflicting_results: u64,
     cancelled_payments_processed: u64,
-    outcomes_of_other_transfers: u64,
-    early_outcomes: u64,
+    results_of_other_transfers: u64,
+    early_results: u64,
     unknown_payments: u64,
     poison_messages: u64,
     settle_outages: u64,
@@ -71,11 +71,11 @@ impl Tally {
         let counter = match end {
             MessageEnd::Settled(Settlement::Processed(_)) => &mut self.processed,
             MessageEnd::Settled(Settlement::Failed(_)) => &mut self.failed,
-            MessageEnd::Repeated => &mut self.repeated_outcomes,
-            MessageEnd::Conflicting => &mut self.conflicting_outcomes,
+            MessageEnd::Repeated => &mut self.repeated_results,
+            MessageEnd::Conflicting => &mut self.conflicting_results,
             MessageEnd::CancelledProcessed => &mut self.cancelled_payments_processed,
-            MessageEnd::OtherTransfer => &mut self.outcomes_of_other_transfers,
-            MessageEnd::TooEarly => &mut self.early_outcomes,
+            MessageEnd::OtherTransfer => &mut self.results_of_other_transfers,
+            MessageEnd::TooEarly => &mut self.early_results,
             MessageEnd::Unknown => &mut self.unknown_payments,
             MessageEnd::Poison => &mut self.poison_messages,
             MessageEnd::Outage(_) => &mut self.settle_outages,

@@ -101,9 +101,9 @@ struct Tally {
     /// Changes that were counted before.
     skipped: u64,
     /// Changes that cannot be read.
-    unparsed: u64,
+    changes_unparsed: u64,
     /// Changes that cannot be read, or whose version does not follow the one before.
-    irregular: u64,
+    changes_irregular: u64,
     /// Transactions.
     commits: u64,
     /// Transactions that conflicted with another one or were throttled.
@@ -256,15 +256,15 @@ impl Tally {
     fn pass(&mut self, rest: &[Change], all: &[Change]) {
         self.note(rest);
         let all = u64::try_from(all.len()).unwrap_or(u64::MAX);
-        self.skipped = all.saturating_sub(self.counted + self.unparsed);
+        self.skipped = all.saturating_sub(self.counted + self.changes_unparsed);
     }
 
     fn note(&mut self, counted: &[Change]) {
         for change in counted {
-            self.irregular += u64::from(matches!(change.logged, Logged::Irregular(_)));
+            self.changes_irregular += u64::from(matches!(change.logged, Logged::Irregular(_)));
             match change.effect {
                 Effect::Moved { .. } => self.counted += 1,
-                Effect::Unreadable(_) => self.unparsed += 1,
+                Effect::Unreadable(_) => self.changes_unparsed += 1,
             }
         }
     }

@@ -2,12 +2,12 @@
 //!
 //! Sources: *AWS Lambda Developer Guide*, "Retain discarded records for a DynamoDB event source in Lambda" (retries,
 //! splitting) and "Configuring partial batch response with DynamoDB and Lambda" (checkpoints, "Bisecting a batch").
-//! The guide leaves open what this decides:
+//! The guide leaves open what this decides, the unkind way where it may be either:
 //! - Retries are counted for the same batch. A batch that was split, or whose first records succeeded, counts anew
 //!   ("splitting batches doesn't consume the retry quota").
-//! - A batch is split on every failure, also when the retry quota is 0.
-//! - A partial response splits the batch at the record that it names. If that is the first one, the batch is halved,
-//!   so a record that always fails ends alone.
+//! - A batch is halved whenever the function ends in an error, also when the retry quota is 0. Nothing else halves it: the
+//!   guide promises that only "if your invocation fails".
+//! - A partial response splits the batch at the record that it names. If that is the first one, the batch stays as it was.
 
 use serde_json::Value;
 
@@ -93,9 +93,9 @@ impl Batch {
         self.records.iter().position(|record| record.sequence_number().as_str() == id)
     }
 
-    /// Returns what happens next after a failure of the whole batch.
-    pub(crate) fn retry(mut self, settings: &StreamSettings) -> Next {
-        if settings.bisect_batch_on_function_error && self.records.len() > 1 {
+    /// Returns what happens next after a failure of the whole batch, by an error of the function or by its response.
+    pub(crate) fn retry(mut self, settings: &StreamSettings, function_error: bool) -> Next {
+        if settings.bisect_batch_on_function_error && function_error && self.records.len() > 1 {
             let half = self.records.len().div_ceil(2);
             let second = self.records.split_off(half);
             Next::Again(vec![Self::of(self.records), Self::of(second)])

@@ -238,7 +238,7 @@ impl ShardReader {
             BatchOutcome::DoneBefore(_) => Failure { why: REPORTED.to_owned(), function_error: false },
             BatchOutcome::Failed(failure) => failure,
         };
-        match batch.retry(settings) {
+        match batch.retry(settings, failure.function_error) {
             Next::Again(batches) => {
                 let remaining = batches.iter().map(|batch| batch.records.len()).sum();
                 self.again(batches, context);

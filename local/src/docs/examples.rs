@@ -8,17 +8,17 @@ use chrono::TimeDelta;
 use payments_model::{AccountId, BusinessDate, BusinessZone, IdempotencyKey, PaymentId, UtcSecond};
 
 /// The date on which the story begins, and the due date of its payment.
-const BEGINS: &str = "2090-05-20";
-const DUE_DATE: &str = "2090-06-15";
+const BEGINS: &str = "2028-05-20";
+const DUE_DATE: &str = "2028-06-15";
 
 /// When the payment is due, in a bank in London.
-const DUE_AT: &str = "2090-06-14T23:00:00Z";
+const DUE_AT: &str = "2028-06-14T23:00:00Z";
 
 /// The due dates of the payments that batches create.
-const IN_BATCHES: [&str; 2] = ["2090-07-15", "2090-09-15"];
+const IN_BATCHES: [&str; 2] = ["2028-07-15", "2090-09-15"];
 
 /// The year of every written date, and how a date goes on after it.
-const YEAR: &str = "2090-";
+const YEAR: &str = "2028-";
 const MONTH_AND_DAY: usize = "06-15".len();
 const TIME: usize = "T23:00:00Z".len();
 

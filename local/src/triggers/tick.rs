@@ -81,15 +81,15 @@ counts! {
     /// Payments that failed.
     failed,
     /// Settlement results that were repeated.
-    repeated_outcomes,
+    repeated_results,
     /// Settlement results that contradict a settlement, or fail a cancelled payment.
-    conflicting_outcomes,
+    conflicting_results,
     /// Settlement results that processed a cancelled payment.
     cancelled_payments_processed,
     /// Settlement results of another amount than the payment's.
-    outcomes_of_other_transfers,
+    results_of_other_transfers,
     /// Settlement results of payments that were not pending yet.
-    early_outcomes,
+    early_results,
     /// Settlement results of unknown payments.
     unknown_payments,
     /// Stream records that cannot be read.
@@ -194,11 +194,11 @@ impl fmt::Display for Tick {
             }
         }
         for (count, what) in [
-            (counts.repeated_outcomes, "repeated"),
-            (counts.conflicting_outcomes, "CONFLICTING"),
+            (counts.repeated_results, "repeated"),
+            (counts.conflicting_results, "CONFLICTING"),
             (counts.cancelled_payments_processed, "OF CANCELLED PAYMENTS"),
-            (counts.outcomes_of_other_transfers, "OF OTHER TRANSFERS"),
-            (counts.early_outcomes, "too early"),
+            (counts.results_of_other_transfers, "OF OTHER TRANSFERS"),
+            (counts.early_results, "too early"),
             (counts.unknown_payments, "of unknown payments"),
             (counts.poison_messages, "unreadable"),
         ] {
@@ -220,7 +220,7 @@ mod tests {
         let lines = [
             r#"{"_aws":{"Timestamp":0},"Claimed":3,"AlreadyClaimed":0,"Remaining":0,"Function":"captured"}"#,
             r#"{"Sent":3,"MovedOn":1}"#,
-            r#"{"Processed":2,"Failed":1,"RepeatedOutcomes":1}"#,
+            r#"{"Processed":2,"Failed":1,"RepeatedResults":1}"#,
             r#"{"Processed":4}"#,
             "no metric",
         ];

@@ -23,5 +23,5 @@ pub use deadline::{Deadline, HTTP_BUDGET, MARGIN};
 pub use metrics::Metrics;
 pub use request::Request;
 pub use retry::{Retries, Stop};
-pub use telemetry::{log_as_json, log_filter};
+pub use telemetry::{log_as_json, log_filter, version};
 pub use webhook_master::{WebhookMaster, WebhookMasterError};

@@ -4,14 +4,15 @@
 //! its date in the bank's time zone.
 
 mod scheduled_for;
+mod zone;
 
 use std::fmt;
 use std::str::FromStr;
 
-use chrono::{DateTime, Datelike, Days, MappedLocalTime, NaiveDate, NaiveTime, TimeDelta, TimeZone, Timelike, Utc};
-use chrono_tz::Tz;
+use chrono::{DateTime, Datelike, Days, NaiveDate, NaiveTime, TimeDelta, Timelike, Utc};
 
 pub use scheduled_for::ScheduledFor;
+pub use zone::{BusinessZone, zone_data_number, zone_data_version};
 
 /// The years of all dates. Four digits keep encoded keys in the order of time, and the time-zone
 /// database is unreliable for later centuries.
@@ -186,112 +187,11 @@ impl FromStr for BusinessDate {
     }
 }
 
-/// The bank's time zone (`BUSINESS_TIME_ZONE`). It never changes in a stack's life.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BusinessZone(Tz);
-
-/// Why a text is not a time zone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a time zone is an IANA name, such as Europe/London or UTC")]
-pub struct BusinessZoneError;
-
-impl FromStr for BusinessZone {
-    type Err = BusinessZoneError;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        name.parse().map(Self).map_err(|_| BusinessZoneError)
-    }
-}
-
-impl fmt::Display for BusinessZone {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.name())
-    }
-}
-
-impl BusinessZone {
-    /// The business date of `instant`.
-    #[must_use]
-    pub fn date_of(self, instant: UtcSecond) -> BusinessDate {
-        let local = instant.0.with_timezone(&self.0).date_naive();
-        BusinessDate(local.clamp(BusinessDate::MIN.0, BusinessDate::MAX.0))
-    }
-
-    /// The bank's local hour and minute at `instant`.
-    #[must_use]
-    pub fn clock_face(self, instant: UtcSecond) -> (u32, u32) {
-        let local = instant.0.with_timezone(&self.0);
-        (local.hour(), local.minute())
-    }
-
-    /// The first instant of a business day. If clocks skip midnight, it is the instant after the gap.
-    /// If midnight comes twice, it is the first one.
-    #[must_use]
-    pub fn start_of(self, date: BusinessDate) -> UtcSecond {
-        self.first_instant(date.0)
-    }
-
-    /// The first instant after a business day.
-    #[must_use]
-    pub fn end_of(self, date: BusinessDate) -> UtcSecond {
-        date.0.succ_opt().map_or(UtcSecond::MAX, |next| self.first_instant(next))
-    }
-
-    /// The instant of a wall-clock time on a date: the first one if it comes twice, and the end of the day if clocks skip it.
-    pub(crate) fn instant_of(self, date: BusinessDate, time: NaiveTime) -> UtcSecond {
-        let earliest = self.0.from_local_datetime(&date.0.and_time(time)).earliest();
-        let instant = earliest.and_then(|instant| UtcSecond::of(instant.to_utc()).ok());
-        instant.unwrap_or_else(|| self.end_of(date))
-    }
-
-    fn first_instant(self, date: NaiveDate) -> UtcSecond {
-        let start = match self.0.from_local_datetime(&date.and_time(NaiveTime::MIN)) {
-            MappedLocalTime::Single(start) | MappedLocalTime::Ambiguous(start, _) => start.to_utc(),
-            MappedLocalTime::None => self.after_gap(date),
-        };
-        UtcSecond::of(start).unwrap_or(UtcSecond::MAX)
-    }
-
-    /// The first instant whose local date is not before `date`, by bisection. No zone is more than 15
-    /// hours from UTC, and no gap is longer than a day.
-    fn after_gap(self, date: NaiveDate) -> DateTime<Utc> {
-        let midnight = date.and_time(NaiveTime::MIN).and_utc();
-        let (mut before, mut after) = (-16 * 3_600_i64, 40 * 3_600_i64);
-        while after - before > 1 {
-            let middle = before.midpoint(after);
-            let local = (midnight + TimeDelta::seconds(middle)).with_timezone(&self.0).date_naive();
-            if local < date { before = middle } else { after = middle }
-        }
-        midnight + TimeDelta::seconds(after)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    #[test]
-    fn days_begin_at_their_first_instant() -> Result<(), Box<dyn std::error::Error>> {
-        for (zone, date, want) in [
-            ("UTC", "2026-11-20", "2026-11-20T00:00:00Z"),
-            ("Europe/London", "2026-07-01", "2026-06-30T23:00:00Z"),
-            // Clocks skip 00:00 to 01:00.
-            ("Africa/Cairo", "2026-04-24", "2026-04-23T22:00:00Z"),
-            ("Asia/Beirut", "2026-03-29", "2026-03-28T22:00:00Z"),
-            // Clocks go back from 01:00 to 00:00: midnight comes twice.
-            ("America/Havana", "2026-11-01", "2026-11-01T04:00:00Z"),
-            // Clocks go back from 24:00 to 23:00: the evening comes twice, midnight once.
-            ("Asia/Beirut", "2026-10-25", "2026-10-24T22:00:00Z"),
-            // A day that does not exist at all begins where the next one does.
-            ("Pacific/Apia", "2011-12-30", "2011-12-30T10:00:00Z"),
-        ] {
-            let zone: BusinessZone = zone.parse()?;
-            assert_eq!(zone.start_of(date.parse()?), want.parse()?, "{date} in {zone}");
-        }
-        Ok(())
-    }
 
     #[test]
     fn instants_have_one_spelling() {
@@ -311,16 +211,6 @@ mod tests {
         let tokyo: BusinessZone = "Asia/Tokyo".parse().unwrap();
         assert_eq!(tokyo.end_of(BusinessDate::MAX).to_string(), "2099-12-31T15:00:00Z");
         assert_eq!(tokyo.start_of(BusinessDate::MIN).to_string(), "1999-12-31T15:00:00Z");
-    }
-
-    #[test]
-    fn no_time_zone_has_a_date_that_is_over_everywhere() {
-        let date: BusinessDate = "2026-12-01".parse().unwrap();
-        let ends = chrono_tz::TZ_VARIANTS.iter().map(|zone| BusinessZone(*zone).end_of(date)).max();
-        assert_eq!(
-            (ends, date.over_everywhere().to_string().as_str()),
-            (Some(date.over_everywhere()), "2026-12-02T12:00:00Z")
-        );
     }
 
     /// Any instant of which a payment can be due.

@@ -122,7 +122,7 @@ pub use amendment::{Amended, Amendment, AmendmentId, AmendmentName, DetailsKey, 
 pub use business_days::{
     BusinessDays, Calendar, CalendarVersion, DateMove, DateRefusal, DateRule, Due, MoveReason, Stays,
 };
-pub use calendar::{BusinessDate, BusinessZone, ScheduledFor, UtcSecond};
+pub use calendar::{BusinessDate, BusinessZone, ScheduledFor, UtcSecond, zone_data_number, zone_data_version};
 pub use counts::DayCounts;
 pub use currency::Currency;
 pub use event_filter::{EventFields, EventFilter, PreviousFields};

@@ -134,9 +134,9 @@ pub enum SettlementResultError {
     /// A required field is missing or null.
     #[error("{0} is missing")]
     Missing(&'static str),
-    /// An outcome other than `PROCESSED` and `FAILED`.
-    #[error("outcome is neither PROCESSED nor FAILED")]
-    Outcome,
+    /// A status other than `PROCESSED` and `FAILED`.
+    #[error("status is neither PROCESSED nor FAILED")]
+    Status,
     /// A malformed payment id.
     #[error("paymentId")]
     PaymentId(#[source] PaymentIdError),
@@ -167,11 +167,11 @@ struct ResultJson {
     v: Option<u64>,
     kind: Option<String>,
     payment_id: Option<String>,
-    outcome: Option<String>,
+    status: Option<String>,
     transaction_id: Option<String>,
     /// Some services send numbers, or a code of success: no form of it makes a result unreadable.
     failure_code: Option<Value>,
-    reason: Option<String>,
+    failure_reason: Option<String>,
     amount_minor: Option<i64>,
     currency: Option<String>,
     payee_account_id: Option<String>,
@@ -187,7 +187,7 @@ impl SettlementResult {
     ///
     /// Unknown fields are ignored. `accountId` and `dueAt` are used only together, because one alone
     /// locates nothing. A long reason is cut. A failure without a listed code is `NARR`. The code of a processed payment is ignored, as its
-    /// reason is: the outcome alone says whether the money moved.
+    /// reason is: the status alone says whether the money moved.
     pub fn parse(message: &str) -> Result<Self, SettlementResultError> {
         use SettlementResultError as E;
         let json: ResultJson = serde_json::from_str(message).map_err(E::Json)?;
@@ -200,17 +200,17 @@ impl SettlementResult {
             other => return Err(E::Kind(other.chars().take(MAX_SHOWN_KIND).collect())),
         }
         let payment_id = json.payment_id.ok_or(E::Missing("paymentId"))?;
-        let settlement = match json.outcome.ok_or(E::Missing("outcome"))?.as_str() {
+        let settlement = match json.status.ok_or(E::Missing("status"))?.as_str() {
             "PROCESSED" => {
                 let id = json.transaction_id.ok_or(E::Missing("transactionId"))?;
                 Settlement::Processed(id.parse().map_err(E::TransactionId)?)
             }
             "FAILED" => {
-                let reason = json.reason.ok_or(E::Missing("reason"))?;
+                let reason = json.failure_reason.ok_or(E::Missing("failureReason"))?;
                 let code = json.failure_code.map(|code| code.as_str().map_or_else(|| code.to_string(), str::to_owned));
                 Settlement::Failed(Failure::new(code.as_deref(), &reason))
             }
-            _ => return Err(E::Outcome),
+            _ => return Err(E::Status),
         };
         let amount = json.amount_minor.ok_or(E::Missing("amountMinor"))?.try_into().map_err(E::Amount)?;
         let currency = json.currency.ok_or(E::Missing("currency"))?;

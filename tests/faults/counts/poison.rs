@@ -46,12 +46,20 @@ async fn an_unreadable_record_is_counted_as_such_and_stops_no_other() -> Result<
     assert!(delivered.iter().all(|delivery| delivery.outcome == DeliveryOutcome::Succeeded), "{delivered:?}");
     assert_eq!(between(&counters(&fixture).await?, &want), [""; 0]);
     let lines = fixture.metrics.take();
-    assert_eq!(["Counted", "Skipped", "Unparsed"].map(|name| fixture.metric(&lines, name)), [2, 0, 5], "{lines:?}");
+    assert_eq!(
+        ["Counted", "Skipped", "ChangesUnparsed"].map(|name| fixture.metric(&lines, name)),
+        [2, 0, 5],
+        "{lines:?}"
+    );
 
     made.deliver(&fixture).await?;
     assert_eq!(between(&counters(&fixture).await?, &want), [""; 0], "poison is counted once, too");
     let lines = fixture.metrics.take();
-    assert_eq!(["Counted", "Skipped", "Unparsed"].map(|name| fixture.metric(&lines, name)), [0, 7, 0], "{lines:?}");
+    assert_eq!(
+        ["Counted", "Skipped", "ChangesUnparsed"].map(|name| fixture.metric(&lines, name)),
+        [0, 7, 0],
+        "{lines:?}"
+    );
 
     // A batch of poison alone moves the checkpoint too.
     made.push(&key, None, None)?;

@@ -131,7 +131,7 @@ fn silence(day: &Day) -> Vec<Fault> {
         without(&["PaymentsOverdue"], own("OldestOverdueSeconds", "DailyDueSweeperFunction")),
         without(&["RedriveFailures"], own("RedriveFailed", "DailyDueSweeperFunction")),
         without(&["ReportsLate"], own("OldestUnreportedSeconds", "ReportFunction")),
-        without(&["JournalBehind"], own("SegmentsBehind", "PublishFunction")),
+        without(&["JournalBehind"], own("JournalSegmentsBehind", "PublishFunction")),
     ]
 }
 

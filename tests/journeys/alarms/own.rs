@@ -38,14 +38,14 @@ pub(super) async fn faults(day: &Day) -> Result<Vec<Fault>> {
         ("a payment that stays pending", sweeper, ["PaymentsStuckPending"], Box::pin(stuck()).await?),
         ("a damaged pending head", sweeper, ["RedriveFailures"], Box::pin(damaged_pending()).await?),
         ("a head unlike its details", "dispatch", ["DisagreeingPayments"], Box::pin(disagreeing()).await?),
-        ("two results", "settle", ["ConflictingOutcomes"], event("settle/conflicting").await?),
+        ("two results", "settle", ["ConflictingResults"], event("settle/conflicting").await?),
         (
             "a result after a cancel",
             "settle",
             ["CancelledPaymentsProcessed"],
             event("settle/processed-after-cancel").await?,
         ),
-        ("a result of another amount", "settle", ["OutcomesOfOtherTransfers"], event("settle/other-amount").await?),
+        ("a result of another amount", "settle", ["ResultsOfOtherTransfers"], event("settle/other-amount").await?),
         ("a shared id", "settle", ["SharedTransactionIds"], event("settle/shared-transaction-id").await?),
         ("an unknown payment", "settle", ["UnknownPayments"], event("settle/unknown-payment").await?),
         (

@@ -120,9 +120,9 @@ async fn results_for_an_archived_payment_change_nothing() -> Result<()> {
     other["transactionId"] = json!("TX-another");
     drop((world.outside.metrics.take(), world.take_write_units()));
     for (result, number) in [
-        (processed(&id), "RepeatedOutcomes"),
-        (other.clone(), "ConflictingOutcomes"),
-        (refused(&id), "ConflictingOutcomes"),
+        (processed(&id), "RepeatedResults"),
+        (other.clone(), "ConflictingResults"),
+        (refused(&id), "ConflictingResults"),
     ] {
         for result in [with_echo(result.clone()), result] {
             settle(&world, result.clone()).await?;

@@ -29,10 +29,9 @@ async fn some_messages_of_a_queue_are_shown_as_text_and_stay() -> Result<()> {
             queues.result_dead_letters.send(text, now)?;
         }
     }
-    queues.result_dead_letters.send(
-        json!({ "v": 1, "kind": "settlement", "paymentId": id, "outcome": "x".repeat(9_000) }).to_string(),
-        now,
-    )?;
+    queues
+        .result_dead_letters
+        .send(json!({ "v": 1, "kind": "settlement", "paymentId": id, "status": "x".repeat(9_000) }).to_string(), now)?;
     for (queue, links) in [("result-dead-letters", 1), ("dispatch-failures", 0), ("request-dead-letters", 0)] {
         let shown = page(&world, &format!("sample?queue={queue}")).await?;
         for raw in ["<script", "<img", "<svg", "<iframe", "<a href=j", "<div data-hx-get=/", "<div hx-on", "<!--"] {

@@ -43,7 +43,7 @@ async fn the_examples_that_the_page_fills_in_succeed_in_order() -> Result<()> {
     let api = system.api_url();
     let reply = get(&api, "/openapi.yaml").await?;
     let (_, yaml) = reply.split_once("\r\n\r\n").context("a body")?;
-    assert!(!yaml.contains("2090"), "a date is far away");
+    assert!(!yaml.contains("2028-"), "a date is far away");
     let operations = operations(yaml)?;
     let played: BTreeSet<_> = STORY.iter().map(|(id, _)| (*id).to_owned()).collect();
     assert_eq!(operations.iter().map(|operation| operation.id.clone()).collect::<BTreeSet<_>>(), played);

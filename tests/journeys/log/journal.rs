@@ -47,7 +47,7 @@ async fn assert_whole(world: &World) -> Result<()> {
 #[tokio::test]
 async fn each_run_writes_what_is_new() -> Result<()> {
     let world = World::open().await?;
-    let nothing = json!({ "journaledEvents": 0, "journalFiles": 0, "segmentsBehind": 0, "journalMissed": 0 });
+    let nothing = json!({ "journaledEvents": 0, "journalFiles": 0, "journalSegmentsBehind": 0, "journalMissed": 0 });
     assert_eq!(publish(&world).await?, nothing);
     let mut counting = Counting::of(&world).await?;
     segment(&world, &mut counting, 3, 0).await?;
@@ -152,7 +152,7 @@ async fn the_journal_goes_on_in_the_next_epoch_also_of_a_torn_log() -> Result<()
     finish(&store, &restored, || world.now(), |_, _| {}).await?;
     segment(&world, &mut counting, 1, 3).await?;
     let outcome = publish(&world).await?;
-    assert_eq!((&outcome["segmentsBehind"], &outcome["journalMissed"]), (&json!(0), &json!(0)));
+    assert_eq!((&outcome["journalSegmentsBehind"], &outcome["journalMissed"]), (&json!(0), &json!(0)));
     // The journal still has the event that the log lost.
     let (journal, log) = (journaled(&world.outside.reports).await?, events(&all(&world, 1_000).await?)?);
     assert_eq!(journal[..3], before);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use chrono::DateTime;
 use payments_local::{Call, Fate, Recorder};
+use payments_model::zone_data_number;
 use recount::RecountOutcome;
 
 use super::{AFTER, BEFORE, DAY, NIGHT, NO_DEADLINE, a_counted_day, alter, finding, interfered, run_of};
@@ -35,7 +36,7 @@ async fn a_run_without_time_leaves_every_date() -> Result<()> {
     let report = run_of(world.functions(), "recount", (BEFORE, AFTER), deadline(0)?).await?;
     assert_eq!(report, left(3, BEFORE, "deadline"));
     assert!(world.recorder.take_operations().is_empty());
-    assert_eq!(world.metric("DatesLeft")?, 3);
+    assert_eq!(world.metric("RecountDatesLeft")?, 3);
     Ok(())
 }
 
@@ -110,6 +111,7 @@ async fn a_permanent_error_fails_the_run_and_the_findings_are_measured() -> Resu
     let error = run_of(&functions, "recount", (BEFORE, AFTER), NO_DEADLINE).await;
     assert_eq!(error.map_err(|error| error.to_string()), Err("DynamoDB rejected Query".to_owned()));
     let lines = world.outside.metrics.take().join("\n");
-    assert!(lines.contains(r#""DatesExact":1"#) && lines.contains(r#""DatesLeft":2"#), "{lines}");
+    assert!(lines.contains(r#""DatesExact":1"#) && lines.contains(r#""RecountDatesLeft":2"#), "{lines}");
+    assert!(lines.contains(&format!(r#""TimeZoneData":{}"#, zone_data_number())), "{lines}");
     Ok(())
 }

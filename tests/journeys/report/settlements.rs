@@ -48,11 +48,11 @@ pub(crate) async fn settled(world: &World, at: &str, bills: &[Bill]) -> Result<V
         results.push(match bill.outcome {
             Ok(transaction) => json!({
                 "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": bill.amount, "currency": bill.currency, "payeeAccountId": bill.payee,
-                "outcome": "PROCESSED", "transactionId": transaction,
+                "status": "PROCESSED", "transactionId": transaction,
             }),
             Err(reason) => json!({
                 "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": bill.amount, "currency": bill.currency, "payeeAccountId": bill.payee,
-                "outcome": "FAILED", "failureCode": "AM04", "reason": reason,
+                "status": "FAILED", "failureCode": "AM04", "failureReason": reason,
             }),
         });
     }
@@ -75,7 +75,7 @@ pub(crate) async fn many(world: &World, at: &str, count: usize, tag: usize) -> R
     let result = |(n, id): (usize, &String)| {
         json!({
             "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": n + 1, "currency": "GBP", "payeeAccountId": format!("payee-{}", n % 7),
-            "outcome": "PROCESSED", "transactionId": format!("TX-{id}"),
+            "status": "PROCESSED", "transactionId": format!("TX-{id}"),
         })
     };
     settle(world, &ids.iter().enumerate().map(result).collect::<Vec<_>>()).await?;

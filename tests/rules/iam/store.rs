@@ -41,18 +41,13 @@ pub(super) fn methods(sources: &Sources) -> Result<BTreeMap<String, BTreeSet<Per
     permissions.collect()
 }
 
-/// Gives each action of a transaction the keys of all of its actions on the same table. Nothing says whether a condition
-/// compares the keys of one action or those of the whole request, so one statement must allow all.
+/// Gives each action of a transaction the keys of all of its actions, also of those on other tables. Nothing says whether a
+/// condition compares the keys of one action or those of the whole request, so the statements on each table must allow all.
 fn share_keys(calls: &mut [Call]) {
-    let mut shared: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for call in calls.iter().filter(|call| call.is_in_transaction) {
-        for table in &call.table.tables {
-            shared.entry(table.clone()).or_default().extend(call.key.keys.iter().cloned());
-        }
-    }
+    let of_transaction = || calls.iter().filter(|call| call.is_in_transaction);
+    let shared: BTreeSet<String> = of_transaction().flat_map(|call| call.key.keys.iter().cloned()).collect();
     for call in calls.iter_mut().filter(|call| call.is_in_transaction) {
-        let keys = call.table.tables.iter().filter_map(|table| shared.get(table)).flatten();
-        call.key.keys.extend(keys.cloned());
+        call.key.keys.extend(shared.iter().cloned());
     }
 }
 

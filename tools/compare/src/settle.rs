@@ -76,7 +76,7 @@ fn message(head: &Head) -> SqsMessage {
     let result = json!({
         "v": 1, "kind": "settlement", "paymentId": payment_id,
         "amountMinor": head.money.amount.get(), "currency": head.money.currency.code(), "payeeAccountId": head.payee.as_str(),
-        "outcome": "PROCESSED",
+        "status": "PROCESSED",
         "transactionId": format!("TX-{payment_id}"),
         "accountId": head.account.as_str(),
         "dueAt": head.due_at.to_string(),

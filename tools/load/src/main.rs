@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Parser;
 use payments_allocator as _;
-use payments_boot::{Lookup, log_filter};
+use payments_boot::{Lookup, log_filter, version};
 use payments_load::{BARS, Progress, Settings, Target, run};
 use payments_local::{EngineChoice, Recorder};
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -18,7 +18,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 /// the stream functions beside them. The exit status is 0 only if no payment is lost, no request failed, and the
 /// counters, the list and a recount agree with what was created.
 #[derive(Debug, Parser)]
-#[command(name = "cargo load", bin_name = "cargo load", version, after_help = EXAMPLES)]
+#[command(name = "cargo load", bin_name = "cargo load", version = version(), after_help = EXAMPLES)]
 struct Arguments {
     #[command(flatten)]
     settings: Settings,

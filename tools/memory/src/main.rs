@@ -161,7 +161,7 @@ async fn settle(functions: &Functions, from: usize, payments: usize) -> Result<u
         let result = json!({
             "v": 1, "kind": "settlement", "paymentId": payment_id.to_string(),
             "amountMinor": money.amount.get(), "currency": money.currency.code(), "payeeAccountId": payee.as_str(), "accountId": account.as_str(), "dueAt": due_at.to_string(),
-            "outcome": "PROCESSED", "transactionId": format!("TX-{n:012}"),
+            "status": "PROCESSED", "transactionId": format!("TX-{n:012}"),
         });
         Ok(json!({ "messageId": n.to_string(), "body": result.to_string() }))
     };

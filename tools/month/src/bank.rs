@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, Utc};
-use chrono_tz::Tz;
 use fastrand::Rng;
 use payments_delivery::StreamSettings;
 use payments_local::Direct;
@@ -34,6 +33,7 @@ use crate::stream::Stream;
 use crate::switches::Switches;
 use crate::time::Time;
 use crate::weakness::Weakness;
+use crate::zone::Zone;
 
 /// The bank.
 pub(crate) struct Bank {
@@ -43,7 +43,7 @@ pub(crate) struct Bank {
     pub(crate) begin: DateTime<Utc>,
     pub(crate) zone: BusinessZone,
     /// The same zone, for those who share no code with the functions.
-    pub(crate) tz: Tz,
+    pub(crate) tz: Zone,
     pub(crate) faults: Faults,
     pub(crate) lambda: Lambda,
     pub(crate) network: Network,
@@ -220,13 +220,13 @@ fn contradiction(request: &Value, random: &mut Rng) -> Value {
     let mut result = if random.bool() {
         json!({
             "v": 1, "kind": "settlement", "paymentId": request["paymentId"], "amountMinor": request["amountMinor"], "currency": request["currency"], "payeeAccountId": request["payeeAccountId"],
-            "outcome": "FAILED", "failureCode": "MS03", "reason": "on second thoughts",
+            "status": "FAILED", "failureCode": "MS03", "failureReason": "on second thoughts",
         })
     } else {
         let transaction = format!("TX-OTHER-{:016X}", random.u64(..));
         json!({
             "v": 1, "kind": "settlement", "paymentId": request["paymentId"], "amountMinor": request["amountMinor"], "currency": request["currency"], "payeeAccountId": request["payeeAccountId"],
-            "outcome": "PROCESSED", "transactionId": transaction,
+            "status": "PROCESSED", "transactionId": transaction,
         })
     };
     if random.bool() {

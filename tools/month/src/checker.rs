@@ -4,9 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
-use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
-use chrono_tz::Tz;
-use payments_model::{BusinessZone, PaymentId};
+use chrono::{DateTime, TimeDelta, Utc};
+use payments_model::PaymentId;
 use serde_json::{Value, json};
 
 use crate::attributes::{Key, key_of, number, text};
@@ -21,6 +20,7 @@ use crate::laws::{self, CLOCKS_AGREE, Pending, Tables, due_of, id_of, is_of_head
 use crate::redated;
 use crate::reports;
 use crate::requests::Sent;
+use crate::zone::Zone;
 
 /// How long a request may be under way from the last look at its head until the queue has it.
 const LONGEST_SEND: TimeDelta = TimeDelta::minutes(2);
@@ -101,7 +101,7 @@ impl Checker {
         let changes = bank.changes.log();
         for (place, change) in changes.iter().enumerate().skip(self.followed) {
             if is_of_head(&change.key.0) && !by_hand.made(place) {
-                self.follow(change, bank.zone, (&by_hand, &asked));
+                self.follow(change, &bank.tz, (&by_hand, &asked));
             }
         }
         self.followed = changes.len();
@@ -124,7 +124,7 @@ impl Checker {
     }
 
     /// Every change is legal, and comes neither too early nor from nowhere.
-    fn follow(&mut self, change: &Change, zone: BusinessZone, (by_hand, asked): (&ByHand, &BTreeSet<String>)) {
+    fn follow(&mut self, change: &Change, zone: &Zone, (by_hand, asked): (&ByHand, &BTreeSet<String>)) {
         let Change { at, key, before, after } = change;
         self.pending.follow(key, after.as_ref(), *at);
         let id = id_of(&key.1);
@@ -222,9 +222,9 @@ impl Checker {
 }
 
 /// No head leaves the hot table before its day is over.
-fn check_day_over(head: &Value, at: DateTime<Utc>, zone: BusinessZone) -> Option<String> {
-    let (zone, date): (Tz, NaiveDate) = (zone.to_string().parse().ok()?, due_of(head).0.parse().ok()?);
-    let now = (at + CLOCKS_AGREE).with_timezone(&zone).date_naive();
+fn check_day_over(head: &Value, at: DateTime<Utc>, zone: &Zone) -> Option<String> {
+    let date = due_of(head).0.parse().ok()?;
+    let now = zone.date_of(at + CLOCKS_AGREE)?;
     (now <= date).then(|| format!("left the hot table at {at}, on its own day"))
 }
 

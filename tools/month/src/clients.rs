@@ -135,7 +135,7 @@ fn new_intent(bank: &Bank, random: &mut Rng, scheduled_for: String) -> usize {
     let place = state.intents.len();
     let amount = 1_000 + u64::try_from(place).unwrap_or(0);
     let intent = Intent::new(format!("acc-{}", random.usize(0..ACCOUNTS)), amount, scheduled_for);
-    state.intents.push(intent.at_bank_of(bank.tz));
+    state.intents.push(intent.at_bank_of(bank.tz.clone()));
     place
 }
 

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result};
-use chrono::{DateTime, NaiveDate, NaiveTime, SecondsFormat, TimeZone as _, Utc};
-use chrono_tz::Tz;
+use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
 use fastrand::Rng;
 use payments_local::payload::DataKind;
 use payments_model::{AmendmentId, PaymentId};
 use serde_json::{Value, json};
 
 use crate::closed_dates::opens_after;
+use crate::zone::Zone;
 
 /// The fewest bytes of a payment's data.
 const LEAST_DATA: usize = 50;
@@ -35,7 +35,7 @@ pub struct Intent {
     /// The data that the client adds.
     pub data: Value,
     /// The bank's time zone, in which a date begins and ends; `None` if the payments have no dates.
-    pub zone: Option<Tz>,
+    pub(crate) zone: Option<Zone>,
     /// The payment's id, once a client was told.
     pub accepted: Option<String>,
     /// Whether the API refused the payment for good.
@@ -114,7 +114,7 @@ impl Intent {
     /// Returns the same intent at a bank of this zone, with a payee, a currency and data that its neighbours do not have,
     /// and every third one with a reference.
     #[must_use]
-    pub fn at_bank_of(self, zone: Tz) -> Self {
+    pub(crate) fn at_bank_of(self, zone: Zone) -> Self {
         let payee = format!("payee-{}", self.amount % 7);
         let currency = match self.amount % 3 {
             0 => "GBP",
@@ -146,7 +146,7 @@ impl Intent {
     ) -> Option<Self> {
         let content = self.in_force(payment_id, previous)?;
         let seen = name.split_once('#')?.0.parse::<u64>().ok()?.checked_sub(1)?;
-        let (made_at, (due, zone)) = (made_at.parse().ok()?, content.due().zip(self.zone)?);
+        let (made_at, (due, zone)) = (made_at.parse().ok()?, content.due().zip(self.zone.as_ref())?);
         let should = opens_after(due, made_at, zone)?;
         let amendment = content.redated((seen, previous), due_at.to_owned());
         let is_it = should == due_at && amendment.name(payment_id).as_deref() == Some(name);
@@ -292,9 +292,7 @@ impl Intent {
         if let Ok(instant) = scheduled_for.parse() {
             return Some(instant);
         }
-        let midnight = scheduled_for.parse::<NaiveDate>().ok()?.and_time(NaiveTime::MIN);
-        // No clock of these zones is changed at midnight.
-        Some(self.zone?.from_local_datetime(&midnight).single()?.to_utc())
+        self.zone.as_ref()?.start_of(scheduled_for.parse().ok()?)
     }
 
     /// Returns when the payment is due, as it is written.
@@ -313,13 +311,13 @@ impl Intent {
     /// Whether the date on which the payment is due is over at an instant.
     #[must_use]
     pub fn has_passed(&self, now: DateTime<Utc>) -> bool {
-        let today = self.zone.map(|zone| now.with_timezone(&zone).date_naive());
+        let today = self.zone.as_ref().and_then(|zone| zone.date_of(now));
         self.due_date().is_some_and(|date| today.is_some_and(|today| date < today))
     }
 
     /// Returns the bank's date of that instant.
     #[must_use]
     pub fn due_date(&self) -> Option<NaiveDate> {
-        Some(self.due()?.with_timezone(&self.zone?).date_naive())
+        self.zone.as_ref()?.date_of(self.due()?)
     }
 }

@@ -78,6 +78,7 @@ mod weakening;
 mod weakness;
 mod webhooks;
 mod world;
+mod zone;
 
 pub use acts::{Act, AmendmentCounts};
 pub use alarms::{Raised, RaisedAlarms, alarm_names};

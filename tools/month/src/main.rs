@@ -16,6 +16,7 @@ use std::thread::available_parallelism;
 use anyhow::{Context as _, Result, ensure};
 use clap::Parser;
 use payments_allocator as _;
+use payments_boot::version;
 use payments_local::progress::Progress;
 use payments_month::{
     Act, Case, FaultCounts, FaultKind, Month, Outage, SEEDS, Settings, Weakness, play_watched, search, shrink, table,
@@ -28,7 +29,7 @@ use crate::show::{command, show};
 /// A month has one seed, and the same seed always plays the same month. The exit status is 0 only if no guarantee was
 /// broken. With --every-kind, each kind of fault and of amendment must also happen in one of the months.
 #[derive(Debug, Parser)]
-#[command(name = "cargo month", bin_name = "cargo month", version, after_help = EXAMPLES)]
+#[command(name = "cargo month", bin_name = "cargo month", version = version(), after_help = EXAMPLES)]
 struct Arguments {
     /// The first seed.
     #[arg(long, default_value_t = 1, value_parser = whole(0..=u64::MAX / 2))]

@@ -104,7 +104,7 @@ fn strangers(bank: &Bank) -> Result<()> {
         let id = payments_model::PaymentId::derive(&"elsewhere".parse()?, &format!("stranger-{number}").parse()?);
         let result = json!({
             "v": 1, "kind": "settlement", "paymentId": id.to_string(), "amountMinor": 7, "currency": "GBP", "payeeAccountId": "nobody",
-            "outcome": "PROCESSED", "transactionId": format!("TX-{number}"),
+            "status": "PROCESSED", "transactionId": format!("TX-{number}"),
         });
         bank.queues.results.send(result.to_string(), bank.time.now())?;
     }
@@ -117,7 +117,7 @@ async fn contradict(bank: &Bank) -> Result<()> {
     let id = id_of(&head);
     let result = json!({
         "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": number(&head, "amountMinor"), "currency": text(&head, "currency"), "payeeAccountId": text(&head, "payeeAccountId"),
-        "outcome": "FAILED", "failureCode": "MS03", "reason": "on second thoughts",
+        "status": "FAILED", "failureCode": "MS03", "failureReason": "on second thoughts",
     });
     bank.queues.results.send(result.to_string(), bank.time.now())?;
     Ok(())
@@ -140,7 +140,7 @@ async fn process_cancelled(bank: &Arc<Bank>) -> Result<()> {
             if bank.state().intents[place].cancelled {
                 let result = json!({
                     "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": amount, "currency": currency, "payeeAccountId": payee,
-                    "outcome": "PROCESSED", "transactionId": "TX-CANCELLED",
+                    "status": "PROCESSED", "transactionId": "TX-CANCELLED",
                 });
                 bank.queues.results.send(result.to_string(), bank.time.now())?;
                 return Ok(());

@@ -96,7 +96,7 @@ async fn take(bank: &Bank, alarm: &str, action: &Action) -> Result<()> {
             broken.mend(|part, _| part == Part::Writes);
             Ok(())
         }
-        Action::AskTheService if alarm == "OutcomesOfOtherTransfers" => reversed::reverse(bank),
+        Action::AskTheService if alarm == "ResultsOfOtherTransfers" => reversed::reverse(bank),
         // What they answer changes nothing here. No outage needs the other parameters or calendars, or loses a file.
         Action::AskTheService
         | Action::AskTheClient

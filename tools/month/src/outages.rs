@@ -171,7 +171,7 @@ impl Outage {
                 ],
                 &[],
             ),
-            Self::Contradictions => (&[("ConflictingOutcomes", minutes(6))], &[]),
+            Self::Contradictions => (&[("ConflictingResults", minutes(6))], &[]),
             Self::CancelledProcessed => (&[("CancelledPaymentsProcessed", minutes(6))], &[]),
             Self::ScheduledDamaged => (&[("SweepFailures", minutes(30))], &["PaymentsOverdue"]),
             Self::PendingDamaged => (

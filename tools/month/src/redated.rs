@@ -38,7 +38,7 @@ pub(crate) fn learn(bank: &Bank) {
         // It was judged when it changed, or before, in the same run.
         let due = content.due().filter(|_| content.currency == "GBP");
         let should = [LONGEST_RUN, TimeDelta::zero()]
-            .map(|before| due.and_then(|due| opens_after(due, change.at - before, bank.tz)));
+            .map(|before| due.and_then(|due| opens_after(due, change.at - before, &bank.tz)));
         intent.amendments.push(content.redated((number(before, "version"), previous), due_at.to_owned()));
         drop(state);
         if !should.iter().any(|should| should.as_deref() == Some(due_at)) {

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Context as _, Result, anyhow, ensure};
 use chrono::{DateTime, Days, NaiveDate, TimeDelta, Utc};
 use payments_local::{Environment, Function, Functions};
 use serde_json::{Value, json};
@@ -80,14 +80,14 @@ async fn run(bank: Arc<Bank>, days: u32) {
 
 /// Looks, then moves until nothing is left, and once more when the index must have caught up.
 async fn move_all(bank: &Arc<Bank>, (from_past, last): (bool, DateTime<Utc>)) -> Result<()> {
-    let date_of = |at: DateTime<Utc>| at.with_timezone(&bank.tz).date_naive();
-    let earliest = || date_of(bank.time.now()) - Days::new(DAYS_BACK);
-    let begin = if from_past { earliest() } else { date_of(bank.time.now()) + Days::new(1) };
-    let to = date_of(last).min(begin + Days::new(MOST_DATES));
+    let date_of = |at: DateTime<Utc>| bank.tz.date_of(at).context("a date");
+    let earliest = || anyhow::Ok(date_of(bank.time.now())? - Days::new(DAYS_BACK));
+    let begin = if from_past { earliest()? } else { date_of(bank.time.now())? + Days::new(1) };
+    let to = date_of(last)?.min(begin + Days::new(MOST_DATES));
     let mut done = 0;
     while done < 2 {
         // The run may have been tried for days.
-        let from = begin.max(earliest());
+        let from = begin.max(earliest()?);
         if to < from {
             return Ok(());
         }
@@ -144,7 +144,7 @@ fn none_left(bank: &Bank, (from, to): (NaiveDate, NaiveDate), since: DateTime<Ut
             && text(&head, "currency") == "GBP"
             && (from..=to).contains(&date)
             && due > bank.time.now()
-            && opens_after(due, bank.time.now(), bank.tz).is_some()
+            && opens_after(due, bank.time.now(), &bank.tz).is_some()
             && !touched.iter().any(|id| id == id_of(&sk));
         if is_left {
             bank.complain(format!("{} is still due on the closed date {date} after a redate", id_of(&sk)));

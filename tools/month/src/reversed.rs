@@ -26,7 +26,7 @@ pub(crate) fn reverse(bank: &Bank) -> Result<()> {
         state.intents[place].contested = true;
         let result = json!({
             "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": amount, "currency": currency, "payeeAccountId": payee,
-            "outcome": "FAILED", "reason": "reversed: a restore took the amendment back",
+            "status": "FAILED", "failureReason": "reversed: a restore took the amendment back",
         });
         bank.queues.results.send(result.to_string(), bank.time.now()).map_err(|error| anyhow!("{error}"))?;
     }

@@ -87,13 +87,13 @@ fn ask_the_service(bank: &Bank, place: usize, head: &Value) -> Result<()> {
         Settlement::Processed(transaction) if is_known => {
             json!({
                 "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": amount, "currency": currency, "payeeAccountId": text(head, "payeeAccountId"),
-                "outcome": "PROCESSED", "transactionId": transaction.as_str(),
+                "status": "PROCESSED", "transactionId": transaction.as_str(),
             })
         }
         Settlement::Failed(failure) if is_known => {
             json!({
                 "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": amount, "currency": currency, "payeeAccountId": text(head, "payeeAccountId"),
-                "outcome": "FAILED", "failureCode": failure.code().as_str(), "reason": failure.reason(),
+                "status": "FAILED", "failureCode": failure.code().as_str(), "failureReason": failure.reason(),
             })
         }
         _ => {
@@ -101,7 +101,7 @@ fn ask_the_service(bank: &Bank, place: usize, head: &Value) -> Result<()> {
             state.by_hand.refused.insert(id.to_owned());
             json!({
                 "v": 1, "kind": "settlement", "paymentId": id, "amountMinor": amount, "currency": currency, "payeeAccountId": text(head, "payeeAccountId"),
-                "outcome": "FAILED", "reason": REFUSED,
+                "status": "FAILED", "failureReason": REFUSED,
             })
         }
     };

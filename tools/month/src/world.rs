@@ -34,6 +34,7 @@ use crate::time::Time;
 use crate::trace::Trace;
 use crate::weakness::Weakness;
 use crate::webhooks;
+use crate::zone::Zone;
 
 /// Makes the world of a month.
 pub(crate) async fn build(
@@ -88,7 +89,7 @@ pub(crate) async fn build(
         time,
         begin,
         zone,
-        tz: zone.to_string().parse().ok().context("a zone of chrono-tz")?,
+        tz: Zone::read(&zone.to_string())?,
         faults,
         lambda,
         network,

@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
-use payments_boot::Clock;
+use payments_boot::{Clock, version};
 use payments_model::{ShardCount, UtcSecond};
 use payments_restore::{
     Change, Except, Line, Rebuild, Restored, Source, Told, begin, begin_lost, begin_restored, finish,
@@ -27,7 +27,7 @@ const EXAMPLES: u32 = 10;
 /// where it was. docs/runbook.md says when to run them. They call DynamoDB as the AWS CLI does, with the credentials and the region
 /// of your environment.
 #[derive(Debug, Parser)]
-#[command(name = "cargo restore", bin_name = "cargo restore", version)]
+#[command(name = "cargo restore", bin_name = "cargo restore", version = version())]
 struct Arguments {
     /// The hot table: before the restore the stack's, and from plan on the restored one.
     #[arg(long, value_name = "TABLE")]

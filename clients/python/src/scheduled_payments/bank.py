@@ -2,8 +2,9 @@
 
 import builtins
 import datetime
-import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, TypeAlias, TypeVar, cast
@@ -11,6 +12,7 @@ from uuid import UUID
 
 import httpx
 
+from .answers import MALFORMED, expect
 from .batches import Result, send_batch
 from .errors import GatewayError
 from .generated import AuthenticatedClient
@@ -45,7 +47,7 @@ from .generated.models import (
 )
 from .generated.models import DayCounts as GeneratedDayCounts
 from .generated.types import UNSET, Response, Unset
-from .pages import Pages
+from .pages import Pages, check_moves
 from .retries import Retries
 from .tokens import Token
 from .transport import Transport
@@ -99,32 +101,34 @@ class Bank:
         timeout: float = TIMEOUT_SECONDS,
     ) -> None:
         self._retries = retries or Retries()
-        transport = Transport(token, self._retries, timeout)
+        self._transport = Transport(token, self._retries, timeout)
         # For requests that this class has no method for, synchronous ones only: others would have no token.
         self.generated = AuthenticatedClient(base_url, "").set_httpx_client(
-            httpx.Client(base_url=base_url, transport=transport, timeout=timeout)
+            httpx.Client(base_url=base_url, transport=self._transport, timeout=timeout)
         )
 
     def create(self, account: str, key: str, order: PaymentOrder, *, request_id: str | None = None) -> Created:
         """Creates a payment. Use a new key for each payment; the same key and order return the same payment."""
-        response = create_payment.sync_detailed(
-            segment(account),
-            client=self.generated,
-            body=order,
-            idempotency_key=key_header(key),
-            x_request_id=given(request_id),
-        )
-        return Created(expect(Payment, response), is_replayed(response))
+        with self._answer():
+            response = create_payment.sync_detailed(
+                segment(account),
+                client=self.generated,
+                body=order,
+                idempotency_key=key_header(key),
+                x_request_id=given(request_id),
+            )
+            return Created(expect(Payment, response), is_replayed(response))
 
     def create_batch(self, entries: Sequence[BatchEntry], *, request_id: str | None = None) -> list[Result]:
         """Creates up to 100 payments of any accounts. Each entry has its own result, in the same place."""
 
         def send(some: list[BatchEntry]) -> list[Result]:
             order = BatchOrder(payments=some)
-            response = create_payment_batch.sync_detailed(
-                client=self.generated, body=order, x_request_id=given(request_id)
-            )
-            return expect(BatchResult, response).results
+            with self._answer():
+                response = create_payment_batch.sync_detailed(
+                    client=self.generated, body=order, x_request_id=given(request_id)
+                )
+                return expect(BatchResult, response).results
 
         return send_batch(send, entries, self._retries)
 
@@ -135,19 +139,21 @@ class Bank:
 
         def send(some: list[AccountBatchEntry]) -> list[Result]:
             order = AccountBatchOrder(payments=some)
-            response = create_account_payment_batch.sync_detailed(
-                segment(account), client=self.generated, body=order, x_request_id=given(request_id)
-            )
-            return expect(BatchResult, response).results
+            with self._answer():
+                response = create_account_payment_batch.sync_detailed(
+                    segment(account), client=self.generated, body=order, x_request_id=given(request_id)
+                )
+                return expect(BatchResult, response).results
 
-        return send_batch(send, entries, self._retries)
+        return send_batch(send, entries, self._retries, account)
 
     def get(self, account: str, payment_id: str | UUID, *, request_id: str | None = None) -> Payment:
         """Returns a payment with its data."""
-        response = get_payment.sync_detailed(
-            segment(account), cast(UUID, segment(payment_id)), client=self.generated, x_request_id=given(request_id)
-        )
-        return expect(Payment, response)
+        with self._answer():
+            response = get_payment.sync_detailed(
+                segment(account), cast(UUID, segment(payment_id)), client=self.generated, x_request_id=given(request_id)
+            )
+            return expect(Payment, response)
 
     def amend(
         self,
@@ -163,36 +169,39 @@ class Bank:
 
         Use a new key for each amendment; the same key and order return the payment, whatever version it has by now.
         """
-        response = amend_payment.sync_detailed(
-            segment(account),
-            cast(UUID, segment(payment_id)),
-            client=self.generated,
-            body=order,
-            idempotency_key=key_header(key),
-            if_match=f'"{version}"',
-            x_request_id=given(request_id),
-        )
-        return Amended(expect(Payment, response), is_replayed(response))
+        with self._answer():
+            response = amend_payment.sync_detailed(
+                segment(account),
+                cast(UUID, segment(payment_id)),
+                client=self.generated,
+                body=order,
+                idempotency_key=key_header(key),
+                if_match=f'"{version}"',
+                x_request_id=given(request_id),
+            )
+            return Amended(expect(Payment, response), is_replayed(response))
 
     def versions(
         self, account: str, payment_id: str | UUID, *, with_data: bool = False, request_id: str | None = None
     ) -> builtins.list[PaymentVersion]:
         """Returns what a payment said when it was created, and after each amendment."""
-        response = list_payment_versions.sync_detailed(
-            segment(account),
-            cast(UUID, segment(payment_id)),
-            client=self.generated,
-            include="data" if with_data else UNSET,
-            x_request_id=given(request_id),
-        )
-        return expect(PaymentVersions, response).versions
+        with self._answer():
+            response = list_payment_versions.sync_detailed(
+                segment(account),
+                cast(UUID, segment(payment_id)),
+                client=self.generated,
+                include="data" if with_data else UNSET,
+                x_request_id=given(request_id),
+            )
+            return expect(PaymentVersions, response).versions
 
     def cancel(self, account: str, payment_id: str | UUID, *, request_id: str | None = None) -> Payment:
         """Cancels a scheduled payment. Repeating it is safe."""
-        response = cancel_payment.sync_detailed(
-            segment(account), cast(UUID, segment(payment_id)), client=self.generated, x_request_id=given(request_id)
-        )
-        return expect(Payment, response)
+        with self._answer():
+            response = cancel_payment.sync_detailed(
+                segment(account), cast(UUID, segment(payment_id)), client=self.generated, x_request_id=given(request_id)
+            )
+            return expect(Payment, response)
 
     def list(
         self,
@@ -211,21 +220,22 @@ class Bank:
         """Lists an account's payments by due time: by default all that are coming."""
 
         def read(cursor: str | Unset) -> PaymentPage:
-            response = list_account_payments.sync_detailed(
-                segment(account),
-                client=self.generated,
-                from_=given(from_),
-                to=given(to),
-                status=",".join(status) or UNSET,
-                payee_account_id=given(payee),
-                reference=given(reference),
-                order=order,
-                include="data" if with_data else UNSET,
-                limit=page_size,
-                cursor=cursor,
-                x_request_id=given(request_id),
-            )
-            return expect(PaymentPage, response)
+            with self._answer():
+                response = list_account_payments.sync_detailed(
+                    segment(account),
+                    client=self.generated,
+                    from_=given(from_),
+                    to=given(to),
+                    status=list(status) or UNSET,
+                    payee_account_id=given(payee),
+                    reference=given(reference),
+                    order=order,
+                    include="data" if with_data else UNSET,
+                    limit=page_size,
+                    cursor=cursor,
+                    x_request_id=given(request_id),
+                )
+                return expect(PaymentPage, response)
 
         return Pages(read)
 
@@ -233,16 +243,17 @@ class Bank:
         self, account: str, key: str, *, with_data: bool = False, request_id: str | None = None
     ) -> Payment | None:
         """Returns the payment that was created with this key, or None."""
-        response = list_account_payments.sync_detailed(
-            segment(account),
-            client=self.generated,
-            idempotency_key=key,
-            include="data" if with_data else UNSET,
-            order=UNSET,
-            limit=UNSET,
-            x_request_id=given(request_id),
-        )
-        return next(iter(expect(PaymentPage, response).payments), None)
+        with self._answer():
+            response = list_account_payments.sync_detailed(
+                segment(account),
+                client=self.generated,
+                idempotency_key=key,
+                include="data" if with_data else UNSET,
+                order=UNSET,
+                limit=UNSET,
+                x_request_id=given(request_id),
+            )
+            return next(iter(expect(PaymentPage, response).payments), None)
 
     def due(
         self,
@@ -256,35 +267,37 @@ class Bank:
         """Lists the payments of a date, of all accounts."""
 
         def read(cursor: str | Unset) -> DuePage:
-            response = list_due_payments.sync_detailed(
-                client=self.generated,
-                due_date=date,
-                status=",".join(status) or UNSET,
-                shard=given(shard),
-                limit=page_size,
-                cursor=cursor,
-                x_request_id=given(request_id),
-            )
-            return DuePage.from_dict(json.loads(response.content))
+            with self._answer():
+                response = list_due_payments.sync_detailed(
+                    client=self.generated,
+                    due_date=date,
+                    status=list(status) or UNSET,
+                    shard=given(shard),
+                    limit=page_size,
+                    cursor=cursor,
+                    x_request_id=given(request_id),
+                )
+                return expect(DuePage, response)
 
         return Pages(read)
 
     def find_by_transaction(self, transaction_id: str, *, request_id: str | None = None) -> builtins.list[Payment]:
         """Returns the payment with this transaction id; several, if the transaction service used it several times."""
-        response = list_due_payments.sync_detailed(
-            client=self.generated, transaction_id=transaction_id, limit=UNSET, x_request_id=given(request_id)
-        )
-        # The description allows two kinds of pages here. This one has whole payments.
-        return PaymentPage.from_dict(json.loads(response.content)).payments
+        with self._answer():
+            response = list_due_payments.sync_detailed(
+                client=self.generated, transaction_id=transaction_id, limit=UNSET, x_request_id=given(request_id)
+            )
+            return expect(PaymentPage, response).payments
 
     def counts(
         self, from_: datetime.date | None = None, to: datetime.date | None = None, *, request_id: str | None = None
     ) -> builtins.list[DayCounts]:
         """Returns the numbers and sums of each date of a range."""
-        response = get_counts.sync_detailed(
-            client=self.generated, from_=given(from_), to=given(to), x_request_id=given(request_id)
-        )
-        return [day_counts(day) for day in expect(CountsOfDates, response).counts]
+        with self._answer():
+            response = get_counts.sync_detailed(
+                client=self.generated, from_=given(from_), to=given(to), x_request_id=given(request_id)
+            )
+            return [day_counts(day) for day in expect(CountsOfDates, response).counts]
 
     def events(
         self, cursor: str | None = None, *, limit: int | None = None, request_id: str | None = None
@@ -293,22 +306,42 @@ class Bank:
 
         Call it again with the page's `next_cursor`.
         """
-        response = list_events.sync_detailed(
-            client=self.generated, cursor=given(cursor), limit=given(limit), x_request_id=given(request_id)
-        )
-        return expect(EventPage, response)
+        with self._answer():
+            response = list_events.sync_detailed(
+                client=self.generated, cursor=given(cursor), limit=given(limit), x_request_id=given(request_id)
+            )
+            page = expect(EventPage, response)
+        if page.has_more:
+            check_moves(cursor, page.next_cursor)
+        return page
 
     def calendars(self, *, request_id: str | None = None) -> builtins.list[Calendar]:
         """Returns the calendars that the bank uses, without their closed dates."""
-        response = list_calendars.sync_detailed(client=self.generated, x_request_id=given(request_id))
-        return expect(CalendarList, response).calendars
+        with self._answer():
+            response = list_calendars.sync_detailed(client=self.generated, x_request_id=given(request_id))
+            return expect(CalendarList, response).calendars
 
     def calendar(self, calendar_id: str, *, request_id: str | None = None) -> Calendar:
         """Returns a calendar with its closed dates."""
-        response = get_calendar.sync_detailed(
-            segment(calendar_id), client=self.generated, x_request_id=given(request_id)
-        )
-        return expect(Calendar, response)
+        with self._answer():
+            response = get_calendar.sync_detailed(
+                segment(calendar_id), client=self.generated, x_request_id=given(request_id)
+            )
+            return expect(Calendar, response)
+
+    @contextmanager
+    def _answer(self) -> Iterator[None]:
+        """Turns what reading a success raises into a GatewayError."""
+        self._transport.forget()
+        try:
+            yield
+        except MALFORMED as error:
+            answer = self._transport.last_success()
+            if answer is None:
+                # Nothing was sent: an argument has another type than it should have.
+                raise
+            detail = f"Not the answer that openapi.yaml describes: {error!r}: {answer.content!r:.200}"
+            raise GatewayError(detail, answer.status_code, answer.headers) from error
 
     def close(self) -> None:
         """Closes the connections."""
@@ -326,18 +359,18 @@ class Bank:
 def day_counts(day: GeneratedDayCounts) -> DayCounts:
     """Returns the counts of a date with its sums as integers."""
     sums = {
-        currency: {status: int(text) for status, text in sums.to_dict().items()}
+        currency: {status: integer(text) for status, text in sums.to_dict().items()}
         for currency, sums in day.sums.additional_properties.items()
     }
     by_status: dict[Status, int] = day.by_status.to_dict()
     return DayCounts(day.date, by_status, day.total, day.archived, day.unparsed, sums)
 
 
-def expect(kind: type[T], response: Response[Any]) -> T:
-    """Returns what a success must contain."""
-    if isinstance(response.parsed, kind):
-        return response.parsed
-    raise GatewayError(f"Not the answer that openapi.yaml describes: {response.content!r:.200}", response.status_code)
+def integer(text: str) -> int:
+    """Returns the integer of a sum."""
+    if re.fullmatch(r"-?[0-9]{1,38}", text) is None:
+        raise ValueError(f"{text!r} is not a sum")
+    return int(text)
 
 
 def is_replayed(response: Response[Any]) -> bool:

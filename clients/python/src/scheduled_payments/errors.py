@@ -1,10 +1,13 @@
 """The exceptions of the client."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import httpx
+
+from .answers import from_json, seconds
 
 
 @dataclass(frozen=True)
@@ -30,12 +33,15 @@ class BankError(Exception):
 class NoAnswer(BankError):
     """No answer: the connection was refused or lost, or too slow. The request may have taken effect."""
 
-    def __init__(self, url: httpx.URL, error: httpx.TransportError) -> None:
+    def __init__(self, url: httpx.URL, error: httpx.RequestError) -> None:
         super().__init__(f"No answer from {url.host}: {error or type(error).__name__}")
 
 
 class GatewayError(BankError):
-    """An error without a problem: of API Gateway, of something between, or of the issuer of tokens."""
+    """An error without a problem: of API Gateway, of something between, or of the issuer of tokens.
+
+    With the status of a success, the request took effect, and its answer is not as openapi.yaml describes it.
+    """
 
 
 class ProblemError(BankError):
@@ -54,7 +60,7 @@ class ProblemError(BankError):
         self.current_version: int | None = problem.get("currentVersion")
         self.oldest_cursor: str | None = problem.get("oldestCursor")
         self.request_id = problem.get("requestId", self.request_id)
-        self.retry_after = self.retry_after or problem.get("retryAfterSeconds")
+        self.retry_after = self.retry_after or seconds(problem.get("retryAfterSeconds"))
 
     def __str__(self) -> str:
         return f"{self.status} {self.kind}: {self.detail}"
@@ -63,17 +69,32 @@ class ProblemError(BankError):
 def from_response(response: httpx.Response) -> BankError:
     """Returns the error that a response other than a success is."""
     status, headers = response.status_code, response.headers
-    try:
-        body = response.json()
-    except (ValueError, UnicodeDecodeError):
-        body = None
+    body = from_json(response)
     if not isinstance(body, dict):
         return GatewayError(response.text or response.reason_phrase, status, headers)
-    if isinstance(body.get("type"), str) and isinstance(body.get("detail"), str):
+    if is_problem(body):
         return ProblemError(body, status, headers)
     return GatewayError(str(body.get("message") or json.dumps(body)), status, headers)
 
 
-def seconds(text: str | None) -> float | None:
-    """Returns the seconds of a header, or None for a date or nonsense."""
-    return float(text) if text is not None and text.isascii() and text.isdigit() else None
+def is_problem(body: dict[str, Any]) -> bool:
+    """Returns whether a body has what a problem needs, and nothing of another type than it should be."""
+    texts = ("title", "help", "field", "oldestCursor", "requestId")
+    return (
+        all(isinstance(body.get(name), str) for name in ("type", "detail"))
+        and all(isinstance(body.get(name, ""), str) for name in texts)
+        and all(type(body.get(name, 0)) is int for name in ("excessBytes", "currentVersion"))
+        and is_list(body.get("fields", []), lambda field: isinstance(field, str))
+        and is_list(body.get("errors", []), is_fault)
+    )
+
+
+def is_fault(fault: Any) -> bool:
+    """Returns whether this is a fault of a body."""
+    names = ("pointer", "type", "detail")
+    return isinstance(fault, dict) and all(isinstance(fault.get(name), str) for name in names)
+
+
+def is_list(value: Any, is_item: Callable[[Any], bool]) -> bool:
+    """Returns whether this is a list of such items."""
+    return isinstance(value, list) and all(map(is_item, value))

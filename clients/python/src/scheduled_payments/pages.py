@@ -1,8 +1,10 @@
 """A list of all pages."""
 
 from collections.abc import Callable, Iterator
+from http import HTTPStatus
 from typing import Generic, Protocol, TypeVar
 
+from .errors import GatewayError
 from .generated.models import Unreadable
 from .generated.types import UNSET, Unset
 
@@ -38,8 +40,15 @@ class Pages(Generic[T]):
         cursor: str | Unset | None = UNSET
         while cursor is not None:
             page = self._read(cursor)
+            check_moves(cursor, page.next_cursor)
             if not isinstance(page.unreadable, Unset):
                 self.unreadable += page.unreadable.count
                 self.unreadable_ids += [str(payment) for payment in page.unreadable.payment_ids]
             yield from page.payments
             cursor = page.next_cursor
+
+
+def check_moves(cursor: str | Unset | None, following: str | None) -> None:
+    """Raises a GatewayError if a page says that it follows itself: whoever reads on would do so for ever."""
+    if following is not None and following == cursor:
+        raise GatewayError(f"The page at the cursor {cursor!r} has the same cursor as its next one.", HTTPStatus.OK)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import httpx
 
+from .answers import from_json, seconds
 from .errors import GatewayError, from_response
 
 # A token is renewed so many seconds before it expires, or after half of its life if that is shorter.
@@ -55,9 +56,11 @@ class Source:
         response = self._send(httpx.Request("POST", credentials.token_url, data=form, headers=headers))
         if not response.is_success:
             raise from_response(response)
-        answer = response.json()
-        if "access_token" not in answer:
-            raise GatewayError("The issuer's answer has no access_token.", response.status_code, response.headers)
-        lives = float(answer.get("expires_in", 0))
-        self._current = answer["access_token"]
+        answer = from_json(response)
+        token = answer.get("access_token") if isinstance(answer, dict) else None
+        lives = seconds(answer.get("expires_in", 0)) if isinstance(answer, dict) else None
+        if not isinstance(token, str) or lives is None:
+            detail = "The issuer's answer has no access_token, or no number of seconds as expires_in."
+            raise GatewayError(detail, response.status_code, response.headers)
+        self._current = token
         self._renew_at = asked + lives - min(EARLY_SECONDS, lives / 2)

@@ -11,18 +11,18 @@ use crate::world::World;
 checks![batch_one_rejected, account_batch, batch_repeats_503, batch_pointers, batch_keeps_results];
 
 /// Returns entries of an account's batch, one for each letter.
-fn entries(world: &World, keys: &str) -> Vec<AccountBatchEntry> {
+pub(crate) fn entries(world: &World, keys: &str) -> Vec<AccountBatchEntry> {
     let entry = |key: char| AccountBatchEntry { idempotency_key: key.to_string(), order: world.order() };
     keys.chars().map(entry).collect()
 }
 
 /// Returns the result of an entry that was created.
-fn created(key: &str) -> Value {
+pub(crate) fn created(key: &str) -> Value {
     json!({"statusCode": 201, "accountId": "acc-1", "idempotencyKey": key, "payment": payment()})
 }
 
 /// Returns the result of an entry that was not.
-fn rejected(key: &str, status: u16, kind: &str, more: &Value) -> Value {
+pub(crate) fn rejected(key: &str, status: u16, kind: &str, more: &Value) -> Value {
     json!({"statusCode": status, "accountId": "acc-1", "idempotencyKey": key, "problem": problem(status, kind, more)})
 }
 
@@ -31,12 +31,12 @@ fn busy(key: &str, seconds: u64) -> Value {
     rejected(key, 503, "throttled", &json!({"retryAfterSeconds": seconds}))
 }
 
-fn results(results: &[Value]) -> Planned {
+pub(crate) fn results(results: &[Value]) -> Planned {
     planned(200, &json!({"results": results}))
 }
 
 /// Returns the keys of a batch that was sent, one after the other.
-fn keys(body: &str) -> Result<String> {
+pub(crate) fn keys(body: &str) -> Result<String> {
     let body: Value = serde_json::from_str(body)?;
     let entries = body["payments"].as_array().context("no payments")?;
     Ok(entries.iter().filter_map(|entry| entry["idempotencyKey"].as_str()).collect())

@@ -28,6 +28,9 @@ const PROBLEMS: &str = "urn:scheduled-payments:problem:";
 /// The id of the payment that the server returns.
 pub(crate) const PAYMENT_ID: &str = "61ecab5a-6d56-55ab-977e-6dab3db8c000";
 
+/// The time between the bytes of a slow body.
+const BETWEEN_BYTES: Duration = Duration::from_millis(5);
+
 /// Where the connection is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cut {
@@ -39,6 +42,8 @@ pub(crate) enum Cut {
     Within,
     /// Not at all: there is no response.
     Never,
+    /// Not at all: the body comes byte by byte, without an end.
+    Slow,
 }
 
 /// A response of the server.
@@ -239,12 +244,17 @@ async fn respond(
     match planned.cut {
         Cut::Before => anyhow::bail!("cut"),
         Cut::Never => Err::<_, Infallible>(std::future::pending().await)?,
-        Cut::Within | Cut::Nowhere => {}
+        Cut::Within | Cut::Slow | Cut::Nowhere => {}
     }
-    let mut response = Response::builder()
-        .status(planned.status)
-        .header("content-type", "application/json")
-        .header("content-length", planned.body.len());
+    let mut response = Response::builder().status(planned.status).header("content-type", "application/json");
+    if planned.cut == Cut::Slow {
+        let bytes = futures::stream::unfold((), |()| async {
+            tokio::time::sleep(BETWEEN_BYTES).await;
+            Some((Ok(Frame::data(Bytes::from_static(b" "))), ()))
+        });
+        return Ok(response.body(BoxBody::new(StreamBody::new(bytes)))?);
+    }
+    response = response.header("content-length", planned.body.len());
     if let Some(seconds) = planned.retry_after {
         response = response.header("retry-after", seconds);
     }

@@ -4,6 +4,7 @@ use anyhow::{Context as _, Result};
 use scheduled_payments::{DueFilter, Status};
 use serde_json::{Value, json};
 
+use crate::batches::entries;
 use crate::fake::{Fake, PAYMENT_ID, payment, planned, problem, with};
 use crate::suite::{checks, equal};
 use crate::world::{World, problem_of};
@@ -49,11 +50,11 @@ async fn new_members(world: World) -> Result<()> {
     let fake = Fake::of(planned).await?;
     equal(fake.bank.create("acc-1", "k", &world.order()).await?.payment.amount_minor, 12050)?;
     equal(problem_of(fake.bank.create("acc-1", "k", &world.order()).await)?.kind(), "not-thought-of-yet")?;
-    let results = fake.bank.create_batch(&[]).await?;
+    let results = fake.bank.create_account_batch("acc-1", &entries(&world, "k")).await?;
     equal(results.iter().map(|result| result.status_code).collect::<Vec<_>>(), [422])
 }
 
-async fn unknown_values(_: World) -> Result<()> {
+async fn unknown_values(world: World) -> Result<()> {
     let at = "2090-06-15T09:00:00Z";
     let mut disputed = with(payment(), &json!({"status": "DISPUTED", "moveReason": "strike", "failureCode": "ZZ99"}));
     let trail = disputed["trail"].as_array_mut().context("no trail")?;
@@ -69,7 +70,7 @@ async fn unknown_values(_: World) -> Result<()> {
         (Status::Unknown, Some("strike"), "court"),
     )?;
     equal(found.failure_code.as_deref(), Some("ZZ99"))?;
-    let results = fake.bank.create_batch(&[]).await?;
+    let results = fake.bank.create_account_batch("acc-1", &entries(&world, "k")).await?;
     equal(results.iter().map(|result| result.status_code).collect::<Vec<_>>(), [409])?;
     let types = fake.bank.events(None, None).await?.events.into_iter().map(|event| event.r#type);
     equal(types.collect::<Vec<_>>(), ["payment.disputed"])

@@ -46,7 +46,10 @@ impl FromStr for ScheduledFor {
 /// The form of an instant up to its offset; `0` stands for a digit.
 const WHOLE_SECONDS: &str = "0000-00-00T00:00:00";
 
-/// Takes out a fraction of zeros.
+/// The most digits that a fraction can have: those of a nanosecond.
+const MAX_FRACTION_DIGITS: usize = 9;
+
+/// Removes a fraction of zeros.
 fn without_zeros(text: &str) -> Result<Cow<'_, str>, CalendarError> {
     let parts =
         text.split_at_checked(WHOLE_SECONDS.len()).and_then(|(local, rest)| Some((local, rest.strip_prefix('.')?)));
@@ -54,7 +57,7 @@ fn without_zeros(text: &str) -> Result<Cow<'_, str>, CalendarError> {
     let offset = rest.trim_start_matches('0');
     match offset.bytes().next() {
         Some(b'0'..=b'9') => Err(CalendarError::Fraction),
-        _ if offset.len() == rest.len() => Err(CalendarError::Malformed),
+        _ if !(1..=MAX_FRACTION_DIGITS).contains(&(rest.len() - offset.len())) => Err(CalendarError::Malformed),
         _ => Ok(Cow::Owned(format!("{local}{offset}"))),
     }
 }
@@ -112,6 +115,8 @@ mod tests {
             ("2026-12-01T09:30:00-00:00", Ok("2026-12-01T09:30:00Z")),
             ("2026-12-01T09:30:00.000Z", Ok("2026-12-01T09:30:00Z")),
             ("2026-12-01T09:30:00.0+01:00", Ok("2026-12-01T09:30:00+01:00")),
+            ("2026-12-01T09:30:00.000000000Z", Ok("2026-12-01T09:30:00Z")),
+            ("2026-12-01T09:30:00.0000000000Z", Err(Malformed)),
             ("2026-12-01T09:30:00.5Z", Err(Fraction)),
             ("2026-12-01T09:30:00.0005Z", Err(Fraction)),
             ("2026-12-01T09:30:00.Z", Err(Malformed)),

@@ -70,7 +70,7 @@ fn five() -> Money {
 #[test]
 fn settlement_results_are_parsed() {
     let processed = SettlementResult::parse(&format!(
-        r#"{{"v":1,"kind":"settlement","paymentId":"{ID}","outcome":"PROCESSED","transactionId":"TX-1","amountMinor":5,"currency":"GBP","payeeAccountId":"acc-2","settledBy":"x","failureCode":0,"reason":"ignored"}}"#
+        r#"{{"v":1,"kind":"settlement","paymentId":"{ID}","status":"PROCESSED","transactionId":"TX-1","amountMinor":5,"currency":"GBP","payeeAccountId":"acc-2","settledBy":"x","failureCode":0,"failureReason":"ignored"}}"#
     ));
     let want = SettlementResult {
         payment_id: ID.parse().unwrap(),
@@ -81,7 +81,7 @@ fn settlement_results_are_parsed() {
     };
     assert_eq!(processed.unwrap(), want);
     let failed = SettlementResult::parse(&format!(
-        r#"{{"v":1,"kind":"settlement","paymentId":"{ID}","outcome":"FAILED","failureCode":"AM04","reason":"no funds","amountMinor":5,"currency":"GBP","payeeAccountId":"acc-2","accountId":"acc-1","dueAt":"2026-12-01T09:30:00Z"}}"#
+        r#"{{"v":1,"kind":"settlement","paymentId":"{ID}","status":"FAILED","failureCode":"AM04","failureReason":"no funds","amountMinor":5,"currency":"GBP","payeeAccountId":"acc-2","accountId":"acc-1","dueAt":"2026-12-01T09:30:00Z"}}"#
     ));
     let want = SettlementResult {
         payment_id: ID.parse().unwrap(),
@@ -101,7 +101,7 @@ fn settlement_results_are_parsed() {
 fn half_an_echo_is_ignored() {
     for half in [r#""accountId":"acc-1""#, r#""dueAt":"2026-12-01T09:30:00Z""#, r#""accountId":null,"dueAt":null"#] {
         let text = format!(
-            r#"{{"v":1,"kind":"settlement","paymentId":"{ID}","outcome":"FAILED","reason":"","amountMinor":5,"currency":"GBP","payeeAccountId":"acc-2",{half}}}"#
+            r#"{{"v":1,"kind":"settlement","paymentId":"{ID}","status":"FAILED","failureReason":"","amountMinor":5,"currency":"GBP","payeeAccountId":"acc-2",{half}}}"#
         );
         assert_eq!(SettlementResult::parse(&text).unwrap().echo, None, "{half}");
     }
@@ -116,7 +116,7 @@ fn a_failure_without_a_listed_code_is_narrative() {
         (r#""failureCode":4,"#, "NARR 4: x"),
     ] {
         let text = format!(
-            r#"{{"v":1,"kind":"settlement","paymentId":"{ID}","outcome":"FAILED",{code}"reason":"x","amountMinor":5,"currency":"GBP","payeeAccountId":"acc-2"}}"#
+            r#"{{"v":1,"kind":"settlement","paymentId":"{ID}","status":"FAILED",{code}"failureReason":"x","amountMinor":5,"currency":"GBP","payeeAccountId":"acc-2"}}"#
         );
         let Settlement::Failed(failure) = SettlementResult::parse(&text).unwrap().settlement else {
             panic!("it failed")
@@ -128,7 +128,7 @@ fn a_failure_without_a_listed_code_is_narrative() {
 #[test]
 fn long_reasons_are_cut() {
     let text = format!(
-        r#"{{"v":1,"kind":"settlement","paymentId":"{ID}","outcome":"FAILED","reason":"{}","amountMinor":5,"currency":"GBP","payeeAccountId":"acc-2"}}"#,
+        r#"{{"v":1,"kind":"settlement","paymentId":"{ID}","status":"FAILED","failureReason":"{}","amountMinor":5,"currency":"GBP","payeeAccountId":"acc-2"}}"#,
         "x".repeat(300)
     );
     let Settlement::Failed(failure) = SettlementResult::parse(&text).unwrap().settlement else { panic!("it failed") };
@@ -143,43 +143,52 @@ fn an_invalid_message_names_its_fault() {
         ("[]", "not a settlement result"),
         (r#"[1,"settlement","ID","PROCESSED","TX-1",null,null,5,"GBP","acc-2",null,null]"#, "not a settlement result"),
         ("PROCESSED", "not a settlement result"),
-        (r#"{"IT","paymentId":"ID","outcome":"PROCESSED","transactionId":"TX-1"} x"#, "not a settlement result"),
-        (r#"{"IT","paymentId":7,"outcome":"PROCESSED","transactionId":"TX-1"}"#, "not a settlement result"),
-        (r#"{"IT","paymentId":"ID","outcome":"PROCESSED","transactionId":1}"#, "not a settlement result"),
-        (r#"{"IT","paymentId":"ID","paymentId":"ID","outcome":"FAILED","reason":"x"}"#, "not a settlement result"),
+        (r#"{"IT","paymentId":"ID","status":"PROCESSED","transactionId":"TX-1"} x"#, "not a settlement result"),
+        (r#"{"IT","paymentId":7,"status":"PROCESSED","transactionId":"TX-1"}"#, "not a settlement result"),
+        (r#"{"IT","paymentId":"ID","status":"PROCESSED","transactionId":1}"#, "not a settlement result"),
+        (
+            r#"{"IT","paymentId":"ID","paymentId":"ID","status":"FAILED","failureReason":"x"}"#,
+            "not a settlement result",
+        ),
         ("{}", "v is missing"),
         (r#"{"v":null,"kind":"settlement"}"#, "v is missing"),
         (r#"{"v":2,"kind":"settlement"}"#, "v is 2, and 1 is the only known one"),
         (r#"{"v":"1","kind":"settlement"}"#, "not a settlement result"),
-        (r#"{"v":1,"paymentId":"ID","outcome":"PROCESSED","transactionId":"TX-1"}"#, "kind is missing"),
-        (r#"{"v":1,"kind":"recall","paymentId":"ID","outcome":"PROCESSED"}"#, "the kind \"recall\" is unknown"),
+        (r#"{"v":1,"paymentId":"ID","status":"PROCESSED","transactionId":"TX-1"}"#, "kind is missing"),
+        (r#"{"v":1,"kind":"recall","paymentId":"ID","status":"PROCESSED"}"#, "the kind \"recall\" is unknown"),
         (r#"{"v":1,"kind":"payment","paymentId":"ID"}"#, "the kind \"payment\" is unknown"),
         (r#"{"IT"}"#, "paymentId is missing"),
-        (r#"{"IT","outcome":"PROCESSED","transactionId":"TX-1"}"#, "paymentId is missing"),
-        (r#"{"IT","paymentId":null,"outcome":"PROCESSED","transactionId":"TX-1"}"#, "paymentId is missing"),
-        (r#"{"IT","paymentId":"ID"}"#, "outcome is missing"),
-        (r#"{"IT","paymentId":"ID","outcome":"PROCESSED"}"#, "transactionId is missing"),
-        (r#"{"IT","paymentId":"ID","outcome":"PROCESSED","reason":"x"}"#, "transactionId is missing"),
-        (r#"{"IT","paymentId":"ID","outcome":"FAILED","transactionId":"TX-1"}"#, "reason is missing"),
-        (r#"{"IT","paymentId":"ID","outcome":"FAILED","failureCode":"AM04"}"#, "reason is missing"),
-        (r#"{"IT","paymentId":"ID","outcome":"processed","transactionId":"TX-1"}"#, "outcome is neither"),
-        (r#"{"IT","paymentId":"ID","outcome":"PENDING"}"#, "outcome is neither"),
-        (r#"{"IT","paymentId":"42","outcome":"PROCESSED","transactionId":"TX-1","OF5"}"#, "paymentId"),
-        (r#"{"IT","paymentId":"ID","outcome":"PROCESSED","transactionId":""}"#, "transactionId"),
-        (r#"{"IT","paymentId":"ID","outcome":"FAILED","reason":"x","currency":"GBP"}"#, "amountMinor is missing"),
-        (r#"{"IT","paymentId":"ID","outcome":"FAILED","reason":"x","amountMinor":5}"#, "currency is missing"),
-        (r#"{"IT","paymentId":"ID","outcome":"FAILED","reason":"x","amountMinor":0,"currency":"GBP"}"#, "amountMinor"),
-        (r#"{"IT","paymentId":"ID","outcome":"FAILED","reason":"x","amountMinor":5,"currency":"gbp"}"#, "currency"),
+        (r#"{"IT","status":"PROCESSED","transactionId":"TX-1"}"#, "paymentId is missing"),
+        (r#"{"IT","paymentId":null,"status":"PROCESSED","transactionId":"TX-1"}"#, "paymentId is missing"),
+        (r#"{"IT","paymentId":"ID"}"#, "status is missing"),
+        (r#"{"IT","paymentId":"ID","status":"PROCESSED"}"#, "transactionId is missing"),
+        (r#"{"IT","paymentId":"ID","status":"PROCESSED","failureReason":"x"}"#, "transactionId is missing"),
+        (r#"{"IT","paymentId":"ID","status":"FAILED","transactionId":"TX-1"}"#, "failureReason is missing"),
+        (r#"{"IT","paymentId":"ID","status":"FAILED","failureCode":"AM04"}"#, "failureReason is missing"),
+        (r#"{"IT","paymentId":"ID","status":"processed","transactionId":"TX-1"}"#, "status is neither"),
+        (r#"{"IT","paymentId":"ID","status":"PENDING"}"#, "status is neither"),
+        (r#"{"IT","paymentId":"42","status":"PROCESSED","transactionId":"TX-1","OF5"}"#, "paymentId"),
+        (r#"{"IT","paymentId":"ID","status":"PROCESSED","transactionId":""}"#, "transactionId"),
+        (r#"{"IT","paymentId":"ID","status":"FAILED","failureReason":"x","currency":"GBP"}"#, "amountMinor is missing"),
+        (r#"{"IT","paymentId":"ID","status":"FAILED","failureReason":"x","amountMinor":5}"#, "currency is missing"),
         (
-            r#"{"IT","paymentId":"ID","outcome":"FAILED","reason":"x","amountMinor":5,"currency":"GBP"}"#,
+            r#"{"IT","paymentId":"ID","status":"FAILED","failureReason":"x","amountMinor":0,"currency":"GBP"}"#,
+            "amountMinor",
+        ),
+        (
+            r#"{"IT","paymentId":"ID","status":"FAILED","failureReason":"x","amountMinor":5,"currency":"gbp"}"#,
+            "currency",
+        ),
+        (
+            r#"{"IT","paymentId":"ID","status":"FAILED","failureReason":"x","amountMinor":5,"currency":"GBP"}"#,
             "payeeAccountId is missing",
         ),
         (
-            r#"{"IT","paymentId":"ID","outcome":"FAILED","reason":"x","amountMinor":5,"currency":"GBP","payeeAccountId":"a#b"}"#,
+            r#"{"IT","paymentId":"ID","status":"FAILED","failureReason":"x","amountMinor":5,"currency":"GBP","payeeAccountId":"a#b"}"#,
             "payeeAccountId",
         ),
-        (r#"{"IT","paymentId":"ID","outcome":"FAILED","reason":"x","OF5","accountId":"a#b"}"#, "accountId"),
-        (r#"{"IT","paymentId":"ID","outcome":"FAILED","reason":"x","OF5","dueAt":"tomorrow"}"#, "dueAt"),
+        (r#"{"IT","paymentId":"ID","status":"FAILED","failureReason":"x","OF5","accountId":"a#b"}"#, "accountId"),
+        (r#"{"IT","paymentId":"ID","status":"FAILED","failureReason":"x","OF5","dueAt":"tomorrow"}"#, "dueAt"),
     ] {
         let text = text
             .replace("ID", ID)

@@ -172,13 +172,13 @@ impl Bank {
             Ok(id) => {
                 json!({
                     "v": 1, "kind": "settlement", "paymentId": self.id(name), "amountMinor": 4_200, "currency": "GBP", "payeeAccountId": "shop",
-                    "outcome": "PROCESSED", "transactionId": id,
+                    "status": "PROCESSED", "transactionId": id,
                 })
             }
             Err(reason) => {
                 json!({
                     "v": 1, "kind": "settlement", "paymentId": self.id(name), "amountMinor": 4_200, "currency": "GBP", "payeeAccountId": "shop",
-                    "outcome": "FAILED", "reason": reason,
+                    "status": "FAILED", "failureReason": reason,
                 })
             }
         };

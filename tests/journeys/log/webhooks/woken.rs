@@ -25,7 +25,7 @@ async fn a_new_segment_brings_events_and_no_file_of_the_journal() -> Result<()> 
     assert_eq!((outcome.journal_files, outcome.webhooks.context("no webhooks")?.delivered_events), (0, 3));
     // It did not look at the journal, so it says nothing about it.
     let metrics = hooks.world.outside.metrics.take().concat();
-    assert!(metrics.contains("DeliveredEvents") && !metrics.contains("SegmentsBehind\":0,\"J"), "{metrics}");
+    assert!(metrics.contains("DeliveredEvents") && !metrics.contains("JournalSegmentsBehind\":0,\"J"), "{metrics}");
     assert!(!metrics.contains("JournaledEvents"), "{metrics}");
     hooks.judge().await
 }

@@ -143,7 +143,7 @@ async fn bisecting_isolates_a_poison_record() {
 }
 
 #[tokio::test]
-async fn bisecting_with_partial_responses_isolates_a_poison_record() {
+async fn a_partial_response_splits_a_batch_at_its_record_and_halves_nothing() {
     let settings = StreamSettings {
         bisect_batch_on_function_error: true,
         report_batch_item_failures: true,
@@ -154,6 +154,27 @@ async fn bisecting_with_partial_responses_isolates_a_poison_record() {
     let mut mapping = mapping(settings, &stream(6));
     let log = Log::default();
     let function = async |event: Value| Ok(failed(log.note(&event).into_iter().filter(|number| *number == 3)));
+    mapping.drain(at(0), 99, function).await.unwrap();
+    // The guide promises halves only "if your invocation fails".
+    assert_eq!(log.take(), [vec![1, 2, 3, 4, 5, 6], vec![3, 4, 5, 6], vec![3, 4, 5, 6], vec![3, 4, 5, 6]]);
+    assert_eq!(lost(&failures), [exhausted(3, 6, 4, 3)]);
+}
+
+#[tokio::test]
+async fn a_function_that_fails_on_poison_at_the_front_has_it_isolated() {
+    let settings = StreamSettings {
+        bisect_batch_on_function_error: true,
+        report_batch_item_failures: true,
+        maximum_retry_attempts: Some(2),
+        ..settings()
+    };
+    let (settings, failures) = with_destination(settings);
+    let mut mapping = mapping(settings, &stream(6));
+    let log = Log::default();
+    let function = async |event: Value| match log.note(&event)[..] {
+        [3, _, ..] => Err("the first is poison".to_owned()),
+        ref numbers => Ok(failed(numbers.iter().copied().filter(|number| *number == 3))),
+    };
     mapping.drain(at(0), 99, function).await.unwrap();
     let rest = [vec![3, 4, 5, 6], vec![3, 4], vec![3], vec![3], vec![3], vec![4], vec![5, 6]];
     assert_eq!(log.take(), [vec![(1..=6).collect()], rest.to_vec()].concat());
