@@ -16,7 +16,7 @@ use payments_model::{
 };
 use payments_store::{
     BlockingEvent, CreateEndpoint, Decided, Delivery, DeliveryEnd, DeliveryError, DueSort, EndpointChoice, LogPosition,
-    LogRead, MAX_ENDPOINTS, Moved, Progress, Store, WebhookCommit, first_lease,
+    LogRead, MAX_ENDPOINTS, Moved, Progress, Store, WebhookCommit,
 };
 use serde_json::json;
 
@@ -152,7 +152,14 @@ async fn endpoint(world: &World, id: &str) -> Result<EndpointId> {
     let from = LogPosition::BEGINNING;
     ensure!(
         store
-            .create_webhook_endpoint(&id, &chosen, from, false, world.now(), first_lease(world.now().as_chrono()))
+            .create_webhook_endpoint(
+                &id,
+                &chosen,
+                from,
+                false,
+                world.now().as_chrono(),
+                store.endpoints_created().await?
+            )
             .await?
             == CreateEndpoint::Created,
         "it is there"

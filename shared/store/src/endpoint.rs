@@ -9,13 +9,14 @@
 //! An endpoint and its consumer are created and deleted in one transaction. A restore can take one of them. A consumer without an endpoint gets nothing. An endpoint
 //! without a consumer gets a new one, which begins where the restored log's readers go on ([`LogHead::start_after_loss`]).
 //!
-//! The number of created endpoints orders creates, so that those of one moment do not exceed [`MAX_ENDPOINTS`]. Each create counts the endpoints
-//! and raises the number in its transaction, if it is as it was before the count. Nothing else depends on it, so it cannot be wrong.
+//! The number of created endpoints orders creates, so that those of one moment do not exceed [`MAX_ENDPOINTS`]. Who creates one counts them, and
+//! raises the number in the same transaction, if it is as it was before the count. Nothing else depends on it, so it cannot be wrong.
 
 use std::collections::{BTreeMap, HashMap};
 
 use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::types::{AttributeValue, Delete, TransactWriteItem, Update};
+use chrono::{DateTime, Utc};
 use payments_model::event_filter::{event_type, status_of_type};
 use payments_model::webhook::{EndpointId, EndpointUrl, SecretGeneration};
 use payments_model::{EventFilter, UtcSecond};
@@ -25,7 +26,7 @@ use crate::attributes::Fault;
 use crate::conditional::{conditional, is_conflict_from};
 use crate::item::{item_key, key_of, text_of};
 use crate::key::webhook_partition;
-use crate::log::{DisabledBy, LogPosition, WebhookState, number, text, webhook_key};
+use crate::log::{DisabledBy, LogPosition, WebhookState, first_lease, number, text, webhook_key};
 use crate::{Item, Store, StoreError};
 
 /// The end of the partition key of endpoints.
@@ -42,11 +43,15 @@ pub const MAX_ENDPOINTS: usize = 20;
 pub enum CreateEndpoint {
     /// The endpoint is new.
     Created,
-    /// Another request created this endpoint, or others again and again. Nothing was written.
+    /// There is one of this id. Nothing was written.
+    Existing,
+    /// Another one was created since the endpoints were counted. Nothing was written.
     Overtaken,
-    /// There are [`MAX_ENDPOINTS`]. Nothing was written.
-    TooMany,
 }
+
+/// How many endpoints were created, as it is stored.
+#[derive(Debug, Clone)]
+pub struct EndpointsCreated(Option<AttributeValue>);
 
 /// A webhook endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -163,63 +168,24 @@ impl Store {
         item.map(|item| self.parse_endpoint(item)).transpose()
     }
 
-    /// Creates an endpoint whose consumer begins at a place, unless there is one of this id or there are too many: 6 write units and more.
-    /// `disabled` is whether its operator wants nothing sent yet, and `lease` the number after which its leases begin
-    /// ([`first_lease`](crate::first_lease)).
+    /// Returns how many endpoints were created, strongly consistent: 1 read unit.
+    pub async fn endpoints_created(&self) -> Result<EndpointsCreated, StoreError> {
+        let created = self.get(&self.tables.history, created_key()).await?;
+        Ok(EndpointsCreated(created.and_then(|mut created| created.remove("created"))))
+    }
+
+    /// Creates an endpoint whose consumer begins at a place, unless there is one of this id: 6 write units and more. `created` was read before
+    /// its caller counted the endpoints. `disabled` is whether its operator wants nothing sent yet.
     pub async fn create_webhook_endpoint(
         &self,
         id: &EndpointId,
         chosen: &EndpointChoice,
         from: LogPosition,
         disabled: bool,
-        now: UtcSecond,
-        lease: u64,
+        instant: DateTime<Utc>,
+        EndpointsCreated(created): EndpointsCreated,
     ) -> Result<CreateEndpoint, StoreError> {
-        // A create is overtaken by one that succeeds, and each of these brings the endpoints closer to the most.
-        for _ in 0..=MAX_ENDPOINTS {
-            // The number first: an endpoint that is created after the count changes it.
-            let created = self.get(&self.tables.history, created_key()).await?;
-            let endpoints = self.webhook_endpoints().await?;
-            if endpoints.contains_key(id.as_str()) {
-                break;
-            }
-            if endpoints.len() >= MAX_ENDPOINTS {
-                return Ok(CreateEndpoint::TooMany);
-            }
-            let [endpoint, consumer] = self.new_endpoint(id, chosen, from, disabled, now, lease);
-            let counted = Update::builder()
-                .table_name(&self.tables.history)
-                .set_key(Some(created_key()))
-                .update_expression("ADD created :one")
-                .expression_attribute_values(":one", number(1));
-            let counted = match created.and_then(|mut created| created.remove("created")) {
-                None => counted.condition_expression("attribute_not_exists(created)"),
-                Some(seen) => {
-                    counted.condition_expression("created = :seen").expression_attribute_values(":seen", seen)
-                }
-            };
-            match self.transact(actions([endpoint, consumer, counted.build()])).await {
-                Ok(Ok(())) => return Ok(CreateEndpoint::Created),
-                // The endpoint is there.
-                Ok(Err(0)) => break,
-                Ok(Err(_)) => {}
-                Err(error) if is_conflict_from(&error, 2) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(CreateEndpoint::Overtaken)
-    }
-
-    /// An endpoint, if there is none of this id, and its consumer.
-    fn new_endpoint(
-        &self,
-        id: &EndpointId,
-        chosen: &EndpointChoice,
-        from: LogPosition,
-        disabled: bool,
-        now: UtcSecond,
-        lease: u64,
-    ) -> [Result<Update, BuildError>; 2] {
+        let now = UtcSecond::of(instant).unwrap_or(UtcSecond::MAX);
         let off = if disabled { ", disabledAt = :now" } else { "" };
         let endpoint = Update::builder()
             .table_name(&self.tables.history)
@@ -237,16 +203,31 @@ impl Store {
             .update_expression(format!("SET #position = :from, lease = :lease REMOVE {}", WebhookState::MEMORY))
             .expression_attribute_names("#position", "position")
             // A run that still has a lease of an endpoint that was deleted writes nothing here.
-            .expression_attribute_values(":lease", number(lease))
+            .expression_attribute_values(":lease", number(first_lease(instant)))
             .expression_attribute_values(":from", AttributeValue::S(from.to_string()));
-        [endpoint, consumer.build()]
+        let counted = Update::builder()
+            .table_name(&self.tables.history)
+            .set_key(Some(created_key()))
+            .update_expression("ADD created :one")
+            .expression_attribute_values(":one", number(1));
+        let counted = match created {
+            None => counted.condition_expression("attribute_not_exists(created)"),
+            Some(seen) => counted.condition_expression("created = :seen").expression_attribute_values(":seen", seen),
+        };
+        match self.transact(actions([endpoint, consumer.build(), counted.build()])).await {
+            Ok(Ok(())) => Ok(CreateEndpoint::Created),
+            Ok(Err(0)) => Ok(CreateEndpoint::Existing),
+            Ok(Err(_)) => Ok(CreateEndpoint::Overtaken),
+            Err(error) if is_conflict_from(&error, 2) => Ok(CreateEndpoint::Overtaken),
+            Err(error) => Err(error),
+        }
     }
 
     /// Changes an endpoint, and switches it on or off: 4 write units and more. Returns whether there is such an endpoint, with a consumer.
     /// Attributes that this version does not know stay.
     ///
-    /// What is switched on is tried at once. A run that is delivering as the endpoint was before writes nothing any more, and stops. Its
-    /// lease lasts to its end, so that nobody sends beside what it still waits for.
+    /// What is switched on is tried at once. A run that is delivering as the endpoint was before writes nothing any more, and stops. It keeps
+    /// its lease until it has its answers, so that nobody sends beside them.
     pub async fn change_webhook_endpoint(
         &self,
         id: &EndpointId,

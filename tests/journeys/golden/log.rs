@@ -150,8 +150,8 @@ async fn put_endpoint(store: &Store, known: &WebhookEndpoint, state: &WebhookSta
                 chosen,
                 state.position,
                 is_off,
-                *created_at,
-                first_lease(created_at.as_chrono())
+                created_at.as_chrono(),
+                store.endpoints_created().await?
             )
             .await?
             == CreateEndpoint::Created,
