@@ -155,7 +155,7 @@ async fn bill() -> Result<Vec<Line>> {
         ),
         monitored(
             format!(
-                "{metrics} metrics of idle functions, $0.30 each for the hours in which they are sent, {} months of them",
+                "{metrics} metrics of idle functions, $0.30 a month each, sent in so few hours that they count as {}",
                 metric_hours / 24
             ),
             metric_hours * METRIC / 24,

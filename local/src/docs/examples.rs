@@ -15,7 +15,7 @@ const DUE_DATE: &str = "2028-06-15";
 const DUE_AT: &str = "2028-06-14T23:00:00Z";
 
 /// The due dates of the payments that batches create.
-const IN_BATCHES: [&str; 2] = ["2028-07-15", "2090-09-15"];
+const IN_BATCHES: [&str; 2] = ["2028-07-15", "2028-09-15"];
 
 /// The year of every written date, and how a date goes on after it.
 const YEAR: &str = "2028-";

@@ -5,10 +5,14 @@ use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result};
 use payments_local::System;
+use payments_model::PaymentId;
 use serde_json::{Value, json};
 
 use super::get;
 use crate::local::{exchange, fixed_clock, options};
+
+/// The description as it is written.
+const WRITTEN: &str = include_str!("../../../openapi.yaml");
 
 /// The operations in the order of a payment's life, and what their examples lead to.
 const STORY: [(&str, &str); 22] = [
@@ -44,6 +48,8 @@ async fn the_examples_that_the_page_fills_in_succeed_in_order() -> Result<()> {
     let reply = get(&api, "/openapi.yaml").await?;
     let (_, yaml) = reply.split_once("\r\n\r\n").context("a body")?;
     assert!(!yaml.contains("2028-"), "a date is far away");
+    // A payment's id follows from its key, and keys have dates.
+    assert_eq!(ids(yaml).intersection(&ids(WRITTEN)).collect::<Vec<_>>(), [""; 0], "ids of other dates");
     let operations = operations(yaml)?;
     let played: BTreeSet<_> = STORY.iter().map(|(id, _)| (*id).to_owned()).collect();
     assert_eq!(operations.iter().map(|operation| operation.id.clone()).collect::<BTreeSet<_>>(), played);
@@ -71,6 +77,13 @@ async fn the_examples_that_the_page_fills_in_succeed_in_order() -> Result<()> {
         }
     }
     system.stop().await
+}
+
+/// The ids of payments in a text.
+fn ids(text: &str) -> BTreeSet<&str> {
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-')
+        .filter(|word| word.parse::<PaymentId>().is_ok())
+        .collect()
 }
 
 /// An operation with what the page fills in.

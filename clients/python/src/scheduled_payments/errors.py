@@ -40,7 +40,7 @@ class NoAnswer(BankError):
 class GatewayError(BankError):
     """An error without a problem: of API Gateway, of something between, or of the issuer of tokens.
 
-    With the status of a success, the request took effect, and its answer is not as openapi.yaml describes it.
+    With the status of a success, the request may have taken effect, or the issuer of tokens gave no token.
     """
 
 
