@@ -88,7 +88,7 @@ def batch_mismatch() -> None:
         with Fake(Answer(body={"results": results})) as fake:
             broken(fake.bank.create_account_batch, "acc-1", entries)
     with Fake(Answer(body={"results": [a]}), Answer(body={"results": [a]})) as fake:
-        broken(fake.bank.create_batch, [BatchEntry("acc-9", "a", "acc-2", 100, "GBP", day(7))])
+        broken(fake.bank.create_batch, [BatchEntry("acc-9", "a", "acc-2", 100, "GBP", str(day(7)))])
         broken(fake.bank.create_account_batch, "acc-9", [entry("a")])
     # Nobody knows the key of an entry that cannot be read.
     unnamed = {"statusCode": 422, "problem": problem(422, "x")}
