@@ -78,9 +78,9 @@ FAULTS = [
     ),
     (
         "a client of the stack that is no machine",
-        "[!Ref ChannelClient, !Ref FeedClient, !Ref OperationsClient]]\n            - !Ref MachineClients\n"
+        "[!Ref ChannelClient, !Ref FeedClient, !Ref OperationsClient]], !Ref ChannelClient]\n            - !Ref MachineClients\n"
         "          WEBHOOK_SECRET",
-        "[!Ref ChannelClient, !Ref OperationsClient]]\n            - !Ref MachineClients\n          WEBHOOK_SECRET",
+        "[!Ref ChannelClient, !Ref OperationsClient]], !Ref ChannelClient]\n            - !Ref MachineClients\n          WEBHOOK_SECRET",
     ),
     ("a misspelt property of a function", "Timeout: 290", "Timout: 290"),
     ("a misspelt property of an event", "MaximumConcurrency: !Ref", "MaxConcurrency: !Ref"),
@@ -116,10 +116,20 @@ FAULTS = [
     ("a host name for everybody", "    Type: AWS::ApiGatewayV2::ApiMapping\n    Condition: HasApiDomain\n", "    Type: AWS::ApiGatewayV2::ApiMapping\n"),
     ("a route of another path", "Path: /accounts/{accountId}/payments/{paymentId}/cancel", "Path: /accounts/{accountId}/payments/{paymentId}/stop"),
     ("a journal that could be written over", 's3:if-none-match: "true"', 's3:if-none-match: "false"'),
+    ("reports that their function could write over", 's3:if-none-match: "false"', 's3:if-none-match: "true"'),
     *(
         (f"{what} that could be public", f"BlockPublicPolicy: true{PRIVATE}{begin}", f"BlockPublicPolicy: false{PRIVATE}{begin}")
         for what, begin in [("reports", "- Id: unfinished"), ("attempts of reports", "# Far longer")]
     ),
+    (
+        "an alarm of a stack that is not monitored",
+        "  ApiErrors:\n    Type: AWS::CloudWatch::Alarm\n    Condition: IsMonitored\n",
+        "  ApiErrors:\n    Type: AWS::CloudWatch::Alarm\n",
+    ),
+    ("metrics of routes that nobody asked for", "        DetailedMetricsEnabled: !If [IsMonitored, true, false]\n        # For", "        DetailedMetricsEnabled: true\n        # For"),
+    ("numbers that are always metrics", "MONITORING: !Ref Monitoring", 'MONITORING: "on"'),
+    ("functions that are traced", "    PropagateTags: true\n    # Text", "    PropagateTags: true\n    Tracing: Active\n    # Text"),
+    ("a pool without tags", "      UserPoolTags: {Application: scheduled-payments, Stage: !Ref Stage}\n", ""),
     ("a schedule that is no expression", "ScheduleExpression: rate(1 hour)", "ScheduleExpression: rate(1 hours)"),
 ]
 

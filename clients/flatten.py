@@ -1,10 +1,9 @@
 """Rewrites openapi.yaml into a form that the generators of the clients understand in full.
 
-Usage: flatten.py python|typescript OPENAPI.yaml FLAT.json
+Usage: flatten.py OPENAPI.yaml FLAT.json
 
 A schema that narrows another one (`allOf` of a reference and more) becomes the reference alone. A list of values that may grow
-(`x-may-grow`) becomes its type, so that a new value is read. Both languages get the same operations, parameters and fields. The rest is for one language,
-because of what its generator cannot do.
+(`x-may-grow`) becomes its type, so that a new value is read.
 """
 
 import json
@@ -34,18 +33,9 @@ def narrowed(node):
     return references[0]
 
 
-def for_python(description):
-    """Makes a list with commas a text, because the generator would repeat the parameter."""
-    for parameter in description["components"]["parameters"].values():
-        if parameter.get("explode") is False:
-            parameter["schema"] = {"type": "string"}
-
-
-def main(language, source, target):
+def main(source, target):
     with open(source, encoding="utf-8") as file:
         description = flat(YAML(typ="safe", pure=True).load(file))
-    if language == "python":
-        for_python(description)
     with open(target, "w", encoding="utf-8") as file:
         json.dump(description, file, indent=1, ensure_ascii=False)
 

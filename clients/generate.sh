@@ -27,7 +27,7 @@ copy() {
 }
 
 flatten() {
-    "$venv/bin/python" clients/flatten.py "$1" openapi.yaml "$tools/$1/openapi.json"
+    "$venv/bin/python" clients/flatten.py openapi.yaml "$tools/$1/openapi.json"
 }
 
 python() {

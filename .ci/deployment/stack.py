@@ -186,7 +186,7 @@ class Stack:
         """Sends the event of an HTTP request with a machine's token that has every scope."""
         path = route.format(**parameters)
         scopes = "payments/read payments/write payments/inspect payments/feed payments/webhooks payments/operate"
-        claims = {"client_id": self.physical["OperationsClient"], "scope": scopes}
+        claims = {"client_id": self.output("OperationsClientId"), "scope": scopes}
         event = {
             "version": "2.0",
             "routeKey": f"{method} {route}",

@@ -190,8 +190,19 @@ fn kept_in(folder: &Path) -> Result<(Database, File)> {
 
 fn prepared(file: &Path) -> Result<String> {
     let file = file.to_str().context("the path is not UTF-8")?.to_owned();
-    Storage::new(&file)?.conn().execute_batch(STREAM_INDEXES)?;
+    let storage = Storage::new(&file)?;
+    // Otherwise damage shows where it is, some day: what lies elsewhere is answered as if nothing were wrong.
+    let damage: String = storage.conn().query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if damage != "ok" {
+        bail!("the database is damaged: {damage}");
+    }
+    storage.conn().execute_batch(STREAM_INDEXES)?;
     Ok(file)
+}
+
+/// Whether a folder has no database, or one without content.
+pub(crate) fn is_new(folder: &Path) -> bool {
+    std::fs::metadata(folder.join(FILE_NAME)).map_or(true, |file| file.len() == 0)
 }
 
 #[cfg(test)]

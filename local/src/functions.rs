@@ -101,7 +101,7 @@ pub(crate) const WEBHOOK_MASTER: &str = "the master secret of one machine's webh
 /// Returns what signs webhooks and sends them to this machine alone.
 pub fn loopback_webhooks() -> Result<Webhooks> {
     let master = WebhookMaster::given(WEBHOOK_MASTER.parse()?);
-    Ok(Webhooks { sender: Arc::new(Sender::loopback()), master })
+    Ok(Webhooks { sender: Arc::new(Sender::loopback()), master, clock: None })
 }
 
 impl Functions {

@@ -33,6 +33,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use crate::admission;
 use crate::docs;
 use crate::engine::listen;
 use crate::event;
@@ -137,7 +138,8 @@ async fn serve(listener: TcpListener, router: Router, mut stopped: oneshot::Rece
 /// Serves one connection. When the API stops, it ends after the request that is under way.
 async fn serve_one(stream: TcpStream, router: Router, mut stopping: watch::Receiver<()>) {
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(SEND_TIMEOUT);
+    // A client may close its side once it has sent its request.
+    http.timer(TokioTimer::new()).header_read_timeout(SEND_TIMEOUT).half_close(true);
     let mut connection = pin!(http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)));
     // A connection that fails is its client's affair.
     tokio::select! {
@@ -151,6 +153,9 @@ async fn serve_one(stream: TcpStream, router: Router, mut stopping: watch::Recei
 
 async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
+    if let Some((status, why)) = admission::refusal(&parts, shared.provider.is_none()) {
+        return gateway_error(status, why);
+    }
     if let Some(answer) = docs::answer(&parts, shared.bank.zone, shared.bank.clock.now()) {
         return answer;
     }

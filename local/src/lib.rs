@@ -2,6 +2,7 @@
 //!
 //! As on AWS, requests, schedules, a stream and queues invoke the handlers.
 
+mod admission;
 pub mod background;
 pub mod business_days;
 pub mod client;
@@ -88,6 +89,8 @@ pub struct Options {
     pub dynamodb_port: u16,
     /// The folder of the data; `None` keeps it in memory.
     pub data: Option<PathBuf>,
+    /// Whether a new bank may begin beside the reports or the journal of another.
+    pub new_bank: bool,
     /// The folder of the reports.
     pub reports: PathBuf,
     /// The bank's time zone.
@@ -113,10 +116,15 @@ pub struct System {
 impl System {
     /// Starts everything.
     pub async fn start(options: &Options, clock: &Clock) -> Result<Self> {
-        if options.data.is_none() && options.endpoint.is_none() {
-            reports::without_reports(&options.reports)?;
+        match (&options.endpoint, &options.data) {
+            (None, None) => reports::without_reports(&options.reports)?,
+            (None, Some(folder)) if !options.new_bank && engine::is_new(folder) => {
+                reports::without_reports_of_lost(folder, &options.reports)?;
+            }
+            _ => {}
         }
         let (sandbox, moves) = options.sandbox.then(|| Sandbox::new(clock)).unzip();
+        let receivers_clock = sandbox.as_ref().map(|_| clock.clone());
         let clock = sandbox.as_ref().map_or_else(|| clock.clone(), Sandbox::clock);
         let stack = Stack::on(EngineChoice::of(options.endpoint.clone(), options.data.clone()))
             .port(options.dynamodb_port)
@@ -126,6 +134,7 @@ impl System {
                 environment.require_tokens = options.require_tokens;
             })
             .clock(&clock)
+            .receivers_clock(receivers_clock)
             .reports(&options.reports)
             .start()
             .await?;

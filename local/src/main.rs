@@ -11,7 +11,7 @@ use payments_local::business_days::{Dates, Parameters};
 use payments_local::demo::{self, Progress};
 use payments_local::payload::DataKind;
 use payments_local::sandbox::CLOCK_PATH;
-use payments_local::signals::Signals;
+use payments_local::signals::{LONGEST_STOP, Signals};
 use payments_local::{Options, System, welcome};
 use payments_model::BusinessZone;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -39,6 +39,10 @@ struct Arguments {
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 
+    /// Begin a new bank although the database is missing or empty and there are reports or a journal.
+    #[arg(long, requires = "data")]
+    new_bank: bool,
+
     /// Keep the reports and the journal in this folder; without it they are in the folder of the data, or in a new
     /// temporary folder, which is printed.
     #[arg(long, value_name = "DIR")]
@@ -52,7 +56,7 @@ struct Arguments {
     dates: Dates,
 
     /// Require an access token with every request, as a deployed API does, and start an issuer; without it every
-    /// request is allowed. Functions are invoked by hand without one.
+    /// request is allowed that this machine sends, but for changes by pages of other sites. Functions are invoked by hand without one.
     #[arg(long)]
     require_tokens: bool,
 
@@ -145,8 +149,18 @@ async fn serve(arguments: Arguments) -> Result<()> {
     if let Some(endpoint) = endpoint.as_ref().filter(|url| !url.starts_with("http://")) {
         bail!("DYNAMODB_ENDPOINT is {endpoint:?}; set it to a URL without TLS, such as http://127.0.0.1:8001");
     }
-    let Arguments { command: _, api_port, dynamodb_port, data, reports, time_zone, dates, require_tokens, sandbox } =
-        arguments;
+    let Arguments {
+        command: _,
+        api_port,
+        dynamodb_port,
+        data,
+        new_bank,
+        reports,
+        time_zone,
+        dates,
+        require_tokens,
+        sandbox,
+    } = arguments;
     if sandbox && endpoint.is_some() {
         bail!("--sandbox needs the embedded engine, because its clock starts anew; unset DYNAMODB_ENDPOINT");
     }
@@ -160,8 +174,18 @@ async fn serve(arguments: Arguments) -> Result<()> {
     };
     let clock = Clock::system();
     let shown = reports.display().to_string();
-    let options =
-        Options { api_port, dynamodb_port, data, reports, time_zone, dates, endpoint, require_tokens, sandbox };
+    let options = Options {
+        api_port,
+        dynamodb_port,
+        data,
+        new_bank,
+        reports,
+        time_zone,
+        dates,
+        endpoint,
+        require_tokens,
+        sandbox,
+    };
     let mut signals = Signals::listen()?;
     let system = tokio::select! {
         started = System::start(&options, &clock) => started?,
@@ -177,12 +201,14 @@ async fn serve(arguments: Arguments) -> Result<()> {
     }
     println!("{}\n", if require_tokens { welcome::with_tokens(&welcome, &system.api_url()) } else { welcome });
     signals.next().await?;
-    println!("\nStopping after the work under way. Ctrl-C stops at once.");
-    tokio::select! {
-        stopped = system.stop() => stopped,
-        signal = signals.next() => {
-            signal?;
-            println!("\nStopped at once.");
+    println!(
+        "\nStopping after the work under way, which takes at most {} seconds. Ctrl-C stops at once.",
+        LONGEST_STOP.as_secs()
+    );
+    match signals.end(system.stop()).await? {
+        Some(stopped) => stopped,
+        None => {
+            println!("\nStopped in the middle of the work.");
             std::process::exit(INTERRUPTED)
         }
     }

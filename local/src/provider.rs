@@ -16,21 +16,19 @@ use std::sync::Arc;
 use anyhow::Result;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION};
 use axum::http::request::Parts;
-use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
+use axum::http::{HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use chrono::{DateTime, Utc};
 use form_urlencoded::Serializer;
 use serde_json::json;
 
+use crate::admission::SEC_FETCH_SITE;
 use crate::codes::Codes;
 use crate::token::{CONSOLE_CLIENT, Issuer};
 use asked::{Asked, Wrong};
 use code::Code;
 use form::Form;
 use role::Role;
-
-/// Says from which site a request comes. Browsers set it, and pages cannot.
-const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// The provider of one gateway.
 pub(crate) struct Provider {

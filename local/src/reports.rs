@@ -16,6 +16,17 @@ pub(crate) fn without_reports(folder: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Rejects a folder with reports, for a bank whose database is missing or empty: it has probably lost it.
+pub(crate) fn without_reports_of_lost(database: &Path, folder: &Path) -> Result<()> {
+    without_reports(folder).with_context(|| {
+        format!(
+            "{} has no database, or an empty one, but its bank has reports or a journal: put a copy of the database there, give --data and \
+             --reports new folders, or begin a new bank beside them with --new-bank",
+            database.display()
+        )
+    })
+}
+
 /// Opens a report store in a folder, which is created if it is missing.
 pub(crate) fn reports_in(folder: &Path) -> Result<Arc<dyn ObjectStore>> {
     let explain = || format!("cannot keep reports in {}: give --reports a writable folder", folder.display());

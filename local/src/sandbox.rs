@@ -19,9 +19,12 @@ pub const CLOCK_PATH: &str = "/sandbox/clock";
 /// The farthest move in one request: past the horizon of new payments.
 const MOST: TimeDelta = TimeDelta::days(1_000);
 
-/// The shortest step. A longer move has longer steps, and never more than [`STEPS`].
+/// The shortest step. A longer move has longer steps, [`STEPS`] of them, up to [`LONGEST_STEP`].
 const STEP: TimeDelta = TimeDelta::hours(1);
 const STEPS: i32 = 20;
+
+/// The longest step: half of the day for which the stream keeps changes. What was changed in a step is read at its end, so the log has no gap.
+const LONGEST_STEP: TimeDelta = TimeDelta::hours(12);
 
 /// How many moves may wait.
 const WAITING: usize = 16;
@@ -93,7 +96,7 @@ impl Sandbox {
             Target::Ahead(time) => self.now() + time,
             Target::At(to) => to,
         };
-        let step = ((to - self.now()) / STEPS).max(STEP);
+        let step = ((to - self.now()) / STEPS).clamp(STEP, LONGEST_STEP);
         while self.now() < to {
             let left = (to - self.now()).min(step);
             self.pass(left);
@@ -164,7 +167,8 @@ mod tests {
         for (body, want, times) in [
             (r#"{"advanceSeconds":1}"#, "2026-11-20T09:00:01Z", 2),
             (r#"{"to":"2026-11-20T11:25:01Z"}"#, "2026-11-20T11:25:01Z", 4),
-            (r#"{"to":"2026-12-20T10:25:01+01:00"}"#, "2026-12-20T09:25:01Z", 21),
+            (r#"{"to":"2026-11-30T10:25:01+01:00"}"#, "2026-11-30T09:25:01Z", 21),
+            (r#"{"to":"2026-12-20T10:25:01+01:00"}"#, "2026-12-20T09:25:01Z", 41),
         ] {
             let asks = sandbox.answer(&Method::POST, body.as_bytes());
             let plays = async {

@@ -1,6 +1,13 @@
 //! The signals that end `cargo local`: Ctrl-C, and SIGTERM on systems that have it.
 
 use std::io::Result;
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+/// How long the work under way may take at the end: a request that is half sent (10 s), and a function that was just invoked (30 s). What
+/// takes longer, for example because the engine answers nothing, ends as if the process were killed: nothing that was answered is lost.
+pub const LONGEST_STOP: Duration = Duration::from_secs(40);
 
 /// The signals. Once they are listened to, none ends the process by itself.
 #[derive(Debug)]
@@ -28,6 +35,16 @@ impl Signals {
     }
 }
 
+impl Signals {
+    /// Waits for the end of the work under way, up to [`LONGEST_STOP`]. Returns nothing if it did not end, or another signal came.
+    pub async fn end<T>(&mut self, work: impl Future<Output = T>) -> Result<Option<T>> {
+        tokio::select! {
+            ended = timeout(LONGEST_STOP, work) => Ok(ended.ok()),
+            signal = self.next() => signal.map(|()| None),
+        }
+    }
+}
+
 #[cfg(not(unix))]
 impl Signals {
     /// Starts to listen.
@@ -38,5 +55,22 @@ impl Signals {
     /// Waits for the next signal.
     pub async fn next(&mut self) -> Result<()> {
         tokio::signal::ctrl_c().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn work_that_does_not_end_is_not_waited_for() {
+        let mut signals = Signals::listen().unwrap();
+        let start = tokio::time::Instant::now();
+        assert_eq!(signals.end(ready(7)).await.unwrap(), Some(7));
+        assert_eq!(start.elapsed(), Duration::ZERO);
+        assert_eq!(signals.end(pending::<()>()).await.unwrap(), None);
+        assert_eq!(start.elapsed(), LONGEST_STOP);
     }
 }

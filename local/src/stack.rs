@@ -53,6 +53,7 @@ pub struct StackBuilder {
     port: u16,
     environment: Environment,
     clock: Clock,
+    receivers_clock: Option<Clock>,
     reports: Option<PathBuf>,
 }
 
@@ -94,6 +95,11 @@ impl StackBuilder {
         Self { clock: clock.clone(), ..self }
     }
 
+    /// Sets the clock that receivers of webhooks go by; the clock of the stack is the default.
+    pub fn receivers_clock(self, clock: Option<Clock>) -> Self {
+        Self { receivers_clock: clock, ..self }
+    }
+
     /// Sets the folder of the reports; without one they are in memory.
     pub fn reports(self, folder: &Path) -> Self {
         Self { reports: Some(folder.to_owned()), ..self }
@@ -101,7 +107,7 @@ impl StackBuilder {
 
     /// Starts the engine and creates the tables that are missing.
     pub async fn start(self) -> Result<Stack> {
-        let Self { engine, port, mut environment, clock, reports } = self;
+        let Self { engine, port, mut environment, clock, receivers_clock, reports } = self;
         let engine = match engine {
             EngineChoice::Unserved => Some(Engine::unserved(&clock)?),
             EngineChoice::Memory => Some(Engine::start(port, None).await?),
@@ -128,7 +134,7 @@ impl StackBuilder {
         // After the engine, since the reports may be in the folder of its data: the error then names --data.
         let reports = reports.map_or_else(|| Ok(Arc::new(InMemory::new()) as _), |folder| reports_in(&folder))?;
         let (metrics, queues) = (Metrics::captured(), Queues::empty());
-        let webhooks = loopback_webhooks()?;
+        let webhooks = Webhooks { clock: receivers_clock, ..loopback_webhooks()? };
         let links = ReportLinks::over(Arc::clone(&reports));
         let started = Started::default();
         Ok(Stack { engine, environment, clock, metrics, queues, reports, webhooks, started, links })
@@ -144,7 +150,7 @@ impl Stack {
     /// Chooses the engine; the rest has defaults.
     pub fn on(engine: EngineChoice) -> StackBuilder {
         let environment = Environment::at(String::new());
-        StackBuilder { engine, port: 0, environment, clock: Clock::system(), reports: None }
+        StackBuilder { engine, port: 0, environment, clock: Clock::system(), receivers_clock: None, reports: None }
     }
 
     /// Returns what a function works with, over this client.

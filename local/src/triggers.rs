@@ -206,6 +206,20 @@ impl Triggers {
         tick
     }
 
+    /// Does everything that is due, and counts also the changes for which a batch would wait.
+    pub async fn tick_to_the_end(&mut self, now: DateTime<Utc>) -> Tick {
+        let mut tick = self.tick(now).await;
+        let mut rest = Tick::default();
+        self.count(now + AGGREGATOR_BATCHING_WINDOW, &mut rest).await;
+        if let Err(error) = self.publishing.wake(now).await {
+            rest.troubles.push(format!("publish: {error}"));
+        }
+        rest.metrics = self.metrics.take();
+        rest.counts = Counts::of(&rest.metrics);
+        tick += rest;
+        tick
+    }
+
     async fn run_schedules(&mut self, now: DateTime<Utc>, tick: &mut Tick) {
         let due: Vec<ScheduleSpec> =
             self.schedules.iter_mut().filter_map(|it| it.falls_due(now).then_some(it.spec())).collect();

@@ -93,10 +93,10 @@ fn a_second_signal_ends_it_at_once() -> Result<()> {
     for name in ["INT", "TERM"] {
         let mut program = Program::start()?;
         let mut client = TcpStream::connect(&program.api)?;
-        client.write_all(b"POST /payment-batches HTTP/1.1\r\nHost: bank\r\n")?;
+        client.write_all(b"POST /payment-batches HTTP/1.1\r\nHost: 127.0.0.1\r\n")?;
         // Once another client is answered, the half-sent request has arrived.
         let mut other = TcpStream::connect(&program.api)?;
-        other.write_all(b"GET / HTTP/1.1\r\nHost: bank\r\nConnection: close\r\n\r\n")?;
+        other.write_all(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")?;
         other.read_to_end(&mut Vec::new())?;
         program.signal("INT")?;
         program.line_with("Stopping")?;

@@ -306,13 +306,7 @@ async fn the_redrive_finds_what_the_stream_mapping_gave_up() -> Result<()> {
     fixture.dispatch_all().await?;
     fixture.faults.clear();
     assert_eq!(sent(&fixture, &intents), [false; 5]);
-    // None is poison, so nothing is isolated.
-    let given_up: Vec<Value> = bodies(&fixture.dispatch_failures, &fixture)
-        .iter()
-        .map(|body| serde_json::from_str(body))
-        .collect::<Result<_, _>>()?;
-    let sizes: Vec<u64> = given_up.iter().filter_map(|it| it["DDBStreamBatchInfo"]["batchSize"].as_u64()).collect();
-    assert_eq!(sizes.iter().sum::<u64>(), 5, "{sizes:?}");
+    assert_eq!(bodies(&fixture.dispatch_failures, &fixture).len(), 1, "none is poison, so nothing is isolated");
     // The stream has passed them, but they are still pending.
     assert!(fixture.dispatch_all().await?.is_empty());
     assert_eq!(fixture.finish(&intents, None).await?, [""; 0]);

@@ -86,6 +86,20 @@ async fn all_faults_of_a_body_are_named_at_once() -> Result<()> {
 }
 
 #[tokio::test]
+async fn json_that_breaks_off_is_no_json_whatever_it_has_before() -> Result<()> {
+    let world = World::open().await?;
+    for body in ["{", "\"abc", "nul", r#"{"a":1}x"#, "[", "[1,2", "[]x", "1 2"] {
+        let asks =
+            [Ask::post("/accounts/tenant/payments").header("idempotency-key", "rent-1"), Ask::post("/payment-batches")];
+        for ask in asks {
+            let reply = world.send(ask.text(body)).await?;
+            assert_eq!((reply.status, faults(&reply.body)), (400, pairs(&[("", "not-json")])), "{body}: {reply}");
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_refused_entry_is_known_by_its_key() -> Result<()> {
     let world = World::open().await?;
     let mut entries = vec![entry("good"), entry("zero"), entry("k".repeat(5_000).as_str()), json!(7)];

@@ -21,7 +21,7 @@ impl Transport for Plain {
     async fn exchange(&self, request: Request<Bytes>) -> Result<Response<Bytes>, BoxError> {
         let (head, body) = request.into_parts();
         let path = head.uri.path_and_query().context("a path")?;
-        let mut text = format!("{} {path} HTTP/1.1\nHost: bank\nConnection: close\n", head.method);
+        let mut text = format!("{} {path} HTTP/1.1\nHost: 127.0.0.1\nConnection: close\n", head.method);
         for (name, value) in &head.headers {
             text += &format!("{name}: {}\n", value.to_str()?);
         }

@@ -105,7 +105,7 @@ async fn only_the_description_needs_no_token() -> Result<()> {
         ("POST", "/accounts/acc-1/payments/x/cancel", 401),
         ("POST", "/payment-batches", 401),
     ] {
-        let request = format!("{method} {path} HTTP/1.1\nHost: bank\nConnection: close\nContent-Length: 0\n\n");
+        let request = format!("{method} {path} HTTP/1.1\nHost: 127.0.0.1\nConnection: close\nContent-Length: 0\n\n");
         let reply = exchange(&api, &request).await?;
         assert!(reply.starts_with(&format!("HTTP/1.1 {want} ")), "{method} {path}: {reply:.200}");
     }
@@ -122,7 +122,7 @@ fn the_welcome_says_where_the_page_is() -> Result<()> {
 /// Returns the response to a GET without a token, as far as it is text.
 pub(crate) async fn get(api: &str, path: &str) -> Result<String> {
     let mut stream = TcpStream::connect(api.strip_prefix("http://").context("a URL")?).await?;
-    let request = format!("GET {path} HTTP/1.1\r\nHost: bank\r\nConnection: close\r\n\r\n");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;
     let mut reply = Vec::new();
     stream.read_to_end(&mut reply).await?;

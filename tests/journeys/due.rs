@@ -277,6 +277,7 @@ async fn a_cursor_is_rejected_by_any_other_list() -> Result<()> {
         format!("dueDate={DAY}&status=PENDING&cursor={scheduled}"),
         format!("dueDate={DAY}&shard=0&cursor={scheduled}"),
         format!("dueDate={DAY}&status=SCHEDULED,PENDING&cursor={scheduled}"),
+        format!("dueDate={DAY}&status=SCHEDULED&status=PENDING&cursor={scheduled}"),
         format!("dueDate={DAY}&cursor={of_account}"),
         format!("dueDate={DAY}&cursor={}", beyond.encode()),
         format!("dueDate={DAY}&cursor={}", all.to_lowercase()),

@@ -21,6 +21,7 @@ pub(crate) fn options() -> Result<Options> {
         api_port: 0,
         dynamodb_port: 0,
         data: None,
+        new_bank: false,
         reports,
         time_zone,
         dates: Dates::default(),
@@ -41,7 +42,7 @@ pub(crate) async fn exchange(url: &str, request: &str) -> Result<String> {
 
 fn post(path: &str, headers: &str, body: &str) -> String {
     let length = body.len();
-    format!("POST {path} HTTP/1.1\nHost: bank\nConnection: close\n{headers}Content-Length: {length}\n\n{body}")
+    format!("POST {path} HTTP/1.1\nHost: 127.0.0.1\nConnection: close\n{headers}Content-Length: {length}\n\n{body}")
 }
 
 fn create() -> String {
@@ -62,7 +63,7 @@ async fn a_payment_is_created_listed_and_cancelled_over_http() -> Result<()> {
     assert!(first.contains("location: /accounts/acc-1/payments/"), "{first}");
     let again = exchange(&api, &create()).await?;
     assert!(again.contains("idempotent-replayed: true"), "{again}");
-    let listing = "GET /accounts/acc-1/payments HTTP/1.1\nHost: bank\nConnection: close\n\n";
+    let listing = "GET /accounts/acc-1/payments HTTP/1.1\nHost: 127.0.0.1\nConnection: close\n\n";
     let list = exchange(&api, listing).await?;
     assert_eq!(list.matches("\"paymentId\"").count(), 1, "{list}");
     let id = first.split("/accounts/acc-1/payments/").nth(1).and_then(|rest| rest.lines().next()).context("an id")?;
@@ -124,6 +125,98 @@ async fn an_unusable_folder_is_an_error_that_names_its_flag() -> Result<()> {
     Ok(())
 }
 
+/// What is damaged may answer for days as if nothing were wrong.
+#[tokio::test]
+async fn a_database_that_is_damaged_anywhere_is_found_at_the_start() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let options = Options { data: Some(folder.path().to_owned()), ..options()? };
+    let system = System::start(&options, &fixed_clock()).await?;
+    assert!(exchange(&system.api_url(), &create()).await?.contains("201 Created"));
+    system.stop().await?;
+    let file = folder.path().join("payments.sqlite");
+    let whole = std::fs::read(&file)?;
+    let mut found = 0;
+    for page in 1..whole.len() / 4_096 {
+        let mut damaged = whole.clone();
+        damaged[page * 4_096..][..4_096].fill(0xa5);
+        std::fs::write(&file, damaged)?;
+        let Err(error) = System::start(&options, &fixed_clock()).await else { continue };
+        found += 1;
+        let text = format!("{error:#}");
+        assert!(text.contains("cannot open the database") && text.contains("put a copy of it in its place"), "{text}");
+    }
+    // A page that is free is not damaged.
+    assert!(found * 10 > whole.len() / 4_096 * 9, "{found} of {}", whole.len() / 4_096);
+    std::fs::write(&file, whole)?;
+    let system = System::start(&options, &fixed_clock()).await?;
+    assert!(exchange(&system.api_url(), &create()).await?.contains("idempotent-replayed: true"));
+    system.stop().await
+}
+
+#[tokio::test]
+async fn a_bank_that_lost_its_database_begins_anew_only_if_asked_to() -> Result<()> {
+    for (of_reports, database) in [("reports", None), ("journal", None), ("reports", Some(""))] {
+        let folder = tempfile::tempdir()?;
+        let (data, reports) = (folder.path().to_owned(), folder.path().join("reports"));
+        std::fs::create_dir_all(reports.join(of_reports))?;
+        if let Some(content) = database {
+            std::fs::write(data.join("payments.sqlite"), content)?;
+        }
+        let options = Options { data: Some(data), reports, ..options()? };
+        let error = System::start(&options, &fixed_clock()).await.err().context("it begins without a word")?;
+        assert!(error.to_string().contains("put a copy of the database there"), "{error:#}");
+        let system = System::start(&Options { new_bank: true, ..options.clone() }, &fixed_clock()).await?;
+        system.stop().await?;
+        // It has a database from now on.
+        System::start(&options, &fixed_clock()).await?.stop().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn without_tokens_no_other_site_acts_on_the_bank_and_no_other_host_reads_it() -> Result<()> {
+    let system = System::start(&Options { sandbox: true, ..options()? }, &fixed_clock()).await?;
+    let api = system.api_url();
+    let created = exchange(&api, &create()).await?;
+    assert!(created.starts_with("HTTP/1.1 201"), "{created}");
+    let id = created.split("/accounts/acc-1/payments/").nth(1).and_then(|rest| rest.lines().next()).context("an id")?;
+    let cancel = format!("/accounts/acc-1/payments/{id}/cancel");
+    let site = "Origin: http://evil.example\nSec-Fetch-Site: cross-site\n";
+    for request in [
+        post(&cancel, site, ""),
+        post("/webhook-endpoints/x/test", site, ""),
+        post("/sandbox/clock", &format!("{site}Content-Type: text/plain\n"), r#"{"advanceSeconds":1}"#),
+    ] {
+        let reply = exchange(&api, &request).await?;
+        assert!(reply.starts_with("HTTP/1.1 403") && reply.contains("another site"), "{reply}");
+    }
+    let list = "GET /accounts/acc-1/payments HTTP/1.1\nHost: HOST\nSec-Fetch-Site: same-origin\nConnection: close\n\n";
+    for (host, status) in [("evil.example", "421"), ("127.0.0.1", "200"), ("localhost:8080", "200"), ("", "400")] {
+        let reply = exchange(&api, &list.replace("HOST", host)).await?;
+        assert!(reply.starts_with(&format!("HTTP/1.1 {status}")), "{host}: {reply}");
+        assert_eq!(reply.contains("SCHEDULED"), status == "200", "{host}: {reply}");
+    }
+    for hosts in ["", "Host: 127.0.0.1\nHost: 127.0.0.1\n"] {
+        let reply = exchange(&api, &list.replace("Host: HOST\n", hosts)).await?;
+        assert!(reply.starts_with("HTTP/1.1 400"), "{hosts}: {reply}");
+    }
+    system.stop().await
+}
+
+#[tokio::test]
+async fn a_client_that_closes_its_side_after_its_request_gets_the_answer() -> Result<()> {
+    let system = System::start(&Options { sandbox: true, ..options()? }, &fixed_clock()).await?;
+    let mut client = TcpStream::connect(system.api_url().replace("http://", "")).await?;
+    // It takes so long that the end of what the client sends is seen before the answer.
+    let request = post("/sandbox/clock", "", r#"{"advanceSeconds":432000}"#).replace('\n', "\r\n");
+    client.write_all(request.as_bytes()).await?;
+    client.shutdown().await?;
+    let mut reply = String::new();
+    client.read_to_string(&mut reply).await?;
+    assert!(reply.starts_with("HTTP/1.1 200"), "{reply}");
+    system.stop().await
+}
+
 #[tokio::test]
 async fn a_table_whose_creator_was_killed_gets_its_time_to_live() -> Result<()> {
     let stack = Stack::on(EngineChoice::Memory).start().await?;
@@ -142,7 +235,7 @@ async fn the_bank_has_the_calendars_of_its_flags() -> Result<()> {
     let (calendars, cut_offs) = (Some("EUR=T2".to_owned()), Some("T2=16:00".to_owned()));
     let options = Options { dates: Dates { calendars, cut_offs, ..Dates::default() }, ..options()? };
     let system = System::start(&options, &fixed_clock()).await?;
-    let reply = exchange(&system.api_url(), "GET /calendars HTTP/1.1\nHost: bank\nConnection: close\n\n").await?;
+    let reply = exchange(&system.api_url(), "GET /calendars HTTP/1.1\nHost: 127.0.0.1\nConnection: close\n\n").await?;
     assert!(reply.contains("T2") && reply.contains("16:00") && !reply.contains("FED"), "{reply}");
     system.stop().await
 }
@@ -209,7 +302,7 @@ async fn a_path_is_decoded_before_its_route_is_looked_for() -> Result<()> {
         ("GET", "/counts%3Ffrom=2026-01-01", "200 OK", "byStatus"),
         ("GET", "/accounts/acc%3F1/payments", "404 Not Found", "no-such-route"),
     ] {
-        let request = format!("{method} {path} HTTP/1.1\nHost: bank\nConnection: close\nContent-Length: 0\n\n");
+        let request = format!("{method} {path} HTTP/1.1\nHost: 127.0.0.1\nConnection: close\nContent-Length: 0\n\n");
         let reply = exchange(&api, &request).await?;
         assert!(
             reply.starts_with(&format!("HTTP/1.1 {want}")) && reply.contains(says),
@@ -222,7 +315,7 @@ async fn a_path_is_decoded_before_its_route_is_looked_for() -> Result<()> {
 #[tokio::test]
 async fn a_broken_body_is_a_bad_request() -> Result<()> {
     let system = System::start(&options()?, &fixed_clock()).await?;
-    let head = "POST /payment-batches HTTP/1.1\nHost: bank\nConnection: close\nTransfer-Encoding: chunked\n";
+    let head = "POST /payment-batches HTTP/1.1\nHost: 127.0.0.1\nConnection: close\nTransfer-Encoding: chunked\n";
     let broken = format!("{head}Content-Type: application/json\n\nnot-a-length\n");
     let reply = exchange(&system.api_url(), &broken).await?;
     assert!(reply.starts_with("HTTP/1.1 400") && reply.ends_with(r#"{"message":"Bad Request"}"#), "{reply}");
@@ -233,7 +326,7 @@ async fn a_broken_body_is_a_bad_request() -> Result<()> {
 async fn half_sent_requests_time_out_and_do_not_delay_the_end() -> Result<()> {
     let system = System::start(&options()?, &fixed_clock()).await?;
     let (api, engine) = (system.api_url(), system.dynamodb_url().to_owned());
-    let half = "POST /payment-batches HTTP/1.1\r\nHost: bank\r\n";
+    let half = "POST /payment-batches HTTP/1.1\r\nHost: 127.0.0.1\r\n";
     let mut clients = Vec::new();
     for (url, sent) in
         [(&api, half.to_owned()), (&engine, half.to_owned()), (&api, format!("{half}Content-Length: 9\r\n\r\n{{"))]

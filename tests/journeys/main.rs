@@ -21,6 +21,7 @@ mod extremes;
 mod faults;
 mod golden;
 mod heads;
+mod idle;
 mod list;
 mod local;
 mod log;

@@ -66,10 +66,10 @@ pub(crate) async fn run(world: &World, name: &str) -> Result<Value> {
         "recount" => scheduled(name, &text, |event| functions.recount.handle(event)).await,
         "redate" => scheduled(name, &text, |event| functions.redate.handle(event)).await,
         "report" => scheduled(name, &text, |event| functions.report.handle(event)).await,
-        "dispatch" => {
-            let response = functions.dispatch.handle(serde_json::from_str(&text)?).await;
-            Ok(serde_json::to_value(response.map_err(anyhow::Error::msg)?)?)
-        }
+        "dispatch" => Ok(match functions.dispatch.handle(serde_json::from_str(&text)?).await {
+            Ok(response) => serde_json::to_value(response)?,
+            Err(error) => json!({ "error": error.to_string() }),
+        }),
         "settle" => {
             let response = functions.settle_batch(serde_json::from_str(&text)?).await;
             Ok(in_order_of_ids(serde_json::to_value(response)?))

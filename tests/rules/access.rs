@@ -12,6 +12,13 @@ use crate::template::{API, FUNCTION, http_events, resources, template, text};
 const CLIENT: &str = "AWS::Cognito::UserPoolClient";
 const RESOURCE_SERVER: &str = "AWS::Cognito::UserPoolResourceServer";
 
+/// The only client of a stack in dev.
+const ONE_CLIENT: &str = "ChannelClient";
+
+// The places of both stages in an `!If` on `IsProd`.
+const PROD: usize = 1;
+const DEV: usize = 2;
+
 /// The variable of `sam local` that lets requests in without an authorizer.
 const SAM_LOCAL: &str = "AWS_SAM_LOCAL";
 
@@ -61,30 +68,53 @@ fn the_templates_issuer_has_the_scopes_of_the_code() -> Result<()> {
         let client = &client["Properties"];
         assert_eq!(client["AllowedOAuthFlows"], json!(["client_credentials"]), "{name} is a machine's client");
         assert_eq!(client["GenerateSecret"], true, "{name}");
-        for scope in client["AllowedOAuthScopes"].as_array().context("no scopes")? {
-            assert!(known.contains(text(scope)?), "{name} has the scope {scope}, which is none");
-        }
     }
+    let of_stage = |stage| clients.iter().flat_map(move |(_, client)| scopes_of(client, stage));
+    let granted: BTreeSet<&str> = of_stage(PROD).chain(of_stage(DEV)).collect();
+    assert!(granted.iter().all(|scope| known.contains(*scope)), "{granted:?}");
     // The two that no route requires are reserved: a provider's consents and a client's settings name them.
     let required: BTreeSet<&str> = all().filter_map(|spec| spec.scope).map(Scope::as_str).collect();
-    let granted: Vec<&str> = clients
-        .iter()
-        .flat_map(|(_, client)| client["Properties"]["AllowedOAuthScopes"].as_array().into_iter().flatten())
-        .filter_map(Value::as_str)
-        .collect();
     for reserved in [Scope::Files, Scope::Approve].map(Scope::as_str) {
-        assert!(known.contains(reserved) && !required.contains(reserved) && !granted.contains(&reserved), "{reserved}");
+        assert!(known.contains(reserved) && !required.contains(reserved) && !granted.contains(reserved), "{reserved}");
     }
     // Nobody signs in at the template's own issuer, so no client of it acts in the console. And a secret opens one kind of harm.
-    assert!(!granted.contains(&Scope::Operate.as_str()), "{granted:?}");
+    assert!(!granted.contains(Scope::Operate.as_str()), "{granted:?}");
     let feed = clients.iter().find(|(name, _)| *name == "FeedClient").context("no client of the feed")?;
-    assert_eq!(feed.1["Properties"]["AllowedOAuthScopes"], json!([Scope::Feed.as_str()]));
-    let wanted: BTreeSet<_> = clients.iter().map(|(name, _)| json!({ "!Ref": name }).to_string()).collect();
+    assert_eq!(scopes_of(feed.1, PROD), [Scope::Feed.as_str()]);
+    Ok(())
+}
+
+/// Each machine client costs $6 a month.
+#[test]
+fn dev_has_one_machine_client_with_the_scopes_of_all() -> Result<()> {
+    let template = template()?;
+    let both = json!({ "!And": [{ "!Condition": "HasOwnIssuer" }, { "!Condition": "IsProd" }] });
+    assert_eq!(template["Conditions"]["HasClientOfEach"], both);
+    let (mut of_prod, mut of_dev) = (BTreeSet::new(), BTreeSet::new());
+    for (name, client) in resources(&template, CLIENT)? {
+        let wanted = if name == ONE_CLIENT { "HasOwnIssuer" } else { "HasClientOfEach" };
+        assert_eq!(client["Condition"], wanted, "{name}");
+        of_prod.extend(scopes_of(client, PROD).into_iter().map(str::to_owned));
+        if name == ONE_CLIENT {
+            of_dev.extend(scopes_of(client, DEV).into_iter().map(str::to_owned));
+        } else {
+            let id = &template["Outputs"][format!("{name}Id")]["Value"];
+            assert_eq!(*id, json!({ "!If": ["IsProd", { "!Ref": name }, { "!Ref": ONE_CLIENT }] }), "{name}");
+        }
+    }
+    assert_eq!(of_dev, of_prod);
+    Ok(())
+}
+
+#[test]
+fn the_templates_clients_are_its_audience_and_its_machines() -> Result<()> {
+    let template = template()?;
+    let wanted: Vec<Value> = resources(&template, CLIENT)?.iter().map(|(name, _)| json!({ "!Ref": name })).collect();
+    let one = json!({ "!Ref": ONE_CLIENT });
     for (name, api) in resources(&template, API)? {
         for authorizer in api["Properties"]["Auth"]["Authorizers"].as_object().context("no authorizers")?.values() {
-            let own = authorizer["JwtConfiguration"]["audience"]["!If"][1].as_array().context("no audience")?;
-            let own: BTreeSet<_> = own.iter().map(Value::to_string).collect();
-            assert_eq!(own, wanted, "{name}: the audience is not the template's clients");
+            let own = &authorizer["JwtConfiguration"]["audience"]["!If"][1];
+            assert_eq!(*own, json!({ "!If": ["IsProd", wanted, [one]] }), "{name}: the audience");
         }
     }
     // All of them are machines.
@@ -94,17 +124,21 @@ fn the_templates_issuer_has_the_scopes_of_the_code() -> Result<()> {
             assert_eq!(*machines, Value::Null, "{name}");
             continue;
         }
-        let own = machines["!If"][1]["!Join"][1].as_array().context("no clients of the stack")?;
-        assert_eq!(
-            (&machines["!If"][0], own.iter().map(Value::to_string).collect()),
-            (&json!("HasOwnIssuer"), wanted.clone())
-        );
+        let own = json!({ "!If": ["IsProd", { "!Join": [",", wanted] }, one] });
+        assert_eq!((&machines["!If"][0], &machines["!If"][1]), (&json!("HasOwnIssuer"), &own), "{name}");
         let named = ["MachineClients", "ConsoleClientId", "ConsoleOperateClientId"].map(|id| json!({ "!Ref": id }));
         // Anybody can sign in with the console's clients whom the provider lets, so they are no machines anywhere else.
         let known = if name == "ConsoleFunction" { json!({ "!Join": [",", named] }) } else { named[0].clone() };
         assert_eq!(machines["!If"][2], known, "{name}");
     }
     Ok(())
+}
+
+/// The scopes of a client in a stage.
+fn scopes_of(client: &Value, stage: usize) -> Vec<&str> {
+    let scopes = &client["Properties"]["AllowedOAuthScopes"];
+    let scopes = if scopes["!If"][0] == "IsProd" { &scopes["!If"][stage] } else { scopes };
+    scopes.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
 #[test]

@@ -62,6 +62,15 @@ fn parameters_are_in_the_order_of_the_path() -> Result<()> {
     Ok(())
 }
 
+/// Some generators repeat a list's parameter, whatever its style is.
+#[test]
+fn every_list_in_a_query_has_the_default_style() -> Result<()> {
+    each_schema(|at, parameter| {
+        let is_default = parameter["style"].is_null() && parameter["explode"].is_null();
+        assert!(is_default, "{at}: leave out style and explode, and take repeated parameters");
+    })
+}
+
 /// An integer that does not say how large it can be has 32 bits in Java and elsewhere.
 #[test]
 fn every_integer_says_how_large_it_is() -> Result<()> {

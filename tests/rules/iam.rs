@@ -5,7 +5,7 @@
 //! | what a method of the store calls | `shared/store/src`: `iam/store.rs` |
 //! | which methods a function can call | every name that is called in `functions/<function>/src` and in the shared code |
 //! | what is called beside the store | [`BESIDE_THE_STORE`] |
-//! | what its event source, failure destination, log group and traces require | `template.yaml`: `iam/configured.rs` |
+//! | what its event source, failure destination and log group require | `template.yaml`: `iam/configured.rs` |
 //! | what a role allows | the roles in `template.yaml`: `payments_tests::Role` |
 //!
 //! The journeys show that the first three miss nothing: in `payments_tests::World` every function calls with its

@@ -5,6 +5,7 @@ mod alarms;
 mod api_names;
 mod bounds;
 mod circles;
+mod costs;
 mod domain;
 mod generators;
 mod graph;

@@ -30,11 +30,12 @@ const NOT_IN_EVENTS: [(i64, &str); 4] = [
 ];
 
 /// Answers to bodies that are too long for an event file; journeys send those.
-const TOO_LONG_FOR_EVENTS: [(&str, i64); 7] = [
+const TOO_LONG_FOR_EVENTS: [(&str, i64); 8] = [
     ("POST /payment-batches", 413),
     ("POST /accounts/{accountId}/payment-batches", 413),
     ("POST /accounts/{accountId}/payments/{paymentId}/cancel", 413),
     ("PUT /webhook-endpoints/{endpointId}", 413),
+    ("POST /webhook-endpoints/{endpointId}/test", 413),
     ("POST /webhook-endpoints/{endpointId}/replay", 413),
     ("POST /webhook-endpoints/{endpointId}/skip", 413),
     ("POST /webhook-endpoints/{endpointId}/rotate", 413),

@@ -145,6 +145,22 @@ fn files_of_the_journal_are_written_once() -> Result<()> {
     Ok(())
 }
 
+/// An operator may put an older version back, so the bucket's policy does not say so, but the role of the function does.
+#[test]
+fn a_published_report_is_written_once_by_its_function() -> Result<()> {
+    let template = template()?;
+    let policies = &template["Resources"]["ReportRole"]["Properties"]["Policies"];
+    let statements = policies[0]["PolicyDocument"]["Statement"].as_array().context("no statements")?;
+    let reports = json!({ "!Sub": "${ReportsBucket.Arn}/reports/*" });
+    let puts = statements.iter().filter(|statement| {
+        let of = |value: &Value, one: &Value| *value == *one || value.as_array().is_some_and(|all| all.contains(one));
+        of(&statement["Action"], &json!("s3:PutObject")) && of(&statement["Resource"], &reports)
+    });
+    let conditions: Vec<&Value> = puts.map(|statement| &statement["Condition"]).collect();
+    assert_eq!(conditions, [&json!({ "Null": { "s3:if-none-match": "false" } })]);
+    Ok(())
+}
+
 /// The model of the partitions (`tools/capacity`) reads the same values.
 #[test]
 fn prod_is_warm_for_the_feed_and_dev_is_not() -> Result<()> {

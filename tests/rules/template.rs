@@ -198,8 +198,8 @@ pub(crate) fn variable_of(template: &Value, function: &Value, name: &str) -> Opt
         );
     }
     // Every parameter has its default, under which no condition of a variable is met but that the stack has an issuer of its own.
-    let place = if value["!If"][0] == "HasOwnIssuer" { 1 } else { 2 };
-    let value = if value["!If"].is_array() { &value["!If"][place] } else { value };
+    let value = if value["!If"][0] == "HasOwnIssuer" { &value["!If"][1] } else { value };
+    let value = if value["!If"].is_array() { &value["!If"][2] } else { value };
     let parameter = value["!Ref"].as_str().map(|id| &template["Parameters"][id]["Default"]);
     match parameter.unwrap_or(value) {
         Value::Null => value["!Ref"].as_str().map(str::to_owned),

@@ -15,8 +15,8 @@ use payments_model::{
     Actor, Event, EventFields, EventFilter, Failure, Head, HeadKey, PaymentId, Settlement, Transition,
 };
 use payments_store::{
-    BlockingEvent, Decided, Delivery, DeliveryEnd, DeliveryError, DueSort, EndpointChoice, LogPosition, LogRead,
-    MAX_ENDPOINTS, Moved, Progress, Store, WebhookCommit, first_lease,
+    BlockingEvent, CreateEndpoint, Decided, Delivery, DeliveryEnd, DeliveryError, DueSort, EndpointChoice, LogPosition,
+    LogRead, MAX_ENDPOINTS, Moved, Progress, Store, WebhookCommit,
 };
 use serde_json::json;
 
@@ -152,8 +152,16 @@ async fn endpoint(world: &World, id: &str) -> Result<EndpointId> {
     let from = LogPosition::BEGINNING;
     ensure!(
         store
-            .create_webhook_endpoint(&id, &chosen, from, false, world.now(), first_lease(world.now().as_chrono()))
-            .await?,
+            .create_webhook_endpoint(
+                &id,
+                &chosen,
+                from,
+                false,
+                world.now().as_chrono(),
+                store.endpoints_created().await?
+            )
+            .await?
+            == CreateEndpoint::Created,
         "it is there"
     );
     Ok(id)

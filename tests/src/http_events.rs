@@ -178,6 +178,7 @@ pub const GIVEN: [(Given, &[&str]); 14] = [
             "query-due/list-page-2",
             "query-due/list-shard",
             "query-due/list-status",
+            "query-due/list-status-repeated",
             "query-due/list-status-with-comma",
         ],
     ),

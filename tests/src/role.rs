@@ -30,9 +30,6 @@ impl fmt::Display for Permission {
 /// What the ARNs of event buses begin with, before the parameter that names one.
 const BUSES: &str = "arn:${AWS::Partition}:events:${AWS::Region}:${AWS::AccountId}:event-bus/${";
 
-/// The actions that may name no resource, because their service has none.
-const WITHOUT_RESOURCES: [&str; 2] = ["xray:PutTelemetryRecords", "xray:PutTraceSegments"];
-
 /// An action on a resource, with the keys that one statement allows; `None` is any.
 #[derive(Debug, Clone)]
 struct Grant {
@@ -66,7 +63,7 @@ impl Role {
 
     /// Reads the properties of a role.
     fn of(role: &Value, template: &Value) -> Result<Self> {
-        let known = ["AssumeRolePolicyDocument", "ManagedPolicyArns", "Policies"];
+        let known = ["AssumeRolePolicyDocument", "ManagedPolicyArns", "Policies", "Tags"];
         let strange =
             role.as_object().context("a role has properties")?.keys().find(|it| !known.contains(&it.as_str()));
         ensure!(strange.is_none(), "what does {strange:?} mean?");
@@ -185,8 +182,7 @@ fn granted(number: usize, statement: &Value) -> Result<Vec<Grant>> {
     let mut grants = Vec::new();
     for action in listed(&statement["Action"]) {
         let action = action.as_str().filter(|action| !action.contains('*')).context("an action of many")?;
-        let is_of_all = places.iter().any(|place| place == "*");
-        ensure!(!is_of_all || WITHOUT_RESOURCES.contains(&action), "{action} on every resource");
+        ensure!(!places.iter().any(|place| place == "*"), "{action} on every resource");
         grants.extend(places.iter().cloned().map(|place| Grant {
             statement: number,
             action: action.to_owned(),
@@ -198,12 +194,16 @@ fn granted(number: usize, statement: &Value) -> Result<Vec<Grant>> {
     Ok(grants)
 }
 
-/// The partition keys that a condition allows, as patterns; `None` without a condition, and for the source of events and the folder of
-/// a list.
+/// The partition keys that a condition allows, as patterns; `None` without a condition, and for the source of events, the folder of
+/// a list, and files that must not be there.
 fn keys_of(condition: &Value) -> Result<Option<BTreeSet<String>>> {
     let Some(condition) = condition.as_object() else { return Ok(None) };
-    let others = [json!({ "events:source": BUS_SOURCE }), json!({ "s3:prefix": "reports/" })];
-    if condition.get("StringEquals").is_some_and(|tested| others.contains(tested)) {
+    let others = [
+        json!({ "StringEquals": { "events:source": BUS_SOURCE } }),
+        json!({ "StringEquals": { "s3:prefix": "reports/" } }),
+        json!({ "Null": { "s3:if-none-match": "false" } }),
+    ];
+    if others.iter().any(|other| other.as_object() == Some(condition)) {
         return Ok(None);
     }
     let the_only = |fields: &Map<String, Value>| fields.len() == 1;

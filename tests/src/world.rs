@@ -9,7 +9,7 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::{RetryConfig, RetryPartition};
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::types::AttributeValue;
-use chrono::DateTime;
+use chrono::{DateTime, TimeDelta};
 use object_store::ObjectStore;
 use payments_boot::{Clock, Lookup, Metrics};
 use payments_delivery::DynamoDbStream;
@@ -171,6 +171,14 @@ impl World {
         let seconds = DateTime::parse_from_rfc3339(instant).with_context(|| instant.to_owned())?.timestamp();
         self.seconds.store(seconds, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Returns what lets time pass, for what does not have the world.
+    pub fn passing(&self) -> impl Fn(TimeDelta) + Send + Sync + 'static {
+        let seconds = Arc::clone(&self.seconds);
+        move |time| {
+            seconds.fetch_add(time.num_seconds(), Ordering::Relaxed);
+        }
     }
 
     /// Sends a request to its function, as an API Gateway event.

@@ -12,13 +12,15 @@ import (
 )
 
 const (
-	account = "go-generated"
 	// More than 32 bits hold, and the most that a payment can have.
 	large   = int64(3_000_000_000)
 	largest = int64(9_007_199_254_740_991)
 )
 
 var (
+	// Another one in each run, so that nothing is there.
+	account = fmt.Sprintf("go-%d", time.Now().UnixNano())
+
 	ctx    = context.Background()
 	client = must(bank.NewClientWithResponses(os.Getenv("BANK_URL"), bank.WithRequestEditorFn(authorize)))
 	// A date on which London's clock is an hour ahead of UTC: a time that is taken for a date is another time.

@@ -20,7 +20,8 @@ import org.openapitools.client.model.PaymentPage;
 import org.openapitools.client.model.Status;
 
 class Checks {
-    static final String ACCOUNT = "java-generated";
+    // Another one in each run, so that nothing is there.
+    static final String ACCOUNT = "java-" + System.nanoTime();
     // More than 32 bits hold, and the most that a payment can have.
     static final long LARGE = 3_000_000_000L;
     static final long LARGEST = 9_007_199_254_740_991L;

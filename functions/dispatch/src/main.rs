@@ -14,6 +14,6 @@ async fn main() -> Result<(), Error> {
     let config = Config::read(&lookup)?;
     let store = store(&config.data).await;
     let queue = Arc::new(SqsQueue { client: sqs().await, queue_url: config.queue_url });
-    let dispatch = Dispatch::new(store, queue, Clock::system(), Metrics::stdout(&lookup));
+    let dispatch = Dispatch::new(store, queue, Clock::system(), Metrics::stdout(&lookup)?);
     run(service_fn(|event: LambdaEvent<_>| dispatch.handle(event.payload))).await
 }

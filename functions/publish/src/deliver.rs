@@ -3,7 +3,6 @@
 //! The place moves over events that were all accepted, or that the filter rejects. So a crash repeats events, and loses none. Only the
 //! holder of the lease sends, so the events of a payment are sent in their order, and no body beside another run's.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use chrono::TimeDelta;
@@ -32,9 +31,6 @@ pub const LEASE: TimeDelta = TimeDelta::seconds(60);
 /// The part of a lease that must be left when a request begins.
 const NEEDED: TimeDelta = TimeDelta::seconds(26);
 
-/// How often an endpoint that is at the log's end looks for more, while others are still sent to. The stream's next batch waits for this run.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
-
 /// What the deliveries to all endpoints work with.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Run<'r> {
@@ -42,9 +38,9 @@ pub(crate) struct Run<'r> {
     pub(crate) sender: &'r Sender,
     pub(crate) master: &'r MasterSecret,
     pub(crate) clock: &'r Clock,
+    /// The clock that receivers go by.
+    pub(crate) signed_by: &'r Clock,
     pub(crate) deadline: &'r Deadline,
-    /// How many endpoints have a request under way.
-    pub(crate) sending: &'r AtomicUsize,
 }
 
 /// What came of the bodies of a round.
@@ -81,28 +77,32 @@ impl Run<'_> {
         if state.test_at.is_some() {
             state = self.test(endpoint, state).await?;
         }
-        while let Some(next) = self.step(endpoint, &state, outcome).await? {
+        let mut longest = Duration::ZERO;
+        while let Some(next) = self.step(endpoint, &state, &mut longest, outcome).await? {
             let goes_on = next.lease_until.is_some();
             state = next;
             if !goes_on {
                 return Ok(Some(state));
             }
         }
-        // An operator moved the place, changed the endpoint or deleted it. Then the lease is another one, and lasts until its time is over.
+        // An operator moved the place, changed the endpoint or deleted it. All answers are there, so others may send.
         self.store.release_webhook(&endpoint.id, state.lease).await?;
         Ok(Some(state))
     }
 
     /// Does one round. Returns the state after it, whose lease has ended if this was the last; none if the place was moved meanwhile.
+    ///
+    /// It does none that may last past the deadline if it takes as long as the `longest` before: the others would wait for that one.
     async fn step(
         &self,
         endpoint: &WebhookEndpoint,
         state: &WebhookState,
+        longest: &mut Duration,
         outcome: &mut WebhookOutcome,
     ) -> Result<Option<WebhookState>, PublishError> {
         let now = self.clock.now();
         let Some(head) = self.store.log_head().await? else { return self.end(endpoint, state).await };
-        if endpoint.disabled_at.is_some() || !state.may_send(now) || self.deadline.has_come() {
+        if endpoint.disabled_at.is_some() || !state.may_send(now) || self.deadline.comes_within(*longest) {
             return self.end(endpoint, state).await;
         }
         let at_once = backoff::at_once(&state.progress);
@@ -119,10 +119,12 @@ impl Run<'_> {
             let renewed = Written { to: state.position, progress: state.progress.clone(), disabled: None };
             let Some(_) = self.write(endpoint, state, &renewed, true).await? else { return Ok(None) };
         }
+        let began = self.clock.instant();
         let written = self.send_round(endpoint, state, round, after, outcome).await?;
-        // The last round of a run ends the lease with the same write, unless it waits for others.
+        *longest = (*longest).max((self.clock.instant() - began).to_std().unwrap_or_default());
+        // The last round ends the lease with the same write.
         let failed = written.progress.failures > 0;
-        let goes_on = !failed && written.disabled.is_none() && (!is_end || self.others_are_sending());
+        let goes_on = !failed && written.disabled.is_none() && !is_end;
         self.write(endpoint, state, &written, goes_on).await
     }
 
@@ -175,12 +177,11 @@ impl Run<'_> {
         let secret = |generation| EndpointSecret::derive(self.master, &endpoint.id, generation);
         let secrets: Vec<EndpointSecret> = endpoint.signing(now).map(secret).collect();
         let one = async |body: Body| {
-            let sent = self.sender.send(&endpoint.chosen.url, &secrets, &body.message, now, body.json).await;
+            let at = self.signed_by.now();
+            let sent = self.sender.send(&endpoint.chosen.url, &secrets, &body.message, at, body.json).await;
             (body.message.to_string(), sent)
         };
-        self.sending.fetch_add(1, Ordering::Relaxed);
         let sent = join_all(bodies.into_iter().map(one)).await;
-        self.sending.fetch_sub(1, Ordering::Relaxed);
         let accepted = sent.iter().map(|(_, sent)| matches!(sent, Ok(Answer::Accepted))).collect();
         // Of several failures the endpoint's own word counts most, that it is gone.
         let mut failures = sent.into_iter().filter_map(|(message, sent)| failure(message, sent));
@@ -196,14 +197,8 @@ impl Run<'_> {
         after: LogPosition,
         is_end: bool,
     ) -> Result<Option<WebhookState>, PublishError> {
-        let waits = is_end && self.others_are_sending();
-        if waits && after == state.position {
-            self.deadline.sleep(LOOK_AGAIN).await;
-            // Before it sends again it renews its lease, and so learns that the endpoint was changed meanwhile.
-            return Ok(Some(WebhookState { lease_until: Some(self.clock.now()), ..state.clone() }));
-        }
         let written = Written { to: after, progress: state.progress.clone(), disabled: None };
-        self.write(endpoint, state, &written, !is_end || waits).await
+        self.write(endpoint, state, &written, !is_end).await
     }
 
     /// Goes on where the log begins, because it no longer has the events at the place.
@@ -285,10 +280,6 @@ impl Run<'_> {
             disabled: written.disabled.map(|by| (by, now)),
         };
         Ok(self.store.commit_webhook(&endpoint.id, state, &commit).await?)
-    }
-
-    fn others_are_sending(&self) -> bool {
-        self.sending.load(Ordering::Relaxed) > 0
     }
 }
 

@@ -12,7 +12,7 @@ async fn main() -> Result<(), Error> {
     let store = store(&config.data).await;
     let files = config.storage.open("JOURNAL_URL", &lookup)?;
     let webhooks = Webhooks::configured(&config).await?;
-    let publish = Publish::new(store, files, webhooks, Clock::system(), Metrics::stdout(&lookup));
+    let publish = Publish::new(store, files, webhooks, Clock::system(), Metrics::stdout(&lookup)?);
     let publish = publish.with_bus(EventBridge::configured(&config).await);
     run(service_fn(|event| publish.handle(event))).await
 }

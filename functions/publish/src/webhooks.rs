@@ -1,11 +1,12 @@
 //! The deliveries to all endpoints, at the same time.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
 
-use futures::future::join_all;
-use payments_boot::{Deadline, WebhookMaster};
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
+use payments_boot::{Clock, Deadline, WebhookMaster};
 use payments_model::UtcSecond;
 use payments_model::webhook::EndpointId;
 use payments_store::{LogHead, StoreError, WebhookEndpoint, WebhookState};
@@ -21,6 +22,8 @@ pub struct Webhooks {
     pub sender: Arc<Sender>,
     /// What signs them.
     pub master: WebhookMaster,
+    /// The clock that receivers go by, if it is not the bank's: a sandbox moves that.
+    pub clock: Option<Clock>,
 }
 
 #[cfg(feature = "aws")]
@@ -31,9 +34,13 @@ impl Webhooks {
     /// When the machine's certificates cannot be read.
     pub async fn configured(config: &crate::Config) -> Result<Self, lambda_runtime::Error> {
         let master = WebhookMaster::configured(&config.webhook_secret).await?;
-        Ok(Self { sender: Arc::new(Sender::internet()?), master })
+        Ok(Self { sender: Arc::new(Sender::internet()?), master, clock: None })
     }
 }
+
+/// How often a run looks for endpoints that have something to get by now, while others are still sent to. The stream's next batch waits for
+/// this run.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// The endpoints that there are.
 #[derive(Debug, Default)]
@@ -80,18 +87,23 @@ impl Known {
         known
     }
 
+    /// Whether nobody wants events.
+    fn is_empty(&self) -> bool {
+        self.endpoints.is_empty() && self.without_place.is_empty() && self.unreadable == 0
+    }
+
     /// The endpoints that can be read, with how far each is.
     fn with_states(&self) -> impl Iterator<Item = (&WebhookEndpoint, &WebhookState)> {
         self.endpoints.iter().filter_map(|endpoint| Some((endpoint, self.states.get(endpoint.id.as_str())?)))
     }
 
     /// The endpoints that have something to get at `now`, with the numbers of their leases.
-    fn due(&self, head: Option<&LogHead>, now: UtcSecond) -> Vec<(&WebhookEndpoint, u64)> {
+    fn due(&self, head: Option<&LogHead>, now: UtcSecond) -> Vec<(WebhookEndpoint, u64)> {
         let due = self.with_states().filter_map(|(endpoint, state)| {
             let has_more = head.is_some_and(|head| state.position != head.end());
             let gets_more = has_more && endpoint.disabled_at.is_none();
             let is_due = state.can_be_taken(now) && (gets_more || state.test_at.is_some());
-            is_due.then_some((endpoint, state.lease))
+            is_due.then(|| (endpoint.clone(), state.lease))
         });
         due.collect()
     }
@@ -107,15 +119,10 @@ impl Publish {
         deadline: &Deadline,
         outcome: &mut Option<WebhookOutcome>,
     ) -> Result<(), PublishError> {
-        // The places before the head: another run may move one on to what is behind a head that was read before. And before the endpoints:
-        // the lease of one that is changed in between is another one than here, so nothing is sent as it was before.
-        let states = self.store.webhook_states().await?;
-        let endpoints = self.store.webhook_endpoints().await?;
-        if endpoints.is_empty() && states.is_empty() {
+        let (mut known, head) = self.known().await?;
+        if known.is_empty() {
             return Ok(());
         }
-        let head = self.store.log_head().await?;
-        let mut known = Known::of(endpoints, states);
         let outcome = outcome.insert(WebhookOutcome::default());
         let begun = self.begin_again(&known, head.as_ref()).await;
         let served = self.serve_due(&mut known, head.as_ref(), deadline, outcome).await;
@@ -129,6 +136,18 @@ impl Publish {
         served.and(begun)
     }
 
+    /// Reads the endpoints and the log's head.
+    async fn known(&self) -> Result<(Known, Option<LogHead>), PublishError> {
+        // The places before the head: another run may move one on to what is behind a head that was read before. And before the endpoints:
+        // the lease of one that is changed in between is another one than here, so nothing is sent as it was before.
+        let states = self.store.webhook_states().await?;
+        let endpoints = self.store.webhook_endpoints().await?;
+        if endpoints.is_empty() && states.is_empty() {
+            return Ok((Known::default(), None));
+        }
+        Ok((Known::of(endpoints, states), self.store.log_head().await?))
+    }
+
     /// Gives a place in the log to endpoints that have none. The next run serves them: what was read of them is older than the place.
     async fn begin_again(&self, known: &Known, head: Option<&LogHead>) -> Result<(), PublishError> {
         for id in &known.without_place {
@@ -138,7 +157,7 @@ impl Publish {
         Ok(())
     }
 
-    /// Delivers to all endpoints that have something to get.
+    /// Delivers to all endpoints that have something to get, also those that have it only while others are sent to.
     async fn serve_due(
         &self,
         known: &mut Known,
@@ -146,34 +165,50 @@ impl Publish {
         deadline: &Deadline,
         outcome: &mut WebhookOutcome,
     ) -> Result<(), PublishError> {
-        let due = known.due(head, self.clock.now());
+        let mut due = known.due(head, self.clock.now());
         if due.is_empty() {
             return Ok(());
         }
-        let (master, sending) = (self.webhooks.master.get_secret().await?, AtomicUsize::new(0));
+        let master = self.webhooks.master.get_secret().await?;
         let run = &Run {
             store: &self.store,
             sender: &self.webhooks.sender.anew(),
             master: &master,
             clock: &self.clock,
+            signed_by: self.webhooks.clock.as_ref().unwrap_or(&self.clock),
             deadline: &deadline.earlier(needed_at_the_end()),
-            sending: &sending,
         };
-        let served = due.into_iter().map(|(endpoint, lease)| async move {
+        let serve = |(endpoint, lease): (WebhookEndpoint, u64)| async move {
             let mut own = WebhookOutcome::default();
-            let state = run.serve(endpoint, lease, &mut own).await;
+            let state = run.serve(&endpoint, lease, &mut own).await;
             (endpoint.id.to_string(), own, state)
-        });
-        let (served, mut failure) = (join_all(served).await, None);
-        for (id, own, state) in served {
-            *outcome += own;
-            match state {
-                Ok(Some(state)) => drop(known.states.insert(id, state)),
-                Ok(None) => {}
-                // The others were served all the same.
-                Err(error) => failure = failure.or(Some(error)),
+        };
+        let (mut serving, mut served, mut failure) = (FuturesUnordered::new(), BTreeSet::new(), None);
+        loop {
+            served.extend(due.iter().map(|(endpoint, _)| endpoint.id.to_string()));
+            serving.extend(due.drain(..).map(serve));
+            tokio::select! {
+                biased;
+                ended = serving.next() => match ended {
+                    None => return failure.map_or(Ok(()), Err),
+                    Some((id, own, state)) => {
+                        *outcome += own;
+                        served.remove(&id);
+                        match state {
+                            Ok(Some(state)) => drop(known.states.insert(id, state)),
+                            Ok(None) => {}
+                            // The others were served all the same.
+                            Err(error) => failure = failure.or(Some(error)),
+                        }
+                    }
+                },
+                () = tokio::time::sleep(LOOK_AGAIN), if !run.deadline.has_come() => {
+                    // What cannot be read now, the next run reads.
+                    let Ok((now_known, head)) = self.known().await else { continue };
+                    due = now_known.due(head.as_ref(), self.clock.now());
+                    due.retain(|(endpoint, _)| !served.contains(endpoint.id.as_str()));
+                }
             }
         }
-        failure.map_or(Ok(()), Err)
     }
 }

@@ -3,7 +3,8 @@
 use std::str::FromStr;
 
 use payments_http::cursor::invalid_cursor;
-use payments_http::request::{date_order, invalid_parameter};
+use payments_http::query::invalid_parameter;
+use payments_http::request::date_order;
 use payments_http::{AccountCursor, PageLimit, Problem, Query};
 use payments_model::{AccountId, BusinessDate, BusinessZone, IdempotencyKey, Place, Reference, Statuses};
 use payments_store::{AccountFilter, AccountQuery, ListOrder};
@@ -69,7 +70,7 @@ pub(crate) fn with_data(query: &Query<'_>) -> Result<bool, Problem> {
 pub(crate) fn key(query: &Query<'_>) -> Result<Option<IdempotencyKey>, Problem> {
     let Some(key) = query.get(KEY)? else { return Ok(None) };
     for &other in PARAMETERS.iter().filter(|name| ![KEY, INCLUDE].contains(name)) {
-        if query.text(other)?.is_some() {
+        if query.has(other) {
             return Err(invalid_parameter(other, &"it cannot stand beside \"idempotencyKey\"; send one of them"));
         }
     }
@@ -81,7 +82,7 @@ impl Plan {
     /// after midnight; parameters next to it must agree with it.
     pub(crate) fn of(account: AccountId, query: &Query<'_>, today: BusinessDate) -> Result<Self, Problem> {
         let (from, to) = (query.get::<BusinessDate>("from")?, query.get::<BusinessDate>("to")?);
-        let statuses = query.get::<Statuses>("status")?;
+        let statuses = query.list::<Statuses>("status")?;
         let payee = query.get::<AccountId>("payeeAccountId")?;
         let reference = query.get::<Reference>("reference")?;
         let order = query.get::<Order>("order")?.map(|Order(order)| order);

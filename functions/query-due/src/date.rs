@@ -2,7 +2,8 @@
 
 use payments_boot::Deadline;
 use payments_http::cursor::invalid_cursor;
-use payments_http::request::{invalid_parameter, whole_number};
+use payments_http::query::invalid_parameter;
+use payments_http::request::whole_number;
 use payments_http::{DueCursor, PageLimit, Problem, ProblemKind, Query};
 use payments_model::{BusinessDate, PaymentId, Shard, ShardCount, Status, Statuses, UtcSecond};
 use payments_store::{DuePage, DueRange, DueRow, DueSort, DueUntil};
@@ -51,7 +52,7 @@ struct Plan {
 impl Plan {
     fn of(query: &Query<'_>, shards: ShardCount) -> Result<Self, Problem> {
         let due_date = query.get::<BusinessDate>("dueDate")?;
-        let statuses = query.get::<Statuses>("status")?;
+        let statuses = query.list::<Statuses>("status")?;
         let only_shard =
             query.text("shard")?.map(|text| in_range(whole_number(text).unwrap_or(u16::MAX), shards)).transpose()?;
         let limit = query.get("limit")?.unwrap_or(PageLimit::DEFAULT);

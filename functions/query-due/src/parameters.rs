@@ -1,6 +1,6 @@
 //! The query parameters of the lists, and which list they describe.
 
-use payments_http::request::invalid_parameter;
+use payments_http::query::invalid_parameter;
 use payments_http::{Problem, Query};
 use payments_model::TransactionId;
 
@@ -17,7 +17,7 @@ pub const LIST_PARAMETERS: &[&str] = &[TRANSACTION, "dueDate", "status", "shard"
 pub(crate) fn transaction(query: &Query<'_>) -> Result<Option<TransactionId>, Problem> {
     let Some(id) = query.get(TRANSACTION)? else { return Ok(None) };
     for &other in LIST_PARAMETERS.iter().filter(|name| **name != TRANSACTION) {
-        if query.text(other)?.is_some() {
+        if query.has(other) {
             return Err(invalid_parameter(other, &"it cannot stand beside \"transactionId\"; send one of them"));
         }
     }

@@ -10,6 +10,6 @@ async fn main() -> Result<(), Error> {
     let lookup = Lookup::environment();
     let config = Config::read(&lookup)?;
     let store = store(&config.data).await;
-    let redate = Redate::new(config, store, Clock::system(), Metrics::stdout(&lookup));
+    let redate = Redate::new(config, store, Clock::system(), Metrics::stdout(&lookup)?);
     run(service_fn(|event| redate.handle(event))).await
 }

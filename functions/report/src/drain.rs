@@ -177,3 +177,64 @@ impl Drain<'_> {
         broken.map_or(Ok(failure), Err)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use object_store::memory::InMemory;
+    use object_store::path::Path;
+    use object_store::{ObjectStore, ObjectStoreExt as _};
+    use payments_boot::Clock;
+    use payments_store::ReportFile;
+    use sha2::{Digest as _, Sha256};
+
+    use super::*;
+    use crate::rows::COLUMNS;
+    use crate::stored::Found;
+    use crate::upload::hexadecimal;
+
+    const ROW: &str = "626e8292-8e84-575a-b684-0af73927405b,payer,shop,5,GBP,2026-11-20T00:00:00Z,2026-11-20,PROCESSED,tx-1,,,2026-11-20T01:02:03Z,";
+
+    /// How many rows are read from a file that an operator made anew, with its size and its checksum; or why none are.
+    async fn rows_of(text: &str) -> Result<usize, String> {
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+        gzip.write_all(text.as_bytes()).unwrap();
+        let bytes = gzip.finish().unwrap();
+        let (attempt, published) = ("a".to_owned(), "reports/a".to_owned());
+        let sha256 = hexadecimal(Sha256::digest(&bytes).as_slice());
+        let file = ReportFile { attempt, published, bytes: bytes.len() as u64, sha256 };
+        let files: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        files.put(&Path::from("reports/a"), bytes.into()).await.unwrap();
+        // Longer than the test takes.
+        let deadline = Deadline::before(4_000_000_000_000, &Clock::system());
+        let found = Stored::check(&files, &file.published, &file, &deadline).await.unwrap();
+        let Found::Intact(stored) = found else { panic!("{found:?}") };
+        let (mut reading, mut count) = (Rows::of(stored), 0);
+        while let Some(rows) = reading.next().await.map_err(|error| error.to_string())? {
+            count += rows.len();
+        }
+        Ok(count)
+    }
+
+    #[tokio::test]
+    async fn a_file_that_ends_within_a_row_is_altered() {
+        let header = COLUMNS.join(",");
+        for (text, want) in [
+            (format!("{header}\r\n"), Some(0)),
+            (format!("{header}\r\n{ROW}\r\n"), Some(1)),
+            (format!("{header}\r\n{ROW}\r\n{ROW}"), None),
+            (format!("{header}\r\n{ROW}\r\n626e8292"), None),
+            (format!("{header}\r\n{ROW}\r\n\""), None),
+            (header.clone(), None),
+            (String::new(), None),
+        ] {
+            let found = rows_of(&text).await;
+            let why = found.as_ref().err().cloned().unwrap_or_default();
+            assert_eq!(found.ok(), want, "{text:?}: {why}");
+            assert_eq!(why.contains("ends within a row"), want.is_none(), "{text:?}: {why}");
+        }
+    }
+}

@@ -12,6 +12,6 @@ async fn main() -> Result<(), Error> {
     let store = store(&config.data).await;
     let files = config.storage.open("REPORTS_URL", &lookup)?;
     let attempts = config.attempts.open("ATTEMPTS_URL", &lookup)?;
-    let report = Report::new(config, store, (files, attempts), Clock::system(), Metrics::stdout(&lookup));
+    let report = Report::new(config, store, (files, attempts), Clock::system(), Metrics::stdout(&lookup)?);
     run(service_fn(|event| report.handle(event))).await
 }

@@ -104,6 +104,8 @@ pub(crate) struct RowReader {
     row_bytes: usize,
     ends: [usize; FIELDS],
     fields: usize,
+    /// Whether a row has begun, if only with a quotation mark.
+    is_within: bool,
     header_seen: bool,
 }
 
@@ -116,6 +118,7 @@ impl RowReader {
             row_bytes: 0,
             ends: [0; FIELDS],
             fields: 0,
+            is_within: false,
             header_seen: false,
         }
     }
@@ -126,6 +129,7 @@ impl RowReader {
         while !input.is_empty() {
             let (result, used, written, ended) =
                 self.csv.read_record(input, &mut self.row[self.row_bytes..], &mut self.ends[self.fields..]);
+            self.is_within |= input[..used].iter().any(|byte| !b"\r\n".contains(byte));
             *input = &input[used..];
             self.row_bytes += written;
             self.fields += ended;
@@ -136,7 +140,7 @@ impl RowReader {
                 }
                 ReadRecordResult::Record => {
                     let row = self.parse();
-                    (self.row_bytes, self.fields) = (0, 0);
+                    (self.row_bytes, self.fields, self.is_within) = (0, 0, false);
                     if std::mem::replace(&mut self.header_seen, true) {
                         return row.map(Some);
                     }
@@ -148,7 +152,7 @@ impl RowReader {
 
     /// Whether the file may end here: after the header, and not within a row.
     pub(crate) fn is_between_rows(&self) -> bool {
-        self.header_seen && self.row_bytes == 0 && self.fields == 0
+        self.header_seen && !self.is_within
     }
 
     fn parse(&self) -> Result<ReportedRow, &'static str> {

@@ -12,6 +12,6 @@ async fn main() -> Result<(), Error> {
     let lookup = Lookup::environment();
     let config = Config::read(&lookup)?;
     let store = store(&config.data).await;
-    let settle = Settle::new(config, store, Clock::system(), Metrics::stdout(&lookup));
+    let settle = Settle::new(config, store, Clock::system(), Metrics::stdout(&lookup)?);
     run(service_fn(|event: LambdaEvent<_>| async { Ok::<_, Infallible>(settle.handle(event).await) })).await
 }

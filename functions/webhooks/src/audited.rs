@@ -1,7 +1,7 @@
 //! The audit trail of endpoints: a change, or a look at a secret, is noted before it is made, and its outcome after it.
 //!
-//! As in the console, both items are put if they are absent, and no role may change or delete them. Without its intent nothing is changed. An intent
-//! without an outcome may have happened.
+//! As in the console, both items are put if they are absent. Without its intent nothing is changed. An intent without an outcome may have
+//! happened.
 
 use metrique_writer::Entry;
 use payments_http::{Problem, Request};

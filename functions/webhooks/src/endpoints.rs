@@ -1,12 +1,14 @@
 //! Create, change, show and delete endpoints.
 
-use futures::future::{try_join, try_join3};
+use futures::future::{join, try_join3};
 use http::header::LOCATION;
+use payments_boot::Deadline;
 use payments_http::{Answer, Problem, ProblemKind, Request};
 use payments_model::UtcSecond;
 use payments_model::webhook::{EndpointId, SecretGeneration};
 use payments_store::{
-    LogHead, LogPosition, LogRead, MAX_ENDPOINTS, StoreError, WebhookEndpoint, WebhookState, first_lease,
+    CreateEndpoint, EndpointsCreated, LogHead, LogPosition, LogRead, MAX_ENDPOINTS, StoreError, WebhookEndpoint,
+    WebhookState,
 };
 
 use crate::audited::Change;
@@ -49,16 +51,15 @@ impl Webhooks {
     /// Creates an endpoint, or changes it. The same PUT again changes nothing.
     pub(crate) async fn put(&self, request: &Request<'_>, id: &EndpointId, body: &[u8]) -> Result<Answer, Problem> {
         let wanted = Wanted::of(body, self.config.data.endpoint.is_some())?;
-        let (mut endpoints, head) = try_join(self.store.webhook_endpoints(), self.store.log_head()).await?;
+        let deadline = Deadline::of_http(&self.clock);
+        let (mut endpoints, head, created) =
+            try_join3(self.store.webhook_endpoints(), self.store.log_head(), self.store.endpoints_created()).await?;
         match endpoints.remove(id.as_str()) {
             Some(Ok(endpoint)) => self.change(request, endpoint, head, wanted).await,
             Some(Err(error)) => self.repair(request, id, &wanted, &error).await,
-            None if endpoints.len() >= MAX_ENDPOINTS => {
-                let detail =
-                    format!("The bank has {MAX_ENDPOINTS} endpoints, the most; delete one, or change another.");
-                Err(Problem::new(ProblemKind::TooManyEndpoints, detail))
-            }
-            None => self.create(request, id, head, wanted).await,
+            // Without an intent.
+            None if endpoints.len() >= MAX_ENDPOINTS => Err(too_many()),
+            None => self.create(request, id, (head, created), wanted, &deadline).await,
         }
     }
 
@@ -66,19 +67,34 @@ impl Webhooks {
         &self,
         request: &Request<'_>,
         id: &EndpointId,
-        head: Option<LogHead>,
+        (head, created): (Option<LogHead>, EndpointsCreated),
         wanted: Wanted,
+        deadline: &Deadline,
     ) -> Result<Answer, Problem> {
-        let (now, first_lease) = (self.clock.now(), first_lease(self.clock.instant()));
-        let from = self.place(wanted.start, head.as_ref()).await?;
+        let instant = self.clock.instant();
+        let now = UtcSecond::of(instant).unwrap_or(UtcSecond::MAX);
+        // Counted after the number was read: what is created after the count changes it.
+        let counted = self.store.webhook_endpoints();
+        let (counted, from) = join(counted, self.place(wanted.start, head.as_ref())).await;
+        let (mut counted, mut created, from) = (counted?, created, from?);
         let change = Change::create(id, &wanted, from);
         let Wanted { chosen, disabled, .. } = wanted;
         let create = async {
-            if self.store.create_webhook_endpoint(id, &chosen, from, disabled, now, first_lease).await? {
-                return Ok(());
+            loop {
+                if counted.contains_key(id.as_str()) {
+                    return Err(overtaken());
+                }
+                if counted.len() >= MAX_ENDPOINTS {
+                    return Err(too_many());
+                }
+                match self.store.create_webhook_endpoint(id, &chosen, from, disabled, instant, created).await? {
+                    CreateEndpoint::Created => return Ok(()),
+                    CreateEndpoint::Overtaken if !deadline.has_come() => {}
+                    CreateEndpoint::Overtaken | CreateEndpoint::Existing => return Err(overtaken()),
+                }
+                created = self.store.endpoints_created().await?;
+                counted = self.store.webhook_endpoints().await?;
             }
-            let detail = "Another request created this endpoint meanwhile; send yours again.";
-            Err(Problem::new(ProblemKind::Unavailable, detail))
         };
         self.audited(request, change, "created", create).await?;
         let (generation, previous_until) = (SecretGeneration::FIRST, None);
@@ -137,7 +153,14 @@ impl Webhooks {
     ) -> Result<(), Problem> {
         let replace = async {
             let is_there = self.store.change_webhook_endpoint(id, &wanted.chosen, wanted.disabled, now).await?;
-            if is_there { Ok(()) } else { Err(no_such_endpoint()) }
+            if is_there {
+                return Ok(());
+            }
+            // One of both is missing. Without a place, it gets one.
+            Err(match self.store.webhook_state(id).await {
+                Ok(None) => without_place(),
+                _ => no_such_endpoint(),
+            })
         };
         self.audited(request, Change::put(id, wanted), "changed", replace).await
     }
@@ -233,6 +256,16 @@ impl Webhooks {
             LogRead::Beyond(_) => Err(gone("The log has no such place", head.start(now))),
         }
     }
+}
+
+fn overtaken() -> Problem {
+    let detail = "Another request created this endpoint, or others, meanwhile; send yours again.";
+    Problem::new(ProblemKind::Unavailable, detail)
+}
+
+fn too_many() -> Problem {
+    let detail = format!("The bank has {MAX_ENDPOINTS} endpoints, the most; delete one, or change another.");
+    Problem::new(ProblemKind::TooManyEndpoints, detail)
 }
 
 fn without_place() -> Problem {

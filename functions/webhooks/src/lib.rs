@@ -54,7 +54,11 @@ impl Webhooks {
     async fn answer(&self, request: Request<'_>) -> Result<Answer, Problem> {
         let has_fields = [Route::PutEndpoint, Route::ReplayEndpoint, Route::SkipEvent, Route::RotateSecret]
             .contains(&request.route());
-        let body = if has_fields { request.json_body(MAX_BODY_BYTES)? } else { Cow::Borrowed(&[][..]) };
+        let body = if has_fields || request.route() == Route::TestEndpoint && request.has_body() {
+            request.json_body(MAX_BODY_BYTES)?
+        } else {
+            Cow::Borrowed(&[][..])
+        };
         request.query(&[])?;
         if request.route() == Route::ListEndpoints {
             return Answer::json(200, &self.list().await?);
@@ -65,7 +69,7 @@ impl Webhooks {
             Route::GetEndpoint => Answer::json(200, &self.view(&self.find(&id).await?)),
             Route::DeleteEndpoint => self.delete(&request, &id).await,
             Route::GetEndpointSecret => self.secret(&request, &id).await,
-            Route::TestEndpoint => self.test(&request, &id).await,
+            Route::TestEndpoint => self.test(&request, &id, &body).await,
             Route::ReplayEndpoint => self.replay(&request, &id, &body).await,
             Route::SkipEvent => self.skip(&request, &id, &body).await,
             Route::RotateSecret => self.rotate(&request, &id, &body).await,

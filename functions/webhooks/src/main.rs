@@ -13,6 +13,6 @@ async fn main() -> Result<(), Error> {
     let config = Config::read(&lookup)?;
     let store = http_store(&config.data).await;
     let master = WebhookMaster::configured(&config.webhook_secret).await?;
-    let webhooks = Webhooks::new(config, store, master, Clock::system(), Metrics::stdout(&lookup));
+    let webhooks = Webhooks::new(config, store, master, Clock::system(), Metrics::stdout(&lookup)?);
     run(service_fn(|event: LambdaEvent<_>| async { Ok::<_, Infallible>(webhooks.handle(event.payload).await) })).await
 }

@@ -19,7 +19,12 @@ const MAX_EVENT_ID_BYTES: usize = 200;
 
 impl Webhooks {
     /// Asks for a test, which the next run of `publish` sends.
-    pub(crate) async fn test(&self, request: &Request<'_>, id: &EndpointId) -> Result<Answer, Problem> {
+    pub(crate) async fn test(&self, request: &Request<'_>, id: &EndpointId, body: &[u8]) -> Result<Answer, Problem> {
+        // No body, or an object without fields.
+        let faults = if body.is_empty() { Vec::new() } else { Fields::of(body, &Pointer::body())?.end() };
+        if !faults.is_empty() {
+            return Err(Problem::of_body(&Pointer::body(), faults));
+        }
         let (mut found, now) = (self.find_placed(id).await?, self.clock.now());
         let ask = async {
             let is_there = self.store.ask_webhook_test(id, now).await?;

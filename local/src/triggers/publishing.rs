@@ -7,9 +7,11 @@ use std::mem;
 use anyhow::Result;
 use chrono::{DateTime, TimeDelta, Utc};
 use futures::FutureExt as _;
+use futures::future::join_all;
 use payments_boot::Clock;
 use payments_delivery::{Filter, StreamMapping, StreamSettings};
 use payments_model::causes;
+use payments_store::Store;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio::task::{JoinHandle, spawn_blocking};
@@ -43,9 +45,12 @@ pub(super) struct Publishing {
     /// None if the log's table has no stream.
     stream: Option<StreamMapping>,
     is_in_background: bool,
-    next: Option<Value>,
-    running: Option<JoinHandle<Result<(), String>>>,
+    store: Store,
+    running: Vec<JoinHandle<Result<(), String>>>,
 }
+
+/// The most invocations at once. One with a receiver that is slow lasts for some seconds, and nobody else waits for it.
+const AT_ONCE: usize = 8;
 
 impl Publishing {
     pub(super) async fn of(stack: &Stack, functions: Functions, timeout: TimeDelta) -> Result<Self> {
@@ -53,8 +58,8 @@ impl Publishing {
             Ok(stream) => Some(StreamMapping::new(publish_settings()?, stream)?),
             Err(_) => None,
         };
-        let clock = stack.clock.clone();
-        Ok(Self { functions, clock, timeout, stream, is_in_background: false, next: None, running: None })
+        let (clock, store) = (stack.clock.clone(), stack.dependencies(stack.client()).store);
+        Ok(Self { functions, clock, timeout, stream, is_in_background: false, store, running: Vec::new() })
     }
 
     /// Lets invocations run beside the rest from now on.
@@ -62,55 +67,64 @@ impl Publishing {
         self.is_in_background = true;
     }
 
-    /// Invokes the function, or lets it be invoked after the invocation that runs.
+    /// Invokes the function. In the background it does not wait for its end. What is too much at once is left to the schedule.
     pub(super) async fn invoke(&mut self, input: Value) -> Result<(), String> {
         if !self.is_in_background {
             return run(&self.functions, input, self.deadline()).await;
         }
-        // A tick does what a waking would do.
-        let is_tick = |input: &Value| input.get("action").is_some();
-        if !self.next.as_ref().is_some_and(is_tick) {
-            self.next = Some(input);
+        let ended = self.reap();
+        if self.running.len() < AT_ONCE {
+            let (runtime, functions, deadline) = (Handle::current(), self.functions.clone(), self.deadline());
+            // On a thread of its own, as in Lambda.
+            self.running.push(spawn_blocking(move || runtime.block_on(run(&functions, input, deadline))));
         }
-        self.go_on().await
+        ended
     }
 
-    /// Looks whether the log has a new segment, and invokes the function if it has.
+    /// Looks whether the log has a new segment, and invokes the function if it has; in the background also if an operator wants a test.
     pub(super) async fn wake(&mut self, now: DateTime<Utc>) -> Result<(), String> {
-        self.go_on().await?;
-        let Some(stream) = &mut self.stream else { return Ok(()) };
-        let mut is_woken = false;
+        let ended = self.reap();
+        let is_woken = self.has_segment(now).await? || (self.is_in_background && self.has_test().await?);
+        let invoked = if is_woken { self.invoke(json!({ "Records": [] })).await } else { Ok(()) };
+        ended.and(invoked)
+    }
+
+    /// Reads the stream of the log's table to its end. Returns whether there was a new segment.
+    async fn has_segment(&mut self, now: DateTime<Utc>) -> Result<bool, String> {
+        let Some(stream) = &mut self.stream else { return Ok(false) };
+        let mut has_segment = false;
         loop {
             let step = stream.step(now, |_| async { Ok(Value::Null) }).await;
             let deliveries = step.map_err(|error| causes(&error).join(": "))?;
             if deliveries.is_empty() {
-                break;
+                return Ok(has_segment);
             }
-            is_woken = true;
+            has_segment = true;
         }
-        if is_woken { self.invoke(json!({ "Records": [] })).await } else { Ok(()) }
+    }
+
+    /// Whether a test is to be sent. On AWS it waits for the schedule.
+    async fn has_test(&self) -> Result<bool, String> {
+        let (states, now) = (self.store.webhook_states().await, self.clock.now());
+        let states = states.map_err(|error| causes(&error).join(": "))?;
+        Ok(states.values().flatten().any(|state| state.test_at.is_some() && state.can_be_taken(now)))
     }
 
     /// Waits until no invocation runs.
     pub(super) async fn end(&mut self) {
-        if let Some(running) = self.running.take() {
-            drop(running.await);
-        }
+        join_all(self.running.drain(..)).await;
     }
 
-    /// Begins the next invocation, if none runs. Returns the failure of one that has ended.
-    async fn go_on(&mut self) -> Result<(), String> {
+    /// Takes what has ended off the list. Returns the first failure.
+    fn reap(&mut self) -> Result<(), String> {
         let mut ended = Ok(());
-        if let Some(running) = &mut self.running {
-            let Some(done) = running.now_or_never() else { return Ok(()) };
-            self.running = None;
-            ended = done.unwrap_or_else(|error| Err(error.to_string()));
-        }
-        if let Some(input) = mem::take(&mut self.next) {
-            let (runtime, functions, deadline) = (Handle::current(), self.functions.clone(), self.deadline());
-            // On a thread of its own, as in Lambda.
-            self.running = Some(spawn_blocking(move || runtime.block_on(run(&functions, input, deadline))));
-        }
+        self.running.retain_mut(|running| match running.now_or_never() {
+            None => true,
+            Some(done) => {
+                ended = mem::replace(&mut ended, Ok(())).and(done.unwrap_or_else(|error| Err(error.to_string())));
+                false
+            }
+        });
         ended
     }
 

@@ -51,7 +51,12 @@ impl Deadline {
 
     /// Whether the deadline has passed.
     pub fn has_come(&self) -> bool {
-        self.clock.instant() >= self.stop
+        self.comes_within(Duration::ZERO)
+    }
+
+    /// Whether the deadline has passed, or passes within `time`.
+    pub fn comes_within(&self, time: Duration) -> bool {
+        TimeDelta::from_std(time).is_ok_and(|time| self.clock.instant() + time >= self.stop)
     }
 
     /// Waits for `time`, or until the deadline if that is sooner.
@@ -86,6 +91,10 @@ mod tests {
             assert_eq!(u64::try_from((deadline.stop - start).num_milliseconds()).unwrap(), stop, "{millis}");
         }
         assert!(Deadline::before(0, &clock).has_come());
+        let deadline = Deadline::before(1_131_000, &clock);
+        for (seconds, comes) in [(0, false), (119, false), (120, true), (u64::MAX, false)] {
+            assert_eq!(deadline.comes_within(Duration::from_secs(seconds)), comes, "{seconds}");
+        }
         let deadline = Deadline::before(1_131_000, &clock);
         for (by, seconds) in [(30, 90), (60, 60), (100, 60)] {
             let earlier = deadline.earlier(TimeDelta::seconds(by));

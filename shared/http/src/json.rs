@@ -54,7 +54,7 @@ impl<'b> Fields<'b> {
     /// # Errors
     /// [`ProblemKind::NotJson`], or [`ProblemKind::InvalidShape`] if the JSON is no object.
     pub fn of(json: &'b [u8], place: &Pointer) -> Result<Self, Problem> {
-        let problem = |error| Problem::of_body(place, vec![explain(&error)]);
+        let problem = |error| Problem::of_body(place, vec![explain(&error, json)]);
         let Object(members) = serde_json::from_slice(json).map_err(problem)?;
         let mut fields = Self { left: Vec::with_capacity(members.len()), faults: Vec::new() };
         for (name, value) in members {
@@ -181,13 +181,23 @@ impl<'b> Fields<'b> {
     }
 }
 
-fn explain(error: &serde_json::Error) -> Problem {
+fn explain(error: &serde_json::Error, json: &[u8]) -> Problem {
     match error.classify() {
-        Category::Data => Problem::new(ProblemKind::InvalidShape, "The JSON is not an object; send an object."),
+        // An object was expected, so the rest of another value is not read yet.
+        Category::Data => match serde_json::from_slice::<&RawValue>(json) {
+            Ok(_) => Problem::new(ProblemKind::InvalidShape, "The JSON is not an object; send an object."),
+            Err(error) => explain_syntax(&error),
+        },
+        Category::Io | Category::Syntax | Category::Eof => explain_syntax(error),
+    }
+}
+
+fn explain_syntax(error: &serde_json::Error) -> Problem {
+    match error.classify() {
         Category::Eof if error.line() <= 1 && error.column() == 0 => {
             Problem::new(ProblemKind::NotJson, "The request has no body; send a JSON object.")
         }
-        Category::Io | Category::Syntax | Category::Eof => Problem::new(
+        _ => Problem::new(
             ProblemKind::NotJson,
             format!("The body is not valid JSON: {error}; correct it there, and send it again."),
         ),
@@ -255,6 +265,23 @@ mod tests {
         for (body, want) in [
             ("", "The request has no body; send a JSON object."),
             ("[]", "The JSON is not an object; send an object."),
+            (" [1, {}]\n", "The JSON is not an object; send an object."),
+            (
+                "[",
+                "The body is not valid JSON: EOF while parsing a list at line 1 column 1; correct it there, and send it again.",
+            ),
+            (
+                "[1,2",
+                "The body is not valid JSON: EOF while parsing a list at line 1 column 4; correct it there, and send it again.",
+            ),
+            (
+                "[]x",
+                "The body is not valid JSON: trailing characters at line 1 column 3; correct it there, and send it again.",
+            ),
+            (
+                "\"abc",
+                "The body is not valid JSON: EOF while parsing a string at line 1 column 4; correct it there, and send it again.",
+            ),
             ("\"{}\"", "The JSON is not an object; send an object."),
             (
                 "{",

@@ -19,6 +19,7 @@ use crate::form::Form;
 use crate::key_header::key_of;
 use crate::problem::{Problem, ProblemKind};
 use crate::problem_page;
+use crate::query::{Query, invalid_parameter};
 use crate::routes::{self, Route, RouteSpec};
 use crate::scope::Scope;
 
@@ -287,34 +288,6 @@ impl<'e> Request<'e> {
     }
 }
 
-/// A request's query parameters, decoded.
-#[derive(Debug, Clone)]
-pub struct Query<'e> {
-    pairs: Vec<(Cow<'e, str>, Cow<'e, str>)>,
-}
-
-impl Query<'_> {
-    /// The text of a parameter, if it is present.
-    ///
-    /// # Errors
-    /// [`ProblemKind::InvalidParameter`] if it is repeated.
-    pub fn text(&self, name: &'static str) -> Result<Option<&str>, Problem> {
-        let mut values = self.pairs.iter().filter(|(known, _)| known == name).map(|(_, value)| value.as_ref());
-        match (values.next(), values.next()) {
-            (value, None) => Ok(value),
-            _ => Err(invalid_parameter(name, &"it is repeated; send it once")),
-        }
-    }
-
-    /// A parameter, parsed, if it is present.
-    ///
-    /// # Errors
-    /// [`ProblemKind::InvalidParameter`] if it is repeated or does not parse.
-    pub fn get<T: FromStr<Err: Display>>(&self, name: &'static str) -> Result<Option<T>, Problem> {
-        self.text(name)?.map(|text| text.parse().map_err(|error| invalid_parameter(name, &error))).transpose()
-    }
-}
-
 /// The size of a page: 1 to 1,000 payments or events, at most the megabyte that DynamoDB reads at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageLimit(u16);
@@ -390,9 +363,4 @@ pub fn date_order(
         return Err(invalid_parameter("from", &format!("{from} is after {to}")));
     }
     Ok((from, to))
-}
-
-/// A problem for an invalid parameter; `why` is a clause without a full stop.
-pub fn invalid_parameter(name: &'static str, why: &dyn Display) -> Problem {
-    Problem::new(ProblemKind::InvalidParameter, format!("The parameter \"{name}\" is invalid: {why}.")).at(name)
 }

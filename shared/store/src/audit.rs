@@ -5,7 +5,7 @@
 //! | intent | `AUDIT#<YYYY-MM>` | `<previewedAt>#<actionId>` |
 //! | outcome | `AUDIT#<YYYY-MM>` | `<previewedAt>#<actionId>#outcome` |
 //!
-//! Both are put if they are absent, and no role may update or delete them. (A put could replace one: that none does is up to this code.) An intent without an outcome may have happened.
+//! Both are put if they are absent. This code alone keeps them: a put can replace an item, and no role can forbid that. An intent without an outcome may have happened.
 
 use std::collections::BTreeMap;
 

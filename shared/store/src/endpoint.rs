@@ -3,33 +3,55 @@
 //! | item | table | pk | sk |
 //! |---|---|---|---|
 //! | endpoint | `payment-history` | `WEBHOOK#ENDPOINTS` | its id |
+//! | number of endpoints that were created | `payment-history` | `WEBHOOK#ENDPOINTS` | `#CREATED` |
 //! | consumer | `payments-log` | `LOG#CONSUMERS` | `webhook#` and the id |
 //!
-//! Both are created and deleted in one transaction. A restore can take one of them. A consumer without an endpoint gets nothing. An endpoint
+//! An endpoint and its consumer are created and deleted in one transaction. A restore can take one of them. A consumer without an endpoint gets nothing. An endpoint
 //! without a consumer gets a new one, which begins where the restored log's readers go on ([`LogHead::start_after_loss`]).
+//!
+//! The number of created endpoints orders creates, so that those of one moment do not exceed [`MAX_ENDPOINTS`]. Who creates one counts them, and
+//! raises the number in the same transaction, if it is as it was before the count. Nothing else depends on it, so it cannot be wrong.
 
 use std::collections::{BTreeMap, HashMap};
 
 use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::types::{AttributeValue, Delete, TransactWriteItem, Update};
+use chrono::{DateTime, Utc};
 use payments_model::event_filter::{event_type, status_of_type};
 use payments_model::webhook::{EndpointId, EndpointUrl, SecretGeneration};
 use payments_model::{EventFilter, UtcSecond};
 use serde::Deserialize;
 
 use crate::attributes::Fault;
-use crate::conditional::conditional;
+use crate::conditional::{conditional, is_conflict_from};
 use crate::item::{item_key, key_of, text_of};
 use crate::key::webhook_partition;
-use crate::log::{DisabledBy, LogPosition, WebhookState, number, text, webhook_key};
+use crate::log::{DisabledBy, LogPosition, WebhookState, first_lease, number, text, webhook_key};
 use crate::{Item, Store, StoreError};
 
 /// The end of the partition key of endpoints.
 pub(crate) const ENDPOINTS: &str = "ENDPOINTS";
 
-/// The most endpoints. `publish` serves them at the same time: 20 with 8 bodies of 256 KB are 40 MB. Of several creates at the same moment
-/// each counts what it sees, so there can be a few more.
+/// The sort key of the number of endpoints that were created. Ids of endpoints are behind it.
+pub(crate) const CREATED: &str = "#CREATED";
+
+/// The most endpoints. `publish` serves them at the same time: 20 with 8 bodies of 256 KB are 40 MB.
 pub const MAX_ENDPOINTS: usize = 20;
+
+/// The result of creating an endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CreateEndpoint {
+    /// The endpoint is new.
+    Created,
+    /// There is one of this id. Nothing was written.
+    Existing,
+    /// Another one was created since the endpoints were counted. Nothing was written.
+    Overtaken,
+}
+
+/// How many endpoints were created, as it is stored.
+#[derive(Debug, Clone)]
+pub struct EndpointsCreated(Option<AttributeValue>);
 
 /// A webhook endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,18 +168,24 @@ impl Store {
         item.map(|item| self.parse_endpoint(item)).transpose()
     }
 
-    /// Creates an endpoint whose consumer begins at a place, unless there is one of this id: 4 write units and more. Returns whether it was
-    /// created. `disabled` is whether its operator wants nothing sent yet, and `lease` the number after which its leases begin
-    /// ([`first_lease`](crate::first_lease)).
+    /// Returns how many endpoints were created, strongly consistent: 1 read unit.
+    pub async fn endpoints_created(&self) -> Result<EndpointsCreated, StoreError> {
+        let created = self.get(&self.tables.history, created_key()).await?;
+        Ok(EndpointsCreated(created.and_then(|mut created| created.remove("created"))))
+    }
+
+    /// Creates an endpoint whose consumer begins at a place, unless there is one of this id: 6 write units and more. `created` was read before
+    /// its caller counted the endpoints. `disabled` is whether its operator wants nothing sent yet.
     pub async fn create_webhook_endpoint(
         &self,
         id: &EndpointId,
         chosen: &EndpointChoice,
         from: LogPosition,
         disabled: bool,
-        now: UtcSecond,
-        lease: u64,
-    ) -> Result<bool, StoreError> {
+        instant: DateTime<Utc>,
+        EndpointsCreated(created): EndpointsCreated,
+    ) -> Result<CreateEndpoint, StoreError> {
+        let now = UtcSecond::of(instant).unwrap_or(UtcSecond::MAX);
         let off = if disabled { ", disabledAt = :now" } else { "" };
         let endpoint = Update::builder()
             .table_name(&self.tables.history)
@@ -175,16 +203,31 @@ impl Store {
             .update_expression(format!("SET #position = :from, lease = :lease REMOVE {}", WebhookState::MEMORY))
             .expression_attribute_names("#position", "position")
             // A run that still has a lease of an endpoint that was deleted writes nothing here.
-            .expression_attribute_values(":lease", number(lease))
+            .expression_attribute_values(":lease", number(first_lease(instant)))
             .expression_attribute_values(":from", AttributeValue::S(from.to_string()));
-        Ok(self.transact(both(endpoint, consumer.build())).await?.is_ok())
+        let counted = Update::builder()
+            .table_name(&self.tables.history)
+            .set_key(Some(created_key()))
+            .update_expression("ADD created :one")
+            .expression_attribute_values(":one", number(1));
+        let counted = match created {
+            None => counted.condition_expression("attribute_not_exists(created)"),
+            Some(seen) => counted.condition_expression("created = :seen").expression_attribute_values(":seen", seen),
+        };
+        match self.transact(actions([endpoint, consumer.build(), counted.build()])).await {
+            Ok(Ok(())) => Ok(CreateEndpoint::Created),
+            Ok(Err(0)) => Ok(CreateEndpoint::Existing),
+            Ok(Err(_)) => Ok(CreateEndpoint::Overtaken),
+            Err(error) if is_conflict_from(&error, 2) => Ok(CreateEndpoint::Overtaken),
+            Err(error) => Err(error),
+        }
     }
 
     /// Changes an endpoint, and switches it on or off: 4 write units and more. Returns whether there is such an endpoint, with a consumer.
     /// Attributes that this version does not know stay.
     ///
-    /// What is switched on is tried at once. A run that is delivering as the endpoint was before writes nothing any more, and stops. Its
-    /// lease lasts to its end, so that nobody sends beside what it still waits for.
+    /// What is switched on is tried at once. A run that is delivering as the endpoint was before writes nothing any more, and stops. It keeps
+    /// its lease until it has its answers, so that nobody sends beside them.
     pub async fn change_webhook_endpoint(
         &self,
         id: &EndpointId,
@@ -208,7 +251,7 @@ impl Store {
             .condition_expression("attribute_exists(pk)")
             .update_expression(format!("{forgiven}ADD lease :one"))
             .expression_attribute_values(":one", number(1));
-        Ok(self.transact(both(endpoint, consumer.build())).await?.is_ok())
+        Ok(self.transact(actions([endpoint, consumer.build()])).await?.is_ok())
     }
 
     /// Deletes an endpoint and its consumer, also if they cannot be read: 4 write units and more. Returns whether there was one. A run that
@@ -258,14 +301,15 @@ fn names_of_choice() -> HashMap<String, String> {
     [("#url", "url"), ("#types", "types")].map(|(name, attribute)| (name.to_owned(), attribute.to_owned())).into()
 }
 
-fn both(
-    endpoint: Result<Update, BuildError>,
-    consumer: Result<Update, BuildError>,
-) -> Result<Vec<TransactWriteItem>, BuildError> {
+fn actions<const N: usize>(updates: [Result<Update, BuildError>; N]) -> Result<Vec<TransactWriteItem>, BuildError> {
     let action = |update| TransactWriteItem::builder().update(update).build();
-    [endpoint.map(action), consumer.map(action)].into_iter().collect()
+    updates.into_iter().map(|update| update.map(action)).collect()
 }
 
 fn endpoint_key(id: &EndpointId) -> Item {
     item_key(webhook_partition(ENDPOINTS), id.to_string())
+}
+
+fn created_key() -> Item {
+    item_key(webhook_partition(ENDPOINTS), CREATED.to_owned())
 }

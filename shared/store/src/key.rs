@@ -77,7 +77,7 @@ pub(crate) fn log_partition(what: impl fmt::Display) -> String {
     format!("LOG#{what}")
 }
 
-/// The partition key of all webhook endpoints: `WEBHOOK#ENDPOINTS`. Their sort key is their id.
+/// The partition key of all webhook endpoints: `WEBHOOK#ENDPOINTS`. Their sort key is their id. Before them is how many were created.
 pub(crate) fn webhook_partition(what: impl fmt::Display) -> String {
     format!("WEBHOOK#{what}")
 }

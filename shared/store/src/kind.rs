@@ -1,6 +1,6 @@
 //! The kinds of items in the tables, by their keys. Each has golden items in `tests/golden`.
 
-use crate::endpoint::ENDPOINTS;
+use crate::endpoint::{CREATED, ENDPOINTS};
 use crate::key::{DETAILS_SORT, LANES, parse_audit_sort, parse_details_sort, parse_head_key, parse_payment_partition};
 use crate::log::{CONSUMERS, HEAD, WEBHOOK};
 use crate::{checkpoint, repair, report_job};
@@ -36,6 +36,8 @@ payments_model::kinds! {
         Deliveries = "deliveries",
         /// A webhook endpoint.
         Endpoint = "endpoint",
+        /// How many webhook endpoints were created.
+        EndpointsCreated = "endpoints-created",
     }
 }
 
@@ -69,7 +71,9 @@ impl ItemKind {
                 CONSUMERS => Some(Self::Consumer),
                 epoch => epoch.parse::<u32>().is_ok().then_some(Self::Segment),
             },
-            "WEBHOOK" => (rest == ENDPOINTS).then_some(Self::Endpoint),
+            "WEBHOOK" if rest == ENDPOINTS => {
+                Some(if sort == CREATED { Self::EndpointsCreated } else { Self::Endpoint })
+            }
             _ => None,
         }
     }
@@ -98,6 +102,7 @@ mod tests {
             ("LOG#CONSUMERS", "webhook#shop", Some(ItemKind::Deliveries)),
             ("LOG#OTHERS", "journal", None),
             ("WEBHOOK#ENDPOINTS", "shop", Some(ItemKind::Endpoint)),
+            ("WEBHOOK#ENDPOINTS", "#CREATED", Some(ItemKind::EndpointsCreated)),
             ("WEBHOOK#OTHERS", "shop", None),
             ("NOTES#1", "a", None),
         ] {

@@ -97,7 +97,7 @@ pub use counted::{Counted, Uncountable, counted};
 pub use counters::DateCounters;
 pub use data::compress;
 pub use due::{DuePage, DueRange, DueRow, DueUntil};
-pub use endpoint::{EndpointChoice, MAX_ENDPOINTS, WebhookEndpoint};
+pub use endpoint::{CreateEndpoint, EndpointChoice, EndpointsCreated, MAX_ENDPOINTS, WebhookEndpoint};
 pub use error::StoreError;
 pub use insert::{PutDetails, PutHead, details_excess};
 pub use key::{DueSort, UnreportedSort};

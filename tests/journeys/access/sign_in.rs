@@ -279,11 +279,11 @@ fn location(reply: &str) -> Option<&str> {
 }
 
 async fn get(api: &str, target: &str, headers: &str) -> Result<String> {
-    exchange(api, &format!("GET {target} HTTP/1.1\nHost: bank\nConnection: close\n{headers}\n")).await
+    exchange(api, &format!("GET {target} HTTP/1.1\nHost: 127.0.0.1\nConnection: close\n{headers}\n")).await
 }
 
 async fn post(api: &str, path: &str, headers: &str, form: &str) -> Result<String> {
     let length = form.len();
-    let head = format!("POST {path} HTTP/1.1\nHost: bank\nConnection: close\n{headers}Content-Length: {length}\n");
+    let head = format!("POST {path} HTTP/1.1\nHost: 127.0.0.1\nConnection: close\n{headers}Content-Length: {length}\n");
     exchange(api, &format!("{head}\n{form}")).await
 }

@@ -91,12 +91,12 @@ async fn the_welcome_says_where_to_get_a_token() -> Result<()> {
 }
 
 async fn list(api: &str, account: &str, authorization: &str) -> Result<String> {
-    let request = format!("GET /accounts/{account}/payments HTTP/1.1\nHost: bank\nConnection: close\n");
+    let request = format!("GET /accounts/{account}/payments HTTP/1.1\nHost: 127.0.0.1\nConnection: close\n");
     exchange(api, &format!("{request}Authorization: {authorization}\n\n")).await
 }
 
 async fn ask_for_token(api: &str, form: &str) -> Result<String> {
-    let request = "POST /oauth2/token HTTP/1.1\nHost: bank\nConnection: close\n";
+    let request = "POST /oauth2/token HTTP/1.1\nHost: 127.0.0.1\nConnection: close\n";
     exchange(api, &format!("{request}Content-Length: {}\n\n{form}", form.len())).await
 }
 

@@ -14,7 +14,7 @@ use payments_alarms::Sample;
 use payments_local::Dependencies;
 use payments_model::EventFilter;
 use payments_model::webhook::EndpointUrl;
-use payments_store::{EndpointChoice, Item, first_lease};
+use payments_store::{EndpointChoice, Item};
 use payments_tests::given::{ACCOUNT, Given, event_text};
 use payments_tests::tables::{NO_DEADLINE, context, number, text};
 use payments_tests::trigger_events::{delivered, found_by, now_of, world_of};
@@ -309,8 +309,8 @@ async fn endpoint(from: &str, status: u16) -> Result<Vec<String>> {
             &chosen,
             from.parse()?,
             false,
-            world.now(),
-            first_lease(world.now().as_chrono()),
+            world.now().as_chrono(),
+            store.endpoints_created().await?,
         )
         .await?;
     // When the log was written.

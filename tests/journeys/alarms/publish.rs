@@ -11,7 +11,7 @@ use payments_local::Dependencies;
 use payments_local::interceptor::{Fate, Interceptor, Process, client_over};
 use payments_model::EventFilter;
 use payments_model::webhook::EndpointUrl;
-use payments_store::{EndpointChoice, LogPosition, Store, first_lease};
+use payments_store::{EndpointChoice, LogPosition, Store};
 use payments_tests::given::Given;
 use payments_tests::tables::{NO_DEADLINE, context};
 use payments_tests::trigger_events::world_of;
@@ -59,8 +59,8 @@ impl Publisher {
                 &chosen,
                 from,
                 false,
-                self.world.now(),
-                first_lease(self.world.now().as_chrono()),
+                self.world.now().as_chrono(),
+                self.store.endpoints_created().await?,
             )
             .await?;
         Ok(())

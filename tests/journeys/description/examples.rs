@@ -90,7 +90,7 @@ impl Operation {
         let headers = if number == 0 { headers.clone() } else { headers.replace('\n', &format!("-{number}\n")) };
         let length = body.len();
         format!(
-            "{method} {path} HTTP/1.1\nHost: bank\nConnection: close\nContent-Type: application/json\n\
+            "{method} {path} HTTP/1.1\nHost: 127.0.0.1\nConnection: close\nContent-Type: application/json\n\
              {headers}Content-Length: {length}\n\n{body}"
         )
     }

@@ -7,8 +7,8 @@ use chrono::TimeDelta;
 use payments_model::webhook::{EndpointId, SecretGeneration};
 use payments_model::{Actor, BusinessDate, DayCounts, EventFilter, LogRestoredEvent, Status, UtcSecond};
 use payments_store::{
-    BlockingEvent, CountsCommit, Delivery, DeliveryEnd, DeliveryError, DisabledBy, EndpointChoice, LogHead,
-    LogPosition, LogRead, Missed, MissedEvents, Progress, SkippedEvent, Store, WebhookCommit, WebhookEndpoint,
+    BlockingEvent, CountsCommit, CreateEndpoint, Delivery, DeliveryEnd, DeliveryError, DisabledBy, EndpointChoice,
+    LogHead, LogPosition, LogRead, Missed, MissedEvents, Progress, SkippedEvent, Store, WebhookCommit, WebhookEndpoint,
     WebhookState, first_lease,
 };
 use payments_tests::World;
@@ -150,10 +150,11 @@ async fn put_endpoint(store: &Store, known: &WebhookEndpoint, state: &WebhookSta
                 chosen,
                 state.position,
                 is_off,
-                *created_at,
-                first_lease(created_at.as_chrono())
+                created_at.as_chrono(),
+                store.endpoints_created().await?
             )
-            .await?,
+            .await?
+            == CreateEndpoint::Created,
         "{id}"
     );
     for skipped in state.skipped.iter().rev() {

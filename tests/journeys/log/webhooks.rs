@@ -8,7 +8,7 @@ use payments_local::Function;
 use payments_local::interceptor::Fate;
 use payments_model::EventFilter;
 use payments_model::webhook::{EndpointId, EndpointUrl};
-use payments_store::{EndpointChoice, Store, WebhookState, first_lease};
+use payments_store::{CreateEndpoint, EndpointChoice, Store, WebhookState};
 use payments_tests::tables::{NO_DEADLINE, context};
 use payments_tests::{Counting, Reaction, Receivers, with_role};
 use publish::{Publish, Webhooks};
@@ -25,6 +25,8 @@ mod failing;
 mod lost;
 mod operated;
 mod pace;
+mod raced;
+mod slow;
 mod woken;
 
 /// The port of the only endpoint of most tests.
@@ -67,10 +69,11 @@ impl Hooks {
                     &chosen,
                     from,
                     false,
-                    self.world.now(),
-                    first_lease(self.world.now().as_chrono())
+                    self.world.now().as_chrono(),
+                    store.endpoints_created().await?
                 )
                 .await?
+                == CreateEndpoint::Created
         );
         Ok(())
     }

@@ -1,5 +1,5 @@
 //! What a function's configuration requires of its role, by the *AWS Lambda Developer Guide*: Lambda reads the event
-//! source, writes the failure destination, the log and the traces with the function's role.
+//! source, writes the failure destination and the log with the function's role.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,18 +22,13 @@ const OF_FAILURES: [&str; 1] = ["sqs:SendMessage"];
 /// What a log group that exists requires.
 const OF_LOG: [&str; 2] = ["logs:CreateLogStream", "logs:PutLogEvents"];
 
-/// *Visualize Lambda function invocations using AWS X-Ray*: what active tracing calls.
-const OF_TRACES: [&str; 2] = ["xray:PutTelemetryRecords", "xray:PutTraceSegments"];
-
 /// What each function's configuration requires, by package.
 pub(super) fn permissions(template: &Value) -> Result<BTreeMap<String, BTreeSet<Permission>>> {
     let functions = resources(template, FUNCTION)?.into_iter();
-    functions
-        .map(|(name, it)| Ok((package(it)?.to_owned(), of(template, it).with_context(|| name.to_owned())?)))
-        .collect()
+    functions.map(|(name, it)| Ok((package(it)?.to_owned(), of(it).with_context(|| name.to_owned())?))).collect()
 }
 
-fn of(template: &Value, function: &Value) -> Result<BTreeSet<Permission>> {
+fn of(function: &Value) -> Result<BTreeSet<Permission>> {
     let properties = &function["Properties"];
     let mut permissions = BTreeSet::new();
     let mut require = |actions: &[&str], place: &str| {
@@ -44,11 +39,6 @@ fn of(template: &Value, function: &Value) -> Result<BTreeSet<Permission>> {
         }));
     };
     require(&OF_LOG, text(&properties["LoggingConfig"]["LogGroup"]["!Ref"])?);
-    let global = &template["Globals"]["Function"]["Tracing"];
-    let tracing = if properties["Tracing"].is_null() { global } else { &properties["Tracing"] };
-    if tracing == "Active" {
-        require(&OF_TRACES, "*");
-    }
     for event in properties["Events"].as_object().context("no events")?.values() {
         let source = &event["Properties"];
         match text(&event["Type"])? {

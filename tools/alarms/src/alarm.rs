@@ -48,7 +48,7 @@ pub struct Alarm {
 }
 
 /// The properties that this crate knows. Those of actions and texts do not change the state.
-const KNOWN: [&str; 14] = [
+const KNOWN: [&str; 15] = [
     "AlarmActions",
     "AlarmDescription",
     "ComparisonOperator",
@@ -61,6 +61,7 @@ const KNOWN: [&str; 14] = [
     "OKActions",
     "Period",
     "Statistic",
+    "Tags",
     "Threshold",
     "TreatMissingData",
 ];

@@ -9,7 +9,7 @@ use fastrand::Rng;
 use payments_local::Stack;
 use payments_model::webhook::{EndpointId, EndpointUrl};
 use payments_model::{EventFilter, UtcSecond};
-use payments_store::{EndpointChoice, LogPosition, first_lease};
+use payments_store::{EndpointChoice, LogPosition};
 
 use crate::bank::Bank;
 use crate::faults::{FaultKind, Faults};
@@ -35,7 +35,14 @@ pub(crate) async fn create(stack: &mut Stack, seed: Seed, time: Time, faults: &F
     let ((id, chosen), now) = (chosen()?, UtcSecond::of(time.now())?);
     let store = stack.dependencies(stack.client()).store;
     store
-        .create_webhook_endpoint(&id, &chosen, LogPosition::BEGINNING, false, now, first_lease(now.as_chrono()))
+        .create_webhook_endpoint(
+            &id,
+            &chosen,
+            LogPosition::BEGINNING,
+            false,
+            now.as_chrono(),
+            store.endpoints_created().await?,
+        )
         .await?;
     let (faults, mood) = (faults.clone(), Mutex::new(Mood { away_until: time.now(), random: seed.source("receiver") }));
     receivers.react(PORT, move |_| mood.lock().unwrap_or_else(PoisonError::into_inner).react(&faults, time.now()));

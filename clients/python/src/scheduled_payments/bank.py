@@ -226,7 +226,7 @@ class Bank:
                     client=self.generated,
                     from_=given(from_),
                     to=given(to),
-                    status=",".join(status) or UNSET,
+                    status=list(status) or UNSET,
                     payee_account_id=given(payee),
                     reference=given(reference),
                     order=order,
@@ -271,7 +271,7 @@ class Bank:
                 response = list_due_payments.sync_detailed(
                     client=self.generated,
                     due_date=date,
-                    status=",".join(status) or UNSET,
+                    status=list(status) or UNSET,
                     shard=given(shard),
                     limit=page_size,
                     cursor=cursor,

@@ -1,7 +1,7 @@
 //! The audit trail: what operators did in the console and to webhook endpoints, the newest first.
 
 use maud::{Markup, html};
-use payments_http::request::invalid_parameter;
+use payments_http::query::invalid_parameter;
 use payments_http::{Problem, Request};
 use payments_store::{ActionName, AuditEntry, AuditMonth, AuditPage, StoreError};
 

@@ -1,7 +1,7 @@
 //! Finds a payment by whatever somebody has of it.
 
 use maud::{Markup, html};
-use payments_http::request::invalid_parameter;
+use payments_http::query::invalid_parameter;
 use payments_http::{Problem, Request};
 use payments_model::{AccountId, IdempotencyKey, PaymentId, TransactionId};
 

@@ -2,7 +2,7 @@
 
 use futures::stream::{StreamExt as _, TryStreamExt as _, iter};
 use maud::{Markup, html};
-use payments_http::request::invalid_parameter;
+use payments_http::query::invalid_parameter;
 use payments_http::{Problem, Request};
 use payments_model::{BusinessDate, PaymentId, Status, UtcSecond};
 use payments_store::{DueRange, DueRow, DueSort, DueUntil};

@@ -1,7 +1,7 @@
 //! One payment: what it is, what happened to it, and what its client said.
 
 use maud::{Markup, html};
-use payments_http::request::invalid_parameter;
+use payments_http::query::invalid_parameter;
 use payments_http::{Problem, ProblemKind, Request};
 use payments_model::{AccountId, DateRule, Details, Head, HeadKey, MoveReason, PaymentId, Slot, SlotAt, Status};
 use payments_store::StoreError;

@@ -1,7 +1,7 @@
 //! The queues: how much is in each, and some messages of those that nothing receives from.
 
 use maud::{Markup, html};
-use payments_http::request::invalid_parameter;
+use payments_http::query::invalid_parameter;
 use payments_http::{Problem, Request};
 use payments_model::{PaymentId, causes};
 use serde::Deserialize;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use maud::{Markup, html};
-use payments_http::request::invalid_parameter;
+use payments_http::query::invalid_parameter;
 use payments_http::{Problem, ProblemKind, Request};
 use payments_model::BusinessDate;
 

@@ -1,10 +1,10 @@
 //! What comes of sending a webhook: the receiver's answer, or why there is none.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use chrono::DateTime;
 use http::StatusCode;
 use http::header::{HeaderMap, RETRY_AFTER};
+use httpdate::parse_http_date;
 use payments_model::UtcSecond;
 
 use super::connector::ConnectError;
@@ -42,15 +42,15 @@ impl Answer {
     }
 }
 
-/// Reads `Retry-After`, which is in seconds or an HTTP date (RFC 9110, 10.2.3).
+/// Reads `Retry-After`, which is in seconds or an HTTP date (RFC 9110, 10.2.3) of any of its three forms (5.6.7).
 fn retry_after(headers: &HeaderMap, now: UtcSecond) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         // More digits than fit are a long wait.
         return Some(Duration::from_secs(text.parse().unwrap_or(u64::MAX)).min(MAX_RETRY_AFTER));
     }
-    let until = DateTime::parse_from_rfc2822(text).ok()?;
-    let wait = until.signed_duration_since(now.as_chrono()).to_std().unwrap_or_default();
+    let until = parse_http_date(text).ok()?;
+    let wait = until.duration_since(SystemTime::from(now.as_chrono())).unwrap_or_default();
     Some(wait.min(MAX_RETRY_AFTER))
 }
 

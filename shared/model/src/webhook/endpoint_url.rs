@@ -6,7 +6,7 @@ use std::str::FromStr;
 pub const MAX_URL_CHARS: usize = 2_048;
 
 /// The ends of names that no public host has: special-use names of IANA's registry, and those that networks commonly use within.
-const PRIVATE_ENDS: [&str; 16] = [
+const PRIVATE_ENDS: [&str; 17] = [
     "alt",
     "arpa",
     "corp",
@@ -22,6 +22,7 @@ const PRIVATE_ENDS: [&str; 16] = [
     "mail",
     "onion",
     "private",
+    "svc",
     "test",
 ];
 

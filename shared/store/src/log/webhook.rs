@@ -6,7 +6,7 @@
 //!
 //! | attributes | written by |
 //! |---|---|
-//! | `leaseUntil`, and those of [`Progress`] | `publish` |
+//! | `leaseUntil`, `heldAs` (the number with which the lease was taken), and those of [`Progress`] | `publish` |
 //! | `skipped`, `testAt` | the API |
 //! | `lease`, which only rises | both |
 //! | `position`, `disabledAt`, `disabledBy` | both, under conditions |
@@ -215,7 +215,7 @@ impl Progress {
 
 impl WebhookState {
     /// The attributes that a new endpoint's consumer does not have, for an expression.
-    pub(crate) const MEMORY: &str = "leaseUntil, disabledAt, disabledBy, testAt, skipped, failures, failingSince, \
+    pub(crate) const MEMORY: &str = "leaseUntil, heldAs, disabledAt, disabledBy, testAt, skipped, failures, failingSince, \
                                      nextTryAt, moreAtOnce, blocking, lastError, deliveries, missed";
 
     /// The state of a new endpoint.
@@ -271,7 +271,7 @@ impl Store {
                  AND (attribute_exists(testAt) OR (attribute_not_exists(disabledAt) \
                  AND (attribute_not_exists(nextTryAt) OR nextTryAt <= :now)))",
             )
-            .update_expression("SET leaseUntil = :until ADD lease :one")
+            .update_expression("SET leaseUntil = :until, heldAs = lease + :one ADD lease :one")
             .expression_attribute_values(":now", text(now))
             .expression_attribute_values(":until", text(until))
             .expression_attribute_values(":one", number(1))
@@ -296,7 +296,7 @@ impl Store {
         item.insert("position".to_owned(), AttributeValue::S(commit.to.to_string()));
         match commit.lease_until {
             Some(until) => drop(item.insert("leaseUntil".to_owned(), text(until))),
-            None => removed.push("leaseUntil"),
+            None => removed.extend(["leaseUntil", "heldAs"]),
         }
         let (assignments, mut names, mut values) = equations(&item, ", ");
         let mut expression = format!("SET {assignments}");
@@ -338,15 +338,16 @@ impl Store {
         }
     }
 
-    /// Ends a lease whose place an operator moved, if it is still that one: 1 write unit for each KB.
+    /// Ends a lease that was taken with this number, and sends nothing any more: 1 write unit for each KB. It may have another number since an
+    /// operator changed the endpoint, and nobody can take it before it ends.
     pub async fn release_webhook(&self, id: &EndpointId, lease: u64) -> Result<(), StoreError> {
         let update = self
             .client
             .update_item()
             .table_name(&self.tables.log)
             .set_key(Some(webhook_key(id)))
-            .condition_expression("lease = :lease")
-            .update_expression("REMOVE leaseUntil")
+            .condition_expression("heldAs = :lease")
+            .update_expression("REMOVE leaseUntil, heldAs")
             .expression_attribute_values(":lease", number(lease));
         conditional("UpdateItem", update.send().await).map(drop)
     }

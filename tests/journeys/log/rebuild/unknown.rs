@@ -8,8 +8,8 @@ use payments_local::Function;
 use payments_model::EventFilter;
 use payments_model::webhook::{EndpointId, SecretGeneration};
 use payments_store::{
-    BlockingEvent, EXPIRES_AT, EndpointChoice, Item, ItemKind, LogPosition, Progress, SkippedEvent, WebhookCommit,
-    first_lease,
+    BlockingEvent, CreateEndpoint, EXPIRES_AT, EndpointChoice, Item, ItemKind, LogPosition, Progress, SkippedEvent,
+    WebhookCommit,
 };
 use payments_tests::tables::{NO_DEADLINE, context};
 use tokio::sync::Mutex;
@@ -131,6 +131,22 @@ async fn rare(bank: &Bank, is_again: bool) -> Result<()> {
     let id: EndpointId = "erp".parse()?;
     let url = "https://hooks.shop.co.uk/payments".parse()?;
     let chosen = EndpointChoice { url, description: "The shop's books".to_owned(), filter: EventFilter::default() };
+    // The second one raises the number of those that were created.
+    let new = if is_again { "books".parse()? } else { id.clone() };
+    ensure!(
+        store
+            .create_webhook_endpoint(
+                &new,
+                &chosen,
+                LogPosition::BEGINNING,
+                false,
+                now.as_chrono(),
+                store.endpoints_created().await?
+            )
+            .await?
+            == CreateEndpoint::Created,
+        "it is new"
+    );
     if is_again {
         ensure!(store.change_webhook_endpoint(&id, &chosen, false, now).await?, "it is changed");
         ensure!(store.rotate_webhook_secret(&id, SecretGeneration::FIRST, now, now).await?, "it has a new secret");
@@ -149,12 +165,6 @@ async fn rare(bank: &Bank, is_again: bool) -> Result<()> {
         ensure!(store.replay_webhook(&id, LogPosition::BEGINNING).await?, "it is replayed");
         ensure!(store.change_webhook_endpoint(&id, &chosen, true, now).await?, "it is switched off");
     } else {
-        ensure!(
-            store
-                .create_webhook_endpoint(&id, &chosen, LogPosition::BEGINNING, false, now, first_lease(now.as_chrono()))
-                .await?,
-            "it is new"
-        );
         // An operator's action leaves its intent and its outcome.
         let action = "5f1c1f6e-4f0e-5a37-9d0e-0a3f6b7c8d9e";
         let cancel = json!({ "step": "do", "payments": bank.id("e"), "at": now.to_string(), "id": action });

@@ -139,6 +139,25 @@ async fn a_body_that_is_too_long_is_rejected_and_so_are_more_endpoints_than_ther
     Ok(())
 }
 
+#[tokio::test]
+async fn a_test_takes_no_fields() -> Result<()> {
+    let hooks = Hooks::with_endpoint().await?;
+    let ask = || Ask::post(&format!("{PATH}/test"));
+    for (ask, status, problem) in [
+        (ask(), 202, ""),
+        (ask().text("{}"), 202, ""),
+        (ask().text(r#"{"eventId":"a"}"#), 400, "invalid-shape"),
+        (ask().text("[]"), 400, "invalid-shape"),
+        (ask().text("{"), 400, "not-json"),
+        (ask().header("Content-Type", "text/plain").text("{}"), 415, "unsupported-media-type"),
+        (ask().text("x".repeat(20_000)), 413, "body-too-large"),
+    ] {
+        let reply = hooks.world.send(ask).await?;
+        assert_eq!((reply.status, reply.problem()), (status, problem), "{reply}");
+    }
+    Ok(())
+}
+
 /// A later release may keep more about an endpoint.
 #[tokio::test]
 async fn what_this_version_does_not_know_stays() -> Result<()> {

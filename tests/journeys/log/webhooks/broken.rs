@@ -67,6 +67,24 @@ async fn a_put_repairs_an_endpoint_that_cannot_be_read() -> Result<()> {
     hooks.judge().await
 }
 
+/// A restored log has no place for it, and the next run makes one.
+#[tokio::test]
+async fn an_endpoint_that_cannot_be_read_and_has_no_place_is_not_said_to_be_missing() -> Result<()> {
+    let hooks = Hooks::with_endpoint().await?;
+    spoil(&hooks, ENDPOINTS, "erp", "url").await?;
+    let key = [("pk".to_owned(), text(CONSUMERS)), ("sk".to_owned(), text("webhook#erp"))].into();
+    let (client, table) = (hooks.world.client().await, &hooks.world.environment.tables.log);
+    client.delete_item().table_name(table).set_key(Some(key)).send().await?;
+    let body = json!({ "url": format!("http://127.0.0.1:{PORT}/hook") });
+    let put = async || hooks.world.send(Ask::new(Method::PUT, "/webhook-endpoints/erp").json(&body)).await;
+    let reply = put().await?;
+    assert_eq!((reply.status, reply.problem()), (503, "unavailable"), "{reply}");
+    hooks.publish().await?;
+    let reply = put().await?;
+    assert_eq!((reply.status, reply.field("status")), (200, "enabled"), "{reply}");
+    Ok(())
+}
+
 /// A URL whose kept form is longer than a URL can be was once stored, and nothing could be read any more.
 #[tokio::test]
 async fn the_longest_url_is_never_kept_in_a_longer_form() -> Result<()> {
@@ -100,10 +118,11 @@ async fn a_run_that_fails_for_one_endpoint_still_says_how_the_others_are() -> Re
                 &chosen,
                 beyond,
                 false,
-                hooks.world.now(),
-                first_lease(hooks.world.now().as_chrono())
+                hooks.world.now().as_chrono(),
+                store.endpoints_created().await?
             )
             .await?
+            == CreateEndpoint::Created
     );
     hooks.receivers.react(PORT, |_| Reaction::Status(410));
     drop(hooks.world.outside.metrics.take());

@@ -117,7 +117,7 @@ async fn an_endpoint_that_asks_to_be_left_alone_is() -> Result<()> {
 #[tokio::test]
 async fn without_the_master_secret_only_webhooks_wait() -> Result<()> {
     let mut hooks = Hooks::with_endpoint().await?;
-    let Webhooks { sender, master } = hooks.receivers.webhooks()?;
+    let Webhooks { sender, master, .. } = hooks.receivers.webhooks()?;
     let (secret, is_away) = (master.get_secret().await?, Arc::new(AtomicBool::new(true)));
     let away = Arc::clone(&is_away);
     let master = WebhookMaster::read_by(move || {
@@ -126,7 +126,7 @@ async fn without_the_master_secret_only_webhooks_wait() -> Result<()> {
         Box::pin(async { read })
     });
     let (bus, client) = (Arc::new(Bus::default()), hooks.world.client().await);
-    let function = hooks.function_with(&client, Webhooks { sender, master }).await?;
+    let function = hooks.function_with(&client, Webhooks { sender, master, clock: None }).await?;
     let function = function.with_bus(Some(Arc::clone(&bus) as _));
     let run = async || {
         let event = serde_json::from_value(json!({ "action": "publish" }))?;

@@ -51,8 +51,8 @@ async fn half_of_the_settlements_are_at_the_receiver_within_five_seconds() -> Re
             &chosen,
             LogPosition::BEGINNING,
             false,
-            clock.now(),
-            first_lease(clock.now().as_chrono()),
+            clock.now().as_chrono(),
+            store.endpoints_created().await?,
         )
         .await?;
     let mut triggers = Triggers::new(&stack, functions.clone(), TRANSACTION_SERVICE).await?;

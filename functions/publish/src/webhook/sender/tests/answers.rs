@@ -64,6 +64,8 @@ async fn an_answer_is_its_status() {
         (503, "retry-after: 3601\r\n", later(503, 3600)),
         (503, "retry-after: 99999999999999999999999999\r\n", later(503, 3600)),
         (503, "retry-after: Tue, 01 Dec 2026 08:00:30 GMT\r\n", later(503, 30)),
+        (503, "retry-after: Tuesday, 01-Dec-26 08:00:30 GMT\r\n", later(503, 30)),
+        (503, "retry-after: Tue Dec  1 08:00:30 2026\r\n", later(503, 30)),
         (503, "retry-after: Tue, 01 Dec 2026 07:59:00 GMT\r\n", later(503, 0)),
         (503, "retry-after: Tue, 01 Dec 2026 23:00:00 GMT\r\n", later(503, 3600)),
         (503, "retry-after: -1\r\n", refused(503)),
