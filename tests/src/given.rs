@@ -149,21 +149,9 @@ async fn endpoint(world: &World, id: &str) -> Result<EndpointId> {
     let (id, store) = (id.parse()?, world.store().await);
     let url = "https://hooks.shop.co.uk/payments".parse()?;
     let chosen = EndpointChoice { url, description: "The shop's books".to_owned(), filter: EventFilter::default() };
-    let from = LogPosition::BEGINNING;
-    ensure!(
-        store
-            .create_webhook_endpoint(
-                &id,
-                &chosen,
-                from,
-                false,
-                world.now().as_chrono(),
-                store.endpoints_created().await?
-            )
-            .await?
-            == CreateEndpoint::Created,
-        "it is there"
-    );
+    let (from, at, before) = (LogPosition::BEGINNING, world.now().as_chrono(), store.endpoints_created().await?);
+    let created = store.create_webhook_endpoint(&id, &chosen, from, false, at, before).await?;
+    ensure!(created == CreateEndpoint::Created, "it is there");
     Ok(id)
 }
 

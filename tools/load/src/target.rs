@@ -84,6 +84,7 @@ impl Target {
             api_port: 0,
             dynamodb_port: 0,
             data,
+            new_bank: false,
             reports: reports.path().to_owned(),
             time_zone: zone,
             dates: Dates::default(),
