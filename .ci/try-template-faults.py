@@ -126,8 +126,6 @@ FAULTS = [
         "  ApiErrors:\n    Type: AWS::CloudWatch::Alarm\n    Condition: IsMonitored\n",
         "  ApiErrors:\n    Type: AWS::CloudWatch::Alarm\n",
     ),
-    ("metrics of routes that nobody asked for", "        DetailedMetricsEnabled: !If [IsMonitored, true, false]\n        # For", "        DetailedMetricsEnabled: true\n        # For"),
-    ("numbers that are always metrics", "MONITORING: !Ref Monitoring", 'MONITORING: "on"'),
     ("functions that are traced", "    PropagateTags: true\n    # Text", "    PropagateTags: true\n    Tracing: Active\n    # Text"),
     ("a pool without tags", "      UserPoolTags: {Application: scheduled-payments, Stage: !Ref Stage}\n", ""),
     ("a schedule that is no expression", "ScheduleExpression: rate(1 hour)", "ScheduleExpression: rate(1 hours)"),

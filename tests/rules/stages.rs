@@ -1,5 +1,5 @@
-//! Compares the two stages: prod keeps payment data, encrypts it with its own key and is warm for the feed; dev costs
-//! nothing beyond its use and is deleted with its stack.
+//! Compares the two stages: prod keeps payment data, encrypts it with its own key and is warm for the feed; dev is cold and
+//! is deleted with its stack.
 
 use std::collections::BTreeMap;
 

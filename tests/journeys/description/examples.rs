@@ -49,7 +49,7 @@ async fn the_examples_that_the_page_fills_in_succeed_in_order() -> Result<()> {
     let (_, yaml) = reply.split_once("\r\n\r\n").context("a body")?;
     assert!(!yaml.contains("2028-"), "a date is far away");
     // A payment's id follows from its key, and keys have dates.
-    assert_eq!(ids(yaml).intersection(&ids(WRITTEN)).collect::<Vec<_>>(), [""; 0], "ids of other dates");
+    assert_eq!(ids(yaml).intersection(&ids(WRITTEN)).copied().collect::<Vec<_>>(), [""; 0], "ids of other dates");
     let operations = operations(yaml)?;
     let played: BTreeSet<_> = STORY.iter().map(|(id, _)| (*id).to_owned()).collect();
     assert_eq!(operations.iter().map(|operation| operation.id.clone()).collect::<BTreeSet<_>>(), played);
