@@ -22,6 +22,7 @@ mod faults;
 mod golden;
 mod heads;
 mod idle;
+mod laws;
 mod list;
 mod local;
 mod log;

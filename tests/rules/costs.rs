@@ -56,6 +56,22 @@ fn nothing_is_traced() -> Result<()> {
 }
 
 #[test]
+fn who_counts_on_alarms_has_them() -> Result<()> {
+    let template = template()?;
+    let rules = template["Rules"].as_object().context("no rules")?;
+    let on = json!({ "!Equals": [{ "!Ref": "Monitoring" }, "on"] });
+    for when in [
+        json!({ "!Equals": [{ "!Ref": "Stage" }, "prod"] }),
+        json!({ "!Not": [{ "!Equals": [{ "!Ref": "AlarmEmail" }, ""] }] }),
+    ] {
+        let rule =
+            rules.values().find(|rule| rule["RuleCondition"] == when).with_context(|| format!("no rule of {when}"))?;
+        assert_eq!(rule["Assertions"][0]["Assert"], on, "{rule}");
+    }
+    Ok(())
+}
+
+#[test]
 fn what_monitors_hangs_on_monitoring() -> Result<()> {
     let template = template()?;
     assert_eq!(template["Conditions"]["IsMonitored"], json!({ "!Equals": [{ "!Ref": "Monitoring" }, "on"] }));

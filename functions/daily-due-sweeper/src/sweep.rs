@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use chrono::TimeDelta;
 use futures::StreamExt as _;
 use futures::future::join_all;
 use payments_boot::{Deadline, Retries, Stop};
@@ -21,11 +22,19 @@ const PAGE: u16 = 1_000;
 /// The most shards worked on at once. If there are more, the next run begins with the others.
 pub(crate) const SHARDS_AT_ONCE: u16 = 32;
 
+/// How much earlier than by today's law of the bank's time zone a date can have begun, by the law of when a payment was stored. Laws move clocks
+/// by an hour or two.
+const EARLIER_BY_LAW: TimeDelta = TimeDelta::hours(3);
+
 /// The sweep of one shard.
 struct ShardSweep<'s> {
     sweeper: &'s Sweeper,
     deadline: &'s Deadline,
+    /// When the sweep began: nothing that is due later is claimed.
+    now: UtcSecond,
     range: DueRange,
+    /// What is read after that.
+    then: Option<DueRange>,
     /// Read, and not yet claimed.
     in_hand: VecDeque<DueRow>,
     read_to_end: bool,
@@ -56,10 +65,20 @@ impl Sweeper {
     }
 
     async fn sweep_shard(&self, shard: Shard, now: UtcSecond, deadline: &Deadline) -> Result<SweepOutcome, StoreError> {
-        let until = DueUntil::Instant(self.config.zone.date_of(now), now);
-        let range = DueRange { shard, status: Status::Scheduled, until, after: None };
-        let (in_hand, retries, outcome) = (VecDeque::new(), Retries::default(), SweepOutcome::empty());
-        let sweep = ShardSweep { sweeper: self, deadline, range, in_hand, read_to_end: false, retries, outcome };
+        let date = self.config.zone.date_of(now);
+        let range = |until| DueRange { shard, status: Status::Scheduled, until, after: None };
+        let is_late = self.config.zone.end_of(date) <= now.saturating_add(EARLIER_BY_LAW);
+        let sweep = ShardSweep {
+            sweeper: self,
+            deadline,
+            now,
+            range: range(DueUntil::Instant(date, now)),
+            then: is_late.then(|| range(DueUntil::InstantOf(date.plus_days(1), now))),
+            in_hand: VecDeque::new(),
+            read_to_end: false,
+            retries: Retries::default(),
+            outcome: SweepOutcome::empty(),
+        };
         sweep.run().await
     }
 
@@ -115,6 +134,8 @@ impl ShardSweep<'_> {
         let page = self.sweeper.store.due_page(&self.range, PAGE).await?;
         for row in page.rows {
             match row {
+                // Its date began before today's, by the law of when it was stored.
+                Ok(row) if row.due.due_at > self.now => {}
                 Ok(row) => self.in_hand.push_back(row),
                 Err(error) => {
                     tracing::error!(%error, "a scheduled payment cannot be read and is not claimed");
@@ -122,8 +143,13 @@ impl ShardSweep<'_> {
                 }
             }
         }
-        self.read_to_end = page.next.is_none();
         self.range.after = page.next;
+        if page.next.is_none() {
+            match self.then.take() {
+                Some(then) => self.range = then,
+                None => self.read_to_end = true,
+            }
+        }
         Ok(())
     }
 

@@ -90,6 +90,8 @@ pub struct DueRange {
 pub enum DueUntil {
     /// From the earliest date to this date and instant, included.
     Instant(BusinessDate, UtcSecond),
+    /// Of this date alone, to this instant, included.
+    InstantOf(BusinessDate, UtcSecond),
     /// From the earliest date to this date, excluded.
     Before(BusinessDate),
     /// All of this date.
@@ -102,6 +104,9 @@ impl DueRange {
         let (from, to) = match self.until {
             DueUntil::Instant(date, at) => {
                 (DueSort::start_of_status(self.status), DueSort::end_at(self.status, date, at))
+            }
+            DueUntil::InstantOf(date, at) => {
+                (DueSort::start_of(self.status, date), DueSort::end_at(self.status, date, at))
             }
             DueUntil::Before(date) => (DueSort::start_of_status(self.status), DueSort::start_of(self.status, date)),
             DueUntil::Date(date) => (DueSort::start_of(self.status, date), DueSort::end_of(self.status, date)),
