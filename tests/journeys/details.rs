@@ -125,8 +125,8 @@ async fn dispatched(world: &World) -> Result<Vec<String>> {
         })
     };
     let records: Vec<Value> = world.heads("golden").await?.iter().enumerate().map(record).collect();
-    let response = world.functions().dispatch.handle(serde_json::from_value(json!({ "Records": records }))?).await;
-    drop(response.map_err(anyhow::Error::msg)?);
+    // A batch that begins with poison fails, so that Lambda halves it. What can be sent is sent all the same.
+    drop(world.functions().dispatch.handle(serde_json::from_value(json!({ "Records": records }))?).await);
     let now = chrono::DateTime::parse_from_rfc3339("2026-12-01T09:00:01Z")?.to_utc();
     let mut requests = Vec::new();
     loop {
