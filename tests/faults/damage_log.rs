@@ -2,61 +2,34 @@
 //!
 //! A month's items are never damaged.
 
-use std::io::Write;
-use std::sync::{Arc, Mutex, PoisonError};
-
 use anyhow::{Context as _, Result, ensure};
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::TimeDelta;
 use daily_due_sweeper::Action;
 use payments_local::Function;
 use payments_store::Item;
+use payments_tests::LogLines;
 use payments_tests::tables::{key_of, number, text};
 use serde_json::{Value, json};
 
 use crate::fixture::Fixture;
 use crate::night::{UNTIL_NIGHT, invoke};
 
-/// The log of this test's thread.
-#[derive(Debug, Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
+/// Takes the lines with this text.
+fn take(log: &LogLines, about: &str) -> Result<Vec<String>> {
+    Ok(log.take()?.iter().map(Value::to_string).filter(|line| line.contains(about)).collect())
 }
 
-impl Log {
-    fn start() -> (Self, tracing::subscriber::DefaultGuard) {
-        let log = Self::default();
-        let writer = log.clone();
-        let subscriber = tracing_subscriber::fmt().json().flatten_event(true).with_writer(move || writer.clone());
-        (log, tracing::subscriber::set_default(subscriber.finish()))
+/// There are lines about this, and each names the table and the item.
+fn assert_names(log: &LogLines, about: &str, table: &str, item: &Item) -> Result<()> {
+    let part = |name: &str| item[name].as_s().map_or("", String::as_str);
+    let lines = take(log, about)?;
+    ensure!(!lines.is_empty(), "no line says {about:?}");
+    let key = format!("{} / {}", part("pk"), part("sk"));
+    for line in lines {
+        ensure!(line.contains(table) && line.contains(&key), "no {key} of {table}: {line}");
     }
-
-    /// Takes the lines with this text.
-    fn take(&self, about: &str) -> Vec<String> {
-        let bytes = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        text.lines().filter(|line| line.contains(about)).map(str::to_owned).collect()
-    }
-
-    /// There are lines about this, and each names the table and the item.
-    fn assert_names(&self, about: &str, table: &str, item: &Item) -> Result<()> {
-        let part = |name: &str| item[name].as_s().map_or("", String::as_str);
-        let lines = self.take(about);
-        ensure!(!lines.is_empty(), "no line says {about:?}");
-        let key = format!("{} / {}", part("pk"), part("sk"));
-        for line in lines {
-            ensure!(line.contains(table) && line.contains(&key), "no {key} of {table}: {line}");
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 /// Changes an attribute of an item, or removes it.
@@ -79,7 +52,7 @@ async fn head_of(fixture: &Fixture, account: &str) -> Result<Item> {
 
 #[tokio::test]
 async fn the_sweep_the_redrive_and_dispatch_name_what_they_cannot_read() -> Result<()> {
-    let (log, _guard) = Log::start();
+    let (log, _guard) = LogLines::start();
     let fixture = Fixture::start().await?;
     let (hot, history) = (&fixture.world.environment.tables.payments, &fixture.world.environment.tables.history);
     // An index entry without an attribute, and one with a wrong one.
@@ -89,9 +62,9 @@ async fn the_sweep_the_redrive_and_dispatch_name_what_they_cannot_read() -> Resu
         let intents = fixture.due(1).await?;
         let head = head_of(&fixture, &intents[0].account).await?;
         damage(&fixture, hot, &head, name, value).await?;
-        drop(log.take(""));
+        drop(log.take()?);
         fixture.tick(Action::Sweep).await?;
-        log.assert_names("is not claimed", hot, &head)?;
+        assert_names(&log, "is not claimed", hot, &head)?;
         damage(&fixture, hot, &head, name, Some(head[name].clone())).await?;
         fixture.tick(Action::Sweep).await?;
     }
@@ -107,13 +80,13 @@ async fn the_sweep_the_redrive_and_dispatch_name_what_they_cannot_read() -> Resu
         let details = details.map(|(name, value)| (name.to_owned(), text(value))).into();
         let (table, item) = if in_details { (history, &details) } else { (hot, &head) };
         damage(&fixture, table, item, name, Some(value)).await?;
-        drop(log.take(""));
+        drop(log.take()?);
         fixture.dispatch_all().await?;
-        log.assert_names(about, table, item)?;
+        assert_names(&log, about, table, item)?;
         fixture.time.pass(TimeDelta::minutes(61));
         fixture.tick(Action::Redrive).await?;
         if name == "trail" {
-            log.assert_names("is not redriven", hot, &head)?;
+            assert_names(&log, "is not redriven", hot, &head)?;
         }
     }
     Ok(())
@@ -121,36 +94,36 @@ async fn the_sweep_the_redrive_and_dispatch_name_what_they_cannot_read() -> Resu
 
 #[tokio::test]
 async fn the_aggregator_the_report_the_archive_and_the_recount_name_what_they_cannot_read() -> Result<()> {
-    let (log, _guard) = Log::start();
+    let (log, _guard) = LogLines::start();
     let fixture = Fixture::start().await?;
     let hot = &fixture.world.environment.tables.payments;
     let intents = fixture.created(1).await?;
     assert_eq!(fixture.finish(&intents, None).await?, [""; 0]);
     let head = head_of(&fixture, &intents[0].account).await?;
     damage(&fixture, hot, &head, "unreported", Some(text("202611200900#nobody"))).await?;
-    drop(log.take(""));
+    drop(log.take()?);
     invoke(&fixture, &fixture.functions, Function::Report).await?;
-    log.assert_names("is not reported", hot, &head)?;
+    assert_names(&log, "is not reported", hot, &head)?;
     damage(&fixture, hot, &head, "unreported", None).await?;
     damage(&fixture, hot, &head, "amountMinor", Some(text("lots"))).await?;
     fixture.aggregate_all().await?;
-    log.assert_names("a head is invalid", hot, &head)?;
+    assert_names(&log, "a head is invalid", hot, &head)?;
 
     fixture.time.pass(UNTIL_NIGHT);
     invoke(&fixture, &fixture.functions, Function::Archive).await?;
-    log.assert_names("cannot be archived", hot, &head)?;
+    assert_names(&log, "cannot be archived", hot, &head)?;
     let day = &intents[0].scheduled_for[..10];
     let input: Value = json!({ "action": "recount", "from": day, "to": day });
     let context = payments_local::invocation::context(fixture.time.now() + TimeDelta::minutes(10));
     let recounted = fixture.functions.scheduled(Function::Recount, input, context).await;
     recounted.map_err(anyhow::Error::msg)?;
-    log.assert_names("an index entry cannot be read", hot, &head)?;
+    assert_names(&log, "an index entry cannot be read", hot, &head)?;
     Ok(())
 }
 
 #[tokio::test]
 async fn a_shared_transaction_id_is_in_the_log() -> Result<()> {
-    let (log, _guard) = Log::start();
+    let (log, _guard) = LogLines::start();
     let fixture = Fixture::start().await?;
     for intent in fixture.pending(2).await? {
         let result = json!({
@@ -160,7 +133,7 @@ async fn a_shared_transaction_id_is_in_the_log() -> Result<()> {
         fixture.results.send(result.to_string(), fixture.time.now())?;
         fixture.settle_step().await;
     }
-    let lines = log.take("another payment has this transaction id");
+    let lines = take(&log, "another payment has this transaction id")?;
     ensure!(lines.len() == 1 && lines[0].contains("T/same"), "{lines:?}");
     fixture.assert_counters_exact().await
 }

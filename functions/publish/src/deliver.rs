@@ -43,6 +43,15 @@ pub(crate) struct Run<'r> {
     pub(crate) deadline: &'r Deadline,
 }
 
+/// What a run did for an endpoint.
+#[derive(Debug, Default)]
+pub(crate) struct Served {
+    /// What it returns.
+    pub(crate) outcome: WebhookOutcome,
+    /// How long the longest request took, also before the run served it again.
+    pub(crate) longest: Duration,
+}
+
 /// What came of the bodies of a round.
 struct Answers {
     accepted: Vec<bool>,
@@ -57,6 +66,13 @@ struct Written {
     disabled: Option<DisabledBy>,
 }
 
+impl Served {
+    /// Notes how long a request took.
+    fn took(&mut self, time: TimeDelta) {
+        self.longest = self.longest.max(time.to_std().unwrap_or_default());
+    }
+}
+
 impl Run<'_> {
     /// Delivers to an endpoint until it is at the log's end, fails, or the deadline has come. Returns the state after that; none if another
     /// run has its lease. `lease` is the number that its lease had before the endpoint was read.
@@ -64,7 +80,7 @@ impl Run<'_> {
         &self,
         endpoint: &WebhookEndpoint,
         lease: u64,
-        outcome: &mut WebhookOutcome,
+        served: &mut Served,
     ) -> Result<Option<WebhookState>, PublishError> {
         let now = self.clock.now();
         let taken = self.store.take_webhook(&endpoint.id, now, now.saturating_add(LEASE)).await?;
@@ -74,11 +90,12 @@ impl Run<'_> {
             self.store.release_webhook(&endpoint.id, state.lease).await?;
             return Ok(Some(state));
         }
-        if state.test_at.is_some() {
+        if state.test_at.is_some() && !self.deadline.comes_within(served.longest) {
+            let began = self.clock.instant();
             state = self.test(endpoint, state).await?;
+            served.took(self.clock.instant() - began);
         }
-        let mut longest = Duration::ZERO;
-        while let Some(next) = self.step(endpoint, &state, &mut longest, outcome).await? {
+        while let Some(next) = self.step(endpoint, &state, served).await? {
             let goes_on = next.lease_until.is_some();
             state = next;
             if !goes_on {
@@ -92,36 +109,39 @@ impl Run<'_> {
 
     /// Does one round. Returns the state after it, whose lease has ended if this was the last; none if the place was moved meanwhile.
     ///
-    /// It does none that may last past the deadline if it takes as long as the `longest` before: the others would wait for that one.
+    /// It does none that may last past the deadline if it takes as long as the longest before: the others would wait for that one.
     async fn step(
         &self,
         endpoint: &WebhookEndpoint,
         state: &WebhookState,
-        longest: &mut Duration,
-        outcome: &mut WebhookOutcome,
+        served: &mut Served,
     ) -> Result<Option<WebhookState>, PublishError> {
         let now = self.clock.now();
         let Some(head) = self.store.log_head().await? else { return self.end(endpoint, state).await };
-        if endpoint.disabled_at.is_some() || !state.may_send(now) || self.deadline.comes_within(*longest) {
+        if endpoint.disabled_at.is_some() || !state.may_send(now) || self.deadline.comes_within(served.longest) {
             return self.end(endpoint, state).await;
         }
         let at_once = backoff::at_once(&state.progress);
         let filter = &endpoint.chosen.filter;
         let (round, after, is_end) = match Round::read(self.store, &head, state.position, filter, at_once, now).await? {
             Next::Round(round, after, is_end) => (round, after, is_end),
-            Next::Expired(oldest) => return self.miss(endpoint, state, oldest, outcome).await,
-            Next::Beyond => return self.go_beyond(endpoint, state, &head, outcome).await,
+            Next::Expired(oldest) => return self.miss(endpoint, state, oldest, &mut served.outcome).await,
+            Next::Beyond => return self.go_beyond(endpoint, state, &head, &mut served.outcome).await,
         };
         if round.events() == 0 {
             return self.pass(endpoint, state, after, is_end).await;
         }
-        if state.lease_until.is_none_or(|until| until < now.saturating_add(NEEDED)) {
+        if state.lease_until.is_none_or(|until| until < self.clock.now().saturating_add(NEEDED)) {
             let renewed = Written { to: state.position, progress: state.progress.clone(), disabled: None };
             let Some(_) = self.write(endpoint, state, &renewed, true).await? else { return Ok(None) };
         }
+        if self.deadline.comes_within(served.longest) {
+            // The reads took long.
+            return self.end(endpoint, state).await;
+        }
         let began = self.clock.instant();
-        let written = self.send_round(endpoint, state, round, after, outcome).await?;
-        *longest = (*longest).max((self.clock.instant() - began).to_std().unwrap_or_default());
+        let written = self.send_round(endpoint, state, round, after, &mut served.outcome).await?;
+        served.took(self.clock.instant() - began);
         // The last round ends the lease with the same write.
         let failed = written.progress.failures > 0;
         let goes_on = !failed && written.disabled.is_none() && !is_end;

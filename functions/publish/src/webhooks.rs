@@ -1,6 +1,7 @@
 //! The deliveries to all endpoints, at the same time.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use payments_model::UtcSecond;
 use payments_model::webhook::EndpointId;
 use payments_store::{LogHead, StoreError, WebhookEndpoint, WebhookState};
 
-use crate::deliver::{Run, needed_at_the_end};
+use crate::deliver::{Run, Served, needed_at_the_end};
 use crate::webhook::Sender;
 use crate::{Publish, PublishError, WebhookOutcome};
 
@@ -42,7 +43,7 @@ impl Webhooks {
 /// this run.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// The endpoints that there are.
+/// The endpoints that there are, and the log.
 #[derive(Debug, Default)]
 struct Known {
     /// Those that can be read.
@@ -51,8 +52,12 @@ struct Known {
     states: HashMap<String, WebhookState>,
     /// Those that have no place in the log: a restore took it, or they were created a moment ago.
     without_place: Vec<EndpointId>,
-    /// How many cannot be read, or have a place in the log and are not there.
-    unreadable: u64,
+    /// Those that cannot be read, with the reason, or have a place in the log and are not there.
+    unreadable: BTreeMap<String, Option<StoreError>>,
+    /// Which of these the run has logged.
+    logged: BTreeSet<String>,
+    /// Where the log ends. It was read after the places.
+    head: Option<LogHead>,
 }
 
 impl Known {
@@ -74,22 +79,52 @@ impl Known {
                     known.states.insert(id, state);
                 }
                 (Ok(_), None) => {}
-                (Err(error), _) | (Ok(_), Some(Err(error))) => {
+                (Err(error), _) | (Ok(_), Some(Err(error))) => drop(known.unreadable.insert(id, Some(error))),
+            }
+        }
+        known.unreadable.extend(states.into_keys().map(|id| (id, None)));
+        known
+    }
+
+    /// Logs the endpoints that cannot be read, each once.
+    fn log_unreadable(&mut self) {
+        for (id, error) in &self.unreadable {
+            match error {
+                _ if !self.logged.insert(id.clone()) => {}
+                Some(error) => {
                     tracing::error!(endpoint = %id, %error, "a webhook endpoint cannot be read, and gets nothing");
-                    known.unreadable += 1;
+                }
+                None => {
+                    tracing::error!(endpoint = %id, "a webhook endpoint has a place in the log and is not there; if that stays, see docs/runbook.md, WebhooksBehind");
                 }
             }
         }
-        for id in states.into_keys() {
-            tracing::error!(endpoint = %id, "a webhook endpoint has a place in the log and is not there; if that stays, see docs/runbook.md, WebhooksBehind");
-            known.unreadable += 1;
+    }
+
+    /// Becomes what a later look found, except for the states that this run wrote while it looked. Returns the endpoints that have something
+    /// to get at `now`; not those, because they may have been changed before they were read.
+    fn renew(&mut self, found: Self, now: UtcSecond) -> Vec<(WebhookEndpoint, u64)> {
+        let mut due = found.due(now);
+        let before = std::mem::replace(self, found);
+        self.logged = before.logged;
+        self.log_unreadable();
+        for (id, state) in before.states {
+            let is_older = |found: &&mut WebhookState| {
+                (found.lease, found.lease_until.is_none()) < (state.lease, state.lease_until.is_none())
+            };
+            if let Some(found) = self.states.get_mut(&id).filter(is_older) {
+                *found = state;
+            }
         }
-        known
+        due.retain(|(endpoint, lease)| {
+            self.states.get(endpoint.id.as_str()).is_some_and(|state| state.lease == *lease)
+        });
+        due
     }
 
     /// Whether nobody wants events.
     fn is_empty(&self) -> bool {
-        self.endpoints.is_empty() && self.without_place.is_empty() && self.unreadable == 0
+        self.endpoints.is_empty() && self.without_place.is_empty() && self.unreadable.is_empty()
     }
 
     /// The endpoints that can be read, with how far each is.
@@ -98,9 +133,9 @@ impl Known {
     }
 
     /// The endpoints that have something to get at `now`, with the numbers of their leases.
-    fn due(&self, head: Option<&LogHead>, now: UtcSecond) -> Vec<(WebhookEndpoint, u64)> {
+    fn due(&self, now: UtcSecond) -> Vec<(WebhookEndpoint, u64)> {
         let due = self.with_states().filter_map(|(endpoint, state)| {
-            let has_more = head.is_some_and(|head| state.position != head.end());
+            let has_more = self.head.as_ref().is_some_and(|head| state.position != head.end());
             let gets_more = has_more && endpoint.disabled_at.is_none();
             let is_due = state.can_be_taken(now) && (gets_more || state.test_at.is_some());
             is_due.then(|| (endpoint.clone(), state.lease))
@@ -119,39 +154,40 @@ impl Publish {
         deadline: &Deadline,
         outcome: &mut Option<WebhookOutcome>,
     ) -> Result<(), PublishError> {
-        let (mut known, head) = self.known().await?;
+        let mut known = self.known().await?;
         if known.is_empty() {
             return Ok(());
         }
         let outcome = outcome.insert(WebhookOutcome::default());
-        let begun = self.begin_again(&known, head.as_ref()).await;
-        let served = self.serve_due(&mut known, head.as_ref(), deadline, outcome).await;
+        known.log_unreadable();
+        let begun = self.begin_again(&known).await;
+        let served = self.serve_due(&mut known, deadline, outcome).await;
         // Others append meanwhile, and endpoints get that too.
         let is_ahead = |head: &LogHead| known.states.values().any(|state| state.position > head.end());
-        let head = match head {
-            Some(head) if is_ahead(&head) => self.store.log_head().await.unwrap_or(Some(head)),
-            head => head,
-        };
-        outcome.judge(head.as_ref(), known.with_states(), known.unreadable);
+        if known.head.as_ref().is_some_and(is_ahead) {
+            known.head = self.store.log_head().await.unwrap_or(known.head);
+        }
+        let unreadable = u64::try_from(known.unreadable.len()).unwrap_or(u64::MAX);
+        outcome.judge(known.head.as_ref(), known.with_states(), unreadable);
         served.and(begun)
     }
 
     /// Reads the endpoints and the log's head.
-    async fn known(&self) -> Result<(Known, Option<LogHead>), PublishError> {
+    async fn known(&self) -> Result<Known, PublishError> {
         // The places before the head: another run may move one on to what is behind a head that was read before. And before the endpoints:
         // the lease of one that is changed in between is another one than here, so nothing is sent as it was before.
         let states = self.store.webhook_states().await?;
         let endpoints = self.store.webhook_endpoints().await?;
         if endpoints.is_empty() && states.is_empty() {
-            return Ok((Known::default(), None));
+            return Ok(Known::default());
         }
-        Ok((Known::of(endpoints, states), self.store.log_head().await?))
+        Ok(Known { head: self.store.log_head().await?, ..Known::of(endpoints, states) })
     }
 
     /// Gives a place in the log to endpoints that have none. The next run serves them: what was read of them is older than the place.
-    async fn begin_again(&self, known: &Known, head: Option<&LogHead>) -> Result<(), PublishError> {
+    async fn begin_again(&self, known: &Known) -> Result<(), PublishError> {
         for id in &known.without_place {
-            let state = self.store.begin_webhook(id, head, self.clock.now()).await?;
+            let state = self.store.begin_webhook(id, known.head.as_ref(), self.clock.now()).await?;
             tracing::warn!(endpoint = %id, position = %state.position, "the endpoint had no place in the log, and begins here");
         }
         Ok(())
@@ -161,11 +197,10 @@ impl Publish {
     async fn serve_due(
         &self,
         known: &mut Known,
-        head: Option<&LogHead>,
         deadline: &Deadline,
         outcome: &mut WebhookOutcome,
     ) -> Result<(), PublishError> {
-        let mut due = known.due(head, self.clock.now());
+        let mut due = known.due(self.clock.now());
         if due.is_empty() {
             return Ok(());
         }
@@ -178,22 +213,37 @@ impl Publish {
             signed_by: self.webhooks.clock.as_ref().unwrap_or(&self.clock),
             deadline: &deadline.earlier(needed_at_the_end()),
         };
-        let serve = |(endpoint, lease): (WebhookEndpoint, u64)| async move {
-            let mut own = WebhookOutcome::default();
+        let serve = |(endpoint, lease, longest): (WebhookEndpoint, u64, Duration)| async move {
+            let mut own = Served { longest, ..Served::default() };
             let state = run.serve(&endpoint, lease, &mut own).await;
             (endpoint.id.to_string(), own, state)
         };
+        let look = || async {
+            tokio::time::sleep(LOOK_AGAIN).await;
+            self.known().await
+        };
+        // Of endpoints that are not served now, the longest round in this run.
+        let mut longest = HashMap::new();
         let (mut serving, mut served, mut failure) = (FuturesUnordered::new(), BTreeSet::new(), None);
+        // It is read beside the deliveries: DynamoDB may be slow, and receivers do not wait for that.
+        let mut looking = pin!(look());
         loop {
-            served.extend(due.iter().map(|(endpoint, _)| endpoint.id.to_string()));
-            serving.extend(due.drain(..).map(serve));
+            for (endpoint, lease) in due.drain(..) {
+                let id = endpoint.id.to_string();
+                let longest = longest.get(&id).copied().unwrap_or_default();
+                if !served.contains(&id) && !run.deadline.comes_within(longest) {
+                    served.insert(id);
+                    serving.push(serve((endpoint, lease, longest)));
+                }
+            }
             tokio::select! {
                 biased;
                 ended = serving.next() => match ended {
                     None => return failure.map_or(Ok(()), Err),
                     Some((id, own, state)) => {
-                        *outcome += own;
+                        *outcome += own.outcome;
                         served.remove(&id);
+                        longest.insert(id.clone(), own.longest);
                         match state {
                             Ok(Some(state)) => drop(known.states.insert(id, state)),
                             Ok(None) => {}
@@ -202,11 +252,12 @@ impl Publish {
                         }
                     }
                 },
-                () = tokio::time::sleep(LOOK_AGAIN), if !run.deadline.has_come() => {
-                    // What cannot be read now, the next run reads.
-                    let Ok((now_known, head)) = self.known().await else { continue };
-                    due = now_known.due(head.as_ref(), self.clock.now());
-                    due.retain(|(endpoint, _)| !served.contains(endpoint.id.as_str()));
+                found = &mut looking, if !run.deadline.has_come() => {
+                    looking.set(look());
+                    // What cannot be read now, or only after the deadline, the next run reads.
+                    if let Ok(found) = found && !run.deadline.has_come() {
+                        due = known.renew(found, self.clock.now());
+                    }
                 }
             }
         }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use aws_sdk_dynamodb::Client;
+use payments_boot::Clock;
 use payments_local::Function;
-use payments_local::interceptor::Fate;
+use payments_local::interceptor::{Fate, Interceptor, client_over};
 use payments_model::EventFilter;
 use payments_model::webhook::{EndpointId, EndpointUrl};
 use payments_store::{CreateEndpoint, EndpointChoice, Store, WebhookState};
@@ -22,6 +23,7 @@ mod audited;
 mod broken;
 mod changed;
 mod failing;
+mod looks;
 mod lost;
 mod operated;
 mod pace;
@@ -101,6 +103,19 @@ impl Hooks {
         let store = Store::new(with_role(client, Function::Publish, tables)?, tables.clone());
         let dependencies = self.world.dependencies_over(&self.world.recorder).await;
         Ok(Publish::new(store, dependencies.reports, webhooks, dependencies.clock, dependencies.metrics))
+    }
+
+    /// The function on tokio's time, which begins at the world's, and that clock. Its calls pass the interceptor.
+    async fn function_in_time(&self, interceptor: Interceptor) -> Result<(Publish, Clock)> {
+        let (world, outside) = (&self.world, &self.world.outside);
+        let tables = &world.environment.tables;
+        let client = with_role(&client_over(&world.client().await, interceptor), Function::Publish, tables)?;
+        let (begin, origin) = (world.now().as_chrono(), tokio::time::Instant::now());
+        let now = move || begin + TimeDelta::from_std(origin.elapsed()).unwrap_or_default();
+        let clock = Clock::driven(now, |time| Box::pin(tokio::time::sleep(time)));
+        let (store, files) = (Store::new(client, tables.clone()), Arc::clone(&outside.reports));
+        let metrics = outside.metrics.clone();
+        Ok((Publish::new(store, files, self.receivers.webhooks()?, clock.clone(), metrics), clock))
     }
 
     /// Runs the function, and returns what it did.

@@ -1,41 +1,11 @@
 //! Which payments a run names, in its outcome and its log.
 
-use std::io::Write;
-use std::sync::{Arc, Mutex, PoisonError};
-
 use anyhow::Result;
+use payments_tests::LogLines;
 use payments_tests::tables::number;
 use serde_json::{Value, json};
 
 use super::Announced;
-
-/// The log of this test's thread.
-#[derive(Debug, Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Log {
-    fn start() -> (Self, tracing::subscriber::DefaultGuard) {
-        let log = Self::default();
-        let writer = log.clone();
-        let subscriber = tracing_subscriber::fmt().json().flatten_event(true).with_writer(move || writer.clone());
-        (log, tracing::subscriber::set_default(subscriber.finish()))
-    }
-
-    fn lines(&self) -> Result<Vec<Value>> {
-        let bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        String::from_utf8_lossy(&bytes).lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
-    }
-}
 
 /// The lines of payments that stay do not use up those of payments that cannot be read.
 #[tokio::test]
@@ -50,12 +20,12 @@ async fn a_payment_that_cannot_be_read_is_named_beside_a_hundred_that_stay() -> 
             announced.world.update(&head, "SET amountMinor = :other", &[(":other", number(6))]).await?;
         }
     }
-    let (log, guard) = Log::start();
+    let (log, guard) = LogLines::start();
     let outcome = announced.run("look").await?;
     drop(guard);
     assert_eq!((outcome.left.refuse, outcome.examples_left.len()), (100, 10));
     assert_eq!((outcome.unreadable, &outcome.examples_unreadable), (1, &vec![damaged.clone()]));
-    let lines = log.lines()?;
+    let lines = log.take()?;
     let named = |message: &str| {
         let of_message = lines.iter().filter(|line| line["message"].as_str().is_some_and(|it| it.starts_with(message)));
         of_message.count()

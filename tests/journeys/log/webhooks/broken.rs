@@ -8,7 +8,7 @@ use super::*;
 const OTHER: &str = "/webhook-endpoints/other";
 
 /// Overwrites an attribute of an endpoint, or of its consumer.
-async fn spoil(hooks: &Hooks, pk: &str, sk: &str, name: &str) -> Result<()> {
+pub(super) async fn spoil(hooks: &Hooks, pk: &str, sk: &str, name: &str) -> Result<()> {
     let (client, tables) = (hooks.world.client().await, &hooks.world.environment.tables);
     let table = if pk == ENDPOINTS { &tables.history } else { &tables.log };
     let key = [("pk".to_owned(), text(pk)), ("sk".to_owned(), text(sk))].into();

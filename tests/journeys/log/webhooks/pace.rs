@@ -6,8 +6,6 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use payments_boot::Clock;
-use payments_local::interceptor::{Interceptor, client_over};
 use payments_model::{PaymentId, UtcSecond};
 use payments_store::{Committed, CountsCommit, LogHead, MAX_SEGMENT_BYTES};
 use tokio::time::{Instant, sleep};
@@ -68,17 +66,8 @@ async fn deliver(hooks: &Hooks, port: u16, wanted: usize) -> Result<Duration> {
         sleep(CALL).await;
         next.send(call).await
     });
-    let client = with_role(
-        &client_over(&hooks.world.client().await, interceptor),
-        Function::Publish,
-        &hooks.world.environment.tables,
-    )?;
-    let (store, outside) = (Store::new(client, hooks.world.environment.tables.clone()), &hooks.world.outside);
-    let (begin, origin) = (hooks.world.now().as_chrono(), Instant::now());
-    let now = move || begin + TimeDelta::from_std(origin.elapsed()).unwrap_or_default();
-    let clock = Clock::driven(now, |time| Box::pin(sleep(time)));
-    let (files, webhooks) = (Arc::clone(&outside.reports), hooks.receivers.webhooks()?);
-    let function = Publish::new(store, files, webhooks, clock.clone(), outside.metrics.clone());
+    let origin = Instant::now();
+    let (function, clock) = hooks.function_in_time(interceptor).await?;
     for _ in 0..10 {
         // It was woken by a segment.
         let request = serde_json::from_value(json!({ "Records": [] }))?;
