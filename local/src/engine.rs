@@ -1,12 +1,12 @@
 //! The embedded DynamoDB: the DynamoDB API over HTTP on the loopback interface.
 //!
-//! The AWS CLI and NoSQL Workbench reach it through their ordinary clients, and so do the tests. The functions can skip
-//! the socket: see [`Direct`].
+//! The AWS CLI and the SDKs reach it as they reach DynamoDB, and so do the tests. The functions can skip the socket: see
+//! [`Direct`].
 
+mod api;
 mod direct;
 
 use std::fs::{File, TryLockError};
-use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,11 +17,10 @@ use dynoxide::storage::Storage;
 use dynoxide::storage_backend::SystemClock;
 use payments_boot::Clock;
 use tempfile::TempDir;
-use tokio::net::TcpListener;
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
 
 pub use direct::Direct;
+
+use crate::server::{Limits, Server, listen};
 
 /// Indexes on the sequence number of the engine's stream table. Without them each write scans the whole stream for the
 /// last number. They depend on the engine's private schema, so its version is pinned.
@@ -50,14 +49,6 @@ pub struct Engine {
     server: Option<Server>,
     /// What is released with the engine.
     _held: Held,
-}
-
-/// The server of the DynamoDB API.
-#[derive(Debug)]
-struct Server {
-    address: SocketAddr,
-    stop: oneshot::Sender<()>,
-    ended: JoinHandle<Result<(), String>>,
 }
 
 /// What an engine holds: the lock of its folder, and the folder itself if it is temporary.
@@ -95,16 +86,15 @@ impl Engine {
 
     async fn over(database: Database, port: u16, held: Held) -> Result<Self> {
         let listener = listen(port, "--dynamodb-port").await?;
-        let address = listener.local_addr()?;
-        let (stop, stopped) = oneshot::channel::<()>();
-        let (stopped, direct) = (async { drop(stopped.await) }, Direct(database.clone()));
-        let ended = tokio::spawn(dynoxide::server::serve_with_shutdown(listener, database, stopped));
-        Ok(Self { direct, server: Some(Server { address, stop, ended }), _held: held })
+        let direct = Direct(database);
+        let limits = Limits { head: None, end: Some(STOP_TIMEOUT) };
+        let server = Server::start(listener, api::router(direct.clone()), limits)?;
+        Ok(Self { direct, server: Some(server), _held: held })
     }
 
     /// Returns the URL of the DynamoDB API. If nothing serves it, a client needs the URL all the same.
     pub fn url(&self) -> String {
-        self.server.as_ref().map_or_else(|| UNSERVED.to_owned(), |server| format!("http://{}", server.address))
+        self.server.as_ref().map_or_else(|| UNSERVED.to_owned(), Server::url)
     }
 
     /// Returns the way to the engine without a socket.
@@ -119,14 +109,9 @@ impl Engine {
 
     /// Stops the engine after the calls that are under way, as far as they are sent.
     pub async fn stop(self) -> Result<()> {
-        let Some(Server { stop, mut ended, .. }) = self.server else { return Ok(()) };
-        drop(stop);
-        match tokio::time::timeout(STOP_TIMEOUT, &mut ended).await {
-            Ok(result) => result?.map_err(anyhow::Error::msg),
-            Err(_) => {
-                ended.abort();
-                Ok(())
-            }
+        match self.server {
+            Some(server) => server.stop().await,
+            None => Ok(()),
         }
     }
 }
@@ -143,14 +128,6 @@ impl dynoxide::storage_backend::Clock for EngineClock {
     fn now_unix_secs_f64(&self) -> f64 {
         self.0.instant().timestamp_millis() as f64 / 1_000.0
     }
-}
-
-/// Listens on a port of the loopback interface.
-pub(crate) async fn listen(port: u16, flag: &str) -> Result<TcpListener> {
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    let listener = TcpListener::bind(address).await;
-    listener
-        .with_context(|| format!("cannot listen on {address}; choose another port with {flag}, or 0 for any free one"))
 }
 
 fn in_memory(clock: Arc<dyn dynoxide::storage_backend::Clock>) -> Result<Database> {

@@ -3,8 +3,6 @@
 //! Only requests for the API's description are answered here.
 
 use std::error::Error as _;
-use std::net::SocketAddr;
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -22,26 +20,20 @@ use axum::http::{HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use chrono::{DateTime, Utc};
 use http_body_util::LengthLimitError;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use payments_boot::Clock;
 use payments_model::BusinessZone;
 use serde_json::Value;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{oneshot, watch};
-use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::admission;
 use crate::docs;
-use crate::engine::listen;
 use crate::event;
 use crate::functions::Functions;
 use crate::invoke;
 use crate::operations::{REPORTS_PATH, ReportLinks};
 use crate::provider::Provider;
 use crate::sandbox::{CLOCK_PATH, Sandbox};
+use crate::server::{Limits, Server, listen};
 use crate::token::{AUTHORIZE_PATH, Issuer, TOKEN_PATH};
 
 /// API Gateway's limit on a request's body, in bytes.
@@ -51,16 +43,9 @@ const MAX_BODY_BYTES: usize = 10 * 1024 * 1024;
 /// closed. So nobody's half-sent request delays the end for longer.
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The pause after a connection that could not be accepted, for example because too many files are open.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-
 /// A running HTTP API.
 #[derive(Debug)]
-pub struct Gateway {
-    address: SocketAddr,
-    stop: oneshot::Sender<()>,
-    server: JoinHandle<()>,
-}
+pub struct Gateway(Server);
 
 /// The bank behind an API.
 #[derive(Debug, Clone)]
@@ -90,64 +75,22 @@ impl Gateway {
     /// requires a token of that issuer. Without one every request is the development client's.
     pub async fn start(port: u16, bank: Bank, issuer: Option<Arc<Issuer>>, sandbox: Option<Sandbox>) -> Result<Self> {
         let listener = listen(port, "--api-port").await?;
-        let address = listener.local_addr()?;
-        let provider = issuer.map(|issuer| Provider::new(issuer, address.port()));
+        let port = listener.local_addr()?.port();
+        let provider = issuer.map(|issuer| Provider::new(issuer, port));
         let started = Clock::system().instant().timestamp_millis();
         let shared = Arc::new(Shared { bank, started, requests: AtomicU64::new(0), provider, sandbox });
         let router = Router::new().fallback(answer).with_state(shared);
-        let (stop, stopped) = oneshot::channel::<()>();
-        Ok(Self { address, stop, server: tokio::spawn(serve(listener, router, stopped)) })
+        Ok(Self(Server::start(listener, router, Limits { head: Some(SEND_TIMEOUT), end: None })?))
     }
 
     /// Returns the URL of the API.
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        self.0.url()
     }
 
     /// Stops the API after the requests that are under way.
     pub async fn stop(self) -> Result<()> {
-        drop(self.stop);
-        Ok(self.server.await?)
-    }
-}
-
-/// Serves connections until `stopped`, then waits for the requests that are under way.
-async fn serve(listener: TcpListener, router: Router, mut stopped: oneshot::Receiver<()>) {
-    let (stop, stopping) = watch::channel(());
-    loop {
-        let accepted = tokio::select! {
-            _ = &mut stopped => break,
-            accepted = listener.accept() => accepted,
-        };
-        match accepted {
-            Ok((stream, _)) => {
-                tokio::spawn(serve_one(stream, router.clone(), stopping.clone()));
-            }
-            Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-            }
-        }
-    }
-    drop((listener, stopping));
-    stop.send_replace(());
-    // Each connection has a receiver.
-    stop.closed().await;
-}
-
-/// Serves one connection. When the API stops, it ends after the request that is under way.
-async fn serve_one(stream: TcpStream, router: Router, mut stopping: watch::Receiver<()>) {
-    let mut http = http1::Builder::new();
-    // A client may close its side once it has sent its request.
-    http.timer(TokioTimer::new()).header_read_timeout(SEND_TIMEOUT).half_close(true);
-    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)));
-    // A connection that fails is its client's affair.
-    tokio::select! {
-        ended = connection.as_mut() => drop(ended),
-        _ = stopping.changed() => {
-            connection.as_mut().graceful_shutdown();
-            drop(connection.await);
-        }
+        self.0.stop().await
     }
 }
 

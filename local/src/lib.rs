@@ -25,6 +25,7 @@ pub mod provider;
 pub mod recorder;
 mod reports;
 pub mod sandbox;
+mod server;
 pub mod signals;
 pub mod stack;
 pub mod token;

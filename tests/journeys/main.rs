@@ -16,6 +16,7 @@ mod description;
 mod details;
 mod docs;
 mod due;
+mod engine;
 mod events;
 mod extremes;
 mod faults;

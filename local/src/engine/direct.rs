@@ -17,6 +17,9 @@ use tokio::task::JoinError;
 
 use crate::interceptor::{Answer, respond};
 
+/// What DynamoDB says of a value without a type.
+const EMPTY_VALUE: &str = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes";
+
 /// An HTTP client for the SDKs of DynamoDB and its streams. Clones call the same engine.
 #[derive(Clone)]
 pub struct Direct(pub(super) Database);
@@ -62,35 +65,54 @@ impl Direct {
         }
     }
 
-    /// Runs an operation that this system uses.
-    fn run<Form: OutputForm>(&self, operation: &str, input: &[u8]) -> Result<Form, DynoxideError> {
-        let Self(database) = self;
-        match operation {
-            "PutItem" => run(input, |input| database.put_item(input)),
-            "GetItem" => run(input, |input| database.get_item(input)),
-            "UpdateItem" => run(input, |input| database.update_item(input)),
-            "DeleteItem" => run(input, |input| database.delete_item(input)),
-            "Query" => run(input, |input| database.query(input)),
-            "BatchGetItem" => run(input, |input| database.batch_get_item(input)),
-            "BatchWriteItem" => run(input, |input| database.batch_write_item(input)),
-            "TransactWriteItems" => run(input, |input| database.transact_write_items(input)),
-            "Scan" => run(input, |input| database.scan(input)),
-            "CreateTable" => run(input, |input| database.create_table(input)),
-            "DescribeTable" => run(input, |input| database.describe_table(input)),
-            "UpdateTable" => run(input, |input| database.update_table(input)),
-            "UpdateTimeToLive" => run(input, |input| database.update_time_to_live(input)),
-            "DescribeTimeToLive" => run(input, |input| database.describe_time_to_live(input)),
-            "ListStreams" => run(input, |input| database.list_streams(input)),
-            "DescribeStream" => run(input, |input| database.describe_stream(input)),
-            "GetShardIterator" => run(input, |input| database.get_shard_iterator(input)),
-            "GetRecords" => run(input, |input| database.get_records(input)),
-            other => Err(DynoxideError::ValidationException(format!("this way has no operation {other}"))),
+    fn run<Form: OutputForm>(&self, name: &str, input: &[u8]) -> Result<Form, DynoxideError> {
+        match operation(name) {
+            Some(operation) => operation(&self.0, input),
+            None => Err(DynoxideError::ValidationException(format!("the engine has no operation {name}"))),
         }
     }
 }
 
+/// An operation on JSON.
+pub(super) type Operation<Form> = fn(&Database, &[u8]) -> Result<Form, DynoxideError>;
+
+/// Returns an operation of DynamoDB or its streams by its name.
+pub(super) fn operation<Form: OutputForm>(name: &str) -> Option<Operation<Form>> {
+    Some(match name {
+        "PutItem" => |database, input| enveloped(run(input, |input| database.put_item(input))),
+        "GetItem" => |database, input| run(input, |input| database.get_item(input)),
+        "UpdateItem" => |database, input| enveloped(run(input, |input| database.update_item(input))),
+        "DeleteItem" => |database, input| enveloped(run(input, |input| database.delete_item(input))),
+        "Query" => |database, input| run(input, |input| database.query(input)),
+        "BatchGetItem" => |database, input| run(input, |input| database.batch_get_item(input)),
+        "BatchWriteItem" => |database, input| run(input, |input| database.batch_write_item(input)),
+        "TransactGetItems" => |database, input| run(input, |input| database.transact_get_items(input)),
+        "TransactWriteItems" => |database, input| run(input, |input| database.transact_write_items(input)),
+        "Scan" => |database, input| run(input, |input| database.scan(input)),
+        "CreateTable" => |database, input| run(input, |input| database.create_table(input)),
+        "DeleteTable" => |database, input| run(input, |input| database.delete_table(input)),
+        "DescribeTable" => |database, input| run(input, |input| database.describe_table(input)),
+        "ListTables" => |database, input| run(input, |input| database.list_tables(input)),
+        "UpdateTable" => |database, input| run(input, |input| database.update_table(input)),
+        "UpdateTimeToLive" => |database, input| run(input, |input| database.update_time_to_live(input)),
+        "DescribeTimeToLive" => |database, input| run(input, |input| database.describe_time_to_live(input)),
+        "ListStreams" => |database, input| run(input, |input| database.list_streams(input)),
+        "DescribeStream" => |database, input| run(input, |input| database.describe_stream(input)),
+        "GetShardIterator" => |database, input| run(input, |input| database.get_shard_iterator(input)),
+        "GetRecords" => |database, input| run(input, |input| database.get_records(input)),
+        "ExecuteStatement" => |database, input| run(input, |input| database.execute_statement(input)),
+        "BatchExecuteStatement" => |database, input| run(input, |input| database.batch_execute_statement(input)),
+        "ExecuteTransaction" => |database, input| run(input, |input| database.execute_transaction(input)),
+        "TagResource" => |database, input| run(input, |input| database.tag_resource(input)),
+        "UntagResource" => |database, input| run(input, |input| database.untag_resource(input)),
+        "ListTagsOfResource" => |database, input| run(input, |input| database.list_tags_of_resource(input)),
+        "SearchVectors" => |database, input| run(input, |input| database.search_vectors(input)),
+        _ => return None,
+    })
+}
+
 /// What an operation's output is made into.
-trait OutputForm: Sized {
+pub(super) trait OutputForm: Sized {
     fn of(output: &impl Serialize) -> serde_json::Result<Self>;
 }
 
@@ -112,8 +134,43 @@ fn run<Input: DeserializeOwned, Output: Serialize, Form: OutputForm>(
     input: &[u8],
     operation: impl FnOnce(Input) -> Result<Output, DynoxideError>,
 ) -> Result<Form, DynoxideError> {
-    let input =
-        serde_json::from_slice(input).map_err(|error| DynoxideError::SerializationException(error.to_string()))?;
+    let input = serde_json::from_slice(input).map_err(|error| malformed(&error))?;
     let output = operation(input)?;
     Form::of(&output).map_err(|error| DynoxideError::InternalServerError(error.to_string()))
+}
+
+/// Returns DynamoDB's error for an input that the operation cannot have. The engine's readers put the kind of error before
+/// its text. Of what serde says itself, only a wrong type is a SerializationException.
+fn malformed(error: &serde_json::Error) -> DynoxideError {
+    if !error.is_data() {
+        return DynoxideError::SerializationException(String::new());
+    }
+    let text = error.to_string();
+    let text = text.rsplit_once(" at line ").map_or(&*text, |(text, _)| text);
+    let says = |sign| text.contains(sign);
+    match text.split_once(':') {
+        Some(("VALIDATION_REQUEST", text)) => DynoxideError::EnvelopedValidation(text.to_owned()),
+        Some(("VALIDATION" | "VALIDATION_AS_READ", text)) => DynoxideError::ValidationException(text.to_owned()),
+        Some(("SERIALIZATION" | "SERIALIZATION_AS_READ", text)) => {
+            DynoxideError::SerializationException(text.to_owned())
+        }
+        _ if says("empty AttributeValue") => DynoxideError::ValidationException(EMPTY_VALUE.to_owned()),
+        _ if ["missing field", "unknown variant", "invalid type: null", "Supplied AttributeValue"]
+            .into_iter()
+            .any(says) =>
+        {
+            DynoxideError::ValidationException(text.to_owned())
+        }
+        _ => DynoxideError::SerializationException(text.to_owned()),
+    }
+}
+
+/// DynamoDB counts what is invalid in the write of one item.
+fn enveloped<Form>(result: Result<Form, DynoxideError>) -> Result<Form, DynoxideError> {
+    result.map_err(|error| match error {
+        DynoxideError::EnvelopedValidation(text) => {
+            DynoxideError::ValidationException(format!("1 validation error detected: {text}"))
+        }
+        other => other,
+    })
 }
