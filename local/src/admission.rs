@@ -3,7 +3,7 @@
 //! A browser adds the right of its user to whatever a page sends. Without tokens everybody has that right, so a page of any site could act on
 //! the bank, or read it under a name of its own that leads to this machine.
 
-use axum::http::header::HOST;
+use axum::http::header::{HOST, ORIGIN};
 use axum::http::request::Parts;
 use axum::http::uri::Authority;
 use axum::http::{HeaderName, Method, StatusCode, Version};
@@ -21,8 +21,8 @@ pub(crate) fn refusal(request: &Parts, is_open: bool) -> Option<(StatusCode, &'s
         // The first version of HTTP has no such header.
         [] if request.version < Version::HTTP_11 => None,
         [host] => match host.to_str().ok().and_then(|host| host.parse::<Authority>().ok()) {
-            Some(host) => Some(host),
-            None => {
+            Some(host) if is_name_and_port(&host) => Some(host),
+            _ => {
                 return Some((
                     StatusCode::BAD_REQUEST,
                     "The Host header is malformed; send the name and port of this API",
@@ -41,12 +41,19 @@ pub(crate) fn refusal(request: &Parts, is_open: bool) -> Option<(StatusCode, &'s
         return Some((StatusCode::MISDIRECTED_REQUEST, why));
     }
     let site = request.headers.get(SEC_FETCH_SITE).map(|site| site.as_bytes());
-    if request.method != Method::GET
-        && site.is_some_and(|site| !["same-origin", "none"].map(str::as_bytes).contains(&site))
-    {
+    let other_site = site.is_some_and(|site| !["same-origin", "none"].map(str::as_bytes).contains(&site));
+    // Older browsers say only this.
+    let origin = request.headers.get(ORIGIN).map(|origin| origin.to_str().unwrap_or_default().strip_prefix("http://"));
+    let other_origin = origin.is_some_and(|origin| origin != host.as_ref().map(Authority::as_str));
+    if request.method != Method::GET && (other_site || other_origin) {
         return Some((StatusCode::FORBIDDEN, "This comes from another site, which may change nothing here"));
     }
     None
+}
+
+/// Whether a host is a name, with a port or without one, and nothing else.
+fn is_name_and_port(host: &Authority) -> bool {
+    !host.as_str().contains('@') && (host.port_u16().is_some() || host.as_str() == host.host())
 }
 
 #[cfg(test)]
@@ -78,6 +85,10 @@ mod tests {
             ("/counts", vec!["127.0.0.1:8080", "127.0.0.1:8080"], Some(400), Some(400)),
             ("/counts", vec![""], Some(400), Some(400)),
             ("/counts", vec!["a b"], Some(400), Some(400)),
+            ("/counts", vec!["evil@localhost"], Some(400), Some(400)),
+            ("/counts", vec!["evil@127.0.0.1:8080"], Some(400), Some(400)),
+            ("/counts", vec!["127.0.0.1:abc"], Some(400), Some(400)),
+            ("/counts", vec!["127.0.0.1:99999"], Some(400), Some(400)),
         ] {
             let hosts: Vec<(&str, &str)> = hosts.iter().map(|host| ("host", *host)).collect();
             let found = [false, true].map(|is_open| refused("GET", target, &hosts, is_open));
@@ -103,6 +114,16 @@ mod tests {
                 [("host", "localhost:8080")].into_iter().chain(site.map(|site| ("sec-fetch-site", site))).collect();
             assert_eq!(refused(method, "/counts", &headers, true), want, "{method} {site:?}");
             assert_eq!(refused(method, "/counts", &headers, false), None, "a token decides");
+        }
+        for (method, origin, want) in [
+            ("POST", "http://evil.example", Some(403)),
+            ("POST", "http://localhost:3000", Some(403)),
+            ("POST", "null", Some(403)),
+            ("POST", "http://localhost:8080", None),
+            ("GET", "http://evil.example", None),
+        ] {
+            let headers = [("host", "localhost:8080"), ("origin", origin)];
+            assert_eq!(refused(method, "/counts", &headers, true), want, "{method} {origin}");
         }
     }
 }

@@ -177,14 +177,35 @@ fn prepared(file: &Path) -> Result<String> {
     Ok(file)
 }
 
-/// Whether a folder has no database, or one without content.
+/// The bytes of the smallest page of a database.
+const SMALLEST: u64 = 512;
+
+/// Whether a folder has no database, or one without a bank's tables. One that cannot be read is damaged, and not new.
 pub(crate) fn is_new(folder: &Path) -> bool {
-    std::fs::metadata(folder.join(FILE_NAME)).map_or(true, |file| file.len() == 0)
+    let file = folder.join(FILE_NAME);
+    if !std::fs::metadata(&file).is_ok_and(|file| file.len() >= SMALLEST) {
+        return true;
+    }
+    let tables = file.to_str().and_then(|file| Storage::new(file).ok());
+    tables.is_some_and(|storage| storage.list_table_names().is_ok_and(|tables| tables.is_empty()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_database_without_tables_is_new() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(is_new(folder.path()));
+        let file = prepared(&folder.path().join(FILE_NAME)).unwrap();
+        assert!(is_new(folder.path()));
+        let table = r#"{"TableName":"things","BillingMode":"PAY_PER_REQUEST","AttributeDefinitions":
+            [{"AttributeName":"id","AttributeType":"S"}],"KeySchema":[{"AttributeName":"id","KeyType":"HASH"}]}"#;
+        let database = Database::new(&file).unwrap();
+        database.create_table(serde_json::from_str(table).unwrap()).unwrap();
+        assert!(!is_new(folder.path()));
+    }
 
     #[test]
     fn a_write_finds_the_last_stream_record_by_an_index() {

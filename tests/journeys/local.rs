@@ -155,7 +155,8 @@ async fn a_database_that_is_damaged_anywhere_is_found_at_the_start() -> Result<(
 
 #[tokio::test]
 async fn a_bank_that_lost_its_database_begins_anew_only_if_asked_to() -> Result<()> {
-    for (of_reports, database) in [("reports", None), ("journal", None), ("reports", Some(""))] {
+    for (of_reports, database) in [("reports", None), ("journal", None), ("reports", Some("")), ("journal", Some("x"))]
+    {
         let folder = tempfile::tempdir()?;
         let (data, reports) = (folder.path().to_owned(), folder.path().join("reports"));
         std::fs::create_dir_all(reports.join(of_reports))?;
