@@ -259,7 +259,7 @@ async fn functions_are_invoked_by_hand() -> Result<()> {
     let page =
         post("/2015-03-31/functions/archive/invocations", "Origin: http://page.invalid\n", r#"{"action":"archive"}"#);
     assert!(
-        exchange(&system.api_url(), &page).await?.starts_with("HTTP/1.1 404"),
+        exchange(&system.api_url(), &page).await?.starts_with("HTTP/1.1 403"),
         "a page of a browser invokes nothing"
     );
     system.stop().await
