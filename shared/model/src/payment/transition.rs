@@ -9,8 +9,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::settlement::{Failure, Settlement, TransactionId};
-use crate::{Actor, UtcSecond};
+use crate::actor::Actor;
+use crate::calendar::instant::UtcSecond;
+use crate::payment::settlement::{Failure, Settlement, TransactionId};
 
 /// A stage of a payment's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -3,16 +3,18 @@
 //! A change that raises no version, such as a redrive, a report or the archive, is no event. A version that does not
 //! follow the one before is an event of its own kind, which names the payment.
 
-mod kind;
-mod marks;
-
 use serde::Serialize;
 
-pub use kind::EventKind;
-pub use marks::{GapEvent, LogRestoredEvent, PaymentRestoredEvent};
-
-use crate::payment::REDATED;
-use crate::{DuePayment, Head, PaymentId, PublicActor, Reference, Status, UtcSecond};
+use crate::calendar::instant::UtcSecond;
+use crate::log::kind::EventKind;
+use crate::payment::forms::Head;
+use crate::payment::forms::REDATED;
+use crate::payment::payment_id::PaymentId;
+use crate::payment::settlement::{Failure, TransactionId};
+use crate::payment::slot::DuePayment;
+use crate::payment::transition::Status;
+use crate::public_actor::PublicActor;
+use crate::reference::Reference;
 
 /// The version of the events' form, `v`. A change that a reader must know raises it.
 pub const EVENT_FORM: u32 = 1;
@@ -249,7 +251,7 @@ impl VersionEvent {
 }
 
 /// The JSON of an event of this kind for a payment's version. Its id is made of epoch, payment and version.
-fn version_json(
+pub(super) fn version_json(
     head: &Head,
     epoch: Epoch,
     kind: EventKind,
@@ -280,13 +282,13 @@ fn version_json(
         amount_minor: head.money.amount.get(),
         currency: head.money.currency.to_string(),
         reference: head.reference.as_ref().map(Reference::as_str),
-        transaction_id: head.transaction_id().map(crate::TransactionId::as_str),
+        transaction_id: head.transaction_id().map(TransactionId::as_str),
         failure_code: head.failure().map(|failure| failure.code().as_str()),
-        failure_reason: head.failure().map(crate::Failure::reason),
+        failure_reason: head.failure().map(Failure::reason),
     })
 }
 
-fn version_id(epoch: Epoch, payment: PaymentId, version: u32) -> String {
+pub(super) fn version_id(epoch: Epoch, payment: PaymentId, version: u32) -> String {
     format!("{epoch}-{payment}-{version}")
 }
 

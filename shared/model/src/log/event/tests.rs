@@ -1,10 +1,15 @@
 //! Which changes are events, and their JSON.
 
 use super::*;
-use crate::{
-    Actor, Amended, AmendmentId, AmendmentName, Details, Event, Instruction, Money, PaymentId, Settlement, State,
-    Transition,
-};
+use crate::actor::Actor;
+use crate::log::marks::GapEvent;
+use crate::money::Money;
+use crate::payment::amendment::{Amended, AmendmentId, AmendmentName};
+use crate::payment::forms::TrailEntry;
+use crate::payment::forms::{Details, Instruction};
+use crate::payment::payment_id::PaymentId;
+use crate::payment::settlement::Settlement;
+use crate::payment::transition::{Event, State, Transition};
 
 const PLACE: &str = "shardId-1/42";
 
@@ -34,7 +39,7 @@ fn moved(head: &Head, event: &Event, by: Actor) -> Head {
     let mut head = head.clone();
     head.state = step.to().clone();
     head.version = step.version() + 1;
-    head.moved.push(crate::TrailEntry { status: step.to().status(), at: step.at(), by: step.by().clone() });
+    head.moved.push(TrailEntry { status: step.to().status(), at: step.at(), by: step.by().clone() });
     head.unreported = head.settled_at().is_some();
     head
 }

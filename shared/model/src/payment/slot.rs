@@ -7,8 +7,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::calendar::CalendarError;
-use crate::{AccountId, PaymentId, UtcSecond};
+use crate::account::AccountId;
+use crate::calendar::instant::CalendarError;
+use crate::calendar::instant::UtcSecond;
+use crate::payment::payment_id::PaymentId;
 
 /// The instant of a [`Slot`]: when the payment was due at first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -110,7 +112,9 @@ impl DuePayment {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Actor, Details, Head, Instruction, Money};
+    use crate::actor::Actor;
+    use crate::money::Money;
+    use crate::payment::forms::{Details, Head, Instruction};
 
     fn details() -> Details {
         let account: AccountId = "acc-1".parse().unwrap();

@@ -5,7 +5,9 @@ use std::iter::successors;
 
 use serde::{Deserialize, Deserializer, de};
 
-use crate::{BusinessDate, BusinessDays, Calendar, UtcSecond};
+use crate::business_days::closed_days::Calendar;
+use crate::business_days::settings::BusinessDays;
+use crate::calendar::instant::{BusinessDate, UtcSecond};
 
 /// The most dates of one run: six weeks, of which twelve days are Saturdays and Sundays. A look without dates covers as many, from the
 /// earliest one on.
@@ -137,7 +139,7 @@ mod tests {
     use chrono::TimeDelta;
 
     use super::*;
-    use crate::DateRule;
+    use crate::business_days::rule::DateRule;
 
     /// What a stack with these calendars answers on Friday, 20 November 2026.
     fn plan(request: &str, calendars: &str) -> String {

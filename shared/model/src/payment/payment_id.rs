@@ -7,7 +7,8 @@ use std::str::FromStr;
 use chrono::TimeDelta;
 use uuid::Uuid;
 
-use crate::{AccountId, UtcSecond};
+use crate::account::AccountId;
+use crate::calendar::instant::UtcSecond;
 
 /// The longest idempotency key, in bytes.
 pub const MAX_IDEMPOTENCY_KEY_BYTES: usize = 255;

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
-use crate::{AccountId, EventKind, Status};
+use crate::account::AccountId;
+use crate::log::kind::EventKind;
+use crate::payment::transition::Status;
 
 /// The most accounts of a filter. With 48 bytes each they are 2.4 KB of an item.
 pub const MAX_FILTER_ACCOUNTS: usize = 50;

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use uuid::Uuid;
 
-use crate::UtcSecond;
+use crate::calendar::instant::UtcSecond;
 
 /// The namespace of the ids.
 const NAMESPACE: Uuid = Uuid::from_u128(0x51f4_0f0e_0b0e_4c53_9c1d_6d0e_7a94_53c2);

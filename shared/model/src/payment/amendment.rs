@@ -8,7 +8,9 @@ use std::str::FromStr;
 
 use uuid::Uuid;
 
-use crate::{Actor, IdempotencyKey, PaymentId, UtcSecond};
+use crate::actor::Actor;
+use crate::calendar::instant::UtcSecond;
+use crate::payment::payment_id::{IdempotencyKey, PaymentId};
 
 /// The most amendments of one payment by its clients. Reading all that was in force takes one call for each, and one for each redate.
 pub const MAX_AMENDMENTS: u32 = 20;

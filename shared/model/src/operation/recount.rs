@@ -5,7 +5,8 @@ use std::iter::successors;
 use chrono::TimeDelta;
 use serde::{Deserialize, Deserializer, de};
 
-use crate::{BusinessDate, BusinessZone, UtcSecond};
+use crate::calendar::instant::{BusinessDate, UtcSecond};
+use crate::calendar::zone::BusinessZone;
 
 /// How far back a recount goes without `from`: longer than settlement, report, expiry and archive take, so each date is
 /// recounted once more after its last change. A payment that is settled after its redrive of the 127th hour expires a

@@ -2,8 +2,11 @@
 
 use serde::Serialize;
 
-use super::{EVENT_FORM, Epoch, EventKind, version_id, version_json};
-use crate::{DuePayment, Head, UtcSecond};
+use crate::calendar::instant::UtcSecond;
+use crate::log::event::{EVENT_FORM, Epoch, version_id, version_json};
+use crate::log::kind::EventKind;
+use crate::payment::forms::Head;
+use crate::payment::slot::DuePayment;
 
 /// The event that says that events of changes before it may be missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The kinds of events, by their types.
 
-use crate::Status;
+use crate::payment::transition::Status;
 
 crate::kinds! {
     /// A kind of events.
