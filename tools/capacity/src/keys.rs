@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result};
 use payments_boot::Lookup;
-use payments_local::payload::DataKind;
+use payments_machine::payload::DataKind;
 
 use crate::backends::{Model, PAYMENTS, Scenario, Throttled, ids, measure, units_of_an_account};
 use crate::buckets::{Name, Placement};

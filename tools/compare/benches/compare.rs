@@ -16,7 +16,7 @@ use payments_compare::pair::Pair;
 use payments_compare::round::Round;
 use payments_compare::table::{Row, table};
 use payments_load::process::{EngineProcess, served};
-use payments_local::payload::DataKind;
+use payments_machine::payload::DataKind;
 use tokio::runtime::{Builder, Runtime};
 
 /// How often criterion measures a pair, after the warm-up.

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use payments_allocator as _;
 use payments_compare::fixture::Fixture;
 use payments_load::process::{EngineProcess, served};
-use payments_local::payload::DataKind;
+use payments_machine::payload::DataKind;
 
 /// The numbers of due payments.
 const PAYMENTS: [u64; 2] = [10_000, 1_000_000];

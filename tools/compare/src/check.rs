@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Result, ensure};
-use payments_local::payload::DataKind;
-use payments_local::{Call, CapacityUse, Fate, Recorder};
+use payments_machine::payload::DataKind;
+use payments_machine::{Call, CapacityUse, Fate, Recorder};
 use serde_json::Value;
 
 use crate::fixture::Fixture;

@@ -6,14 +6,15 @@ use anyhow::{Result, ensure};
 use aws_sdk_dynamodb::Client;
 use chrono::{DateTime, TimeDelta, Utc};
 use futures::{StreamExt as _, TryStreamExt as _};
+use payments_bank::Functions;
 use payments_boot::Clock;
 use payments_load::Settings;
 use payments_load::orders::{Order, Orders};
-use payments_local::client::Request;
-use payments_local::interceptor::client_over;
-use payments_local::invocation::context;
-use payments_local::payload::DataKind;
-use payments_local::{EngineChoice, Function, Functions, Recorder, Stack, event};
+use payments_machine::client::Request;
+use payments_machine::interceptor::client_over;
+use payments_machine::invocation::context;
+use payments_machine::payload::DataKind;
+use payments_machine::{EngineChoice, Function, Handlers as _, Recorder, Stack, event};
 use payments_model::{Actor, BusinessZone, DayCounts, Details, Head, PaymentId, ShardCount, Status, UtcSecond};
 use payments_store::{DateCounters, Store};
 use serde_json::json;
@@ -66,7 +67,7 @@ impl Fixture {
         let zone: BusinessZone = stack.environment.time_zone.parse()?;
         let settings = Settings { accounts: ACCOUNTS, busiest: 0, data_kind, ..Settings::of(1, zone) };
         Ok(Self {
-            functions: stack.functions(&client)?,
+            functions: Functions::on(&stack, &client)?,
             collector: Collector::over(&client, &tables),
             store: Store::new(plain, tables),
             client,

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Result, ensure};
-use payments_local::client::Request;
+use payments_machine::client::Request;
 use payments_model::{AccountId, BusinessDate, Head};
 use payments_store::{AccountFilter, AccountQuery, ListOrder};
 

@@ -6,8 +6,8 @@ use payments_compare::check::same_calls;
 use payments_compare::fixture::Fixture;
 use payments_compare::pair::Pair;
 use payments_compare::round::Round;
-use payments_local::Engine;
-use payments_local::payload::DataKind;
+use payments_machine::Engine;
+use payments_machine::payload::DataKind;
 
 /// The calls for twenty payments, or pages of them. A sweep also queries each of ten shards.
 const CALLS: [(Pair, usize); 5] =
