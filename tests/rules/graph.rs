@@ -10,17 +10,18 @@ use serde_json::Value;
 use crate::tree::in_repository;
 
 /// The folders at the top with the others whose crates theirs may use. What has no row may use everything.
-const LAYERS: [(&str, &[&str]); 6] = [
+const LAYERS: [(&str, &[&str]); 7] = [
     ("clients", &["clients"]),
     ("shared", &["shared"]),
     ("functions", &["shared"]),
     ("machine", &["machine", "shared", "clients"]),
+    ("restore", &["functions", "shared"]),
     ("bank", &["functions", "machine", "shared"]),
     ("local", &["bank", "machine", "shared", "clients"]),
 ];
 
 /// The layers that also tests of these folders may use.
-const TESTED_OVER: [(&str, &str); 1] = [("functions", "machine")];
+const TESTED_OVER: [(&str, &str); 2] = [("functions", "machine"), ("restore", "machine")];
 
 /// Each crate's folder at the top, those of ours that it uses, and whether only its tests do.
 fn uses() -> Result<Vec<(String, String, bool)>> {
