@@ -6,8 +6,8 @@ use anyhow::{Context as _, Result, ensure};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use payments_boot::dynamodb_at;
-use payments_local::Engine;
-use payments_local::payload::DataKind;
+use payments_machine::Engine;
+use payments_machine::payload::DataKind;
 use payments_model::ShardCount;
 use tokio::runtime::Runtime;
 

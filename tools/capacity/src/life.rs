@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use fastrand::Rng;
-use payments_local::payload::DataKind;
+use payments_machine::payload::DataKind;
 use payments_model::{
     Actor, Details, Event, Failure, Head, HeadKey, Instruction, JsonText, Money, PaymentId, Settlement, ShardCount,
     TrailEntry, Transition,

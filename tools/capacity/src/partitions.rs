@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use anyhow::{Context as _, Result, ensure};
-use payments_local::payload::DataKind;
+use payments_machine::payload::DataKind;
 
 use crate::backends::{self, OURS, PAYMENTS, write_units};
 use crate::creates::SENT_AT_MOST;

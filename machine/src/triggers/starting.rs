@@ -2,6 +2,8 @@
 //!
 //! In the background they run beside the rest, as on AWS: a recount compares counters that go on counting, and nothing waits for it.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, TimeDelta, Utc};
 use futures::FutureExt as _;
 use payments_boot::Clock;
@@ -11,14 +13,14 @@ use tokio::runtime::Handle;
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::function::Function;
-use crate::functions::Functions;
+use crate::handlers::Handlers;
 use crate::invocation::context;
-use crate::operations::Started;
 use crate::stack::Stack;
+use crate::started::Started;
 
 /// What invokes the functions that operators started.
 pub(super) struct Starting {
-    functions: Functions,
+    functions: Arc<dyn Handlers>,
     clock: Clock,
     timeout: TimeDelta,
     started: Started,
@@ -27,7 +29,7 @@ pub(super) struct Starting {
 }
 
 impl Starting {
-    pub(super) fn of(stack: &Stack, functions: Functions, timeout: TimeDelta) -> Self {
+    pub(super) fn of(stack: &Stack, functions: Arc<dyn Handlers>, timeout: TimeDelta) -> Self {
         let (clock, started) = (stack.clock.clone(), stack.started.clone());
         Self { functions, clock, timeout, started, is_in_background: false, running: None }
     }
@@ -46,15 +48,15 @@ impl Starting {
             self.running = None;
         }
         while let Some((function, input)) = self.started.take(now) {
-            let (functions, deadline) = (self.functions.clone(), self.clock.instant() + self.timeout);
+            let (functions, deadline) = (Arc::clone(&self.functions), self.clock.instant() + self.timeout);
             if self.is_in_background {
                 let runtime = Handle::current();
                 // On a thread of its own, as in Lambda.
-                let running = spawn_blocking(move || runtime.block_on(run(&functions, function, &input, deadline)));
+                let running = spawn_blocking(move || runtime.block_on(run(&*functions, function, &input, deadline)));
                 self.running = Some((function, running));
                 break;
             }
-            failures.extend(ended(function, run(&functions, function, &input, deadline).await));
+            failures.extend(ended(function, run(&*functions, function, &input, deadline).await));
         }
         failures
     }
@@ -67,7 +69,7 @@ impl Starting {
     }
 }
 
-async fn run(functions: &Functions, function: Function, input: &str, until: DateTime<Utc>) -> Result<Value, String> {
+async fn run(functions: &dyn Handlers, function: Function, input: &str, until: DateTime<Utc>) -> Result<Value, String> {
     let input: Value = serde_json::from_str(input).map_err(|error| causes(&error).join(": "))?;
     functions.scheduled(function, input, context(until)).await
 }

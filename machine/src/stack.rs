@@ -1,4 +1,4 @@
-//! The resources of `template.yaml` on one machine, and the functions over them. Only here are they put together.
+//! The resources of `template.yaml` on one machine. Only here are they put together.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,20 +7,18 @@ use anyhow::{Context as _, Result};
 use aws_sdk_dynamodb::Client;
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
-use payments_boot::{Clock, Metrics};
+use payments_boot::{Clock, Metrics, WebhookMaster};
 use payments_delivery::DynamoDbStream;
 use payments_store::Store;
-use publish::Webhooks;
 
 use crate::engine::{Direct, Engine};
-use crate::environment::Environment;
-use crate::function::Function;
-use crate::functions::{Dependencies, Functions, loopback_webhooks};
+use crate::environment::{Environment, webhook_master};
 use crate::interceptor::client_over;
-use crate::operations::{OneMachine, ReportLinks, Started};
+use crate::links::ReportLinks;
+use crate::queues::Queues;
 use crate::recorder::Recorder;
 use crate::reports::reports_in;
-use crate::triggers::queues::Queues;
+use crate::started::Started;
 
 /// The engine that holds the tables.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -71,11 +69,14 @@ pub struct Stack {
     pub queues: Queues,
     /// The report store.
     pub reports: Arc<dyn ObjectStore>,
-    /// What signs and sends webhooks.
-    pub webhooks: Webhooks,
+    /// The master secret of webhooks.
+    pub webhook_master: WebhookMaster,
+    /// The clock that receivers of webhooks go by, if they have one of their own.
+    pub receivers_clock: Option<Clock>,
     /// The functions that operators started.
     pub started: Started,
-    links: ReportLinks,
+    /// The links to the report store.
+    pub links: ReportLinks,
 }
 
 impl StackBuilder {
@@ -134,10 +135,19 @@ impl StackBuilder {
         // After the engine, since the reports may be in the folder of its data: the error then names --data.
         let reports = reports.map_or_else(|| Ok(Arc::new(InMemory::new()) as _), |folder| reports_in(&folder))?;
         let (metrics, queues) = (Metrics::captured(), Queues::empty());
-        let webhooks = Webhooks { clock: receivers_clock, ..loopback_webhooks()? };
         let links = ReportLinks::over(Arc::clone(&reports));
-        let started = Started::default();
-        Ok(Stack { engine, environment, clock, metrics, queues, reports, webhooks, started, links })
+        Ok(Stack {
+            engine,
+            environment,
+            clock,
+            metrics,
+            queues,
+            reports,
+            webhook_master: webhook_master()?,
+            receivers_clock,
+            started: Started::default(),
+            links,
+        })
     }
 }
 
@@ -153,27 +163,9 @@ impl Stack {
         StackBuilder { engine, port: 0, environment, clock: Clock::system(), receivers_clock: None, reports: None }
     }
 
-    /// Returns what a function works with, over this client.
-    pub fn dependencies(&self, client: Client) -> Dependencies {
-        Dependencies {
-            store: Store::new(client, self.environment.tables.clone()),
-            requests: Arc::new(self.queues.requests.clone()),
-            clock: self.clock.clone(),
-            metrics: self.metrics.clone(),
-            reports: Arc::clone(&self.reports),
-            webhooks: self.webhooks.clone(),
-            operations: Arc::new(self.operations()),
-        }
-    }
-
-    /// Returns what operators reach in the console.
-    pub fn operations(&self) -> OneMachine {
-        OneMachine {
-            queues: self.queues.clone(),
-            started: self.started.clone(),
-            links: self.links.clone(),
-            clock: self.clock.clone(),
-        }
+    /// Returns the tables over this client.
+    pub fn store(&self, client: Client) -> Store {
+        Store::new(client, self.environment.tables.clone())
     }
 
     /// Returns a client that calls an embedded engine without a socket, and another engine over HTTP.
@@ -211,16 +203,6 @@ impl Stack {
             Some(engine) => self.environment.stream_of(table, engine.direct().clone()).await,
             None => self.environment.stream_of(table, aws_smithy_http_client::Builder::new().build_http()).await,
         }
-    }
-
-    /// Returns the functions over one client.
-    pub fn functions(&self, client: &Client) -> Result<Functions> {
-        self.functions_each(|_| Ok(client.clone()))
-    }
-
-    /// Returns the functions, each over the client that `client_of` returns for it.
-    pub fn functions_each(&self, client_of: impl Fn(Function) -> Result<Client>) -> Result<Functions> {
-        self.environment.functions(|function| Ok(self.dependencies(client_of(function)?)))
     }
 
     /// Stops the engine, if it is embedded, after the calls that are under way.

@@ -181,7 +181,7 @@ fn prepared(file: &Path) -> Result<String> {
 const SMALLEST: u64 = 512;
 
 /// Whether a folder has no database, or one without a bank's tables. One that cannot be read is damaged, and not new.
-pub(crate) fn is_new(folder: &Path) -> bool {
+pub fn is_new(folder: &Path) -> bool {
     let file = folder.join(FILE_NAME);
     if !std::fs::metadata(&file).is_ok_and(|file| file.len() >= SMALLEST) {
         return true;

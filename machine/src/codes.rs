@@ -12,11 +12,11 @@ use chrono::{DateTime, TimeDelta, Utc};
 const MOST: usize = 100;
 
 /// How long a code works. RFC 6749 recommends at most ten minutes for codes of tokens; a script needs a moment, and a click too.
-pub(crate) const LIFETIME: TimeDelta = TimeDelta::seconds(60);
+pub const LIFETIME: TimeDelta = TimeDelta::seconds(60);
 
 /// The open codes, the oldest first: when each was opened, and what it stands for.
 #[derive(Debug)]
-pub(crate) struct Codes<T>(Mutex<VecDeque<(String, DateTime<Utc>, T)>>);
+pub struct Codes<T>(Mutex<VecDeque<(String, DateTime<Utc>, T)>>);
 
 impl<T> Default for Codes<T> {
     fn default() -> Self {
@@ -26,7 +26,7 @@ impl<T> Default for Codes<T> {
 
 impl<T> Codes<T> {
     /// Opens a code, and returns its text.
-    pub(crate) fn open(&self, value: T, now: DateTime<Utc>) -> Result<String> {
+    pub fn open(&self, value: T, now: DateTime<Utc>) -> Result<String> {
         let mut secret = [0; 32];
         getrandom::fill(&mut secret)?;
         let text = URL_SAFE_NO_PAD.encode(secret);
@@ -39,7 +39,7 @@ impl<T> Codes<T> {
     }
 
     /// Takes a code out. None if there is no such code, or no longer.
-    pub(crate) fn take(&self, text: &str, now: DateTime<Utc>) -> Option<T> {
+    pub fn take(&self, text: &str, now: DateTime<Utc>) -> Option<T> {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let place = open.iter().position(|(open, ..)| open == text)?;
         let (_, opened, value) = open.remove(place)?;
@@ -47,7 +47,7 @@ impl<T> Codes<T> {
     }
 
     /// What a code stands for, which stays open. None if there is no such code, or no longer.
-    pub(crate) fn look(&self, text: &str, now: DateTime<Utc>) -> Option<T>
+    pub fn look(&self, text: &str, now: DateTime<Utc>) -> Option<T>
     where
         T: Clone,
     {

@@ -3,7 +3,7 @@
 use std::process::{Command, Output};
 
 use anyhow::Result;
-use payments_local::{EngineChoice, Stack};
+use payments_machine::{EngineChoice, Stack};
 
 fn run(endpoint: &str, step: &[&str]) -> Result<Output> {
     let tables = ["--payments", "payments", "--history", "payment-history", "--log", "payments-log"];

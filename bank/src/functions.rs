@@ -6,6 +6,7 @@ use anyhow::Result;
 use archive::Archive;
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
+use aws_sdk_dynamodb::Client;
 use chrono::TimeDelta;
 use console::{Console, Operations};
 use daily_due_sweeper::Sweeper;
@@ -16,8 +17,10 @@ use ingest::Ingest;
 use lambda_runtime::{Context, LambdaEvent};
 use object_store::ObjectStore;
 use object_store::prefix::PrefixStore;
-use payments_boot::{Clock, Lookup, Metrics, WebhookMaster};
+use payments_boot::{Clock, Lookup, Metrics};
 use payments_http::HttpFunction;
+use payments_machine::invocation::{AGGREGATOR_TIMEOUT, SETTLE_TIMEOUT, context, read, written};
+use payments_machine::{Environment, Function, Handlers, LocalRun, Run, Stack};
 use payments_model::causes;
 use payments_queue::TransactionQueue;
 use payments_store::Store;
@@ -34,14 +37,7 @@ use serde_json::Value;
 use settle::Settle;
 use stream_aggregator::Aggregator;
 
-use crate::function::Function;
-use crate::invocation::{LocalRun, Run, context, read, written};
-
-/// The timeouts of the functions that streams and queues invoke, as in `template.yaml`. `dispatch` needs none: its
-/// batches are small.
-pub const SETTLE_TIMEOUT: TimeDelta = TimeDelta::seconds(28);
-/// See [`SETTLE_TIMEOUT`].
-pub const AGGREGATOR_TIMEOUT: TimeDelta = TimeDelta::seconds(120);
+use crate::operations::OneMachine;
 
 /// The folder of the reports' attempts on one machine. On AWS they have a bucket of their own.
 const ATTEMPTS: &str = "attempts";
@@ -95,16 +91,39 @@ pub struct Dependencies {
     pub operations: Arc<dyn Operations>,
 }
 
-/// The master secret of webhooks on one machine. It is no secret: receivers of one machine derive theirs from it.
-pub(crate) const WEBHOOK_MASTER: &str = "the master secret of one machine's webhooks";
-
-/// Returns what signs webhooks and sends them to this machine alone.
-pub fn loopback_webhooks() -> Result<Webhooks> {
-    let master = WebhookMaster::given(WEBHOOK_MASTER.parse()?);
-    Ok(Webhooks { sender: Arc::new(Sender::loopback()), master, clock: None })
+impl Dependencies {
+    /// Returns what a function works with on this machine, over this client.
+    pub fn on(stack: &Stack, client: Client) -> Self {
+        let (master, clock) = (stack.webhook_master.clone(), stack.receivers_clock.clone());
+        Self {
+            store: stack.store(client),
+            requests: Arc::new(stack.queues.requests.clone()),
+            clock: stack.clock.clone(),
+            metrics: stack.metrics.clone(),
+            reports: Arc::clone(&stack.reports),
+            webhooks: Webhooks { sender: Arc::new(Sender::loopback()), master, clock },
+            operations: Arc::new(OneMachine::on(stack)),
+        }
+    }
 }
 
 impl Functions {
+    /// Creates the functions on a machine, over one client.
+    pub fn on(stack: &Stack, client: &Client) -> Result<Self> {
+        Self::each_on(stack, |_| Ok(client.clone()))
+    }
+
+    /// Creates the functions on a machine, each over the client that `client_of` returns for it.
+    pub fn each_on(stack: &Stack, client_of: impl Fn(Function) -> Result<Client>) -> Result<Self> {
+        Self::within(&stack.environment, |function| Ok(Dependencies::on(stack, client_of(function)?)))
+    }
+
+    /// Creates the functions in an environment, each with what `of` returns for it.
+    pub fn within(environment: &Environment, of: impl Fn(Function) -> Result<Dependencies>) -> Result<Self> {
+        let get = |name: &str| environment.get(name);
+        Self::new(&Lookup::new(&get), of)
+    }
+
     /// Creates the functions. They read their configuration as they do on AWS, through the lookup, and each works with
     /// what `of` returns for it.
     pub fn new(lookup: &Lookup<'_>, of: impl Fn(Function) -> Result<Dependencies>) -> Result<Self> {
@@ -159,8 +178,19 @@ impl Functions {
         })
     }
 
-    /// Invokes a scheduled function with a schedule's input, and returns its outcome.
-    pub fn scheduled(&self, function: Function, input: Value, context: Context) -> LocalRun<'_, Result<Value, String>> {
+    /// Invokes `settle` with a batch of settlement results.
+    pub fn settle_batch(&self, event: SqsEvent) -> Run<'_, SqsBatchResponse> {
+        self.settle.handle(LambdaEvent::new(event, self.context(SETTLE_TIMEOUT))).boxed()
+    }
+
+    /// The context of an invocation that may take this long.
+    fn context(&self, timeout: TimeDelta) -> Context {
+        context(self.clock.instant() + timeout)
+    }
+}
+
+impl Handlers for Functions {
+    fn scheduled(&self, function: Function, input: Value, context: Context) -> LocalRun<'_, Result<Value, String>> {
         async fn run<Request: DeserializeOwned, Outcome: Serialize, Answer>(
             input: Value,
             context: Context,
@@ -183,8 +213,7 @@ impl Functions {
         }
     }
 
-    /// Invokes a function with the event of a stream or a queue, and returns its response.
-    pub fn deliver(&self, function: Function, event: Value) -> Run<'_, Result<Value, String>> {
+    fn deliver(&self, function: Function, event: Value) -> Run<'_, Result<Value, String>> {
         let run = async move {
             match function {
                 Function::Dispatch => {
@@ -201,18 +230,7 @@ impl Functions {
         run.boxed()
     }
 
-    /// Invokes `settle` with a batch of settlement results.
-    pub fn settle_batch(&self, event: SqsEvent) -> Run<'_, SqsBatchResponse> {
-        self.settle.handle(LambdaEvent::new(event, self.context(SETTLE_TIMEOUT))).boxed()
-    }
-
-    /// The context of an invocation that may take this long.
-    fn context(&self, timeout: TimeDelta) -> Context {
-        context(self.clock.instant() + timeout)
-    }
-
-    /// Invokes an HTTP function with an API Gateway event.
-    pub fn invoke(&self, function: HttpFunction, event: ApiGatewayV2httpRequest) -> Run<'_, ApiGatewayV2httpResponse> {
+    fn invoke(&self, function: HttpFunction, event: ApiGatewayV2httpRequest) -> Run<'_, ApiGatewayV2httpResponse> {
         match function {
             HttpFunction::Ingest => self.ingest.handle(event).boxed(),
             HttpFunction::QueryAccount => self.query_account.handle(event).boxed(),

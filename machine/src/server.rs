@@ -19,7 +19,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// A running server.
 #[derive(Debug)]
-pub(crate) struct Server {
+pub struct Server {
     address: SocketAddr,
     stop: oneshot::Sender<()>,
     serving: JoinHandle<()>,
@@ -27,7 +27,7 @@ pub(crate) struct Server {
 
 /// How long a server waits for its clients. Without a limit it waits for as long as they take.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Limits {
+pub struct Limits {
     /// The longest that a client may take to send a request's head. A connection that is idle for as long is closed.
     pub head: Option<Duration>,
     /// The longest that a connection may last once the server stops.
@@ -36,26 +36,26 @@ pub(crate) struct Limits {
 
 impl Server {
     /// Starts a server on a listener: see [`listen`].
-    pub(crate) fn start(listener: TcpListener, router: Router, limits: Limits) -> Result<Self> {
+    pub fn start(listener: TcpListener, router: Router, limits: Limits) -> Result<Self> {
         let address = listener.local_addr()?;
         let (stop, stopped) = oneshot::channel();
         Ok(Self { address, stop, serving: tokio::spawn(serve(listener, router, limits, stopped)) })
     }
 
     /// Returns its URL.
-    pub(crate) fn url(&self) -> String {
+    pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
     /// Stops the server after the requests that are under way.
-    pub(crate) async fn stop(self) -> Result<()> {
+    pub async fn stop(self) -> Result<()> {
         drop(self.stop);
         Ok(self.serving.await?)
     }
 }
 
 /// Listens on a port of the loopback interface (0 is any free one). `flag` is what chooses the port.
-pub(crate) async fn listen(port: u16, flag: &str) -> Result<TcpListener> {
+pub async fn listen(port: u16, flag: &str) -> Result<TcpListener> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let listener = TcpListener::bind(address).await;
     listener

@@ -7,11 +7,11 @@
 
 mod expiry;
 mod publishing;
-pub mod queues;
 mod schedule;
 mod starting;
 mod tick;
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -25,8 +25,9 @@ use serde_json::Value;
 
 use crate::client::Client;
 use crate::function::Function;
-use crate::functions::Functions;
+use crate::handlers::Handlers;
 use crate::invocation::context;
+use crate::queues::Queues;
 use crate::stack::Stack;
 use crate::transaction_service::{TransactionService, TransactionServiceSettings};
 use crate::triggers::expiry::Expiry;
@@ -34,7 +35,6 @@ use crate::triggers::publishing::Publishing;
 use crate::triggers::starting::Starting;
 
 pub use publishing::{PUBLISH_BATCH, PUBLISH_FILTER, publish_settings};
-pub use queues::Queues;
 pub use schedule::{SCHEDULES, Schedule, ScheduleSpec};
 pub use tick::{Counts, Tick, Took};
 
@@ -96,7 +96,7 @@ const TIMEOUT: TimeDelta = TimeDelta::seconds(30);
 
 /// The triggers.
 pub struct Triggers {
-    functions: Functions,
+    functions: Arc<dyn Handlers>,
     clock: Clock,
     metrics: Metrics,
     queues: Queues,
@@ -116,13 +116,13 @@ impl Triggers {
     ///
     /// The stream is read from its oldest record. A payment that was dispatched before is either no longer pending or is
     /// dispatched again, and a change that was counted before is behind its checkpoint.
-    pub async fn new(stack: &Stack, functions: Functions, service: TransactionServiceSettings) -> Result<Self> {
+    pub async fn new(stack: &Stack, functions: Arc<dyn Handlers>, service: TransactionServiceSettings) -> Result<Self> {
         let stream = stack.stream().await?;
         let (zone, queues) = (stack.environment.time_zone.parse()?, stack.queues.clone());
         let settle = QueueMappingSettings { batch_size: SETTLE_BATCH, report_batch_item_failures: true };
         Ok(Self {
-            publishing: Publishing::of(stack, functions.clone(), TIMEOUT).await?,
-            starting: Starting::of(stack, functions.clone(), TIMEOUT),
+            publishing: Publishing::of(stack, Arc::clone(&functions), TIMEOUT).await?,
+            starting: Starting::of(stack, Arc::clone(&functions), TIMEOUT),
             functions,
             clock: stack.clock.clone(),
             metrics: stack.metrics.clone(),
@@ -248,7 +248,7 @@ impl Triggers {
     /// Delivers the stream to `dispatch` until nothing is left. Returns whether there was anything.
     async fn dispatch(&mut self, now: DateTime<Utc>, tick: &mut Tick) -> bool {
         let started = Instant::now();
-        let any = drain(&mut self.dispatch, Function::Dispatch, &self.functions, now, tick).await;
+        let any = drain(&mut self.dispatch, Function::Dispatch, &*self.functions, now, tick).await;
         tick.took.dispatch += started.elapsed();
         any
     }
@@ -256,7 +256,7 @@ impl Triggers {
     /// Delivers the stream to `stream-aggregator` until nothing is left. Returns whether there was anything.
     async fn count(&mut self, now: DateTime<Utc>, tick: &mut Tick) -> bool {
         let started = Instant::now();
-        let any = drain(&mut self.aggregator, Function::StreamAggregator, &self.functions, now, tick).await;
+        let any = drain(&mut self.aggregator, Function::StreamAggregator, &*self.functions, now, tick).await;
         tick.took.aggregate += started.elapsed();
         any
     }
@@ -292,7 +292,7 @@ impl std::fmt::Debug for Triggers {
 async fn drain(
     mapping: &mut StreamMapping,
     function: Function,
-    functions: &Functions,
+    functions: &dyn Handlers,
     now: DateTime<Utc>,
     tick: &mut Tick,
 ) -> bool {
@@ -316,8 +316,8 @@ async fn drain(
 }
 
 /// Returns today's counts as the API has them, in words.
-async fn today(functions: &Functions, clock: &Clock) -> Option<String> {
-    let answer = Client::of_functions(functions.clone(), clock.clone()).ok()?.get("/counts").await.ok()?;
+async fn today(functions: &Arc<dyn Handlers>, clock: &Clock) -> Option<String> {
+    let answer = Client::of_functions(Arc::clone(functions), clock.clone()).ok()?.get("/counts").await.ok()?;
     tick::in_words(answer["counts"].get(0)?)
 }
 

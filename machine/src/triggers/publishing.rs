@@ -3,6 +3,7 @@
 //! In the background they run beside the rest: a webhook endpoint that hangs holds nothing up.
 
 use std::mem;
+use std::sync::Arc;
 
 use anyhow::Result;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -17,7 +18,7 @@ use tokio::runtime::Handle;
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::function::Function;
-use crate::functions::Functions;
+use crate::handlers::Handlers;
 use crate::invocation::context;
 use crate::stack::Stack;
 
@@ -39,7 +40,7 @@ pub fn publish_settings() -> Result<StreamSettings> {
 
 /// What invokes `publish`.
 pub(super) struct Publishing {
-    functions: Functions,
+    functions: Arc<dyn Handlers>,
     clock: Clock,
     timeout: TimeDelta,
     /// None if the log's table has no stream.
@@ -53,12 +54,12 @@ pub(super) struct Publishing {
 const AT_ONCE: usize = 8;
 
 impl Publishing {
-    pub(super) async fn of(stack: &Stack, functions: Functions, timeout: TimeDelta) -> Result<Self> {
+    pub(super) async fn of(stack: &Stack, functions: Arc<dyn Handlers>, timeout: TimeDelta) -> Result<Self> {
         let stream = match stack.log_stream().await {
             Ok(stream) => Some(StreamMapping::new(publish_settings()?, stream)?),
             Err(_) => None,
         };
-        let (clock, store) = (stack.clock.clone(), stack.dependencies(stack.client()).store);
+        let (clock, store) = (stack.clock.clone(), stack.store(stack.client()));
         Ok(Self { functions, clock, timeout, stream, is_in_background: false, store, running: Vec::new() })
     }
 
@@ -70,13 +71,13 @@ impl Publishing {
     /// Invokes the function. In the background it does not wait for its end. What is too much at once is left to the schedule.
     pub(super) async fn invoke(&mut self, input: Value) -> Result<(), String> {
         if !self.is_in_background {
-            return run(&self.functions, input, self.deadline()).await;
+            return run(&*self.functions, input, self.deadline()).await;
         }
         let ended = self.reap();
         if self.running.len() < AT_ONCE {
-            let (runtime, functions, deadline) = (Handle::current(), self.functions.clone(), self.deadline());
+            let (runtime, functions, deadline) = (Handle::current(), Arc::clone(&self.functions), self.deadline());
             // On a thread of its own, as in Lambda.
-            self.running.push(spawn_blocking(move || runtime.block_on(run(&functions, input, deadline))));
+            self.running.push(spawn_blocking(move || runtime.block_on(run(&*functions, input, deadline))));
         }
         ended
     }
@@ -133,7 +134,7 @@ impl Publishing {
     }
 }
 
-async fn run(functions: &Functions, input: Value, deadline: DateTime<Utc>) -> Result<(), String> {
+async fn run(functions: &dyn Handlers, input: Value, deadline: DateTime<Utc>) -> Result<(), String> {
     // Boxed: the chain of calls is deeper than the compiler follows in one type.
     functions.scheduled(Function::Publish, input, context(deadline)).await.map(drop)
 }

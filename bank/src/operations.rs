@@ -1,27 +1,16 @@
 //! What operators reach in the console on one machine: queues, reports, and functions that the next tick invokes.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use anyhow::Result;
 use async_trait::async_trait;
-use chrono::{DateTime, TimeDelta, Utc};
 use console::{
     BankQueue, MoveBack, OperationError, Operations, QueueState, REPORTS, ReportFile, SampledMessage, Startable,
 };
-use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt as _};
 use payments_boot::Clock;
-use payments_files::LinkedFiles;
+use payments_machine::links::ReportLinks;
+use payments_machine::{Function, Queues, Stack, Started};
 use payments_model::{OutageKind, UtcSecond};
 use payments_queue::Queue;
-
-use crate::codes::Codes;
-use crate::function::Function;
-use crate::triggers::queues::Queues;
-
-/// Where the files of reports are served, each under a code. It is not a path of the bank's API.
-pub const REPORTS_PATH: &str = "/reports/";
 
 /// What operators reach on one machine.
 #[derive(Debug, Clone)]
@@ -36,43 +25,15 @@ pub struct OneMachine {
     pub clock: Clock,
 }
 
-/// What was started: when, which function, and its input.
-type Start = (DateTime<Utc>, Function, String);
-
-/// Functions that operators started and nobody has invoked yet, the oldest first.
-#[derive(Debug, Clone, Default)]
-pub struct Started(Arc<Mutex<VecDeque<Start>>>);
-
-/// How long a start waits for the one before it. Then it is dropped, as the template's `MaximumEventAgeInSeconds` says.
-const STARTS_WAIT: TimeDelta = TimeDelta::seconds(300);
-
-impl Started {
-    /// Takes the oldest one that has not waited for too long.
-    pub fn take(&self, now: DateTime<Utc>) -> Option<(Function, String)> {
-        let mut started = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let next = std::iter::from_fn(|| started.pop_front()).find(|(at, ..)| now - *at < STARTS_WAIT);
-        next.map(|(_, function, input)| (function, input))
-    }
-}
-
-/// The reports, and the codes under which their files are served for a minute.
-#[derive(Debug, Clone)]
-pub struct ReportLinks {
-    reports: LinkedFiles,
-    codes: Arc<Codes<Path>>,
-}
-
-impl ReportLinks {
-    /// Serves the files of a storage.
-    pub fn over(reports: Arc<dyn ObjectStore>) -> Self {
-        Self { reports: LinkedFiles::without_links(reports), codes: Arc::default() }
-    }
-
-    /// Reads the file that a code stands for, with its name. None if there is no such code, or no longer.
-    pub(crate) async fn file(&self, code: &str, clock: &Clock) -> Option<(String, Vec<u8>)> {
-        let path = self.codes.look(code, clock.instant())?;
-        let bytes = self.reports.store().get(&path).await.ok()?.bytes().await.ok()?;
-        Some((path.filename()?.to_owned(), bytes.into()))
+impl OneMachine {
+    /// Returns what operators reach on this machine.
+    pub fn on(stack: &Stack) -> Self {
+        Self {
+            queues: stack.queues.clone(),
+            started: stack.started.clone(),
+            links: stack.links.clone(),
+            clock: stack.clock.clone(),
+        }
     }
 }
 
@@ -96,8 +57,7 @@ impl Operations for OneMachine {
             Startable::Recount => Function::Recount,
             Startable::Redate => Function::Redate,
         };
-        let start = (self.clock.instant(), function, input.to_owned());
-        self.started.0.lock().unwrap_or_else(PoisonError::into_inner).push_back(start);
+        self.started.add(self.clock.instant(), function, input);
         Ok(())
     }
 
@@ -133,8 +93,7 @@ impl Operations for OneMachine {
     }
 
     async fn report_link(&self, path: &str) -> Result<Option<String>, OperationError> {
-        let code = self.links.codes.open(Path::from(path), self.clock.instant());
-        code.map(|code| Some(format!("{REPORTS_PATH}{code}"))).map_err(|error| failed("open a code", error))
+        self.links.open(path, &self.clock).map(Some).map_err(|error| failed("open a code", error))
     }
 }
 

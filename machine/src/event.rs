@@ -45,7 +45,7 @@ fn as_text(claim: &Value) -> String {
 }
 
 /// Whether a request is for a public route. API Gateway asks no authorizer about it, so its event has no authorizer's part.
-pub(crate) fn is_public(parts: &Parts) -> bool {
+pub fn is_public(parts: &Parts) -> bool {
     route(parts, &decoded(parts.uri.path())).is_some_and(|spec| spec.scope.is_none())
 }
 

@@ -8,20 +8,39 @@ use aws_sdk_dynamodbstreams::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodbstreams::config::{BehaviorVersion, Credentials, Region};
 use aws_smithy_http_client::Builder;
 use aws_smithy_runtime_api::client::http::HttpClient;
-use payments_boot::{Lookup, dynamodb_at};
+use payments_boot::{WebhookMaster, dynamodb_at};
 use payments_delivery::DynamoDbStream;
 use payments_store::TableNames;
 
 use crate::event::DEVELOPMENT_CLIENT;
 use crate::function::Function;
-use crate::functions::{Dependencies, Functions, WEBHOOK_MASTER};
-use crate::token::{AUDIENCE, AUTHORIZE_PATH, CONSOLE_CLIENT, TOKEN_PATH};
 
 /// The longest that one read of the stream may take. A page has at most a thousand records.
 const STREAM_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The calendars of a bank on one machine. Its rule is `none`, so only requests with a rule of their own move.
-pub(crate) const CALENDARS: &str = "EUR=T2,GBP=GB,USD=FED";
+pub const CALENDARS: &str = "EUR=T2,GBP=GB,USD=FED";
+
+/// The `aud` of a token, or its `client_id` if it has no `aud`.
+pub const AUDIENCE: &str = "local-client";
+
+/// The `client_id` of the tokens with which operators use the console. It is a public client: it has no secret.
+pub const CONSOLE_CLIENT: &str = "local-console";
+
+/// The path that issues tokens, if the API requires them. It is not a path of the bank's API: on AWS it belongs to the
+/// identity provider.
+pub const TOKEN_PATH: &str = "/oauth2/token";
+
+/// The path where a person signs in to the console, and gets a code for a token. It is the identity provider's, too.
+pub const AUTHORIZE_PATH: &str = "/oauth2/authorize";
+
+/// The master secret of webhooks on one machine. It is no secret: receivers of one machine derive theirs from it.
+const WEBHOOK_MASTER: &str = "the master secret of one machine's webhooks";
+
+/// Returns the master secret of webhooks on one machine.
+pub fn webhook_master() -> Result<WebhookMaster> {
+    Ok(WebhookMaster::given(WEBHOOK_MASTER.parse()?))
+}
 
 /// The environment of the functions on one machine.
 #[derive(Debug, Clone)]
@@ -154,12 +173,6 @@ impl Environment {
             "MAX_DISPATCH_ATTEMPTS" => self.dispatch_attempts.to_string(),
             _ => return None,
         })
-    }
-
-    /// Returns the functions in this environment, each with what `of` returns for it.
-    pub fn functions(&self, of: impl Fn(Function) -> Result<Dependencies>) -> Result<Functions> {
-        let get = |name: &str| self.get(name);
-        Functions::new(&Lookup::new(&get), of)
     }
 
     /// Returns the functions' DynamoDB client.

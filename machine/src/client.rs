@@ -17,7 +17,7 @@ use scheduled_payments::{Bank, BoxError, Builder, Retries, SystemTimer, Timer, T
 use serde_json::Value;
 
 use crate::event;
-use crate::functions::Functions;
+use crate::handlers::Handlers;
 
 /// The tools are impatient, and their runs of one seed the same each time.
 const RETRIES: Retries =
@@ -54,7 +54,7 @@ pub struct Client {
 /// The functions of this process, which may do everything.
 #[derive(Debug)]
 struct InProcess {
-    functions: Functions,
+    functions: Arc<dyn Handlers>,
     clock: Clock,
     requests: AtomicU64,
 }
@@ -208,7 +208,7 @@ impl Timer for Pauses {
 
 impl Client {
     /// Creates a client of the functions of this process, which may do everything.
-    pub fn of_functions(functions: Functions, clock: Clock) -> Result<Self> {
+    pub fn of_functions(functions: Arc<dyn Handlers>, clock: Clock) -> Result<Self> {
         let functions = InProcess { functions, clock, requests: AtomicU64::new(0) };
         Ok(Self { is_in_process: true, ..Self::of(Bank::over(Arc::new(functions), "http://functions"))? })
     }
