@@ -9,13 +9,13 @@ use anyhow::{Context as _, Result, ensure};
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use payments_boot::Lookup;
-use payments_tests::given::function_of;
+use payments_tests::event_files::function_of;
 
 use crate::deployed::Deployed;
 use crate::events::Arranged;
 use crate::tools::Tools;
 
-/// The first event of each function, and what the row adds to its name: an event file, or in its place a text that
+/// The first event of each function, and what the row adds to its name: an event, or in its place a text that
 /// finds nothing to do, so that the start is compared and not the work.
 const FIRST: [(&str, &str, Option<&str>); 16] = [
     ("ingest/create", "", None),

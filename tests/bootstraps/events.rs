@@ -1,4 +1,4 @@
-//! Every event file, delivered to its bootstrap: the answer must equal the snapshot of the handler in process.
+//! Every event, delivered to its bootstrap: the answer must equal the snapshot of the handler in process.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -9,12 +9,12 @@ use anyhow::{Context as _, Result, ensure};
 use aws_lambda_events::apigw::ApiGatewayV2httpResponse;
 use chrono::{DateTime, TimeDelta};
 use libtest_mimic::Trial;
-use payments_tests::given::{answer, function_of};
-use payments_tests::http_events::http_events;
+use payments_tests::event_files::{answer, function_of};
+use payments_tests::requests::{NOW, http_events, request_text};
 use payments_tests::trigger_events::{
     deadline_of, delivered, found_by, in_order_of_ids, now_of, snapshot_text, trigger_events,
 };
-use payments_tests::{Reply, World, http_events as http, trigger_events as triggers};
+use payments_tests::{Reply, World, given, trigger_events as triggers};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -103,15 +103,17 @@ impl Arranged {
     /// Prepares the world.
     pub(crate) async fn of(name: &str) -> Result<Self> {
         let instant = |text: &str| DateTime::parse_from_rfc3339(text).map(|at| at.to_utc());
-        let (world, times) = if http_events()?.contains(name) {
-            let now = instant(http::NOW)?;
-            (http::world_of(name).await?.0, Times { now, deadline: now + HTTP_TIME })
+        let (world, times, event) = if http_events()?.contains(name) {
+            let now = instant(NOW)?;
+            (given::world_of(name).await?, Times { now, deadline: now + HTTP_TIME }, request_text(name)?)
         } else {
             let times = Times { now: instant(now_of(name))?, deadline: deadline_of(name)? };
-            (triggers::world_of(found_by(name)).await?, times)
+            let world = triggers::world_of(found_by(name)).await?;
+            let event = delivered(&world, name)?;
+            (world, times, event)
         };
         let services = Services::start(world.outside.operations.queues.clone(), times.now).await?;
-        let (function, event) = (Deployed::of_package(function_of(name))?, delivered(&world, name)?);
+        let function = Deployed::of_package(function_of(name))?;
         let other = BTreeMap::from(services.variables());
         Ok(Self { world, function, event, times, other, reports: tempfile::tempdir()?, _services: services })
     }

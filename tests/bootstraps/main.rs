@@ -1,4 +1,4 @@
-//! The deployed programs under Lambda's own emulator: each bootstrap must answer each event file as its handler does
+//! The deployed programs under Lambda's own emulator: each bootstrap must answer each event as its handler does
 //! in process, to the byte. A bootstrap without a required variable must name it.
 //!
 //! Three things differ, each by a rule: the time in metrics and the order of failed messages

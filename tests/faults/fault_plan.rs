@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
-use payments_local::{Call, Fate};
+use payments_machine::{Call, Fate};
 use payments_tests::note_case;
 
 use crate::fault_injector::FaultInjector;

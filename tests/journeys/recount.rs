@@ -8,10 +8,10 @@ mod stops;
 use anyhow::{Context as _, Result, ensure};
 use aws_sdk_dynamodb::Client;
 use lambda_runtime::LambdaEvent;
-use payments_local::Functions;
-use payments_local::{Call, Fate, Recorder};
+use payments_bank::Functions;
+use payments_machine::{Call, Fate, Recorder};
 use payments_store::Item;
-use payments_tests::given::{ACCOUNT, Given, HORIZON_DAYS, prepare};
+use payments_tests::given::{ACCOUNT, HORIZON_DAYS, prepare};
 use payments_tests::tables::{NO_DEADLINE, context, number, text};
 use payments_tests::{Ask, World};
 use recount::RecountOutcome;
@@ -29,7 +29,7 @@ const NIGHT: &str = "2090-06-16T02:30:00Z";
 /// A world after a day of counted payments in every status.
 async fn a_counted_day() -> Result<World> {
     let world = World::with(|environment| environment.horizon_days = HORIZON_DAYS).await?;
-    prepare(&world, Given::ADayHalfReported, THAT_NIGHT).await?;
+    prepare(&world, &["a-day", "reported"], THAT_NIGHT).await?;
     world.count_all().await?;
     world.set_clock(NIGHT)?;
     drop((world.outside.metrics.take(), world.recorder.take_operations(), world.recorder.take_capacity_use()));

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use payments_boot::{HTTP_BUDGET, HTTP_CALL_TIMEOUT, MARGIN};
-use payments_local::functions::{AGGREGATOR_TIMEOUT, SETTLE_TIMEOUT};
-use payments_local::triggers::DISPATCH_BATCH;
+use payments_machine::invocation::{AGGREGATOR_TIMEOUT, SETTLE_TIMEOUT};
+use payments_machine::triggers::DISPATCH_BATCH;
 use payments_sqs::{CONCURRENT_BATCHES, MAX_BATCH_MESSAGES};
 use payments_store::{CALL_TIMEOUT, MAX_BATCH_GET};
 use serde_json::Value;

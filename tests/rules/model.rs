@@ -9,7 +9,7 @@ use lambda_runtime::LambdaEvent;
 use payments_boot::Lookup;
 use payments_store::Item;
 use payments_store::schema::{self, Index, KeyAttribute, Table};
-use payments_tests::given::{ACCOUNT, Given, HORIZON_DAYS, prepare};
+use payments_tests::given::{ACCOUNT, HORIZON_DAYS, prepare};
 use payments_tests::tables::{NO_DEADLINE, context, json_of, text};
 use payments_tests::{Ask, World};
 use serde_json::{Value, from_value, json};
@@ -55,7 +55,7 @@ async fn the_model_has_the_schema_and_the_items_of_the_functions() -> Result<()>
 /// payment is settled and unreported, and one is due later, at another time than when it was created.
 async fn sample() -> Result<[Vec<Item>; 3]> {
     let world = World::with(|environment| environment.horizon_days = HORIZON_DAYS).await?;
-    prepare(&world, Given::ADay, "2090-06-15T00:05:00Z").await?;
+    prepare(&world, &["a-day"], "2090-06-15T00:05:00Z").await?;
     let functions = world.functions();
     world.set_clock("2090-06-15T09:00:00Z")?;
     functions.report.handle(asked(from_value(json!({"action": "report"}))?)).await.map_err(anyhow::Error::msg)?;

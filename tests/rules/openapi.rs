@@ -16,8 +16,8 @@ use payments_model::{
     ScheduledFor, ShardCount, Status, TransactionId,
 };
 use payments_tests::contract::conforms;
-use payments_tests::given::{answer, event_text, function_of};
-use payments_tests::http_events::http_events;
+use payments_tests::event_files::{answer, function_of};
+use payments_tests::requests::{http_events, request_text};
 use payments_tests::{Contract, Reply};
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ const NOT_IN_EVENTS: [(i64, &str); 4] = [
     (504, "API Gateway alone"),
 ];
 
-/// Answers to bodies that are too long for an event file; journeys send those.
+/// Answers to bodies that are too long for a case; journeys send those.
 const TOO_LONG_FOR_EVENTS: [(&str, i64); 8] = [
     ("POST /payment-batches", 413),
     ("POST /accounts/{accountId}/payment-batches", 413),
@@ -307,7 +307,7 @@ fn every_stored_answer_is_described_and_every_description_has_one() -> Result<()
     let contract = Contract::get()?;
     let mut seen = BTreeSet::new();
     for Exchange { name, key, reply, .. } in exchanges()? {
-        contract.check(&key, &reply).with_context(|| format!("the answer of events/{name}.json"))?;
+        contract.check(&key, &reply).with_context(|| format!("the answer of {name}"))?;
         seen.insert((key, reply.status));
     }
     for (key, _) in contract.operations()? {
@@ -337,13 +337,13 @@ fn every_accepted_body_is_described() -> Result<()> {
             for (payment, result) in body["payments"].as_array().context("a batch")?.iter().zip(results) {
                 let entry = if key.contains("{accountId}") { &own } else { &any };
                 let is_described = entry.is_valid(payment);
-                assert!(is_described || result["status"] != 201, "events/{name}.json: {payment}");
+                assert!(is_described || result["status"] != 201, "{name}: {payment}");
             }
         }
         if results.is_none_or(|results| results.iter().all(|result| result["statusCode"] == 201)) {
             let request = contract.resolved(&operations[&key]["requestBody"])?;
             let schema = &request["content"]["application/json"]["schema"];
-            conforms(&contract.validator(schema)?, &body).with_context(|| format!("the body of events/{name}.json"))?;
+            conforms(&contract.validator(schema)?, &body).with_context(|| format!("the body of {name}"))?;
             seen += 1;
         }
     }
@@ -361,7 +361,7 @@ fn exchanges() -> Result<Vec<Exchange>> {
 }
 
 fn exchange(name: String) -> Result<Exchange> {
-    let event: Value = serde_json::from_str(&event_text(&name)?).with_context(|| name.clone())?;
+    let event: Value = serde_json::from_str(&request_text(&name)?).with_context(|| name.clone())?;
     let key = text(&event["routeKey"])?.to_owned();
     let reply = parsed(&answer(&name)?).with_context(|| format!("{name}.snap"))?;
     Ok(Exchange { name, key, event, reply })

@@ -1,4 +1,4 @@
-//! The event files of schedules, stream and queues: what each finds, when it arrives, and what its snapshot holds.
+//! The events of schedules, stream and queues: what each finds, when it arrives, and what its snapshot holds.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -9,8 +9,9 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 
 use crate::World;
-use crate::given::{ACCOUNT, Given, HORIZON_DAYS, event_text, events, function_of, given, prepare};
-use crate::http_events::http_events;
+use crate::event_files::{event_files, event_text, function_of};
+use crate::given::{ACCOUNT, world_at};
+use crate::requests::http_events;
 
 /// When the events arrive: on the day of the first payment.
 const NOW: &str = "2090-06-15T09:00:00Z";
@@ -24,16 +25,16 @@ const THE_NIGHT_AFTER: &str = "2090-06-16T01:30:00Z";
 /// When payments of Christmas are looked at, which the calendars still cover.
 const BEFORE_CHRISTMAS: &str = "2035-12-10T09:00:00Z";
 
-/// What each event finds. An event that is not named here finds nothing.
-pub const GIVEN: [(Given, &[&str]); 14] = [
-    (Given::Nothing, &["settle/malformed", "settle/unknown-payment"]),
-    (Given::OnePayment, &["settle/early"]),
-    (Given::TwoPayments, &["daily-due-sweeper/sweep"]),
-    (Given::OneOfTwoCancelled, &["settle/failed-after-cancel", "settle/processed-after-cancel"]),
-    (Given::OneOfTwoPending, &["settle/mixed-batch"]),
-    (Given::OneProcessedOnePending, &["settle/shared-transaction-id"]),
+/// The steps before each event. No step comes before an event that is not named here.
+pub const GIVEN: [(&[&str], &[&str]); 14] = [
+    (&[], &["settle/malformed", "settle/unknown-payment"]),
+    (&["ingest/create"], &["settle/early"]),
+    (&["ingest/batch"], &["daily-due-sweeper/sweep"]),
+    (&["ingest/batch", "ingest/cancel"], &["settle/failed-after-cancel", "settle/processed-after-cancel"]),
+    (&["ingest/batch", "claimed"], &["settle/mixed-batch"]),
+    (&["ingest/batch", "claimed", "processed", "second-claimed"], &["settle/shared-transaction-id"]),
     (
-        Given::Pending,
+        &["ingest/create", "claimed"],
         &[
             "daily-due-sweeper/redrive",
             "dispatch/became-pending",
@@ -47,13 +48,13 @@ pub const GIVEN: [(Given, &[&str]); 14] = [
             "stream-aggregator/became-pending",
         ],
     ),
-    (Given::Redriven, &["dispatch/redriven"]),
-    (Given::ADay, &["report/report"]),
-    (Given::ADayHalfReported, &["archive/archive"]),
-    (Given::ADayCounted, &["publish/publish", "publish/segment-appended", "recount/recount"]),
-    (Given::ADayMiscounted, &["recount/recount-dates", "recount/repair"]),
+    (&["ingest/create", "claimed", "redriven"], &["dispatch/redriven"]),
+    (&["a-day"], &["report/report"]),
+    (&["a-day", "reported"], &["archive/archive"]),
+    (&["a-day", "counted"], &["publish/publish", "publish/segment-appended", "recount/recount"]),
+    (&["a-day", "counted", "miscounted"], &["recount/recount-dates", "recount/repair"]),
     (
-        Given::HolidayAnnounced,
+        &["holiday-announced"],
         &[
             "redate/calendar-unknown",
             "redate/from-after-to",
@@ -65,30 +66,22 @@ pub const GIVEN: [(Given, &[&str]); 14] = [
             "redate/too-many-dates",
         ],
     ),
-    (Given::Processed, &["dispatch/moved-on", "settle/conflicting", "settle/repeated"]),
+    (&["ingest/create", "claimed", "processed"], &["dispatch/moved-on", "settle/conflicting", "settle/repeated"]),
 ];
 
 /// The attributes of a head in a snapshot, in this order.
 const SHOWN: [&str; 6] = ["status", "version", "dispatchAttempt", "transactionId", "failureCode", "failureReason"];
 
-/// A world on the day of the first payment, as an event finds it.
-pub async fn world_of(given: Given) -> Result<World> {
-    let world = World::with(|environment| {
-        environment.horizon_days = HORIZON_DAYS;
-        if given == Given::HolidayAnnounced {
-            environment.calendars = "GBP=GB".to_owned();
-        }
-    });
-    let world = world.await?;
-    prepare(&world, given, THAT_NIGHT).await?;
-    world.set_clock(NOW)?;
+/// A world on the day of the first payment, after these steps.
+pub async fn world_of(steps: &[&str]) -> Result<World> {
+    let world = world_at(steps, THAT_NIGHT, NOW).await?;
     drop(world.outside.metrics.take());
     Ok(world)
 }
 
-/// What the event of this name finds.
-pub fn found_by(name: &str) -> Given {
-    given(&GIVEN, name).0
+/// The steps before the event of this name.
+pub fn found_by(name: &str) -> &'static [&'static str] {
+    GIVEN.iter().find(|(_, names)| names.contains(&name)).map_or(&[], |(steps, _)| steps)
 }
 
 /// The text of an event as it arrives: the stream is that of this world's table.
@@ -165,5 +158,5 @@ fn plain(value: &AttributeValue) -> &str {
 
 /// The names of the events of functions that answer no HTTP.
 pub fn trigger_events() -> Result<BTreeSet<String>> {
-    Ok(&events()? - &http_events()?)
+    Ok(&event_files()? - &http_events()?)
 }

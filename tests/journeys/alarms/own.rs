@@ -11,11 +11,12 @@ use http::Method;
 use lambda_runtime::LambdaEvent;
 use object_store::ObjectStoreExt as _;
 use payments_alarms::Sample;
-use payments_local::Dependencies;
+use payments_bank::Dependencies;
 use payments_model::EventFilter;
 use payments_model::webhook::EndpointUrl;
 use payments_store::{EndpointChoice, Item};
-use payments_tests::given::{ACCOUNT, Given, event_text};
+use payments_tests::event_files::event_text;
+use payments_tests::given::ACCOUNT;
 use payments_tests::tables::{NO_DEADLINE, context, number, text};
 use payments_tests::trigger_events::{delivered, found_by, now_of, world_of};
 use payments_tests::{Ask, Bus, Reaction, Receivers, World};
@@ -142,26 +143,26 @@ async fn sweeper_until(world: &World, action: Action, now: &str, deadline: u64) 
 }
 
 async fn damaged_entry() -> Result<Vec<String>> {
-    let world = world_of(Given::OnePayment).await?;
+    let world = world_of(&["ingest/create"]).await?;
     world.update(&head(&world, "SCHEDULED").await?, "SET amountMinor = :zero", &[(":zero", number(0))]).await?;
     sweeper(&world, Action::Sweep, "2090-06-15T00:05:00Z").await
 }
 
 async fn stuck() -> Result<Vec<String>> {
-    let world = world_of(Given::Pending).await?;
+    let world = world_of(&["ingest/create", "claimed"]).await?;
     world.update(&head(&world, "PENDING").await?, "SET dispatchAttempt = :eight", &[(":eight", number(8))]).await?;
     sweeper(&world, Action::Redrive, "2090-06-27T00:05:00Z").await
 }
 
 async fn damaged_pending() -> Result<Vec<String>> {
-    let world = world_of(Given::Pending).await?;
+    let world = world_of(&["ingest/create", "claimed"]).await?;
     let none = AttributeValue::L(Vec::new());
     world.update(&head(&world, "PENDING").await?, "SET trail = :none", &[(":none", none)]).await?;
     sweeper(&world, Action::Redrive, "2090-06-15T01:10:00Z").await
 }
 
 async fn unfinished_redrives() -> Result<Vec<String>> {
-    let world = world_of(Given::Pending).await?;
+    let world = world_of(&["ingest/create", "claimed"]).await?;
     let mut lines = Vec::new();
     for now in ["2090-06-15T01:10:00Z", "2090-06-15T02:10:00Z", "2090-06-15T03:10:00Z"] {
         lines.extend(sweeper_until(&world, Action::Redrive, now, 0).await?);
@@ -181,7 +182,7 @@ async fn disagreeing() -> Result<Vec<String>> {
 
 /// Lists a payment that cannot be read.
 async fn unreadable(list: &str) -> Result<Vec<String>> {
-    let world = world_of(Given::OnePayment).await?;
+    let world = world_of(&["ingest/create"]).await?;
     world.update(&head(&world, "SCHEDULED").await?, "SET amountMinor = :zero", &[(":zero", number(0))]).await?;
     world.send(Ask::get(list)).await?;
     Ok(world.outside.metrics.take())
@@ -202,7 +203,7 @@ async fn counted(pointer: &str, value: Value) -> Result<Vec<String>> {
 
 /// Recounts the day, with a damaged entry, or without time.
 async fn recounted(damaged: bool, late: bool) -> Result<Vec<String>> {
-    let world = world_of(Given::ADayCounted).await?;
+    let world = world_of(&["a-day", "counted"]).await?;
     if damaged {
         world.update(&head(&world, "PENDING").await?, "SET amountMinor = :zero", &[(":zero", number(0))]).await?;
     }
@@ -215,7 +216,7 @@ async fn recounted(damaged: bool, late: bool) -> Result<Vec<String>> {
 
 /// Looks at a holiday off which all payments were moved that can be.
 async fn left() -> Result<Vec<String>> {
-    let world = world_of(Given::HolidayAnnounced).await?;
+    let world = world_of(&["holiday-announced"]).await?;
     world.set_clock(now_of("redate/look"))?;
     for name in ["redate/move", "redate/look"] {
         drop(world.outside.metrics.take());
@@ -226,7 +227,7 @@ async fn left() -> Result<Vec<String>> {
 
 /// Moves payments of a holiday, without time.
 async fn redated_late() -> Result<Vec<String>> {
-    let world = world_of(Given::HolidayAnnounced).await?;
+    let world = world_of(&["holiday-announced"]).await?;
     world.set_clock(now_of("redate/move"))?;
     let request = serde_json::from_str(&event_text("redate/move")?)?;
     let done = world.functions().redate.handle(LambdaEvent::new(request, context(0))).await;
@@ -253,7 +254,7 @@ async fn report(world: &World) -> Result<Result<(), String>> {
 }
 
 async fn damaged_settled() -> Result<Vec<String>> {
-    let world = world_of(Given::ADay).await?;
+    let world = world_of(&["a-day"]).await?;
     let none = AttributeValue::L(Vec::new());
     world.update(&head(&world, "PROCESSED").await?, "SET trail = :none", &[(":none", none)]).await?;
     report(&world).await?.map_err(anyhow::Error::msg)?;
@@ -262,7 +263,7 @@ async fn damaged_settled() -> Result<Vec<String>> {
 
 /// A run that was committed and not finished, and whose files are gone.
 async fn file_gone() -> Result<Vec<String>> {
-    let world = world_of(Given::ADay).await?;
+    let world = world_of(&["a-day"]).await?;
     report(&world).await?.map_err(anyhow::Error::msg)?;
     let job = [("pk".to_owned(), text("CHECKPOINT#report")), ("sk".to_owned(), text("job"))].into();
     world.update(&job, "SET finished = :no", &[(":no", AttributeValue::Bool(false))]).await?;
@@ -277,7 +278,7 @@ async fn file_gone() -> Result<Vec<String>> {
 
 /// The journal is at a place of a log that is gone.
 async fn journal_of_lost_log() -> Result<Vec<String>> {
-    let world = world_of(Given::ADayCounted).await?;
+    let world = world_of(&["a-day", "counted"]).await?;
     world.store().await.move_log_consumer("journal", None, "7.3.0".parse()?).await?;
     let request = serde_json::from_value(json!({ "action": "publish" }))?;
     let done = world.functions().publish.handle(LambdaEvent::new(request, context(NO_DEADLINE))).await;
@@ -287,7 +288,7 @@ async fn journal_of_lost_log() -> Result<Vec<String>> {
 
 /// The event bus is at a place of a log that is gone.
 async fn bus_of_lost_log() -> Result<Vec<String>> {
-    let world = world_of(Given::ADayCounted).await?;
+    let world = world_of(&["a-day", "counted"]).await?;
     world.store().await.move_log_consumer(Bus::CONSUMER, None, "7.3.0".parse()?).await?;
     let request = serde_json::from_value(json!({ "action": "publish" }))?;
     let publish = world.functions().publish.clone().with_bus(Some(Arc::new(Bus::default())));
@@ -298,7 +299,7 @@ async fn bus_of_lost_log() -> Result<Vec<String>> {
 
 /// What is emitted for a webhook endpoint at a place, which answers with a status.
 async fn endpoint(from: &str, status: u16) -> Result<Vec<String>> {
-    let (world, receivers) = (world_of(Given::ADayCounted).await?, Receivers::default());
+    let (world, receivers) = (world_of(&["a-day", "counted"]).await?, Receivers::default());
     receivers.react(7001, move |_| Reaction::Status(status));
     let url = EndpointUrl::loopback("http://127.0.0.1:7001/hook")?;
     let chosen = EndpointChoice { url, description: String::new(), filter: EventFilter::default() };
@@ -336,7 +337,7 @@ async fn endpoint_changed() -> Result<Vec<String>> {
 }
 
 async fn never_reported() -> Result<Vec<String>> {
-    let world = world_of(Given::ADay).await?;
+    let world = world_of(&["a-day"]).await?;
     world.set_clock("2090-06-21T02:30:00Z")?;
     let request = serde_json::from_value(json!({ "action": "archive" }))?;
     let done = world.functions().archive.handle(LambdaEvent::new(request, context(NO_DEADLINE))).await;

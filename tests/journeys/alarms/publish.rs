@@ -7,12 +7,11 @@ use anyhow::{Result, ensure};
 use chrono::TimeDelta;
 use lambda_runtime::LambdaEvent;
 use payments_alarms::{Metric, Sample};
-use payments_local::Dependencies;
-use payments_local::interceptor::{Fate, Interceptor, Process, client_over};
+use payments_bank::Dependencies;
+use payments_machine::interceptor::{Fate, Interceptor, Process, client_over};
 use payments_model::EventFilter;
 use payments_model::webhook::EndpointUrl;
 use payments_store::{EndpointChoice, LogPosition, Store};
-use payments_tests::given::Given;
 use payments_tests::tables::{NO_DEADLINE, context};
 use payments_tests::trigger_events::world_of;
 use payments_tests::{Bus, Receivers, World};
@@ -35,7 +34,7 @@ struct Publisher {
 
 impl Publisher {
     async fn open() -> Result<Self> {
-        let world = world_of(Given::ADayCounted).await?;
+        let world = world_of(&["a-day", "counted"]).await?;
         // When the log was written.
         world.set_clock("2026-11-20T09:00:00Z")?;
         let store = world.store().await;

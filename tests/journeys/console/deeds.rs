@@ -1,21 +1,21 @@
 //! What operators do with webhook endpoints in the console: as the API does it, once, and in the audit trail.
 
 use anyhow::{Context as _, Result, ensure};
-use payments_local::Fate;
+use payments_machine::Fate;
 use payments_model::webhook::EndpointId;
 use payments_store::WebhookState;
-use payments_tests::given::{Given, HORIZON_DAYS, prepare};
+use payments_tests::given::{HORIZON_DAYS, prepare};
 use payments_tests::{World, note_case};
 
 use super::acting::{confirm, offered, preview, trail, troubled};
 use super::page;
 
-/// The endpoint of [`Given::Endpoint`], which fails at the first of three events.
+/// The endpoint of the step `failing-endpoint`, which fails at the first of three events.
 const ENDPOINT: (&str, &str) = ("endpoint", "shop");
 
 async fn failing() -> Result<World> {
     let world = World::with(|environment| environment.horizon_days = HORIZON_DAYS).await?;
-    prepare(&world, Given::Endpoint, "2026-11-20T08:30:00Z").await?;
+    prepare(&world, &["failing-endpoint"], "2026-11-20T08:30:00Z").await?;
     world.set_clock("2026-11-20T09:00:00Z")?;
     Ok(world)
 }

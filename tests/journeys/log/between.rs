@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
 use aws_sdk_dynamodb::Client;
-use payments_local::interceptor::{Fate, Interceptor, Process, client_over};
+use payments_machine::interceptor::{Fate, Interceptor, Process, client_over};
 use payments_tests::{World, note_case};
 use tokio::sync::Notify;
 

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context as _, Result};
 use payments_boot::Lookup;
-use payments_local::{Call, Fate, Recorder};
+use payments_machine::{Call, Fate, Recorder};
 use payments_tests::World;
-use payments_tests::given::{Given, HORIZON_DAYS, prepare};
+use payments_tests::given::{HORIZON_DAYS, prepare};
 use payments_tests::tables::{key_of, text};
 use recount::RecountOutcome;
 use serde_json::{Value, json};
@@ -247,7 +247,7 @@ async fn a_date_with_unparsed_changes_is_repaired() -> Result<()> {
 #[tokio::test]
 async fn a_date_that_was_never_counted_gets_its_counters() -> Result<()> {
     let world = World::with(|environment| environment.horizon_days = HORIZON_DAYS).await?;
-    prepare(&world, Given::ADay, super::THAT_NIGHT).await?;
+    prepare(&world, &["a-day"], super::THAT_NIGHT).await?;
     assert_eq!(shown(&world).await?["total"], 0);
     world.set_clock(super::NIGHT)?;
     recount(&world).await?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use payments_local::interceptor::{Fate, Interceptor, Process, client_over};
+use payments_machine::interceptor::{Fate, Interceptor, Process, client_over};
 use payments_restore::{Line, Told};
 use payments_store::Store;
 use payments_tests::note_case;
