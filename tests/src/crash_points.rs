@@ -143,11 +143,6 @@ impl CrashPoints {
         self.point.map_or(Ok(()), |point| note_case(&self.harness, name, point.call))
     }
 
-    /// Says that the last case is the last in its way, whatever was said before.
-    pub fn end_way(&mut self) {
-        self.is_reached = false;
-    }
-
     /// Returns how many cases failed.
     pub fn cases(&self) -> usize {
         self.cases
@@ -156,5 +151,43 @@ impl CrashPoints {
     /// Returns the most calls that a run made.
     pub fn calls(&self) -> usize {
         self.calls
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_way_goes_on_until_a_run_does_not_make_its_call() {
+        let ways = [Way::once(Fate::KillBefore), Way::lasting(Fate::LoseReply), Way::once(Fate::LoseRequest)];
+        let mut points = CrashPoints::new("test", ways);
+        let mut seen = Vec::new();
+        // Runs make two calls, and none if a reply is lost.
+        while let Some(CrashPoint { call, way }) = points.next_case() {
+            seen.push((call, way));
+            match way.fate {
+                Fate::LoseReply => {}
+                _ if call < 2 => points.reached(),
+                _ => {}
+            }
+        }
+        let [kill, lose, last] = ways;
+        assert_eq!(seen, [(0, kill), (1, kill), (2, kill), (0, lose), (0, last), (1, last), (2, last)]);
+        assert_eq!((points.calls(), points.cases()), (2, 0));
+    }
+
+    #[test]
+    fn a_way_says_the_fate_of_the_call_and_of_those_after_it() {
+        let (lost, unheard) = (Fate::LoseReply, Fate::LoseRequest);
+        for (way, fates) in [
+            (Way::once(lost), [Fate::Pass, lost, Fate::Pass]),
+            (Way::lasting(lost), [Fate::Pass, lost, lost]),
+            (Way::once(lost).then(unheard), [Fate::Pass, lost, unheard]),
+        ] {
+            let point = CrashPoint { call: 1, way };
+            assert_eq!([0, 1, 2].map(|number| point.fate_at(number)), fates, "{point:?}");
+            assert_eq!(way.lasts(), fates[2] != Fate::Pass, "{way:?}");
+        }
     }
 }
